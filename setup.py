@@ -21,8 +21,8 @@ class BuildWithVersion(build_py):
         super().run()
         if not self.editable_mode:
             package = Path(self.build_lib, "sageaudit")
-            built = package / version.BUILT
-            built.write_text(version.built_text(package), encoding="utf-8")
+            built = package / version.BUILT_VERSION_FILE
+            built.write_text(version.version_file_text(package), encoding="utf-8")
 
 
 setup(cmdclass={"build_py": BuildWithVersion})

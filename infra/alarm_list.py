@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 MINUTE_S, HOUR_S = 60, 3_600
-LAMBDA, QUEUES = "AWS/Lambda", "AWS/SQS"
-STREAM_LATE_S = 15 * MINUTE_S
-QUEUE_LATE_S = {"FinishedJobs": 2 * HOUR_S, "Decisions": HOUR_S}
-NOTICES_LATE_S = 2 * HOUR_S
+LAMBDA, SQS = "AWS/Lambda", "AWS/SQS"
+STREAM_MAX_AGE_S = 15 * MINUTE_S
+QUEUE_MAX_AGE_S = {"FinishedJobs": 2 * HOUR_S, "Decisions": HOUR_S}
+NOTICES_MAX_AGE_S = 2 * HOUR_S
 RUNBOOK = "docs/runbook.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MetricSource:
     """One metric of CloudWatch. `namespace` is None for the functions' own."""
 
     metric: str
@@ -27,7 +27,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class AlarmSpec:
     """One alarm: it is raised when `datapoints` of the last `periods` values are above `above`.
 
     `means` is its sentence for a person, `reason` why this threshold. With an `expression`, the
@@ -36,91 +36,91 @@ class Watch:
     """
 
     name: str
-    entry: str
-    sources: tuple[Source, ...]
-    means: str
-    reason: str
+    runbook_entry: str
+    sources: tuple[MetricSource, ...]
+    description_text: str
+    threshold_reason: str
     expression: str | None = None
     statistic: str = "Sum"
     period_s: int = 5 * MINUTE_S
-    above: float = 0
+    threshold: float = 0
     periods: int = 1
     datapoints: int | None = None
-    silence: bool = False
+    alarm_if_no_data: bool = False
 
     @property
     def description(self) -> str:
         """What the alarm means and where its entry is, in one sentence."""
-        return f"sageaudit: {self.means}; {RUNBOOK}#{self.entry} says what to do"
+        return f"sageaudit: {self.description_text}; {RUNBOOK}#{self.runbook_entry} says what to do"
 
     @property
-    def needed(self) -> int:
+    def datapoints_to_alarm(self) -> int:
         """How many values must be above."""
         return self.periods if self.datapoints is None else self.datapoints
 
 
-TOGETHER, LONGEST = "SUM", "MAX"
-_MOST_SOURCES = 10
+SUM_STATISTIC, MAX_STATISTIC = "SUM", "MAX"
+_MAX_SOURCES = 10
 """Of an alarm on an expression, by CloudWatch's limit."""
 
 
-def watches(
+def alarm_specs(
     *,
     functions: Mapping[str, str],
     work_queues: Mapping[str, str],
     notices_queues: Mapping[str, str],
     dead_letters: Mapping[str, str],
-) -> Iterator[Watch]:
+) -> Iterator[AlarmSpec]:
     """All alarms.
 
     `functions` is by the name of the handler, `notices_queues` by channel, the other queues by
     their name here; the values are physical names.
     """
-    yield from _of_functions(functions)
+    yield from _function_alarms(functions)
     for name, queue in work_queues.items():
-        yield _late(name, [queue], QUEUE_LATE_S[name])
+        yield _late_queue_alarm(name, [queue], QUEUE_MAX_AGE_S[name])
     for number, queues in enumerate(_tens(list(notices_queues.values()))):
-        yield _late(f"Notices{number + 1 if number else ''}", queues, NOTICES_LATE_S)
+        yield _late_queue_alarm(f"Notices{number + 1 if number else ''}", queues, NOTICES_MAX_AGE_S)
     for name, queue in dead_letters.items():
         yield _dead_letters(name, queue)
-    yield from _of_audits()
-    yield from _of_decisions(functions["notify"])
+    yield from _audit_alarms()
+    yield from _decision_alarms(functions["notify"])
     yield _failing(
         "DeliverFailing",
         "for hours a channel took no notices, or they could not be read, moved, or marked",
         # A notice that is given up is a dead letter, which has its alarm.
-        Source("DeliveryFailed", {"service": "deliver"}),
+        MetricSource("DeliveryFailed", {"service": "deliver"}),
     )
-    yield from _of_sweep(functions["sweep"])
-    yield Watch(
+    yield from _sweep_alarms(functions["sweep"])
+    yield AlarmSpec(
         "DigestReport",
         "digest-report",
-        (Source("ReportNotWritten", {"service": "digest"}),),
+        (MetricSource("ReportNotWritten", {"service": "digest"}),),
         "a weekly digest was sent without its report, which S3 did not take",
         "the report is written once a week, and nothing writes it again",
     )
 
 
-def _of_functions(functions: Mapping[str, str]) -> Iterator[Watch]:
+def _function_alarms(functions: Mapping[str, str]) -> Iterator[AlarmSpec]:
     """Not of the sweep and the digest: Lambda tries them twice more, then there is a dead letter.
 
     A time-out is an error. What crashed in the others comes back with its message.
     """
     of_messages = [name for name in functions if name not in {"sweep", "digest"}]
     for handler in of_messages:
-        yield Watch(
+        yield AlarmSpec(
             f"{handler.capitalize()}Errors",
             "function-errors",
-            (Source("Errors", {"FunctionName": functions[handler]}, LAMBDA),),
+            (MetricSource("Errors", {"FunctionName": functions[handler]}, LAMBDA),),
             f"{handler} crashed, or timed out, three times within an hour",
             "what crashed is tried again; three failures in an hour do not pass by themselves",
             period_s=HOUR_S,
-            above=2,
+            threshold=2,
         )
-    yield Watch(
+    yield AlarmSpec(
         "AuditThrottled",
         "function-throttled",
-        (Source("Throttles", {"FunctionName": functions["audit"]}, LAMBDA),),
+        (MetricSource("Throttles", {"FunctionName": functions["audit"]}, LAMBDA),),
         "Lambda has refused to start audits for most of two hours",
         "a burst is throttled while it is worked off, in an account with ten executions at once "
         "for an hour; longer means that others use up the account's concurrency, of which audits "
@@ -129,41 +129,41 @@ def _of_functions(functions: Mapping[str, str]) -> Iterator[Watch]:
         periods=8,
         datapoints=6,
     )
-    yield Watch(
+    yield AlarmSpec(
         "Defects",
         "unexpected-errors",
-        tuple(Source("Defects", {"service": handler}) for handler in of_messages),
+        tuple(MetricSource("Defects", {"service": handler}) for handler in of_messages),
         "a function hit an unexpected error: a fault of its code",
         "a retry meets the same fault: it needs a new version",
-        expression=TOGETHER,
+        expression=SUM_STATISTIC,
     )
 
 
 def _tens(names: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(names), _MOST_SOURCES):
-        yield names[start : start + _MOST_SOURCES]
+    for start in range(0, len(names), _MAX_SOURCES):
+        yield names[start : start + _MAX_SOURCES]
 
 
-def _late(name: str, queues: list[str], seconds: int) -> Watch:
+def _late_queue_alarm(name: str, queues: list[str], seconds: int) -> AlarmSpec:
     metric = "ApproximateAgeOfOldestMessage"
-    return Watch(
+    return AlarmSpec(
         f"{name}Late",
         "queue-late",
-        tuple(Source(metric, {"QueueName": queue}, QUEUES) for queue in queues),
+        tuple(MetricSource(metric, {"QueueName": queue}, SQS) for queue in queues),
         f"a message of {name} has waited for more than {seconds // HOUR_S} h",
         "2,000 jobs that end together are done after about 70 minutes, five at once",
-        expression=LONGEST if len(queues) > 1 else None,
+        expression=MAX_STATISTIC if len(queues) > 1 else None,
         statistic="Maximum",
-        above=seconds,
+        threshold=seconds,
         periods=3,
     )
 
 
-def _dead_letters(name: str, queue: str) -> Watch:
-    return Watch(
+def _dead_letters(name: str, queue: str) -> AlarmSpec:
+    return AlarmSpec(
         f"{name}NotEmpty",
         "dead-letters",
-        (Source("ApproximateNumberOfMessagesVisible", {"QueueName": queue}, QUEUES),),
+        (MetricSource("ApproximateNumberOfMessagesVisible", {"QueueName": queue}, SQS),),
         f"{name} has messages that are not tried again",
         "each one waits for a person, and is deleted after 14 days",
         statistic="Maximum",
@@ -171,9 +171,9 @@ def _dead_letters(name: str, queue: str) -> Watch:
     )
 
 
-def _failing(name: str, means: str, source: Source) -> Watch:
+def _failing(name: str, means: str, source: MetricSource) -> AlarmSpec:
     """Failures in most hours: the age of a queue leaves out what was received three times."""
-    return Watch(
+    return AlarmSpec(
         name,
         "failing",
         (source,),
@@ -186,52 +186,54 @@ def _failing(name: str, means: str, source: Source) -> Watch:
     )
 
 
-def _of_audits() -> Iterator[Watch]:
+def _audit_alarms() -> Iterator[AlarmSpec]:
     audit = {"service": "audit"}
     # An event that is refused is a dead letter, which has its alarm.
-    yield _failing("AuditFailing", "audits have failed for hours", Source("AuditFailed", audit))
-    yield Watch(
+    yield _failing(
+        "AuditFailing", "audits have failed for hours", MetricSource("AuditFailed", audit)
+    )
+    yield AlarmSpec(
         "JobsUnauditable",
         "unauditable",
-        (Source("JobsUnauditable", audit),),
+        (MetricSource("JobsUnauditable", audit),),
         "three or more jobs within six hours could not be audited",
         "one job that its user deleted at once is normal; several have a common cause",
         period_s=6 * HOUR_S,
-        above=2,
+        threshold=2,
     )
-    yield Watch(
+    yield AlarmSpec(
         "RulesFailed",
         "rules-failed",
-        (Source("RuleFailed", audit),),
+        (MetricSource("RuleFailed", audit),),
         "a rule ended with an error, so an audit lacks this rule's findings",
         "each one is a fault of the code, and no retry finds the dollars",
     )
 
 
-def _of_decisions(notify: str) -> Iterator[Watch]:
+def _decision_alarms(notify: str) -> Iterator[AlarmSpec]:
     yield _failing(
         "NotifyFailing",
         "for hours it could not be decided whether to post a message about an audit",
-        Source("NotDecided", {"service": "notify"}),
+        MetricSource("NotDecided", {"service": "notify"}),
     )
-    yield Watch(
+    yield AlarmSpec(
         "StreamLate",
         "stream-late",
-        (Source("IteratorAge", {"FunctionName": notify}, LAMBDA),),
+        (MetricSource("IteratorAge", {"FunctionName": notify}, LAMBDA),),
         "new audits have waited for more than 15 minutes for notify",
         "notify sets aside what fails, so a stream that is late is not read, or SQS takes nothing; "
         "after 24 h the stream has lost what was not read",
         statistic="Maximum",
-        above=STREAM_LATE_S * 1000,
+        threshold=STREAM_MAX_AGE_S * 1000,
         periods=3,
         datapoints=2,
     )
-    yield Watch(
+    yield AlarmSpec(
         "StreamNotRead",
         "stream-late",
         (
-            Source("JobsAudited", {"service": "audit"}),
-            Source("Invocations", {"FunctionName": notify}, LAMBDA),
+            MetricSource("JobsAudited", {"service": "audit"}),
+            MetricSource("Invocations", {"FunctionName": notify}, LAMBDA),
         ),
         "jobs were audited in two periods of three hours, and notify was never invoked",
         "notify is invoked for each new audit; a mapping that is disabled or broken invokes "
@@ -242,34 +244,34 @@ def _of_decisions(notify: str) -> Iterator[Watch]:
     )
 
 
-def _of_sweep(function: str) -> Iterator[Watch]:
+def _sweep_alarms(function: str) -> Iterator[AlarmSpec]:
     sweep = {"service": "sweep"}
-    yield Watch(
+    yield AlarmSpec(
         "JobsMissing",
         "jobs-missing",
-        (Source("JobsMissing", sweep), Source("ReconcilerFound", sweep)),
+        (MetricSource("JobsMissing", sweep), MetricSource("ReconcilerFound", sweep)),
         "jobs ended, their events are there, and they had no audit when it was time for it: three "
         "at one sweep, or one at three sweeps within an hour",
         "a sweep counts a job until it has an audit, for three hours; lost events, which it sends "
         "itself, are not counted here: more mean that audits do not come",
         expression="{0} - FILL({1}, 0)",
         period_s=HOUR_S,
-        above=2,
+        threshold=2,
     )
-    yield Watch(
+    yield AlarmSpec(
         "SweepSilent",
         "sweep-silent",
-        (Source("Invocations", {"FunctionName": function}, LAMBDA),),
+        (MetricSource("Invocations", {"FunctionName": function}, LAMBDA),),
         "the sweep is not started any more, so lost events are not noticed",
         "it is started every 15 minutes; one that never was has no values to lose, so that a new "
         "installation is quiet",
         period_s=30 * MINUTE_S,
-        silence=True,
+        alarm_if_no_data=True,
     )
-    yield Watch(
+    yield AlarmSpec(
         "EventsLost",
         "events-lost",
-        (Source("ReconcilerFound", sweep),),
+        (MetricSource("ReconcilerFound", sweep),),
         "in three of the last six hours the sweep found jobs whose event never came",
         "the sweep repairs a single lost event; in three different hours it means that the "
         "delivery of events is broken",
@@ -277,10 +279,10 @@ def _of_sweep(function: str) -> Iterator[Watch]:
         periods=6,
         datapoints=3,
     )
-    yield Watch(
+    yield AlarmSpec(
         "SweepFailing",
         "failing",
-        (Source("SweepFailed", sweep),),
+        (MetricSource("SweepFailed", sweep),),
         "for most of an hour the sweep could not list jobs or send what it found",
         "a throttled list is asked again 15 minutes later; three failures of four do not pass",
         period_s=15 * MINUTE_S,

@@ -11,20 +11,22 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from infra.alarm_list import LONGEST, TOGETHER, Watch
+from infra.alarm_list import MAX_STATISTIC, SUM_STATISTIC, AlarmSpec
 
 
 class Alarms(Construct):
     """Operators subscribe to `topic`; job owners to the topic of notices."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, watches: Iterable[Watch]) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, watches: Iterable[AlarmSpec]
+    ) -> None:
         super().__init__(scope, construct_id)
         # No SSE: CloudWatch cannot publish to a topic under the AWS managed key, and the text of an
         # alarm is no secret.
         self.topic = sns.Topic(self, "Topic", display_name="sageaudit alarms", enforce_ssl=True)
-        self.topic.add_to_resource_policy(_cloudwatch_may_publish(self.topic))
+        self.topic.add_to_resource_policy(_publish_statement(self.topic))
         watches = list(watches)
-        silent = {watch.name for watch in watches if watch.silence}
+        silent = {watch.name for watch in watches if watch.alarm_if_no_data}
         self.all = [_alarm(self, watch) for watch in watches]
         told = actions.SnsAction(self.topic)
         for alarm in self.all:
@@ -34,26 +36,28 @@ class Alarms(Construct):
                 alarm.add_insufficient_data_action(told)
 
 
-def _alarm(scope: Construct, watch: Watch) -> cloudwatch.Alarm:
+def _alarm(scope: Construct, watch: AlarmSpec) -> cloudwatch.Alarm:
     compare, missing = cloudwatch.ComparisonOperator, cloudwatch.TreatMissingData
     return cloudwatch.Alarm(
         scope,
         watch.name,
-        metric=metric(watch),
-        threshold=1 if watch.silence else watch.above,
+        metric=alarm_metric(watch),
+        threshold=1 if watch.alarm_if_no_data else watch.threshold,
         evaluation_periods=watch.periods,
-        datapoints_to_alarm=watch.needed,
+        datapoints_to_alarm=watch.datapoints_to_alarm,
         comparison_operator=(
-            compare.LESS_THAN_THRESHOLD if watch.silence else compare.GREATER_THAN_THRESHOLD
+            compare.LESS_THAN_THRESHOLD
+            if watch.alarm_if_no_data
+            else compare.GREATER_THAN_THRESHOLD
         ),
         # Its state is INSUFFICIENT_DATA before the first value and after the last. Only a change of
         # the state is told, so a new installation is quiet.
-        treat_missing_data=missing.MISSING if watch.silence else missing.NOT_BREACHING,
+        treat_missing_data=missing.MISSING if watch.alarm_if_no_data else missing.NOT_BREACHING,
         alarm_description=watch.description,
     )
 
 
-def metric(watch: Watch) -> cloudwatch.IMetric:
+def alarm_metric(watch: AlarmSpec) -> cloudwatch.IMetric:
     """What an alarm watches, for a graph too."""
     period = cdk.Duration.seconds(watch.period_s)
     metrics = [
@@ -71,14 +75,14 @@ def metric(watch: Watch) -> cloudwatch.IMetric:
     # A graph may have several of these, so their names are the alarm's.
     named = {f"m{watch.name}{number}": one for number, one in enumerate(metrics)}
     expression = watch.expression.format(*named)
-    if expression in {TOGETHER, LONGEST}:
+    if expression in {SUM_STATISTIC, MAX_STATISTIC}:
         expression = f"{expression}([{', '.join(f'FILL({name}, 0)' for name in named)}])"
     return cloudwatch.MathExpression(
         expression=expression, using_metrics=named, period=period, label=watch.name
     )
 
 
-def _cloudwatch_may_publish(topic: sns.Topic) -> iam.PolicyStatement:
+def _publish_statement(topic: sns.Topic) -> iam.PolicyStatement:
     """Needed because a topic with its own policy loses the default policy of SNS."""
     return iam.PolicyStatement(
         principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],

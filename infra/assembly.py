@@ -11,8 +11,8 @@ import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 
 from infra import file_tree
-from infra.bundling import POLICY, checked_policy, to_deploy
-from infra.settings import SETTINGS, cdk_context, settings
+from infra.bundling import POLICY, build_lambda_asset, load_policy
+from infra.settings import SETTING_NAMES, cdk_context, read_settings
 from infra.stack import SageAuditStack
 from sageaudit.domain.policy.policy import Policy
 
@@ -20,8 +20,8 @@ from sageaudit.domain.policy.policy import Policy
 def assemble() -> None:
     """Writes the templates and the asset into cdk.out, or into the CDK CLI's own folder."""
     outdir = os.environ.get("CDK_OUTDIR", "cdk.out")
-    policy = checked_policy(POLICY)
-    asset = to_deploy(policy)
+    policy = load_policy(POLICY)
+    asset = build_lambda_asset(policy)
     code = lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.tree_hash)
     synthesize(code=code, policy=policy, outdir=outdir)
     for copy in Path(outdir).glob("asset.*"):
@@ -36,7 +36,7 @@ def synthesize(
     The context has the settings; `context` overrides that of cdk.json. Raises ValueError.
     """
     app = cdk.App(context=cdk_context() | dict(context or {}), outdir=outdir)
-    chosen = settings({key: app.node.try_get_context(key) for key in SETTINGS})
+    chosen = read_settings({key: app.node.try_get_context(key) for key in SETTING_NAMES})
     stack = SageAuditStack(
         app,
         chosen.stack,

@@ -27,7 +27,7 @@ from sageaudit.rules import version
 ROOT = Path(__file__).parent.parent
 FUNCTIONS = ROOT / "functions"
 REQUIREMENTS = FUNCTIONS / "requirements.txt"
-BUILD = ROOT / "build"
+BUILD_FOLDER = ROOT / "build"
 _BUILDERS = tuple(
     Path(path) for path in (__file__, byte_code.__file__, file_tree.__file__, left_out.__file__)
 )
@@ -54,10 +54,10 @@ _KINDS = frozenset({".py", ".json", ".css", ".js"})
 POLICY = ROOT / "policy.toml"
 
 
-def checked_policy(path: Path) -> Policy:
+def load_policy(path: Path) -> Policy:
     """The policy to deploy. A wrong policy stops the deployment, not a Lambda."""
     try:
-        return policy_file.load(path)
+        return policy_file.load_policy(path)
     except BadPolicy as error:
         raise SystemExit(str(error)) from error
 
@@ -82,7 +82,7 @@ class Target:
 
     def interpreter(self) -> byte_code.Interpreter | None:
         """What compiles for the target: None for this machine, which compiles what it imports."""
-        return byte_code.find(self.python) if self.python is not None else None
+        return byte_code.find_interpreter(self.python) if self.python is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +98,27 @@ class Asset:
 
 
 LAMBDA_PYTHON = "3.13"
-LAMBDA = Target("lambda", platform="manylinux2014_aarch64", python=LAMBDA_PYTHON)
+LAMBDA_TARGET = Target("lambda", platform="manylinux2014_aarch64", python=LAMBDA_PYTHON)
 THIS_MACHINE = Target("this-machine", platform=None, python=None)
 
 
-def to_deploy(policy: Policy) -> Asset:
+def build_lambda_asset(policy: Policy) -> Asset:
     """Lambda's; says on stderr where this machine has no interpreter to compile it."""
-    asset = stage(LAMBDA, policy)
+    asset = build_asset(LAMBDA_TARGET, policy)
     if asset.compiled_by is None:
-        print(f"sageaudit: {byte_code.missing(LAMBDA_PYTHON)}.", file=sys.stderr)
+        print(f"sageaudit: {byte_code.no_interpreter_warning(LAMBDA_PYTHON)}.", file=sys.stderr)
     return asset
 
 
-def stage(target: Target, policy: Policy) -> Asset:
+def build_asset(target: Target, policy: Policy) -> Asset:
     """The folder to deploy; built only when an input changed."""
     wheels, compiler = _wheels(target), target.interpreter()
-    ours = sorted(code())
+    ours = sorted(source_files())
     made = {
-        stored_policy.NAME: stored_policy.to_text(policy),
-        f"sageaudit/{version.BUILT}": version.built_text(FUNCTIONS / "sageaudit"),
+        stored_policy.FILE_NAME: stored_policy.to_text(policy),
+        f"sageaudit/{version.BUILT_VERSION_FILE}": version.version_file_text(
+            FUNCTIONS / "sageaudit"
+        ),
     }
     compiled_by = compiler.version if compiler else None
     digest = _digest(wheels.name, *ours, *made.values(), f"compiled by {compiled_by}", *_BUILDERS)
@@ -127,20 +129,20 @@ def stage(target: Target, policy: Policy) -> Asset:
             byte_code.compile_folder(new, compiler)
         file_tree.set_modes(new)
 
-    folder = _kept(f"asset-{target.name}", digest, build)
+    folder = _build_once(f"asset-{target.name}", digest, build)
     file_tree.set_modes(folder)  # a folder that was kept may have been copied under another umask
     return Asset(folder, file_tree.tree_hash(folder), compiled_by)
 
 
 def _wheels(target: Target) -> Path:
     options = target.pip_options()
-    digest = _digest(*options, sys.version, REQUIREMENTS, *left_out.services(), *_BUILDERS)
+    digest = _digest(*options, sys.version, REQUIREMENTS, *left_out.called_services(), *_BUILDERS)
 
     def build(new: Path) -> None:
         _install(new, options)
-        left_out.take_out(new)
+        left_out.prune(new)
 
-    return _kept(f"wheels-{target.name}", digest, build)
+    return _build_once(f"wheels-{target.name}", digest, build)
 
 
 def _install(folder: Path, options: tuple[str, ...]) -> None:
@@ -156,7 +158,7 @@ def _install(folder: Path, options: tuple[str, ...]) -> None:
     shutil.rmtree(folder / "bin", ignore_errors=True)
 
 
-def code() -> Iterator[Path]:
+def source_files() -> Iterator[Path]:
     """Every file of ours that a handler may import, or read as package data."""
     left_out = [FUNCTIONS / "sageaudit" / part for part in NOT_ON_LAMBDA]
     for path in FUNCTIONS.rglob("*"):
@@ -165,24 +167,26 @@ def code() -> Iterator[Path]:
             yield path
 
 
-def _assemble(folder: Path, wheels: Path, code: list[Path], made: Mapping[str, str]) -> None:
+def _assemble(
+    folder: Path, wheels: Path, code: list[Path], generated_files: Mapping[str, str]
+) -> None:
     shutil.copytree(wheels, folder)
     for path in code:
         copy = folder / path.relative_to(FUNCTIONS)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
-    for name, text in made.items():
+    for name, text in generated_files.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def _kept(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
+def _build_once(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
     """build/KIND-DIGEST, built at most once; folders of older digests are deleted."""
-    folder = BUILD / f"{kind}-{digest}"
+    folder = BUILD_FOLDER / f"{kind}-{digest}"
     if folder.exists():
         return folder
-    BUILD.mkdir(exist_ok=True)
-    older = list(BUILD.glob(f"{kind}-*"))
-    with tempfile.TemporaryDirectory(dir=BUILD) as temporary:
+    BUILD_FOLDER.mkdir(exist_ok=True)
+    older = list(BUILD_FOLDER.glob(f"{kind}-*"))
+    with tempfile.TemporaryDirectory(dir=BUILD_FOLDER) as temporary:
         new = Path(temporary, "new")
         build(new)
         with contextlib.suppress(OSError):  # another process was faster: its folder is the same

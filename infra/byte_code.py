@@ -17,7 +17,7 @@ from pathlib import Path
 TASK_ROOT = "/var/task"
 """Where Lambda puts the asset: the paths that a traceback shows."""
 
-_WHO = (
+_VERSION_SCRIPT = (
     "import json, platform, sys; print(json.dumps([sys.executable, platform.python_version(),"
     " sys.implementation.name, sys.version_info.releaselevel]))"
 )
@@ -32,14 +32,14 @@ class Interpreter:
     version: str
 
 
-def find(python: str, environ: Mapping[str, str] = os.environ) -> Interpreter | None:
+def find_interpreter(python: str, environ: Mapping[str, str] = os.environ) -> Interpreter | None:
     """The first released CPython of the minor version `python` (as `3.13`) on the path, or None.
 
     Each candidate is asked: pyenv's shim has the right name and still fails where no such version
     is selected.
     """
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
-        found = _asked(Path(folder, f"python{python}"))
+        found = _query_version(Path(folder, f"python{python}"))
         if found is not None and found.version.rpartition(".")[0] == python:
             return found
     return None
@@ -63,7 +63,7 @@ def compile_folder(folder: Path, interpreter: Interpreter) -> None:
     )
 
 
-def missing(python: str) -> str:
+def no_interpreter_warning(python: str) -> str:
     """What a deployment without `python` costs and how to get it, in one sentence."""
     return (
         f"no Python {python} is on the path of this machine, so the Lambda functions go without "
@@ -73,12 +73,12 @@ def missing(python: str) -> str:
     )
 
 
-def _asked(candidate: Path) -> Interpreter | None:
+def _query_version(candidate: Path) -> Interpreter | None:
     if not candidate.is_file() or not os.access(candidate, os.X_OK):
         return None
     try:
         answer = subprocess.run(
-            [str(candidate), "-I", "-S", "-c", _WHO],
+            [str(candidate), "-I", "-S", "-c", _VERSION_SCRIPT],
             capture_output=True,
             text=True,
             check=True,

@@ -11,13 +11,13 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra.alarm_list import Watch
-from infra.alarms import metric
+from infra.alarm_list import AlarmSpec
+from infra.alarms import alarm_metric
 from infra.bundling import ROOT
 
-MONEY = "money-and-messages"
+MONEY_DASHBOARD = "money-and-messages"
 """The runbook's section whose queries the dashboard shows."""
-FRESH = {
+FRESHNESS_METRICS = {
     "ApproximateAgeOfOldestMessage": "How long messages wait, in seconds",
     "IteratorAge": "How long new audits wait for notify, in ms",
     "JobsMissing": "Jobs that ended and have no audit",
@@ -30,7 +30,7 @@ _QUERY = re.compile(r"^insights (\w+) '(.+)'$", re.MULTILINE)
 class SavedQuery:
     """A query of one section of the runbook; `function` is the one whose log it asks."""
 
-    entry: str
+    runbook_entry: str
     function: str
     text: str
 
@@ -53,7 +53,7 @@ class Dashboard(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        watches: Sequence[Watch],
+        watches: Sequence[AlarmSpec],
         alarms: Sequence[cloudwatch.IAlarm],
         log_groups: Mapping[str, logs.ILogGroup],
     ) -> None:
@@ -63,7 +63,7 @@ class Dashboard(Construct):
             logs.CfnQueryDefinition(
                 self,
                 f"Query{number}",
-                name=f"{cdk.Aws.STACK_NAME}/{query.entry}/{number + 1}",
+                name=f"{cdk.Aws.STACK_NAME}/{query.runbook_entry}/{number + 1}",
                 query_string=query.text,
                 log_group_names=[log_groups[query.function].log_group_name],
             )
@@ -81,7 +81,7 @@ class Dashboard(Construct):
                     height=6,
                 )
                 for title, query in zip(
-                    _TITLES, (q for q in queries if q.entry == MONEY), strict=True
+                    _TITLES, (q for q in queries if q.runbook_entry == MONEY_DASHBOARD), strict=True
                 )
             ]
         )
@@ -89,11 +89,11 @@ class Dashboard(Construct):
             [
                 cloudwatch.GraphWidget(
                     title=title,
-                    left=[metric(one) for one in watches if one.sources[0].metric == name],
+                    left=[alarm_metric(one) for one in watches if one.sources[0].metric == name],
                     width=8,
                     height=6,
                 )
-                for name, title in FRESH.items()
+                for name, title in FRESHNESS_METRICS.items()
             ]
         )
         self._row(

@@ -19,23 +19,23 @@ import click
 from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 
 from infra import NODE, NPX, listeners, subscribers
-from infra.bundling import POLICY, checked_policy
+from infra.bundling import POLICY, load_policy
 from infra.deploy_flags import (
     AddressesType,
     Flags,
     SecretFileType,
     ask_for_addresses,
-    checked_secrets,
+    check_secrets,
 )
-from infra.kept_table import NotAHistory, adopted, protect
-from infra.members import forward, forward_no_more
+from infra.kept_table import NotAHistoryTable, adopt_table, protect_table
+from infra.members import create_forwarding, delete_forwarding
 from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, MEMBER_REGIONS, NOTICES_TOPIC
 from infra.settings import cdk_context
 from infra.subscribers import Subscriber
-from sageaudit.adapters.aws.clients import unanswered
-from sageaudit.adapters.aws.stack_outputs import QUEUE_OF, of_channels
-from sageaudit.adapters.channels.channel import SecretForm
-from sageaudit.adapters.channels.services import SERVICES, Channels
+from sageaudit.adapters.aws.clients import no_answer_error
+from sageaudit.adapters.aws.stack_outputs import QUEUE_URL_PREFIX, outputs_by_channel
+from sageaudit.adapters.channels.channel import SecretFormat
+from sageaudit.adapters.channels.services import SERVICES, ChannelChoices
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import OWN_TOPIC
 
@@ -43,7 +43,7 @@ CDK_CLI = "aws-cdk@2.1148.1"
 """Pinned to 2.x: a 3.x, the latest in the registry, cannot read assemblies of aws-cdk-lib 2."""
 ROOT = Path(__file__).parent.parent
 
-Run = Callable[[Sequence[str], dict[str, str]], None]
+RunCdk = Callable[[Sequence[str], dict[str, str]], None]
 
 
 def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
@@ -58,7 +58,7 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
 
 
 def deploy(
-    session: Any, run: Run, flags: Flags, policy: Policy, *, profile: str | None = None
+    session: Any, run: RunCdk, flags: Flags, policy: Policy, *, profile: str | None = None
 ) -> None:
     """Asks and deploys, subscribes, and says who is told. Raises ClickException, Abort.
 
@@ -73,40 +73,42 @@ def deploy(
     stack, table = chosen["stack"], chosen.get("table_name")
     deployed = _outputs(formation, stack) or {}
     # Its stream may be another than at the last deployment.
-    of_table = ["--context", f"table_stream_arn={adopted(dynamodb, table)}"] if table else []
-    for name in of_channels(deployed, QUEUE_OF).keys() - policy.channels.keys():
+    of_table = ["--context", f"table_stream_arn={adopt_table(dynamodb, table)}"] if table else []
+    for name in outputs_by_channel(deployed, QUEUE_URL_PREFIX).keys() - policy.channels.keys():
         flags.confirm(
             f"The channel {name} is deployed, and {POLICY.name} does not name it any more: its"
             " queue is deleted with what waits in it. Go on?"
         )
-    keep_secrets(store, flags, policy.channels)
-    keep_fingerprint_key(store)
+    store_secrets(store, flags, policy.channels)
+    create_fingerprint_key(store)
     bootstrapped = _outputs(formation, "CDKToolkit") is not None
     if not bootstrapped:
         flags.confirm(
             "This region is not bootstrapped for the CDK (a bucket and roles for deployments). "
             "Do it now?"
         )
-    wanted = _ask_who_is_told(flags, sns, deployed)
+    wanted = _ask_subscribers(flags, sns, deployed)
     environment = _environment(session)
     # As a flag: credentials in the environment would come before AWS_PROFILE.
     of_profile = [] if profile is None else ["--profile", profile]
     if not bootstrapped:
         run(["bootstrap", f"aws://{account}/{session.region_name}", *of_profile], environment)
     # The CDK CLI asks before it grants permissions, and fails where nobody can answer.
-    approval = ["--require-approval", "never"] if flags.yes else []
+    approval = ["--require-approval", "never"] if flags.assume_yes else []
     others = [one for one in policy.members.regions if one != session.region_name]
     before = deployed.get(MEMBER_REGIONS, "none").split(",")
     # First, as the stack's output is all that remembers them.
     left = [one for one in before if one not in {"none", session.region_name, *others}]
-    forward_no_more(session, stack, left)
+    delete_forwarding(session, stack, left)
     run(["deploy", *of_profile, *approval, *of_table], environment)
     topics = _outputs(formation, stack) or {}
-    protect(dynamodb, topics["TableName"], stack)
-    forward(session, (account, session.region_name), stack, others)
-    refused = list(_subscribed(sns, topics, wanted))
+    protect_table(dynamodb, topics["TableName"], stack)
+    create_forwarding(session, (account, session.region_name), stack, others)
+    refused = list(_subscribe(sns, topics, wanted))
     channels = [name for name in policy.channels if name != OWN_TOPIC]
-    for line in _who_is_told(sns, topics, channels, observes=policy.mode == "observe"):
+    for line in _describe_subscribers(
+        sns, topics, channels, is_observe_mode=policy.mode == "observe"
+    ):
         click.echo(line)
     if refused:
         raise click.ClickException("sageaudit is deployed, but " + "; ".join(refused))
@@ -116,12 +118,12 @@ def _environment(session: Any) -> dict[str, str]:
     return {"AWS_REGION": session.region_name, "AWS_DEFAULT_REGION": session.region_name}
 
 
-def _ask_who_is_told(
+def _ask_subscribers(
     flags: Flags, sns: Any, topics: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
     """The addresses to subscribe, by the name of the topic's output."""
     return {
-        topic: ask_for_addresses(answered, what, _known(sns, topics.get(topic)))
+        topic: ask_for_addresses(answered, what, _read_subscribers(sns, topics.get(topic)))
         for topic, what, answered in (
             (ALARMS_TOPIC, "Alarms of sageaudit", flags.alarms_to),
             (NOTICES_TOPIC, "Messages about jobs", flags.notices_to),
@@ -129,22 +131,24 @@ def _ask_who_is_told(
     }
 
 
-def _who_is_told(
-    sns: Any, topics: Mapping[str, str], channels: Sequence[str], *, observes: bool
+def _describe_subscribers(
+    sns: Any, topics: Mapping[str, str], channels: Sequence[str], *, is_observe_mode: bool
 ) -> Iterator[str]:
-    alarms, notices = (_known(sns, topics[name]) for name in (ALARMS_TOPIC, NOTICES_TOPIC))
-    yield from listeners.alarms(alarms, topics[ALARMS_TOPIC])
-    yield from listeners.notices(
-        notices, topics[NOTICES_TOPIC], channels=channels, observes=observes
+    alarms, notices = (
+        _read_subscribers(sns, topics[name]) for name in (ALARMS_TOPIC, NOTICES_TOPIC)
     )
-    yield from listeners.unconfirmed([*alarms, *notices])
+    yield from listeners.alarm_lines(alarms, topics[ALARMS_TOPIC])
+    yield from listeners.notice_lines(
+        notices, topics[NOTICES_TOPIC], channels=channels, is_observe_mode=is_observe_mode
+    )
+    yield from listeners.unconfirmed_lines([*alarms, *notices])
 
 
-def _known(sns: Any, topic_arn: str | None) -> list[Subscriber]:
-    return [] if topic_arn is None else subscribers.subscribers(sns, topic_arn)
+def _read_subscribers(sns: Any, topic_arn: str | None) -> list[Subscriber]:
+    return [] if topic_arn is None else subscribers.list_subscribers(sns, topic_arn)
 
 
-def _subscribed(
+def _subscribe(
     sns: Any, topics: Mapping[str, str], wanted: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     """Why AWS did not take an address, for each that it did not take."""
@@ -157,13 +161,13 @@ def _subscribed(
                 yield f"{address} could not be subscribed to {topics[name]}: {message}"
 
 
-def keep_fingerprint_key(store: Any) -> None:
+def create_fingerprint_key(store: Any) -> None:
     """Creates the key once: with a new key, old and new fingerprints of one job would differ."""
     if not _has(store, FINGERPRINT_KEY):
         _put(store, FINGERPRINT_KEY, secrets.token_hex(32), "Key of sageaudit's job fingerprints")
 
 
-def keep_secrets(store: Any, flags: Flags, channels: Channels) -> None:
+def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
     """Stores the secrets that were given, and asks for those that are missing.
 
     Raises ClickException where nobody can be asked.
@@ -174,7 +178,7 @@ def keep_secrets(store: Any, flags: Flags, channels: Channels) -> None:
         if one.secret and (name in flags.secrets or not _has(store, one.secret))
     }
     missing = [name for name in wanted if name not in flags.secrets]
-    if missing and not flags.terminal:
+    if missing and not flags.is_interactive:
         files = " ".join(f"--secret-file {name}=FILE" for name in missing)
         raise click.ClickException(f"nothing is stored for {', '.join(missing)}: add {files}")
     forms = secret_forms(channels)
@@ -183,17 +187,17 @@ def keep_secrets(store: Any, flags: Flags, channels: Channels) -> None:
         _put(store, secret, text, f"{forms[name].kind} of sageaudit's channel {name}")
 
 
-def secret_forms(channels: Channels) -> dict[str, SecretForm]:
+def secret_forms(channels: ChannelChoices) -> dict[str, SecretFormat]:
     """What the secret of each channel that has one holds."""
-    forms = {name: SERVICES[one.service].secret for name, one in channels.items()}
+    forms = {name: SERVICES[one.service].secret_format for name, one in channels.items()}
     return {name: form for name, form in forms.items() if form is not None}
 
 
-def ask_for_secret(name: str, form: SecretForm) -> str:
+def ask_for_secret(name: str, form: SecretFormat) -> str:
     """Asks until the answer is a valid address."""
     while True:
         text = str(click.prompt(f"{form.kind} for the channel {name} (hidden)", hide_input=True))
-        if (reason := form.refusal(text.strip())) is None:
+        if (reason := form.invalid_reason(text.strip())) is None:
             return text.strip()
         click.echo(f"That is not a {form.kind}: {reason}.")
 
@@ -267,11 +271,11 @@ def main(
 
     Without a terminal nothing is asked, and every question needs its flag.
     """
-    policy = checked_policy(POLICY)
-    checked_secrets(secret_files, secret_forms(policy.channels))
+    policy = load_policy(POLICY)
+    check_secrets(secret_files, secret_forms(policy.channels))
     flags = Flags(
-        terminal=sys.stdin.isatty(),
-        yes=yes,
+        is_interactive=sys.stdin.isatty(),
+        assume_yes=yes,
         secrets=dict(secret_files),
         alarms_to=alarms_to,
         notices_to=notices_to,
@@ -279,8 +283,8 @@ def main(
     try:
         profile = profile or os.environ.get("AWS_PROFILE")
         session = boto3.Session(profile_name=profile, region_name=region)
-        missing = [*([] if session.region_name else ["--region"]), *flags.missing()]
-        if missing and not flags.terminal:
+        missing = [*([] if session.region_name else ["--region"]), *flags.missing_flags()]
+        if missing and not flags.is_interactive:
             raise click.UsageError(
                 "nothing can be asked, because the input is no terminal: add " + ", ".join(missing)
             )
@@ -288,10 +292,10 @@ def main(
             raise click.UsageError("no region is configured: add --region")
         deploy(session, run_cdk, flags, policy, profile=profile)
     except BotoCoreError as error:
-        raise click.ClickException(str(unanswered(error, "AWS"))) from error
+        raise click.ClickException(str(no_answer_error(error, "AWS"))) from error
     except ClientError as error:
         raise click.ClickException(str(error)) from error
-    except (NotAHistory, WaiterError) as error:
+    except (NotAHistoryTable, WaiterError) as error:
         raise click.ClickException(str(error)) from error
     except subprocess.CalledProcessError as error:
         raise click.ClickException("the CDK CLI failed; its output is above") from error

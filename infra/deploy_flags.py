@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from infra import subscribers
-from infra.subscribers import NoAddress, Subscriber
-from sageaudit.adapters.channels.channel import SecretForm
+from infra.subscribers import InvalidAddress, Subscriber
+from sageaudit.adapters.channels.channel import SecretFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +24,15 @@ class Flags:
     `terminal`: whether somebody can be asked.
     """
 
-    terminal: bool = True
-    yes: bool = False
+    is_interactive: bool = True
+    assume_yes: bool = False
     secrets: Mapping[str, str] = field(default_factory=dict)
     alarms_to: tuple[str, ...] | None = None
     notices_to: tuple[str, ...] | None = None
 
-    def missing(self) -> Iterator[str]:
+    def missing_flags(self) -> Iterator[str]:
         """The flags without which something would be asked, but for secrets that are missing."""
-        if not self.yes:
+        if not self.assume_yes:
             yield "--yes"
         if self.alarms_to is None:
             yield "--alarms-to ADDRESS|nobody"
@@ -41,28 +41,28 @@ class Flags:
 
     def confirm(self, question: str) -> None:
         """Goes on when agreed. Raises Abort."""
-        if self.yes:
+        if self.assume_yes:
             click.echo(f"{question} yes (--yes)")
         else:
             click.confirm(question, abort=True)
 
 
 def ask_for_addresses(
-    answered: tuple[str, ...] | None, what: str, known: Sequence[Subscriber]
+    flag_value: tuple[str, ...] | None, topic_name: str, known: Sequence[Subscriber]
 ) -> tuple[str, ...]:
     """Who is subscribed to the topic of `what`, beside those that are known; asks until valid."""
-    if answered is not None:
-        return answered
-    otherwise = f"keeps {subscribers.listed(known)}" if known else "for nobody"
+    if flag_value is not None:
+        return flag_value
+    otherwise = f"keeps {subscribers.subscribers_text(known)}" if known else "for nobody"
     while True:
         try:
             text = click.prompt(
-                f"{what} go to (e-mail addresses; Enter {otherwise})",
+                f"{topic_name} go to (e-mail addresses; Enter {otherwise})",
                 default="",
                 show_default=False,
             )
-            return subscribers.addresses(text)
-        except NoAddress as refusal:
+            return subscribers.parse_addresses(text)
+        except InvalidAddress as refusal:
             click.echo(f"Not taken: {refusal}.")
 
 
@@ -80,7 +80,7 @@ class SecretFileType(click.ParamType[tuple[str, str]]):
             return name, str(file.read()).strip()
 
 
-def checked_secrets(given: Iterable[tuple[str, str]], forms: Mapping[str, SecretForm]) -> None:
+def check_secrets(given: Iterable[tuple[str, str]], forms: Mapping[str, SecretFormat]) -> None:
     """Raises BadParameter, which repeats no secret, for one that its channel cannot use."""
     for name, text in given:
         if name not in forms:
@@ -88,7 +88,7 @@ def checked_secrets(given: Iterable[tuple[str, str]], forms: Mapping[str, Secret
             raise click.BadParameter(
                 f"the policy has {known}, not {name!r}", param_hint="--secret-file"
             )
-        if reason := forms[name].refusal(text):
+        if reason := forms[name].invalid_reason(text):
             raise click.BadParameter(
                 f"the file for {name} has no {forms[name].kind}: {reason}",
                 param_hint="--secret-file",
@@ -103,6 +103,6 @@ class AddressesType(click.ParamType[tuple[str, ...]]):
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:
         """Raises BadParameter."""
         try:
-            return subscribers.addresses(value)
-        except NoAddress as refusal:
+            return subscribers.parse_addresses(value)
+        except InvalidAddress as refusal:
             self.fail(str(refusal), param, ctx)

@@ -15,7 +15,7 @@ RUNTIME = lambda_.Runtime.PYTHON_3_13
 ARCHITECTURE = lambda_.Architecture.ARM_64
 
 
-class Worker(Construct):
+class HandlerFunction(Construct):
     """One handler of the shared asset, with its role and its log group."""
 
     def __init__(
@@ -28,7 +28,7 @@ class Worker(Construct):
         timeout: cdk.Duration,
         memory_mib: int,
         environment: Mapping[str, str],
-        traced: bool = False,
+        is_traced: bool = False,
         role_name: str | None = None,
     ) -> None:
         """`role_name`: for a role that other accounts trust."""
@@ -46,7 +46,7 @@ class Worker(Construct):
             assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
             role_name=role_name,
         )
-        self.may(("logs:CreateLogStream", "logs:PutLogEvents"), self.log_group.log_group_arn)
+        self.allow(("logs:CreateLogStream", "logs:PutLogEvents"), self.log_group.log_group_arn)
         self.role_arn = self._role.role_arn
         self.function = lambda_.Function(
             self,
@@ -58,7 +58,7 @@ class Worker(Construct):
             role=self._role,
             log_group=self.log_group,
             logging_format=lambda_.LoggingFormat.JSON,
-            tracing=lambda_.Tracing.ACTIVE if traced else None,
+            tracing=lambda_.Tracing.ACTIVE if is_traced else None,
             timeout=timeout,
             memory_size=memory_mib,
             # audit and notify send themselves what must wait, and count how often.
@@ -71,12 +71,14 @@ class Worker(Construct):
             },
         )
 
-    def may(
-        self, actions: Sequence[str], *resources: str, only: Mapping[str, Any] | None = None
+    def allow(
+        self, actions: Sequence[str], *resources: str, conditions: Mapping[str, Any] | None = None
     ) -> None:
         """Allows this function `actions` on exactly `resources`, under the conditions of `only`."""
         self._role.add_to_policy(
             iam.PolicyStatement(
-                actions=list(actions), resources=list(resources), conditions=only and dict(only)
+                actions=list(actions),
+                resources=list(resources),
+                conditions=conditions and dict(conditions),
             )
         )

@@ -18,18 +18,18 @@ class HistoryTable(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, adopted: tuple[str, str] | None
+        self, scope: Construct, construct_id: str, *, existing_table: tuple[str, str] | None
     ) -> None:
         super().__init__(scope, construct_id)
-        if adopted is None:
-            self.table = self._made()
+        if existing_table is None:
+            self.table = self._create_table()
             return
-        name, stream = adopted
+        name, stream = existing_table
         self.table = dynamodb.Table.from_table_attributes(
             self, "Table", table_name=name, table_stream_arn=stream
         )
 
-    def _made(self) -> dynamodb.ITable:
+    def _create_table(self) -> dynamodb.ITable:
         table = dynamodb.Table(
             self,
             "Table",

@@ -12,11 +12,11 @@ from sageaudit.adapters.history.dynamo import keys as schema
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
 
 
-class NotAHistory(Exception):
+class NotAHistoryTable(Exception):
     """The table that is to be adopted does not fit; says why."""
 
 
-def adopted(dynamodb: Any, name: str) -> str:
+def adopt_table(dynamodb: Any, name: str) -> str:
     """The ARN of the stream of a table that fits, which is switched on where it is off.
 
     Raises NotAHistory, ClientError.
@@ -24,7 +24,7 @@ def adopted(dynamodb: Any, name: str) -> str:
     try:
         found = dynamodb.describe_table(TableName=name)["Table"]
     except dynamodb.exceptions.ResourceNotFoundException as error:
-        raise NotAHistory(f"there is no table {name} in this account and region") from error
+        raise NotAHistoryTable(f"there is no table {name} in this account and region") from error
     keys = [
         _keys(found),
         {i["IndexName"]: _keys(i) for i in found.get("GlobalSecondaryIndexes", ())},
@@ -37,7 +37,7 @@ def adopted(dynamodb: Any, name: str) -> str:
         index["Projection"]["ProjectionType"] for index in found.get("GlobalSecondaryIndexes", ())
     }
     if keys != wanted or projections != {"ALL"}:
-        raise NotAHistory(f"the table {name} has not the keys and indexes of this version")
+        raise NotAHistoryTable(f"the table {name} has not the keys and indexes of this version")
     stream = found.get("StreamSpecification", {})
     if not stream.get("StreamEnabled"):
         found = dynamodb.update_table(TableName=name, StreamSpecification=STREAM)[
@@ -45,11 +45,11 @@ def adopted(dynamodb: Any, name: str) -> str:
         ]
         dynamodb.get_waiter("table_exists").wait(TableName=name)
     elif stream.get("StreamViewType") not in {"NEW_IMAGE", "NEW_AND_OLD_IMAGES"}:
-        raise NotAHistory(f"the stream of the table {name} has no new images: switch it off")
+        raise NotAHistoryTable(f"the stream of the table {name} has no new images: switch it off")
     return str(found["LatestStreamArn"])
 
 
-def protect(dynamodb: Any, name: str, stack: str) -> None:
+def protect_table(dynamodb: Any, name: str, stack: str) -> None:
     """Switches on what is off: protection, recovery, expiry; and tags it. Raises ClientError."""
     found = dynamodb.describe_table(TableName=name)["Table"]
     if not found.get("DeletionProtectionEnabled"):

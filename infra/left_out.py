@@ -14,9 +14,14 @@ from pathlib import Path
 
 from sageaudit import adapters
 
-NOTICE = "NOTICE-OF-CHANGES.txt"
+NOTICE_FILE = "NOTICE-OF-CHANGES.txt"
 _MODELS = "botocore/data"
-_NOT_READ = (f"{_MODELS}/*/*/examples-1.json", "boto3/data", "boto3/examples", "*.dist-info/RECORD")
+_PRUNED_PATHS = (
+    f"{_MODELS}/*/*/examples-1.json",
+    "boto3/data",
+    "boto3/examples",
+    "*.dist-info/RECORD",
+)
 """Examples; boto3's resources, where we use clients; lists of files that are no longer true."""
 _TEXT = """\
 Of the wheels in this folder, these parts were left out; no file that is here was changed.
@@ -36,20 +41,20 @@ def called_actions() -> frozenset[str]:
     return frozenset().union(*lists)
 
 
-def services() -> list[str]:
+def called_services() -> list[str]:
     """The services that are called: IAM's words for them are botocore's."""
     return sorted({action.partition(":")[0] for action in called_actions()})
 
 
-def take_out(folder: Path) -> None:
+def prune(folder: Path) -> None:
     """Deletes those parts from a folder of wheels, and says so in a notice."""
-    kept = services()
+    kept = called_services()
     for models in list((folder / _MODELS).glob("*/")):
         if models.is_dir() and models.name not in kept:
             shutil.rmtree(models)
-    for path in [path for pattern in _NOT_READ for path in folder.glob(pattern)]:
+    for path in [path for pattern in _PRUNED_PATHS for path in folder.glob(pattern)]:
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink()
-    (folder / NOTICE).write_text(_TEXT.format(services=", ".join(kept)), encoding="utf-8")
+    (folder / NOTICE_FILE).write_text(_TEXT.format(services=", ".join(kept)), encoding="utf-8")

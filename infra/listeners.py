@@ -10,10 +10,10 @@ from infra.subscribers import Subscriber
 _CONFIRM = "AWS sends each new address a request to confirm; open its link within two days"
 
 
-def alarms(known: Sequence[Subscriber], topic_arn: str) -> Iterator[str]:
+def alarm_lines(known: Sequence[Subscriber], topic_arn: str) -> Iterator[str]:
     """Lines about the topic of alarms."""
-    if any(subscriber.confirmed for subscriber in known):
-        yield f"Alarms go to {subscribers.listed(known)}."
+    if any(subscriber.is_confirmed for subscriber in known):
+        yield f"Alarms go to {subscribers.subscribers_text(known)}."
     else:
         yield (
             "Nobody is told of alarms: when sageaudit itself fails, only the CloudWatch console "
@@ -21,14 +21,14 @@ def alarms(known: Sequence[Subscriber], topic_arn: str) -> Iterator[str]:
         )
 
 
-def notices(
-    known: Sequence[Subscriber], topic_arn: str, *, channels: Sequence[str], observes: bool
+def notice_lines(
+    known: Sequence[Subscriber], topic_arn: str, *, channels: Sequence[str], is_observe_mode: bool
 ) -> Iterator[str]:
     """Lines about the messages to job owners; `channels` are those beside the topic."""
-    if observes:
+    if is_observe_mode:
         yield 'Nothing is posted: policy.toml says mode = "observe"; audits are only stored.'
-    if channels or any(subscriber.confirmed for subscriber in known):
-        told = [*channels, *([subscribers.listed(known)] if known else [])]
+    if channels or any(subscriber.is_confirmed for subscriber in known):
+        told = [*channels, *([subscribers.subscribers_text(known)] if known else [])]
         yield f"Findings go to {', '.join(told)}."
     else:
         yield (
@@ -37,9 +37,9 @@ def notices(
         )
 
 
-def unconfirmed(known: Sequence[Subscriber]) -> Iterator[str]:
+def unconfirmed_lines(known: Sequence[Subscriber]) -> Iterator[str]:
     """What the addresses have to do that get nothing yet."""
-    if any(not subscriber.confirmed for subscriber in known):
+    if any(not subscriber.is_confirmed for subscriber in known):
         yield f"{_CONFIRM}."
 
 

@@ -13,29 +13,34 @@ from typing import Any
 import aws_cdk as cdk
 from botocore.exceptions import ClientError
 
-from sageaudit.domain.policy.scope import Members
+from sageaudit.domain.policy.scope import MemberAccounts
 
 TEMPLATE = Path(__file__).parent / "member.yaml"
-MOST_WITHOUT_ORGANIZATION = 100
+MAX_MEMBERS_WITHOUT_ORGANIZATION = 100
 """Accounts that are named one by one: IAM and EventBridge limit the length of their policies."""
 Grant = tuple[list[str], Mapping[str, Any] | None]
 """Resources, and the condition under which they are granted."""
 
 
-def checked(members: Members) -> Members:
+def check_members(members: MemberAccounts) -> MemberAccounts:
     """Raises ValueError for more accounts than policies without an organization can name."""
-    if members.organization is None and len(members.roles) > MOST_WITHOUT_ORGANIZATION:
+    if (
+        members.organization is None
+        and len(members.role_by_account) > MAX_MEMBERS_WITHOUT_ORGANIZATION
+    ):
         raise ValueError(
-            f"policy.toml names {len(members.roles)} accounts: with more than"
-            f" {MOST_WITHOUT_ORGANIZATION}, set organization in [accounts]"
+            f"policy.toml names {len(members.role_by_account)} accounts: with more than"
+            f" {MAX_MEMBERS_WITHOUT_ORGANIZATION}, set organization in [accounts]"
         )
     return members
 
 
-def may_forward(members: Members, bus_arn: str) -> dict[str, Any]:
+def forward_statement(members: MemberAccounts, bus_arn: str) -> dict[str, Any]:
     """The bus's policy: for all accounts of the organization, or for those that are named."""
     who: dict[str, Any] = {
-        "Principal": {"AWS": [f"arn:{cdk.Aws.PARTITION}:iam::{one}:root" for one in members.roles]}
+        "Principal": {
+            "AWS": [f"arn:{cdk.Aws.PARTITION}:iam::{one}:root" for one in members.role_by_account]
+        }
     }
     if members.organization is not None:
         in_it = {"StringEquals": {"aws:PrincipalOrgID": members.organization}}
@@ -49,10 +54,12 @@ def may_forward(members: Members, bus_arn: str) -> dict[str, Any]:
     }
 
 
-def assumable(members: Members) -> Iterator[Grant]:
+def assumable_roles(members: MemberAccounts) -> Iterator[Grant]:
     """The roles of one name in the organization, and those that the policy names by ARN."""
-    by_arn = {role for role in members.roles.values() if ":" in role}
-    by_name = {account: role for account, role in members.roles.items() if role not in by_arn}
+    by_arn = {role for role in members.role_by_account.values() if ":" in role}
+    by_name = {
+        account: role for account, role in members.role_by_account.items() if role not in by_arn
+    }
     if members.organization is None:
         by_arn |= {_role(account, role) for account, role in by_name.items()}
     elif by_name:
@@ -66,18 +73,22 @@ def _role(account: str, name: str) -> str:
     return f"arn:{cdk.Aws.PARTITION}:iam::{account}:role/{name}"
 
 
-def forward(session: Any, home: tuple[str, str], stack: str, regions: list[str]) -> None:
+def create_forwarding(
+    session: Any, home_account_region: tuple[str, str], stack: str, regions: list[str]
+) -> None:
     """Has this account's events of other regions forwarded.
 
     `home`: the account and region of the stack. Raises ClientError, WaiterError.
     """
-    account, region = home
+    account, region = home_account_region
     values = {"HomeAccount": account, "HomeRegion": region, "HomeStack": stack, "OfHome": "yes"}
     for place in regions:
-        _created(session.client("cloudformation", region_name=place), f"{stack}-member", values)
+        _create_or_update(
+            session.client("cloudformation", region_name=place), f"{stack}-member", values
+        )
 
 
-def forward_no_more(session: Any, stack: str, regions: list[str]) -> None:
+def delete_forwarding(session: Any, stack: str, regions: list[str]) -> None:
     """Deletes what `forward` made in these regions, if it is there. Raises ClientError."""
     for place in regions:
         session.client("cloudformation", region_name=place).delete_stack(
@@ -85,7 +96,7 @@ def forward_no_more(session: Any, stack: str, regions: list[str]) -> None:
         )
 
 
-def _created(formation: Any, name: str, values: Mapping[str, str]) -> None:
+def _create_or_update(formation: Any, name: str, values: Mapping[str, str]) -> None:
     """Creates the stack, or updates it; one that could not be created is made anew."""
     call = {
         "StackName": name,

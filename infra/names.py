@@ -7,7 +7,7 @@ ALARMS_TOPIC = "AlarmsTopicArn"
 NOTICES_TOPIC = "NoticesTopicArn"
 MEMBER_REGIONS = "MemberRegions"
 """Outputs of the stack; the last has the other regions that forward, divided by commas."""
-STUB_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
+PLACEHOLDER_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
 """The code of the functions in the committed template: the local AWS puts a stub there."""
 AUDIT_TIMEOUT_S = 180
 VISIBILITY_FACTOR = 6
@@ -22,5 +22,5 @@ POLL_STREAM = (
     "dynamodb:GetShardIterator",
     "dynamodb:ListStreams",
 )
-HAND_ON = ("sqs:SendMessage",)
+SEND_MESSAGES = ("sqs:SendMessage",)
 """Permissions of the pollers, and to hand a message on."""

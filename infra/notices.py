@@ -10,9 +10,9 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from infra.queues import dead_letter_queue, work_queue
-from sageaudit.adapters.aws.stack_outputs import in_words
+from sageaudit.adapters.aws.stack_outputs import pascal_case
 
-MANAGED_KEY = "alias/aws/sns"
+SNS_MANAGED_KEY = "alias/aws/sns"
 """SNS makes this key where an account names it so for the first time. Named by its ARN, as an alias
 of the CDK names it, it is not made, and the topic accepts no message (aws-cdk issue 22605)."""
 OWN_KEY_PERMISSIONS = ("kms:GenerateDataKey*", "kms:Decrypt")
@@ -45,7 +45,7 @@ class Notices(Construct):
         self.queues = {
             name: work_queue(
                 self,
-                f"Queue{in_words(name)}",
+                f"Queue{pascal_case(name)}",
                 consumer_timeout=deliver_timeout,
                 dead_letters=self.dead_letters,
             )
@@ -53,4 +53,4 @@ class Notices(Construct):
         }
         self.topic = sns.Topic(self, "Topic", display_name="sageaudit", enforce_ssl=True)
         topic = cast("sns.CfnTopic", self.topic.node.default_child)
-        topic.add_property_override("KmsMasterKeyId", own_key or MANAGED_KEY)
+        topic.add_property_override("KmsMasterKeyId", own_key or SNS_MANAGED_KEY)

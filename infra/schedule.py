@@ -11,43 +11,43 @@ from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from infra.queues import dead_letter_queue
-from sageaudit.domain.policy.scope import DigestTimes
+from sageaudit.domain.policy.scope import DigestSchedule
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class ScheduleSpec:
     """`expression` in `timezone`. What fails is tried again for `tried_for`: until the
     next time the same work is done.
     """
 
     description: str
     expression: str
-    tried_for: cdk.Duration
+    retry_period: cdk.Duration
     timezone: str = "UTC"
-    on: bool = True
+    is_enabled: bool = True
 
 
-EVERY = cdk.Duration.minutes(15)
-SWEEP = When(
+SWEEP_INTERVAL = cdk.Duration.minutes(15)
+SWEEP_SCHEDULE = ScheduleSpec(
     "sageaudit: finds lost jobs, and has due audits made again",
-    f"rate({int(EVERY.to_minutes())} minutes)",
-    EVERY,
+    f"rate({int(SWEEP_INTERVAL.to_minutes())} minutes)",
+    SWEEP_INTERVAL,
 )
 
 
-def weekly(times: DigestTimes | None) -> When:
+def digest_schedule(times: DigestSchedule | None) -> ScheduleSpec:
     """The hour of the digest, and the one after it.
 
     The second start finds the digest written. It is for an hour that summer time leaves out, in
     which EventBridge Scheduler starts nothing, and for a first one that failed.
     """
-    at = times or DigestTimes()
-    return When(
+    at = times or DigestSchedule()
+    return ScheduleSpec(
         "sageaudit: the weekly digest",
         f"cron(0 {at.hour},{at.hour + 1} ? * {at.day[:3].upper()} *)",
         cdk.Duration.hours(1),
         at.timezone,
-        on=times is not None,
+        is_enabled=times is not None,
     )
 
 
@@ -59,7 +59,7 @@ class Schedule(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, function: lambda_.Function, when: When
+        self, scope: Construct, construct_id: str, *, function: lambda_.Function, spec: ScheduleSpec
     ) -> None:
         super().__init__(scope, construct_id)
         self.dead_letters = dead_letter_queue(self, "DeadLetters")
@@ -71,8 +71,8 @@ class Schedule(Construct):
                 conditions={"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}},
             ),
         )
-        self._may("lambda:InvokeFunction", function.function_arn)
-        self._may("sqs:SendMessage", self.dead_letters.queue_arn)
+        self._allow("lambda:InvokeFunction", function.function_arn)
+        self._allow("sqs:SendMessage", self.dead_letters.queue_arn)
         # One that fails once leaves no dead letter; the table keeps two apart.
         invocations = lambda_.CfnEventInvokeConfig(
             self,
@@ -80,7 +80,7 @@ class Schedule(Construct):
             function_name=function.function_name,
             qualifier="$LATEST",
             maximum_retry_attempts=2,
-            maximum_event_age_in_seconds=int(when.tried_for.to_seconds()),
+            maximum_event_age_in_seconds=int(spec.retry_period.to_seconds()),
             destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(
                 on_failure=lambda_.CfnEventInvokeConfig.OnFailureProperty(
                     destination=self.dead_letters.queue_arn
@@ -92,10 +92,10 @@ class Schedule(Construct):
         schedule = scheduler.CfnSchedule(
             self,
             "Schedule",
-            description=when.description,
-            schedule_expression=when.expression,
-            schedule_expression_timezone=when.timezone,
-            state="ENABLED" if when.on else "DISABLED",
+            description=spec.description,
+            schedule_expression=spec.expression,
+            schedule_expression_timezone=spec.timezone,
+            state="ENABLED" if spec.is_enabled else "DISABLED",
             flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
             target=scheduler.CfnSchedule.TargetProperty(
                 arn=function.function_arn,
@@ -104,12 +104,12 @@ class Schedule(Construct):
                     arn=self.dead_letters.queue_arn
                 ),
                 retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
-                    maximum_event_age_in_seconds=int(when.tried_for.to_seconds()),
+                    maximum_event_age_in_seconds=int(spec.retry_period.to_seconds()),
                     maximum_retry_attempts=10,
                 ),
             ),
         )
         schedule.node.add_dependency(self._role)
 
-    def _may(self, action: str, resource: str) -> None:
+    def _allow(self, action: str, resource: str) -> None:
         self._role.add_to_policy(iam.PolicyStatement(actions=[action], resources=[resource]))

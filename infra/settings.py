@@ -16,8 +16,8 @@ _STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,29}\Z")
 _STREAM_ARN = re.compile(
     r"arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/[\w.-]+/stream/[\w.:-]+\Z"
 )
-SETTINGS = ("stack", "table_name", "table_stream_arn", "audits_at_once", "tracing")
-_MOST_AT_ONCE = 1000
+SETTING_NAMES = ("stack", "table_name", "table_stream_arn", "audits_at_once", "tracing")
+_MAX_AUDITS_AT_ONCE = 1000
 """Of one event source mapping: Lambda's own limit. The least is 2."""
 
 
@@ -33,7 +33,7 @@ class Settings:
     tracing: bool = False
 
 
-def settings(context: Mapping[str, Any]) -> Settings:
+def read_settings(context: Mapping[str, Any]) -> Settings:
     """The settings of a context. Raises ValueError with the key."""
     table, stream = (str(context.get(key) or "") for key in ("table_name", "table_stream_arn"))
     stack, tracing = str(context.get("stack") or STACK), str(context.get("tracing") or "off")
@@ -42,8 +42,8 @@ def settings(context: Mapping[str, Any]) -> Settings:
         raise ValueError("context stack: not 1 to 30 letters, digits or -, a letter first")
     if table and not _STREAM_ARN.match(stream):
         raise ValueError("context table_name: needs table_stream_arn, which make deploy finds")
-    if not at_once.isdecimal() or not 1 < int(at_once) <= _MOST_AT_ONCE:
-        raise ValueError(f"context audits_at_once: is no number from 2 to {_MOST_AT_ONCE}")
+    if not at_once.isdecimal() or not 1 < int(at_once) <= _MAX_AUDITS_AT_ONCE:
+        raise ValueError(f"context audits_at_once: is no number from 2 to {_MAX_AUDITS_AT_ONCE}")
     if tracing not in {"on", "off"}:
         raise ValueError(f"context tracing: is on or off, not {tracing!r}")
     return Settings(stack, (table, stream) if table else None, int(at_once), tracing == "on")

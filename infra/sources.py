@@ -8,8 +8,8 @@ import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
-from infra.functions import Worker
-from infra.names import HAND_ON, POLL_QUEUE, POLL_STREAM
+from infra.functions import HandlerFunction
+from infra.names import POLL_QUEUE, POLL_STREAM, SEND_MESSAGES
 from sageaudit.adapters.history.dynamo.keys import AUDIT_PREFIX, NOTICE_PREFIX, SORT_KEY
 
 NEW_AUDITS_AND_NOTICES = {
@@ -23,10 +23,10 @@ Mapping = lambda_.CfnEventSourceMapping
 
 
 def feed_from_queue(
-    worker: Worker, queue: sqs.Queue, *, max_concurrency: int, construct_id: str = "Source"
+    worker: HandlerFunction, queue: sqs.Queue, *, max_concurrency: int, construct_id: str = "Source"
 ) -> None:
     """Messages one by one: when a function times out, its whole batch is delivered again."""
-    worker.may(POLL_QUEUE, queue.queue_arn)
+    worker.allow(POLL_QUEUE, queue.queue_arn)
     Mapping(
         worker,
         construct_id,
@@ -38,13 +38,13 @@ def feed_from_queue(
     )
 
 
-def feed_from_stream(worker: Worker, stream_arn: str, *, given_up: sqs.Queue) -> None:
+def feed_from_stream(worker: HandlerFunction, stream_arn: str, *, failure_queue: sqs.Queue) -> None:
     """INSERTs of audits and notices only: heads, findings, details and expiry cause no message.
 
     The function answers with the first record that failed; the records before it are done.
     """
-    worker.may(POLL_STREAM, stream_arn)
-    worker.may(HAND_ON, given_up.queue_arn)
+    worker.allow(POLL_STREAM, stream_arn)
+    worker.allow(SEND_MESSAGES, failure_queue.queue_arn)
     Mapping(
         worker,
         "Source",
@@ -60,7 +60,7 @@ def feed_from_stream(worker: Worker, stream_arn: str, *, given_up: sqs.Queue) ->
         maximum_retry_attempts=-1,
         maximum_record_age_in_seconds=int(cdk.Duration.hours(12).to_seconds()),
         destination_config=Mapping.DestinationConfigProperty(
-            on_failure=Mapping.OnFailureProperty(destination=given_up.queue_arn)
+            on_failure=Mapping.OnFailureProperty(destination=failure_queue.queue_arn)
         ),
         filter_criteria=Mapping.FilterCriteriaProperty(
             filters=[Mapping.FilterProperty(pattern=json.dumps(NEW_AUDITS_AND_NOTICES))]

@@ -9,29 +9,34 @@ import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.alarm_list import Watch, watches
+from infra.alarm_list import AlarmSpec, alarm_specs
 from infra.alarms import Alarms
 from infra.dashboard import Dashboard
-from infra.functions import Worker
+from infra.functions import HandlerFunction
 from infra.history import HistoryTable
-from infra.members import assumable, checked
-from infra.names import AUDIT_TIMEOUT_S, FINGERPRINT_KEY, HAND_ON, MEMBER_REGIONS
+from infra.members import assumable_roles, check_members
+from infra.names import AUDIT_TIMEOUT_S, FINGERPRINT_KEY, MEMBER_REGIONS, SEND_MESSAGES
 from infra.notices import OWN_KEY_PERMISSIONS, Notices
-from infra.schedule import SWEEP, Schedule, weekly
+from infra.schedule import SWEEP_SCHEDULE, Schedule, digest_schedule
 from infra.settings import Settings
 from infra.sources import feed_from_queue, feed_from_stream
 from infra.trigger import Trigger
 from sageaudit.adapters.aws import accounts, cloudwatch, report_store, sagemaker, secrets, sqs
-from sageaudit.adapters.aws.stack_outputs import AUDITS_AT_ONCE, CHANNEL, QUEUE_OF, in_words
-from sageaudit.adapters.channels.services import SERVICES, Channels
+from sageaudit.adapters.aws.stack_outputs import (
+    AUDITS_AT_ONCE,
+    CHANNEL,
+    QUEUE_URL_PREFIX,
+    pascal_case,
+)
+from sageaudit.adapters.channels.services import SERVICES, ChannelChoices
 from sageaudit.adapters.history.dynamo import alert_ledger, history, send_ledger, sweep_notes
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo.keys import (
-    ADVICE_PK,
     CHANNEL_PREFIX,
     DELIVERY_PREFIX,
     DIGEST_PREFIX,
     PRICE_PREFIX,
+    RECOMMENDATIONS_PK,
     SWEEP_PK,
     WATCH_PREFIX,
 )
@@ -39,7 +44,7 @@ from sageaudit.adapters.lambda_runtime.settings import notices_queue_variable
 from sageaudit.adapters.prices import price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.routes import OWN_TOPIC
-from sageaudit.domain.policy.scope import DigestTimes, Members
+from sageaudit.domain.policy.scope import DigestSchedule, MemberAccounts
 
 AUDIT_TIMEOUT = cdk.Duration.seconds(AUDIT_TIMEOUT_S)
 NOTIFY_TIMEOUT = cdk.Duration.minutes(3)
@@ -61,9 +66,9 @@ class SageAuditStack(cdk.Stack):
         *,
         code: lambda_.Code,
         settings: Settings,
-        members: Members,
-        channels: Channels,
-        digest: DigestTimes | None,
+        members: MemberAccounts,
+        channels: ChannelChoices,
+        digest: DigestSchedule | None,
     ) -> None:
         super().__init__(
             scope,
@@ -73,9 +78,9 @@ class SageAuditStack(cdk.Stack):
         )
         self._code = code
         self._settings = settings
-        self._members = checked(members)
+        self._members = check_members(members)
         self._channels = channels
-        self.history = HistoryTable(self, "History", adopted=settings.table)
+        self.history = HistoryTable(self, "History", existing_table=settings.table)
         self.trigger = Trigger(
             self, "Trigger", delay=self._delay(), consumer_timeout=AUDIT_TIMEOUT, members=members
         )
@@ -95,11 +100,11 @@ class SageAuditStack(cdk.Stack):
             "digest": self._digest(digest),
         }
         self.schedules = {}
-        for name, when in {"sweep": SWEEP, "digest": weekly(digest)}.items():
+        for name, when in {"sweep": SWEEP_SCHEDULE, "digest": digest_schedule(digest)}.items():
             function, named = workers[name].function, f"{name.capitalize()}Schedule"
-            self.schedules[name] = Schedule(self, named, function=function, when=when)
+            self.schedules[name] = Schedule(self, named, function=function, spec=when)
             # Where Lambda hands on what it could not invoke.
-            workers[name].may(HAND_ON, self.schedules[name].dead_letters.queue_arn)
+            workers[name].allow(SEND_MESSAGES, self.schedules[name].dead_letters.queue_arn)
         watches = list(self._watches(workers))
         self.alarms = Alarms(self, "Alarms", watches=watches)
         Dashboard(
@@ -124,11 +129,11 @@ class SageAuditStack(cdk.Stack):
             AUDITS_AT_ONCE: str(self._settings.audits_at_once),
             "SweepFunctionName": workers["sweep"].function.function_name,
             **{
-                f"{QUEUE_OF}{in_words(name)}": queue.queue_url
+                f"{QUEUE_URL_PREFIX}{pascal_case(name)}": queue.queue_url
                 for name, queue in self.notices.queues.items()
             },
             **{
-                f"{CHANNEL}{in_words(name)}": f"{channel.service} {self._address(name)}"
+                f"{CHANNEL}{pascal_case(name)}": f"{channel.service} {self._address(name)}"
                 for name, channel in channels.items()
             },
         }.items():
@@ -136,15 +141,17 @@ class SageAuditStack(cdk.Stack):
         # Cost Explorer shows by it what the auditor itself costs.
         cdk.Tags.of(self).add("sageaudit", self.stack_name)
 
-    def _worker(self, construct_id: str, **rest: Any) -> Worker:
-        return Worker(self, construct_id, code=self._code, traced=self._settings.tracing, **rest)
+    def _worker(self, construct_id: str, **options: Any) -> HandlerFunction:
+        return HandlerFunction(
+            self, construct_id, code=self._code, is_traced=self._settings.tracing, **options
+        )
 
-    def _trusted(self, function: str) -> str:
+    def _trusted_role_name(self, function: str) -> str:
         """The name of a role that the roles of members trust: one for each stack and region."""
         return f"{cdk.Aws.STACK_NAME}-{cdk.Aws.REGION}-{function}"
 
-    def _watches(self, workers: Mapping[str, Worker]) -> Iterator[Watch]:
-        return watches(
+    def _watches(self, workers: Mapping[str, HandlerFunction]) -> Iterator[AlarmSpec]:
+        return alarm_specs(
             functions={name: one.function.function_name for name, one in workers.items()},
             work_queues={
                 "FinishedJobs": self.trigger.queue.queue_name,
@@ -172,7 +179,7 @@ class SageAuditStack(cdk.Stack):
         )
         return cdk.Duration.seconds(seconds.value_as_number)
 
-    def _audit(self) -> Worker:
+    def _audit(self) -> HandlerFunction:
         queue, dead_letters = self.trigger.queue, self.trigger.dead_letters
         table = self.history.table.table_arn
         audit = self._worker(
@@ -180,7 +187,7 @@ class SageAuditStack(cdk.Stack):
             name="audit",
             timeout=AUDIT_TIMEOUT,
             memory_mib=1024,
-            role_name=self._trusted("audit"),
+            role_name=self._trusted_role_name("audit"),
             environment={
                 "TABLE_NAME": self.history.table.table_name,
                 "FINISHED_QUEUE_URL": queue.queue_url,
@@ -189,56 +196,58 @@ class SageAuditStack(cdk.Stack):
                 "FINGERPRINT_SECRET_ID": FINGERPRINT_KEY,
             },
         )
-        audit.may(sagemaker.JOB_PERMISSIONS, *self._jobs())
-        audit.may(sagemaker.COUNT_PERMISSIONS, "*")
-        audit.may(cloudwatch.PERMISSIONS, "*")
-        audit.may(price_list.PERMISSIONS, "*")
-        audit.may(price_list.CACHE_PERMISSIONS, table)
-        audit.may(dynamo_history.PERMISSIONS, table)
-        audit.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
-        audit.may(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
-        audit.may(sqs.WAIT_PERMISSIONS, queue.queue_arn)
-        audit.may(secrets.PERMISSIONS, self._secret(FINGERPRINT_KEY))
-        for roles, only in assumable(self._members):
-            audit.may(accounts.PERMISSIONS, *roles, only=only)
+        audit.allow(sagemaker.JOB_PERMISSIONS, *self._jobs())
+        audit.allow(sagemaker.COUNT_PERMISSIONS, "*")
+        audit.allow(cloudwatch.PERMISSIONS, "*")
+        audit.allow(price_list.PERMISSIONS, "*")
+        audit.allow(price_list.CACHE_PERMISSIONS, table)
+        audit.allow(dynamo_history.PERMISSIONS, table)
+        audit.allow(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
+        audit.allow(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
+        audit.allow(sqs.WAIT_PERMISSIONS, queue.queue_arn)
+        audit.allow(secrets.PERMISSIONS, self._secret(FINGERPRINT_KEY))
+        for roles, only in assumable_roles(self._members):
+            audit.allow(accounts.PERMISSIONS, *roles, conditions=only)
         feed_from_queue(audit, queue, max_concurrency=self._settings.audits_at_once)
         return audit
 
-    def _sweep(self) -> Worker:
+    def _sweep(self) -> HandlerFunction:
         queue, table = self.trigger.queue, self.history.table.table_arn
         sweep = self._worker(
             "Sweep",
             name="sweep",
             timeout=SWEEP_TIMEOUT,
             memory_mib=1024,
-            role_name=self._trusted("sweep"),
+            role_name=self._trusted_role_name("sweep"),
             environment={
                 "TABLE_NAME": self.history.table.table_name,
                 "FINISHED_QUEUE_URL": queue.queue_url,
                 "ACCOUNT_ID": self.account,
             },
         )
-        sweep.may(sagemaker.LIST_PERMISSIONS, "*")
-        sweep.may(sweep_notes.READ_PERMISSIONS, table)
+        sweep.allow(sagemaker.LIST_PERMISSIONS, "*")
+        sweep.allow(sweep_notes.READ_PERMISSIONS, table)
         indexes = ("by-family", "due")
-        sweep.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
-        sweep.may(sqs.SEND_PERMISSIONS, queue.queue_arn)
+        sweep.allow(
+            dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes)
+        )
+        sweep.allow(sqs.SEND_PERMISSIONS, queue.queue_arn)
         # The jobs that run are looked at with what `audit` reads of those that ended.
-        sweep.may(sagemaker.JOB_PERMISSIONS, *self._jobs())
-        sweep.may(cloudwatch.PERMISSIONS, "*")
-        sweep.may(price_list.PERMISSIONS, "*")
+        sweep.allow(sagemaker.JOB_PERMISSIONS, *self._jobs())
+        sweep.allow(cloudwatch.PERMISSIONS, "*")
+        sweep.allow(price_list.PERMISSIONS, "*")
         for actions, prefix in (
-            (sweep_notes.KEEP_PERMISSIONS, SWEEP_PK),
+            (sweep_notes.WRITE_PERMISSIONS, SWEEP_PK),
             (price_list.CACHE_PERMISSIONS, PRICE_PREFIX),
-            (history.DECISION_PERMISSIONS, ADVICE_PK),
+            (history.READ_DECISIONS_PERMISSIONS, RECOMMENDATIONS_PK),
             (alert_ledger.WATCH_PERMISSIONS, WATCH_PREFIX),
         ):
-            sweep.may(actions, table, only=_under(prefix))
-        for roles, only in assumable(self._members):
-            sweep.may(accounts.PERMISSIONS, *roles, only=only)
+            sweep.allow(actions, table, conditions=_leading_keys_condition(prefix))
+        for roles, only in assumable_roles(self._members):
+            sweep.allow(accounts.PERMISSIONS, *roles, conditions=only)
         return sweep
 
-    def _digest(self, times: DigestTimes | None) -> Worker:
+    def _digest(self, times: DigestSchedule | None) -> HandlerFunction:
         """Its report takes the memory: at most 20,000 jobs have a row of their own."""
         table = self.history.table.table_arn
         digest = self._worker(
@@ -248,17 +257,23 @@ class SageAuditStack(cdk.Stack):
             memory_mib=1024,
             environment={"TABLE_NAME": self.history.table.table_name, "ACCOUNT_ID": self.account},
         )
-        digest.may(dynamo_history.SUMS_PERMISSIONS, table)
-        digest.may(alert_ledger.DIGEST_PERMISSIONS, table, only=_under(DIGEST_PREFIX))
-        digest.may(history.DECISION_PERMISSIONS, table)
+        digest.allow(dynamo_history.SUMS_PERMISSIONS, table)
+        digest.allow(
+            alert_ledger.DIGEST_PERMISSIONS,
+            table,
+            conditions=_leading_keys_condition(DIGEST_PREFIX),
+        )
+        digest.allow(history.READ_DECISIONS_PERMISSIONS, table)
         indexes = ("by-account", "by-day", "by-family", "by-owner")
-        digest.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
+        digest.allow(
+            dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes)
+        )
         if times and times.report_bucket:
             reports_arn = f"arn:{self.partition}:s3:::{times.report_bucket}/{report_store.PREFIX}*"
-            digest.may(report_store.PERMISSIONS, reports_arn)
+            digest.allow(report_store.PERMISSIONS, reports_arn)
         return digest
 
-    def _notify(self) -> Worker:
+    def _notify(self) -> HandlerFunction:
         table, notices = self.history.table.table_arn, self.notices
         notify = self._worker(
             "Notify",
@@ -272,19 +287,19 @@ class SageAuditStack(cdk.Stack):
                 **self._notices_queues(),
             },
         )
-        notify.may(dynamo_history.SUMS_PERMISSIONS, table)
-        notify.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
-        notify.may(alert_ledger.PERMISSIONS, table)
-        notify.may(history.DECISION_PERMISSIONS, table)
-        notify.may(sweep_notes.INSTALLATION_PERMISSIONS, table)
-        notify.may(
+        notify.allow(dynamo_history.SUMS_PERMISSIONS, table)
+        notify.allow(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
+        notify.allow(alert_ledger.PERMISSIONS, table)
+        notify.allow(history.READ_DECISIONS_PERMISSIONS, table)
+        notify.allow(sweep_notes.INSTALLATION_PERMISSIONS, table)
+        notify.allow(
             sqs.SEND_PERMISSIONS,
             *(queue.queue_arn for queue in notices.queues.values()),
             notices.decisions.queue_arn,
             notices.undecided.queue_arn,
         )
-        notify.may(sqs.WAIT_PERMISSIONS, notices.decisions.queue_arn)
-        feed_from_stream(notify, self.history.stream_arn, given_up=notices.undecided)
+        notify.allow(sqs.WAIT_PERMISSIONS, notices.decisions.queue_arn)
+        feed_from_stream(notify, self.history.stream_arn, failure_queue=notices.undecided)
         feed_from_queue(notify, notices.decisions, max_concurrency=2, construct_id="Decisions")
         return notify
 
@@ -294,7 +309,7 @@ class SageAuditStack(cdk.Stack):
         urls = {notices_queue_variable(name): queue.queue_url for name, queue in queues.items()}
         return {"CHANNELS": ",".join(queues), **urls}
 
-    def _deliver(self) -> Worker:
+    def _deliver(self) -> HandlerFunction:
         dead_letters = self.notices.dead_letters
         deliver = self._worker(
             "Deliver",
@@ -308,20 +323,20 @@ class SageAuditStack(cdk.Stack):
                 **self._notices_queues(),
             },
         )
-        own = _under(DELIVERY_PREFIX, CHANNEL_PREFIX)
-        deliver.may(send_ledger.PERMISSIONS, self.history.table.table_arn, only=own)
-        deliver.may(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
-        for permissions, on in self._of_channels():
-            deliver.may(permissions, *on)
+        own = _leading_keys_condition(DELIVERY_PREFIX, CHANNEL_PREFIX)
+        deliver.allow(send_ledger.PERMISSIONS, self.history.table.table_arn, conditions=own)
+        deliver.allow(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
+        for permissions, on in self._channel_permissions():
+            deliver.allow(permissions, *on)
         for name, queue in self.notices.queues.items():
-            deliver.may(sqs.WAIT_PERMISSIONS, queue.queue_arn)
+            deliver.allow(sqs.WAIT_PERMISSIONS, queue.queue_arn)
             # Slack accepts one message per second and channel: it would refuse more at once.
             feed_from_queue(
-                deliver, queue, max_concurrency=2, construct_id=f"Source{in_words(name)}"
+                deliver, queue, max_concurrency=2, construct_id=f"Source{pascal_case(name)}"
             )
         return deliver
 
-    def _of_channels(self) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    def _channel_permissions(self) -> Iterator[tuple[tuple[str, ...], list[str]]]:
         """Permissions of the channels' services, each on exactly their secrets and topics."""
         for service, channel in SERVICES.items():
             own = {name: one for name, one in self._channels.items() if one.service == service}
@@ -343,7 +358,7 @@ class SageAuditStack(cdk.Stack):
         """All jobs of this account, here or in every region: `audit` knows which are accepted."""
         region = "*" if self._members.regions else self.region
         for kind in JobKind:
-            word = kind.row.arn_word
+            word = kind.spec.arn_word
             yield self.format_arn(
                 service="sagemaker", region=region, resource=word, resource_name="*"
             )
@@ -358,7 +373,7 @@ class SageAuditStack(cdk.Stack):
         )
 
 
-def _under(*prefixes: str) -> dict[str, Any]:
+def _leading_keys_condition(*prefixes: str) -> dict[str, Any]:
     """The condition that only items are touched whose partition keys begin so."""
     keys = [f"{prefix}*" for prefix in prefixes]
     return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": keys}}

@@ -16,7 +16,7 @@ _PENDING = "PendingConfirmation"
 _UNSUBSCRIBED = "Deleted"
 
 
-class NoAddress(ValueError):
+class InvalidAddress(ValueError):
     """A text is no e-mail address; says what to give instead."""
 
 
@@ -25,7 +25,7 @@ class Subscriber:
     """An endpoint of a topic. One that is not confirmed gets nothing yet."""
 
     endpoint: str
-    confirmed: bool
+    is_confirmed: bool
 
     def __str__(self) -> str:
         """For the screen: an https endpoint without its path, which often holds a key."""
@@ -33,7 +33,7 @@ class Subscriber:
         return f"{parts.scheme}://{parts.hostname}" if parts.scheme else self.endpoint
 
 
-def addresses(text: str) -> tuple[str, ...]:
+def parse_addresses(text: str) -> tuple[str, ...]:
     """The e-mail addresses of an answer, divided by commas or spaces; none for "nobody" or an
     empty one.
 
@@ -43,11 +43,11 @@ def addresses(text: str) -> tuple[str, ...]:
     if words in ([], [NOBODY]):
         return ()
     if not all(map(_EMAIL.fullmatch, words)):  # not repeated: an endpoint's path may hold a key
-        raise NoAddress("not an e-mail address; `aws sns subscribe` takes other endpoints")
+        raise InvalidAddress("not an e-mail address; `aws sns subscribe` takes other endpoints")
     return tuple(words)
 
 
-def subscribers(sns: Any, topic_arn: str) -> list[Subscriber]:
+def list_subscribers(sns: Any, topic_arn: str) -> list[Subscriber]:
     """Who is subscribed to a topic, or was asked to confirm."""
     pages = sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
     return [
@@ -60,12 +60,12 @@ def subscribers(sns: Any, topic_arn: str) -> list[Subscriber]:
 
 def subscribe(sns: Any, topic_arn: str, wanted: Sequence[str]) -> None:
     """Subscribes who is not yet; AWS asks each new one to confirm. Raises ClientError."""
-    known = {subscriber.endpoint.lower() for subscriber in subscribers(sns, topic_arn)}
+    known = {subscriber.endpoint.lower() for subscriber in list_subscribers(sns, topic_arn)}
     for address in wanted:
         if address.lower() not in known:
             sns.subscribe(TopicArn=topic_arn, Protocol="email", Endpoint=address)
 
 
-def listed(known: Iterable[Subscriber]) -> str:
+def subscribers_text(known: Iterable[Subscriber]) -> str:
     """The subscribers in words."""
-    return ", ".join(f"{one}{'' if one.confirmed else ' (not confirmed yet)'}" for one in known)
+    return ", ".join(f"{one}{'' if one.is_confirmed else ' (not confirmed yet)'}" for one in known)

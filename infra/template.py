@@ -15,19 +15,19 @@ from typing import Any
 from aws_cdk import aws_lambda as lambda_
 
 from infra.assembly import synthesize
-from infra.bundling import ROOT, checked_policy
-from infra.names import STUB_CODE
+from infra.bundling import ROOT, load_policy
+from infra.names import PLACEHOLDER_CODE
 from sageaudit.domain.policy.policy import Policy
 
 SNAPSHOT, POLICY = ROOT / "local" / "template.json", ROOT / "local" / "policy.toml"
 
 
-def synthesized() -> dict[str, Any]:
+def synthesize_template() -> dict[str, Any]:
     """The normalized template for the policy of the local AWS, which has every service."""
-    return normalized(from_stub(checked_policy(POLICY)))
+    return normalize(synthesize_with_placeholder(load_policy(POLICY)))
 
 
-def from_stub(policy: Policy, **context: str) -> dict[str, Any]:
+def synthesize_with_placeholder(policy: Policy, **context: str) -> dict[str, Any]:
     """A template with a stub for the asset, whose build takes longer than a synthesis."""
     with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder, "stub")
@@ -41,7 +41,7 @@ def from_stub(policy: Policy, **context: str) -> dict[str, Any]:
         )
 
 
-def normalized(template: Mapping[str, Any]) -> dict[str, Any]:
+def normalize(template: Mapping[str, Any]) -> dict[str, Any]:
     """The template without the asset's hash and its key in the bootstrap bucket."""
     copy: dict[str, Any] = json.loads(json.dumps(template))
     # The check of the bootstrap version, which moto cannot create.
@@ -50,14 +50,14 @@ def normalized(template: Mapping[str, Any]) -> dict[str, Any]:
     for resource in copy["Resources"].values():
         resource.pop("Metadata", None)
         if resource["Type"] == "AWS::Lambda::Function":
-            resource["Properties"]["Code"] = STUB_CODE
+            resource["Properties"]["Code"] = PLACEHOLDER_CODE
     return copy
 
 
-def as_text(template: Mapping[str, Any]) -> str:
+def to_text(template: Mapping[str, Any]) -> str:
     """The text of the snapshot."""
     return json.dumps(template, indent=1, sort_keys=True) + "\n"
 
 
 if __name__ == "__main__":
-    SNAPSHOT.write_text(as_text(synthesized()), encoding="utf-8")
+    SNAPSHOT.write_text(to_text(synthesize_template()), encoding="utf-8")

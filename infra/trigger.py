@@ -13,11 +13,11 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
-from infra.members import may_forward
+from infra.members import forward_statement
 from infra.queues import dead_letter_queue, work_queue
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import BUS_SOURCES, TERMINAL
-from sageaudit.domain.policy.scope import Members
+from sageaudit.domain.policy.scope import MemberAccounts
 
 
 class Trigger(Construct):
@@ -30,7 +30,7 @@ class Trigger(Construct):
         *,
         delay: cdk.Duration,
         consumer_timeout: cdk.Duration,
-        members: Members,
+        members: MemberAccounts,
     ) -> None:
         super().__init__(scope, construct_id)
         self.dead_letters = dead_letter_queue(self, "FinishedJobsDeadLetters")
@@ -43,17 +43,17 @@ class Trigger(Construct):
         )
         own = _terminal_states(account=[cdk.Aws.ACCOUNT_ID], region=[cdk.Aws.REGION])
         self._rule("JobEnded", own, None)
-        if members.roles or members.regions:
+        if members.role_by_account or members.regions:
             self.bus = events.EventBus(self, "Bus", event_bus_name=cdk.Aws.STACK_NAME)
             # No list of accounts, which would be too long for a pattern: `audit` has it.
             self._rule("MemberJobEnded", _terminal_states(), self.bus)
-        if members.roles:
+        if members.role_by_account:
             events.CfnEventBusPolicy(
                 self,
                 "MembersMayForward",
                 statement_id="sageaudit",
                 event_bus_name=self.bus.event_bus_name,
-                statement=may_forward(members, self.bus.event_bus_arn),
+                statement=forward_statement(members, self.bus.event_bus_arn),
             )
 
     def _rule(
@@ -76,7 +76,7 @@ class Trigger(Construct):
         )
 
 
-_KINDS = [kind for kind in JobKind if kind.row.has_event]
+_KINDS = [kind for kind in JobKind if kind.spec.has_event]
 
 
 def _terminal_states(
@@ -87,6 +87,6 @@ def _terminal_states(
         source=list(BUS_SOURCES),
         account=None if account is None else [*account],
         region=None if region is None else [*region],
-        detail_type=[kind.row.detail_type for kind in _KINDS],
-        detail={"$or": [{kind.row.status_key: sorted(TERMINAL)} for kind in _KINDS]},
+        detail_type=[kind.spec.detail_type for kind in _KINDS],
+        detail={"$or": [{kind.spec.status_key: sorted(TERMINAL)} for kind in _KINDS]},
     )

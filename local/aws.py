@@ -20,11 +20,11 @@ from moto import mock_aws
 from infra.names import FINGERPRINT_KEY
 from local import ACCOUNT, REGION
 from local.clock import LocalClock
-from local.functions import FunctionError, LocalFunction, Step
+from local.functions import FunctionError, LocalFunction, OnStep
 from local.pricing import refuse_prices
-from local.queues import hidden_from_the_receive
+from local.queues import count_visibility_from_receive
 from local.recorded import RecordedJob
-from local.requests import Requests
+from local.requests import RequestRouter
 from local.sagemaker import RecordedSageMaker, put_series
 from local.schedule import Schedule
 from local.sources import QueueSource, Source
@@ -52,16 +52,16 @@ class LocalAws:
         *,
         policy: Policy,
         transport: Any,
-        on_step: Step,
+        on_step: OnStep,
         sweeps: bool,
         template: str | None = None,
     ) -> None:
         self.clock = clock
-        self.schedule = Schedule(clock, on=sweeps)
+        self.schedule = Schedule(clock, is_enabled=sweeps)
         self.session = _session()
         self.resources = create_stack(self.session, template)
-        handlers = _watched(_session(), on_step)
-        self.requests = Requests(handlers)
+        handlers = _hooked_session(_session(), on_step)
+        self.requests = RequestRouter(handlers)
         self.sagemaker = RecordedSageMaker(self.requests, clock.now)
         refuse_prices(self.requests)
         wiring = {
@@ -71,7 +71,7 @@ class LocalAws:
             "sweep": {
                 "policy": policy,
                 "seconds": lambda: clock.now().timestamp(),
-                "sleep": clock.forward,
+                "sleep": clock.advance,
             },
             "digest": {"policy": policy},
         }
@@ -90,18 +90,18 @@ class LocalAws:
         self.polled = 0
         """How often a source had something for its function."""
 
-    def ends(self, job: RecordedJob, *, measured: bool = True) -> None:
+    def end_job(self, job: RecordedJob, *, with_metrics: bool = True) -> None:
         """A job ends: SageMaker and CloudWatch know it, and EventBridge gets its event.
 
         With `measured` False its metrics are late: add them with `measure`.
         """
-        self.clock.forward_to(job.ended_at)
+        self.clock.advance_to(job.ended_at)
         self.sagemaker.add(job)
-        if measured:
-            self.measure(job)
+        if with_metrics:
+            self.put_metrics(job)
         self.put_event(job.event())
 
-    def measure(self, job: RecordedJob) -> None:
+    def put_metrics(self, job: RecordedJob) -> None:
         """Puts a job's series into CloudWatch."""
         put_series(self.session, job)
 
@@ -121,16 +121,16 @@ class LocalAws:
             moment = min((at for at in (*waiting, scheduled) if at is not None), default=None)
             if moment is None or (until is not None and moment > until):
                 break
-            self.clock.forward_to(moment)
+            self.clock.advance_to(moment)
         else:
             raise RuntimeError(f"messages still wait on the local AWS after {_MOST_STEPS} steps")
         self.mails += self._take(self._mailbox)
         if until is not None:
-            self.clock.forward_to(until)
+            self.clock.advance_to(until)
 
     def sweep(self) -> None:
         """Invokes the sweep as its schedule does, which does not wait for an answer."""
-        self.schedule.ran()
+        self.schedule.mark_run()
         with suppress(FunctionError):
             self.functions["sweep"].invoke({})
 
@@ -139,18 +139,18 @@ class LocalAws:
         with suppress(FunctionError):
             self.functions["digest"].invoke({})
 
-    def physical(self, name: str) -> str:
+    def physical_id(self, name: str) -> str:
         """The physical id of a resource, by its logical id without the hash."""
         [found] = [value for key, value in self.resources.items() if key[:-8] == name]
         return found
 
-    def messages(self, name: str) -> list[dict[str, Any]]:
+    def take_messages(self, name: str) -> list[dict[str, Any]]:
         """Takes all messages from a queue of the stack."""
-        return self._take(self.physical(name))
+        return self._take(self.physical_id(name))
 
     def history(self) -> DynamoHistory:
         """The table of audits, for reading."""
-        return DynamoHistory(self.session.client("dynamodb"), self.physical("HistoryTable"))
+        return DynamoHistory(self.session.client("dynamodb"), self.physical_id("HistoryTable"))
 
     def _take(self, url: str) -> list[dict[str, Any]]:
         sqs, taken = self.session.client("sqs"), []
@@ -165,7 +165,7 @@ class LocalAws:
     def _subscribe_mailbox(self) -> str:
         url: str = self.session.client("sqs").create_queue(QueueName="mailbox")["QueueUrl"]
         self.session.client("sns").subscribe(
-            TopicArn=self.physical("NoticesTopic"),
+            TopicArn=self.physical_id("NoticesTopic"),
             Protocol="sqs",
             Endpoint=f"arn:aws:sqs:{REGION}:{ACCOUNT}:mailbox",
         )
@@ -197,7 +197,7 @@ class LocalAws:
         store = self.session.client("secretsmanager")
         secrets = {FINGERPRINT_KEY: "local"}
         for name, channel in policy.channels.items():
-            if form := SERVICES[channel.service].secret:
+            if form := SERVICES[channel.service].secret_format:
                 secrets[str(channel.secret)] = form.example.replace("local", name)
         for name, text in secrets.items():
             with suppress(store.exceptions.ResourceExistsException):
@@ -210,8 +210,8 @@ def local_aws(
     *,
     policy: Policy,
     transport: Any,
-    on_step: Step = lambda _: None,
-    sweeps: bool = False,
+    on_step: OnStep = lambda _: None,
+    run_sweeps: bool = False,
 ) -> Iterator[LocalAws]:
     """The local AWS, from `start` on. `on_step` runs before and after each AWS call of a handler.
 
@@ -221,13 +221,15 @@ def local_aws(
     clock = LocalClock(start)
     with ExitStack() as stack:
         stack.enter_context(mock_aws())
-        stack.enter_context(clock.of_moto())
-        stack.enter_context(hidden_from_the_receive())
+        stack.enter_context(clock.patch_moto())
+        stack.enter_context(count_visibility_from_receive())
         stack.enter_context(
             # moto sends stream records to functions even where the mapping is disabled
             mock.patch("moto.awslambda.models.LambdaBackend.send_dynamodb_items", return_value=None)
         )
-        yield LocalAws(clock, policy=policy, transport=transport, on_step=on_step, sweeps=sweeps)
+        yield LocalAws(
+            clock, policy=policy, transport=transport, on_step=on_step, sweeps=run_sweeps
+        )
 
 
 def _session() -> Any:
@@ -237,7 +239,7 @@ def _session() -> Any:
     return boto3.Session(botocore_session=core, region_name=REGION)
 
 
-def _watched(session: Any, on_step: Step) -> Any:
+def _hooked_session(session: Any, on_step: OnStep) -> Any:
     def before(model: Any, **_: Any) -> None:
         on_step(f"before {model.name}")
 

@@ -76,14 +76,14 @@ class Browser:
             raise AssertionError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
-    def size(self, width: int, height: int) -> None:
+    def resize(self, width: int, height: int) -> None:
         """The window's inner size in CSS pixels."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
 
-    def media(self, kind: str = "", **features: str) -> None:
+    def emulate_media(self, kind: str = "", **features: str) -> None:
         """As for `print`, or for a colour scheme: `prefers_color_scheme="dark"`."""
         wanted = [{"name": k.replace("_", "-"), "value": v} for k, v in features.items()]
         self.call("Emulation.setEmulatedMedia", media=kind, features=wanted)
@@ -101,12 +101,12 @@ class Browser:
         """Text at the place of the cursor."""
         self.call("Input.insertText", text=text)
 
-    def picture(self, *, whole: bool = False) -> bytes:
+    def screenshot(self, *, full_page: bool = False) -> bytes:
         """What is seen, as PNG; `whole`: the page to its end."""
-        taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full_page)
         return base64.b64decode(taken["data"])
 
-    def printed(self) -> bytes:
+    def to_pdf(self) -> bytes:
         """The page as PDF."""
         taken = self.call("Page.printToPDF", printBackground=True)
         return base64.b64decode(taken["data"])

@@ -20,16 +20,16 @@ class LocalClock:
         """The current time of this clock, in UTC."""
         return self._now
 
-    def forward(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         """Moves the clock forward."""
         self._now += timedelta(seconds=max(seconds, 0))
 
-    def forward_to(self, moment: datetime) -> None:
+    def advance_to(self, moment: datetime) -> None:
         """Moves the clock forward to a time; a time in the past changes nothing."""
         self._now = max(self._now, moment)
 
     @contextmanager
-    def of_moto(self) -> Iterator[None]:
+    def patch_moto(self) -> Iterator[None]:
         """In this block, moto's delays, visibility, retention and streams use this clock."""
 
         def utcnow() -> datetime:

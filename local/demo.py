@@ -20,10 +20,10 @@ from rich.text import Text
 
 from local import ACCOUNT, slack_view
 from local.aws import LocalAws, local_aws
-from local.recorded import RECORDINGS, RecordedJob, of_file, recorded_jobs
-from local.slack import SlackStandIn, slack_stand_in
+from local.recorded import RECORDINGS, RecordedJob, jobs_in_file, recorded_jobs
+from local.slack import FakeSlack, slack_stand_in
 from sageaudit import __version__
-from sageaudit.adapters.files.policy_file import load
+from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.commands.demo import demo as example_command
@@ -34,11 +34,11 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import Period
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
-from sageaudit.output.text.amounts import of_head
-from sageaudit.output.text.finding import saving
+from sageaudit.output.text.amounts import summary_amounts
+from sageaudit.output.text.finding import saving_figure
 from sageaudit.output.text.headline import account_headline
-from sageaudit.output.text.money import usd
-from sageaudit.output.text.untrusted import middle, terminal
+from sageaudit.output.text.money import format_usd
+from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.workflows import report as report_contents
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +48,7 @@ EXAMPLE = ROOT / "build" / "example-company.db"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 """A made-up run: no public recording has several GPUs and every metric that its fix needs."""
 RULE = "gpu-underused"
-_SHORTEST, _LONGEST, _GAP = 18, 48, 2
+_MIN_NAME_WIDTH, _MAX_NAME_WIDTH, _GAP = 18, 48, 2
 """Widths: shortest and longest column of text, space between columns."""
 _COLUMNS, _TOP = {"Cost": 13, "Avoidable": 10, "Lost": 6}, "Top finding"
 """Columns of dollars with their widths, and the last one."""
@@ -59,12 +59,12 @@ _UNKNOWN = "Unknown: the job's metrics were missing or too few to judge what was
 
 def main() -> int:
     """Runs the demo; returns 1 when a job was not audited."""
-    jobs, policy = recorded_jobs(), load(POLICY)
+    jobs, policy = recorded_jobs(), load_policy(POLICY)
     with (
         slack_stand_in() as slack,
         local_aws(jobs[0].ended_at, policy=policy, transport=slack.transport) as aws,
     ):
-        code = play(jobs, policy, aws, slack)
+        code = run_demo(jobs, policy, aws, slack)
     if not code:
         show_example()
     return code
@@ -78,19 +78,19 @@ def show_example() -> None:
     example_command.main(["--history", os.path.relpath(EXAMPLE)], standalone_mode=False)
 
 
-def play(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: SlackStandIn) -> int:
+def run_demo(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: FakeSlack) -> int:
     """Lets the jobs end on this local AWS and prints the results; 1 when a job was not audited."""
     with Console(stderr=True).status(f"{len(jobs)} recorded jobs end on the local AWS ..."):
         left = _run(aws, jobs)
     console, history = Console(), aws.history()
-    heads = sorted(history.runs(RunQuery.of_account(ACCOUNT)), key=_dearest_first)
+    heads = sorted(history.runs(RunQuery.for_account(ACCOUNT)), key=_waste_order)
     _show_result(console, heads, policy)
     _show_jobs(console, history, heads)
     _show_message(console, slack.posts, len(aws.mails), len(slack.taken))
-    _show_rule(console, reversed([*history.runs(RunQuery.of_rule(RULE))]))
+    _show_rule(console, reversed([*history.runs(RunQuery.for_rule(RULE))]))
     _show_report(console, history, heads)
     for job in left:
-        _say_why(job, history, aws)
+        _explain_missing_audit(job, history, aws)
     return 1 if left else 0
 
 
@@ -98,14 +98,14 @@ def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
     """Lets the jobs end one after the other; returns those that have no audit in the end."""
     for job in jobs:
         aws.advance(job.ended_at)
-        aws.ends(job)
+        aws.end_job(job)
     aws.advance()
     history = aws.history()
-    audits = [(job, history.head(job.key)) for job in jobs]
+    audits = [(job, history.summary(job.key)) for job in jobs]
     return [job for job, head in audits if head is None or head.unauditable is not None]
 
 
-def _dearest_first(head: AuditSummary) -> tuple[Decimal, Decimal, str]:
+def _waste_order(head: AuditSummary) -> tuple[Decimal, Decimal, str]:
     """Sort key: what was avoidable or lost, then the cost."""
     wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))
     return -wasted, -(head.total_usd or Decimal(0)), head.job
@@ -114,7 +114,7 @@ def _dearest_first(head: AuditSummary) -> tuple[Decimal, Decimal, str]:
 def _show_result(console: Console, heads: Sequence[AuditSummary], policy: Policy) -> None:
     """One sentence with the result, one that says how much of it is real."""
     jobs = [head for head in heads if not head.rollup]
-    real = [head for head in jobs if head.job != _composed().name]
+    real = [head for head in jobs if head.job != _composed_recording().name]
     blind = sum(head.avoidable_usd is None for head in jobs)
     console.print(f"{account_headline(_sums(jobs))}.", style="bold", highlight=False)
     console.print(
@@ -125,7 +125,7 @@ def _show_result(console: Console, heads: Sequence[AuditSummary], policy: Policy
     )
     console.print(
         "They ended on a local AWS; nothing left this machine. Public recordings are of small "
-        f"jobs, so local/policy.toml sends messages from {usd(policy.floor_usd)} on.",
+        f"jobs, so local/policy.toml sends messages from {format_usd(policy.floor_usd)} on.",
         style="dim",
         highlight=False,
     )
@@ -138,20 +138,20 @@ def _sums(heads: Iterable[AuditSummary]) -> Sums:
 def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[AuditSummary]) -> None:
     tops = [_top(history, head) for head in heads]
     taken = sum(_COLUMNS.values()) + (len(_COLUMNS) + 1) * _GAP + max(map(len, (_TOP, *tops)))
-    name_width = min(max(console.width - taken, _SHORTEST), _LONGEST)
+    name_width = min(max(console.width - taken, _MIN_NAME_WIDTH), _MAX_NAME_WIDTH)
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     table.add_column("Job", width=name_width, no_wrap=True)
     for word, width in _COLUMNS.items():
         table.add_column(word, justify="right", width=width, no_wrap=True)
     table.add_column(_TOP, overflow="ellipsis")
     for head, top in zip(heads, tops, strict=True):
-        name = Text(middle(terminal(head.job), name_width), "italic" if head.rollup else "")
-        table.add_row(name, *map(str, of_head(head)[:3]), Text(top))
+        name = Text(cut_middle(for_terminal(head.job), name_width), "italic" if head.rollup else "")
+        table.add_row(name, *map(str, summary_amounts(head)[:3]), Text(top))
     console.print(Text("\nAudited jobs, the most wasteful first", "bold"))
     console.print(table)
     possible = [_POSSIBLE] if any("$" in top for top in tops) else []
     guessed = [_ABOUT] if any(head.estimated for head in heads) else []
-    notes = [*possible, *guessed, _UNKNOWN, f"{_composed().name} is made up."]
+    notes = [*possible, *guessed, _UNKNOWN, f"{_composed_recording().name} is made up."]
     console.print(Text("\n".join(notes), "dim"))
 
 
@@ -161,11 +161,11 @@ def _top(history: DynamoHistory, head: AuditSummary) -> str:
         return "-"
     finding = next(one for one in document["findings"] if one["rule"] == head.costliest_rule)
     possible = finding["bucket"] == "possible" and finding["saving_usd"]
-    return f"{head.costliest_rule} {saving(finding)}" if possible else head.costliest_rule
+    return f"{head.costliest_rule} {saving_figure(finding)}" if possible else head.costliest_rule
 
 
-def _composed() -> RecordedJob:
-    [job] = of_file(COMPOSED)
+def _composed_recording() -> RecordedJob:
+    [job] = jobs_in_file(COMPOSED)
     return job
 
 
@@ -178,15 +178,17 @@ def _show_message(
         " a phone:"
     )
     if posts:
-        console.print(slack_view.view(posts[-1]))
+        console.print(slack_view.render(posts[-1]))
 
 
 def _show_rule(console: Console, rows: Iterable[RuleFinding]) -> None:
     found = Table.grid(padding=(0, _GAP, 0, 0))
-    name_width = min(max(console.width // 3, _SHORTEST), _LONGEST)
+    name_width = min(max(console.width // 3, _MIN_NAME_WIDTH), _MAX_NAME_WIDTH)
     for row in rows:
-        name = middle(terminal(row.summary.job), name_width)
-        found.add_row(f"{row.ended_at:%Y-%m-%d}", Text(name), Text(terminal(row.finding.summary)))
+        name = cut_middle(for_terminal(row.summary.job), name_width)
+        found.add_row(
+            f"{row.ended_at:%Y-%m-%d}", Text(name), Text(for_terminal(row.finding.summary))
+        )
     console.print(Text(f"\nA query of the history: what did {RULE} find?", "bold"))
     console.print(found)
 
@@ -195,9 +197,11 @@ def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Audit
     """Writes the page that `sageaudit report` would, and says where it lies."""
     days = {head.ended_at.date() for head in heads}
     period = Period(min(days), max(days))
-    source = report_contents.ReportSource(history, packaged.types())
-    found = report_contents.heads_of(source, period, ACCOUNT)
-    contents = report_contents.account_report(source, period, ACCOUNT, *found, period.until)
+    source = report_contents.ReportSource(history, packaged.instance_types())
+    found = report_contents.read_report_summaries(source, period, ACCOUNT)
+    contents = report_contents.assemble_account_report(
+        source, period, ACCOUNT, *found, period.until
+    )
     text = page(
         account_title(contents),
         account_body(contents),
@@ -210,11 +214,11 @@ def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Audit
     print(f"{REPORT.relative_to(ROOT)}: open it in a browser; it loads nothing and sends nothing")
 
 
-def _say_why(job: RecordedJob, history: DynamoHistory, aws: LocalAws) -> None:
-    head = history.head(job.key)
+def _explain_missing_audit(job: RecordedJob, history: DynamoHistory, aws: LocalAws) -> None:
+    head = history.summary(job.key)
     failures = aws.functions["audit"].failures
     why = (head and head.unauditable) or (failures[-1] if failures else "see the dead-letter queue")
-    print(f"{job.name} was not audited: {terminal(str(why))}", file=sys.stderr)
+    print(f"{job.name} was not audited: {for_terminal(str(why))}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ from sageaudit.workflows.example.run import record_example
 LAST_DAY = date(2026, 11, 27)
 NOW = datetime(2026, 11, 28, 9, 0, tzinfo=UTC)
 """When its history is asked: on the day after."""
-ITS_DAYS = ("--since", "2026-10-03", "--until", "2026-11-27")
+DAYS_OPTIONS = ("--since", "2026-10-03", "--until", "2026-11-27")
 """The eight weeks, for commands that run on any day."""
 
 
-def write(path: Path) -> Path:
+def write_history(path: Path) -> Path:
     """Writes its history to a new file, and returns the path."""
     with SqliteHistory(path) as history:
         for _ in record_example(history, LAST_DAY):

@@ -18,11 +18,11 @@ from unittest import mock
 from local import ACCOUNT, REGION
 
 Handler = Callable[[Any, Any], Any]
-Step = Callable[[str], None]
+OnStep = Callable[[str], None]
 """Called at each step of a handler; may raise Killed."""
 
 
-class Killed(BaseException):
+class ProcessKilled(BaseException):
     """The process of the function ends: tests raise this between two steps of a handler."""
 
 
@@ -58,7 +58,7 @@ class LocalFunction:
     """
 
     def __init__(
-        self, configuration: Mapping[str, Any], wiring: Mapping[str, Any], on_step: Step
+        self, configuration: Mapping[str, Any], wiring: Mapping[str, Any], on_step: OnStep
     ) -> None:
         self.name: str = configuration["Handler"].split(".")[0]
         self.arn: str = configuration["FunctionArn"]
@@ -85,19 +85,19 @@ class LocalFunction:
         """The handler's answer. Raises FunctionError when the handler raised or was killed."""
         self.invoked += 1
         context = self._context()
-        with self._environed():
+        with self._lambda_environment():
             try:
                 if self._handler is None:
-                    self._handler = self._wired()
+                    self._handler = self._build_handler()
                 self.ends_at = context.ends_at
                 answer = self._handler(event, context)
                 self._on_step(f"answered {self.name}")
-            except Killed as killed:
+            except ProcessKilled as killed:
                 self._handler = None
                 raise FunctionError("killed") from killed
             except Exception as error:  # as in Lambda, any error is the function's
                 self.failures.append(f"{type(error).__name__}: {error}")
-                self.log.write(_logged(error, context))
+                self.log.write(_log_line(error, context))
                 raise FunctionError(self.failures[-1]) from error
             return answer
 
@@ -110,7 +110,7 @@ class LocalFunction:
             self._clock,
         )
 
-    def _wired(self) -> Handler:
+    def _build_handler(self) -> Handler:
         module = importlib.import_module(self._module)
         handler: Handler = module.build(dict(self.variables), **self._wiring)
         for kept in logging.getLogger(self.variables["POWERTOOLS_SERVICE_NAME"]).handlers:
@@ -121,7 +121,7 @@ class LocalFunction:
         return handler
 
     @contextmanager
-    def _environed(self) -> Iterator[None]:
+    def _lambda_environment(self) -> Iterator[None]:
         """The function's environment variables and log, also for nested invocations."""
         if not self._running:
             self._environment.enter_context(mock.patch.dict(os.environ, self.variables))
@@ -136,7 +136,7 @@ class LocalFunction:
                 self._environment.close()
 
 
-def _logged(error: Exception, context: Context) -> str:
+def _log_line(error: Exception, context: Context) -> str:
     """The line of Lambda's runtime for an invocation without an answer."""
     line = {
         "log_level": "ERROR",

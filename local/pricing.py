@@ -7,17 +7,17 @@ from typing import Any
 from botocore.awsrequest import AWSResponse
 
 from local import ACCOUNT
-from local.requests import Requests, http_answer
+from local.requests import RequestRouter, http_answer
 
 _URL = "https://api.pricing.us-east-1.amazonaws.com"
-_WHO = f"arn:aws:sts::{ACCOUNT}:assumed-role/audit/audit"
+_CALLER_ARN = f"arn:aws:sts::{ACCOUNT}:assumed-role/audit/audit"
 
 
-def refuse_prices(requests: Requests) -> None:
+def refuse_prices(requests: RequestRouter) -> None:
     """Answers GetProducts with "not permitted", in place of the HTTP request."""
-    requests.register("before-send.pricing.GetProducts", _refused)
+    requests.register_answer("before-send.pricing.GetProducts", _access_denied_answer)
 
 
-def _refused(**_: Any) -> AWSResponse:
-    said = f"User: {_WHO} is not authorized to perform: pricing:GetProducts"
+def _access_denied_answer(**_: Any) -> AWSResponse:
+    said = f"User: {_CALLER_ARN} is not authorized to perform: pricing:GetProducts"
     return http_answer(_URL, 400, {"__type": "AccessDeniedException", "message": said})

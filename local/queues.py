@@ -12,7 +12,7 @@ from moto.sqs.models import SQSBackend
 
 
 @contextmanager
-def hidden_from_the_receive() -> Iterator[None]:
+def count_visibility_from_receive() -> Iterator[None]:
     """Twelve hours are the longest that a received message is hidden; moto counts from its send.
 
     A message that comes back for days could not be hidden any more.

@@ -14,7 +14,7 @@ from local import ACCOUNT, REGION
 from sageaudit.adapters.files.recording import RecordedSet, Recording, read
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.kinds import JobKind, kind_of
+from sageaudit.domain.job.kinds import JobKind, kind_from_answer
 from sageaudit.domain.usage.measurements import RawSeries
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -31,17 +31,17 @@ class RecordedJob(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The job's name."""
-        return str(self.describe[self.kind.row.name_key])
+        return str(self.describe[self.kind.spec.name_key])
 
     @property
     def arn(self) -> str:
         """The job's ARN."""
-        return str(self.describe[self.kind.row.arn_key])
+        return str(self.describe[self.kind.spec.arn_key])
 
     @property
     def ended_at(self) -> datetime:
         """The time of its last state change, which is the event's time."""
-        for key in (self.kind.row.end_key, "LastModifiedTime", "CreationTime"):
+        for key in (self.kind.spec.end_key, "LastModifiedTime", "CreationTime"):
             if moment := fields.time(self.describe, key):
                 return moment
         raise ValueError(f"{self.name} has no time at all")
@@ -49,14 +49,14 @@ class RecordedJob(Struct, frozen=True):
     @property
     def key(self) -> JobKey:
         """Its key in the history."""
-        for key in ("CreationTime", self.kind.row.start_key):
+        for key in ("CreationTime", self.kind.spec.start_key):
             if moment := fields.time(self.describe, key):
                 return JobKey(self.arn, moment)
         return JobKey(self.arn, self.ended_at)
 
-    def as_of(self, now: datetime) -> Mapping[str, Any]:
+    def describe_at(self, now: datetime) -> Mapping[str, Any]:
         """Describe's answer while it runs, and its last one from its end on."""
-        row = self.kind.row
+        row = self.kind.spec
         if now >= self.ended_at:
             return self.describe
         later = (row.end_key, "TrainingTimeInSeconds", "BillableTimeInSeconds")
@@ -75,7 +75,7 @@ class RecordedJob(Struct, frozen=True):
     def event(self, source: str = "aws.sagemaker") -> dict[str, Any]:
         """The entry for PutEvents: times as epoch milliseconds, tags as a flat map."""
         created_at = fields.time(self.describe, "CreationTime")
-        prefix = self.kind.row.prefix
+        prefix = self.kind.spec.prefix
         detail = {
             f"{prefix}JobName": self.name,
             f"{prefix}JobArn": self.arn,
@@ -85,7 +85,7 @@ class RecordedJob(Struct, frozen=True):
         }
         return {
             "Source": source,
-            "DetailType": self.kind.row.detail_type,
+            "DetailType": self.kind.spec.detail_type,
             "Detail": json.dumps(detail),
             "Resources": [self.arn],
             "Time": self.ended_at,
@@ -99,11 +99,11 @@ def _past(row: Mapping[str, Any], key: str, now: datetime) -> bool:
 
 def recorded_jobs(folder: Path = RECORDINGS) -> list[RecordedJob]:
     """Every job of a folder's recordings, in the order in which they ended."""
-    jobs = [job for path in sorted(folder.glob("*.json")) for job in of_file(path)]
-    return sorted(jobs, key=lambda job: (job.ended_at, job.kind.row.rollup is not None))
+    jobs = [job for path in sorted(folder.glob("*.json")) for job in jobs_in_file(path)]
+    return sorted(jobs, key=lambda job: (job.ended_at, job.kind.spec.rollup is not None))
 
 
-def of_file(path: Path) -> Iterator[RecordedJob]:
+def jobs_in_file(path: Path) -> Iterator[RecordedJob]:
     """The jobs of one recording: one, or the children of a roll-up."""
     recorded = read(path)
     for recording in recorded.children if isinstance(recorded, RecordedSet) else (recorded,):
@@ -111,7 +111,7 @@ def of_file(path: Path) -> Iterator[RecordedJob]:
 
 
 def _job(recording: Recording, path: Path) -> RecordedJob:
-    kind = kind_of(recording.describe)
+    kind = kind_from_answer(recording.describe)
     if kind is None or (recording.account, recording.region) != (ACCOUNT, REGION):
         raise ValueError(f"{path.name} has no job of account {ACCOUNT} in {REGION}")
     return RecordedJob(kind, recording.describe, recording.tags, recording.series)

@@ -12,24 +12,24 @@ from moto.core.models import botocore_stubber
 
 Answer = Callable[..., AWSResponse]
 Send = Callable[[], AWSResponse]
-Between = Callable[[str, AWSPreparedRequest, Send], AWSResponse]
+Interceptor = Callable[[str, AWSPreparedRequest, Send], AWSResponse]
 """Called with the operation, such as "sqs.SendMessage", its request, and what sends it on."""
 _SENT = "before-send."
 
 
-class Requests:
+class RequestRouter:
     """Answers every request of a session, in place of the network.
 
     `between` may answer a request itself, raise what a connection raises, or send it on.
     """
 
     def __init__(self, session: Any) -> None:
-        self.between: Between | None = None
+        self.between: Interceptor | None = None
         self._answers: dict[str, Answer] = {}
         session.events.unregister("before-send", botocore_stubber)
         session.events.register("before-send", self._answer)
 
-    def register(self, event: str, answer: Answer) -> None:
+    def register_answer(self, event: str, answer: Answer) -> None:
         """Has one operation answered, by its event: before-send.<service>.<operation>."""
         self._answers[event] = answer
 

@@ -17,12 +17,12 @@ import botocore.session
 from botocore.awsrequest import AWSResponse
 
 from local.recorded import RecordedJob
-from local.requests import Requests, http_answer
+from local.requests import RequestRouter, http_answer
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.kinds import JobKind, JobMetrics, KindRow, RollUp
+from sageaudit.domain.job.kinds import JobKind, JobMetrics, KindSpec, RollUp
 from sageaudit.domain.usage.measurements import RawSeries
 
-_POINTS_A_CALL = 500
+_POINTS_PER_CALL = 500
 _URL = "https://api.sagemaker"
 
 
@@ -48,29 +48,29 @@ class RecordedSageMaker:
         self._running: set[str] = set()
         self._added: dict[str, RecordedJob] = {}
         """By ARN; also those that were deleted since."""
-        requests = session if isinstance(session, Requests) else Requests(session)
+        requests = session if isinstance(session, RequestRouter) else RequestRouter(session)
         self._model = botocore.session.get_session().get_service_model("sagemaker")
         for kind in JobKind:
-            event = f"before-send.sagemaker.{kind.row.describe_call}"
-            requests.register(event, self._describe(kind.row))
-            event = f"before-send.sagemaker.{kind.row.list_call}"
-            requests.register(event, self._list(kind.row))
-            if (rollup := kind.row.rollup) is not None:
+            event = f"before-send.sagemaker.{kind.spec.describe_call}"
+            requests.register_answer(event, self._describe(kind.spec))
+            event = f"before-send.sagemaker.{kind.spec.list_call}"
+            requests.register_answer(event, self._list(kind.spec))
+            if (rollup := kind.spec.rollup) is not None:
                 event = f"before-send.sagemaker.{rollup.child_list.action}"
-                requests.register(event, self._list_children(kind.row, rollup))
-        requests.register("before-send.sagemaker.ListTags", self._list_tags)
+                requests.register_answer(event, self._list_children(kind.spec, rollup))
+        requests.register_answer("before-send.sagemaker.ListTags", self._list_tags)
 
     def add(self, job: RecordedJob) -> None:
         """Adds a job."""
-        self._jobs[job.kind.row.prefix, job.name] = self._added[job.arn] = job
+        self._jobs[job.kind.spec.prefix, job.name] = self._added[job.arn] = job
 
-    def runs(self, job: RecordedJob) -> None:
+    def add_running(self, job: RecordedJob) -> None:
         """Adds a job that is seen while it runs."""
         self.add(job)
         self._running.add(job.arn)
 
     def _now(self, job: RecordedJob) -> Mapping[str, Any]:
-        return job.as_of(self._clock()) if job.arn in self._running else job.describe
+        return job.describe_at(self._clock()) if job.arn in self._running else job.describe
 
     def _is_listed(self, job: RecordedJob) -> bool:
         from_ = job.key.created_at if job.arn in self._running else job.ended_at
@@ -78,9 +78,9 @@ class RecordedSageMaker:
 
     def delete(self, job: RecordedJob) -> None:
         """Deletes a job."""
-        del self._jobs[job.kind.row.prefix, job.name]
+        del self._jobs[job.kind.spec.prefix, job.name]
 
-    def _describe(self, row: KindRow) -> Callable[..., AWSResponse]:
+    def _describe(self, row: KindSpec) -> Callable[..., AWSResponse]:
         shape = self._shape(row.describe_call)
 
         def answer(request: Any, **_: Any) -> AWSResponse:
@@ -89,9 +89,9 @@ class RecordedSageMaker:
 
         return answer
 
-    def _list(self, row: KindRow) -> Callable[..., AWSResponse]:
+    def _list(self, row: KindSpec) -> Callable[..., AWSResponse]:
         """The newest creation first. The token is the number of rows before the page."""
-        row_shape = self._shape(row.list_call).members[row.list_rows].member
+        row_shape = self._shape(row.list_call).members[row.list_key].member
 
         def answer(request: Any, **_: Any) -> AWSResponse:
             asked = json.loads(request.body)
@@ -110,11 +110,11 @@ class RecordedSageMaker:
             start = int(asked.get("NextToken", 0))
             end = start + min(self.page, asked["MaxResults"])
             more = {"NextToken": str(end)} if end < len(rows) else {}
-            return _answer({row.list_rows: rows[start:end], **more})
+            return _answer({row.list_key: rows[start:end], **more})
 
         return answer
 
-    def _list_children(self, row: KindRow, rollup: RollUp) -> Callable[..., AWSResponse]:
+    def _list_children(self, row: KindSpec, rollup: RollUp) -> Callable[..., AWSResponse]:
         """The jobs that name the roll-up as their parent; of steps, one candidate has them all."""
         listed = rollup.child_list
 
@@ -129,7 +129,9 @@ class RecordedSageMaker:
                 and job.describe.get(rollup.child_key) == parent.arn
                 and job.key.created_at <= self._clock()
             ]
-            return _answer({listed.rows: [{listed.steps: rows}] if listed.steps else rows})
+            return _answer(
+                {listed.rows_key: [{listed.steps_key: rows}] if listed.steps_key else rows}
+            )
 
         return answer
 
@@ -154,14 +156,14 @@ def _answer(body: Any) -> AWSResponse:
 
 def put_series(session: Any, job: RecordedJob) -> None:
     """Publishes a job's series, as its hosts did during the run."""
-    published = job.kind.row.metrics
+    published = job.kind.spec.metrics
     if published is None:
         return
     cloudwatch = session.client("cloudwatch")
     points = [point for series in job.series for point in _points(series, job, published)]
-    for position in range(0, len(points), _POINTS_A_CALL):
+    for position in range(0, len(points), _POINTS_PER_CALL):
         cloudwatch.put_metric_data(
-            Namespace=published.namespace, MetricData=points[position : position + _POINTS_A_CALL]
+            Namespace=published.namespace, MetricData=points[position : position + _POINTS_PER_CALL]
         )
 
 

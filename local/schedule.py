@@ -15,9 +15,9 @@ _RATE = re.compile(r"rate\((\d+) minutes\)")
 class Schedule:
     """The times of the stack's one schedule with a rate. One that is off has none."""
 
-    def __init__(self, clock: LocalClock, *, on: bool) -> None:
-        self.every = _every()
-        self.on = on
+    def __init__(self, clock: LocalClock, *, is_enabled: bool) -> None:
+        self.every = _rate()
+        self.on = is_enabled
         self._clock = clock
         self._next = clock.now() + self.every
 
@@ -25,7 +25,7 @@ class Schedule:
         """Whether the clock has passed the next time."""
         return self.on and self._clock.now() >= self._next
 
-    def ran(self) -> None:
+    def mark_run(self) -> None:
         """The next time is the first one after now: the clock may have jumped over some."""
         while self._next <= self._clock.now():
             late = self._clock.now() - self._next
@@ -37,7 +37,7 @@ class Schedule:
         return self._next if self.on else None
 
 
-def _every() -> timedelta:
+def _rate() -> timedelta:
     """The rate of the template's schedule, which moto does not create."""
     resources = json.loads(TEMPLATE.read_text(encoding="utf-8"))["Resources"].values()
     expressions = (

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 
 from sageaudit.adapters.channels.channel import Response
-from sageaudit.adapters.channels.services import check_webhook, check_workflow
-from sageaudit.errors import ChannelUnavailable, MaybeSent
+from sageaudit.adapters.channels.services import webhook_invalid_reason, workflow_invalid_reason
+from sageaudit.errors import ChannelUnavailable, PossiblySent
 
 _HOME, _URL = "127.0.0.1", "X-Address"
 _TIMEOUT_S = 2
@@ -30,7 +30,7 @@ class Answer(Struct, frozen=True):
     status: int = HTTPStatus.OK
     body: str = "ok"
     headers: Mapping[str, str] = field(default_factory=dict)
-    hangs: bool = False
+    never_answers: bool = False
 
 
 OK, ACCEPTED = Answer(), Answer(HTTPStatus.ACCEPTED, "")
@@ -44,7 +44,7 @@ class Post(Struct, frozen=True):
     payload: dict[str, Any]
 
 
-class SlackStandIn:
+class FakeSlack:
     """`taken` has the posts that were answered with success; `tried` counts all.
 
     `elsewhere` has posts to other webhooks, with their address: they use up no scripted answer.
@@ -60,19 +60,19 @@ class SlackStandIn:
     @property
     def posts(self) -> list[dict[str, Any]]:
         """What Slack took, on all of its webhooks."""
-        return [one.payload for one in self.taken if check_webhook(one.url) is None]
+        return [one.payload for one in self.taken if webhook_invalid_reason(one.url) is None]
 
-    def to(self, channel: str) -> list[dict[str, Any]]:
+    def payloads_for_channel(self, channel: str) -> list[dict[str, Any]]:
         """What was taken for one channel of the local AWS, whose address ends with its name."""
         return [one.payload for one in self.taken if one.url.endswith(channel)]
 
-    def will_answer(self, *answers: Answer) -> None:
+    def queue_answers(self, *answers: Answer) -> None:
         """The next posts get these answers; later posts are taken again."""
         self._script.extend(answers)
 
     def transport(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
         """Posts to the stand-in instead of `url`, in the way that https_post posts."""
-        if check_webhook(url) is not None and check_workflow(url) is not None:
+        if webhook_invalid_reason(url) is not None and workflow_invalid_reason(url) is not None:
             self.elsewhere.append((url, json.loads(body)))
             return Response(HTTPStatus.OK, body=b"ok")
         self.tried += 1
@@ -87,7 +87,7 @@ class SlackStandIn:
                 answer = connection.getresponse()
                 read = answer.read()
             except (OSError, HTTPException) as error:
-                raise MaybeSent("no answer came") from error
+                raise PossiblySent("no answer came") from error
         finally:
             connection.close()
         named = {name.lower(): value for name, value in answer.getheaders()}
@@ -95,7 +95,7 @@ class SlackStandIn:
 
 
 @contextmanager
-def slack_stand_in() -> Iterator[SlackStandIn]:
+def slack_stand_in() -> Iterator[FakeSlack]:
     """A stand-in that listens in this block."""
     script: deque[Answer] = deque()
     taken: list[Post] = []
@@ -105,11 +105,11 @@ def slack_stand_in() -> Iterator[SlackStandIn]:
         def do_POST(self) -> None:
             """Accepts one post."""
             payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            usual = OK if check_webhook(self.headers[_URL]) is None else ACCEPTED
+            usual = OK if webhook_invalid_reason(self.headers[_URL]) is None else ACCEPTED
             answer = script.popleft() if script else usual
             if answer.status == usual.status:
                 taken.append(Post(self.headers[_URL], payload))
-            if answer.hangs:
+            if answer.never_answers:
                 over.wait()
                 return
             self.send_response(answer.status)
@@ -125,7 +125,7 @@ def slack_stand_in() -> Iterator[SlackStandIn]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield SlackStandIn(server.server_port, script, taken)
+        yield FakeSlack(server.server_port, script, taken)
     finally:
         over.set()
         server.shutdown()

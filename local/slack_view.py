@@ -11,13 +11,13 @@ from rich.console import Group
 from rich.panel import Panel
 from rich.text import Text
 
-from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.untrusted import for_terminal
 
 WIDTH = 44
 _MARKUP = re.compile(r"\*(?P<bold>[^*\n]+)\*|`(?P<code>[^`]+)`|<(?P<link>[^<>]+)>")
 
 
-def view(payload: Mapping[str, Any]) -> Panel:
+def render(payload: Mapping[str, Any]) -> Panel:
     """The message in a frame."""
     parts = [part for block in payload["blocks"] for part in (Text(), *_block(block))]
     return Panel(Group(*parts[1:]), title="Slack", title_align="left", width=WIDTH)
@@ -33,13 +33,13 @@ def _line(line: str) -> Text:
     position = 0
     for match in _MARKUP.finditer(line):
         shown.append(_inert(line[position : match.start()]))
-        shown.append_text(_marked(match))
+        shown.append_text(_styled(match))
         position = match.end()
     shown.append(_inert(line[position:]))
     return shown
 
 
-def _marked(match: re.Match[str]) -> Text:
+def _styled(match: re.Match[str]) -> Text:
     if match["bold"]:
         return Text(_inert(match["bold"]), "bold")
     if match["code"]:
@@ -51,4 +51,4 @@ def _marked(match: re.Match[str]) -> Text:
 def _inert(text: str) -> str:
     """Undoes Slack's three escapes. Spaces at either end are kept, as part of the line."""
     start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
-    return f"{start}{terminal(html.unescape(text))}{end}" if text.strip() else text
+    return f"{start}{for_terminal(html.unescape(text))}{end}" if text.strip() else text

@@ -11,7 +11,7 @@ from moto.sqs.models import sqs_backends
 from local import ACCOUNT, REGION
 from local.functions import FunctionError, LocalFunction
 
-PARTIAL = "ReportBatchItemFailures"
+PARTIAL_FAILURES = "ReportBatchItemFailures"
 _CAMEL_CASE = {
     "StringValue": "stringValue",
     "BinaryValue": "binaryValue",
@@ -45,7 +45,7 @@ class QueueSource:
         self._arn: str = mapping["EventSourceArn"]
         self.url: str = sqs.get_queue_url(QueueName=self._arn.rpartition(":")[2])["QueueUrl"]
         self._batch_size = min(int(mapping["BatchSize"]), 10)
-        self._partial = PARTIAL in mapping.get("FunctionResponseTypes", ())
+        self._partial = PARTIAL_FAILURES in mapping.get("FunctionResponseTypes", ())
         self.function = function
 
     def poll(self) -> bool:
@@ -71,7 +71,7 @@ class QueueSource:
             answer = self.function.invoke({"Records": [self._record(one) for one in batch]})
         except FunctionError:
             return
-        failed = self._failed(answer)
+        failed = self._failed_ids(answer)
         for message in batch:
             if message["MessageId"] not in failed:
                 self._sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
@@ -84,7 +84,7 @@ class QueueSource:
             return None
         return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=min(times))
 
-    def _failed(self, answer: Any) -> set[str]:
+    def _failed_ids(self, answer: Any) -> set[str]:
         if not self._partial or not answer:
             return set()
         return {item["itemIdentifier"] for item in answer.get("batchItemFailures", ())}

@@ -36,7 +36,7 @@ def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
         warnings.simplefilter("ignore")  # tests/infra lists what moto does not create
         formation.create_stack(
             StackName=STACK,
-            TemplateBody=for_moto(text),
+            TemplateBody=adapt_to_moto(text),
             Capabilities=["CAPABILITY_IAM"],
         )
         pages = formation.get_paginator("list_stack_resources").paginate(StackName=STACK)
@@ -48,7 +48,7 @@ def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
         }
 
 
-def for_moto(text: str) -> str:
+def adapt_to_moto(text: str) -> str:
     """Without the dashboard, which names alarms that moto does not create.
 
     moto knows only the older word for what outlives its stack.

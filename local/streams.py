@@ -13,7 +13,7 @@ from moto.events.models import EventPattern
 
 from local import ACCOUNT, REGION
 from local.functions import FunctionError, LocalFunction
-from local.sources import PARTIAL
+from local.sources import PARTIAL_FAILURES
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1, 60
 """Between two tries, twice as long each time. Lambda does not say how long it waits: our choice."""
@@ -37,7 +37,7 @@ class StreamSource:
         self._sqs = sqs
         self._arn: str = mapping["EventSourceArn"]
         self._batch_size = int(mapping["BatchSize"])
-        self._partial = PARTIAL in mapping.get("FunctionResponseTypes", ())
+        self._partial = PARTIAL_FAILURES in mapping.get("FunctionResponseTypes", ())
         self._bisect = bool(mapping.get("BisectBatchOnFunctionError"))
         if int(mapping["MaximumRetryAttempts"]) != -1:
             raise NotImplementedError("a number of retries: here only a record's age ends them")

@@ -27,7 +27,7 @@ import botocore.session
 from sageaudit.domain.job.kinds import BILLED_KINDS
 
 CATALOGUE = Path(str(resources.files("sageaudit.data"))) / "instance_types.json"
-_ENUMS = {kind.value: f"{kind.row.prefix}InstanceType" for kind in BILLED_KINDS}
+_ENUMS = {kind.value: f"{kind.spec.prefix}InstanceType" for kind in BILLED_KINDS}
 _ORDER = (
     "family", "size", "category", "vcpu", "memory_gib", "gpus", "gpu", "gpu_memory_gib",
     "accelerator", "kinds", "efa", "network_gbps", "ebs_volume_billed", "local_nvme_gb",

@@ -14,34 +14,34 @@ from pathlib import Path
 from typing import Any
 
 from infra.members import TEMPLATE as MEMBER
-from infra.template import from_stub
+from infra.template import synthesize_with_placeholder
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import CHANNEL_SECRETS, ChannelChoice, own_topic
-from sageaudit.domain.policy.scope import MEMBER_ROLE, DigestTimes, Members
+from sageaudit.domain.policy.routes import CHANNEL_SECRETS, ChannelConfig, default_channels
+from sageaudit.domain.policy.scope import MEMBER_ROLE, DigestSchedule, MemberAccounts
 
 _ACCOUNT = "444455556666"
 _ARN = f"arn:aws:{{}}:us-east-1:{_ACCOUNT}:{{}}"
 _KEY = _ARN.format("kms", "key/1234abcd-12ab-34cd-56ef-1234567890ab")
 _STREAM = _ARN.format("dynamodb", "table/kept/stream/2026-05-20")
-CHANNELS: Mapping[str, Mapping[str, ChannelChoice]] = {
-    "topic": own_topic(),
-    "key": {"sns": ChannelChoice("sns", key_arn=_KEY)},
+CHANNELS: Mapping[str, Mapping[str, ChannelConfig]] = {
+    "topic": default_channels(),
+    "key": {"sns": ChannelConfig("sns", key_arn=_KEY)},
     "all": {
-        **own_topic(),
-        "chat": ChannelChoice("slack", secret=f"{CHANNEL_SECRETS}chat", max_per_hour=20),
-        "team": ChannelChoice("teams", secret=f"{CHANNEL_SECRETS}team", max_per_hour=20),
-        "other": ChannelChoice("sns", topic_arn=_ARN.format("sns", "other"), key_arn=_KEY),
+        **default_channels(),
+        "chat": ChannelConfig("slack", secret=f"{CHANNEL_SECRETS}chat", max_per_hour=20),
+        "team": ChannelConfig("teams", secret=f"{CHANNEL_SECRETS}team", max_per_hour=20),
+        "other": ChannelConfig("sns", topic_arn=_ARN.format("sns", "other"), key_arn=_KEY),
     },
 }
 DIGESTS = {
-    "digest": DigestTimes(),
-    "report": DigestTimes(report_bucket="reports"),
+    "digest": DigestSchedule(),
+    "report": DigestSchedule(report_bucket="reports"),
     "silent": None,
 }
 MEMBERS = {
-    "alone": Members(),
-    "accounts": Members({_ACCOUNT: f"arn:aws:iam::{_ACCOUNT}:role/reader"}),
-    "organization": Members(
+    "alone": MemberAccounts(),
+    "accounts": MemberAccounts({_ACCOUNT: f"arn:aws:iam::{_ACCOUNT}:role/reader"}),
+    "organization": MemberAccounts(
         {_ACCOUNT: MEMBER_ROLE}, "o-a1b2c3d4e5", "of-sageaudit", ("eu-west-1", "us-east-1")
     ),
 }
@@ -59,7 +59,7 @@ def combinations() -> Iterator[tuple[str, dict[str, Any]]]:
         policy = Policy(
             channels=CHANNELS[channels], digest=DIGESTS[digest], members=MEMBERS[members]
         )
-        yield "-".join(names), from_stub(policy, **CONTEXTS[context])
+        yield "-".join(names), synthesize_with_placeholder(policy, **CONTEXTS[context])
 
 
 def main(folder: Path) -> None:

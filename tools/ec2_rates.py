@@ -21,7 +21,7 @@ from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.job.kinds import Component
 from tools.hourly_prices import text_of
 
-DATA = Path(str(resources.files("sageaudit.data"))) / sources.TABLE
+DATA = Path(str(resources.files("sageaudit.data"))) / sources.ESTIMATES_TABLE
 _SOURCE = (
     "aws/karpenter-provider-aws (Apache-2.0), pkg/providers/pricing/zz_generated.pricing_aws.go"
 )
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("path", type=Path, help="Karpenter's zz_generated.pricing_aws.go")
     table = json.loads(DATA.read_text(encoding="utf-8"), parse_float=Decimal)
     text = parser.parse_args().path.read_text(encoding="utf-8")
-    table = renewed(table, text, packaged.types())
+    table = renewed(table, text, packaged.instance_types())
     DATA.write_text(text_of(table), encoding="utf-8")
     counts = {region: len(rates) for region, rates in table["ec2_usd_per_hour"].items()}
     print(f"{DATA.name}: EC2 rates of {counts}, {table['provenance']['as_of']}")

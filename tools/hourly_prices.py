@@ -27,7 +27,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.packaged import PackagedPrices
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.known_prices import SAME_WITHIN, KnownRate
+from sageaudit.domain.prices.known_prices import SAME_PRICE_TOLERANCE, DatedRate
 from sageaudit.domain.prices.price_list import STORAGE, PriceListing
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Unavailable
 
@@ -146,10 +146,12 @@ def _superseded(
     own = prices.get(region, {}).get(name)
     rows = []
     for component in Component:
-        before = old.present(region, component, name)
+        before = old.current_rate(region, component, name)
         now = None if own is None else own.get(component.value)
         missed = own is None or (region, component) not in read
-        differs = before and now is not None and abs(now - before.rate.usd) > SAME_WITHIN * now
+        differs = (
+            before and now is not None and abs(now - before.rate.usd) > SAME_PRICE_TOLERANCE * now
+        )
         if before is not None and (missed or differs):
             rows.append((component, before))
     if len(rows) == len(Component) and len({known for _, known in rows}) == 1:
@@ -159,7 +161,7 @@ def _superseded(
         yield _history_row(region, name, before) | {"component": component.value}
 
 
-def _history_row(region: str, name: str, known: KnownRate) -> TableRow:
+def _history_row(region: str, name: str, known: DatedRate) -> TableRow:
     rate = known.rate
     row = {"region": region, "type": name, "usd": rate.usd, "seen": rate.as_of}
     row["source"] = rate.source
@@ -191,7 +193,7 @@ def listings(
     for region in regions:
         for component in Component:
             try:
-                yield price_list.listing(region, component)
+                yield price_list.read_listing(region, component)
             except (AccessDenied, NoCredentials):
                 raise
             except AwsError as error:
@@ -200,11 +202,11 @@ def listings(
 
 def renew(price_list: PriceList, regions: Iterable[str], day: date, folder: Path) -> None:
     """Writes both tables. Raises AccessDenied, NoCredentials or Unavailable."""
-    old = packaged.tables()
+    old = packaged.packaged_prices()
     read = list(listings(price_list, sorted({*old.regions, *regions}), print))
     hourly = refreshed(old, read, day)
     storage = storage_refreshed(old.storage_table, read, day)
-    write_text(folder / packaged.HOURLY, text_of(hourly.table))
+    write_text(folder / packaged.HOURLY_TABLE, text_of(hourly.table))
     write_text(folder / packaged.STORAGE_TABLE, text_of(storage))
     print(
         f"{hourly.came_back:,} of {hourly.known:,} known prices came back, {hourly.added:,} are"

@@ -50,12 +50,12 @@ def check(case: api.JobCase) -> api.Outcome:
     size = case.job.volume_gb
     if size is None:
         return api.Unknown("volume_unknown", "the volume's size is not known")
-    if size <= case.limit(OVER):
+    if size <= case.threshold(OVER):
         return api.Clear()
-    return api.advice(
+    return api.recommendation(
         f"Each instance has a volume of {size} GB.",
         {"volume_gb": size},
-        caution="No figure: $mark, why there is none, or api.derived(…, fix=…, change=…).",
+        caution="No figure: $mark, why there is none, or api.derived_saving(…, fix=…, change=…).",
     )
 '''
 TEST = '''"""$mark: what the rule finds, in one sentence."""
@@ -137,7 +137,7 @@ class Refused(Exception):
 
 def folders(rules: tuple[Rule, ...]) -> dict[str, str]:
     """The folder of each hundred of ids, by the first three characters of the ids."""
-    return {rule.name.id[:3]: rule.check.__module__.split(".")[-2] for rule in rules}
+    return {rule.info.id[:3]: rule.check.__module__.split(".")[-2] for rule in rules}
 
 
 def files(name: str, rule_id: str, rules: tuple[Rule, ...], root: Path = ROOT) -> dict[Path, str]:
@@ -165,16 +165,16 @@ def _folder(name: str, rule_id: str, rules: tuple[Rule, ...]) -> str:
         places = ", ".join(f"{start}xx {folder}" for start, folder in sorted(known.items()))
         raise Refused(f"no folder has ids {rule_id[:3]}xx; there are {places}")
     for rule in rules:
-        if rule.name.name == name:
-            raise Refused(f"the name {name} is taken by {rule.name.id}")
-        if rule.name.id == rule_id:
+        if rule.info.name == name:
+            raise Refused(f"the name {name} is taken by {rule.info.id}")
+        if rule.info.id == rule_id:
             free = _next_free(rule_id, rules)
-            raise Refused(f"the id {rule_id} is taken by {rule.name.name}; {free} is free")
+            raise Refused(f"the id {rule_id} is taken by {rule.info.name}; {free} is free")
     return known[rule_id[:3]]
 
 
 def _next_free(rule_id: str, rules: tuple[Rule, ...]) -> str:
-    taken = {rule.name.id for rule in rules}
+    taken = {rule.info.id for rule in rules}
     numbers = range(int(rule_id[2]) * 100 + 1, int(rule_id[2]) * 100 + 100)
     return next((f"SA{n}" for n in numbers if f"SA{n}" not in taken), "no id of this hundred")
 

@@ -16,8 +16,8 @@ import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from infra.bundling import LAMBDA, LAMBDA_PYTHON, stage
-from infra.byte_code import missing
+from infra.bundling import LAMBDA_PYTHON, LAMBDA_TARGET, build_asset
+from infra.byte_code import no_interpreter_warning
 from sageaudit.domain.policy.policy import Policy
 from tools import dist, sbom
 
@@ -109,7 +109,7 @@ def build(root: Path, version: str, notes: str) -> list[Path]:
     """Everything in dist/. Raises NoRelease where the SBOM is not one."""
     os.environ["SOURCE_DATE_EPOCH"] = _git(root, "log", "-1", "--format=%ct").strip()
     wheel, folder = dist.build(), root / "dist"
-    asset = stage(LAMBDA, Policy())
+    asset = build_asset(LAMBDA_TARGET, Policy())
     pins = (root / "functions" / "requirements.txt").read_text(encoding="utf-8")
     found = sbom.distributions(asset.folder, pins)
     texts = {
@@ -134,8 +134,8 @@ def build(root: Path, version: str, notes: str) -> list[Path]:
 def main(version: str) -> int:
     """Prints what was made, and the two commands that publish it; 2 where there is no release."""
     try:
-        if LAMBDA.interpreter() is None:
-            raise NoRelease(missing(LAMBDA_PYTHON))
+        if LAMBDA_TARGET.interpreter() is None:
+            raise NoRelease(no_interpreter_warning(LAMBDA_PYTHON))
         notes = prepare(ROOT, version, datetime.now(UTC).date().isoformat())
         _git(ROOT, "commit", "--quiet", "--all", "--message", f"Version {version}")
         files = build(ROOT, version, notes)

@@ -19,13 +19,16 @@ _WIDTH, _HEIGHT = 1280, 945
 def main() -> None:
     """Writes the picture."""
     with tempfile.TemporaryDirectory() as folder, browser() as tab:
-        history, report = example.write(Path(folder, "example.db")), Path(folder, "report.html")
-        printed("report", "--history", str(history), "-o", str(report), *example.ITS_DAYS)
-        tab.media(prefers_color_scheme="light")
-        tab.size(_WIDTH, _HEIGHT)
+        history, report = (
+            example.write_history(Path(folder, "example.db")),
+            Path(folder, "report.html"),
+        )
+        printed("report", "--history", str(history), "-o", str(report), *example.DAYS_OPTIONS)
+        tab.emulate_media(prefers_color_scheme="light")
+        tab.resize(_WIDTH, _HEIGHT)
         tab.open(report)
         PICTURE.parent.mkdir(exist_ok=True)
-        PICTURE.write_bytes(tab.picture())
+        PICTURE.write_bytes(tab.screenshot())
     print(f"{PICTURE}: {PICTURE.stat().st_size // 1024} KB")
 
 

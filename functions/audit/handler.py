@@ -19,7 +19,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from sageaudit.adapters.aws.accounts import Accounts
+from sageaudit.adapters.aws.accounts import AccountClients
 from sageaudit.adapters.aws.clients import RESERVE_S, TimeLimit, client, new_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
@@ -27,39 +27,39 @@ from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, QueueRetries, entry_point
-from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, SqsMessage
-from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.records import FIRST_SENT_ATTRIBUTE, SqsMessage
+from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.adapters.lambda_runtime.settings import AuditSettings
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceCache, PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Recorded, Verdict
+from sageaudit.domain.audit.record import RecordOutcome, RecordResult
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.job.ref import JobEnded, job_ended
+from sageaudit.domain.job.ref import JobEndEvent, parse_job_end_event
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import AwsError, BadSettings, RejectedEvent, reading
-from sageaudit.ports import History, Queue, SweepNotes
+from sageaudit.errors import AwsError, BadSettings, RejectedEvent, malformed_errors
+from sageaudit.ports import History, Queue, SweepStore
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.workflows.audit.attempt import (
+    AlreadyAudited,
+    AuditDeferred,
     AuditDependencies,
-    Audited,
-    Caller,
-    Dropped,
-    Later,
-    Repeated,
-    Wait,
+    AuditRecorded,
+    AuditTrigger,
+    EventDropped,
+    WaitReason,
 )
 from sageaudit.workflows.audit.run import audit_finished_job
 
-WAITED = "waited-"
+WAIT_COUNT_PREFIX = "waited-"
 """Begins the attributes that count how often a message has waited, one for each reason."""
 _STOP_BEFORE_MS = (RESERVE_S + 20) * 1000
 """Below this remaining time, no further record is started."""
-_LOGGED_AS = {
+_LOG_MESSAGES = {
     "JobsAudited": "audited",
     "DueAudited": "audited again",
     "DuplicateEvents": "already audited",
@@ -72,90 +72,96 @@ def audit_message(
     deps: AuditDependencies,
     settings: AuditSettings,
     queue: Queue,
-    report: Report,
-    notes: SweepNotes,
+    report: RecordReport,
+    sweep_store: SweepStore,
     *,
     now: datetime,
 ) -> None:
     """Audits the job of one event, or sends the event again for later."""
     members = deps.policy.members
-    ended = job_ended(
+    ended = parse_job_end_event(
         message.body,
-        accounts={settings.account_id, *members.roles},
+        accounts={settings.account_id, *members.role_by_account},
         regions={settings.region, *members.regions},
     )
-    report.about(job=ended.ref.arn)
-    waited = {wait: message.number(f"{WAITED}{wait}", 0) for wait in Wait}
-    caller = Caller.REDELIVERY if message.received > 1 else Caller.DELIVERY
+    report.set_labels(job=ended.ref.arn)
+    waited = {
+        wait: message.attribute_number(f"{WAIT_COUNT_PREFIX}{wait}", 0) for wait in WaitReason
+    }
+    caller = AuditTrigger.REDELIVERY if message.receive_count > 1 else AuditTrigger.DELIVERY
     try:
-        outcome = audit_finished_job(ended, deps, now=now, caller=caller, waited=waited)
+        outcome = audit_finished_job(ended, deps, now=now, caller=caller, wait_counts=waited)
     except RejectedEvent:
         raise
     except Exception:  # whatever it is, the message comes back
-        _note_came(ended, notes, now)
+        _record_event_arrival(ended, sweep_store, now)
         raise
     match outcome:
-        case Later():
+        case AuditDeferred():
             _send_again(message, outcome, waited, queue)
-            _note_came(ended, notes, now)
+            _record_event_arrival(ended, sweep_store, now)
             report.count("EventsWaiting")
-            report.info("later", wait=outcome.wait, reason=outcome.reason)
-        case Dropped(reason):
+            report.info("later", wait=outcome.wait_reason, reason=outcome.explanation)
+        case EventDropped(reason):
             report.count("UnknownJobs")
             report.warning("nothing to audit", reason=reason)
-        case Repeated(head):
+        case AlreadyAudited(head):
             _report_repeat(head, message, deps.history, report)
-        case Audited(recorded, _, document):
-            repeated = recorded.verdict is not Verdict.RECORDED and caller is Caller.DELIVERY
+        case AuditRecorded(recorded, _, document):
+            repeated = (
+                recorded.outcome is not RecordOutcome.RECORDED and caller is AuditTrigger.DELIVERY
+            )
             first = "DuplicateEvents" if repeated else "JobsAudited"
-            _report_audit(recorded, document, report, "DueAudited" if outcome.reaudited else first)
+            _report_audit(recorded, document, report, "DueAudited" if outcome.is_reaudit else first)
 
 
-def _note_came(ended: JobEnded, notes: SweepNotes, now: datetime) -> None:
+def _record_event_arrival(ended: JobEndEvent, notes: SweepStore, now: datetime) -> None:
     """Says to the sweep that the event of a run that has no audit yet was not lost.
 
     A person's event says nothing: the job may still run. Without the note the sweep sends the event
     once more, and counts it as found.
     """
-    if ended.created_at is None or ended.replayed:
+    if ended.created_at is None or ended.is_replayed:
         return
     with suppress(AwsError):
-        notes.note_came(JobKey(ended.ref.arn, ended.created_at), now)
+        notes.record_event_arrival(JobKey(ended.ref.arn, ended.created_at), now)
 
 
 def _send_again(
-    message: SqsMessage, later: Later, waited: Mapping[Wait, int], queue: Queue
+    message: SqsMessage, later: AuditDeferred, waited: Mapping[WaitReason, int], queue: Queue
 ) -> None:
     """The same event with its counters and its age: a new message, so no receive is used up."""
-    counts = {**waited, later.wait: waited[later.wait] + 1}
-    attributes = {f"{WAITED}{wait}": str(count) for wait, count in counts.items() if count}
+    counts = {**waited, later.wait_reason: waited[later.wait_reason] + 1}
+    attributes = {
+        f"{WAIT_COUNT_PREFIX}{wait}": str(count) for wait, count in counts.items() if count
+    }
     if message.first_sent_ms:
-        attributes[FIRST_SENT] = str(message.first_sent_ms)
+        attributes[FIRST_SENT_ATTRIBUTE] = str(message.first_sent_ms)
     queue.send(message.body, delay_s=later.delay_s, attributes=attributes)
 
 
 def _report_repeat(
-    head: AuditSummary, message: SqsMessage, history: History, report: Report
+    head: AuditSummary, message: SqsMessage, history: History, report: RecordReport
 ) -> None:
     """Counts a repeat; a message that came back may have recorded the audit before it was killed.
 
     Its findings are then counted now: each audit at least once, and twice where the message had
     failed while another one about the same job was audited.
     """
-    document = history.audit(head.key, head.version) if message.received > 1 else None
+    document = history.audit(head.key, head.version) if message.receive_count > 1 else None
     if document is None:
         report.count("DuplicateEvents")
         report.info("already audited", version=head.version)
         return
-    known = Recorded(Verdict.DUPLICATE, head.version)
-    with reading("document"):
+    known = RecordResult(RecordOutcome.DUPLICATE, head.version)
+    with malformed_errors("document"):
         _report_audit(known, document, report, "JobsAudited" if head.version == 1 else "DueAudited")
 
 
 def _report_audit(
-    recorded: Recorded, document: AuditDocument, report: Report, counted_as: str
+    recorded: RecordResult, document: AuditDocument, report: RecordReport, metric: str
 ) -> None:
-    report.count(counted_as)
+    report.count(metric)
     for unknown in document["unknown"]:
         if unknown["code"] == RULE_FAILED:
             report.count("RuleFailed")
@@ -164,8 +170,8 @@ def _report_audit(
         report.count("JobsUnauditable")
         report.error("unauditable", reason=document["unauditable"])
     report.info(
-        _LOGGED_AS[counted_as],
-        verdict=recorded.verdict.value,
+        _LOG_MESSAGES[metric],
+        verdict=recorded.outcome.value,
         version=recorded.version,
         total_usd=document["bill"]["total_usd"],
         estimated=bool(document["bill"]["estimated"]),
@@ -186,21 +192,27 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, limit = AuditSettings.from_env(environ), TimeLimit(session or new_session(), clock)
-    report, policy = Report(environ), policy or stored_policy.load()
+    report, policy = RecordReport(environ), policy or stored_policy.load()
     sqs, dynamodb = client(limit, "sqs", config=QUEUE_CONFIG), client(limit, "dynamodb")
     members = policy.members
-    accounts = Accounts(
-        limit, settings.account_id, members.roles, time.time, external_id=members.external_id
+    accounts = AccountClients(
+        limit,
+        settings.account_id,
+        members.role_by_account,
+        time.time,
+        external_id=members.external_id,
     )
-    jobs, metrics = accounts.of("sagemaker"), accounts.of("cloudwatch")
+    jobs, metrics = accounts.client_factory("sagemaker"), accounts.client_factory("cloudwatch")
     for client_for in (jobs, metrics):  # now, since the start has a full core
         client_for(settings.account_id, settings.region)
     deps = AuditDependencies(
         jobs=SageMakerJobs(jobs),
-        metrics=CloudWatchMetrics(metrics, packaged.types()),
+        metrics=CloudWatchMetrics(metrics, packaged.instance_types()),
         history=DynamoHistory(dynamodb, settings.table_name),
         markets=live_markets(
-            PriceList(lambda endpoint: accounts.of("pricing")(settings.account_id, endpoint)),
+            PriceList(
+                lambda endpoint: accounts.client_factory("pricing")(settings.account_id, endpoint)
+            ),
             PriceCache(dynamodb, settings.table_name),
             clock,
         ),
@@ -209,7 +221,7 @@ def build(
         fingerprint_key=_fingerprint_key(settings, limit, report),
     )
     queue = SqsQueue(sqs, settings.finished_queue_url)
-    notes = DynamoSweepNotes(dynamodb, settings.table_name)
+    notes = DynamoSweepStore(dynamodb, settings.table_name)
     return Batch(
         SqsMessage,
         lambda message: audit_message(message, deps, settings, queue, report, notes, now=clock()),
@@ -217,12 +229,12 @@ def build(
         stop_before_ms=_STOP_BEFORE_MS,
         retries=QueueRetries([queue], SqsQueue(sqs, settings.finished_dlq_url), clock),
         report=report,
-        begin=limit.begin,
+        begin=limit.start,
     )
 
 
 def _fingerprint_key(
-    settings: AuditSettings, session: TimeLimit, report: Report
+    settings: AuditSettings, session: TimeLimit, report: RecordReport
 ) -> Callable[[], bytes | None]:
     """Reads the key when called; without a key the job is audited without a fingerprint."""
     if settings.fingerprint_secret_id is None:

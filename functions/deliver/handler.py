@@ -17,35 +17,40 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.aws.clients import QUICK, client, new_session
+from sageaudit.adapters.aws.clients import QUICK_CONFIG, client, new_session
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
-from sageaudit.adapters.channels.channel import Connections, Transport
-from sageaudit.adapters.channels.services import checks, connected, https_post, writers
+from sageaudit.adapters.channels.channel import ChannelConnections, Transport
+from sageaudit.adapters.channels.services import (
+    channel_writers,
+    connect_channels,
+    https_post,
+    payload_checks,
+)
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.lambda_runtime.batch import (
     Batch,
-    ComesBack,
     Handler,
     QueueRetries,
+    RetryRecord,
     entry_point,
 )
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
-from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.adapters.lambda_runtime.settings import DeliverSettings
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import AwsError, Malformed, RejectedEvent
-from sageaudit.output.text.card import Check, Notice, read_body
-from sageaudit.output.text.links import HistoryPlace
+from sageaudit.errors import AwsError, MalformedData, RejectedEvent
+from sageaudit.output.text.card import Check, Notice, parse_notice
+from sageaudit.output.text.links import HistoryLocation
 from sageaudit.ports import Queue
 from sageaudit.workflows.deliver import (
     AlreadySent,
     DeliverDependencies,
-    GivenUp,
-    Posted,
-    TryLater,
+    NoticeAbandoned,
+    NoticePosted,
+    RetryLater,
     deliver,
-    record_given_up,
+    record_abandoned,
 )
 
 _STOP_BEFORE_MS = 50_000
@@ -58,10 +63,10 @@ class Deliverer(Struct, frozen=True):
     deps: DeliverDependencies
     retries: QueueRetries
     queue_names: Mapping[str, str]
-    checks: Mapping[str, Check]
-    report: Report
+    payload_checks: Mapping[str, Check]
+    report: RecordReport
 
-    def message(self, message: SqsMessage) -> None:
+    def handle_message(self, message: SqsMessage) -> None:
         """Delivers one notice, or moves it to the dead letters.
 
         Raises ComesBack when it has to wait, RejectedEvent when it is none, or AwsError.
@@ -69,15 +74,15 @@ class Deliverer(Struct, frozen=True):
         notice = self._read(message)
         try:
             self._deliver(message, notice)
-        except (AwsError, ComesBack):
-            if self.retries.gives_up(message):
+        except (AwsError, RetryRecord):
+            if self.retries.is_too_old(message):
                 self.report.count("NotifyFailed", channel=notice.channel)
             raise
 
     def _read(self, message: SqsMessage) -> Notice:
         try:
-            notice = read_body(message.body, self.checks)
-        except Malformed as error:
+            notice = parse_notice(message.body, self.payload_checks)
+        except MalformedData as error:
             raise RejectedEvent("malformed_notice", str(error)) from error
         # of a channel that has left the policy, `deliver` says so: its queue is not known here
         if self.queue_names.get(notice.channel, message.queue_name) != message.queue_name:
@@ -87,30 +92,31 @@ class Deliverer(Struct, frozen=True):
 
     def _deliver(self, message: SqsMessage, notice: Notice) -> None:
         channel, report = notice.channel, self.report
-        report.about(notice=notice.notice_id, channel=channel)
-        match deliver(notice, self.deps, received=message.received):
-            case Posted(repeat, unmarked):
+        report.set_labels(notice=notice.notice_id, channel=channel)
+        match deliver(notice, self.deps, receive_count=message.receive_count):
+            case NoticePosted(repeat, unmarked):
                 report.count("NoticesSent", channel=channel)
                 report.info("posted", repeat=repeat)
                 if unmarked is not None:
                     report.warning("posted, not marked", reason=str(unmarked))
             case AlreadySent():
                 report.count("DuplicateNotices", channel=channel)
-            case GivenUp() as given_up:
+            case NoticeAbandoned() as given_up:
                 report.count(
-                    "NotifyUnknown" if given_up.unknown else "NotifyFailed", channel=channel
+                    "NotifyUnknown" if given_up.is_outcome_unknown else "NotifyFailed",
+                    channel=channel,
                 )
-                report.error("notice given up", error=given_up.code, reason=given_up.why)
+                report.error("notice given up", error=given_up.code, reason=given_up.explanation)
                 self._set_aside(message, notice, given_up)
-            case TryLater(wait_s, refusal):
+            case RetryLater(wait_s, refusal):
                 why = "it has to wait for its channel, or for another try"
                 if refusal is not None:
                     why = str(refusal)
                     report.count("DeliveryFailed")
                     report.warning("not posted", error=type(refusal).__name__, reason=why)
-                raise ComesBack(why, wait_s)
+                raise RetryRecord(why, wait_s)
 
-    def _set_aside(self, message: SqsMessage, notice: Notice, given_up: GivenUp) -> None:
+    def _set_aside(self, message: SqsMessage, notice: Notice, abandoned: NoticeAbandoned) -> None:
         """First the dead letter, then the mark: a process that dies between them loses nothing.
 
         Raises AwsError where there is no dead letter. A notice that was certainly not posted is
@@ -118,13 +124,13 @@ class Deliverer(Struct, frozen=True):
         again.
         """
         try:
-            self.retries.reject(message, given_up.code, given_up.why)
+            self.retries.reject(message, abandoned.code, abandoned.explanation)
         except AwsError:
-            if not given_up.maybe_posted:
-                record_given_up(notice, given_up, self.deps)
+            if not abandoned.maybe_posted:
+                record_abandoned(notice, abandoned, self.deps)
             raise
         try:
-            record_given_up(notice, given_up, self.deps)
+            record_abandoned(notice, abandoned, self.deps)
         except AwsError as error:  # its lease ends: when it is sent again, it is marked as a repeat
             self.report.warning("not marked", reason=str(error))
 
@@ -140,36 +146,36 @@ def build(
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, session = DeliverSettings.from_env(environ), session or new_session()
     sqs = client(session, "sqs", config=QUEUE_CONFIG)
-    dynamodb = client(session, "dynamodb", config=QUICK)
+    dynamodb = client(session, "dynamodb", config=QUICK_CONFIG)
     ledger = DynamoSendLedger(dynamodb, settings.table_name)
     channels = (policy or stored_policy.load()).channels
-    posting = connected(channels, settings.topic_arn, Connections(session, transport))
-    place = HistoryPlace.of_table(settings.table_name, settings.region)
-    return wired(
-        DeliverDependencies(ledger, posting, clock, writers(channels), place),
+    posting = connect_channels(channels, settings.topic_arn, ChannelConnections(session, transport))
+    place = HistoryLocation.for_table(settings.table_name, settings.region)
+    return assemble(
+        DeliverDependencies(ledger, posting, clock, channel_writers(channels), place),
         queues={
             channel: SqsQueue(sqs, url) for channel, url in settings.notices_queue_urls.items()
         },
         dead_letters=SqsQueue(sqs, settings.notices_dlq_url),
-        checks=checks(channels),
-        report=Report(environ),
+        checks=payload_checks(channels),
+        report=RecordReport(environ),
     )
 
 
-def wired(
+def assemble(
     deps: DeliverDependencies,
     *,
     queues: Mapping[str, SqsQueue],
     dead_letters: Queue,
     checks: Mapping[str, Check],
-    report: Report,
+    report: RecordReport,
 ) -> Handler:
     """The Lambda function with these dependencies; `queues` and `checks` are by channel."""
     retries = QueueRetries(list(queues.values()), dead_letters, deps.clock)
     names = {channel: queue.name for channel, queue in queues.items()}
     return Batch(
         SqsMessage,
-        Deliverer(deps, retries, names, checks, report).message,
+        Deliverer(deps, retries, names, checks, report).handle_message,
         failed="DeliveryFailed",
         stop_before_ms=_STOP_BEFORE_MS,
         retries=retries,

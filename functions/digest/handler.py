@@ -14,22 +14,22 @@ from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import TimeLimit, client, new_session
 from sageaudit.adapters.aws.report_store import S3ReportStore
-from sageaudit.adapters.channels.services import writers
+from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
-from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.adapters.lambda_runtime.settings import DigestSettings
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.advice.advice import MOST_RUNS
+from sageaudit.domain.advice.advice import MAX_FAMILY_RUNS
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import AwsError, BadHistory, Malformed
-from sageaudit.output.text.links import HistoryPlace
+from sageaudit.errors import AwsError, BadHistory, MalformedData
+from sageaudit.output.text.links import HistoryLocation
 from sageaudit.workflows.digest import DigestDependencies, send_digest
 from sageaudit.workflows.report import ReportSource
 
-_TO_WRITE_MS = 60_000
+_WRITE_RESERVE_MS = 60_000
 """What the report leaves, so that a digest without it is still written."""
 
 
@@ -38,17 +38,17 @@ class Digester(Struct, frozen=True):
 
     deps: DigestDependencies
     clock: Callable[[], datetime]
-    report: Report
+    report: RecordReport
     begin: Callable[[float], None] = lambda _: None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers the last day of the digest, or null where it writes none. Raises what failed."""
         del event
-        self.report.begin(context)
+        self.report.start_invocation(context)
         self.begin(context.get_remaining_time_in_millis())
         try:
             return {"digest": self._digest()}
-        except (AwsError, BadHistory, Malformed) as error:
+        except (AwsError, BadHistory, MalformedData) as error:
             self.report.error("digest failed", error=type(error).__name__, reason=str(error))
             raise
         except Exception as error:
@@ -63,11 +63,11 @@ class Digester(Struct, frozen=True):
         if isinstance(outcome, str):
             self.report.info("no digest", reason=outcome)
             return None
-        if outcome.left_out:
-            self.report.info("routes without a digest", routes=outcome.left_out)
-        if outcome.unwritten is not None:
+        if outcome.routes_without_digest:
+            self.report.info("routes without a digest", routes=outcome.routes_without_digest)
+        if outcome.report_error is not None:
             self.report.count("ReportNotWritten")
-            self.report.error("report not written", reason=str(outcome.unwritten))
+            self.report.error("report not written", reason=str(outcome.report_error))
         self.report.info("digest written", last_day=str(outcome.last_day))
         return str(outcome.last_day)
 
@@ -87,8 +87,8 @@ def build(
     reported = DynamoHistory(client(of_report, "dynamodb"), settings.table_name)
 
     def begin(left_ms: float) -> None:
-        limit.begin(left_ms)
-        of_report.begin(left_ms - _TO_WRITE_MS)
+        limit.start(left_ms)
+        of_report.start(left_ms - _WRITE_RESERVE_MS)
 
     policy = policy or stored_policy.load()
     bucket = policy.digest and policy.digest.report_bucket
@@ -97,14 +97,14 @@ def build(
         ledger=DynamoAlertLedger(dynamodb, settings.table_name),
         decisions=history,
         policy=policy,
-        writers=writers(policy.channels),
-        reports=S3ReportStore(client(of_report, "s3"), bucket, settings.account_id)
+        writers=channel_writers(policy.channels),
+        report_store=S3ReportStore(client(of_report, "s3"), bucket, settings.account_id)
         if bucket
         else None,
-        source=ReportSource(reported, packaged.types(), most_runs=MOST_RUNS),
-        place=HistoryPlace.of_table(settings.table_name, settings.region),
+        report_source=ReportSource(reported, packaged.instance_types(), max_runs=MAX_FAMILY_RUNS),
+        history_location=HistoryLocation.for_table(settings.table_name, settings.region),
     )
-    return Digester(deps, clock, Report(environ), begin)
+    return Digester(deps, clock, RecordReport(environ), begin)
 
 
 handler = entry_point(build)

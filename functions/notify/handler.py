@@ -27,14 +27,14 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from sageaudit.adapters.aws.clients import QUICK, RESERVE_S, TimeLimit, client, new_session
+from sageaudit.adapters.aws.clients import QUICK_CONFIG, RESERVE_S, TimeLimit, client, new_session
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
-from sageaudit.adapters.channels.services import writers
+from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import NOTICE_PREFIX
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.lambda_runtime.batch import (
     Batch,
     Handler,
@@ -43,19 +43,19 @@ from sageaudit.adapters.lambda_runtime.batch import (
     entry_point,
 )
 from sageaudit.adapters.lambda_runtime.records import (
-    Change,
     SqsMessage,
-    about_notice,
-    read_letter,
-    version_of,
+    TableChange,
+    notice_labels,
+    parse_change_keys,
+    parse_version,
 )
-from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.adapters.lambda_runtime.settings import NotifySettings
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import Malformed, RejectedEvent, reading
-from sageaudit.output.text.links import HistoryPlace
+from sageaudit.errors import MalformedData, RejectedEvent, malformed_errors
+from sageaudit.output.text.links import HistoryLocation
 from sageaudit.ports import History, Queue
 from sageaudit.workflows.notify import NotifyDependencies, notify
 
@@ -71,57 +71,59 @@ class Notifier(Struct, frozen=True):
 
     deps: NotifyDependencies
     queues: Mapping[str, Queue]
-    report: Report
+    report: RecordReport
     clock: Callable[[], datetime]
 
-    def change(self, change: Change) -> None:
+    def handle_change(self, change: TableChange) -> None:
         """An item as it was inserted. Raises RejectedEvent or AwsError."""
         if not change.is_new:
             return
-        with _malformed_is_rejected():
+        with _reject_malformed():
             if change.sk.startswith(NOTICE_PREFIX):
-                self.report.about(**about_notice(change.pk, change.sk))
-                self.queue(change.text("channel"), change.body())
+                self.report.set_labels(**notice_labels(change.pk, change.sk))
+                self.enqueue_notice(change.attribute_text("channel"), change.body())
             else:
                 key, version = self._about(change.pk, change.sk)
-                self.decide(key, version, change.document())
+                self.save_decision_notification(key, version, change.document())
 
-    def message(self, message: SqsMessage) -> None:
+    def handle_message(self, message: SqsMessage) -> None:
         """An item that failed before, by its keys. Raises RejectedEvent or AwsError."""
-        with _malformed_is_rejected():
-            pk, sk = read_letter(message.body)
+        with _reject_malformed():
+            pk, sk = parse_change_keys(message.body)
             if sk.startswith(NOTICE_PREFIX):
-                self.report.about(**about_notice(pk, sk))
-                self.queue(*_require(self.deps.ledger.notice(pk, sk)))
+                self.report.set_labels(**notice_labels(pk, sk))
+                self.enqueue_notice(*_require(self.deps.ledger.notice(pk, sk)))
             else:
                 key, version = self._about(pk, sk)
                 document = _require(_stored_document(self.deps.history, key, version))
-                self.decide(key, version, document)
+                self.save_decision_notification(key, version, document)
 
     def _about(self, pk: str, sk: str) -> tuple[JobKey, int]:
         """Whose audit it is. Raises Malformed."""
-        key, version = version_of(pk, sk)
-        self.report.about(job=key.arn, version=version)
+        key, version = parse_version(pk, sk)
+        self.report.set_labels(job=key.arn, version=version)
         return key, version
 
-    def decide(self, key: JobKey, version: int, document: AuditDocument) -> None:
+    def save_decision_notification(
+        self, key: JobKey, version: int, document: AuditDocument
+    ) -> None:
         """Decides whether a new audit is notified. Raises Malformed or AwsError."""
         notification = notify(key, version, document, self.deps, now=self.clock())
         decision = notification.decision
-        for channel in notification.held:
+        for channel in notification.held_channels:
             self.report.count("MessagesHeld", channel=channel)
-        if notification.line:
-            self.report.info("line", to=notification.line.to.channels)
+        if notification.job_line:
+            self.report.info("line", to=notification.job_line.destination.channels)
         if notification.alert is None:
             self.report.info("quiet", reason=decision.suppressed_because)
             return
-        advice, to = decision.advice.id if decision.advice else None, notification.alert.to
-        named = {"to": to.channels, "routes": to.routes}
+        advice, to = decision.advice.id if decision.advice else None, notification.alert.destination
+        named = {"to": to.channels, "routes": to.route_numbers}
         self.report.info("notified", kind=decision.kind, why=decision.why, advice=advice, **named)
-        if self.deps.policy.routes.rows and not to.routes:
+        if self.deps.policy.routes.rows and not to.route_numbers:
             self.report.count("MessagesUnrouted")
 
-    def queue(self, channel: str, body: str) -> None:
+    def enqueue_notice(self, channel: str, body: str) -> None:
         """Puts a notice on its queue; `deliver` knows it by its id if that happens twice."""
         if not channel or not body:
             raise RejectedEvent("malformed_notice", "it has no channel, or no body")
@@ -133,19 +135,19 @@ class Notifier(Struct, frozen=True):
 
 
 @contextmanager
-def _malformed_is_rejected() -> Iterator[None]:
+def _reject_malformed() -> Iterator[None]:
     try:
         yield
-    except Malformed as error:
+    except MalformedData as error:
         raise RejectedEvent("malformed_audit", str(error)) from error
 
 
 def _stored_document(history: History, key: JobKey, version: int) -> AuditDocument | None:
     """A version's document; None where there is none. Raises Malformed or AwsError."""
-    with reading("document"):
+    with malformed_errors("document"):
         document = history.audit(key, version)
     if document is not None and not isinstance(document, dict):
-        raise Malformed("document", "is not an object")
+        raise MalformedData("document", "is not an object")
     return document
 
 
@@ -165,7 +167,7 @@ def build(
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, limit = NotifySettings.from_env(environ), TimeLimit(session or new_session(), clock)
     policy = policy or stored_policy.load()
-    dynamodb = client(limit, "dynamodb", config=QUICK)
+    dynamodb = client(limit, "dynamodb", config=QUICK_CONFIG)
     sqs = client(limit, "sqs", config=QUEUE_CONFIG)
     history = DynamoHistory(dynamodb, settings.table_name)
     deps = NotifyDependencies(
@@ -173,30 +175,30 @@ def build(
         ledger=DynamoAlertLedger(dynamodb, settings.table_name),
         decisions=history,
         policy=policy,
-        writers=writers(policy.channels),
-        installed_at=DynamoSweepNotes(dynamodb, settings.table_name, clock=clock).installed_at,
-        place=HistoryPlace.of_table(settings.table_name, settings.region),
+        writers=channel_writers(policy.channels),
+        installed_at=DynamoSweepStore(dynamodb, settings.table_name, clock=clock).installed_at,
+        history_location=HistoryLocation.for_table(settings.table_name, settings.region),
     )
-    return wired(
+    return assemble(
         deps,
         queues={name: SqsQueue(sqs, url) for name, url in settings.notices_queue_urls.items()},
         decisions=SqsQueue(sqs, settings.decisions_queue_url),
         undecided=SqsQueue(sqs, settings.undecided_queue_url),
         clock=clock,
-        report=Report(environ),
-        begin=limit.begin,
+        report=RecordReport(environ),
+        on_record_start=limit.start,
     )
 
 
-def wired(
+def assemble(
     deps: NotifyDependencies,
     *,
     queues: Mapping[str, Queue],
     decisions: SqsQueue,
     undecided: Queue,
     clock: Callable[[], datetime],
-    report: Report,
-    begin: Callable[[float | None], None] = lambda _: None,
+    report: RecordReport,
+    on_record_start: Callable[[float | None], None] = lambda _: None,
 ) -> Handler:
     """The Lambda function with these dependencies; `begin` as in Batch."""
     notifier = Notifier(deps, queues, report, clock)
@@ -209,12 +211,12 @@ def wired(
             stop_before_ms=_STOP_BEFORE_MS,
             retries=retries,
             report=report,
-            begin=begin,
+            begin=on_record_start,
         )
 
-    changes = make_batch(Change, notifier.change, StreamRetries(decisions, undecided))
+    changes = make_batch(TableChange, notifier.handle_change, StreamRetries(decisions, undecided))
     retries = QueueRetries([decisions], undecided, clock)
-    messages = make_batch(SqsMessage, notifier.message, retries)
+    messages = make_batch(SqsMessage, notifier.handle_message, retries)
 
     def dispatch_by_source(event: dict[str, Any], context: Any) -> dict[str, Any]:
         from_queue = any(record.get("eventSource") == _QUEUE for record in event["Records"])

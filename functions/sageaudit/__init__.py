@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sageaudit.domain.audit.summary import AuditSummary
     from sageaudit.errors import SageauditError
     from sageaudit.queries.changes import SpendChange
-    from sageaudit.queries.total import Total
+    from sageaudit.queries.total import SumsRow
 
 __version__ = "0.1.0"
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "RuleFinding",
     "SageauditError",
     "SpendChange",
-    "Total",
+    "SumsRow",
     "__version__",
     "audit",
     "to_json",
@@ -39,7 +39,7 @@ _MODULES = {
     "AuditSummary": "domain.audit.summary",
     "RuleFinding": "domain.audit.record",
     "SpendChange": "queries.changes",
-    "Total": "queries.total",
+    "SumsRow": "queries.total",
 }
 
 

@@ -15,22 +15,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
-from sageaudit.adapters.files.recording import parsed
+from sageaudit.adapters.files.recording import parse
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadRecording, BadUsage, Malformed
+from sageaudit.errors import BadRecording, BadUsage, MalformedData
 from sageaudit.queries import answer
-from sageaudit.queries.by import by, since_of
-from sageaudit.queries.changes import SpendChange, changes
-from sageaudit.queries.columns import FILTERS, columns_of, question_of
-from sageaudit.queries.lists import Lists
-from sageaudit.queries.names import Wanted, find, resolve
-from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.total import Total
-from sageaudit.queries.window import window
+from sageaudit.queries.by import default_since, sum_by
+from sageaudit.queries.changes import SpendChange, find_changes
+from sageaudit.queries.columns import FILTERS, make_question, parse_columns
+from sageaudit.queries.lists import HistoryLists
+from sageaudit.queries.names import JobQuery, find_job, resolve
+from sageaudit.queries.question import Question, SortOrder
+from sageaudit.queries.total import SumsRow
+from sageaudit.queries.window import parse_window
 
 _Path = str | os.PathLike[str]
 _MONTH = "30d"
@@ -46,25 +46,25 @@ def audit(
     installation. Raises BadRecording or BadPolicy, each a SageauditError.
     """
     from sageaudit.workflows.recordings.run import (  # noqa: PLC0415 - it loads every rule
-        audit_recorded,
+        audit_parsed_recording,
         audit_recording,
     )
 
-    chosen = policy if isinstance(policy, Policy) else _policy_of(policy)
+    chosen = policy if isinstance(policy, Policy) else _load_policy(policy)
     if not isinstance(recording, Mapping):
         return audit_recording(Path(recording), chosen)
     try:
-        return audit_recorded(parsed(recording), chosen)
-    except Malformed as error:
+        return audit_parsed_recording(parse(recording), chosen)
+    except MalformedData as error:
         raise BadRecording(str(error)) from error
 
 
-def _policy_of(path: _Path | None) -> Policy:
+def _load_policy(path: _Path | None) -> Policy:
     if path is None:
         return Policy()
     from sageaudit.adapters.files import policy_file  # noqa: PLC0415 - it needs boto3
 
-    return policy_file.load(Path(path))
+    return policy_file.load_policy(Path(path))
 
 
 class AuditFilters(TypedDict, total=False):
@@ -103,7 +103,7 @@ class AuditFilters(TypedDict, total=False):
     """From start to end."""
 
 
-class FilterWords(AuditFilters, total=False):
+class SumFilters(AuditFilters, total=False):
     """The same of sums, which may be of what one rule found."""
 
     rule: str | None
@@ -167,10 +167,10 @@ class AuditHistory:
         `sort`: newest, waste, total, avoidable, lost, possible or idle. A roll-up (a tuning job)
         has only the dollars that it adds itself, so that columns add up to the sums.
         """
-        lists, question = self._asked(since, until, sort, {**filters})
+        lists, question = self._make_question(since, until, sort, {**filters})
         if question.rule is not None:
             raise BadUsage("audits are of all rules: findings(rule) has what one found")
-        return tuple(answer.all_audits(lists, question))
+        return tuple(answer.iterate_audits(lists, question))
 
     def findings(
         self,
@@ -185,8 +185,10 @@ class AuditHistory:
 
         `sort`: newest, or waste for the largest saving first.
         """
-        lists, question = self._asked(since, until, sort, {**filters, "rule": rule})
-        return tuple(answer.all_findings(lists, question, question.rule or rule, with_heads=True))
+        lists, question = self._make_question(since, until, sort, {**filters, "rule": rule})
+        return tuple(
+            answer.iterate_findings(lists, question, question.rule or rule, with_heads=True)
+        )
 
     def audit(
         self, job: AuditSummary | RuleFinding | str, *, version: int | None = None
@@ -199,7 +201,7 @@ class AuditHistory:
         key = (
             job.key
             if isinstance(job, AuditSummary | RuleFinding)
-            else find(history, Wanted(job)).key
+            else find_job(history, JobQuery(job)).key
         )
         return history.audit(key, version)
 
@@ -210,18 +212,18 @@ class AuditHistory:
         until: str | None = None,
         *,
         sort: str = "newest",
-        runs: bool = False,
-        **filters: Unpack[FilterWords],
-    ) -> tuple[Total, ...]:
+        read_runs: bool = False,
+        **filters: Unpack[SumFilters],
+    ) -> tuple[SumsRow, ...]:
         """The sums by one or two columns, such as `family` or `owner,month`.
 
         Days, weeks and months are in order of time; without one of these, and with another `sort`,
         the largest amount is first. `since`: 30d, for weeks 56d, for months 180d. `runs`: reads
         each audit, so that hours and medians are known.
         """
-        names = columns_of(columns)
-        lists, question = self._asked(since or since_of(names), until, sort, filters)
-        return tuple(by(lists, question, names, today=_now().date(), runs=runs))
+        names = parse_columns(columns)
+        lists, question = self._make_question(since or default_since(names), until, sort, filters)
+        return tuple(sum_by(lists, question, names, today=_now().date(), read_runs=read_runs))
 
     def changes(
         self,
@@ -229,17 +231,17 @@ class AuditHistory:
         until: str | None = None,
         *,
         column: str = "family",
-        **filters: Unpack[FilterWords],
+        **filters: Unpack[SumFilters],
     ) -> tuple[SpendChange, ...]:
         """Each value of a column against as many days before, the largest change first.
 
         Without `until` the days end with yesterday, or with the week or month that `since` names.
         """
-        [of, *_] = columns_of(column)
-        lists, question = self._asked(since, until, "newest", filters, with_today=False)
-        return tuple(changes(lists, question, of, today=_now().date()))
+        [of, *_] = parse_columns(column)
+        lists, question = self._make_question(since, until, "newest", filters, with_today=False)
+        return tuple(find_changes(lists, question, of, today=_now().date()))
 
-    def _asked(
+    def _make_question(
         self,
         since: str,
         until: str | None,
@@ -247,7 +249,7 @@ class AuditHistory:
         filters: Mapping[str, Any],
         *,
         with_today: bool = True,
-    ) -> tuple[Lists, Question]:
+    ) -> tuple[HistoryLists, Question]:
         """Raises BadUsage for a word that is none of its kind, and TypeError for another filter."""
         if unknown := filters.keys() - FILTERS.keys():
             raise TypeError(f"there is no filter {min(unknown)}: there are {', '.join(FILTERS)}")
@@ -255,22 +257,22 @@ class AuditHistory:
         if words.get("rule") is not None:
             from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions are of a rule
 
-            words["rule"] = catalogue.name_of(words["rule"])
-        span = window(since, until, _now(), with_today=with_today)
-        question = question_of(span, word_of(Sort, sort, "sort"), words)
+            words["rule"] = catalogue.resolve_rule_name(words["rule"])
+        span = parse_window(since, until, _now(), with_today=with_today)
+        question = make_question(span, parse_enum(SortOrder, sort, "sort"), words)
         return resolve(self._source.history, question)
 
 
-Word = TypeVar("Word", bound=Enum)
+EnumT = TypeVar("EnumT", bound=Enum)
 
 
-def word_of(words: type[Word], text: str, name: str) -> Word:
+def parse_enum(enum_type: type[EnumT], text: str, option: str) -> EnumT:
     """The word of an enumeration. Raises BadUsage, which names all of them."""
     try:
-        return words(text)
+        return enum_type(text)
     except ValueError as error:
-        known = ", ".join(str(word.value) for word in words)
-        raise BadUsage(f"{name}={text!r} is none of {known}") from error
+        known = ", ".join(str(word.value) for word in enum_type)
+        raise BadUsage(f"{option}={text!r} is none of {known}") from error
 
 
 def _now() -> datetime:

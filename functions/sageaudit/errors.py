@@ -36,7 +36,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from traceback import extract_tb
 
-UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+PARSE_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading data of another form than expected raises."""
 GIVE_UP_AFTER = timedelta(days=3, hours=12)
 """The age at which a message is given up. A dead letter keeps the age that it had, so it must not
@@ -168,7 +168,7 @@ class ChannelUnavailable(ChannelError):
     """Transient failure: certainly nothing was posted, so a retry is safe."""
 
 
-class MaybeSent(ChannelError):
+class PossiblySent(ChannelError):
     """The notice left, and no answer says whether it was posted; the next try must say so.
 
     `retry_after_s`: how long the service asked to wait; 0 where it did not ask.
@@ -179,14 +179,14 @@ class MaybeSent(ChannelError):
         self.retry_after_s = retry_after_s
 
 
-class UnexpectedAnswer(ChannelError):
+class UnexpectedResponse(ChannelError):
     """An answer that this service does not give: a proxy's page, or a success without its word.
 
     Nobody knows whether the notice was posted, and the next try would get the same answer.
     """
 
 
-class Malformed(SageauditError):
+class MalformedData(SageauditError):
     """An AWS answer, message or document has an impossible value under `key`."""
 
     def __init__(self, key: str, reason: str) -> None:
@@ -196,17 +196,17 @@ class Malformed(SageauditError):
 
 
 @contextmanager
-def reading(what: str) -> Iterator[None]:
+def malformed_errors(description: str) -> Iterator[None]:
     """Raises Malformed where something stored has another form than expected, or what is done with
     it fails for that: no later try would read it. The place is named: it may be a defect there.
     """
     try:
         yield
-    except (BadHistory, *UNREADABLE) as error:
+    except (BadHistory, *PARSE_ERRORS) as error:
         place = extract_tb(error.__traceback__)[-1]
         at = f"{place.filename.rpartition('/')[2]}:{place.lineno}"
         reason = f"cannot be read: {type(error).__name__} {error} ({at})"
-        raise Malformed(what, reason) from error
+        raise MalformedData(description, reason) from error
 
 
 def doubled_s(first_s: int, times: int, longest_s: int) -> int:

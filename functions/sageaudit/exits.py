@@ -33,7 +33,7 @@ _ORDER = (
     Exit.NOT_JUDGED,
     Exit.DONE,
 )
-_BY_ERROR = {
+_ERRORS_BY_EXIT = {
     Exit.NOT_FOUND: (
         *(errors.JobNotFound, errors.ResourceNotFound, errors.TableNotFound, errors.NoHistory),
     ),
@@ -47,14 +47,15 @@ _BY_ERROR = {
 """TableNotFound before Unavailable, of which it is one."""
 
 
-def exit_of(error: errors.SageauditError) -> Exit:
+def exit_for(error: errors.SageauditError) -> Exit:
     """The code for one error."""
     return next(
-        (code for code, classes in _BY_ERROR.items() if isinstance(error, classes)), Exit.FAILURE
+        (code for code, classes in _ERRORS_BY_EXIT.items() if isinstance(error, classes)),
+        Exit.FAILURE,
     )
 
 
-def gravest(codes: Iterable[Exit]) -> Exit:
+def worst_exit(codes: Iterable[Exit]) -> Exit:
     """The exit code of a batch of jobs: the first in `_ORDER` that occurs; DONE for none."""
     present = set(codes)
     return next((code for code in _ORDER if code in present), Exit.DONE)

@@ -12,7 +12,14 @@ if TYPE_CHECKING:  # every command and function starts with this module, few wit
     from sageaudit.domain.advice.advice import Decision
     from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
     from sageaudit.domain.audit.document import AuditDocument
-    from sageaudit.domain.audit.record import Claim, Detail, Entry, Recorded, Row, RunQuery
+    from sageaudit.domain.audit.record import (
+        AuditEntry,
+        Detail,
+        RecordResult,
+        Row,
+        RunQuery,
+        SendClaim,
+    )
     from sageaudit.domain.audit.summary import AuditSummary, JobKey
     from sageaudit.domain.audit.sums import Scope, SumRow
     from sageaudit.domain.job.job import Job
@@ -20,7 +27,7 @@ if TYPE_CHECKING:  # every command and function starts with this module, few wit
     from sageaudit.domain.job.ref import JobRef
     from sageaudit.domain.prices.market import Market
     from sageaudit.domain.running import WatchState
-    from sageaudit.domain.sweep import Listed, ListOfJobs, ListState, Period, SentNote
+    from sageaudit.domain.sweep import JobList, ListedJob, ListState, Period, SentEvent
     from sageaudit.domain.usage.measurements import Measurements
 
 T = TypeVar("T")
@@ -37,11 +44,11 @@ class Circuit(Struct, frozen=True):
     open_until: int = 0
 
 
-class Depth(Struct, frozen=True):
+class QueueDepth(Struct, frozen=True):
     """About how many messages a queue has, and how long it keeps them."""
 
     visible: int
-    hidden: int
+    in_flight: int
     retention_s: int
 
 
@@ -61,7 +68,7 @@ class Workers(Protocol):
     def submit(self, call: Callable[[], T]) -> Pending[T]:
         """Has a worker make the call."""
 
-    def first_done(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
+    def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
         """Waits until at least one of these calls is done, and returns those that are.
 
         May return none, so that the caller can look whether it shall stop.
@@ -87,7 +94,7 @@ class Jobs(Protocol):
 class JobLists(Protocol):
     """SageMaker's List* of jobs."""
 
-    def listed(self, kind: JobKind, region: str, period: Period) -> Iterator[Listed]:
+    def list_jobs(self, kind: JobKind, region: str, period: Period) -> Iterator[ListedJob]:
         """The jobs of a kind that can have ended in the period, or that run: more may come.
 
         Each page is requested when it is needed. Raises AccessDenied, NoCredentials, Throttled or
@@ -95,43 +102,43 @@ class JobLists(Protocol):
         """
 
 
-class JobPages(Protocol):
+class JobPageSource(Protocol):
     """SageMaker's lists of jobs, page by page, the newest creation first."""
 
     def pages(
-        self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
-    ) -> Iterator[Sequence[Listed]]:
+        self, job_list: JobList, *, created_after: datetime, created_before: datetime
+    ) -> Iterator[Sequence[ListedJob]]:
         """The jobs of a list that were created in between; a page may be empty.
 
         Each page is requested when it is needed. Raises AwsError, also where the pages do not end.
         """
 
 
-class SweepNotes(Protocol):
+class SweepStore(Protocol):
     """What sweeps keep: how far each list was swept, what was sent, and whose turn it is."""
 
-    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
+    def acquire_lease(self, owner: str, now: datetime, lease_s: int) -> bool:
         """False while another sweep has its turn."""
 
-    def end_turn(self, owner: str) -> None:
+    def release_lease(self, owner: str) -> None:
         """Ends the owner's turn, if it still has it."""
 
-    def note_installation(self) -> None:
+    def record_installation(self) -> None:
         """Stores when the table was created, once."""
 
-    def state(self, of: ListOfJobs) -> ListState | None:
+    def list_state(self, job_list: JobList) -> ListState | None:
         """What is kept of a list; None before its first sweep, or where it cannot be read."""
 
-    def keep(self, of: ListOfJobs, state: ListState) -> None:
+    def save_list_state(self, job_list: JobList, state: ListState) -> None:
         """Stores the state of a list."""
 
-    def sent(self, key: JobKey) -> SentNote | None:
+    def event_record(self, key: JobKey) -> SentEvent | None:
         """When this run's event was sent last, or came; None for neither in the last weeks."""
 
-    def note_sent(self, key: JobKey, note: SentNote) -> None:
+    def record_event_sent(self, key: JobKey, event_record: SentEvent) -> None:
         """Stores that it was sent."""
 
-    def note_came(self, key: JobKey, at: datetime) -> None:
+    def record_event_arrival(self, key: JobKey, at: datetime) -> None:
         """Stores that the run's own event came, where nothing is stored of one."""
 
 
@@ -155,7 +162,7 @@ class Markets(Protocol):
 class History(Protocol):
     """The table of audits."""
 
-    def record(self, entry: Entry) -> Recorded:
+    def record(self, entry: AuditEntry) -> RecordResult:
         """Writes HEAD, version, findings and detail in one conditional transaction."""
 
     def recheck_family(
@@ -174,10 +181,10 @@ class History(Protocol):
         before and after it. An audit is found until it is recorded again; returns those found.
         """
 
-    def make_due(self, key: JobKey, due_at: datetime) -> None:
+    def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Makes an audit due, if there is one and it is not due earlier."""
 
-    def head(self, key: JobKey) -> AuditSummary | None:
+    def summary(self, key: JobKey) -> AuditSummary | None:
         """The row of the job's newest version; None when the job was never audited."""
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
@@ -200,7 +207,7 @@ class History(Protocol):
         expects to take: the first request reads about that many, later ones more.
         """
 
-    def sums(
+    def daily_sums(
         self,
         scope: Scope,
         since: date,
@@ -224,31 +231,31 @@ class Decisions(Protocol):
     def decisions(self) -> Sequence[Decision]:
         """All that are kept, in any order."""
 
-    def decide(self, decision: Decision) -> None:
+    def save_decision(self, decision: Decision) -> None:
         """Keeps a decision."""
 
 
 class AlertLedger(Protocol):
     """Which alerts were sent, so that a second delivery decides the same; with their notices."""
 
-    def past(self, key: JobKey, group: str) -> PastAlerts:
+    def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
         """The last alert of a run, and those of its subject."""
 
-    def has_line(self, key: JobKey) -> bool:
+    def has_job_line(self, key: JobKey) -> bool:
         """Whether the channels that get a line about every job had that of this run."""
 
-    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+    def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages to a channel in a clock hour."""
 
-    def write(
+    def write_alert(
         self,
-        before: PastAlerts,
-        after: PastAlerts,
+        previous_alerts: PastAlerts,
+        new_alerts: PastAlerts,
         bodies: Mapping[str, str],
         now: datetime,
         hours: Sequence[ChannelHour] = (),
         *,
-        line: bool = False,
+        includes_job_line: bool = False,
     ) -> bool:
         """Writes what is new: an alert, and by channel the bodies of its notices, for their queues.
 
@@ -265,7 +272,7 @@ class AlertLedger(Protocol):
 class DigestLedger(Protocol):
     """Which weeks had their digest, with its notices; and the alerts of a family."""
 
-    def alerts(self, group: str) -> Sequence[Alert]:
+    def alerts(self, subject: str) -> Sequence[Alert]:
         """The alerts of a subject, by account, region and name, oldest first."""
 
     def has_digest(self, last_day: date) -> bool:
@@ -283,10 +290,12 @@ class DigestLedger(Protocol):
 class WatchLedger(Protocol):
     """What is kept of running jobs that are watched, with the notices about them."""
 
-    def watched(self, key: JobKey) -> WatchState:
+    def watch_state(self, key: JobKey) -> WatchState:
         """The state of a run; one of revision 0 where nothing is kept."""
 
-    def write_watched(self, state: WatchState, bodies: Mapping[str, str], now: datetime) -> bool:
+    def write_watch_state(
+        self, state: WatchState, bodies: Mapping[str, str], now: datetime
+    ) -> bool:
         """Writes the state, and by channel the bodies of the notices of its newest message.
 
         False, and nothing is written, where the one before it is not what is kept any more.
@@ -306,25 +315,27 @@ class SendLedger(Protocol):
     Every method raises AwsError where the table does not answer.
     """
 
-    def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
+    def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> SendClaim:
         """Tries to take the lease on a notice, for `lease_s` seconds."""
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
         """Records that the notice was posted: it is never sent again."""
 
-    def mark_failed(self, notice_id: str, now: datetime, why: str) -> None:
+    def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
         """Records that the claim FIRST posted nothing: the next claim is FIRST again."""
 
-    def mark_unknown(self, notice_id: str, now: datetime, why: str) -> None:
+    def mark_unknown(self, notice_id: str, now: datetime, reason: str) -> None:
         """Records that a try may have posted: the next claim is a REPEAT."""
 
-    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+    def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages to a channel in a clock hour."""
 
     def circuit(self, channel: str) -> Circuit:
         """How this channel answered last."""
 
-    def change_circuit(self, channel: str, before: Circuit, after: Circuit, now: datetime) -> bool:
+    def replace_circuit(
+        self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
+    ) -> bool:
         """Stores `after`; False, and no change, where it is not `before` any more."""
 
 
@@ -340,10 +351,10 @@ class Queue(Protocol):
 class PacedQueue(Protocol):
     """One SQS queue that is filled no faster than it is read."""
 
-    def send_all(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
+    def send_batch(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
         """Sends messages; by place, why one was refused."""
 
-    def depth(self) -> Depth:
+    def depth(self) -> QueueDepth:
         """How many messages it has."""
 
 
@@ -353,7 +364,7 @@ class Channel(Protocol):
     def prepare(self) -> None:
         """Reads what `post` needs. Raises ChannelBroken or ChannelUnavailable; posts nothing."""
 
-    def as_repeat(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def mark_as_repeat(self, payload: dict[str, Any]) -> dict[str, Any]:
         """The payload, marked as possibly posted before."""
 
     def post(self, payload: dict[str, Any]) -> None:

@@ -17,19 +17,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.aws.accounts import Accounts
+from sageaudit.adapters.aws.accounts import AccountClients
 from sageaudit.adapters.aws.clients import RESERVE_S, TimeLimit, client, new_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
-from sageaudit.adapters.aws.probes import lacking
-from sageaudit.adapters.aws.sagemaker import SageMakerJobs, SweptLists
+from sageaudit.adapters.aws.probes import missing_permissions
+from sageaudit.adapters.aws.sagemaker import PacedJobPages, SageMakerJobs
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
-from sageaudit.adapters.channels.services import writers
+from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
-from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.adapters.lambda_runtime.settings import SweepSettings
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceCache, PriceList
@@ -37,20 +37,20 @@ from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.errors import AwsError
-from sageaudit.ports import SweepNotes
+from sageaudit.ports import SweepStore
 from sageaudit.rules import catalogue
 from sageaudit.workflows.sweep import run as sweeping
-from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept
-from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList
+from sageaudit.workflows.sweep.run import DueAuditsSent, ListSweepResult, SweepDependencies
+from sageaudit.workflows.sweep.watch import WatchDependencies, WatchResult
 
 STOP_BEFORE_MS = RESERVE_S * 1000
 """Below this remaining time, no further page is read: no request of one would be begun."""
-_OF_LISTS = ("JobsEnded", "JobsMissing", "ReconcilerFound")
+_LIST_METRICS = ("JobsEnded", "JobsMissing", "ReconcilerFound")
 LEASE_S = 660
 """A turn: longer than a sweep may run, shorter than the time to the next."""
 
 
-ANSWER_WITHIN = timedelta(seconds=40)
+MEMBER_CHECK_LIMIT = timedelta(seconds=40)
 """Of a question about members: whoever asks waits for the answer."""
 
 
@@ -61,9 +61,9 @@ class Sweeper(Struct, frozen=True):
     """
 
     deps: Callable[[Callable[[], bool]], SweepDependencies]
-    notes: SweepNotes
+    notes: SweepStore
     clock: Callable[[], datetime]
-    report: Report
+    report: RecordReport
     begin: Callable[[float], None] = lambda _: None
     members: Sequence[tuple[str, str]] = ()
     lacking: Callable[[str, str], dict[str, str]] = lambda *_: {}
@@ -73,15 +73,15 @@ class Sweeper(Struct, frozen=True):
 
         Raises what is not an AwsError.
         """
-        self.report.begin(context)
+        self.report.start_invocation(context)
         if (after := event.get("members_after")) is not None:
             self.begin(context.get_remaining_time_in_millis())
-            return self._of_members(after)
+            return self._check_members(after)
         try:
-            failed = self._turn(context)
+            failed = self._run_sweep(context)
         except AwsError as error:
             failed = 1
-            self._failed("sweep failed", error)
+            self._report_failure("sweep failed", error)
         except Exception as error:
             self.report.count("SweepFailed")
             self.report.count(DEFECTS)
@@ -91,9 +91,9 @@ class Sweeper(Struct, frozen=True):
             self.report.flush()
         return {"failed": failed}
 
-    def _of_members(self, after: str) -> dict[str, Any]:
+    def _check_members(self, after: str) -> dict[str, Any]:
         """What each lacks, as far as the time reaches; `next` is where to go on, or null."""
-        until, rows = self.clock() + ANSWER_WITHIN, list[dict[str, Any]]()
+        until, rows = self.clock() + MEMBER_CHECK_LIMIT, list[dict[str, Any]]()
         for account, region in self.members:
             place = f"{account} {region}"
             if place <= after:
@@ -105,72 +105,88 @@ class Sweeper(Struct, frozen=True):
             after = place
         return {"members": rows, "next": None}
 
-    def _turn(self, context: Any) -> int:
+    def _run_sweep(self, context: Any) -> int:
         self.begin(context.get_remaining_time_in_millis())
         owner = context.aws_request_id
-        if not self.notes.take_turn(owner, self.clock(), LEASE_S):
+        if not self.notes.acquire_lease(owner, self.clock(), LEASE_S):
             self.report.info("another sweep runs")
             return 0
         try:
-            parts = sweeping.sweep(self.deps(partial(_out_of_time, context)))
+            parts = sweeping.sweep(self.deps(partial(_is_out_of_time, context)))
             return sum(self._report_part(part) for part in parts)
         finally:
-            self.notes.end_turn(owner)
+            self.notes.release_lease(owner)
 
-    def _report_part(self, part: DueSent | Swept | WatchedList) -> bool:
+    def _report_part(self, part: DueAuditsSent | ListSweepResult | WatchResult) -> bool:
         """Logs and counts one part at once, so that a later one cannot lose it."""
         match part:
-            case DueSent(sent, error):
+            case DueAuditsSent(sent, error):
                 self.report.info("due audits sent", sent=sent)
                 if error is not None:
-                    self._failed("due audits not all sent", error)
-            case Swept(error=error):
+                    self._report_failure("due audits not all sent", error)
+            case ListSweepResult(error=error):
                 self._report_list(part)
                 if error is not None:
-                    self._failed("list failed", error, **_named(part))
-            case WatchedList(error=error):
+                    self._report_failure("list failed", error, **_list_labels(part))
+            case WatchResult(error=error):
                 self._report_watch(part)
                 if error is not None:
-                    self._failed("running jobs not all looked at", error, **_named(part))
+                    self._report_failure(
+                        "running jobs not all looked at", error, **_list_labels(part)
+                    )
         for reason in part.unreadable:
             self.report.count("SweepFailed")
             self.report.error("cannot be read", reason=reason)
         self.report.flush()
-        defects = isinstance(part, WatchedList) and bool(part.defects)
+        defects = isinstance(part, WatchResult) and bool(part.defects)
         return part.error is not None or bool(part.unreadable) or defects
 
-    def _report_list(self, swept: Swept) -> None:
+    def _report_list(self, swept: ListSweepResult) -> None:
         """Counts what is not 0: each metric with values costs as much as three alarms."""
-        counts = {"ended": swept.ended, "missing": swept.missing, "found": swept.found}
-        for metric, number in zip(_OF_LISTS, counts.values(), strict=True):
+        counts = {"ended": swept.ended, "missing": swept.missing, "found": swept.lost_events}
+        for metric, number in zip(_LIST_METRICS, counts.values(), strict=True):
             if number:
                 self.report.count(metric, number=number)
-        sent = {"sent_first": swept.sent_first, "looked_back": swept.looked_back}
-        self.report.info("list swept", **_named(swept), **counts, **sent, whole=swept.whole)
+        sent = {"sent_first": swept.sent_without_event, "looked_back": swept.sent_from_before}
+        self.report.info(
+            "list swept", **_list_labels(swept), **counts, **sent, whole=swept.is_complete
+        )
 
-    def _report_watch(self, watched: WatchedList) -> None:
-        counts = {"running": watched.running, "looked": watched.looked, "left": watched.left}
-        self.report.info("running jobs", **_named(watched), **counts)
+    def _report_watch(self, watched: WatchResult) -> None:
+        counts = {
+            "running": watched.running,
+            "looked": watched.checked,
+            "left": watched.not_checked,
+        }
+        self.report.info("running jobs", **_list_labels(watched), **counts)
         for one in watched.messages:
-            named = {"kinds": one.kinds, "to": one.to.channels, "routes": one.to.routes}
+            named = {
+                "kinds": one.kinds,
+                "to": one.destination.channels,
+                "routes": one.destination.route_numbers,
+            }
             self.report.info("notified", running=one.job, **named)
-            if one.unrouted:
+            if one.has_no_route:
                 self.report.count("MessagesUnrouted")
         for arn, error in watched.defects:
             self.report.count("SweepFailed")
             self.report.count(DEFECTS)
             self.report.defect("running job failed", error, job=arn)
 
-    def _failed(self, message: str, error: AwsError, **named: str) -> None:
+    def _report_failure(self, message: str, error: AwsError, **named: str) -> None:
         self.report.count("SweepFailed")
         self.report.error(message, **named, error=type(error).__name__, reason=str(error))
 
 
-def _named(swept: Swept | WatchedList) -> dict[str, str]:
-    return {"account": swept.of.account, "region": swept.of.region, "kind": swept.of.kind.value}
+def _list_labels(swept: ListSweepResult | WatchResult) -> dict[str, str]:
+    return {
+        "account": swept.job_list.account,
+        "region": swept.job_list.region,
+        "kind": swept.job_list.kind.value,
+    }
 
 
-def _out_of_time(context: Any) -> bool:
+def _is_out_of_time(context: Any) -> bool:
     return bool(context.get_remaining_time_in_millis() < STOP_BEFORE_MS)
 
 
@@ -185,17 +201,21 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, session = SweepSettings.from_env(environ), session or new_session()
-    report, limit = Report(environ), TimeLimit(session, clock)
+    report, limit = RecordReport(environ), TimeLimit(session, clock)
     policy = policy or stored_policy.load()
     members = policy.members
-    accounts = Accounts(
-        limit, settings.account_id, members.roles, time.time, external_id=members.external_id
+    accounts = AccountClients(
+        limit,
+        settings.account_id,
+        members.role_by_account,
+        time.time,
+        external_id=members.external_id,
     )
     # Its notes are not limited: where a sweep stops for want of time, it notes how far it came.
-    notes = DynamoSweepNotes(client(session, "dynamodb"), settings.table_name)
-    lists = accounts.of("sagemaker")
+    notes = DynamoSweepStore(client(session, "dynamodb"), settings.table_name)
+    lists = accounts.client_factory("sagemaker")
     lists(settings.account_id, settings.region)  # now, since the start has a full core
-    pages = SweptLists(lists, seconds, sleep)
+    pages = PacedJobPages(lists, seconds, sleep)
     history = DynamoHistory(client(limit, "dynamodb"), settings.table_name)
     queue = SqsQueue(client(session, "sqs", config=QUEUE_CONFIG), settings.finished_queue_url)
 
@@ -205,14 +225,14 @@ def build(
 
     def deps(out_of_time: Callable[[], bool]) -> SweepDependencies:
         return SweepDependencies(
-            pages=pages,
+            job_pages=pages,
             history=history,
-            notes=notes,
+            sweep_store=notes,
             queue=queue,
-            accounts=list(dict.fromkeys([settings.account_id, *members.roles])),
+            accounts=list(dict.fromkeys([settings.account_id, *members.role_by_account])),
             regions=list(dict.fromkeys([settings.region, *members.regions])),
             clock=clock,
-            out_of_time=out_of_time,
+            is_out_of_time=out_of_time,
             watch=watching,
         )
 
@@ -221,14 +241,14 @@ def build(
         notes,
         clock,
         report,
-        limit.begin,
-        members=sorted(product(members.roles, (settings.region, *members.regions))),
-        lacking=partial(lacking, accounts),
+        limit.start,
+        members=sorted(product(members.role_by_account, (settings.region, *members.regions))),
+        lacking=partial(missing_permissions, accounts),
     )
 
 
 def _watching(
-    accounts: Accounts,
+    accounts: AccountClients,
     history: DynamoHistory,
     dynamodb: Any,
     settings: SweepSettings,
@@ -236,19 +256,23 @@ def _watching(
     clock: Callable[[], datetime],
 ) -> WatchDependencies:
     """What running jobs are looked at with: jobs and prices as in `audit`, two metrics."""
-    price_list = PriceList(lambda endpoint: accounts.of("pricing")(settings.account_id, endpoint))
+    price_list = PriceList(
+        lambda endpoint: accounts.client_factory("pricing")(settings.account_id, endpoint)
+    )
     return WatchDependencies(
-        jobs=SageMakerJobs(accounts.of("sagemaker")),
+        jobs=SageMakerJobs(accounts.client_factory("sagemaker")),
         metrics=CloudWatchMetrics(
-            accounts.of("cloudwatch"), packaged.types(), metrics=(Metric.CPU, Metric.GPU)
+            accounts.client_factory("cloudwatch"),
+            packaged.instance_types(),
+            metrics=(Metric.CPU, Metric.GPU),
         ),
         markets=live_markets(price_list, PriceCache(dynamodb, settings.table_name), clock),
         history=history,
         decisions=history,
         ledger=DynamoAlertLedger(dynamodb, settings.table_name),
         policy=policy,
-        rules=[rule.name for rule in catalogue.ruleset().rules],
-        writers=writers(policy.channels),
+        rules=[rule.info for rule in catalogue.ruleset().rules],
+        writers=channel_writers(policy.channels),
     )
 
 

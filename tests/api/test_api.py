@@ -14,8 +14,8 @@ from click.testing import CliRunner
 import sageaudit
 from sageaudit import AuditHistory
 from sageaudit.adapters.files.exact_json import from_json
-from sageaudit.api import FilterWords
-from sageaudit.cli.main import commands
+from sageaudit.api import SumFilters
+from sageaudit.cli.main import cli
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.queries.columns import FILTERS
 from sageaudit.queries.question import Question
@@ -36,7 +36,7 @@ def scanned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in JOBS.glob("training-*.json"):
         (folder / path.name).write_bytes(path.read_bytes())
     words = ["scan", "--recordings", str(folder), "--history", str(folder / "audits.db")]
-    assert CliRunner().invoke(commands, words, standalone_mode=False).exception is None
+    assert CliRunner().invoke(cli, words, standalone_mode=False).exception is None
     return folder / "audits.db"
 
 
@@ -145,7 +145,7 @@ def test_a_question_that_makes_no_sense_is_one_sentence(
 
 def test_python_has_the_filters_of_the_commands() -> None:
     """By the same names; one that does not exist is named."""
-    assert FilterWords.__annotations__.keys() == FILTERS.keys()
+    assert SumFilters.__annotations__.keys() == FILTERS.keys()
     read_by_name = {name for name, of in vars(Question).items() if isinstance(of, property)}
     assert read_by_name - {"index"} <= FILTERS.keys()
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import sageaudit
-from sageaudit.cli.main import commands
+from sageaudit.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "python.md"
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(JOBS / name, tmp_path / "recordings")
     monkeypatch.chdir(tmp_path)
     words = ["scan", "--recordings", "recordings", "--history", "audits.db"]
-    assert CliRunner().invoke(commands, words, standalone_mode=False).exception is None
+    assert CliRunner().invoke(cli, words, standalone_mode=False).exception is None
     return tmp_path
 
 

@@ -51,8 +51,8 @@ def opened(tab: Browser, pages: dict[str, Path]) -> Open:
     def open_page(
         name: str, size: tuple[int, int] = DESK, scheme: str = "light", fragment: str = ""
     ) -> Browser:
-        tab.media(prefers_color_scheme=scheme)
-        tab.size(*size)
+        tab.emulate_media(prefers_color_scheme=scheme)
+        tab.resize(*size)
         tab.open(pages[name], fragment)
         return tab
 

@@ -173,13 +173,13 @@ def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open) -> None:
 def test_a_page_prints(opened: Open, name: str) -> None:
     """On white, without what only a screen can use, and wide tables in the page's width."""
     tab = opened(name)
-    tab.media("print")
+    tab.emulate_media("print")
     assert tab.run('document.getElementById("theme").offsetParent === null')
     assert tab.run('[...document.querySelectorAll(".says")].every(e => !e.offsetParent)')
     tab.run(_OPEN_ALL)
-    tab.size(_A4_PX, 1000)
+    tab.resize(_A4_PX, 1000)
     assert tab.run(_BEYOND_A4) == []
-    assert tab.printed().startswith(b"%PDF")
+    assert tab.to_pdf().startswith(b"%PDF")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -203,7 +203,7 @@ def test_without_its_script_everything_is_still_there(tab: Browser, pages: dict[
     """All rows, every fix in every dialect, and no control that does nothing."""
     tab.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
-        tab.size(*DESK)
+        tab.resize(*DESK)
         tab.open(pages["account"])
         tab.run('document.querySelectorAll("details.job")[0].open = true')
         rows = '[...document.querySelectorAll("#all tbody tr")].filter(e => e.offsetParent).length'

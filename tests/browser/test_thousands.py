@@ -33,8 +33,8 @@ def test_it_is_under_5_mb(thousands: Path) -> None:
 
 def test_it_is_loaded_and_sorted_within_two_seconds(tab: Browser, thousands: Path) -> None:
     """From the start of its loading to the first picture of the sorted table."""
-    tab.media(prefers_color_scheme="light")
-    tab.size(1280, 900)
+    tab.emulate_media(prefers_color_scheme="light")
+    tab.resize(1280, 900)
     spent_ms = []
     for _ in range(_TRIES):
         tab.open(thousands)

@@ -55,7 +55,7 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The history of the example company, up to its fixed last day. Nothing is written to it."""
 
     def write(folder: Path) -> None:
-        example.write(folder / "example.db")
+        example.write_history(folder / "example.db")
 
     return once(tmp_path_factory, "example-company", write) / "example.db"
 

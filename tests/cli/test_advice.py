@@ -13,7 +13,7 @@ import pytest
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.advice import totals
-from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.ports import History
 from tests.fakes.command_line import Result, Run
 from tests.fakes.documents import document, finding
@@ -26,7 +26,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 Asked = Callable[..., Result]
 
 
-def entry(day: int, *, new: bool, **changes: Any) -> Entry:
+def entry(day: int, *, new: bool, **changes: Any) -> AuditEntry:
     """A run of `day` days ago that is advised another type, or has it; it then costs less."""
     ended_at = NOW - timedelta(days=day)
     audit = document(
@@ -143,18 +143,18 @@ def test_what_a_deployment_itself_cost_stands_beside_the_savings(
     """By the table of docs/before-you-deploy.md: 13 days of it, and three jobs."""
     used = {item.name: (item.month(1), item.month(2) - item.month(1)) for item in month_items()}
     job = sum(of_job for _, of_job in used.values())
-    assert round(sum(month for month, _ in used.values()) - job, 2) == totals.OWN_MONTH_USD
-    assert round(job, 5) == totals.OWN_JOB_USD
+    assert round(sum(month for month, _ in used.values()) - job, 2) == totals.SAGEAUDIT_MONTH_USD
+    assert round(job, 5) == totals.SAGEAUDIT_JOB_USD
     [watched] = [of_job for name, (_, of_job) in used.items() if "that run" in name]
-    assert round(job - watched, 5) == totals.OWN_AUDIT_USD
+    assert round(job - watched, 5) == totals.SAGEAUDIT_AUDIT_USD
     stored = [of_job for name, (_, of_job) in used.items() if "DynamoDB" in name]
-    assert round(sum(stored), 5) == totals.OWN_WRITE_USD
+    assert round(sum(stored), 5) == totals.SAGEAUDIT_WRITE_USD
     opened = object(), table, MemoryDecisions()
     monkeypatch.setattr(histories, "_open_table", lambda *_: opened)
     for day in (12, 11, 10):
         table.record(entry(day, new=False))
     result = run("savings", "--output", "json", "--table", "history")
-    cost = 13 * totals.OWN_MONTH_USD / 30 + 3 * totals.OWN_JOB_USD
+    cost = 13 * totals.SAGEAUDIT_MONTH_USD / 30 + 3 * totals.SAGEAUDIT_JOB_USD
     assert json.loads(result.stdout)["own_cost_usd"] == pytest.approx(float(cost), abs=0.01)
     assert "sageaudit itself cost about $2.80 at list prices" in result.stderr
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sageaudit.cli.main import commands
+from sageaudit.cli.main import cli
 from sageaudit.rules.card import Case, FamilyCase, JobCase
 from sageaudit.rules.catalogue import load
 from sageaudit.structs import replace
@@ -51,7 +51,7 @@ def test_an_unfinished_job_is_audited_as_far_as_it_goes(audited: Audited, path: 
     assert document["bill"]["total_usd"] is None
     assert document["audit"]["settled"] is False
     assert {x["code"] for x in document["unknown"]} == {"job_not_finished"}
-    judging = {rule.name.name for rule in load() if rule.on and rule.scope in JOB_SCOPES}
+    judging = {rule.info.name for rule in load() if rule.on and rule.scope in JOB_SCOPES}
     assert {x["rule"] for x in document["unknown"]} == judging
     assert (document["findings"], document["clear"]) == ([], [])
 
@@ -254,7 +254,7 @@ def together(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
     words = ["audit", "--output", "json"]
     for path in paths:
         words += ["--recording", str(path)]
-    done = CliRunner().invoke(commands, words, standalone_mode=False)
+    done = CliRunner().invoke(cli, words, standalone_mode=False)
     lines = [json.loads(line, parse_float=Decimal) for line in done.stdout.splitlines()]
     return {made["job"]["name"]: made for made in lines}
 

@@ -17,12 +17,12 @@ import pytest
 from moto import mock_aws
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import backfill as command
-from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.sweep import ListOfJobs, first_state
+from sageaudit.domain.sweep import JobList, first_state
 from sageaudit.structs import replace
 from sageaudit.workflows.doctor import permissions
 from tests.adapters.history.tables import new_table
@@ -79,10 +79,10 @@ class Deployed:
     def swept(self, *accounts: str) -> None:
         """The first sweep of these accounts."""
         client = boto3.client("dynamodb", region_name=REGION)
-        notes = DynamoSweepNotes(client, self.stack.outputs["TableName"])
-        notes.note_installation()
+        notes = DynamoSweepStore(client, self.stack.outputs["TableName"])
+        notes.record_installation()
         for account, kind in product(accounts, JobKind):
-            notes.keep(ListOfJobs(account, REGION, kind), first_state(NOW))
+            notes.save_list_state(JobList(account, REGION, kind), first_state(NOW))
 
     def has(self, *rows: Mapping[str, Any], account: str = ACCOUNT) -> None:
         """An account's training jobs."""
@@ -103,10 +103,10 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
         outputs = [{"OutputKey": k, "OutputValue": v} for k, v in made.stack.outputs.items()]
         calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": outputs}]})
         for kind in JobKind:
-            rows: Mapping[str, Any] = {kind.row.list_rows: []}
-            calls.answer(f"sagemaker:{kind.row.list_call}", lambda *_, rows=rows: rows)
-        for children in (kind.row.rollup.child_list for kind in JobKind if kind.row.rollup):
-            none: Mapping[str, Any] = {children.rows: []}
+            rows: Mapping[str, Any] = {kind.spec.list_key: []}
+            calls.answer(f"sagemaker:{kind.spec.list_call}", lambda *_, rows=rows: rows)
+        for children in (kind.spec.rollup.child_list for kind in JobKind if kind.spec.rollup):
+            none: Mapping[str, Any] = {children.rows_key: []}
             calls.answer(f"sagemaker:{children.action}", lambda *_, rows=none: rows)
         made.swept(ACCOUNT, OTHER, documents.ACCOUNT)
         made.has(*(listed(f"job-{number:02}", NOW - (50 - number) * DAY) for number in range(12)))
@@ -115,7 +115,9 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
 
 def test_it_calls_what_it_declares(deployed: Deployed, tmp_path: Path) -> None:
     """Jobs are sent, and nothing is written; a file is written, and no job is asked for."""
-    for kind in (one.row for one in JobKind if one.row.rollup and not one.row.rollup.is_prefix):
+    for kind in (
+        one.spec for one in JobKind if one.spec.rollup and not one.spec.rollup.has_name_prefix
+    ):
         job = {
             kind.name_key: "churn",
             kind.arn_key: f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.arn_word}/churn",
@@ -124,11 +126,11 @@ def test_it_calls_what_it_declares(deployed: Deployed, tmp_path: Path) -> None:
             kind.end_key: NOW - 40 * DAY,
             "LastModifiedTime": NOW - 40 * DAY,
         }
-        rows = {kind.list_rows: [job]}
+        rows = {kind.list_key: [job]}
         deployed.stack.calls.answer(f"sagemaker:{kind.list_call}", lambda *_, rows=rows: rows)
     deployed.stack.calls.made.clear()
     assert deployed("--since", "60d", "--yes", "--per-minute", "6000").exit_code == 0
-    needs = permissions.CHANGING["backfill"]
+    needs = permissions.WRITING_COMMANDS["backfill"]
     called = {one.removesuffix("Batch") for one in deployed.stack.calls.names}
     assert called - FREE == needs.actions(())
     deployed.stack.calls.made.clear()
@@ -165,7 +167,7 @@ def test_jobs_cost_and_hours_are_said_before_anything_is_sent(
     assert "5 minutes at best" in deployed("--since", "40d", "--dry-run").stderr
     assert "at best" not in deployed("--since", "10d", "--dry-run").stderr
     assert deployed("--since", "60d").exit_code == 2
-    monkeypatch.setattr(command, "may_ask", lambda: True)
+    monkeypatch.setattr(command, "can_ask", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert deployed("--since", "60d").exit_code != 0
     assert not deployed.sent
@@ -243,7 +245,7 @@ def test_ctrl_c_keeps_what_was_sent_and_the_next_call_goes_on(deployed: Deployed
     assert len({*deployed.sent}) == 12
 
 
-def a_history(folder: Path, *entries: Entry) -> Path:
+def a_history(folder: Path, *entries: AuditEntry) -> Path:
     """A scan's file."""
     path = folder / "history.db"
     with SqliteHistory(path) as history:
@@ -268,7 +270,7 @@ def test_a_scans_audits_are_written_once_and_no_newer_one_is_touched(
     table, file = deployed.table, SqliteHistory(path)
     assert table.audit(key("train-1")) == file.audit(key("train-1"))
     assert table.detail(key("train-1")) == DETAIL
-    head, before = table.head(key("train-2")), table.head(key("train-3"))
+    head, before = table.summary(key("train-2")), table.summary(key("train-3"))
     assert head is not None
     assert (head.last_modified_at, head.version, before) == (NOW, 1, None)
     again = deployed("--from-history", path, "--since", "250d", "--yes").stderr
@@ -290,4 +292,4 @@ def test_an_audit_of_the_file_that_cannot_be_read_stops_no_other(
     found = deployed("--from-history", path, "--yes")
     assert (found.exit_code, "2 written to history-" in found.stderr) == (0, True), found.stderr
     assert "1 that cannot be read" in found.stderr
-    assert deployed.table.head(key("train-180")) is not None
+    assert deployed.table.summary(key("train-180")) is not None

@@ -16,7 +16,7 @@ from tests.fakes.random_history import FAMILIES, NOW, RULES
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands run on the day of the audits."""
-    monkeypatch.setattr(asking, "now", lambda: NOW)
+    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
 
 
 def test_a_family_is_one_row_and_a_table_fits_80_columns(run: Run, file: Path) -> None:
@@ -153,7 +153,7 @@ def test_on_a_monday_the_news_is_the_last_whole_week(
         (18, "2026-W47 so far:", "2026-W47 so far"),
     ):
         now = datetime(2026, 11, day, 8, tzinfo=UTC)
-        monkeypatch.setattr(asking, "now", lambda now=now: now)
+        monkeypatch.setattr(asking, "utc_now", lambda now=now: now)
         printed = run("by", "week", "--history", weeks).stdout
         assert printed.startswith(told)
         assert so_far in printed.splitlines()[-1]

@@ -8,13 +8,13 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.bill_document import LineDocument
-from sageaudit.queries.by import by
-from sageaudit.queries.changes import changes
-from sageaudit.queries.columns import columns_of
-from sageaudit.queries.lists import Lists
+from sageaudit.queries.by import sum_by
+from sageaudit.queries.changes import find_changes
+from sageaudit.queries.columns import parse_columns
+from sageaudit.queries.lists import HistoryLists
 from sageaudit.queries.question import Question
-from sageaudit.queries.total import Total
-from sageaudit.queries.window import window
+from sageaudit.queries.total import SumsRow
+from sageaudit.queries.window import parse_window
 from tests.fakes.command_line import Run
 from tests.fakes.entries import ended
 from tests.fakes.random_history import NOW
@@ -39,14 +39,19 @@ def line(item: str, usage_type: str | None, note: str, **known: Decimal | None) 
     }
 
 
-def rows(*bills: tuple[LineDocument, ...]) -> dict[str | None, Total]:
+def rows(*bills: tuple[LineDocument, ...]) -> dict[str | None, SumsRow]:
     """The sums by usage type of jobs with these bills."""
     with SqliteHistory() as history:
         for number, lines in enumerate(bills):
             known = [one["usd"] for one in lines if one["usd"] is not None]
             bill = {"lines": [*lines], "total_usd": sum(known, Decimal(0))}
             history.record(ended(f"job-{number}", NOW, bill=bill))
-        found = by(Lists(history, WINDOW), Question(WINDOW), columns_of("usage_type"), today=TODAY)
+        found = sum_by(
+            HistoryLists(history, WINDOW),
+            Question(WINDOW),
+            parse_columns("usage_type"),
+            today=TODAY,
+        )
     return {row.usage_type: row for row in found}
 
 
@@ -103,7 +108,9 @@ def test_nor_has_one_of_a_period(columns: str) -> None:
     with SqliteHistory() as history:
         bill = {"lines": [line("compute", "USE1-Train:ml.m5.large", "")], "total_usd": Decimal(2)}
         history.record(ended("job", NOW, bill=bill))
-        found = by(Lists(history, WINDOW), Question(WINDOW), columns_of(columns), today=TODAY)
+        found = sum_by(
+            HistoryLists(history, WINDOW), Question(WINDOW), parse_columns(columns), today=TODAY
+        )
     [row] = [row for row in found if row.jobs]
     assert (row.avoidable_usd, row.waste_usd, row.idle_usd) == (None,) * 3
     assert row.before is None or row.before.avoidable_usd is None
@@ -116,9 +123,9 @@ def test_a_change_of_a_usage_type_is_one_of_spend_alone() -> None:
             lines = [line("compute", f"USE1-Train:ml.{name}5.large", "")]
             bill = {"lines": lines, "total_usd": Decimal(2)}
             history.record(ended(name, NOW - timedelta(days=days), bill=bill))
-        span = window("7d", None, NOW)
-        [column] = columns_of("usage_type")
-        found = changes(Lists(history, span), Question(span), column, today=NOW.date())
+        span = parse_window("7d", None, NOW)
+        [column] = parse_columns("usage_type")
+        found = find_changes(HistoryLists(history, span), Question(span), column, today=NOW.date())
     assert {row.jobs for row in found} == {0, 1}
     assert {(row.waste_usd, row.waste_before_usd, row.waste_change_usd) for row in found} == {
         (None, None, None)

@@ -20,13 +20,13 @@ from rich.console import Console
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import sources
-from sageaudit.cli.commands.check import OUTPUTS, checked_file
+from sageaudit.cli.commands.check import OUTPUT_FORMATS, check_file
 from sageaudit.cli.views import check as views
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import SageauditError
-from sageaudit.workflows.check.document import CheckFinding, in_order
-from sageaudit.workflows.check.run import Checks
+from sageaudit.workflows.check.document import CheckFinding, sort_findings
+from sageaudit.workflows.check.run import RequestChecker
 from tests.fakes.command_line import Result, Run
 from tests.fakes.planned import body
 from tests.labelled.before_run.cases import CASES
@@ -141,7 +141,7 @@ def test_annotations_escape_what_github_reads(run: Run, tmp_path: Path) -> None:
     assert any("Tags[50%25].Valu" in line for line in lines)
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("output", OUTPUT_FORMATS)
 def test_no_output_obeys_a_hostile_file(run: Run, tmp_path: Path, output: str) -> None:
     """Wrong types and control characters everywhere."""
     document = {
@@ -159,7 +159,7 @@ def test_no_output_obeys_a_hostile_file(run: Run, tmp_path: Path, output: str) -
     assert "\u202e" not in done.stdout
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("output", OUTPUT_FORMATS)
 def test_no_value_of_the_users_settings_is_shown(run: Run, tmp_path: Path, output: str) -> None:
     """Hyperparameters, environment and arguments may be secrets, also where they are wrong."""
     secret = "hunter2-" + "x" * 3000
@@ -226,7 +226,7 @@ def test_a_file_that_is_no_request_is_one_sentence(
 
 def test_a_huge_file_is_not_read(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No request is so large."""
-    monkeypatch.setattr("sageaudit.adapters.files.request_file.MOST_BYTES", 100)
+    monkeypatch.setattr("sageaudit.adapters.files.request_file.MAX_BYTES", 100)
     done = run("check", request(tmp_path))
     assert (done.exit_code, "is larger than" in done.stderr) == (2, True)
 
@@ -281,7 +281,7 @@ def advice(rule: str, usd: str | None, new_type: str = "", **more: Any) -> Check
 
 def test_the_dearest_advice_comes_first_and_no_two_types_stand_beside_each_other() -> None:
     """After what AWS refuses; the same type may be named twice."""
-    rows = in_order(
+    rows = sort_findings(
         [
             advice("old", "2", "ml.g6.xlarge", severity="medium"),
             advice("loose", None, severity="medium"),
@@ -409,7 +409,7 @@ def test_the_example_workflow_runs_commands_that_exist(
     assert results[0].stdout.startswith("::error file=jobs/request.json,line=")
 
 
-CHECKS = Checks(
+CHECKS = RequestChecker(
     policy=Policy(),
     now=datetime(2026, 5, 20, tzinfo=UTC),
     form=None,
@@ -418,7 +418,7 @@ CHECKS = Checks(
     markets=sources.offline_markets(),
     region="us-east-1",
     account=None,
-    settings_region=lambda: None,
+    default_region=lambda: None,
     read_family=None,
 )
 ANYTHING: list[Any] = [
@@ -482,11 +482,11 @@ def test_any_file_gets_an_answer(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "request.json"
     path.write_text(json.dumps(spoilt(seed)), encoding="utf-8")
     try:
-        written = checked_file(CHECKS, str(path))
+        written = check_file(CHECKS, str(path))
     except SageauditError:
         return
     json.loads(to_json(written))
-    assert "\x1b" not in views.github(written)
+    assert "\x1b" not in views.github_annotations(written)
     views.show(written, Console(file=io.StringIO(), width=80))
     codes = {row["code"] for job in written["jobs"] for row in job["unknown"]}
     assert "rule_failed" not in codes

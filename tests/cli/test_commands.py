@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from sageaudit.cli.main import GROUPS, commands
+from sageaudit.cli.main import COMMAND_GROUPS, cli
 from tests.fakes.command_line import Run
 
 FILES = sorted(
@@ -15,24 +15,24 @@ FILES = sorted(
         "[a-z]*.py"
     )
 )
-CONTEXT = click.Context(commands)
+CONTEXT = click.Context(cli)
 
 
 def paths() -> Iterator[tuple[str, ...]]:
     """Every command and subcommand, as it is typed."""
-    for name in commands.list_commands(CONTEXT):
+    for name in cli.list_commands(CONTEXT):
         yield (name,)
-        command = commands.get_command(CONTEXT, name)
+        command = cli.get_command(CONTEXT, name)
         if isinstance(command, click.Group):
             yield from ((name, inner) for inner in command.list_commands(CONTEXT))
 
 
 def test_each_file_is_a_command_of_its_name() -> None:
     """Nothing else is edited to add one."""
-    names = commands.list_commands(CONTEXT)
+    names = cli.list_commands(CONTEXT)
     assert names == [stem.replace("_", "-") for stem in FILES]
     for name in names:
-        command = commands.get_command(CONTEXT, name)
+        command = cli.get_command(CONTEXT, name)
         assert command is not None
         assert command.name == name
 
@@ -40,8 +40,8 @@ def test_each_file_is_a_command_of_its_name() -> None:
 def test_the_list_shows_what_each_command_says_of_itself(run: Run) -> None:
     """It reads the sources; the sentence is the one of the command's own help."""
     listed = run("--help").stdout
-    for name in commands.list_commands(CONTEXT):
-        command = commands.get_command(CONTEXT, name)
+    for name in cli.list_commands(CONTEXT):
+        command = cli.get_command(CONTEXT, name)
         assert command is not None
         summary = command.get_short_help_str(80)
         assert not summary.endswith("...")
@@ -78,9 +78,9 @@ def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(
 
 def test_help_lists_every_command_once_and_whole(run: Run) -> None:
     """In groups; a summary is not cut."""
-    listed = [name for names in GROUPS.values() for name in names]
+    listed = [name for names in COMMAND_GROUPS.values() for name in names]
     assert sorted(listed) == sorted(set(listed))
-    assert set(commands.list_commands(None)) <= set(listed)  # type: ignore[arg-type]
+    assert set(cli.list_commands(None)) <= set(listed)  # type: ignore[arg-type]
     done = run("--help")
     assert "..." not in done.stdout.partition("\n")[2]
     assert all(len(line) <= 80 for line in done.stdout.splitlines())

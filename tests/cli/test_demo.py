@@ -9,7 +9,7 @@ import pytest
 from local import example
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
-from sageaudit.cli.commands.demo import QUESTIONS, question
+from sageaudit.cli.commands.demo import EXAMPLE_COMMANDS, example_command
 from sageaudit.workflows.example import company as example_company
 from tests.fakes.command_line import Run
 from tests.fakes.random_history import fill
@@ -21,7 +21,7 @@ FEW = ("price-search", "map-tiles")
 @pytest.fixture(autouse=True)
 def _day(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It runs on the day after the company's last one, for a user without a history."""
-    monkeypatch.setattr(asking, "now", lambda: example.NOW)
+    monkeypatch.setattr(asking, "utc_now", lambda: example.NOW)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
@@ -41,7 +41,7 @@ def test_each_question_that_it_prints_is_answered(run: Run, tmp_path: Path, comp
     assert done.exit_code == 0, done.stderr
     shutil.copy(company, "the example's.db")
     asked = [line for line in done.stdout.splitlines() if line.startswith("sageaudit ")]
-    assert len(asked) == len(QUESTIONS)
+    assert len(asked) == len(EXAMPLE_COMMANDS)
     for line in asked:
         found = run(*shlex.split(line)[1:])
         assert found.exit_code == 0, found.stderr
@@ -60,7 +60,7 @@ def test_it_writes_beside_the_users_own_history(run: Run, tmp_path: Path) -> Non
             "The example company is made up: 96 audits of its jobs, the last of 2026-11-27.",
             f"Written to {path}",
         ]
-        assert question("advice", path) in done.stdout
+        assert example_command("advice", path) in done.stdout
     assert not (path.parent / "history.db").exists()
 
 

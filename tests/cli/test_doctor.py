@@ -40,7 +40,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     with mock_aws(), aws_calls() as made:
-        for action in permissions.actions(permissions.COMMANDS, ()):
+        for action in permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ()):
             service, _, operation = action.partition(":")
             if service == "sagemaker" and not operation.startswith("List"):
                 made.answer(action, missing(operation))
@@ -64,7 +64,7 @@ def test_all_that_works_is_0_and_every_permission_has_its_line(calls: AwsCalls, 
     done = run("doctor", "--coverage", "--output", "json")
     found = checks(done)
     assert done.exit_code == 0, done.stdout
-    assert set(permissions.actions(permissions.COMMANDS, ())) <= found.keys()
+    assert set(permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ())) <= found.keys()
     assert {"versions", "prices", "region", "credentials"} <= found.keys()
     costs = found.pop("ce:GetCostAndUsage")
     assert (costs["state"], costs["found"]) == ("not_checked", "asking costs $0.01")
@@ -83,7 +83,12 @@ def test_people_get_one_line_a_check_within_80_columns(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "action", [one for one in permissions.actions(permissions.COMMANDS, ()) if "ce:" not in one]
+    "action",
+    [
+        one
+        for one in permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ())
+        if "ce:" not in one
+    ],
 )
 def test_a_missing_permission_is_named_with_what_to_do(
     calls: AwsCalls, run: Run, action: str

@@ -11,12 +11,12 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from sageaudit.adapters.aws.probes import IN_A_MEMBER
+from sageaudit.adapters.aws.probes import MEMBER_ACTIONS
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.scope import Members
-from sageaudit.domain.sweep import SentNote
+from sageaudit.domain.policy.scope import MemberAccounts
+from sageaudit.domain.sweep import SentEvent
 from sageaudit.workflows.doctor import permissions
 from sweep import handler
 from tests.adapters.history.tables import new_table
@@ -26,7 +26,7 @@ from tests.fakes.entries import ended
 
 REGION, FINE, DENIED, GONE = "us-east-1", "222233334444", "333344445555", "444455556666"
 ARN = "arn:aws:sagemaker:us-east-1:{}:training-job/{}"
-POLICY = Policy(members=Members(dict.fromkeys((FINE, DENIED, GONE), "sageaudit-read")))
+POLICY = Policy(members=MemberAccounts(dict.fromkeys((FINE, DENIED, GONE), "sageaudit-read")))
 
 
 @pytest.fixture
@@ -100,18 +100,18 @@ def test_events_of_a_member_come_where_a_job_was_audited_that_no_sweep_found(
     """Nothing is said of a member without a job."""
     table, now = boto3.client("dynamodb", region_name=REGION), datetime.now(UTC)
     name = table.list_tables()["TableNames"][0]
-    history, notes = DynamoHistory(table, name), DynamoSweepNotes(table, name)
+    history, notes = DynamoHistory(table, name), DynamoSweepStore(table, name)
     told, lost = (
         ended(job, now, job={"account": account, "arn": ARN.format(account, job), "region": REGION})
         for job, account in (("told", FINE), ("lost", DENIED))
     )
     for entry in (told, lost):
         history.record(entry)
-    notes.note_sent(lost.key, SentNote(now, None))
+    notes.record_event_sent(lost.key, SentEvent(now, None))
     found = checks(run)
     states = [found[f"events of {one} in {REGION}"]["state"] for one in (FINE, DENIED, GONE)]
     assert states == ["ok", "failed", "not_checked"]
-    declared = permissions.COMMANDS["doctor"].actions([permissions.OF_MEMBERS])
+    declared = permissions.READ_ONLY_COMMANDS["doctor"].actions([permissions.MEMBERS_OPTION])
     used = {name.replace("lambda:Invoke", "lambda:InvokeFunction") for name in calls.names}
     assert declared <= used
 
@@ -121,8 +121,8 @@ def test_of_300_accounts_what_is_fine_is_one_line_and_what_lacks_is_named(
 ) -> None:
     """Asked in answers of at most 40 seconds, where each call to AWS takes a tenth of one."""
     names = [str(200000000000 + number) for number in range(300)]
-    a_member_s = (len(IN_A_MEMBER) + 1) / 10
-    a_turn = int(handler.ANSWER_WITHIN.total_seconds() / a_member_s) + 1
+    a_member_s = (len(MEMBER_ACTIONS) + 1) / 10
+    a_turn = int(handler.MEMBER_CHECK_LIMIT.total_seconds() / a_member_s) + 1
     turns: list[float] = []
 
     def invoked(_: str, asked: Any) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import pytest
 from moto import mock_aws
 
 from sageaudit.adapters.channels.services import SlackChannel, TeamsChannel
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.sweep import ListOfJobs, first_state
+from sageaudit.domain.sweep import JobList, first_state
 from sageaudit.structs import replace
 from sageaudit.workflows.doctor import permissions
 from tests.adapters.history.tables import new_table
@@ -54,8 +54,8 @@ def swept(stack: Stack, ago: timedelta, account: str = "123456789012") -> None:
     client = boto3.client("dynamodb", region_name=REGION)
     at = datetime.now(UTC) - ago
     state = replace(first_state(at), watermark=at, tried_at=at)
-    notes = DynamoSweepNotes(client, stack.outputs["TableName"])
-    notes.keep(ListOfJobs(account, REGION, JobKind.TRAINING), state)
+    notes = DynamoSweepStore(client, stack.outputs["TableName"])
+    notes.save_list_state(JobList(account, REGION, JobKind.TRAINING), state)
 
 
 def subscribe(stack: Stack) -> None:
@@ -184,7 +184,7 @@ def test_it_calls_what_it_declares_and_a_refusal_is_one_line(stack: Stack, run: 
     stack.calls.made.clear()
     checks(run, exit_code=1)
     free = {"sts:GetCallerIdentity"}
-    declared = permissions.COMMANDS["doctor"].actions([permissions.OF_STACK])
+    declared = permissions.READ_ONLY_COMMANDS["doctor"].actions([permissions.STACK_OPTION])
     assert {call.name for call in stack.calls.made} - free == declared
     for action in declared - {"cloudformation:DescribeStacks"}:
         stack.calls.refuse(action, "AccessDeniedException")

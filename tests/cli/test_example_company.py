@@ -11,10 +11,10 @@ from local import example
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.record import RunQuery
-from sageaudit.domain.job.kinds import kind_of
+from sageaudit.domain.job.kinds import kind_from_answer
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.workflows.example.company import DAYS, EUROPE, HOME
-from sageaudit.workflows.example.run import recordings
+from sageaudit.workflows.example.run import generate_recordings
 from tests.fakes.schemas import wrong
 
 FIRST_DAY = example.LAST_DAY - timedelta(days=DAYS - 1)
@@ -25,7 +25,7 @@ NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 @cache
 def made(last_day: date) -> list[dict[str, Any]]:
     """Its recordings, sets and all."""
-    return [*recordings(last_day)]
+    return [*generate_recordings(last_day)]
 
 
 def jobs(last_day: date = example.LAST_DAY) -> list[dict[str, Any]]:
@@ -59,9 +59,9 @@ def test_another_last_day_moves_it_as_a_whole() -> None:
 
 def ended_at(job: dict[str, Any]) -> datetime:
     """When a job ended."""
-    kind = kind_of(job["describe"])
+    kind = kind_from_answer(job["describe"])
     assert kind is not None
-    return datetime.fromisoformat(job["describe"][kind.row.end_key])
+    return datetime.fromisoformat(job["describe"][kind.spec.end_key])
 
 
 def test_its_recordings_have_the_documented_form() -> None:
@@ -75,11 +75,11 @@ def test_its_names_are_names_that_aws_accepts() -> None:
     """Each job once, of accounts that do not exist, with the ARN of its name and place."""
     arns = Counter[str]()
     for job in jobs():
-        answer, kind = job["describe"], kind_of(job["describe"])
+        answer, kind = job["describe"], kind_from_answer(job["describe"])
         assert kind is not None
-        name, arn = answer[kind.row.name_key], answer[kind.row.arn_key]
+        name, arn = answer[kind.spec.name_key], answer[kind.spec.arn_key]
         assert NAME.fullmatch(name), name
-        assert len(name) <= (32 if kind.row.rollup else 63)
+        assert len(name) <= (32 if kind.spec.rollup else 63)
         ref = JobRef.from_arn(arn)
         assert ref is not None
         assert (ref.kind, ref.name) == (kind, name)
@@ -104,7 +104,7 @@ def test_no_figure_of_cloudwatch_is_above_what_the_machine_has() -> None:
         cluster = next((answer[part] for part in parts if part in answer), None)
         if cluster is None:
             continue
-        on = packaged.types()[cluster.get("ClusterConfig", cluster)["InstanceType"]]
+        on = packaged.instance_types()[cluster.get("ClusterConfig", cluster)["InstanceType"]]
         most = {"CPUUtilization": on.vcpu, "GPUUtilization": on.gpus}
         most["GPUMemoryUtilization"] = on.gpus
         for series in job["metrics"]["series"]:
@@ -117,7 +117,7 @@ def test_every_bill_is_exact_and_a_week_costs_thousands(company: Path) -> None:
     weeks_usd: Counter[int] = Counter()
     with SqliteHistory(company, create=False) as history:
         for day in range(DAYS):
-            for head in history.runs(RunQuery.of_day(FIRST_DAY + timedelta(days=day))):
+            for head in history.runs(RunQuery.for_day(FIRST_DAY + timedelta(days=day))):
                 audit = history.audit(head.key)
                 assert audit is not None
                 assert audit["bill"]["complete"], head.job

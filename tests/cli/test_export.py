@@ -18,7 +18,7 @@ from tests.fakes.random_history import NOW, RULES
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands run on the day of the audits."""
-    monkeypatch.setattr(asking, "now", lambda: NOW)
+    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])

@@ -15,7 +15,7 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.amounts import of_document
+from sageaudit.output.text.amounts import document_amounts
 from sageaudit.output.text.headline import headline
 from sageaudit.ports import History
 from tests.cli.figures.cells import Cell, read
@@ -49,7 +49,7 @@ IN_A_TABLE = {
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands run on the Monday after the jobs, on a wide terminal."""
-    monkeypatch.setattr(asking, "now", lambda: NOW)
+    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
     monkeypatch.setattr(api, "_now", lambda: NOW)
     monkeypatch.setenv("COLUMNS", "200")
 
@@ -133,10 +133,12 @@ def test_a_message_says_what_the_run_cost_as_the_headline_of_the_audit_does(
 ) -> None:
     """In each channel."""
     audit = made()
-    cost = str(of_document(audit).spend)
+    cost = str(document_amounts(audit).spend)
     assert cost in headline(audit)
-    assert f"this run's {cost}" in " ".join(plain.message(document_card(audit))["message"].split())
-    why = slack.message(document_card(audit))["blocks"][1]["text"]["text"]
+    assert f"this run's {cost}" in " ".join(
+        plain.make_payload(document_card(audit))["message"].split()
+    )
+    why = slack.make_payload(document_card(audit))["blocks"][1]["text"]["text"]
     assert f"this run's {cost}" in unescape(why)
 
 

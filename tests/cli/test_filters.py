@@ -12,7 +12,7 @@ from sageaudit.adapters.files.exact_json import from_json
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
-from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
@@ -83,7 +83,7 @@ NOTHING = {
 DAYS = ("--since", "2026-11-09", "--until", "2026-11-20")
 
 
-def entries() -> Iterator[Entry]:
+def entries() -> Iterator[AuditEntry]:
     """80 audits with types, counts, purchases and tags, some of jobs that never started."""
     for number, made in enumerate(audits(80, days=11)):
         if made.document["job"]["family"] == "processing/bert":
@@ -110,7 +110,7 @@ def entries() -> Iterator[Entry]:
         if bert:
             job = {**document["job"], "family": "training/team/bert"}
             document = {**document, "job": job}
-        yield replace(made, run=facts, document=document)
+        yield replace(made, run_summary=facts, document=document)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def kept() -> Iterator[History]:
 def listed(kept: History, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that names a table asks these audits, at their time."""
     monkeypatch.setattr(histories, "_open_table", lambda *_: (None, kept, None))
-    monkeypatch.setattr(asking, "now", lambda: NOW)
+    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
 
 
 Ask = Callable[..., list[ROW]]

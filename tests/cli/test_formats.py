@@ -23,12 +23,12 @@ from sageaudit.cli.views.formats import (
     csv_lines,
     jsonl_lines,
     markdown_lines,
-    write,
+    write_rows,
 )
 from sageaudit.errors import BadUsage
-from sageaudit.output.terminal.layout import FittedColumn, fitted
-from sageaudit.queries.columns import SUMMED
-from sageaudit.queries.question import Sort
+from sageaudit.output.terminal.layout import FittedColumn, fit_table
+from sageaudit.queries.columns import GROUPABLE
+from sageaudit.queries.question import SortOrder
 from tests.fakes.hostile import ATTACKS, texts
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -43,7 +43,7 @@ class Row(Struct, frozen=True):
 
 
 FIELDS = (
-    Field("name", least=8),
+    Field("name", min_width=8),
     Field("usd", "usd"),
     Field("count", "count"),
     Field("flag", "flag"),
@@ -113,7 +113,9 @@ def test_no_format_obeys_stored_text(
     """On the terminal as in a file."""
     listing = ListLayout(FIELDS, ("name", "usd"))
     console = Console(width=80)
-    write([Row(name)], listing, listing.chosen(output, None), output, console, lambda: {"n": 1})
+    write_rows(
+        [Row(name)], listing, listing.choose_fields(output, None), output, console, lambda: {"n": 1}
+    )
     assert printed(capsys.readouterr().out)
 
 
@@ -126,7 +128,7 @@ def test_a_table_fits_its_terminal(cells: list[tuple[str, str]], width: int) -> 
     """Names are cut in the middle; wide characters count twice."""
     columns = [FittedColumn("name", "Name", False, 8), FittedColumn("other", "Other", False, 8)]
     shown = [["".join(filter(str.isprintable, text)) for text in row] for row in cells]
-    table = fitted(columns, shown, (), width)
+    table = fit_table(columns, shown, (), width)
     console = Console(width=1_000, color_system=None)
     with console.capture() as captured:
         console.print(table)
@@ -142,7 +144,9 @@ def test_columns_are_dropped_in_the_order_of_the_list() -> None:
     cells = [["a-job-with-a-long-name", "$1,234.56", "a note of some length"]]
 
     def titles(width: int) -> list[object]:
-        return [column.header for column in fitted(columns, cells, ("note", "usd"), width).columns]
+        return [
+            column.header for column in fit_table(columns, cells, ("note", "usd"), width).columns
+        ]
 
     assert titles(80) == ["Job", "Usd", "Note"]
     assert titles(42) == ["Job", "Usd", "Note"]
@@ -150,7 +154,7 @@ def test_columns_are_dropped_in_the_order_of_the_list() -> None:
     assert titles(18) == ["Job"]
 
 
-BY_FAMILY = lists.of_columns([SUMMED["family"]], Sort.IDLE)
+BY_FAMILY = lists.sums_layout([GROUPABLE["family"]], SortOrder.IDLE)
 
 
 @pytest.mark.parametrize(
@@ -158,24 +162,24 @@ BY_FAMILY = lists.of_columns([SUMMED["family"]], Sort.IDLE)
     [
         lists.AUDITS,
         lists.FINDINGS,
-        lists.TOP,
+        lists.MOST_WASTEFUL,
         lists.CHANGES,
-        lists.of_columns([*SUMMED.values()][:1], Sort.IDLE),
+        lists.sums_layout([*GROUPABLE.values()][:1], SortOrder.IDLE),
     ],
 )
 def test_every_list_names_fields_that_it_has(listing: ListLayout) -> None:
     """In its table, in what it drops, and in what it exports."""
     names = {field.name for field in listing.fields}
-    assert {*listing.table, *listing.dropped, *listing.exported} <= names
-    assert set(listing.dropped) < set(listing.table)
+    assert {*listing.table, *listing.dropped_first, *listing.exported_fields} <= names
+    assert set(listing.dropped_first) < set(listing.table)
     assert len(names) == len(listing.fields)
 
 
 def test_fields_are_chosen_by_name() -> None:
     """In the order given, once each; one that is unknown lists the known."""
     listing = ListLayout(FIELDS, ("name",))
-    assert [field.name for field in listing.chosen("csv", "at, usd,at")] == ["at", "usd"]
-    assert [field.name for field in listing.chosen("table", None)] == ["name"]
-    assert len(listing.chosen("json", None)) == len(FIELDS)
+    assert [field.name for field in listing.choose_fields("csv", "at, usd,at")] == ["at", "usd"]
+    assert [field.name for field in listing.choose_fields("table", None)] == ["name"]
+    assert len(listing.choose_fields("json", None)) == len(FIELDS)
     with pytest.raises(BadUsage, match="there is no field x: the fields are name, usd, count"):
-        listing.chosen("json", "usd,x")
+        listing.choose_fields("json", "usd,x")

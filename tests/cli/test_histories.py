@@ -9,7 +9,7 @@ import pytest
 
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.messages import say
+from sageaudit.cli.messages import print_message
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
@@ -55,7 +55,7 @@ def yesterday() -> datetime:
 def heads(path: Path) -> list[AuditSummary]:
     """What a history file has, the newest first."""
     with SqliteHistory(path, create=False) as history:
-        return list(history.runs(RunQuery.of_account(ACCOUNT)))
+        return list(history.runs(RunQuery.for_account(ACCOUNT)))
 
 
 def test_the_users_own_file_is_read_where_none_is_named(home: Path, run: Run) -> None:
@@ -64,8 +64,8 @@ def test_the_users_own_file_is_read_where_none_is_named(home: Path, run: Run) ->
     missing = run(*asked)
     assert missing.exit_code == Exit.NOT_FOUND
     assert "make one with `sageaudit scan`" in missing.stderr
-    with histories.open_history(None, None, None, None, create=True, warn=say) as source:
-        source.history.record(replace(ended("job", yesterday()), run=None))
+    with histories.open_history(None, None, None, None, create=True, warn=print_message) as source:
+        source.history.record(replace(ended("job", yesterday()), run_summary=None))
         assert source.name == str(home / "history.db") == str(histories.default_path())
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert run(*asked).exit_code == Exit.NOT_FOUND  # no facts: nothing to judge
@@ -76,7 +76,7 @@ def test_reading_makes_no_file(tmp_path: Path) -> None:
     """A mistyped name is said, and stays a name."""
     path = tmp_path / "typo.db"
     with pytest.raises(NoHistory, match="makes one"):
-        histories.open_history(path, None, None, None, warn=say)
+        histories.open_history(path, None, None, None, warn=print_message)
     assert not path.exists()
 
 
@@ -145,7 +145,7 @@ def copied(source: Path, target: History) -> None:
             kept = replace(
                 entry(), key=head.key, document=document, detail=history.detail(head.key)
             )
-            modified = replace(kept, last_modified_at=head.last_modified_at, run=head)
+            modified = replace(kept, last_modified_at=head.last_modified_at, run_summary=head)
             target.record(modified)
 
 
@@ -156,10 +156,10 @@ def test_an_audit_beside_a_table_records_nothing_in_it(
     path = tmp_path / "history.db"
     run("audit", "--recording", nightly[0], "--history", path)
     copied(path, table)
-    audits = audit_recordings(nightly[1:], Policy(), histories.BesideTable(table))
+    audits = audit_recordings(nightly[1:], Policy(), histories.TableOverlay(table))
     pools = [None if isinstance(one, BadRecording) else one["audit"].get("pool") for one in audits]
     assert [pool and pool["runs"] for pool in pools] == [2, 3]
-    assert [head.job for head in table.runs(RunQuery.of_account(ACCOUNT))] == ["nightly-0"]
+    assert [head.job for head in table.runs(RunQuery.for_account(ACCOUNT))] == ["nightly-0"]
 
 
 @pytest.mark.parametrize(("mode", "said"), [(0o600, 0), (0o644, 0), (0o664, 1), (0o602, 1)])

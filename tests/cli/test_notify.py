@@ -10,7 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from local.slack import Answer, SlackStandIn, slack_stand_in
+from local.slack import Answer, FakeSlack, slack_stand_in
 from sageaudit.adapters.channels.services import TeamsChannel
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
@@ -36,7 +36,7 @@ WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"
 
 
 @pytest.fixture
-def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlackStandIn]:
+def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSlack]:
     """An account with the webhook's secret and a topic, and a Slack on the loopback address."""
     with mock_aws(), slack_stand_in() as stand_in:
         session = boto3.Session(region_name="us-east-1")
@@ -175,9 +175,7 @@ def test_a_channel_that_gets_a_line_about_each_job_shows_that(
         assert f"the line about each job goes to {goes_to}\n" in done.stderr
 
 
-def test_it_sends_one_and_says_what_came_back(
-    slack: SlackStandIn, run: Run, tmp_path: Path
-) -> None:
+def test_it_sends_one_and_says_what_came_back(slack: FakeSlack, run: Run, tmp_path: Path) -> None:
     """To the address of the policy, or of the flag."""
     (tmp_path / "policy.toml").write_text(POLICY)
     words = ("notify", "--recording", str(COMPOSED), "--send", "--policy", tmp_path / "policy.toml")
@@ -188,7 +186,7 @@ def test_it_sends_one_and_says_what_came_back(
         "data took it, at arn:aws:sns:us-east-1:111122223333:notices"
         in run(*words, "--channel", "data").stderr
     )
-    slack.will_answer(Answer(403, "invalid_token"))
+    slack.queue_answers(Answer(403, "invalid_token"))
     done = run(*words, "--channel", "ml")
     assert (done.exit_code, done.stderr.strip().splitlines()[-1]) == (
         1,
@@ -231,15 +229,15 @@ def test_a_message_that_a_table_has_is_not_due_again(
         assert "a message: first" in run(*words).stderr
         assert client.scan(TableName=name)["Count"] == 0
         ledger = DynamoAlertLedger(client, name)
-        past = ledger.past(KEY, "111122223333/us-east-1/none")
-        assert ledger.write(past, past.with_alerts(sent, []), {}, sent.at)
+        past = ledger.past_alerts(KEY, "111122223333/us-east-1/none")
+        assert ledger.write_alert(past, past.with_alerts(sent, []), {}, sent.at)
         assert "no message: version 1 was notified" in run(*words).stderr
 
 
 @pytest.fixture
 def week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A history whose last week had one run of ana."""
-    monkeypatch.setattr(asking, "now", lambda: datetime(2026, 11, 23, 8, tzinfo=UTC))
+    monkeypatch.setattr(asking, "utc_now", lambda: datetime(2026, 11, 23, 8, tzinfo=UTC))
     path = tmp_path / "week.db"
     with SqliteHistory(path) as history:
         record_run(
@@ -324,7 +322,7 @@ def test_the_digest_is_shown_as_a_channel_gets_it(
     assert ("Only: owner ana" in done.stdout) == (channel == "of-ana")
 
 
-def test_the_digest_is_sent_once_and_not_written(slack: SlackStandIn, week: Path, run: Run) -> None:
+def test_the_digest_is_sent_once_and_not_written(slack: FakeSlack, week: Path, run: Run) -> None:
     """To one address."""
     before = week.read_bytes()
     words = ("--history", week, "--channel", "slack", "--send", "--to", "webhook")

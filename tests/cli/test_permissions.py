@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.cli.main import GROUPS, CommandFolder
+from sageaudit.cli.main import COMMAND_GROUPS, CommandGroup
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.workflows.doctor import permissions
@@ -37,7 +37,7 @@ ENDED = BEGUN + timedelta(hours=1)
 
 def arn(kind: JobKind) -> str:
     """The ARN of the one job of a kind."""
-    return f"arn:aws:sagemaker:{REGION}:{OWN}:{kind.row.arn_word}/{kind.value}-1"
+    return f"arn:aws:sagemaker:{REGION}:{OWN}:{kind.spec.arn_word}/{kind.value}-1"
 
 
 def described(kind: JobKind) -> dict[str, Any]:
@@ -56,13 +56,13 @@ def described(kind: JobKind) -> dict[str, Any]:
         JobKind.TUNING: {"TrainingJobStatusCounters": {"Completed": 1}},
     }
     return {
-        kind.row.name_key: f"{kind.value}-1",
-        kind.row.arn_key: arn(kind),
-        kind.row.status_key: "Completed",
+        kind.spec.name_key: f"{kind.value}-1",
+        kind.spec.arn_key: arn(kind),
+        kind.spec.status_key: "Completed",
         "CreationTime": BEGUN,
         "LastModifiedTime": ENDED,
-        kind.row.start_key: BEGUN,
-        kind.row.end_key: ENDED,
+        kind.spec.start_key: BEGUN,
+        kind.spec.end_key: ENDED,
         **more.get(kind, {}),
     }
 
@@ -76,7 +76,7 @@ def describe(kind: JobKind) -> Callable[[str, Mapping[str, Any]], Mapping[str, A
     """Answers about the one job, and about no other."""
 
     def answer(_: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        if params[kind.row.name_key] != f"{kind.value}-1":
+        if params[kind.spec.name_key] != f"{kind.value}-1":
             error = {"Code": "ValidationException", "Message": "Requested resource not found."}
             raise ClientError({"Error": error, "ResponseMetadata": {}}, "Describe")
         return described(kind)
@@ -91,9 +91,9 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     with mock_aws(), aws_calls() as made:
         for kind in JobKind:
-            made.answer(f"sagemaker:{kind.row.describe_call}", describe(kind))
-            rows = {kind.row.list_rows: [summary(kind)]}
-            made.answer(f"sagemaker:{kind.row.list_call}", lambda *_, rows=rows: rows)
+            made.answer(f"sagemaker:{kind.spec.describe_call}", describe(kind))
+            rows = {kind.spec.list_key: [summary(kind)]}
+            made.answer(f"sagemaker:{kind.spec.list_call}", lambda *_, rows=rows: rows)
         made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
         made.answer(
             "sagemaker:ListTrainingJobsForHyperParameterTuningJob",
@@ -149,7 +149,7 @@ def test_a_command_calls_what_it_declares(
     """By name and by ARN, every kind of job; `what-if` reads no tags."""
     for words in calls_of_it:
         run(command, *words)
-    assert called(calls) == permissions.COMMANDS[command].actions(())
+    assert called(calls) == permissions.READ_ONLY_COMMANDS[command].actions(())
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_scan_calls_what_it_declares(
         lambda *_: {"Accounts": [{"Id": one, "State": "ACTIVE"} for one in (OWN, OTHER)]},
     )
     run("scan", "--history", tmp_path / "h.db", "--region", REGION, *words)
-    declared = permissions.COMMANDS["scan"].actions(options)
+    declared = permissions.READ_ONLY_COMMANDS["scan"].actions(options)
     assert called(calls) == declared
 
 
@@ -182,8 +182,8 @@ def test_a_role_calls_what_it_is_said_to_need(calls: AwsCalls, run: Run, tmp_pat
     words = ("--account", OTHER, "--role", "reader", "--region", REGION)
     run("scan", "--history", tmp_path / "h.db", *words)
     in_role = {call.name for call in calls.made if call.account == OTHER} - FREE
-    listed = {f"sagemaker:{kind.row.list_call}" for kind in JobKind}
-    assert listed <= in_role <= {*permissions.IN_EACH_ACCOUNT}
+    listed = {f"sagemaker:{kind.spec.list_call}" for kind in JobKind}
+    assert listed <= in_role <= {*permissions.ACCOUNT_ACTIONS}
 
 
 def test_the_commands_that_ask_a_history_only_read_the_table(
@@ -209,31 +209,33 @@ def test_the_commands_that_ask_a_history_only_read_the_table(
     }
     every: set[str] = set()
     for name, call in words.items():
-        if name not in CommandFolder().list_commands(None):  # type: ignore[arg-type]
+        if name not in CommandGroup().list_commands(None):  # type: ignore[arg-type]
             continue
         calls.made.clear()
         run(*call, "--table", table)
-        assert called(calls) <= permissions.COMMANDS[name].actions([permissions.TABLE]), name
+        assert called(calls) <= permissions.READ_ONLY_COMMANDS[name].actions([permissions.TABLE]), (
+            name
+        )
         every |= called(calls)
-    assert every == permissions.COMMANDS["history"].actions([permissions.TABLE])
+    assert every == permissions.READ_ONLY_COMMANDS["history"].actions([permissions.TABLE])
 
 
 def test_every_command_declares_what_it_needs() -> None:
     """A new one has its row."""
-    names = {name for members in GROUPS.values() for name in members}
-    declared = {*permissions.COMMANDS, *permissions.CHANGING}
-    assert names | {*CommandFolder().list_commands(None)} == declared  # type: ignore[arg-type]
+    names = {name for members in COMMAND_GROUPS.values() for name in members}
+    declared = {*permissions.READ_ONLY_COMMANDS, *permissions.WRITING_COMMANDS}
+    assert names | {*CommandGroup().list_commands(None)} == declared  # type: ignore[arg-type]
 
 
 def test_every_action_has_a_resource_and_none_writes() -> None:
     """Except AssumeRole, all actions list, read or describe."""
     options = (permissions.TABLE, permissions.ROLE, permissions.ORGANIZATION, permissions.COVERAGE)
-    every = permissions.actions(permissions.COMMANDS, options)
+    every = permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, options)
     reads = ("Describe", "Get", "List", "Query")
     assert [one for one in every if not one.partition(":")[2].startswith(reads)] == [
         "sts:AssumeRole"
     ]
-    policy = permissions.policy(every, permissions.PolicyScope())
+    policy = permissions.make_policy(every, permissions.PolicyScope())
     assert sorted(one for part in policy["Statement"] for one in part["Action"]) == every
     assert len(json.dumps(policy)) < 2_048, "the most that an inline policy of a user has"
 

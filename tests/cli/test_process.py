@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sageaudit.cli.main import main
-from sageaudit.domain.job.ref import JobEnded
-from sageaudit.workflows.audit.attempt import Outcome
+from sageaudit.domain.job.ref import JobEndEvent
+from sageaudit.workflows.audit.attempt import AuditOutcome
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings import run as recorded_audits
 from sageaudit.workflows.recordings.jobs import recorded_jobs
@@ -144,7 +144,7 @@ def test_ctrl_c_ends_a_batch_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) 
     """What was finished is printed; what follows is not begun; exit 130."""
     begun: list[str] = []
 
-    def interrupted(ended: JobEnded, *others: Any, **named: Any) -> Outcome:
+    def interrupted(ended: JobEndEvent, *others: Any, **named: Any) -> AuditOutcome:
         begun.append(ended.ref.name)
         if len(begun) == 2:
             raise KeyboardInterrupt
@@ -163,7 +163,7 @@ def test_ctrl_c_ends_a_batch_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) 
 def test_a_bug_is_one_line_to_report(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """It names the type and how to see more; nothing of the data is in it."""
 
-    def broken(*_: object, **__: object) -> Outcome:
+    def broken(*_: object, **__: object) -> AuditOutcome:
         raise ZeroDivisionError("secret")
 
     monkeypatch.setattr(recorded_audits, "audit_finished_job", broken)

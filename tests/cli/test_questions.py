@@ -17,7 +17,7 @@ import pytest
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
-from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
@@ -265,7 +265,7 @@ RULES = (
 )
 
 
-def entries() -> Iterator[Entry]:
+def entries() -> Iterator[AuditEntry]:
     """The audits of these jobs; a job is called by its family and day."""
     for row in JOBS.strip().splitlines()[1:]:
         ended_on, family, owner, team, of_type, status, hours, usd, *more = row.split()
@@ -288,7 +288,7 @@ def _entry(
     hours: str,
     usd: str,
     more: dict[str, str],
-) -> Entry:
+) -> AuditEntry:
     at = datetime.fromisoformat(f"2026-{ended_on}T12:00:00+00:00")
     never, kind = status == "never", "processing" if family == "etl" else "training"
     begun = at - timedelta(hours=int(hours))
@@ -347,7 +347,7 @@ def _entry(
         reason=more.get("reason"),
         phase_s=phases,
     )
-    return replace(made, key=JobKey(arn, created), run=facts)
+    return replace(made, key=JobKey(arn, created), run_summary=facts)
 
 
 @pytest.fixture(scope="module")
@@ -365,7 +365,7 @@ def kept() -> Iterator[Any]:
 def _asked(kept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that names a table asks these audits, on Monday at nine."""
     monkeypatch.setattr(histories, "_open_table", lambda *_: (None, *kept))
-    monkeypatch.setattr(asking, "now", lambda: MONDAY)
+    monkeypatch.setattr(asking, "utc_now", lambda: MONDAY)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

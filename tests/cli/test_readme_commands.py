@@ -15,7 +15,7 @@ from local.recorded import RECORDINGS
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import asking
-from sageaudit.cli.main import GROUPS
+from sageaudit.cli.main import COMMAND_GROUPS
 from sageaudit.domain.sweep import Period
 from sageaudit.workflows import report
 from sageaudit.workflows.example import company as example_company
@@ -52,7 +52,7 @@ _MORE = {"reconcile": ("--account", "111122223333")}
 @pytest.fixture(autouse=True)
 def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """On the day after its last one, in a folder with the files that the README names."""
-    monkeypatch.setattr(asking, "now", lambda: example.NOW)
+    monkeypatch.setattr(asking, "utc_now", lambda: example.NOW)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "build").mkdir()
@@ -68,7 +68,9 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def answered(run: Run, line: str, company: Path) -> Result:
     """How a command ends; one that asks a history asks the company's."""
     words = shlex.split(line)
-    asks = words[0] in (*GROUPS["Ask the history"], "reconcile") and "--history" not in words
+    asks = (
+        words[0] in (*COMMAND_GROUPS["Ask the history"], "reconcile") and "--history" not in words
+    )
     return run(*words, *(("--history", company) if asks else ()), *_MORE.get(words[0], ()))
 
 
@@ -94,10 +96,12 @@ def test_the_advice_is_that_of_the_page(run: Run, company: Path) -> None:
     first = {row["family"]: row["rule"] for row in reversed(rows)}
     families = [*dict.fromkeys(row["family"] for row in rows)]
     with SqliteHistory(company, create=False) as history:
-        source = report.ReportSource(history, packaged.types())
+        source = report.ReportSource(history, packaged.instance_types())
         period = Period(example.LAST_DAY.replace(day=1), example.LAST_DAY)
-        heads, left_out = report.heads_of(source, period, None)
-        page = report.account_report(source, period, None, heads, left_out, example.LAST_DAY)
+        heads, left_out = report.read_report_summaries(source, period, None)
+        page = report.assemble_account_report(
+            source, period, None, heads, left_out, example.LAST_DAY
+        )
     cards = [(card.family, card.fix.finding["rule"]) for card in page.advice]
     assert cards == [(family, first[family]) for family in families][:3]
 
@@ -140,7 +144,7 @@ def test_undone_advice_was_measured_and_is_open_again(
     [ended] = [row for row in saved if row["outcome"] == "ended"]
     assert ended["change"].endswith("ml.m5.4xlarge")
     assert ended["measured_usd"] > 50
-    monkeypatch.setattr(asking, "now", lambda: before)
+    monkeypatch.setattr(asking, "utc_now", lambda: before)
     assert found(earlier) == ("taken", "measured")
 
 

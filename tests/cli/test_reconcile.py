@@ -13,7 +13,7 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import reconcile as command
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History
@@ -28,7 +28,7 @@ from tests.fakes.documents import document, job, line
 from tests.fakes.entries import entry_of
 from tests.fakes.schemas import wrong
 
-ROLL_UPS = " or ".join(kind.row.label for kind in JobKind if kind.row.rollup)
+ROLL_UPS = " or ".join(kind.spec.label for kind in JobKind if kind.spec.rollup)
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 ACCOUNT, MONTH = "111122223333", "2023-02"
 RECORDED = (
@@ -41,7 +41,7 @@ RECORDED = (
 """Jobs of February 2023 in us-east-1; a tuning job has no bill of its own."""
 
 
-def entry(audited: AuditDocument) -> Entry:
+def entry(audited: AuditDocument) -> AuditEntry:
     """What is recorded of an audit."""
     created_at = datetime.fromisoformat(audited["job"]["created_at"] or "2023-02-01T00:00:00Z")
     return replace(entry_of(audited), last_modified_at=created_at)
@@ -199,13 +199,13 @@ def test_a_whole_month_is_read_and_the_next_one_for_its_volumes(history: SqliteH
     history.record(entry(ran("across", "2026-10-31T20:00:00Z", "2026-11-01T04:00:00Z")))
     history.record(entry(ran("later", "2026-11-01T20:00:00Z", "2026-11-02T04:00:00Z")))
     history.record(entry(ran("year", "2025-12-31T20:00:00Z", "2026-01-01T04:00:00Z")))
-    october = command.month_of(history, ACCOUNT, date(2026, 10, 1))
+    october = command.read_month(history, ACCOUNT, date(2026, 10, 1))
     assert (october.jobs, len(october.lines)) == (7, 15)
     across = [one for one in october.lines if one.name == "across"]
-    assert [(one.item, one.crosses) for one in across] == [("storage", True)]
-    november = command.month_of(history, ACCOUNT, date(2026, 11, 1))
+    assert [(one.item, one.crosses_month) for one in across] == [("storage", True)]
+    november = command.read_month(history, ACCOUNT, date(2026, 11, 1))
     assert (november.jobs, len(november.lines)) == (2, 4)
-    december = command.month_of(history, ACCOUNT, date(2025, 12, 1))
+    december = command.read_month(history, ACCOUNT, date(2025, 12, 1))
     assert [one.item for one in december.lines] == ["storage"]
 
 
@@ -220,9 +220,9 @@ def test_roll_ups_and_what_could_not_be_audited_are_counted_and_left_out(
     still = ran("still", *when)
     still["job"]["status"] = "InProgress"
     history.record(entry(still))
-    month = command.month_of(history, ACCOUNT, date(2026, 10, 1))
-    assert (month.jobs, month.rollups, month.unauditable, len(month.lines)) == (1, 1, 1, 2)
-    assert month.running == 1
+    month = command.read_month(history, ACCOUNT, date(2026, 10, 1))
+    assert (month.jobs, month.rollups, month.unauditable_jobs, len(month.lines)) == (1, 1, 1, 2)
+    assert month.running_jobs == 1
 
 
 def test_estimates_and_managed_spot_are_said(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from local.recorded import of_file
+from local.recorded import jobs_in_file
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.workflows import live
 from tests.fakes.automl import candidates
@@ -133,7 +133,7 @@ def test_metrics_that_are_not_there_yet_are_late_in_the_file_too(
 ) -> None:
     """A job that ended minutes ago: its audit is provisional, and says to audit it again."""
     monkeypatch.setattr(_Clock, "moment", datetime(2022, 10, 27, 12, 10, tzinfo=UTC))
-    [job] = of_file(WITH_METRICS)
+    [job] = jobs_in_file(WITH_METRICS)
     account.jobs.add(job)
     live_one, again = audits(run, job.arn, tmp_path / "job.json")
     assert again == live_one

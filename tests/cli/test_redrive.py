@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from sageaudit.adapters.aws import sqs as queue_module
-from sageaudit.adapters.aws.sqs import Received
+from sageaudit.adapters.aws.sqs import ReceivedMessage
 from sageaudit.workflows import redrive as redriving
 from sageaudit.workflows.doctor import permissions
-from sageaudit.workflows.redrive import HOPELESS, Fate, LetterKind, letter_of
+from sageaudit.workflows.redrive import NOT_RETRYABLE, LetterKind, LetterStatus, parse_letter
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import REGION, Stack, decision, event, failed_batch, notice
@@ -157,7 +157,7 @@ def test_a_person_is_asked(
     assert stack.left("notices") == 0
 
 
-@pytest.mark.parametrize("reason", sorted(HOPELESS)[::4])
+@pytest.mark.parametrize("reason", sorted(NOT_RETRYABLE)[::4])
 def test_what_was_refused_stays_unless_its_reason_is_named(
     stack: Stack, redrive: Redrive, reason: str
 ) -> None:
@@ -280,7 +280,7 @@ def test_it_ends_when_only_known_letters_come_and_at_its_memory(
     Stack.__post_init__(stack)
     for number in range(15):
         stack.put("finished", event(f"job-{number}"))
-    monkeypatch.setattr(redriving, "MOST_BYTES", 100)
+    monkeypatch.setattr(redriving, "MAX_BYTES", 100)
     assert "there are more letters" in redrive("finished").stderr
     assert stack.left("finished") == 5
 
@@ -365,7 +365,7 @@ def test_it_calls_what_it_declares(stack: Stack, redrive: Redrive) -> None:
     stack.calls.made.clear()
     redrive("notices", "--limit", "1")
     called = {name.removesuffix("Batch") for name in stack.calls.names}
-    assert called == set(permissions.CHANGING["redrive"].actions(()))
+    assert called == set(permissions.WRITING_COMMANDS["redrive"].actions(()))
 
 
 texts = st.text(max_size=40)
@@ -385,8 +385,8 @@ def test_any_message_can_be_read(
     body: str, attributes: dict[str, str], system: dict[str, str], kind: LetterKind
 ) -> None:
     """Whoever wrote it: it has a reason, times and a fate."""
-    message = Received("m", "r", body, attributes, system)
-    letter = letter_of(message, kind, timedelta(days=14), NOW)
+    message = ReceivedMessage("m", "r", body, attributes, system)
+    letter = parse_letter(message, kind, timedelta(days=14), NOW)
     assert letter.reason
     assert letter.first_sent_at.tzinfo
-    assert letter.fate in {Fate.MOVES, Fate.STAYS}
+    assert letter.fate in {LetterStatus.MOVES, LetterStatus.STAYS}

@@ -78,10 +78,10 @@ def test_a_page_of_many_jobs_keeps_the_dearest(
     run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says so, and so does the command; the sums are those of all jobs."""
-    monkeypatch.setattr(asking, "now", lambda: NOW)
+    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
     words = ("report", "--history", file, "--since", "90d", "-o")
     whole = run(*words, "-").stdout
-    monkeypatch.setattr(report_contents, "LISTED", 20)
+    monkeypatch.setattr(report_contents, "MAX_LISTED_JOBS", 20)
     done = run(*words, tmp_path / "page")
     text = (tmp_path / "page").read_text("utf-8")
     assert "the dearest 18 jobs and 2 tuning jobs" in done.stderr

@@ -15,15 +15,15 @@ def test_every_rule_is_listed(run: Run, monkeypatch: pytest.MonkeyPatch, width: 
     """Its name can be copied: it is neither cut nor broken, however narrow the terminal is."""
     monkeypatch.setenv("COLUMNS", width)
     shown = set(run("rules").stdout.split())
-    assert {word for rule in catalogue.load() for word in (rule.name.id, rule.name.name)} <= shown
+    assert {word for rule in catalogue.load() for word in (rule.info.id, rule.info.name)} <= shown
 
 
 def test_a_rule_is_explained_by_the_text_of_its_page(run: Run) -> None:
     """Docs/rules has the same text, and then how often the rule was right."""
     for rule in catalogue.load():
-        written = (PAGES / f"{rule.name.name}.md").read_text()
+        written = (PAGES / f"{rule.info.name}.md").read_text()
         own = written.partition("\n## How right it is")[0]
-        assert run("rules", rule.name.name).stdout.strip() == own.strip(), "run make docs"
+        assert run("rules", rule.info.name).stdout.strip() == own.strip(), "run make docs"
 
 
 @pytest.mark.parametrize("asked", ["sa202", "gpu_underused"])

@@ -68,7 +68,7 @@ def test_a_second_scan_only_lists(account: LiveAccount, run: Run, history: Path)
     account.calls.clear()
     second_run = run("scan", "--history", history, "--output", "json")
     second = document(second_run)
-    lists = {kind.row.list_call for kind in JobKind}
+    lists = {kind.spec.list_call for kind in JobKind}
     assert {call.partition(":")[2] for call in account.calls} <= lists
     assert second["ranking"] == first["ranking"]
     assert second["scan"]["jobs"]["known"] == JOBS
@@ -110,7 +110,7 @@ def test_a_job_that_runs_is_counted(account: LiveAccount, run: Run, history: Pat
     assert "4 jobs cost" in done.stdout
 
 
-LISTS = [f"sagemaker.List{kind.row.prefix}Jobs" for kind in JobKind]
+LISTS = [f"sagemaker.List{kind.spec.prefix}Jobs" for kind in JobKind]
 DESCRIBE, DENIED, STALE = "sagemaker.DescribeTrainingJob", "AccessDeniedException", "set its clock"
 REFUSALS: list[tuple[list[str], tuple[Any, ...], int, str, str]] = [
     (

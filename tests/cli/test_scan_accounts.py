@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from rich.console import Console
 
-from sageaudit.adapters.aws.accounts import Accounts, home_region
+from sageaudit.adapters.aws.accounts import AccountClients, home_region
 from sageaudit.cli.views import scan as view
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.workflows.scan.tally import AccountStatus
@@ -204,7 +204,9 @@ def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> Non
 
     cloud.calls.answer("sts:AssumeRole", answer)
     role = f"arn:aws:iam::{FIRST}:role/{ROLE}"
-    client_of = Accounts(cloud.session, OWN, {FIRST: role}, time.time).of("sagemaker")
+    client_of = AccountClients(cloud.session, OWN, {FIRST: role}, time.time).client_factory(
+        "sagemaker"
+    )
     for _ in range(3):
         client_of(FIRST, REGION).list_training_jobs()
     assert len(cloud.calls.of("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
@@ -284,7 +286,7 @@ def test_roles_are_assumed_in_a_region_that_is_enabled(
 ) -> None:
     """Of all regions, the first one may have to be enabled; partitions have their own roles."""
     session = SimpleNamespace(region_name=own)
-    assert home_region(session, regions, every=every) == home
+    assert home_region(session, regions, all_regions=every) == home
 
 
 def test_other_accounts_need_a_role(cloud: Cloud, scan: Run) -> None:

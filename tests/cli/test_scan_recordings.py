@@ -12,7 +12,7 @@ import pytest
 
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.sums import Scope, total
+from sageaudit.domain.audit.sums import Scope, sum_rows
 from sageaudit.domain.job import describe
 from sageaudit.workflows.audit import read, stored
 from sageaudit.workflows.recordings import jobs as recorded_jobs
@@ -53,7 +53,7 @@ def test_recordings_are_audited_and_kept(run: Run, history: Path) -> None:
     ranking = found["ranking"]
     with SqliteHistory(history, create=False) as kept:
         days = (ranking["since"], ranking["until"])
-        sums = total(kept.sums(Scope.ACCOUNT, *map(date.fromisoformat, days)))
+        sums = sum_rows(kept.daily_sums(Scope.ACCOUNT, *map(date.fromisoformat, days)))
     for key in ("total_usd", "avoidable_usd", "lost_usd", "possible_usd"):
         assert ranking["total"][key] == getattr(sums, key)
     assert ranking["total"]["jobs"] == sums.jobs
@@ -66,7 +66,7 @@ def test_a_scan_reads_each_file_once(
 ) -> None:
     """A job is parsed twice, to list and to audit it, and redacted once more for the history."""
     counted: Counter[str] = Counter()
-    recorded_jobs._parsed.cache_clear()
+    recorded_jobs._parse_file_version.cache_clear()
     for module, name in (
         (recording, "read"),
         (recorded_jobs, "parse"),

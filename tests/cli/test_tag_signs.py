@@ -29,7 +29,7 @@ def audited(run: Run, folder: Path, owner: str) -> tuple[AuditDocument, Path]:
     done = run("scan", "--recordings", recording, "--history", history, "--policy", policy)
     assert done.exit_code == 0, done.stderr
     with SqliteHistory(history, create=False) as kept:
-        [head] = kept.runs(RunQuery.of_owner(owner))
+        [head] = kept.runs(RunQuery.for_owner(owner))
         document = kept.audit(head.key)
     assert document is not None
     return document, history
@@ -55,12 +55,15 @@ def test_no_channel_takes_it_for_a_mention(run: Run, tmp_path: Path, owner: str)
     """Slack shows another at sign; Teams and SNS have neither mentions nor formulas in a text."""
     document, _ = audited(run, tmp_path, owner)
     card = document_card(document, decided(advice=open_advice()))
-    in_slack = json.dumps(slack.message(card), ensure_ascii=False)
+    in_slack = json.dumps(slack.make_payload(card), ensure_ascii=False)
     assert "@" not in in_slack.replace("<!date", "")
     assert owner.replace("@", "＠") in in_slack
-    assert owner in "\n".join(teams.shown(teams.message(card)))
-    assert owner in plain.message(card)["message"]
-    for payload, check in ((slack.message(card), slack.check), (plain.message(card), plain.check)):
+    assert owner in "\n".join(teams.text_lines(teams.make_payload(card)))
+    assert owner in plain.make_payload(card)["message"]
+    for payload, check in (
+        (slack.make_payload(card), slack.check_payload),
+        (plain.make_payload(card), plain.check_payload),
+    ):
         check(payload)
 
 

@@ -35,7 +35,7 @@ QUESTIONS = (
 @pytest.fixture(autouse=True)
 def today(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of the history's audits."""
-    monkeypatch.setattr(asking, "now", lambda: NOW)
+    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
 
 
 @pytest.fixture(params=OTHER)

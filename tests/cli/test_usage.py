@@ -150,7 +150,7 @@ def test_what_cannot_be_meant_is_one_sentence(
 ) -> None:
     """Nothing on stdout, no stack trace, no escape sequence."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(asking, "now", lambda: NOW)
+    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
     monkeypatch.setattr(BaseClient, "_make_api_call", lambda *_: pytest.fail("AWS was asked"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):

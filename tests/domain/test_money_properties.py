@@ -20,8 +20,8 @@ from sageaudit.domain.bill.change import (
     SetTypeCount,
     Stage,
 )
-from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Found, RuleName
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate_savings
+from sageaudit.domain.bill.finding import Bucket, Confidence, Detection, Exemption, RuleInfo
 from sageaudit.domain.bill.idle_capacity import IdleCapacity, idle_capacity
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
@@ -40,7 +40,7 @@ ALMOST_NOTHING = Decimal("1e-18")
 MARKET = market()
 PRICED = sorted(HOURLY_USD)
 WITH_KNOWN_VOLUMES = [
-    name for name in PRICED if name in MARKET.types and MARKET.types[name].ebs_billed is not None
+    name for name in PRICED if name in MARKET.types and MARKET.types[name].is_ebs_billed is not None
 ]
 """Of a cluster with another type the cost of its volumes is not known, so that no parts add up."""
 SECONDS = st.integers(0, 90_000)
@@ -88,15 +88,15 @@ def changes() -> st.SearchStrategy[tuple[Bucket, Change | None]]:
 
 
 @st.composite
-def findings(draw: st.DrawFn) -> list[tuple[RuleName, Found]]:
+def findings(draw: st.DrawFn) -> list[tuple[RuleInfo, Detection]]:
     """Up to seven findings of different rules, some of which subsume others."""
     made = []
     for number in draw(st.lists(st.integers(0, 9), unique=True, max_size=7)):
         bucket, change = draw(changes())
         inner = draw(st.frozensets(st.integers(number + 1, 10), max_size=2))
-        name = RuleName(f"SA{number}", f"r{number}", subsumes=frozenset(f"r{n}" for n in inner))
+        name = RuleInfo(f"SA{number}", f"r{number}", subsumes=frozenset(f"r{n}" for n in inner))
         best = DropRun() if bucket is Bucket.LOST and isinstance(change, CutPhase) else None
-        found = Found(Confidence.DERIVED, bucket, "because", {}, change=change, best=best)
+        found = Detection(Confidence.DERIVED, bucket, "because", {}, change=change, best=best)
         made.append((name, found))
     return made
 
@@ -105,17 +105,17 @@ exempted = st.frozensets(st.integers(0, 9).map("r{}".format), max_size=3)
 
 
 def allocated(
-    of: Job, founds: Sequence[tuple[RuleName, Found]], names: frozenset[str] = frozenset()
+    of: Job, founds: Sequence[tuple[RuleInfo, Detection]], names: frozenset[str] = frozenset()
 ) -> Savings:
     """The savings of these findings."""
     exempt = {name: Exemption("ana", None, "accepted") for name in names}
-    return allocate(of, bill(of, MARKET), founds, MARKET, Severities(), exempt)
+    return allocate_savings(of, bill(of, MARKET), founds, MARKET, Severities(), exempt)
 
 
 @FAST
 @given(jobs(), findings(), exempted)
 def test_avoidable_and_lost_never_exceed_the_bill(
-    of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
+    of: Job, founds: list[tuple[RuleInfo, Detection]], names: frozenset[str]
 ) -> None:
     """No more can be saved than was paid, nothing is negative, and slices sum to the bill."""
     total, savings = known(bill(of, MARKET).total_usd), allocated(of, founds, names)
@@ -136,14 +136,14 @@ def test_avoidable_and_lost_never_exceed_the_bill(
 @given(jobs(), findings().flatmap(lambda f: st.tuples(st.just(f), st.permutations(f))), exempted)
 def test_each_dollar_is_counted_once_and_in_its_own_bucket(
     of: Job,
-    orders: tuple[list[tuple[RuleName, Found]], list[tuple[RuleName, Found]]],
+    orders: tuple[list[tuple[RuleInfo, Detection]], list[tuple[RuleInfo, Detection]]],
     names: frozenset[str],
 ) -> None:
     """In any order of the catalogue; what is set aside has no share, and one fix wins a stage."""
     savings = allocated(of, orders[0], names)
     assert savings == allocated(of, orders[1], names)
     assert len(savings.findings) == len(orders[0])
-    assert not any(f.saving_usd for f in savings.findings if not f.stands)
+    assert not any(f.saving_usd for f in savings.findings if not f.is_standing)
     for bucket, total in (
         (Bucket.AVOIDABLE, savings.avoidable_usd),
         (Bucket.LOST, savings.lost_usd),
@@ -213,7 +213,7 @@ def interrupted(draw: st.DrawFn) -> Job:
     made = phases(*parts, ("Downloading", draw(SECONDS)), ("Training", draw(st.integers(1, 9000))))
     first = next(phase for phase in made if phase.name == "Downloading")
     charged = tuple(
-        replace(phase, billed=False, repeated=True)
+        replace(phase, billed=False, is_repeated=True)
         if phase.name == "Downloading" and phase is not first
         else phase
         for phase in made
@@ -243,7 +243,7 @@ def test_a_repeated_download_costs_nothing_and_its_cut_saves_nothing(of: Job) ->
     assert abs(cut_usd - known(first.usd)) <= len(of.phases) * Decimal("0.000001")
     only_repeated = replace(of, phases=tuple(p for p in of.phases if p is not first.phase))
     today = BilledJob(only_repeated, bill(only_repeated, MARKET), MARKET)
-    assert today.saving(CutPhase("Downloading", Decimal(90_000))) == 0
+    assert today.saving_usd(CutPhase("Downloading", Decimal(90_000))) == 0
 
 
 GPUS = {"ml.g4dn.xlarge": 1, "ml.g5.2xlarge": 1, "ml.g4dn.12xlarge": 4}
@@ -293,7 +293,9 @@ def measured(of: Job, hosts: Hosts) -> Measurements:
     )
 
 
-def idle_of(of: Job, hosts: Hosts, found: Sequence[tuple[RuleName, Found]] = ()) -> IdleCapacity:
+def idle_of(
+    of: Job, hosts: Hosts, found: Sequence[tuple[RuleInfo, Detection]] = ()
+) -> IdleCapacity:
     """The idle capacity: these runs have points enough."""
     savings = allocated(of, found)
     figure = idle_capacity(of, measured(of, hosts), bill(of, MARKET), MARKET, savings)
@@ -304,7 +306,7 @@ def idle_of(of: Job, hosts: Hosts, found: Sequence[tuple[RuleName, Found]] = ())
 @FAST
 @given(runs(), findings())
 def test_what_was_paid_was_worked_or_idle(
-    run: tuple[Job, Hosts], found: list[tuple[RuleName, Found]]
+    run: tuple[Job, Hosts], found: list[tuple[RuleInfo, Detection]]
 ) -> None:
     """Nothing is negative, the value is at most the compute lines, and no more of it is counted."""
     figure = idle_of(*run, found)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.bill.finding import Found, Outcome
+from sageaudit.domain.bill.finding import Detection, Outcome
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import AccountCase
 from sageaudit.rules.judge import judge
@@ -26,8 +26,8 @@ def account_outcome(
     return answer
 
 
-def account_found(rule: str, runs: Sequence[AuditSummary], **more: object) -> Found:
+def account_found(rule: str, runs: Sequence[AuditSummary], **more: object) -> Detection:
     """The rule's finding; fails with its answer where it found nothing."""
     answer = account_outcome(rule, runs, **more)  # type: ignore[arg-type]
-    assert isinstance(answer, Found), answer
+    assert isinstance(answer, Detection), answer
     return answer

@@ -6,7 +6,7 @@ from decimal import Decimal
 from hypothesis import strategies as st
 
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.job.failure_words import failure_of
+from sageaudit.domain.job.failure_words import parse_failure
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Parent, Purchase
 from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
 from sageaudit.domain.job.parts import (
@@ -14,8 +14,8 @@ from sageaudit.domain.job.parts import (
     Direction,
     InputChannel,
     Objective,
+    ProcessingOutput,
     TransformBatching,
-    Upload,
     WarmPool,
 )
 from sageaudit.domain.usage.measurements import Metric, RawSeries
@@ -32,7 +32,9 @@ TYPES = [
 ]
 STEPS = ("Training", "Starting", "Downloading", "Uploading", "Interrupted")
 PHASES = {
-    kind: STEPS if kind.row.in_steps else tuple(filter(None, (kind.row.whole_run,)))
+    kind: STEPS
+    if kind.spec.has_transitions
+    else tuple(filter(None, (kind.spec.single_phase_name,)))
     for kind in BILLED_KINDS
 }
 SECONDS = st.sampled_from([0, 1, 59, 60, 400, 1800, 3600, 7200, 20_000])
@@ -64,7 +66,7 @@ BATCHES = st.builds(
     st.sampled_from([None, 1, 8]),
     st.sampled_from([None, 0, 6, 100]),
 )
-ROLLUPS = [kind.row.rollup for kind in JobKind if kind.row.rollup]
+ROLLUPS = [kind.spec.rollup for kind in JobKind if kind.spec.rollup]
 PARENTS = st.sampled_from([*[None] * 12, *(Parent(of, "arn:parent") for of in (None, *ROLLUPS))])
 OBJECTIVES = st.builds(
     Objective, st.sampled_from(["validation:loss", "odd"]), st.none() | st.sampled_from(Direction)
@@ -87,7 +89,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         secondary_status=draw(
             st.sampled_from([None, "Completed", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"])
         ),
-        failure=failure_of(draw(st.sampled_from(["", "AlgorithmError", "InternalServerError"]))),
+        failure=parse_failure(draw(st.sampled_from(["", "AlgorithmError", "InternalServerError"]))),
         created_at=draw(st.sampled_from([None, START, START - timedelta(hours=1)])),
         started_at=draw(st.sampled_from([None, START, START, START])),
         ended_at=draw(
@@ -115,7 +117,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         tags={"": "", "sageaudit:ignore": ",,"},
         hints=draw(HINTS),
         image_pull_in_download=draw(st.none() | FLAG),
-        uploads=draw(st.sampled_from([(), (Upload("out", "EndOfJob"),)])),
+        uploads=draw(st.sampled_from([(), (ProcessingOutput("out", "EndOfJob"),)])),
         batch=draw(BATCHES),
         fingerprint=draw(st.sampled_from([None, "a", "b"])),
         is_data_pinned=draw(st.none() | FLAG),

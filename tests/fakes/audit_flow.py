@@ -17,7 +17,12 @@ from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Outcome
+from sageaudit.workflows.audit.attempt import (
+    AuditDependencies,
+    AuditOutcome,
+    AuditRecorded,
+    AuditTrigger,
+)
 from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.entries import due
 from tests.fakes.jobs import ACCOUNT, REGION, flat, market, usage
@@ -133,20 +138,22 @@ class AuditFlow:
         name: str = NAME,
         kind: JobKind = JobKind.TRAINING,
         *,
-        caller: Caller = Caller.DELIVERY,
+        caller: AuditTrigger = AuditTrigger.DELIVERY,
         waited: Mapping[Any, int] | None = None,
         **detail: Any,
-    ) -> Outcome:
+    ) -> AuditOutcome:
         """One delivery of a job's event, after so many waits."""
         event = ended(name, kind, **detail)
-        result = audit_finished_job(event, self.deps, now=at, caller=caller, waited=waited or {})
-        self.reaudits += isinstance(result, Audited) and result.reaudited
+        result = audit_finished_job(
+            event, self.deps, now=at, caller=caller, wait_counts=waited or {}
+        )
+        self.reaudits += isinstance(result, AuditRecorded) and result.is_reaudit
         return result
 
-    def audited(self, at: datetime, name: str = NAME, **how: Any) -> Audited:
+    def audited(self, at: datetime, name: str = NAME, **how: Any) -> AuditRecorded:
         """A delivery that ends in a record."""
         result = self.event(at, name, **how)
-        assert isinstance(result, Audited), result
+        assert isinstance(result, AuditRecorded), result
         return result
 
     def sweeps(self, since: datetime, *, days: int = 40) -> int:
@@ -168,7 +175,7 @@ class AuditFlow:
     @property
     def head(self) -> AuditSummary:
         """Of the one job's run."""
-        head = self.history.head(KEY)
+        head = self.history.summary(KEY)
         assert isinstance(head, AuditSummary)
         return head
 

@@ -143,8 +143,8 @@ class AuditFunction:
         """All runs that the history knows."""
         return [
             head
-            for account in (ACCOUNT, *self.deps.policy.members.roles)
-            for head in self.history.runs(RunQuery.of_account(account))
+            for account in (ACCOUNT, *self.deps.policy.members.role_by_account)
+            for head in self.history.runs(RunQuery.for_account(account))
         ]
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from local import ACCOUNT, REGION
-from local.recorded import RECORDINGS, RecordedJob, of_file
+from local.recorded import RECORDINGS, RecordedJob, jobs_in_file
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
@@ -56,8 +56,8 @@ def candidates(number: int = 4) -> list[RecordedJob]:
 
 def _launched(source: str, name: str, created_at: datetime) -> RecordedJob:
     """A recorded job under another name, with its times moved to begin at `created_at`."""
-    [job] = of_file(RECORDINGS / f"{source}.json")
-    row, was = job.kind.row, fields.time(job.describe, "CreationTime")
+    [job] = jobs_in_file(RECORDINGS / f"{source}.json")
+    row, was = job.kind.spec, fields.time(job.describe, "CreationTime")
     assert was is not None
     answer = {key: _moved(value, key, created_at - was) for key, value in job.describe.items()}
     answer |= {

@@ -10,7 +10,7 @@ from typing import Any
 from sageaudit.adapters.prices import sources
 from sageaudit.domain.job.job import Job, Parent, Purchase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import Direction, Objective, TransformBatching, Upload
+from sageaudit.domain.job.parts import Direction, Objective, ProcessingOutput, TransformBatching
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from sageaudit.rules import catalogue
@@ -81,7 +81,7 @@ def workers() -> Iterator[Job]:
 def other_kinds() -> Iterator[Job]:
     """A processing and a transform job, with what is theirs."""
     seconds = 3600 * HOURS
-    uploads = (Upload("out", "EndOfJob"),)
+    uploads = (ProcessingOutput("out", "EndOfJob"),)
     yield batch_job(JobKind.PROCESSING, seconds, "ml.m5.4xlarge", 2, uploads=uploads)
     batch = TransformBatching("SingleRecord", 1, 6)
     yield batch_job(JobKind.TRANSFORM, seconds, "ml.m5.4xlarge", 2, batch=batch, max_runtime_s=None)
@@ -245,13 +245,13 @@ def every_purchase() -> Iterator[FamilyCase]:
 def every_parent() -> Iterator[FamilyCase]:
     """Whatever started it."""
     for kind in JobKind:
-        yield from altered(parent=Parent(kind.row.rollup, "arn:aws:odd"), pipeline_step="")
+        yield from altered(parent=Parent(kind.spec.rollup, "arn:aws:odd"), pipeline_step="")
 
 
 def every_threshold(value: float) -> Iterator[FamilyCase]:
     """A policy that sets all thresholds to one number, or as near as their units allow."""
     limits = {
-        rule.name.name: {
+        rule.info.name: {
             one.key: min(value, 100.0) if one.unit.startswith("percent of ") else value
             for one in rule.thresholds
         }

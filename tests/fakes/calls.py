@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from local.functions import Killed
+from local.functions import ProcessKilled
 
 NOON = datetime(2026, 5, 20, 13, 10, tzinfo=UTC)
 
@@ -80,7 +80,7 @@ def at_step(number: int, do: Callable[[], Any]) -> Callable[[], None]:
 
 def die() -> None:
     """Ends the process here."""
-    raise Killed
+    raise ProcessKilled
 
 
 def dying(number: int) -> Callable[[], None]:

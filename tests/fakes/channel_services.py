@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from sageaudit.adapters.channels.channel import Response
-from sageaudit.errors import MaybeSent
+from sageaudit.errors import PossiblySent
 from tests.fakes.calls import Clock
 
 WEBHOOK = "https://hooks.slack.com/services/T0001/B0001/s3cr3ts3cr3t"
@@ -76,7 +76,7 @@ def hangs(service: Service, text: str) -> Response:
     service.reached()
     service.shows(text)
     service.clock.move(HANGS_S)
-    raise MaybeSent("no answer came (TimeoutError)")
+    raise PossiblySent("no answer came (TimeoutError)")
 
 
 def refuses(error: BaseException) -> Behaviour:

@@ -10,14 +10,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
-from deliver.handler import wired
+from deliver.handler import assemble
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.channels.services import SlackChannel, SnsChannel, checks, writers
+from sageaudit.adapters.channels.services import (
+    SlackChannel,
+    SnsChannel,
+    channel_writers,
+    payload_checks,
+)
 from sageaudit.adapters.lambda_runtime.batch import Handler
-from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.domain.policy.routes import ChannelChoice
-from sageaudit.output.text.card import Notice, Payload, to_body
+from sageaudit.adapters.lambda_runtime.report import RecordReport
+from sageaudit.domain.policy.routes import ChannelConfig
+from sageaudit.output.text.card import Notice, Payload, to_json
 from sageaudit.ports import Channel, Queue, SendLedger
 from sageaudit.workflows.deliver import DeliverDependencies
 from tests.fakes.calls import Clock, Faults, Watched
@@ -38,9 +43,9 @@ SNS = {
     "message": "HIGH  $2.04\n",
     "attributes": {"severity": {"type": "String", "value": "high"}},
 }
-CHANNELS: Mapping[str, ChannelChoice] = {
-    "sns": ChannelChoice("sns"),
-    "slack": ChannelChoice("slack", "webhook"),
+CHANNELS: Mapping[str, ChannelConfig] = {
+    "sns": ChannelConfig("sns"),
+    "slack": ChannelConfig("slack", "webhook"),
 }
 PAYLOADS: Mapping[str, dict[str, Any]] = {"slack": SLACK, "sns": SNS}
 RECEIVE_S = 0.5
@@ -48,7 +53,7 @@ RECEIVE_S = 0.5
 
 def notice_body(channel: str = "slack", *, version: int = 1) -> str:
     """A notice as notify queues it."""
-    return to_body(Notice(f"{PK}|{version}|{channel}", channel, PAYLOADS[channel]))
+    return to_json(Notice(f"{PK}|{version}|{channel}", channel, PAYLOADS[channel]))
 
 
 def numbered_body(channel: str, number: int) -> str:
@@ -69,9 +74,9 @@ class RecordingChannel:
     def prepare(self) -> None:
         """Needs nothing."""
 
-    def as_repeat(self, payload: Payload) -> Payload:
+    def mark_as_repeat(self, payload: Payload) -> Payload:
         channel = SlackChannel if "blocks" in payload else SnsChannel
-        return channel.as_repeat(payload)
+        return channel.mark_as_repeat(payload)
 
     def post(self, payload: dict[str, Any]) -> None:
         if self.answers:
@@ -86,18 +91,18 @@ def deliverer(
     queues: Mapping[str, Any] | None = None,
     dead_letters: Any = None,
     clock: Callable[[], datetime] | None = None,
-    report: Report | None = None,
+    report: RecordReport | None = None,
 ) -> Handler:
     """The function over fakes; `channels` and `queues` are by channel."""
-    return wired(
+    return assemble(
         DeliverDependencies(
             cast("SendLedger", ledger),
             cast("Mapping[str, Channel]", channels),
             clock or Clock(),
-            writers(CHANNELS),
+            channel_writers(CHANNELS),
         ),
         queues=cast("Mapping[str, SqsQueue]", queues or {"slack": FakeQueue()}),
-        checks=checks(CHANNELS),
+        checks=payload_checks(CHANNELS),
         dead_letters=cast("Queue", dead_letters or FakeQueue()),
         report=report or RecordedReport(),
     )

@@ -12,7 +12,7 @@ from sageaudit.domain.audit.bill_document import (
     BillDocument,
     LineDocument,
     line_document,
-    qualifier_of_bill,
+    qualify_bill,
 )
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.audit.document import document as audit_document
@@ -20,11 +20,11 @@ from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     FixDocument,
     finding_document,
-    most_usd,
-    plain,
-    stands,
+    is_standing,
+    max_saving_usd,
+    to_plain_value,
 )
-from sageaudit.domain.bill.bill import Line
+from sageaudit.domain.bill.bill import BillLine
 from sageaudit.domain.bill.bill import bill as priced
 from sageaudit.domain.bill.bill_facts import BillFacts
 from sageaudit.domain.bill.counterfactual import Savings, Slice
@@ -32,11 +32,11 @@ from sageaudit.domain.bill.finding import (
     Bucket,
     Clear,
     Confidence,
+    Detection,
     Finding,
-    Found,
     NotApplicable,
     Parameter,
-    RuleName,
+    RuleInfo,
     Severity,
     Unknown,
 )
@@ -72,8 +72,8 @@ RUN = jobs.job(
 )
 """A training job of three billed hours on one GPU instance."""
 DOWNLOAD = Finding(
-    rule=RuleName("SA101", "download-dominates"),
-    found=Found(
+    rule=RuleInfo("SA101", "download-dominates"),
+    found=Detection(
         confidence=Confidence.MEASURED,
         bucket=Bucket.AVOIDABLE,
         summary="Downloading took 25 min of 3 h billed (14%), $0.51, before the first step.",
@@ -91,8 +91,8 @@ DOWNLOAD = Finding(
 )
 """A download that took a fifth of a run."""
 UNDERUSED = Finding(
-    rule=RuleName("SA202", "gpu-underused"),
-    found=Found(
+    rule=RuleInfo("SA202", "gpu-underused"),
+    found=Detection(
         confidence=Confidence.DERIVED,
         bucket=Bucket.AVOIDABLE,
         summary="The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
@@ -112,8 +112,8 @@ UNDERUSED = Finding(
 )
 """A GPU that worked little; the smaller type saves about a third."""
 SPOT = Finding(
-    rule=RuleName("SA401", "spot-not-used"),
-    found=Found(
+    rule=RuleInfo("SA401", "spot-not-used"),
+    found=Detection(
         confidence=Confidence.HEURISTIC,
         bucket=Bucket.POSSIBLE,
         summary="On-demand run that writes checkpoints: managed spot is worth a trial.",
@@ -127,7 +127,7 @@ SPOT = Finding(
     range_usd=None,
 )
 """On-demand seconds that spot may save."""
-COMPUTE = Line(
+COMPUTE = BillLine(
     item="compute",
     usage_type="USE1-Train:ml.g5.2xlarge",
     quantity=Decimal(3),
@@ -136,7 +136,7 @@ COMPUTE = Line(
     usd=Decimal("4.545"),
 )
 """Three hours of one instance."""
-STORAGE = Line(
+STORAGE = BillLine(
     item="storage",
     usage_type="USE1-Train:VolumeUsage.gp2",
     quantity=Decimal("0.06"),
@@ -150,12 +150,12 @@ AUDIT = Audit(
     family="train-bert",
     owner="anna",
     bill=replace(priced(RUN, jobs.market()), lines=(COMPUTE, STORAGE)),
-    facts=BillFacts("list", spot_saved_usd=None, prepaid_value_usd=None, notes=()),
+    bill_facts=BillFacts("list", spot_saved_usd=None, prepaid_value_usd=None, notes=()),
     usage=jobs.flat(RUN, 154, cpu=30, gpu=11, gpu_memory=38, memory=50),
     outcomes=(
-        (RuleName("SA203", "cpu-underused"), Unknown("metrics_missing", UNCOVERED)),
-        (RuleName("SA601", "failed-spend"), NotApplicable("the job completed")),
-        (RuleName("SA602", "max-runtime-loose"), Clear()),
+        (RuleInfo("SA203", "cpu-underused"), Unknown("metrics_missing", UNCOVERED)),
+        (RuleInfo("SA601", "failed-spend"), NotApplicable("the job completed")),
+        (RuleInfo("SA602", "max-runtime-loose"), Clear()),
     ),
     savings=Savings(
         findings=(UNDERUSED, DOWNLOAD, SPOT),
@@ -170,8 +170,8 @@ AUDIT = Audit(
         ),
     ),
     judgement=Judgement(Judged.YES),
-    final=True,
-    recheck_at=None,
+    is_settled=True,
+    due_at=None,
     ruleset="1",
     policy="1",
     idle_capacity=IdleCapacity(
@@ -208,7 +208,7 @@ def document(**changes: Any) -> AuditDocument:
 def job(**changes: Any) -> JobDocument:
     """The job of AUDIT with changes; `arn` follows its name, and times may be datetimes."""
     whole = audit_document(AUDIT)["job"]
-    texts = {name: plain(value) for name, value in changes.items()}
+    texts = {name: to_plain_value(value) for name, value in changes.items()}
     return cast("JobDocument", {**whole, "arn": job_arn(texts.get("name", whole["name"])), **texts})
 
 
@@ -216,7 +216,7 @@ def bill(**changes: Any) -> BillDocument:
     """The bill of AUDIT with changes; `complete` and `spend_qualifier` follow from the rest."""
     whole: dict[str, Any] = {**audit_document(AUDIT)["bill"], **changes}
     whole = {**whole, "complete": not whole["missing"], **changes}
-    qualifier = qualifier_of_bill(cast("BillDocument", whole))
+    qualifier = qualify_bill(cast("BillDocument", whole))
     return cast("BillDocument", {**whole, "spend_qualifier": qualifier.value, **changes})
 
 
@@ -258,7 +258,12 @@ def phase(
 
 
 def idle_capacity(
-    paid: str, worked: str, list_usd: str | None, *, unit: str = "gpu_hours", likely_causes: Any = ()
+    paid: str,
+    worked: str,
+    list_usd: str | None,
+    *,
+    unit: str = "gpu_hours",
+    likely_causes: Any = (),
 ) -> Any:
     """Hours that were paid for and did nothing, of which findings count no dollar."""
     return {
@@ -276,14 +281,14 @@ def sums(findings: Iterable[FindingDocument], total_usd: Decimal | None) -> dict
     """The sums of an audit with these findings. One is unknown if all dollars in it are unknown,
     or the total.
     """
-    counted = [item for item in findings if stands(item)]
+    counted = [item for item in findings if is_standing(item)]
     dollars: dict[str, Any] = {}
     for bucket in ("avoidable", "lost", "possible"):
         parts = [item["saving_usd"] for item in counted if item["bucket"] == bucket]
         known = [usd for usd in parts if usd is not None]
         is_unknown = total_usd is None or (parts and not known)
         dollars[f"{bucket}_usd"] = None if is_unknown else sum(known, Decimal(0))
-    most = [most_usd(item) or Decimal(0) for item in counted if item["bucket"] == "lost"]
+    most = [max_saving_usd(item) or Decimal(0) for item in counted if item["bucket"] == "lost"]
     up_to = None if dollars["lost_usd"] is None else sum(most, Decimal(0))
     return {**dollars, "lost_up_to_usd": up_to}
 
@@ -297,7 +302,7 @@ def waterfall(
     slices: list[dict[str, Any]] = [
         {"slice": f"{item['bucket']}: {item['rule']}", "usd": item["saving_usd"]}
         for item in findings
-        if stands(item) and Bucket(item["bucket"]).counted and item["saving_usd"]
+        if is_standing(item) and Bucket(item["bucket"]).is_counted and item["saving_usd"]
     ]
     rest = total_usd - sum((part["usd"] for part in slices), Decimal(0))
     return [*slices, {"slice": "rest", "usd": rest}] if rest else slices

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Detail, Entry, RunQuery
+from sageaudit.domain.audit.record import AuditEntry, Detail, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.ports import History
 from sageaudit.structs import replace
@@ -59,7 +59,7 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
     return documents.document(**whole | changes)
 
 
-def entry_of(audit: AuditDocument, run: AuditSummary | None = None) -> Entry:
+def entry_of(audit: AuditDocument, run: AuditSummary | None = None) -> AuditEntry:
     """An entry of this audit, whose job was last changed when it ended."""
     job = audit["job"]
     created_at, ended_at = (
@@ -67,35 +67,35 @@ def entry_of(audit: AuditDocument, run: AuditSummary | None = None) -> Entry:
         for text in (job["created_at"], job["ended_at"])
     )
     key = JobKey(str(job["arn"]), created_at)
-    return Entry(key, ended_at, audit, family_version=1, detail=None, run=run)
+    return AuditEntry(key, ended_at, audit, family_version=1, detail=None, run_summary=run)
 
 
 def entry(
     name: str = "train-1", *, modified_s: int = 0, again: bool = False, **changes: Any
-) -> Entry:
+) -> AuditEntry:
     """An entry whose job was last changed `modified_s` seconds after noon."""
-    return Entry(
+    return AuditEntry(
         key=key(name),
         last_modified_at=NOON + timedelta(seconds=modified_s),
         document=document(name, **changes),
         family_version=1,
         detail=None,
-        again=again,
+        force_new_version=again,
     )
 
 
-def unsettled(name: str = "train-1", *, due_at: str | None = None, **changes: Any) -> Entry:
+def unsettled(name: str = "train-1", *, due_at: str | None = None, **changes: Any) -> AuditEntry:
     """An entry that waits for a second look."""
     return entry(name, audit={"settled": False, "due_at": due_at}, **changes)
 
 
-def ended(name: str, at: datetime, **changes: Any) -> Entry:
+def ended(name: str, at: datetime, **changes: Any) -> AuditEntry:
     """An entry of a job that ended then."""
     job = {"ended_at": at} | changes.pop("job", {})
     return entry(name, job=job, **changes)
 
 
-def with_detail(given: Entry, detail: Detail = DETAIL) -> Entry:
+def with_detail(given: AuditEntry, detail: Detail = DETAIL) -> AuditEntry:
     """The entry with its detail."""
     return replace(given, detail=detail)
 
@@ -137,7 +137,7 @@ def record_run(
 
 def head_of(history: History, name: str = "train-1") -> AuditSummary:
     """The head of a job that was recorded."""
-    head = history.head(key(name))
+    head = history.summary(key(name))
     assert head is not None
     return head
 
@@ -152,7 +152,7 @@ def stored(history: History, version: int | None = None) -> AuditDocument:
 def due(history: History, until: datetime) -> list[AuditSummary]:
     """The audits that are due by then, the oldest first; each of them can be read."""
     heads = []
-    for head in history.runs(RunQuery.due(until)):
+    for head in history.runs(RunQuery.due_until(until)):
         assert isinstance(head, AuditSummary)
         heads.append(head)
     return heads

@@ -10,13 +10,13 @@ from typing import Any, TypeGuard, cast
 
 from msgspec import Struct
 
-from sageaudit.adapters.channels.services import writers
+from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.rows import head_of
-from sageaudit.adapters.lambda_runtime.records import version_of
+from sageaudit.adapters.history.rows import make_summary
+from sageaudit.adapters.lambda_runtime.records import parse_version
 from sageaudit.domain.alert.alert import AlertDecision, AlertKind
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Entry, RunQuery
+from sageaudit.domain.audit.record import AuditEntry, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
@@ -113,19 +113,19 @@ class FamilyHistory:
     def newest(self, key: JobKey) -> int:
         return max((version for one, version in self.documents if one == key), default=0)
 
-    def head(self, key: JobKey) -> AuditSummary | None:
+    def summary(self, key: JobKey) -> AuditSummary | None:
         version = self.newest(key)
         if not version:
             return None
         whole = self.documents[key, version]
-        entry = Entry(key, MORNING, whole, 1, None, run=self.facts.get(key, FACTS))
-        return head_of(entry, version, "digest")
+        entry = AuditEntry(key, MORNING, whole, 1, None, run_summary=self.facts.get(key, FACTS))
+        return make_summary(entry, version, "digest")
 
     def runs(self, query: RunQuery[AuditSummary], **_: Any) -> Iterator[AuditSummary]:
         """Of the family alone, newest first; there are no others."""
         ends = {key: whole["job"]["ended_at"] for (key, _), whole in self.documents.items()}
         for key in sorted(ends, key=lambda one: str(ends[one]), reverse=True):
-            head = self.head(key)
+            head = self.summary(key)
             if head and (head.account, head.region, head.family) == query.values:
                 yield head
 
@@ -165,7 +165,7 @@ def is_first(outcome: AlertDecision | AwsError) -> bool:
     """Whether it is a subject's first message, for which no word says what is new."""
     if not is_sent(outcome) or outcome.kind is not AlertKind.FIRST:
         return False
-    return not any((outcome.why, outcome.news, outcome.since_alert, outcome.spike))
+    return not any((outcome.why, outcome.follow_up_reason, outcome.previous_alert, outcome.spike))
 
 
 def is_quiet(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
@@ -190,7 +190,7 @@ class FamilyStory:
         """What was done about the audit that was decided about last."""
 
     def _newest(self, run: str) -> int:
-        return self.history.newest(version_of(run, "AUDIT#00001")[0])
+        return self.history.newest(parse_version(run, "AUDIT#00001")[0])
 
     def audited(
         self, whole: AuditDocument, at: datetime, *, version: int = 1, now: datetime | None = None
@@ -201,7 +201,7 @@ class FamilyStory:
     def audit(self, whole: AuditDocument, at: datetime, *, version: int = 1) -> WrittenAudit:
         """Writes an audit; as `notify` gets it."""
         pk = PK.replace("train-bert-0412", whole["job"]["name"])
-        key, version = version_of(pk, f"AUDIT#{version:05d}")
+        key, version = parse_version(pk, f"AUDIT#{version:05d}")
         self.history.documents[key, version] = whole
         return WrittenAudit(key, version, whole)
 
@@ -243,7 +243,7 @@ class FamilyStory:
             ledger=self.ledger,
             decisions=self.decisions,
             policy=policy,
-            writers=writers(policy.channels),
+            writers=channel_writers(policy.channels),
             installed_at=lambda: self.installed_at,
         )
 

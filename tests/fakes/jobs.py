@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from sageaudit.domain.job.failure_words import failure_of
+from sageaudit.domain.job.failure_words import parse_failure
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
@@ -42,8 +42,8 @@ def instance_type(name: str, vcpu: int, memory_gib: int, **changes: Any) -> Inst
         gpu_model=None,
         gpu_memory_gib=None,
         accelerator=None,
-        ebs_billed=True,
-        legacy=False,
+        is_ebs_billed=True,
+        is_legacy=False,
         network_gbps=Decimal(10),
     )
     return replace(plain, **changes)
@@ -60,7 +60,7 @@ def gpu_type(name: str, vcpu: int, memory_gib: int, gpus: int, model: str) -> In
         gpu_model=model,
         gpu_memory_gib=Decimal(16),
         accelerator="nvidia",
-        ebs_billed=False,
+        is_ebs_billed=False,
     )
 
 
@@ -76,7 +76,7 @@ TYPES = {
         gpu_type("ml.g4dn.4xlarge", 16, 64, 1, "T4"),
         gpu_type("ml.g4dn.12xlarge", 48, 192, 4, "T4"),
         gpu_type("ml.g5.2xlarge", 8, 32, 1, "A10G"),
-        instance_type("ml.odd.xlarge", 4, 16, ebs_billed=None),
+        instance_type("ml.odd.xlarge", 4, 16, is_ebs_billed=None),
         instance_type("ml.unpriced.xlarge", 4, 16),
     )
 }
@@ -112,24 +112,26 @@ class FixedPrices(Struct, frozen=True):
     def version(self) -> str:
         return "fixed"
 
-    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
+    def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
         usd = self.hourly_usd.get(instance_type) if region == self.region else None
         if usd is not None and instance_type in self.estimated:
             how = guessed(instance_type)
             return Rate(Decimal(usd), "2026-05-20", "fixed", kind="estimate", estimated=how)
         return None if usd is None else Rate(Decimal(usd), "2026-05-20", "fixed")
 
-    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        return self.hourly(region, component, instance_type)
+    def newest_hourly_rate(
+        self, region: str, component: Component, instance_type: str
+    ) -> Rate | None:
+        return self.hourly_rate(region, component, instance_type)
 
-    def storage(self, region: str, component: Component) -> Rate | None:
+    def storage_rate(self, region: str, component: Component) -> Rate | None:
         if self.storage_usd is None or region != self.region:
             return None
         usd = "0.10" if component is Component.PROCESSING else self.storage_usd
         return Rate(Decimal(usd), "2026-05-20", "fixed")
 
-    def usage_type(self, region: str, component: Component, what: str) -> str | None:
-        return f"USE1-{component.value}:{what}" if region == self.region else None
+    def usage_type(self, region: str, component: Component, product: str) -> str | None:
+        return f"USE1-{component.value}:{product}" if region == self.region else None
 
 
 def guessed(instance_type: str) -> str:
@@ -190,7 +192,7 @@ def ran(
         "billable_s": Decimal(seconds),
     }
     if isinstance(text := changes.get("failure"), str):
-        changes["failure"] = failure_of(text)
+        changes["failure"] = parse_failure(text)
     return job(instance, instances, **plain | changes)
 
 
@@ -258,7 +260,7 @@ def series(
 
 def usage(on: Job, *raw: RawSeries, types: Mapping[str, InstanceType] = TYPES) -> Measurements:
     """What was measured of a job of these types."""
-    return measure(on, raw, types, absent=Missing("metric_missing", "no points"))
+    return measure(on, raw, types, missing_reason=Missing("metric_missing", "no points"))
 
 
 def host_series(

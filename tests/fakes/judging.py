@@ -6,8 +6,8 @@ from typing import Any
 
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
-from sageaudit.domain.bill.finding import Finding, Found, Outcome, Unknown
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate_savings
+from sageaudit.domain.bill.finding import Detection, Finding, Outcome, Unknown
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
@@ -35,8 +35,8 @@ def outcome(
     `earlier` are the family's runs before it, newest first; None: no history was read.
     """
     set_by = replace(
-        policy or Policy(rules_on=frozenset({rule})),
-        rules_off=frozenset({rule} if off else ()),
+        policy or Policy(enabled_rules=frozenset({rule})),
+        disabled_rules=frozenset({rule} if off else ()),
         thresholds={rule: limits or {}},
     )
     measured = usage(job) if callable(usage) else usage
@@ -47,7 +47,7 @@ def outcome(
 
 def card(rule: str) -> Rule:
     """A rule by its name."""
-    return next(one for one in catalogue.load() if one.name.name == rule)
+    return next(one for one in catalogue.load() if one.info.name == rule)
 
 
 def case(
@@ -62,13 +62,15 @@ def case(
     prices, whole = market or jobs.market(), usage or jobs.usage(job)
     runs = None if earlier is None else tuple(earlier)
     billed = bill(job, prices)
-    return FamilyCase(job, whole.active(), whole, billed, prices, runs, policy=policy or Policy())
+    return FamilyCase(
+        job, whole.active_part(), whole, billed, prices, runs, policy=policy or Policy()
+    )
 
 
-def expect_found(rule: str, job: Job, *usage: Any, **more: Any) -> Found:
+def expect_found(rule: str, job: Job, *usage: Any, **more: Any) -> Detection:
     """The rule's finding; fails with its answer if it found nothing."""
     answer = outcome(rule, job, *usage, **more)
-    assert isinstance(answer, Found), answer
+    assert isinstance(answer, Detection), answer
     return answer
 
 
@@ -85,16 +87,16 @@ def savings_of(rules: Sequence[str], job: Job, *usage: Any, **more: Any) -> Savi
     return _saved(job, founds, more.get("market"))
 
 
-def _saved(job: Job, founds: Mapping[str, Found], market: Market | None) -> Savings:
-    pairs = [(card(rule).name, one) for rule, one in founds.items()]
+def _saved(job: Job, founds: Mapping[str, Detection], market: Market | None) -> Savings:
+    pairs = [(card(rule).info, one) for rule, one in founds.items()]
     prices = market or jobs.market()
-    return allocate(job, bill(job, prices), pairs, prices, Severities(), {})
+    return allocate_savings(job, bill(job, prices), pairs, prices, Severities(), {})
 
 
 def answer(rule: str, job: Job, *usage: Any, **more: Any) -> Finding | Outcome:
     """The rule's outcome; a finding with its dollars, as the only one of the job."""
     answered = outcome(rule, job, *usage, **more)
-    if not isinstance(answered, Found):
+    if not isinstance(answered, Detection):
         return answered
     return _saved(job, {rule: answered}, more.get("market")).findings[0]
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from local.functions import Killed
+from local.functions import ProcessKilled
 from sageaudit.adapters.files.exact_json import gzip_text
-from sageaudit.adapters.history.record_steps import stored_text
-from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.history.record_steps import to_stored_json
+from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JobEnded, job_ended
+from sageaudit.domain.job.ref import JobEndEvent, parse_job_end_event
 from tests.fakes.calls import NOON
 from tests.fakes.jobs import ACCOUNT, REGION
 
@@ -38,7 +38,7 @@ class Lambda:
         return next(self.left_ms)
 
 
-class RecordedReport(Report):
+class RecordedReport(RecordReport):
     """A report that keeps its lines and counts, and prints the lines.
 
     What a process that dies has counted since its last flush is not counted.
@@ -85,7 +85,7 @@ class RecordedReport(Report):
         super().defect(message, error, **named)
 
     def flush(self) -> None:
-        if not isinstance(sys.exc_info()[1], Killed):
+        if not isinstance(sys.exc_info()[1], ProcessKilled):
             for channel, names in self._counts.items():
                 self.counts.update({(name, channel): number for name, number in names.items()})
         self._counts.clear()
@@ -121,8 +121,8 @@ def job_event(
     **detail: Any,
 ) -> str:
     """EventBridge's event of a job's end. A detail of None is left out."""
-    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.row.arn_word}/{name}"
-    prefix = kind.row.prefix
+    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.spec.arn_word}/{name}"
+    prefix = kind.spec.prefix
     said = {
         f"{prefix}JobName": name,
         f"{prefix}JobArn": arn,
@@ -132,7 +132,7 @@ def job_event(
     }
     body = {
         "source": source,
-        "detail-type": kind.row.detail_type,
+        "detail-type": kind.spec.detail_type,
         "account": ACCOUNT,
         "region": REGION,
         "time": "2026-05-20T11:00:02Z",
@@ -142,9 +142,11 @@ def job_event(
     return json.dumps({key: value for key, value in body.items() if value is not None})
 
 
-def ended(name: str, kind: JobKind = JobKind.TRAINING, **detail: Any) -> JobEnded:
+def ended(name: str, kind: JobKind = JobKind.TRAINING, **detail: Any) -> JobEndEvent:
     """The same event, read as from the queue."""
-    return job_ended(job_event(name, kind=kind, **detail), accounts={ACCOUNT}, regions={REGION})
+    return parse_job_end_event(
+        job_event(name, kind=kind, **detail), accounts={ACCOUNT}, regions={REGION}
+    )
 
 
 def sqs_record(
@@ -166,7 +168,7 @@ def stream_record(
     document: AuditDocument | str, *, number: int = 1, version: int = 1, pk: str = PK
 ) -> dict[str, Any]:
     """The INSERT of an audit in the table's stream."""
-    text = document if isinstance(document, str) else stored_text(document, version)
+    text = document if isinstance(document, str) else to_stored_json(document, version)
     keys = {"pk": {"S": pk}, "sk": {"S": f"AUDIT#{version:05d}"}}
     image = {**keys, "version": {"N": str(version)}, "document": _packed(text)}
     return _insert(number, Keys=keys, NewImage=image)

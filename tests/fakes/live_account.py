@@ -11,7 +11,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from moto import mock_aws
 
-from local.recorded import RecordedJob, of_file
+from local.recorded import RecordedJob, jobs_in_file
 from local.sagemaker import RecordedSageMaker, put_series
 from tests.fakes.automl import automl_job, candidates
 
@@ -41,7 +41,7 @@ class LiveAccount:
 
         Without `series`, CloudWatch has no point of it.
         """
-        [job] = of_file(path)
+        [job] = jobs_in_file(path)
         job = RecordedJob(job.kind, {**job.describe, **changes}, {"owner": "ana-belen"}, job.series)
         self.jobs.add(job)
         if series:
@@ -61,7 +61,7 @@ class LiveAccount:
 
     def tuning(self) -> str:
         """A tuning job with its five training jobs; its ARN."""
-        children = list(of_file(SET))
+        children = list(jobs_in_file(SET))
         for child in children:
             self.jobs.add(child)
             put_series(self.session, child)

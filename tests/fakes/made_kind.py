@@ -18,14 +18,14 @@ from sageaudit.structs import replace
 
 _MODULE = "sageaudit.domain.job.kinds"
 _MEMBER = '    STUDY = "study"\n'
-_ROW = """    JobKind.STUDY: KindRow(
+_ROW = """    JobKind.STUDY: KindSpec(
         label="study job",
         prefix="Study",
         sdk_noun="study_job",
         arn_word="study-job",
         detail_type="SageMaker Study Job State Change",
-        has_event=False,
-        list_rows="StudyJobSummaries",
+        should_have_event=False,
+        list_key="StudyJobSummaries",
         start_key="CreationTime",
         end_key="StudyDoneTime",
         component=Component.TRAINING,
@@ -34,11 +34,11 @@ _ROW = """    JobKind.STUDY: KindRow(
             child_key="StudyJobArn",
             child_list=ChildList(
                 action="ListRunsForStudyJob",
-                rows="Runs",
+                rows_key="Runs",
                 arn_key="RunArn",
                 name_key="RunName",
             ),
-            children="study jobs",
+            children_label="study jobs",
         ),
     ),
 """
@@ -104,31 +104,31 @@ def main() -> None:
     """Prints what became of the study and its runs."""
     with_made_kind()
     from local import ACCOUNT, REGION  # noqa: PLC0415 - the kind must be there before
-    from local.recorded import RECORDINGS, of_file  # noqa: PLC0415
+    from local.recorded import RECORDINGS, jobs_in_file  # noqa: PLC0415
     from sageaudit.adapters.aws.sagemaker import (  # noqa: PLC0415
         SageMakerJobLists,
         SageMakerJobs,
     )
     from sageaudit.adapters.prices import packaged  # noqa: PLC0415
     from sageaudit.adapters.prices.sources import offline_markets  # noqa: PLC0415
-    from sageaudit.domain.alert.audit_figures import MessageAudit, why_never  # noqa: PLC0415
+    from sageaudit.domain.alert.audit_figures import MessageAudit, permanent_suppression_reason  # noqa: PLC0415
     from sageaudit.domain.job.kinds import JobKind  # noqa: PLC0415
     from sageaudit.domain.job.ref import (  # noqa: PLC0415
-        JobEnded,
+        JobEndEvent,
         JobRef,
-        job_ended,
+        parse_job_end_event,
     )
     from sageaudit.domain.sweep import Period  # noqa: PLC0415
     from sageaudit.domain.usage.measure import measure  # noqa: PLC0415
-    from sageaudit.output.text.notes import family_words  # noqa: PLC0415
-    from sageaudit.workflows.audit.attempt import Audited, Caller  # noqa: PLC0415
+    from sageaudit.output.text.notes import family_text  # noqa: PLC0415
+    from sageaudit.workflows.audit.attempt import AuditRecorded, AuditTrigger  # noqa: PLC0415
     from sageaudit.workflows.audit.run import audit_finished_job  # noqa: PLC0415
-    from sageaudit.workflows.recordings.jobs import ABSENT  # noqa: PLC0415
+    from sageaudit.workflows.recordings.jobs import NOT_RECORDED  # noqa: PLC0415
     from tests.fakes.audit_flow import FakeJobs, dependencies  # noqa: PLC0415
     from tests.fakes.sweeps import SweepFlow, together  # noqa: PLC0415
 
     kind = JobKind("study")
-    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.row.arn_word}/{NAME}"
+    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.spec.arn_word}/{NAME}"
     study = {
         "StudyJobName": NAME,
         "StudyJobArn": arn,
@@ -136,51 +136,56 @@ def main() -> None:
         "CreationTime": datetime(2016, 1, 1, tzinfo=UTC),  # before the oldest of the runs
         "StudyDoneTime": NOW - timedelta(hours=1),
     }
-    runs = [job for source in SOURCES for job in of_file(RECORDINGS / f"{source}.json")]
+    runs = [job for source in SOURCES for job in jobs_in_file(RECORDINGS / f"{source}.json")]
     runs = [replace(run, describe={**run.describe, "StudyJobArn": arn}) for run in runs]
     for run in runs:
         run.describe.pop("AutoMLJobArn", None)  # type: ignore[attr-defined]
     client: Any = StudyClient(study, runs)
     lists = SageMakerJobLists(lambda _: client)
-    listed = list(lists.listed(kind, REGION, Period(NOW.date(), NOW.date())))
+    listed = list(lists.list_jobs(kind, REGION, Period(NOW.date(), NOW.date())))
     office = SweepFlow(NOW - timedelta(hours=3))
     office.sweep()
     office.now = NOW
     office.pages.rows = [replace(row, created_at=NOW - timedelta(hours=2)) for row in listed]
     swept = together(office.sweep())
     ended = [
-        job_ended(json.dumps(body), accounts={ACCOUNT}, regions={REGION}) for body in office.events
+        parse_job_end_event(json.dumps(body), accounts={ACCOUNT}, regions={REGION})
+        for body in office.events
     ]
     metrics = Mock()
-    metrics.read = lambda job, _: measure(job, (), packaged.types(), absent=ABSENT)
+    metrics.read = lambda job, _: measure(
+        job, (), packaged.instance_types(), missing_reason=NOT_RECORDED
+    )
     deps = replace(
         dependencies(FakeJobs()),
         jobs=SageMakerJobs(lambda *_: client),
         metrics=metrics,
         markets=offline_markets(),
     )
-    events = [JobEnded(JobRef.from_arn(r.arn, r.name), "Failed", None, None, {}) for r in runs]  # type: ignore[arg-type]
+    events = [JobEndEvent(JobRef.from_arn(r.arn, r.name), "Failed", None, None, {}) for r in runs]  # type: ignore[arg-type]
     documents = []
     for event in (*events, *(replace(one, created_at=None) for one in ended)):
-        done = audit_finished_job(event, deps, now=NOW, caller=Caller.PERSON)
-        assert isinstance(done, Audited)
+        done = audit_finished_job(event, deps, now=NOW, caller=AuditTrigger.PERSON)
+        assert isinstance(done, AuditRecorded)
         documents.append(done.document)
     *children, rollup = documents
     sys.stdout.write(
         json.dumps(
             {
                 "listed": [row.ref.name for row in listed],
-                "found": swept.found,
-                "sent_first": swept.sent_first,
+                "found": swept.lost_events,
+                "sent_first": swept.sent_without_event,
                 "families": sorted({child["job"]["family"] for child in children} | {arn}),
-                "child_messages": [why_never(MessageAudit.parse(child)) for child in children],
-                "message": why_never(MessageAudit.parse(rollup)),
+                "child_messages": [
+                    permanent_suppression_reason(MessageAudit.parse(child)) for child in children
+                ],
+                "message": permanent_suppression_reason(MessageAudit.parse(rollup)),
                 "is_sum": rollup["lost_usd"]
                 == sum(child["lost_usd"] for child in children if child["lost_usd"]),
                 "lost": bool(rollup["lost_usd"]),
                 "missing": rollup["bill"]["missing"],
                 "kinds": [child["job"]["kind"] for child in children],
-                "words": family_words(arn),
+                "words": family_text(arn),
             }
         )
     )

@@ -7,18 +7,18 @@ from datetime import datetime, timedelta
 from sageaudit.adapters.history.codec import epoch_s
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.send_ledger import (
-    MOST_TRIES,
+    MAX_TRIES,
     Lease,
     NoticeState,
-    claim_of,
-    claimed,
+    decide_claim,
+    lease_for,
 )
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
-from sageaudit.domain.audit.record import Claim
+from sageaudit.domain.audit.record import SendClaim
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.running import WatchState
-from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
+from sageaudit.domain.sweep import JobList, ListState, SentEvent
 from sageaudit.ports import Circuit
 from sageaudit.structs import replace
 
@@ -37,64 +37,70 @@ class MemoryAlertLedger:
         self.lines: set[str] = set()
         """The runs whose line was written, by partition key."""
 
-    def past(self, key: JobKey, group: str) -> PastAlerts:
+    def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
         """The last alert of a run, and those of its group of families."""
-        return self._past(keys.job_pk(key), group)
+        return self._past(keys.job_pk(key), subject)
 
     def _past(self, run: str, group: str) -> PastAlerts:
         empty = PastAlerts(run, group)
         known = self._groups.get(group, empty)
-        last = self._runs.get(run, empty).last_of_run
-        return replace(known, run=run, last_of_run=last)
+        last = self._runs.get(run, empty).last_run_alert
+        return replace(known, run=run, last_run_alert=last)
 
-    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+    def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages of one clock hour."""
         return self.hours.get((channel, began_at), ChannelHour(channel, began_at))
 
-    def has_line(self, key: JobKey) -> bool:
+    def has_job_line(self, key: JobKey) -> bool:
         """Whether the line about the run was written."""
         return keys.job_pk(key) in self.lines
 
-    def write(
+    def write_alert(
         self,
-        before: PastAlerts,
-        after: PastAlerts,
+        previous_alerts: PastAlerts,
+        new_alerts: PastAlerts,
         bodies: Mapping[str, str],
         now: datetime,
         hours: Sequence[ChannelHour] = (),
         *,
-        line: bool = False,
+        includes_job_line: bool = False,
     ) -> bool:
         """All or nothing, if nobody has written since."""
-        known = self._past(before.run, before.group)
-        seen, last = before.last_of_run, after.last_of_run
-        if known.last_of_run != seen or (after is not before and known != before):
+        known = self._past(previous_alerts.run, previous_alerts.group)
+        seen, last = previous_alerts.last_run_alert, new_alerts.last_run_alert
+        if known.last_run_alert != seen or (
+            new_alerts is not previous_alerts and known != previous_alerts
+        ):
             return False
         alert = last if last is not seen else None
         version = alert.version if alert else 1
-        if alert and self._newest(after.run) > version:
+        if alert and self._newest(new_alerts.run) > version:
             return False
-        if line and before.run in self.lines:
+        if includes_job_line and previous_alerts.run in self.lines:
             return False
-        if any(self.hour(one.channel, one.began_at).count != one.count - 1 for one in hours):
+        if any(
+            self.channel_hour(one.channel, one.began_at).count != one.count - 1 for one in hours
+        ):
             return False
         self.hours |= {(one.channel, one.began_at): one for one in hours}
-        if line:
-            self.lines.add(after.run)
-        if after is not before:
-            self._groups[after.group] = after
+        if includes_job_line:
+            self.lines.add(new_alerts.run)
+        if new_alerts is not previous_alerts:
+            self._groups[new_alerts.group] = new_alerts
         if alert:
-            self._runs[after.run] = after
+            self._runs[new_alerts.run] = new_alerts
         for channel, body in bodies.items():
-            place = keys.alert_pk(after.run), keys.notice_sk(version, channel)
+            place = keys.run_alerts_pk(new_alerts.run), keys.notice_sk(version, channel)
             self.notices[place] = (channel, body)
         return True
 
-    def watched(self, key: JobKey) -> WatchState:
+    def watch_state(self, key: JobKey) -> WatchState:
         """What is kept of a running job."""
         return self.running.get(key, WatchState(key))
 
-    def write_watched(self, state: WatchState, bodies: Mapping[str, str], now: datetime) -> bool:
+    def write_watch_state(
+        self, state: WatchState, bodies: Mapping[str, str], now: datetime
+    ) -> bool:
         """All or nothing, if nobody has written since."""
         if self.running.get(state.key, WatchState(state.key)).revision != state.revision - 1:
             return False
@@ -119,7 +125,7 @@ class MemoryDecisions:
         """All of them."""
         return list(self._kept.values())
 
-    def decide(self, decision: Decision) -> None:
+    def save_decision(self, decision: Decision) -> None:
         """Keeps it."""
         self._kept[decision.advice, decision.at] = decision
 
@@ -137,28 +143,28 @@ class MemorySendLedger:
         lease = self._leases.get(notice_id)
         return None if lease is None else lease.state.value
 
-    def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
+    def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> SendClaim:
         """Takes the lease to send one notice."""
-        claim = claim_of(self._leases.get(notice_id), epoch_s(now))
-        if claim in (Claim.FIRST, Claim.REPEAT):
-            self._leases[notice_id] = claimed(claim, epoch_s(now) + lease_s)
+        claim = decide_claim(self._leases.get(notice_id), epoch_s(now))
+        if claim in (SendClaim.FIRST, SendClaim.REPEAT):
+            self._leases[notice_id] = lease_for(claim, epoch_s(now) + lease_s)
         return claim
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
         """It was posted: never again."""
         self._leases[notice_id] = Lease(NoticeState.SENT, self._tries(notice_id), 0)
 
-    def mark_failed(self, notice_id: str, now: datetime, why: str) -> None:
+    def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
         """The first try posted nothing. No change of what was sent, or claimed again since."""
-        if not self._is_sent(notice_id) and self._tries(notice_id) < MOST_TRIES:
+        if not self._is_sent(notice_id) and self._tries(notice_id) < MAX_TRIES:
             self._leases[notice_id] = Lease(NoticeState.FAILED, 1, 0)
 
-    def mark_unknown(self, notice_id: str, now: datetime, why: str) -> None:
+    def mark_unknown(self, notice_id: str, now: datetime, reason: str) -> None:
         """A try may have posted it. What was sent stays sent."""
         if not self._is_sent(notice_id):
             self._leases[notice_id] = Lease(NoticeState.UNKNOWN, self._tries(notice_id), 0)
 
-    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+    def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages of one clock hour."""
         return self.hours.get((channel, began_at), ChannelHour(channel, began_at))
 
@@ -166,11 +172,13 @@ class MemorySendLedger:
         """How this channel answered last."""
         return self._circuits.get(channel, Circuit())
 
-    def change_circuit(self, channel: str, before: Circuit, after: Circuit, now: datetime) -> bool:
+    def replace_circuit(
+        self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
+    ) -> bool:
         """Stores `after`, unless it was changed since."""
-        if self.circuit(channel) != before:
+        if self.circuit(channel) != expected:
             return False
-        self._circuits[channel] = after
+        self._circuits[channel] = new_circuit
         return True
 
     def _tries(self, notice_id: str) -> int:
@@ -186,36 +194,36 @@ class MemorySendLedger:
 class MemoryNotes:
     """Implements SweepNotes in memory, as the table does."""
 
-    states: dict[ListOfJobs, ListState] = field(default_factory=dict)
-    notes: dict[JobKey, SentNote] = field(default_factory=dict)
+    states: dict[JobList, ListState] = field(default_factory=dict)
+    notes: dict[JobKey, SentEvent] = field(default_factory=dict)
     installed: bool = False
     turn: tuple[str, datetime] | None = None
 
-    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
+    def acquire_lease(self, owner: str, now: datetime, lease_s: int) -> bool:
         lease = timedelta(seconds=lease_s)
         if self.turn and self.turn[0] != owner and now < self.turn[1] <= now + 2 * lease:
             return False
         self.turn = owner, now + lease
         return True
 
-    def end_turn(self, owner: str) -> None:
+    def release_lease(self, owner: str) -> None:
         if self.turn is not None and self.turn[0] == owner:
             self.turn = None
 
-    def note_installation(self) -> None:
+    def record_installation(self) -> None:
         self.installed = True
 
-    def state(self, of: ListOfJobs) -> ListState | None:
-        return self.states.get(of)
+    def list_state(self, job_list: JobList) -> ListState | None:
+        return self.states.get(job_list)
 
-    def keep(self, of: ListOfJobs, state: ListState) -> None:
-        self.states[of] = state
+    def save_list_state(self, job_list: JobList, state: ListState) -> None:
+        self.states[job_list] = state
 
-    def sent(self, key: JobKey) -> SentNote | None:
+    def event_record(self, key: JobKey) -> SentEvent | None:
         return self.notes.get(key)
 
-    def note_sent(self, key: JobKey, note: SentNote) -> None:
-        self.notes[key] = note
+    def record_event_sent(self, key: JobKey, event_record: SentEvent) -> None:
+        self.notes[key] = event_record
 
-    def note_came(self, key: JobKey, at: datetime) -> None:
-        self.notes.setdefault(key, SentNote(at, None))
+    def record_event_arrival(self, key: JobKey, at: datetime) -> None:
+        self.notes.setdefault(key, SentEvent(at, None))

@@ -4,16 +4,16 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.advice import FamilyRecommendation, State
 from sageaudit.domain.advice.totals import Month
 from sageaudit.domain.alert.alert import Alert, AlertDecision, AlertKind
 from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import Worth
+from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.alert_card import alert_card
 from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace
+from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
 from tests.fakes.documents import ACCOUNT, REGION
 
 NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
@@ -32,7 +32,7 @@ def alert(
     )
 
 
-_MONTH = Month(Worth.COUNTED, Decimal(540), Decimal(540), 12, occasions=12)
+_MONTH = Month(AmountKind.COUNTED, Decimal(540), Decimal(540), 12, occasions=12)
 
 
 def decided(**more: Any) -> AlertDecision:
@@ -43,16 +43,18 @@ def decided(**more: Any) -> AlertDecision:
 def document_card(
     document: AuditDocument,
     decision: AlertDecision | None = None,
-    place: HistoryPlace = OWN_HISTORY,
+    place: HistoryLocation = DEFAULT_HISTORY,
 ) -> MessageCard:
     """As `notify` writes it, from the parsed document; `decided()` without a decision."""
-    return card_of(MessageAudit.parse(document), decision or decided(), place)
+    return alert_card(MessageAudit.parse(document), decision or decided(), place)
 
 
-def open_advice(rule: str = "gpu-underused", worth: Worth = Worth.COUNTED) -> Advice:
+def open_advice(
+    rule: str = "gpu-underused", worth: AmountKind = AmountKind.COUNTED
+) -> FamilyRecommendation:
     """An open advice of a rule to the family of these audits."""
     at = datetime(2026, 5, 20, 13, tzinfo=UTC)
-    return Advice(
+    return FamilyRecommendation(
         id="abcdefgh",
         account=ACCOUNT,
         region=REGION,
@@ -66,8 +68,8 @@ def open_advice(rule: str = "gpu-underused", worth: Worth = Worth.COUNTED) -> Ad
         severity=Severity.LOW,
         worth=worth,
         amount=None,
-        hits=(),
-        amounts=(None,),
+        occurrences=(),
+        all_amounts=(None,),
         times=1,
         first_at=at,
         since=at,

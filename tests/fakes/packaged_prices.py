@@ -10,9 +10,9 @@ from sageaudit.domain.prices.market import Market
 @cache
 def packaged_market() -> Market:
     """Instance types and packaged prices, read once per process."""
-    return Market(packaged.types(), packaged_prices())
+    return Market(packaged.instance_types(), packaged_prices())
 
 
 def packaged_prices() -> PriceBook:
     """The price book of the packaged tables."""
-    return PriceBook((packaged.tables(),))
+    return PriceBook((packaged.packaged_prices(),))

@@ -11,14 +11,20 @@ from sageaudit.domain.bill.finding import Finding, Outcome
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.request.forecast import Cost
-from sageaudit.domain.request.request import CREATE, NotKnown, Request
+from sageaudit.domain.request.forecast import MaxCost
+from sageaudit.domain.request.request import REQUEST_SHAPES, Request, UnknownValue
 from sageaudit.rules import catalogue
-from sageaudit.workflows.check.request import Checked, FamilyHistory, check, prepare, problems_of
+from sageaudit.workflows.check.request import (
+    CheckedRequest,
+    FamilyHistory,
+    check_request,
+    find_problems,
+    plan_job,
+)
 from tests.fakes import jobs
 from tests.fakes.jobs import REGION, START
 
-LATER = NotKnown("known after apply")
+LATER = UnknownValue("known after apply")
 ROLE = "arn:aws:iam::111122223333:role/train"
 _BUILT_IN = "683313688378.dkr.ecr.us-east-1.amazonaws.com"
 XGBOOST = f"{_BUILT_IN}/sagemaker-xgboost:1.7-1"
@@ -124,16 +130,16 @@ def planned(
     earlier: Sequence[AuditSummary] | None = None,
     audits: Sequence[AuditDocument] = (),
     policy: Policy | None = None,
-    trials: Sequence[Cost] = (),
+    trials: Sequence[MaxCost] = (),
     region: str | None = REGION,
-) -> Checked:
+) -> CheckedRequest:
     """What is said of the request; `earlier` are the family's runs, None: no history was read."""
-    request = Request(kind, body(kind, changes), f"{kind.value} job", CREATE[kind])
-    problems = problems_of(request, api_model())
+    request = Request(kind, body(kind, changes), f"{kind.value} job", REQUEST_SHAPES[kind])
+    problems = find_problems(request, api_model())
     rules = policy or Policy()
-    one = prepare(request, problems, region, rules)
+    one = plan_job(request, problems, region, rules)
     history = None if earlier is None else FamilyHistory(tuple(earlier), tuple(audits))
-    return check(
+    return check_request(
         one,
         problems,
         market or jobs.market(),
@@ -141,7 +147,7 @@ def planned(
         catalogue.ruleset(),
         now=START,
         history=history,
-        trials=trials,
+        trial_costs=trials,
     )
 
 

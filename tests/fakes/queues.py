@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from infra.names import MAX_RECEIVES
-from local.functions import Killed
+from local.functions import ProcessKilled
 from sageaudit.errors import Unavailable
 from tests.fakes.calls import Clock
 from tests.fakes.lambda_events import QUEUE, batch, sqs_record
@@ -96,7 +96,7 @@ class FakeQueue:
             return
         try:
             answer = handle(batch(one.record(self.name)), None)
-        except Killed:
+        except ProcessKilled:
             return
         if self.deletes_fail:
             self.deletes_fail -= 1

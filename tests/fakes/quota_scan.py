@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
-from sageaudit.adapters.aws.pace import Pace
+from sageaudit.adapters.aws.pace import RateLimiter
 from sageaudit.adapters.aws.sagemaker import SageMakerJobLists, SageMakerJobs
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.job.kinds import JobKind
@@ -23,8 +23,8 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.sweep import Period
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
-from sageaudit.workflows.scan.accounts import lanes_of, list_jobs
-from sageaudit.workflows.scan.lanes import Result, scan
+from sageaudit.workflows.scan.accounts import list_jobs, make_lanes
+from sageaudit.workflows.scan.lanes import ScanResult, scan_lanes
 from tests.fakes.audit_flow import FakeJobs, dependencies
 from tests.fakes.jobs import REGION, TYPES
 from tests.fakes.quota_aws import NOW, QuotaAws
@@ -44,11 +44,11 @@ class QuotaScan:
     def __init__(self, jobs: int, **account: Any) -> None:
         self.time = VirtualTime()
         self.aws = QuotaAws(self.time, jobs, **account)
-        self.pace = Pace(self.time.clock, self.time.sleep)
-        self.jobs = self.pace.paced(self.aws.client("sagemaker"))
-        self.metrics = self.pace.paced(self.aws.client("cloudwatch"))
+        self.pace = RateLimiter(self.time.clock, self.time.sleep)
+        self.jobs = self.pace.limit_clients(self.aws.client("sagemaker"))
+        self.metrics = self.pace.limit_clients(self.aws.client("cloudwatch"))
         self.lists = SageMakerJobLists(lambda region: self.jobs("", region))
-        self.results: Counter[Result] = Counter()
+        self.results: Counter[ScanResult] = Counter()
 
     def dependencies(self, **changes: Any) -> AuditDependencies:
         read: dict[str, Any] = {
@@ -61,7 +61,7 @@ class QuotaScan:
         """The seconds that it takes."""
         listing = list_jobs(self.lists, no_children, regions, [JobKind.TRAINING], PERIOD, self.time)
         assert not listing.refusals
-        for outcome in scan(lanes_of(listing.jobs, deps), self.time, clock=lambda: NOW):
+        for outcome in scan_lanes(make_lanes(listing.jobs, deps), self.time, clock=lambda: NOW):
             self.results[outcome.result] += 1
         return self.time.now_s
 

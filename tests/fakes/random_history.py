@@ -8,7 +8,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any, cast
 
-from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
@@ -30,7 +30,7 @@ _FACTS = (
 TYPES = ("ml.g5.xlarge", "ml.m5.large")
 
 
-def audits(count: int, *, seed: int = 1, days: int = 40) -> Iterator[Entry]:
+def audits(count: int, *, seed: int = 1, days: int = 40) -> Iterator[AuditEntry]:
     """Audits of jobs that ended in the last days; every seventh is the roll-up of a tuning job."""
     chance = random.Random(seed)
     for number in range(count):
@@ -50,12 +50,12 @@ def remembered(history: History) -> History:
         return cache(lambda *words, **more: [*ask(*words, **more)])
 
     kept: Any = SimpleNamespace(
-        runs=once(history.runs), sums=once(history.sums), head=cache(history.head)
+        runs=once(history.runs), daily_sums=once(history.daily_sums), summary=cache(history.summary)
     )
     return cast("History", kept)
 
 
-def _audit(chance: random.Random, number: int, days: int) -> Entry:
+def _audit(chance: random.Random, number: int, days: int) -> AuditEntry:
     account, region = chance.choice(ACCOUNTS), chance.choice(REGIONS)
     rollup = number % 7 == 6
     kind = "tuning" if rollup else chance.choice(("training", "training", "processing"))

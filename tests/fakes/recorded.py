@@ -47,7 +47,7 @@ class Recorded:
     def measured(self, recording: Recording | None = None) -> Measurements:
         """The job's series, or those of a changed recording."""
         raw = (recording or self.recording).series
-        return measure(self.job, raw, packaged_market().types, absent=ABSENT)
+        return measure(self.job, raw, packaged_market().types, missing_reason=ABSENT)
 
     @property
     def bill(self) -> Bill:

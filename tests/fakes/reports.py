@@ -12,7 +12,7 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Detail, Entry
+from sageaudit.domain.audit.record import AuditEntry, Detail
 from sageaudit.domain.sweep import Period
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
@@ -21,8 +21,8 @@ from sageaudit.output.html.markup import Child
 from sageaudit.output.html.page import page
 from sageaudit.structs import replace
 from sageaudit.workflows import report as report_contents
-from sageaudit.workflows.audit.stored import detail_of
-from sageaudit.workflows.recordings.jobs import run_of
+from sageaudit.workflows.audit.stored import make_detail
+from sageaudit.workflows.recordings.jobs import measure_recording
 from tests.fakes import documents
 from tests.fakes.entries import entry_of
 from tests.fakes.families import run_summary
@@ -53,15 +53,17 @@ def page_of(contents: AccountReport | JobReport) -> str:
     return "".join(page(title, body, generated_at=MADE_AT, version="0"))
 
 
-def report_of(entries: Iterable[Entry], days: int) -> AccountReport:
+def report_of(entries: Iterable[AuditEntry], days: int) -> AccountReport:
     """The page of an account with these audits, of `days` days from FIRST on."""
     history = SqliteHistory()
     for entry in entries:
         history.record(entry)
     period = Period(FIRST.date(), (FIRST + timedelta(days=days - 1)).date())
-    source = report_contents.ReportSource(history, packaged.types())
-    heads, left_out = report_contents.heads_of(source, period, None)
-    return report_contents.account_report(source, period, None, heads, left_out, period.until)
+    source = report_contents.ReportSource(history, packaged.instance_types())
+    heads, left_out = report_contents.read_report_summaries(source, period, None)
+    return report_contents.assemble_account_report(
+        source, period, None, heads, left_out, period.until
+    )
 
 
 def many(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:
@@ -110,10 +112,10 @@ def _detail() -> Detail:
     """The series of a run of three hours on four GPUs, as the history keeps them."""
     recorded = recording.read(RECORDINGS / "composed-g4dn-12xlarge.json")
     assert isinstance(recorded, recording.Recording)
-    return detail_of(recorded.describe, recorded.tags, run_of(recorded).usage)
+    return make_detail(recorded.describe, recorded.tags, measure_recording(recorded).usage)
 
 
-def _entry(number: int, rng: random.Random, ended_at: datetime | None = None) -> Entry:
+def _entry(number: int, rng: random.Random, ended_at: datetime | None = None) -> AuditEntry:
     ended_at = ended_at or FIRST + timedelta(minutes=rng.randrange(29 * 1440))
     begun = ended_at - timedelta(minutes=rng.randrange(20, 900))
     family = f"training/pytorch/train.py/model-{rng.randrange(60):02d}"
@@ -178,7 +180,15 @@ def _attacked(document: AuditDocument, text: str, number: int) -> AuditDocument:
     attacked["not_applicable"] = [{"rule": text, "reason": text}]
     attacked["clear"] = [text]
     attacked["idle_capacity"] = None
-    kept = ("severity", "confidence", "bucket", "superseded_by", "subsumed_by", "reported_for_run", "exempt")
+    kept = (
+        "severity",
+        "confidence",
+        "bucket",
+        "superseded_by",
+        "subsumed_by",
+        "reported_for_run",
+        "exempt",
+    )
     for finding, before in zip(attacked["findings"], document["findings"], strict=True):
         for key in kept:
             cast("dict[str, Any]", finding)[key] = cast("dict[str, Any]", before)[key]

@@ -39,7 +39,7 @@ def number(path: str) -> bool:
 def _shape(kind: JobKind, path: str) -> Shape | None:
     """An item of a list stands in brackets, by its name; what follows a map's name is its key."""
     operation = {JobKind.TUNING: "CreateHyperParameterTuningJob"}.get(
-        kind, f"Create{kind.row.prefix}Job"
+        kind, f"Create{kind.spec.prefix}Job"
     )
     shape: Shape = _model().operation_model(operation).input_shape
     steps = path.split(".")

@@ -19,7 +19,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.finding import Clear, Finding, Found, NotApplicable, Parameter, Unknown
+from sageaudit.domain.bill.finding import (
+    Clear,
+    Detection,
+    Finding,
+    NotApplicable,
+    Parameter,
+    Unknown,
+)
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import Measurements
@@ -36,7 +43,7 @@ class FindingLike(Struct, frozen=True, eq=False):
 
     def __eq__(self, finding: object) -> bool:
         """True if the finding has all of them."""
-        return isinstance(finding, Finding | Found) and all(
+        return isinstance(finding, Finding | Detection) and all(
             _has(finding, part, value) for part, value in self.parts.items()
         )
 
@@ -125,7 +132,7 @@ def one_host(
 
 
 def _texts(outcome: object) -> Sequence[str]:
-    if isinstance(outcome, Finding | Found):
+    if isinstance(outcome, Finding | Detection):
         return ["found"]
     if isinstance(outcome, Clear):
         return ["clear"]
@@ -139,7 +146,7 @@ def _fits(pattern: str, text: str) -> bool:
     return bool(re.fullmatch(".*".join(map(re.escape, pattern.split("…"))), text, re.DOTALL))
 
 
-def _has(finding: Finding | Found, part: str, value: Any) -> bool:
+def _has(finding: Finding | Detection, part: str, value: Any) -> bool:
     found = finding.found if isinstance(finding, Finding) else finding
     return _PARTS[part](found, value) if part in _PARTS else _dollars(finding, part) == value
 
@@ -154,7 +161,7 @@ _BUILDERS = {
     "fact": ("measured", "none"),
 }
 """The confidence and the bucket that each builder of `rules/api.py` sets."""
-_PARTS: dict[str, Callable[[Found, Any], bool]] = {
+_PARTS: dict[str, Callable[[Detection, Any], bool]] = {
     "summary": lambda found, text: _fits(text, found.summary),
     "caution": lambda found, text: _fits(text, found.caution or ""),
     "first_step": lambda found, text: _fits(text, found.first_step or ""),
@@ -174,7 +181,7 @@ _PARTS: dict[str, Callable[[Found, Any], bool]] = {
 }
 
 
-def _dollars(finding: Finding | Found, part: str) -> object:
+def _dollars(finding: Finding | Detection, part: str) -> object:
     assert isinstance(finding, Finding), part
     if part == "span":
         return finding.range_usd and tuple(map(usd, finding.range_usd))

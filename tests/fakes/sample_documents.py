@@ -30,7 +30,9 @@ def set_aside_document() -> AuditDocument:
         findings=[
             finding("exempt", exempt=EXEMPT, saving_usd=Decimal(9)),
             finding("small", superseded_by="counted", saving_usd=ZERO),
-            finding("spot-not-used", reported_for_run="train-bert-0411", summary="Spot is cheaper."),
+            finding(
+                "spot-not-used", reported_for_run="train-bert-0411", summary="Spot is cheaper."
+            ),
             finding("counted", alternatives=[way, way]),
         ]
     )

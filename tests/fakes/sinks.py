@@ -15,15 +15,15 @@ from botocore.loaders import Loader
 from rich.console import Console
 
 from audit.handler import audit_message
-from sageaudit.adapters.channels.services import SERVICES, writers
+from sageaudit.adapters.channels.services import SERVICES, channel_writers
 from sageaudit.adapters.files import recording_file
 from sageaudit.adapters.files.exact_json import read_gzip_json
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.history.dynamo.items import audit_item, detail_item, finding_item, head_item
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
-from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.cli.messages import echo_json
+from sageaudit.adapters.lambda_runtime.report import RecordReport
+from sageaudit.cli.messages import print_json
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import JobKey
@@ -31,14 +31,14 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import ChannelChoice
+from sageaudit.domain.policy.routes import ChannelConfig
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
-from sageaudit.errors import Malformed, SageauditError
+from sageaudit.errors import MalformedData, SageauditError
 from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.terminal.render import render
-from sageaudit.output.text.card import Notice, to_body
+from sageaudit.output.text.card import Notice, to_json
 from tests.fakes.audit_flow import NAME, FakeJobs, FakeMetrics, dependencies
 from tests.fakes.audit_function import SETTINGS
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES
@@ -47,7 +47,7 @@ from tests.fakes.memory_ledger import MemoryNotes
 from tests.fakes.messages import document_card
 from tests.fakes.queues import FakeQueue
 
-POLICY = Policy(family_tag="workload", tags_shown=("project",))
+POLICY = Policy(family_tag="workload", cost_tag_names=("project",))
 _NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
 
 
@@ -59,12 +59,14 @@ class _AnyMetrics(FakeMetrics):
         names += [(job.name, name) for name in job.metric_names]
         start = job.started_at or CREATED
         series = [RawSeries(host, name, start, 60, (50.0,) * 60) for host, name in names]
-        return measure(job, series, TYPES, absent=Missing("metric_missing", "there is none"))
+        return measure(
+            job, series, TYPES, missing_reason=Missing("metric_missing", "there is none")
+        )
 
 
 def arn(kind: JobKind) -> str:
     """The ARN of the job."""
-    return f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.row.arn_word}/{NAME}"
+    return f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.spec.arn_word}/{NAME}"
 
 
 def sinks(
@@ -77,10 +79,10 @@ def sinks(
         deps = dependencies(jobs, metrics=_AnyMetrics(), history=history, policy=POLICY)
         found["log"] = _log(deps, tags, kind)
         key = JobKey(arn(kind), CREATED)
-        document, head, detail = history.audit(key), history.head(key), history.detail(key)
+        document, head, detail = history.audit(key), history.summary(key), history.detail(key)
         if document is not None and head is not None:
             items = [head_item(head, 1), audit_item(head, document)]
-            items += map(finding_item, history.runs(RunQuery.of_rule("failed-spend")))
+            items += map(finding_item, history.runs(RunQuery.for_rule("failed-spend")))
             found["items"] = _text_of(items)
             found |= _views(document)
         if detail is not None:
@@ -117,15 +119,15 @@ def _text_of(stored: object) -> str:
 
 
 def _views(document: AuditDocument) -> Iterator[tuple[str, str]]:
-    for channel, writer in writers({one: ChannelChoice(one) for one in SERVICES}).items():
+    for channel, writer in channel_writers({one: ChannelConfig(one) for one in SERVICES}).items():
         with suppress(ValueError):  # an audit without a finding has no message
             payload = writer(document_card(document), POLICY.mentions)
             yield f"posted to {channel}", json.dumps(payload, ensure_ascii=False)
-            yield f"queued for {channel}", to_body(Notice(f"x|{channel}", channel, payload))
+            yield f"queued for {channel}", to_json(Notice(f"x|{channel}", channel, payload))
     screen, printed = io.StringIO(), io.StringIO()
     render(document, Console(file=screen, width=400))
     with redirect_stdout(printed):
-        echo_json(document)
+        print_json(document)
     yield "terminal", screen.getvalue()
     yield "JSON", printed.getvalue()
     yield "HTML", str(job_body(JobReport(document, None)))
@@ -135,23 +137,23 @@ def _recordings(answer: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str,
     """The files that `sageaudit record` writes of the job, for oneself and for others."""
     recorded = Recording(answer, tags, (), ACCOUNT, REGION)
     try:
-        document = recording_file.document_of(recorded, b"key", POLICY.tags_read)
-    except Malformed as error:
+        document = recording_file.make_document(recorded, b"key", POLICY.tag_names)
+    except MalformedData as error:
         return {"error": str(error)}
-    shared = recording_file.anonymized(document, b"salt", (), ("ml.m5.large",))
+    shared = recording_file.anonymize(document, b"salt", (), ("ml.m5.large",))
     return {
-        "recording": recording_file.text_of(document),
-        "anonymised recording": recording_file.text_of(shared),
+        "recording": recording_file.to_text(document),
+        "anonymised recording": recording_file.to_text(shared),
     }
 
 
 def _log(deps: Any, tags: Mapping[str, str], kind: JobKind) -> str:
     """The lines that the function logs, and the texts of what it raises."""
-    detail: dict[str, Any] = {f"{kind.row.prefix}JobStatus": "Failed", "Tags": dict(tags)}
+    detail: dict[str, Any] = {f"{kind.spec.prefix}JobStatus": "Failed", "Tags": dict(tags)}
     message = SqsMessage(sqs_record(job_event(NAME, kind=kind, **detail)))
     lines = io.StringIO()
     with redirect_stdout(lines):
-        report = Report({"POWERTOOLS_SERVICE_NAME": "sinks"})
+        report = RecordReport({"POWERTOOLS_SERVICE_NAME": "sinks"})
         try:
             audit_message(message, deps, SETTINGS, FakeQueue(), report, MemoryNotes(), now=_NOW)
         except SageauditError as error:
@@ -172,7 +174,7 @@ def answer_of(kind: JobKind, texts: Mapping[Leaf, Any], other: Any = None) -> di
     """A Describe answer with all its fields: texts by path; `other` in place of all else."""
     made: dict[str, Any] = _filled(_response(kind), (), texts.get, other)
     start = CREATED + timedelta(minutes=2)
-    prefix = kind.row.prefix
+    prefix = kind.spec.prefix
     return made | {
         f"{prefix}JobName": NAME,
         f"{prefix}JobArn": arn(kind),
@@ -185,7 +187,7 @@ def answer_of(kind: JobKind, texts: Mapping[Leaf, Any], other: Any = None) -> di
 
 
 def _response(kind: JobKind) -> str:
-    return f"Describe{kind.row.prefix}JobResponse"
+    return f"Describe{kind.spec.prefix}JobResponse"
 
 
 def text_fields(kind: JobKind) -> list[Leaf]:

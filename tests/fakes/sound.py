@@ -5,18 +5,18 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from sageaudit.domain.audit.trials import allocate_trials
-from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName, Unknown
+from sageaudit.domain.audit.trials import allocate_trial_savings
+from sageaudit.domain.bill.counterfactual import Severities, allocate_savings
+from sageaudit.domain.bill.finding import Bucket, Confidence, Detection, RuleInfo, Unknown
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text import fix_code
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
+from sageaudit.rules.card import AccountCase, FamilyCase, RollUpCase
 from sageaudit.rules.judge import RULE_FAILED, Answers, judge
 from tests.fakes import request
 
-EVERY_RULE_ON = Policy(rules_on=frozenset(rule.name.name for rule in catalogue.load()))
+EVERY_RULE_ON = Policy(enabled_rules=frozenset(rule.info.name for rule in catalogue.load()))
 _NO_WORD = re.compile(r"\b(?:None|nan|inf|NaN|Infinity|Decimal)\b|\{\}|\[\]")
 _EXACT = Decimal("1e-15")
 """Division has 28 digits: two ways to one sum may differ in the last ones."""
@@ -32,7 +32,7 @@ def sound(case: FamilyCase) -> Answers:
     """The answers of all rules to one job; fails where one of them is none."""
     answers = judge(case, catalogue.load())
     founds = _checked(answers, case.job.kind)
-    savings = allocate(case.job, case.bill, founds, case.market, Severities(), {})
+    savings = allocate_savings(case.job, case.bill, founds, case.market, Severities(), {})
     total = case.bill.total_usd
     if total is not None:
         parts = (savings.avoidable_usd, savings.lost_usd)
@@ -45,11 +45,11 @@ def sound(case: FamilyCase) -> Answers:
     return answers
 
 
-def sound_tuning(case: TuningCase) -> Answers:
+def sound_tuning(case: RollUpCase) -> Answers:
     """The same of a tuning job: what its rules take is at most what its trials cost."""
     answers = judge(case, catalogue.load())
     founds = _checked(answers, JobKind.TUNING)
-    savings = allocate_trials(founds, case.trials, Severities(), {})
+    savings = allocate_trial_savings(founds, case.trials, Severities(), {})
     spent = sum((trial.total_usd or Decimal(0) for trial in case.trials), Decimal(0))
     assert savings.usd(Bucket.LOST) + savings.usd(Bucket.AVOIDABLE) <= spent
     return answers
@@ -62,7 +62,7 @@ def sound_account(case: AccountCase) -> Answers:
     return answers
 
 
-def _checked(answers: Answers, kind: JobKind | None) -> Sequence[tuple[RuleName, Found]]:
+def _checked(answers: Answers, kind: JobKind | None) -> Sequence[tuple[RuleInfo, Detection]]:
     failed = {
         name.name: outcome.reason
         for name, outcome in answers
@@ -73,7 +73,7 @@ def _checked(answers: Answers, kind: JobKind | None) -> Sequence[tuple[RuleName,
         for text in _texts(outcome):
             assert text.strip(), (name, outcome)
             assert not _NO_WORD.search(text), (name, text)
-    founds = [(name, found) for name, found in answers if isinstance(found, Found)]
+    founds = [(name, found) for name, found in answers if isinstance(found, Detection)]
     for name, found in founds:
         _check(name.name, found, kind)
     return founds
@@ -85,7 +85,7 @@ def _texts(outcome: object) -> list[str]:
     return [text for text in words if text is not None]
 
 
-def _check(name: str, found: Found, kind: JobKind | None) -> None:
+def _check(name: str, found: Detection, kind: JobKind | None) -> None:
     assert found.confidence in _CONFIDENCE[found.bucket], name
     if found.change is None:
         assert found.caution, f"{name}: no dollars and no reason"

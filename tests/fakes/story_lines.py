@@ -16,12 +16,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.advice.advice import Advice, Decision, Verb, advice_id, advices_of
+from sageaudit.domain.advice.advice import (
+    Decision,
+    DecisionAction,
+    FamilyRecommendation,
+    derive_recommendations,
+    recommendation_id,
+)
 from sageaudit.domain.advice.comparison import find_cost_spike
 from sageaudit.domain.alert.alert import Alert, AlertCase, AlertDecision, AlertKind, PastAlerts
 from sageaudit.domain.alert.audit_figures import AlertFigures
-from sageaudit.domain.alert.rule import alerts_by, decide
-from sageaudit.domain.audit.finding_document import Advised, Worth
+from sageaudit.domain.alert.rule import alerts_for_decision, decide
+from sageaudit.domain.audit.finding_document import AmountKind, Recommendation
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
@@ -44,34 +50,36 @@ class Family:
     decisions: list[Decision] = field(default_factory=list)
     past: PastAlerts = field(default_factory=lambda: PastAlerts("", "f"))
     alerts: dict[str, Alert] = field(default_factory=dict)
-    decided_by: dict[str, Advice] = field(default_factory=dict)
+    decided_by: dict[str, FamilyRecommendation] = field(default_factory=dict)
     """The advices that the last decision rested on, by id."""
 
-    def advices(self, now: datetime) -> dict[str, Advice]:
+    def advices(self, now: datetime) -> dict[str, FamilyRecommendation]:
         """By id."""
-        return {one.id: one for one in advices_of(self.heads.values(), self.decisions, now)}
+        return {
+            one.id: one for one in derive_recommendations(self.heads.values(), self.decisions, now)
+        }
 
     def heard(self, run: AuditSummary, now: datetime, policy: Policy) -> AlertDecision | None:
         """A run is audited, and decided about."""
         self.heads[run.key] = run
         advised = run.advised or ()
-        counted = [one.amount or Decimal(0) for one in advised if one.worth is Worth.COUNTED]
+        counted = [one.amount or Decimal(0) for one in advised if one.worth is AmountKind.COUNTED]
         severity = Severity.LOW if counted else Severity.INFO
         figures = AlertFigures(severity, sum(counted, Decimal(0)), Decimal(0))
         others = [one for one in self.heads.values() if one.key != run.key]
-        found = [advice_id("1", self.region, run.family, one) for one in advised]
+        found = [recommendation_id("1", self.region, run.family, one) for one in advised]
         same_family = [one for one in others if one.family == run.family]
         self.decided_by = self.advices(now)
         case = AlertCase(
             family=run.family,
             figures=figures,
-            found=found,
-            advices=self.decided_by,
+            recommendation_ids=found,
+            recommendations=self.decided_by,
             spike=find_cost_spike(run, same_family, policy),
-            alerts=[one for one in self.past.of_subject if one.holds],
+            alerts=[one for one in self.past.subject_alerts if one.is_standing],
             policy=policy,
             now=now,
-            read_from=now - YEAR_BACK,
+            history_since=now - YEAR_BACK,
         )
         last = self.alerts.get(run.job)
         outcome = decide(case, last)
@@ -80,7 +88,7 @@ class Family:
         version = last.version + 1 if last else 1
         alert = Alert(run.job, run.family, outcome.kind, version, figures, now)
         past = replace(self.past, run=run.job)
-        self.past = past.with_alerts(alert, alerts_by(case, outcome, alert))
+        self.past = past.with_alerts(alert, alerts_for_decision(case, outcome, alert))
         self.alerts[run.job] = alert
         return outcome
 
@@ -98,11 +106,11 @@ class Story:
         for heard_at, ended_at, what in sorted(events, key=lambda event: event[0]):
             self._play(heard_at, ended_at, what)
 
-    def advice(self, letter: str, now: datetime, region: str = "") -> Advice:
+    def advice(self, letter: str, now: datetime, region: str = "") -> FamilyRecommendation:
         """The advice of this letter, then."""
         family = self.families[region]
-        one = _advised(Worth.COUNTED, letter, None)
-        return family.advices(now)[advice_id("1", region, "f", one)]
+        one = _advised(AmountKind.COUNTED, letter, None)
+        return family.advices(now)[recommendation_id("1", region, "f", one)]
 
     def _play(self, heard_at: datetime, ended_at: datetime, what: str) -> None:
         where = re.search(r"@(\w+)", what)
@@ -129,9 +137,13 @@ class Story:
 
 
 def _word(outcome: AlertDecision) -> str:
-    if outcome.kind is AlertKind.FIRST and outcome.worth is Worth.TRIAL:
+    if outcome.kind is AlertKind.FIRST and outcome.worth is AmountKind.POSSIBLE:
         return "trial"
-    return f"{outcome.kind}: {outcome.news}" if outcome.news else str(outcome.kind)
+    return (
+        f"{outcome.kind}: {outcome.follow_up_reason}"
+        if outcome.follow_up_reason
+        else str(outcome.kind)
+    )
 
 
 def _day(text: str, hour: int = 12) -> datetime:
@@ -155,19 +167,19 @@ def _events(part: str) -> Iterator[tuple[datetime, datetime, str]]:
 def _decision(what: str, at: datetime, region: str) -> Decision:
     verb, letter, *until = what.strip("[]").split()
     last = _day(until[0]).date() - timedelta(days=1) if until else None
-    one = _advised(Worth.COUNTED, letter, None)
-    return Decision(advice_id("1", region, "f", one), Verb(verb), "ana", at, last)
+    one = _advised(AmountKind.COUNTED, letter, None)
+    return Decision(recommendation_id("1", region, "f", one), DecisionAction(verb), "ana", at, last)
 
 
-def _advised(worth: Worth, name: str, amount: Decimal | None) -> Advised:
+def _advised(worth: AmountKind, name: str, amount: Decimal | None) -> Recommendation:
     letter = name.rstrip("'")
-    return Advised(f"rule-{letter}", f"P.{letter}", name, Severity.LOW, worth, amount)
+    return Recommendation(f"rule-{letter}", f"P.{letter}", name, Severity.LOW, worth, amount)
 
 
-def _found(what: str) -> Iterator[Advised]:
+def _found(what: str) -> Iterator[Recommendation]:
     for word, usd, name in _FOUND.findall(_COST.sub("", what)):
-        worth = Worth(word.strip() or "counted")
-        letter = name or ("T" if worth is Worth.TRIAL else "A")
+        worth = AmountKind(word.strip() or "counted")
+        letter = name or ("T" if worth is AmountKind.POSSIBLE else "A")
         yield _advised(worth, letter, Decimal(usd))
 
 

@@ -6,10 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.functions import Killed
-from notify.handler import wired
+from local.functions import ProcessKilled
+from notify.handler import assemble
 from sageaudit.adapters.lambda_runtime.batch import Handler
-from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.structs import replace
 from tests.fakes.calls import Clock, no_step, stepped
@@ -50,13 +50,13 @@ class Stream:
     def handler(self, step: Callable[[], None] = no_step) -> Handler:
         """The function of one process."""
         deps, queues = self.story.dependencies(), self.story.queues
-        return wired(
+        return assemble(
             replace(deps, ledger=stepped(deps.ledger, step), history=stepped(deps.history, step)),
             queues={name: stepped(queues[name], step) for name in self.channels},
             decisions=stepped(self.decisions, step),
             undecided=self.undecided,
             clock=self.clock,
-            report=Report({"POWERTOOLS_SERVICE_NAME": self.service}),
+            report=RecordReport({"POWERTOOLS_SERVICE_NAME": self.service}),
         )
 
     def read(self, step: Callable[[], None] = no_step, *, most: int = 10) -> None:
@@ -67,7 +67,7 @@ class Stream:
             for number, record in enumerate(self.records[:most])
         ]
         done = 0
-        with suppress(Killed):
+        with suppress(ProcessKilled):
             failed = failures(self.handler(step)(batch(*records), None))
             done = int(failed[0]) if failed else len(records)
         del self.records[:done]

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from local.functions import Killed
+from local.functions import ProcessKilled
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.sweep import Listed, ListOfJobs
+from sageaudit.domain.sweep import JobList, ListedJob
 from sageaudit.errors import AwsError, BadHistory
 from sageaudit.structs import replace
-from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept, sweep
-from sageaudit.workflows.sweep.watch import WatchedList
+from sageaudit.workflows.sweep.run import DueAuditsSent, ListSweepResult, SweepDependencies, sweep
+from sageaudit.workflows.sweep.watch import WatchResult
 from tests.fakes.calls import dying, no_step, stepped
 from tests.fakes.families import run_summary
 from tests.fakes.jobs import ACCOUNT, REGION
@@ -26,7 +26,7 @@ from tests.fakes.queues import FakeQueue
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-TRAINING = ListOfJobs(ACCOUNT, REGION, JobKind.TRAINING)
+TRAINING = JobList(ACCOUNT, REGION, JobKind.TRAINING)
 
 
 def row(
@@ -40,19 +40,19 @@ def row(
     account: str = ACCOUNT,
     region: str = REGION,
     modified_at: datetime | None = None,
-) -> Listed:
+) -> ListedJob:
     """A row of a list; one without an end runs."""
-    arn = f"arn:aws:sagemaker:{region}:{account}:{kind.row.arn_word}/{name}"
+    arn = f"arn:aws:sagemaker:{region}:{account}:{kind.spec.arn_word}/{name}"
     ref = JobRef.from_arn(arn, name)
     assert ref is not None
     if ended_at is None:
         assert created_at is not None
-        return Listed(ref, "InProgress", created_at, None, modified_at or created_at)
+        return ListedJob(ref, "InProgress", created_at, None, modified_at or created_at)
     created = created_at or ended_at - lasts
-    return Listed(ref, status, created, ended_at, modified_at or ended_at)
+    return ListedJob(ref, status, created, ended_at, modified_at or ended_at)
 
 
-def key_of(listed: Listed) -> JobKey:
+def key_of(listed: ListedJob) -> JobKey:
     """The key of its audit."""
     return JobKey(listed.ref.arn, listed.created_at)
 
@@ -66,7 +66,7 @@ class KnownRuns:
     asked: Counter[JobKey] = field(default_factory=Counter)
     unreadable: set[JobKey] = field(default_factory=set)
 
-    def audited(self, *rows: Listed, due_at: datetime | None = None) -> None:
+    def audited(self, *rows: ListedJob, due_at: datetime | None = None) -> None:
         for one in rows:
             self.heads[key_of(one)] = head_of(one, due_at=due_at)
 
@@ -90,19 +90,19 @@ class KnownRuns:
             yield BadHistory(f"{head.key.arn} cannot be read") if broken else head
 
 
-def head_of(listed: Listed, *, due_at: datetime | None = None) -> AuditSummary:
+def head_of(listed: ListedJob, *, due_at: datetime | None = None) -> AuditSummary:
     """The head of an audit of it."""
     return run_summary(
         key=key_of(listed),
         settled=due_at is None,
         due_at=due_at,
-        last_modified_at=listed.last_at,
+        last_modified_at=listed.last_changed_at,
         job=listed.ref.name,
         kind=listed.ref.kind.value,
         status=listed.status,
         account=listed.ref.account,
         region=listed.ref.region,
-        ended_at=listed.last_at,
+        ended_at=listed.last_changed_at,
     )
 
 
@@ -114,26 +114,26 @@ class FakePages:
     """
 
     flow: "SweepFlow"
-    rows: list[Listed] = field(default_factory=list)
+    rows: list[ListedJob] = field(default_factory=list)
     size: int = 100
-    asked: list[tuple[datetime, ListOfJobs]] = field(default_factory=list)
-    spoils: Callable[[ListOfJobs, int, list[Listed]], list[Listed]] = lambda _of, _n, page: page
+    asked: list[tuple[datetime, JobList]] = field(default_factory=list)
+    spoils: Callable[[JobList, int, list[ListedJob]], list[ListedJob]] = lambda _of, _n, page: page
 
     def pages(
-        self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
-    ) -> Iterator[list[Listed]]:
+        self, job_list: JobList, *, created_after: datetime, created_before: datetime
+    ) -> Iterator[list[ListedJob]]:
         start, number = 0, 0
         while True:
             self.flow.now += timedelta(seconds=1)
-            self.asked.append((self.flow.now, of))
-            rows = self._rows(of, created_after, created_before)
+            self.asked.append((self.flow.now, job_list))
+            rows = self._rows(job_list, created_after, created_before)
             number += 1
-            yield self.spoils(of, number, rows[start : start + self.size])
+            yield self.spoils(job_list, number, rows[start : start + self.size])
             start += self.size
             if start >= len(rows):
                 return
 
-    def _rows(self, of: ListOfJobs, after: datetime, before: datetime) -> list[Listed]:
+    def _rows(self, of: JobList, after: datetime, before: datetime) -> list[ListedJob]:
         now = self.flow.now
         there = [
             one if one.ended_at is None or one.ended_at <= now else _running(one)
@@ -145,7 +145,7 @@ class FakePages:
         return sorted(there, key=lambda one: one.created_at, reverse=True)
 
 
-def _running(one: Listed) -> Listed:
+def _running(one: ListedJob) -> ListedJob:
     return replace(one, status="InProgress", ended_at=None, modified_at=one.created_at)
 
 
@@ -163,7 +163,7 @@ class SweepFlow:
         self.pages_a_sweep: int | None = None
         self.step: Callable[[], None] = no_step
 
-    def sweep(self) -> list[DueSent | Swept | WatchedList]:
+    def sweep(self) -> list[DueAuditsSent | ListSweepResult | WatchResult]:
         """One sweep, which reads no page more than it has the time for."""
         already, most = len(self.pages.asked), self.pages_a_sweep
         parts = list(self.sweep_parts())
@@ -176,20 +176,20 @@ class SweepFlow:
     def dependencies(self, out_of_time: Callable[[], bool]) -> SweepDependencies:
         """Everything that is here."""
         return SweepDependencies(
-            pages=self.pages,
+            job_pages=self.pages,
             history=cast("Any", self.history),
-            notes=cast("Any", stepped(self.notes, self._step)),
+            sweep_store=cast("Any", stepped(self.notes, self._step)),
             queue=cast("Any", stepped(self.queue, self._step)),
             accounts=self.accounts,
             regions=self.regions,
             clock=lambda: self.now,
-            out_of_time=out_of_time,
+            is_out_of_time=out_of_time,
         )
 
     def _step(self) -> None:
         self.step()
 
-    def sweep_parts(self) -> Iterator[DueSent | Swept | WatchedList]:
+    def sweep_parts(self) -> Iterator[DueAuditsSent | ListSweepResult | WatchResult]:
         """One sweep, part by part."""
         already = len(self.pages.asked)
 
@@ -202,7 +202,7 @@ class SweepFlow:
     def is_killed_at(self, number: int) -> bool:
         """A sweep that ends before or after this call of its queue or notes, if it comes to it."""
         self.step, done = dying(number), False
-        with suppress(Killed):
+        with suppress(ProcessKilled):
             self.sweep()
             done = True
         self.step = no_step
@@ -210,9 +210,9 @@ class SweepFlow:
 
     def sweeps(
         self, until: datetime, *, audits: bool = True
-    ) -> list[DueSent | Swept | WatchedList]:
+    ) -> list[DueAuditsSent | ListSweepResult | WatchResult]:
         """A sweep each quarter of an hour; what it sends is audited at once."""
-        parts: list[DueSent | Swept | WatchedList] = []
+        parts: list[DueAuditsSent | ListSweepResult | WatchResult] = []
         while self.now <= until:
             begun_at = self.now
             parts += self.sweep()
@@ -221,7 +221,7 @@ class SweepFlow:
             self.now = max(begun_at + 15 * MINUTE, self.now)
         return parts
 
-    def sweeps_until(self, moment: datetime, *, audits: bool = True) -> Swept:
+    def sweeps_until(self, moment: datetime, *, audits: bool = True) -> ListSweepResult:
         """The same, all lists together."""
         return together(self.sweeps(moment, audits=audits))
 
@@ -249,7 +249,7 @@ class SweepFlow:
                 self.history.audited(by_arn[arn])
 
 
-def flow_with(*rows: Listed, accounts: tuple[str, ...] = (ACCOUNT,)) -> SweepFlow:
+def flow_with(*rows: ListedJob, accounts: tuple[str, ...] = (ACCOUNT,)) -> SweepFlow:
     """One where sweeps have run since a day; then these jobs are there."""
     flow = SweepFlow(NOON - DAY, accounts=accounts)
     for hours in (24, 12, 6, 3, 1, 0.25):
@@ -261,10 +261,10 @@ def flow_with(*rows: Listed, accounts: tuple[str, ...] = (ACCOUNT,)) -> SweepFlo
     return flow
 
 
-def refuses(of: ListOfJobs, error: Exception, *, from_page: int = 1) -> Any:
+def refuses(of: JobList, error: Exception, *, from_page: int = 1) -> Any:
     """A list that cannot be read from a page on, for `spoils`."""
 
-    def spoil(asked: ListOfJobs, number: int, rows: list[Listed]) -> list[Listed]:
+    def spoil(asked: JobList, number: int, rows: list[ListedJob]) -> list[ListedJob]:
         if asked == of and number >= from_page:
             raise error
         return rows
@@ -272,17 +272,17 @@ def refuses(of: ListOfJobs, error: Exception, *, from_page: int = 1) -> Any:
     return spoil
 
 
-def together(parts: list[DueSent | Swept | WatchedList]) -> Swept:
+def together(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> ListSweepResult:
     """The counts of all lists."""
-    lists = [part for part in parts if isinstance(part, Swept)]
-    return Swept(
-        lists[0].of,
+    lists = [part for part in parts if isinstance(part, ListSweepResult)]
+    return ListSweepResult(
+        lists[0].job_list,
         ended=sum(one.ended for one in lists),
         missing=sum(one.missing for one in lists),
-        found=sum(one.found for one in lists),
-        sent_first=sum(one.sent_first for one in lists),
-        looked_back=sum(one.looked_back for one in lists),
-        whole=all(one.whole for one in lists),
+        lost_events=sum(one.lost_events for one in lists),
+        sent_without_event=sum(one.sent_without_event for one in lists),
+        sent_from_before=sum(one.sent_from_before for one in lists),
+        is_complete=all(one.is_complete for one in lists),
         error=next((one.error for one in lists if one.error), None),
         unreadable=tuple(why for one in lists for why in one.unreadable),
     )

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sageaudit.domain.audit.trials import Trial, allocate_trials
+from sageaudit.domain.audit.trials import Trial, allocate_trial_savings
 from sageaudit.domain.bill.counterfactual import Severities
-from sageaudit.domain.bill.finding import Finding, Found, Outcome
+from sageaudit.domain.bill.finding import Detection, Finding, Outcome
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import Direction, Objective, Tuning
+from sageaudit.domain.job.parts import Direction, Objective, TuningSettings
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.rules.card import TuningCase
+from sageaudit.rules.card import RollUpCase
 from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
 from tests.fakes.jobs import job
@@ -21,7 +21,7 @@ AUC = Objective("validation:auc", Direction.MAXIMIZE)
 
 def tuning_job(status: str = "Completed", **changes: Any) -> Job:
     """A Bayesian one on AUC without early stopping; keywords are those of Tuning."""
-    plain = Tuning(
+    plain = TuningSettings(
         strategy="Bayesian",
         early_stopping="Off",
         counters={},
@@ -43,7 +43,7 @@ def tuning_outcome(
 ) -> Outcome:
     """What the rule says of a tuning job and its trials, in the order in which they ended."""
     set_by = replace(policy or Policy(), thresholds={rule: limits or {}})
-    [(_, answer)] = judge(TuningCase(of, tuple(trials), policy=set_by), [card(rule)])
+    [(_, answer)] = judge(RollUpCase(of, tuple(trials), policy=set_by), [card(rule)])
     return answer
 
 
@@ -52,7 +52,7 @@ def tuning_answer(
 ) -> Finding | Outcome:
     """The rule's outcome; a finding with its dollars, as the only one of the tuning job."""
     answer = tuning_outcome(rule, trials, of, **more)
-    if not isinstance(answer, Found):
+    if not isinstance(answer, Detection):
         return answer
-    named = [(card(rule).name, answer)]
-    return allocate_trials(named, trials, Severities(), {}).findings[0]
+    named = [(card(rule).info, answer)]
+    return allocate_trial_savings(named, trials, Severities(), {}).findings[0]

@@ -79,7 +79,7 @@ class VirtualTime:
         self._waiting.append(made)
         return made
 
-    def first_done(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
+    def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
         calls: list[Any] = list(pending)
         self.run_until(lambda: any(call.done for call in calls))
         return [call for call in calls if call.done]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from sageaudit.errors import AwsError
-from sageaudit.ports import Depth
+from sageaudit.ports import QueueDepth
 
 
 @dataclass
@@ -29,7 +29,7 @@ class WorkedOff:
     _free_at: deque[float] = field(default_factory=deque)
     _begin_at: deque[float] = field(default_factory=deque)
 
-    def send_all(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
+    def send_batch(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
         """Each goes behind what is there."""
         assert delay_s == 1, "the queue's own delay is for metrics"
         self._until_now()
@@ -41,13 +41,13 @@ class WorkedOff:
             self._take(self.clock(), "past")
         return dict.fromkeys(self.refuses, "InternalError")
 
-    def depth(self) -> Depth:
+    def depth(self) -> QueueDepth:
         """What no function has begun."""
         self._until_now()
         while self._begin_at and self._begin_at[0] <= self.clock():
             self._begin_at.popleft()
         self.most = max(self.most, len(self._begin_at))
-        return Depth(len(self._begin_at), 0, 345_600)
+        return QueueDepth(len(self._begin_at), 0, 345_600)
 
     def _until_now(self) -> None:
         while self.live and self.live[0] <= self.clock():

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
-from local.functions import Killed
+from local.functions import ProcessKilled
 from tests.faults.expected import End, Expected
 from tests.faults.stories import Story, stories
 from tests.faults.verdict import Case, fair
@@ -32,7 +32,7 @@ class Kills:
         self._seen += 1
         if self._left and self._seen >= self._number:
             self._left -= 1
-            raise Killed(name)
+            raise ProcessKilled(name)
 
     @property
     def killed(self) -> bool:

@@ -11,9 +11,9 @@ from functools import cache
 from msgspec import Struct
 
 from local.demo import POLICY
-from local.functions import Step
+from local.functions import OnStep
 from local.recorded import RecordedJob
-from sageaudit.adapters.files.policy_file import load
+from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.structs import replace
@@ -63,39 +63,39 @@ class Story(Struct, frozen=True, eq=False):
 
 def _ends(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     for job in jobs:
-        one.aws.ends(job)
+        one.aws.end_job(job)
     one.quiet()
 
 
 def _late(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     """The metrics come ten minutes after the end."""
     [job] = jobs
-    one.aws.ends(job, measured=False)
+    one.aws.end_job(job, with_metrics=False)
     one.quiet(job.ended_at + timedelta(minutes=10))
-    one.aws.measure(job)
+    one.aws.put_metrics(job)
     one.quiet()
 
 
 def _roll_up_first(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     """The tuning job's event comes before those of its children."""
     *children, tuning = jobs
-    one.aws.ends(tuning)
+    one.aws.end_job(tuning)
     one.quiet(tuning.ended_at + timedelta(minutes=10))
     for child in children:
-        one.aws.ends(child)
+        one.aws.end_job(child)
     one.quiet()
 
 
 def _forged(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     """One message beside the job's event is no event."""
-    queue = one.aws.physical("TriggerFinishedJobs")
+    queue = one.aws.physical_id("TriggerFinishedJobs")
     one.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
     _ends(one, jobs)
 
 
 def _gone_notice(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     """One message among the notices is no notice."""
-    queue = one.aws.physical("NoticesQueueSlack")
+    queue = one.aws.physical_id("NoticesQueueSlack")
     one.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
     _ends(one, jobs)
 
@@ -104,9 +104,9 @@ def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     """No event comes: a sweep finds the job."""
     [job] = jobs
     one.sweep()
-    one.aws.clock.forward_to(job.ended_at)
+    one.aws.clock.advance_to(job.ended_at)
     one.aws.sagemaker.add(job)
-    one.aws.measure(job)
+    one.aws.put_metrics(job)
     for _ in range(4):
         one.quiet(one.now + HOUR)
         one.sweep()
@@ -115,8 +115,8 @@ def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
 def _hangs(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     """A job that runs stands still for hours: sweeps see it, and that it works again."""
     [job] = jobs
-    one.aws.sagemaker.runs(job)
-    one.aws.measure(job)
+    one.aws.sagemaker.add_running(job)
+    one.aws.put_metrics(job)
     for _ in range(9):
         one.quiet(one.now + HOUR)
         one.sweep()
@@ -125,21 +125,21 @@ def _hangs(one: World, jobs: tuple[RecordedJob, ...]) -> None:
 def _digest(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     """Eight days after the job's end the digest is started, again and again."""
     _ends(one, jobs)
-    one.aws.clock.forward_to(jobs[0].ended_at + DIGEST_AFTER)
+    one.aws.clock.advance_to(jobs[0].ended_at + DIGEST_AFTER)
     one.digest()
 
 
 def _in_turn(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     """Each is decided on before the next one ends."""
     for job in jobs:
-        one.aws.ends(job)
+        one.aws.end_job(job)
         one.quiet(one.now + timedelta(minutes=7))
     one.quiet()
 
 
 def _to(*channels: str, max_per_hour: int = 20) -> Policy:
     """The policy of the local AWS, with messages to these channels alone."""
-    policy = load(POLICY)
+    policy = load_policy(POLICY)
     chosen = {
         name: replace(one, max_per_hour=max_per_hour) for name, one in policy.channels.items()
     }
@@ -149,7 +149,7 @@ def _to(*channels: str, max_per_hour: int = 20) -> Policy:
 def _line_to(channel: str) -> Policy:
     """Messages to SNS alone, and a line about each job to this channel."""
     policy = _to("sns")
-    asked = replace(policy.channels[channel], every_job=True)
+    asked = replace(policy.channels[channel], job_lines=True)
     return replace(policy, channels={**policy.channels, channel: asked})
 
 
@@ -208,7 +208,7 @@ def played(
     story: Story,
     breaks: Callable[[World], None] = lambda _: None,
     *,
-    on_step: Step = lambda _: None,
+    on_step: OnStep = lambda _: None,
 ) -> Iterator[World]:
     """The world after a story in which something else broke too."""
     with world(story.start, policy=story.policy, on_step=on_step) as one:

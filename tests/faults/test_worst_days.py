@@ -15,7 +15,7 @@ from string import ascii_lowercase
 import pytest
 from msgspec import Struct
 
-from local.functions import Killed
+from local.functions import ProcessKilled
 from local.recorded import RecordedJob
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.structs import replace
@@ -155,7 +155,7 @@ class Troubles:
         if self.dies_at and self.steps >= self.dies_at:
             self.dies_at = 0
             self.died[name] += 1
-            raise Killed(name)
+            raise ProcessKilled(name)
 
 
 def _happenings(of: Week, dice: Random) -> Iterator[tuple[datetime, str, RecordedJob]]:
@@ -190,11 +190,11 @@ def _live(one: World, of: Week, dice: Random) -> None:
             case "ends":
                 one.aws.sagemaker.add(job)
                 if job not in of.late:
-                    one.aws.measure(job)
+                    one.aws.put_metrics(job)
             case "event":
                 one.aws.put_event(job.event())
             case "measured":
-                one.aws.measure(job)
+                one.aws.put_metrics(job)
             case "deleted":
                 one.aws.sagemaker.delete(job)
 

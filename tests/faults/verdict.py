@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from local.functions import Step
+from local.functions import OnStep
 from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.domain.audit.document import AuditDocument
 from tests.faults.calls import Call
@@ -75,7 +75,7 @@ class Case:
     expected: Expected
     breaks: Callable[[World], None]
     met: Callable[[World], bool] = lambda _: True
-    on_step: Step = lambda _: None
+    on_step: OnStep = lambda _: None
 
 
 class Verdict(Struct, frozen=True):

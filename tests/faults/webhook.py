@@ -114,7 +114,7 @@ class Webhooks:
     @contextmanager
     def ends(self, secured: "_Socket") -> Iterator[threading.Event]:
         """In place of the timer that ends an exchange: its time is that of this world."""
-        secured.ends_at = self.now() + timedelta(seconds=posting.EXCHANGE_WITHIN_S)
+        secured.ends_at = self.now() + timedelta(seconds=posting.EXCHANGE_TIMEOUT_S)
         yield secured.over
 
 

@@ -21,12 +21,12 @@ from msgspec import Struct
 from local import ACCOUNT, REGION
 from local.aws import LocalAws, local_aws
 from local.demo import POLICY
-from local.functions import Killed, Step
+from local.functions import OnStep, ProcessKilled
 from local.recorded import RecordedJob
 from sageaudit.adapters.aws import sqs
-from sageaudit.adapters.aws.stack_outputs import in_words
+from sageaudit.adapters.aws.stack_outputs import pascal_case
 from sageaudit.adapters.channels import services as posting
-from sageaudit.adapters.files.policy_file import load
+from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.cli.commands.redrive import redrive
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
@@ -97,7 +97,7 @@ class World:
         """The starts of one digest: two of the schedule, each as often as Lambda tries one."""
         self._digests = True
         for pause_s in (0, 60, 120, 3_600, 60, 120):
-            self.aws.clock.forward(pause_s)
+            self.aws.clock.advance(pause_s)
             self.aws.digest()
             self.quiet()
 
@@ -113,7 +113,7 @@ class World:
             moments = self.due()
             if not moments:
                 return
-            self.aws.clock.forward_to(max(moments))
+            self.aws.clock.advance_to(max(moments))
             self.sweep()
 
     def due(self) -> list[datetime]:
@@ -144,12 +144,12 @@ class World:
         """Sends each dead letter to its work queue again; how many."""
         sqs, moved = self.aws.session.client("sqs"), 0
         for name in DEAD:
-            for message in self.aws.messages(name):
+            for message in self.aws.take_messages(name):
                 body = message["Body"]
                 work = WORK.get(name)
                 if work is None:
-                    work = f"NoticesQueue{in_words(json.loads(body)['channel'])}"
-                sqs.send_message(QueueUrl=self.aws.physical(work), MessageBody=body)
+                    work = f"NoticesQueue{pascal_case(json.loads(body)['channel'])}"
+                sqs.send_message(QueueUrl=self.aws.physical_id(work), MessageBody=body)
                 moved += 1
         return moved
 
@@ -160,7 +160,7 @@ class World:
             for kind in LetterKind:
                 done = CliRunner().invoke(redrive, [kind.value, *stack], standalone_mode=False)
                 assert done.return_value == 0, (done.output, done.exception)
-        self.aws.clock.forward(1)  # moto shows a released message only after its moment
+        self.aws.clock.advance(1)  # moto shows a released message only after its moment
 
     def counts(self) -> dict[tuple[str, str | None], int]:
         """What the functions counted, by metric and channel."""
@@ -183,14 +183,14 @@ class World:
 
     def head(self, job: RecordedJob) -> AuditSummary | None:
         """What the history says of a job."""
-        return self.aws.history().head(job.key)
+        return self.aws.history().summary(job.key)
 
     def shown(self, channel: str) -> list[str]:
         """The first lines that people saw, in their order."""
         if channel == "slack":
             return [post["blocks"][0]["text"]["text"] for post in self.slack.of(SLACK_HOST)]
         if channel == "teams":
-            return [next(teams.shown(post)) for post in self.slack.of(TEAMS_HOST)]
+            return [next(teams.text_lines(post)) for post in self.slack.of(TEAMS_HOST)]
         if channel == "sns":
             return [json.loads(mail["Body"])["Subject"] for mail in self.aws.mails]
         raise LookupError(f"say here what people see of a message on {channel}")
@@ -209,7 +209,7 @@ _context = cache(ssl.create_default_context)
 
 @contextmanager
 def world(
-    start: datetime, *, policy: Policy | None = None, on_step: Step = lambda _: None
+    start: datetime, *, policy: Policy | None = None, on_step: OnStep = lambda _: None
 ) -> Iterator[World]:
     """A world from `start` on. `on_step` runs before and after each call and post of a handler."""
     timeouts: list[str] = []
@@ -217,11 +217,11 @@ def world(
 
     def wait(seconds: float) -> None:
         aws = holder[0]
-        aws.clock.forward(seconds)
+        aws.clock.advance(seconds)
         for function in aws.functions.values():
             if function.ends_at is not None and aws.clock.now() >= function.ends_at:
                 timeouts.append(function.name)
-                raise Killed("timed out")
+                raise ProcessKilled("timed out")
 
     def now() -> datetime:
         return holder[0].clock.now() if holder else start
@@ -237,11 +237,14 @@ def world(
     with ExitStack() as stack:
         stack.enter_context(quick_moto())
         stack.enter_context(mock.patch("ssl.create_default_context", _context))
-        stack.enter_context(mock.patch.object(posting, "_connected", slack.connected))
+        stack.enter_context(mock.patch.object(posting, "_connect", slack.connected))
         stack.enter_context(mock.patch.object(posting, "_ends", slack.ends))
         aws = stack.enter_context(
             local_aws(
-                start, policy=policy or load(POLICY), transport=posting.https_post, on_step=on_step
+                start,
+                policy=policy or load_policy(POLICY),
+                transport=posting.https_post,
+                on_step=on_step,
             )
         )
         holder.append(aws)

@@ -12,11 +12,11 @@ import botocore.session
 from botocore.parsers import create_parser
 
 from local.recorded import RecordedJob, recorded_jobs
-from notify.handler import wired as notify_wired
+from notify.handler import assemble as notify_wired
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobLists, SageMakerJobs
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.history.record_steps import stored_text
+from sageaudit.adapters.history.record_steps import to_stored_json
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import JobKind
@@ -172,7 +172,7 @@ def audit_one(dice: Random) -> list[str]:
     made = AuditFunction(
         report=kept,
         jobs=SageMakerJobs(lambda *_: aws),
-        metrics=CloudWatchMetrics(lambda *_: aws, packaged.types()),
+        metrics=CloudWatchMetrics(lambda *_: aws, packaged.instance_types()),
     )
     made.clock.now = of.ended_at
     body = delivered(of)
@@ -236,7 +236,7 @@ def notify_one(dice: Random) -> list[str]:
             body = notice_body("sns")
             spoiled = notice_record(f"ALERT#{keys}", "NOTICE#00001#sns", "sns", body)
         if way == 1:
-            spoiled = stream_record(mutated_text(stored_text(whole, 1), dice), pk=keys)
+            spoiled = stream_record(mutated_text(to_stored_json(whole, 1), dice), pk=keys)
         else:
             made = mutated(spoiled, dice)
             spoiled = made if isinstance(made, dict) else {}
@@ -286,8 +286,8 @@ NOON = datetime(2026, 5, 20, 13, 0, tzinfo=UTC)
 
 
 def _listing(kind: JobKind, name: str) -> dict[str, Any]:
-    prefix = kind.row.prefix
-    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.row.arn_word}/{name}"
+    prefix = kind.spec.prefix
+    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.spec.arn_word}/{name}"
     return {
         f"{prefix}JobName": name,
         f"{prefix}JobArn": arn,
@@ -307,15 +307,15 @@ class _Lists:
     asked: int = 0
 
     def __getattr__(self, name: str) -> Any:
-        kind = next(one for one in JobKind if name == f"list_{one.row.sdk_noun}s")
+        kind = next(one for one in JobKind if name == f"list_{one.spec.sdk_noun}s")
 
         def answer(**_: Any) -> Any:
             self.asked += 1
             rows = [_listing(kind, f"{kind.value}-{n}") for n in range(2)]
-            said = {kind.row.list_rows: rows}
+            said = {kind.spec.list_key: rows}
             if self.asked != self.spoils:
                 return said
-            return as_parsed(kind.row.list_call, said, self.dice)
+            return as_parsed(kind.spec.list_call, said, self.dice)
 
         return answer
 
@@ -326,14 +326,14 @@ def sweep_one(dice: Random) -> list[str]:
     queue = FakeQueue()
     lists = SageMakerJobLists(lambda _: cast("Any", client))
     deps = sweeping.SweepDependencies(
-        pages=cast("Any", lists),
+        job_pages=cast("Any", lists),
         history=SqliteHistory(),
-        notes=MemoryNotes(),
+        sweep_store=MemoryNotes(),
         queue=cast("Queue", queue),
         accounts=[ACCOUNT],
         regions=[REGION],
         clock=lambda: NOON,
-        out_of_time=lambda: False,
+        is_out_of_time=lambda: False,
     )
     try:
         list(sweeping.sweep(deps))
@@ -342,7 +342,7 @@ def sweep_one(dice: Random) -> list[str]:
     except Exception as error:  # noqa: BLE001 - whatever it is, it is a defect
         return [f"defect: {type(error).__name__}: {error}"]
     sent = " ".join(body for body, _ in queue.sent)
-    names = [f"{kind.row.arn_word}/{kind.value}-{n}" for kind in JobKind for n in range(2)]
+    names = [f"{kind.spec.arn_word}/{kind.value}-{n}" for kind in JobKind for n in range(2)]
     return [f"{name} is not found" for name in names if name not in sent]
 
 

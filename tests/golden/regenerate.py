@@ -13,21 +13,21 @@ from rich.console import Console
 
 from sageaudit.domain.advice.comparison import CostSpike
 from sageaudit.domain.advice.totals import Month
-from sageaudit.domain.alert.alert import AlertDecision, AlertKind, News
+from sageaudit.domain.alert.alert import AlertDecision, AlertKind, FollowUpReason
 from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import Worth
+from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.links import HistoryPlace
+from sageaudit.output.text.links import HistoryLocation
 from sageaudit.structs import replace
 from tests.fakes import documents, sample_documents
 from tests.fakes.messages import alert, document_card, open_advice
 from tests.golden import fixes
 from tests.labelled import confusion, expert_comparison, simulated
 
-STACK = HistoryPlace.of_table("SageAudit-HistoryTable3F9C2A71-1T6QF0XN8KZ4D", "us-east-1")
+STACK = HistoryLocation.for_table("SageAudit-HistoryTable3F9C2A71-1T6QF0XN8KZ4D", "us-east-1")
 """The table of a stack, with a name as CloudFormation gives it."""
 HERE = Path(__file__).parent
 _SHOWN = {
@@ -48,7 +48,10 @@ _WIDTHS = (60, 80, 120)
 
 
 def _due(
-    rule: str = "gpu-underused", month: str = "540", of: Worth = Worth.COUNTED, **more: Any
+    rule: str = "gpu-underused",
+    month: str = "540",
+    of: AmountKind = AmountKind.COUNTED,
+    **more: Any,
 ) -> AlertDecision:
     """A message that is due for an advice, by what its family came to in a month."""
     usd = Decimal(month)
@@ -63,14 +66,14 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
     low = AlertFigures(Severity.LOW, Decimal(6), Decimal(0))
     high = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
     before_it, last = alert(low), alert(high)
-    after = replace(before_it, worth=Worth.COUNTED, advices=("abcdefgh",), amount=Decimal(6))
+    after = replace(before_it, worth=AmountKind.COUNTED, advices=("abcdefgh",), amount=Decimal(6))
     provisional, before = documents.document(), documents.document()
     due = {"settled": False, "due_at": "2026-05-20T15:00:00Z"}
     provisional["audit"] = {**provisional["audit"], **due}  # type: ignore[typeddict-item]
     before["bill"] = {**before["bill"], "total_usd": Decimal(440)}
     gpu_idle = documents.finding(rule="gpu-idle", saving_usd=Decimal(410))
     before["findings"] = [gpu_idle, *before["findings"]]
-    again = replace(_due(), since_alert=after)
+    again = replace(_due(), previous_alert=after)
     failed = "failed-spend"
     return {
         "two-findings": (documents.document(), _due()),
@@ -89,15 +92,15 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
                 _due(failed, "612"),
                 kind=AlertKind.WORSE,
                 why="its month is high now",
-                since_alert=after,
+                previous_alert=after,
             ),
         ),
         "came-back": (
             documents.document(),
             replace(
                 again,
-                kind=AlertKind.AGAIN,
-                news=News.CAME_BACK,
+                kind=AlertKind.FOLLOW_UP,
+                follow_up_reason=FollowUpReason.CAME_BACK,
                 why="what was fixed came back: third time, $1,236.00 so far",
             ),
         ),
@@ -107,19 +110,19 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
         ),
         "trial": (
             sample_documents.trial_document(),
-            _due("spot-not-used", "60", Worth.TRIAL, runs=9),
+            _due("spot-not-used", "60", AmountKind.POSSIBLE, runs=9),
         ),
         "correction": (
             documents.document(),
             AlertDecision(
                 AlertKind.CORRECTION,
-                since_alert=last,
+                previous_alert=last,
                 corrected_audit=MessageAudit.parse(before),
             ),
         ),
         "correction-to-nothing": (
             documents.document(findings=[], avoidable_usd=Decimal(0)),
-            AlertDecision(AlertKind.CORRECTION, since_alert=last),
+            AlertDecision(AlertKind.CORRECTION, previous_alert=last),
         ),
         "provisional": (provisional, _due()),
         "pipeline-step": (_step(), replace(_due(), other_steps=_other_steps())),
@@ -135,7 +138,7 @@ def _other_steps() -> tuple[tuple[str, Month], ...]:
     """What the other steps of the same pipeline come to."""
     months = {"features": 120, "score": 40, "evaluate": 12, "report": 3}
     return tuple(
-        (f"pipeline/nightly/{name}", Month(Worth.COUNTED, Decimal(usd), Decimal(usd), 9))
+        (f"pipeline/nightly/{name}", Month(AmountKind.COUNTED, Decimal(usd), Decimal(usd), 9))
         for name, usd in months.items()
     )
 
@@ -166,12 +169,12 @@ def on_terminal(document: AuditDocument, width: int) -> str:
 
 
 def _slack(document: AuditDocument, notify: AlertDecision) -> str:
-    payload = slack.message(document_card(document, notify, STACK), {"anna": "U0123ABC"})
+    payload = slack.make_payload(document_card(document, notify, STACK), {"anna": "U0123ABC"})
     return json.dumps(payload, indent=1, ensure_ascii=False) + "\n"
 
 
 def _sns(document: AuditDocument, notify: AlertDecision) -> str:
-    notice = plain.message(document_card(document, notify, STACK))
+    notice = plain.make_payload(document_card(document, notify, STACK))
     attributes = json.dumps(notice["attributes"], indent=1, ensure_ascii=False)
     return f"Subject: {notice['subject']}\n\n{notice['message']}\n{attributes}\n"
 

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from infra.deploy import main as deploy
-from sageaudit.cli.main import commands
+from sageaudit.cli.main import cli
 from tests.house.test_docs import DOCUMENTS, ROOT
 
 PAGES = [*DOCUMENTS, *sorted((ROOT / "docs" / "rules").glob("*.md"))]
@@ -46,8 +46,8 @@ def refused(line: str) -> str | None:
 
 def _sageaudit(words: list[str]) -> None:
     """Files need not be there, and no value is checked: what they are depends on the reader."""
-    command: click.Command = commands
-    context = click.Context(commands)
+    command: click.Command = cli
+    context = click.Context(cli)
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         command.parse_args(context, words)  # `prices TYPE` is `prices show TYPE`
         given = [*context._protected_args, *context.args]

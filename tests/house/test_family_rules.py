@@ -21,15 +21,15 @@ def test_the_findings_that_rules_ask_for_are_those_whose_card_says_so() -> None:
     texts = [source(rule) for rule in OF_A_FAMILY]
     asked = [name for text in texts for name in _FOUND.findall(text)]
     assert sum(text.count(".rules_with_findings") for text in texts) == len(asked)
-    assert set(asked) == {rule.name.name for rule in catalogue.load() if rule.asked_later}
+    assert set(asked) == {rule.info.name for rule in catalogue.load() if rule.used_by_later_runs}
 
 
 def test_what_is_not_compared_is_not_read() -> None:
     """A change of it would leave a later run's audit as it was."""
-    assert [rule.name for rule in OF_A_FAMILY if _NOT_COMPARED.search(source(rule))] == []
+    assert [rule.info for rule in OF_A_FAMILY if _NOT_COMPARED.search(source(rule))] == []
 
 
 def test_what_is_posted_once_is_compared() -> None:
     """A later run names the one that was posted: it is judged again when that one goes."""
     for rule in catalogue.load():
-        assert rule.name.compared == (rule.report_once_per_family or rule.asked_later)
+        assert rule.info.compared == (rule.report_once_per_family or rule.used_by_later_runs)

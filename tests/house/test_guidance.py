@@ -36,7 +36,7 @@ def _parts(shape: Any) -> Iterator[Any]:
 
 FIELDS = set(fields_of(AuditDocument))
 NAMES = {
-    "rules": {rule.name.name for rule in load_rules()},
+    "rules": {rule.info.name for rule in load_rules()},
     "guides": {guide.name for guide in load_guides()},
     "fields": FIELDS,
 }

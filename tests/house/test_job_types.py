@@ -35,9 +35,9 @@ def test_every_type_of_job_is_on_the_page() -> None:
 def test_the_audited_types_are_the_kinds_of_job() -> None:
     """No other type is said to be audited as itself."""
     audited = {operation for operation, answer in rows().items() if answer == "yes"}
-    kinds = {f"Create{kind.row.prefix}Job{kind.row.version}" for kind in JobKind}
+    kinds = {f"Create{kind.spec.prefix}Job{kind.spec.action_suffix}" for kind in JobKind}
     assert kinds <= audited
     assert {re.sub(r"V\d+$", "", operation) for operation in audited} == {
-        f"Create{kind.row.prefix}Job" for kind in JobKind
+        f"Create{kind.spec.prefix}Job" for kind in JobKind
     }
     assert set(rows().values()) == {"yes", "its jobs", "no"}

@@ -40,14 +40,14 @@ def test_the_readme_is_short() -> None:
 
 def test_the_table_of_rules_has_a_row_for_each_hundred() -> None:
     """In the order of the ids."""
-    hundreds = sorted({f"{rule.name.id[:3]}xx" for rule in catalogue.load()})
+    hundreds = sorted({f"{rule.info.id[:3]}xx" for rule in catalogue.load()})
     assert list(table()) == hundreds
 
 
 @pytest.mark.parametrize("ids", table())
 def test_the_examples_of_a_row_are_rules_of_its_hundred(ids: str) -> None:
     """By name, in the order of their ids."""
-    names = {rule.name.name: rule.name.id for rule in catalogue.load()}
+    names = {rule.info.name: rule.info.id for rule in catalogue.load()}
     found = [names[name] for name in table()[ids]]
     assert found == sorted(found)
     assert {name[:3] for name in found} == {ids[:3]}
@@ -83,14 +83,18 @@ def test_other_facts_are_the_products() -> None:
     numbers = {4: "four", 5: "five", 6: "six"}
     handlers = len(list((ROOT / "functions").glob("*/handler.py")))
     assert f"{numbers[handlers]} Lambdas" in readme
-    assert f"packaged prices are of {packaged.tables().as_of}" in words("docs/own-rates.md")
+    assert f"packaged prices are of {packaged.packaged_prices().as_of}" in words(
+        "docs/own-rates.md"
+    )
 
 
 def test_how_many_types_have_a_rate() -> None:
     """Packaged, estimated and unknown ones, for training in us-east-1."""
-    names = [name for name, row in packaged.types().items() if JobKind.TRAINING in row.kinds]
+    names = [
+        name for name, row in packaged.instance_types().items() if JobKind.TRAINING in row.kinds
+    ]
     book = sources.offline_book("us-east-1", Component.TRAINING, None)
-    rates = [book.hourly("us-east-1", Component.TRAINING, name) for name in names]
+    rates = [book.hourly_rate("us-east-1", Component.TRAINING, name) for name in names]
     guessed = sum(rate is not None and rate.is_estimate for rate in rates)
     unknown = rates.count(None)
     known = len(names) - guessed - unknown

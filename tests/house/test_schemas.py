@@ -52,7 +52,7 @@ def test_every_recording_and_its_audit_are_valid(stem: str) -> None:
     """As it is, and as `record` writes it."""
     path = recorded.file(stem)
     assert wrong("recording", json.loads(path.read_text(encoding="utf-8"))) == []
-    written = recording_file.text_of(recording_file.document_of(recording.read(path)))
+    written = recording_file.to_text(recording_file.make_document(recording.read(path)))
     assert wrong("recording", json.loads(written)) == []
     assert wrong("audit", audit(path.name)) == []
 
@@ -155,10 +155,10 @@ _RECORDED: dict[str, Any] = {
 def test_a_recording_with_every_key_is_valid_and_read() -> None:
     """The schema and the reader agree on what is there."""
     assert wrong("recording", _RECORDED) == []
-    read = recording.parsed(_RECORDED)
+    read = recording.parse(_RECORDED)
     assert isinstance(read, recording.Recording)
     described = {**_RECORDED["describe"], "Derived": {}}
-    assert recording_file.document_of(read) == _RECORDED | {"describe": described}
+    assert recording_file.make_document(read) == _RECORDED | {"describe": described}
 
 
 @given(st.data())

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import MOST_CHANNELS, ChannelChoice, own_topic
-from sageaudit.domain.policy.scope import MEMBER_ROLE, Members
+from sageaudit.domain.policy.routes import MAX_CHANNELS, ChannelConfig, default_channels
+from sageaudit.domain.policy.scope import MEMBER_ROLE, MemberAccounts
 
 Template = Mapping[str, Any]
 OTHER_ACCOUNT = "444455556666"
@@ -17,17 +17,17 @@ OWN_KEY = "arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-123456
 OTHER_TOPIC = "arn:aws:sns:eu-west-1:111122223333:data-platform"
 WITH_KEYS = Policy(
     channels={
-        "sns": ChannelChoice("sns", key_arn=OWN_KEY),
-        "data-platform": ChannelChoice("sns", topic_arn=OTHER_TOPIC, key_arn=OTHER_KEY),
+        "sns": ChannelConfig("sns", key_arn=OWN_KEY),
+        "data-platform": ChannelConfig("sns", topic_arn=OTHER_TOPIC, key_arn=OTHER_KEY),
     }
 )
 """Topics under keys of their own."""
-MANY_CHANNELS = own_topic() | {
-    name: ChannelChoice("slack", secret=f"sageaudit/channel/{name}")
-    for name in (f"c{number:019}" for number in range(1, MOST_CHANNELS))
+MANY_CHANNELS = default_channels() | {
+    name: ChannelConfig("slack", secret=f"sageaudit/channel/{name}")
+    for name in (f"c{number:019}" for number in range(1, MAX_CHANNELS))
 }
 """As many as a policy may have, with the longest names."""
-ORGANIZATION = Members(
+ORGANIZATION = MemberAccounts(
     {str(200000000000 + number): MEMBER_ROLE for number in range(1000)},
     "o-a1b2c3d4e5",
     "of-sageaudit",
@@ -39,9 +39,9 @@ ORGANIZATION = Members(
     ),
 )
 """As many accounts and regions as a large company has."""
-ACCOUNTS = Members(dict(list(ORGANIZATION.roles.items())[:100]))
+ACCOUNTS = MemberAccounts(dict(list(ORGANIZATION.role_by_account.items())[:100]))
 """As many accounts as can be named one by one."""
-TOO_MANY = Members(dict(list(ORGANIZATION.roles.items())[:101]))
+TOO_MANY = MemberAccounts(dict(list(ORGANIZATION.role_by_account.items())[:101]))
 KEPT_TABLE = "kept-table"
 KEPT_STREAM = f"arn:aws:dynamodb:us-east-1:111122223333:table/{KEPT_TABLE}/stream/2026-05-20"
 REFUSED = (

@@ -12,10 +12,16 @@ from typing import Any
 from aws_cdk import aws_lambda as lambda_
 
 from infra import assembly
-from infra.bundling import checked_policy
-from infra.template import POLICY, as_text, from_stub, normalized, synthesized
+from infra.bundling import load_policy
+from infra.template import (
+    POLICY,
+    normalize,
+    synthesize_template,
+    synthesize_with_placeholder,
+    to_text,
+)
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.scope import Members
+from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.structs import replace
 from tests.infra.reading import (
     ACCOUNTS,
@@ -39,7 +45,7 @@ def main(folder: Path) -> None:
     def of(**context: str) -> dict[str, Any]:
         code = lambda_.Code.from_asset(str(folder / "stub"))
         out = str(folder / "out")
-        policy = replace(WITH_KEYS, members=TOO_MANY if "too_many" in context else Members())
+        policy = replace(WITH_KEYS, members=TOO_MANY if "too_many" in context else MemberAccounts())
         return assembly.synthesize(code=code, policy=policy, outdir=out, context=context)
 
     def refusal(key: str, value: str) -> str:
@@ -52,24 +58,30 @@ def main(folder: Path) -> None:
     os.environ["CDK_OUTDIR"] = str(folder / "assembly")
     assembly.assemble()
     documents: dict[str, Any] = {
-        "deployed": normalized(read(folder, "assembly/SageAudit.template.json")),
-        "every-channel": synthesized(),
-        "quiet": normalized(from_stub(Policy(members=Members({OTHER_ACCOUNT: OTHER_ROLE})))),
-        "plain": normalized(from_stub(Policy())),
-        "organization": normalized(from_stub(Policy(members=ORGANIZATION))),
-        "many-channels": normalized(from_stub(Policy(channels=MANY_CHANNELS))),
-        "accounts": normalized(from_stub(Policy(members=ACCOUNTS))),
-        "adopted": normalized(
-            from_stub(checked_policy(POLICY), table_name=KEPT_TABLE, table_stream_arn=KEPT_STREAM)
+        "deployed": normalize(read(folder, "assembly/SageAudit.template.json")),
+        "every-channel": synthesize_template(),
+        "quiet": normalize(
+            synthesize_with_placeholder(Policy(members=MemberAccounts({OTHER_ACCOUNT: OTHER_ROLE})))
         ),
-        "tuned": normalized(from_stub(Policy(), tracing="on", audits_at_once="20", stack="Mine")),
+        "plain": normalize(synthesize_with_placeholder(Policy())),
+        "organization": normalize(synthesize_with_placeholder(Policy(members=ORGANIZATION))),
+        "many-channels": normalize(synthesize_with_placeholder(Policy(channels=MANY_CHANNELS))),
+        "accounts": normalize(synthesize_with_placeholder(Policy(members=ACCOUNTS))),
+        "adopted": normalize(
+            synthesize_with_placeholder(
+                load_policy(POLICY), table_name=KEPT_TABLE, table_stream_arn=KEPT_STREAM
+            )
+        ),
+        "tuned": normalize(
+            synthesize_with_placeholder(Policy(), tracing="on", audits_at_once="20", stack="Mine")
+        ),
         "own-keys": of(),
         "refused": [refusal(key, value) for key, value in REFUSED],
         "too-many": refusal("too_many", "accounts"),
     }
     for name, document in documents.items():
         (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
-    (folder / "snapshot.json").write_text(as_text(documents["every-channel"]), encoding="utf-8")
+    (folder / "snapshot.json").write_text(to_text(documents["every-channel"]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from infra.alarm_list import RUNBOOK, Watch, watches
+from infra.alarm_list import RUNBOOK, AlarmSpec, alarm_specs
 from infra.template import POLICY
 from sageaudit.adapters.channels.services import SERVICES
-from sageaudit.adapters.files.policy_file import load
+from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.adapters.lambda_runtime import batch
 from tests.fakes.runbook import PAGE, entries, named, queries, sections
 from tests.infra.reading import of_type, one, text
@@ -17,10 +17,10 @@ from tools.bench.deployed import month_items
 from tools.pages import alarms, running_cost
 
 
-def every(*channels: str) -> list[Watch]:
+def every(*channels: str) -> list[AlarmSpec]:
     """All alarms of a stack with these channels."""
     return list(
-        watches(
+        alarm_specs(
             functions={name: name for name in alarms.FUNCTIONS},
             work_queues={"FinishedJobs": "finished", "Decisions": "decisions"},
             notices_queues={name: name for name in channels},
@@ -29,7 +29,7 @@ def every(*channels: str) -> list[Watch]:
     )
 
 
-EVERY = every(*load(POLICY).channels)
+EVERY = every(*load_policy(POLICY).channels)
 LONGEST_EVALUATION_S = 86_400
 """CloudWatch's limit of period times periods, for periods below an hour; a week otherwise."""
 
@@ -43,7 +43,9 @@ def by_name(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_each_alarm_has_its_entry_and_each_entry_its_alarms() -> None:
     """So that whoever is told at night finds what to do; a channel is called like its service."""
     written = [(anchor, name) for anchor, body in entries().items() for name in named(body)]
-    assert sorted(written) == sorted((watch.entry, watch.name) for watch in every(*SERVICES))
+    assert sorted(written) == sorted(
+        (watch.runbook_entry, watch.name) for watch in every(*SERVICES)
+    )
 
 
 def test_the_template_has_the_alarms_of_the_list(template: dict[str, Any]) -> None:
@@ -99,7 +101,9 @@ def test_an_alarm_says_in_one_sentence_what_it_means_and_where_its_entry_is(
     for name, alarm in by_name(template).items():
         said = alarm["AlarmDescription"]
         [watch] = [watch for watch in EVERY if watch.name == name]
-        assert re.fullmatch(rf"sageaudit: .+; {RUNBOOK}#{watch.entry} says what to do", said)
+        assert re.fullmatch(
+            rf"sageaudit: .+; {RUNBOOK}#{watch.runbook_entry} says what to do", said
+        )
         assert len(said) < 300
     assert all(watch.description.count(". ") == 0 for watch in EVERY)
 
@@ -127,8 +131,8 @@ def test_cloudwatch_can_evaluate_every_alarm() -> None:
         assert watch.period_s % 60 == 0
         longest_s = LONGEST_EVALUATION_S if watch.period_s < 3600 else 7 * LONGEST_EVALUATION_S
         assert watch.period_s * watch.periods <= longest_s
-        assert 1 <= watch.needed <= watch.periods
-        assert watch.reason
+        assert 1 <= watch.datapoints_to_alarm <= watch.periods
+        assert watch.threshold_reason
     assert len({watch.name for watch in EVERY}) == len(EVERY)
 
 
@@ -137,7 +141,7 @@ def test_silence_is_raised_by_missing_values_and_nothing_else_is(template: dict[
 
     A new alarm has no data. It is no change of its state, so that nobody is told in the first hour.
     """
-    assert [watch.name for watch in EVERY if watch.silence] == ["SweepSilent"]
+    assert [watch.name for watch in EVERY if watch.alarm_if_no_data] == ["SweepSilent"]
     for name, alarm in by_name(template).items():
         silent = name == "SweepSilent"
         assert alarm["TreatMissingData"] == ("missing" if silent else "notBreaching")

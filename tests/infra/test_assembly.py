@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.bundling import checked_policy
+from infra.bundling import load_policy
 from tests.infra.reading import OTHER_KEY, OTHER_TOPIC, OWN_KEY, REFUSED, of_type, read, statements
 
 
@@ -32,7 +32,7 @@ def test_a_wrong_policy_stops_the_synthesis_in_one_sentence(tmp_path: Path) -> N
     policy = tmp_path / "policy.toml"
     policy.write_text("flor_usd = 5\n", encoding="utf-8")
     with pytest.raises(SystemExit, match="flor_usd"):
-        checked_policy(policy)
+        load_policy(policy)
 
 
 def test_nobody_is_subscribed_by_the_stack(templates: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from infra.bundling import FUNCTIONS, THIS_MACHINE, stage
+from infra.bundling import FUNCTIONS, THIS_MACHINE, build_asset
 from sageaudit.adapters.files import policy_file
 from tests.fakes.deliver_function import notice_body
 from tests.fakes.lambda_events import batch, sqs_record, stream_record
@@ -170,7 +170,7 @@ def test_it_answers_events_in_the_form_that_lambda_reads(
     name: str, client: Path, templates: Path
 ) -> None:
     """The handler is found by its name in the template; a broken event is an answer too."""
-    asset = stage(THIS_MACHINE, policy_file.load(ROOT / "policy.toml")).folder
+    asset = build_asset(THIS_MACHINE, policy_file.load_policy(ROOT / "policy.toml")).folder
     functions = of_type(read(templates, "deployed.json"), "AWS::Lambda::Function")
     [function] = [one for one in functions.values() if one["Handler"].startswith(f"{name}.")]
     events, expected = CASES[name]

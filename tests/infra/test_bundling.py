@@ -14,20 +14,20 @@ from botocore.loaders import Loader
 from infra import bundling, byte_code, left_out
 from infra.bundling import (
     FUNCTIONS,
-    LAMBDA,
     LAMBDA_PYTHON,
+    LAMBDA_TARGET,
     NOT_ON_LAMBDA,
     REQUIREMENTS,
     THIS_MACHINE,
     Target,
-    stage,
+    build_asset,
 )
 from infra.functions import ARCHITECTURE
 from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.rules import catalogue, version
 from tools.bench import start as cold_start
 
-POLICY = policy_file.load(FUNCTIONS.parent / "policy.toml")
+POLICY = policy_file.load_policy(FUNCTIONS.parent / "policy.toml")
 HANDLERS = ("audit", "notify", "deliver", "sweep", "digest")
 RUNS_ON_LAMBDA = re.compile(r"(py2\.py3|py3|cp313)-(none|abi3|cp313)-(any|manylinux\w*_aarch64)")
 
@@ -61,13 +61,13 @@ assert (name in {"audit", "sweep"}) == bool(rules), rules
 @pytest.fixture(scope="module")
 def lambda_asset() -> Path:
     """What `make deploy` uploads."""
-    return stage(LAMBDA, POLICY).folder
+    return build_asset(LAMBDA_TARGET, POLICY).folder
 
 
 @pytest.fixture(scope="module")
 def local_asset() -> Path:
     """The same for this machine's processor and Python."""
-    return stage(THIS_MACHINE, POLICY).folder
+    return build_asset(THIS_MACHINE, POLICY).folder
 
 
 def test_the_wheels_are_the_pinned_ones_of_lambda(lambda_asset: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_wheels_are_the_pinned_ones_of_lambda(lambda_asset: Path) -> None:
 
 
 def test_the_wheels_are_for_the_architecture_of_the_functions() -> None:
-    assert (ARCHITECTURE.name, LAMBDA.platform) == ("arm64", "manylinux2014_aarch64")
+    assert (ARCHITECTURE.name, LAMBDA_TARGET.platform) == ("arm64", "manylinux2014_aarch64")
 
 
 def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Path) -> None:
@@ -93,13 +93,13 @@ def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Pat
     The version of the rules is computed at the build, and read at the start.
     """
     package = lambda_asset / "sageaudit"
-    assert stored_policy.load(lambda_asset / stored_policy.NAME) == POLICY
+    assert stored_policy.load(lambda_asset / stored_policy.FILE_NAME) == POLICY
     assert (package / "workflows" / "audit" / "run.py").exists()
     assert list((package / "data").glob("*.json"))
     assert not [folder for folder in NOT_ON_LAMBDA if (package / folder).exists()]
     assert not [*package.rglob("example*")], "the example company"
-    assert (package / version.BUILT).is_file()
-    assert version.version_of(package) == catalogue.version()
+    assert (package / version.BUILT_VERSION_FILE).is_file()
+    assert version.read_version(package) == catalogue.version()
     size = sum(path.stat().st_size for path in lambda_asset.rglob("*") if path.is_file())
     assert size < 24_000_000
 
@@ -116,9 +116,11 @@ def test_every_call_of_the_adapters_is_in_the_models_that_are_left(lambda_asset:
     )
     session = botocore.session.Session()
     session.register_component("data_loader", models)
-    code = [path.read_text(encoding="utf-8") for path in bundling.code()]
+    code = [path.read_text(encoding="utf-8") for path in bundling.source_files()]
     made = set(re.findall(r'(?:client\(\w*(?:\.\w+)?,? ?|accounts\.of\()"(\w+)"', "".join(code)))
-    assert made == set(models.list_available_services("service-2")) == set(left_out.services())
+    assert (
+        made == set(models.list_available_services("service-2")) == set(left_out.called_services())
+    )
     methods = {
         name: session.create_client(name, region_name="us-east-1").meta.method_to_api_mapping
         for name in made
@@ -130,8 +132,8 @@ def test_every_call_of_the_adapters_is_in_the_models_that_are_left(lambda_asset:
 
 def test_a_notice_says_what_was_left_out_and_licences_stay(lambda_asset: Path) -> None:
     """Apache-2.0 asks for both; each wheel keeps its name and version beside its licence."""
-    notice = (lambda_asset / left_out.NOTICE).read_text(encoding="utf-8")
-    assert f"all services but {', '.join(left_out.services())}, and all examples" in notice
+    notice = (lambda_asset / left_out.NOTICE_FILE).read_text(encoding="utf-8")
+    assert f"all services but {', '.join(left_out.called_services())}, and all examples" in notice
     for wheel in lambda_asset.glob("*.dist-info"):
         assert [path for path in wheel.rglob("*") if path.name.startswith("LICENSE")], wheel
         assert (wheel / "METADATA").is_file()
@@ -140,7 +142,7 @@ def test_a_notice_says_what_was_left_out_and_licences_stay(lambda_asset: Path) -
 
 def test_every_module_is_compiled_or_none(lambda_asset: Path) -> None:
     """With the Python of Lambda on this machine, a cold start compiles nothing."""
-    found = byte_code.find(LAMBDA_PYTHON)
+    found = byte_code.find_interpreter(LAMBDA_PYTHON)
     tag = f"cpython-{LAMBDA_PYTHON.replace('.', '')}"
     expected = {
         path.parent / "__pycache__" / f"{path.stem}.{tag}.pyc"
@@ -158,7 +160,7 @@ def small_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder.mkdir()
         (folder / "wheel.py").write_text("WHEEL = 1\n", encoding="utf-8")
 
-    monkeypatch.setattr(bundling, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(bundling, "BUILD_FOLDER", tmp_path / "build")
     monkeypatch.setattr(bundling, "_install", wheel)
     return tmp_path / "build"
 
@@ -172,13 +174,13 @@ def test_the_umask_changes_neither_modes_nor_hash(small_builds: Path) -> None:
     for umask in (0o022, 0o077):
         before = os.umask(umask)
         try:
-            asset = stage(LAMBDA, POLICY)
+            asset = build_asset(LAMBDA_TARGET, POLICY)
         finally:
             os.umask(before)
         hashes.add(asset.tree_hash)
         for path in asset.folder.rglob("*.py"):
             path.chmod(0o600)
-        assert stage(LAMBDA, POLICY) == asset
+        assert build_asset(LAMBDA_TARGET, POLICY) == asset
         modes |= {
             (path.is_dir(), path.stat().st_mode & 0o7777)
             for path in (asset.folder, *asset.folder.rglob("*"))
@@ -194,9 +196,9 @@ def test_the_hash_says_whether_the_asset_is_compiled(
     """So that a machine with the interpreter deploys over one without."""
     here = byte_code.Interpreter(sys.executable, "3.13.0")
     monkeypatch.setattr(Target, "interpreter", lambda _: here)
-    compiled = stage(LAMBDA, POLICY)
+    compiled = build_asset(LAMBDA_TARGET, POLICY)
     monkeypatch.setattr(Target, "interpreter", lambda _: None)
-    plain = stage(LAMBDA, POLICY)
+    plain = build_asset(LAMBDA_TARGET, POLICY)
     assert (compiled.compiled_by, plain.compiled_by) == ("3.13.0", None)
     assert compiled.tree_hash != plain.tree_hash
     assert not list(plain.folder.rglob("*.pyc"))
@@ -210,7 +212,7 @@ def test_synth_says_when_the_interpreter_is_missing(
     """In one sentence: what is missing, what it costs, how to get it."""
     here = byte_code.Interpreter(sys.executable, "3.13.0")
     monkeypatch.setattr(Target, "interpreter", lambda _: here if found else None)
-    bundling.to_deploy(POLICY)
+    bundling.build_lambda_asset(POLICY)
     said = capsys.readouterr().err
     assert ("no Python 3.13 is on the path" in said) is not found
     if not found:

@@ -70,11 +70,13 @@ def raised(done_s: Sequence[float], first_sweep_s: int) -> set[str]:
         sent |= unaudited
     queue = WATCHES["FinishedJobsLate"]
     breaches = {
-        "JobsMissing": sum(missing[h] - found[h] > WATCHES["JobsMissing"].above for h in range(6)),
-        "EventsLost": sum(found[h] > WATCHES["EventsLost"].above for h in range(6)),
-        queue.name: (max(done_s) - queue.above) // queue.period_s,
+        "JobsMissing": sum(
+            missing[h] - found[h] > WATCHES["JobsMissing"].threshold for h in range(6)
+        ),
+        "EventsLost": sum(found[h] > WATCHES["EventsLost"].threshold for h in range(6)),
+        queue.name: (max(done_s) - queue.threshold) // queue.period_s,
     }
-    return {name for name, count in breaches.items() if count >= WATCHES[name].needed}
+    return {name for name, count in breaches.items() if count >= WATCHES[name].datapoints_to_alarm}
 
 
 @pytest.mark.parametrize(
@@ -98,9 +100,9 @@ def test_jobs_that_end_together_are_audited_in_the_time_that_the_page_says(
 def test_the_recommended_number_stays_within_the_rates() -> None:
     """Of SageMaker, and of CloudWatch for jobs of four GPU hosts and a day."""
     audits_a_second = RECOMMENDED / AUDIT_S
-    assert 2 * audits_a_second <= pace.DESCRIBES_A_SECOND  # Describe and ListTags
+    assert 2 * audits_a_second <= pace.DESCRIBES_PER_SECOND  # Describe and ListTags
     assert audits_a_second <= pace.RATES["GetMetricData"]
-    assert audits_a_second * 4 * 5 * 1440 <= pace.POINTS_A_SECOND
+    assert audits_a_second * 4 * 5 * 1440 <= pace.POINTS_PER_SECOND
 
 
 def test_the_page_says_these_numbers() -> None:

@@ -51,7 +51,9 @@ def test_a_shim_that_fails_is_passed_over(tmp_path: Path) -> None:
     fake_python(tmp_path / "shims", "echo 'pyenv: python3.13: command not found' >&2; exit 127")
     fake_python(tmp_path / "real", says("/real/python3.13", "3.13.5"))
     path = f"{tmp_path / 'shims'}:{tmp_path / 'real'}"
-    assert byte_code.find("3.13", {"PATH": path}) == Interpreter("/real/python3.13", "3.13.5")
+    assert byte_code.find_interpreter("3.13", {"PATH": path}) == Interpreter(
+        "/real/python3.13", "3.13.5"
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_what_is_not_a_released_cpython_of_that_version_is_not_used(
 ) -> None:
     """Lambda would ignore its byte code, and nobody would notice."""
     fake_python(tmp_path, answer)
-    assert byte_code.find("3.13", {"PATH": str(tmp_path)}) is None
+    assert byte_code.find_interpreter("3.13", {"PATH": str(tmp_path)}) is None
 
 
 def test_the_byte_code_is_the_same_wherever_and_whenever_it_is_made(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def hidden_s(name: str) -> list[int]:
     while True:
         raw = sqs_record("{}", message_id=name, received=len(hidden) + 1)
         raw["attributes"]["SentTimestamp"] = sent_ms
-        if retries.again(SqsMessage(raw), "busy") is not None:
+        if retries.retry_later(SqsMessage(raw), "busy") is not None:
             return hidden
         hidden.append(queue.waits_s[-1])
         clock.move(hidden[-1])

@@ -14,12 +14,12 @@ from moto import mock_aws
 
 from infra import deploy, subscribers
 from infra.deploy_flags import Flags
-from infra.kept_table import NotAHistory
-from infra.members import forward
+from infra.kept_table import NotAHistoryTable
+from infra.members import create_forwarding
 from infra.names import FINGERPRINT_KEY, MEMBER_REGIONS
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import ChannelChoice, own_topic
-from sageaudit.domain.policy.scope import Members
+from sageaudit.domain.policy.routes import ChannelConfig, default_channels
+from sageaudit.domain.policy.scope import MemberAccounts
 from tests.adapters.history.tables import new_table
 
 SLACK_WEBHOOK = "sageaudit/channel/slack"
@@ -43,7 +43,7 @@ OUTPUTS = '"Outputs": {'
 WITH_SLACK = f'{OUTPUTS} "NoticesQueueUrlSlack": {{"Value": "url"}},'
 NO_FLAGS = Flags()
 PLAIN, OBSERVES = Policy(), Policy(mode="observe")
-SLACK = Policy(channels={**own_topic(), "slack": ChannelChoice("slack", SLACK_WEBHOOK)})
+SLACK = Policy(channels={**default_channels(), "slack": ChannelConfig("slack", SLACK_WEBHOOK)})
 
 
 class Runs:
@@ -266,13 +266,13 @@ def test_flags_answer_every_question(runs: Runs) -> None:
     """A pipeline types nothing; the CDK CLI asks nothing either."""
     boto3.client("cloudformation").delete_stack(StackName="CDKToolkit")
     everything = Flags(
-        terminal=False,
-        yes=True,
+        is_interactive=False,
+        assume_yes=True,
         secrets={"slack": WEBHOOK},
         alarms_to=("ops@example.com",),
         notices_to=(),
     )
-    assert not list(everything.missing())
+    assert not list(everything.missing_flags())
     result = dialogue(runs, "", everything, SLACK)
     assert result.exit_code == 0, result.output
     assert stored(SLACK_WEBHOOK) == WEBHOOK
@@ -287,7 +287,7 @@ def test_flags_answer_every_question(runs: Runs) -> None:
 
 def test_a_script_stops_where_a_secret_is_missing(runs: Runs) -> None:
     """Every notice would fail."""
-    flags = Flags(terminal=False, yes=True, alarms_to=(), notices_to=())
+    flags = Flags(is_interactive=False, assume_yes=True, alarms_to=(), notices_to=())
     result = dialogue(runs, "", flags, SLACK)
     assert result.exit_code == 1
     assert "nothing is stored for slack: add --secret-file slack=FILE" in result.output
@@ -309,7 +309,7 @@ def test_a_channel_that_the_policy_names_no_more_is_asked_about(runs: Runs) -> N
 
 def command(*arguments: str, typed: str = "") -> Result:
     """`make deploy` with these flags, and no terminal."""
-    with mock.patch.object(deploy, "checked_policy", return_value=SLACK):
+    with mock.patch.object(deploy, "load_policy", return_value=SLACK):
         return CliRunner().invoke(deploy.main, arguments, input=typed)
 
 
@@ -403,7 +403,7 @@ def test_a_table_that_is_named_is_adopted_with_its_stream_of_today(
 
 def test_the_regions_of_the_policy_forward_after_the_deployment(runs: Runs) -> None:
     """That of the deployment itself has no rule to make."""
-    policy = Policy(members=Members(regions=("us-east-1", "eu-west-1")))
+    policy = Policy(members=MemberAccounts(regions=("us-east-1", "eu-west-1")))
     assert dialogue(runs, "y\n", policy=policy).exit_code == 0
     there = boto3.client("cloudformation", region_name="eu-west-1").describe_stacks()["Stacks"]
     assert [stack["StackName"] for stack in there] == ["SageAudit-member"]
@@ -419,9 +419,11 @@ def test_a_region_that_leaves_the_policy_is_cleared_before_the_deployment(
 ) -> None:
     """The outputs name it until then: what fails later is made up for by the next deployment."""
     session = boto3.Session(region_name="us-east-1")
-    forward(session, ("111122223333", "us-east-1"), "SageAudit", ["eu-west-1"])
+    create_forwarding(session, ("111122223333", "us-east-1"), "SageAudit", ["eu-west-1"])
     known = {MEMBER_REGIONS: "eu-west-1,us-east-1"}
     monkeypatch.setattr(deploy, "_outputs", lambda *_: known)
-    monkeypatch.setattr(deploy, "protect", mock.Mock(side_effect=NotAHistory("not protected")))
+    monkeypatch.setattr(
+        deploy, "protect_table", mock.Mock(side_effect=NotAHistoryTable("not protected"))
+    )
     assert dialogue(runs, "y\n").exit_code == 1
     assert not boto3.client("events", region_name="eu-west-1").list_rules()["Rules"]

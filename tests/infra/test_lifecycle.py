@@ -12,11 +12,11 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from infra.kept_table import NotAHistory, adopted, protect
+from infra.kept_table import NotAHistoryTable, adopt_table, protect_table
 from local.aws import LocalAws
 from local.demo import POLICY
 from local.stack import STACK
-from sageaudit.adapters.files.policy_file import load
+from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.adapters.history.dynamo import keys as schema
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from tests.adapters.history import tables
@@ -42,28 +42,28 @@ def test_a_stack_that_is_deployed_again_has_the_history_of_the_one_before(templa
     first = a_failed_job()
     later = renamed(first, "another-job", later=timedelta(days=3))
     with scene(first.ended_at) as one:
-        one.aws.ends(first)
+        one.aws.end_job(first)
         one.aws.advance()
         assert one.headlines()
         formation = one.aws.session.client("cloudformation")
         dynamodb = one.aws.session.client("dynamodb")
-        table = one.aws.physical("HistoryTable")
+        table = one.aws.physical_id("HistoryTable")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # moto names again what it does not create
             formation.delete_stack(StackName=STACK)
         assert not one.aws.session.client("lambda").list_functions()["Functions"]
         posted = len(one.slack.posts)
         text = (templates / "adopted.json").read_text(encoding="utf-8")
-        text = text.replace(KEPT_STREAM, adopted(dynamodb, table)).replace(KEPT_TABLE, table)
+        text = text.replace(KEPT_STREAM, adopt_table(dynamodb, table)).replace(KEPT_TABLE, table)
         again = LocalAws(
             one.aws.clock,
-            policy=load(POLICY),
+            policy=load_policy(POLICY),
             transport=one.slack.transport,
             on_step=lambda _: None,
             sweeps=False,
             template=text,
         )
-        again.ends(later)
+        again.end_job(later)
         again.advance()
         assert [name for name in again.resources if name.startswith("HistoryTable")] == []
         history = DynamoHistory(dynamodb, table)
@@ -86,13 +86,13 @@ def dynamodb() -> Iterator[Any]:
 def test_a_restored_table_becomes_the_history_with_all_that_a_new_one_has(dynamodb: Any) -> None:
     """Point-in-time recovery brings items, keys and indexes back, and none of the settings."""
     table = new_table(dynamodb)
-    protect(dynamodb, table, "SageAudit")
+    protect_table(dynamodb, table, "SageAudit")
     dynamodb.restore_table_to_point_in_time(
         SourceTableName=table, TargetTableName="restored", UseLatestRestorableTime=True
     )
     for _ in range(2):  # the second time there is nothing to do
-        stream = adopted(dynamodb, "restored")
-        protect(dynamodb, "restored", "SageAudit")
+        stream = adopt_table(dynamodb, "restored")
+        protect_table(dynamodb, "restored", "SageAudit")
     found = dynamodb.describe_table(TableName="restored")["Table"]
     assert found["LatestStreamArn"] == stream
     assert found["StreamSpecification"]["StreamViewType"] == "NEW_IMAGE"
@@ -124,8 +124,8 @@ def test_a_table_that_is_none_of_ours_is_not_adopted(dynamodb: Any) -> None:
         ("nothing", "no table"),
     )
     for name, why in wrong:
-        with pytest.raises(NotAHistory, match=why):
-            adopted(dynamodb, name)
+        with pytest.raises(NotAHistoryTable, match=why):
+            adopt_table(dynamodb, name)
     assert "StreamSpecification" not in dynamodb.describe_table(TableName="orders")["Table"]
 
 

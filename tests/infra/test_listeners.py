@@ -47,26 +47,26 @@ def test_a_pending_address_is_not_asked_again(listed: list[Mapping[str, str]]) -
     Who unsubscribed is nobody: AWS lists such an address as "Deleted" for a while.
     """
     sns = FakeSns(*listed)
-    assert subscribers.subscribers(sns, TOPIC) == []
+    assert subscribers.list_subscribers(sns, TOPIC) == []
     for _ in range(2):
         subscribers.subscribe(sns, TOPIC, [OPS])
-    assert subscribers.subscribers(sns, TOPIC) == [Subscriber(OPS, confirmed=False)]
+    assert subscribers.list_subscribers(sns, TOPIC) == [Subscriber(OPS, is_confirmed=False)]
 
 
 def test_only_pending_addresses_are_nobody_yet() -> None:
     """They get nothing until they confirm."""
-    known = [Subscriber(OPS, confirmed=False)]
-    [line] = listeners.alarms(known, TOPIC)
+    known = [Subscriber(OPS, is_confirmed=False)]
+    [line] = listeners.alarm_lines(known, TOPIC)
     assert line.startswith("Nobody is told of alarms: ")
     assert line.endswith("Not confirmed yet: ops@example.com.")
-    [confirm] = listeners.unconfirmed(known)
+    [confirm] = listeners.unconfirmed_lines(known)
     assert "within two days" in confirm
 
 
 def test_a_pending_address_is_marked_beside_a_confirmed_one() -> None:
     """One of two is told. The key in an endpoint's path is not shown."""
-    known = [Subscriber(OPS, confirmed=True), Subscriber(HOOK, confirmed=False)]
-    assert list(listeners.alarms(known, TOPIC)) == [
+    known = [Subscriber(OPS, is_confirmed=True), Subscriber(HOOK, is_confirmed=False)]
+    assert list(listeners.alarm_lines(known, TOPIC)) == [
         "Alarms go to ops@example.com, https://events.example.com (not confirmed yet)."
     ]
 
@@ -74,6 +74,6 @@ def test_a_pending_address_is_marked_beside_a_confirmed_one() -> None:
 def test_nobody_is_an_answer() -> None:
     """Enter at the keyboard, the word in a pipeline; not beside an address."""
     for text in ("", "  ", "nobody"):
-        assert subscribers.addresses(text) == ()
-    with pytest.raises(subscribers.NoAddress, match="e-mail"):
-        subscribers.addresses("nobody,ops@example.com")
+        assert subscribers.parse_addresses(text) == ()
+    with pytest.raises(subscribers.InvalidAddress, match="e-mail"):
+        subscribers.parse_addresses("nobody,ops@example.com")

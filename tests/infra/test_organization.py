@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from moto.cloudformation.models import cloudformation_backends
 
-from infra.members import TEMPLATE, forward, forward_no_more
+from infra.members import TEMPLATE, create_forwarding, delete_forwarding
 from sageaudit.adapters.aws import cloudwatch, sagemaker
 from sageaudit.domain.policy.scope import MEMBER_ROLE
 from tests.infra.reading import ACCOUNTS, ORGANIZATION, Template, of_type, one, read
@@ -85,7 +85,7 @@ def test_every_document_is_within_the_default_quotas(templates: Path, name: str)
 def test_a_thousand_accounts_make_the_template_no_longer(templates: Path) -> None:
     """It names none of them: the list is in the asset."""
     text = json.dumps(read(templates, "organization.json"))
-    assert not [account for account in ORGANIZATION.roles if account in text]
+    assert not [account for account in ORGANIZATION.role_by_account if account in text]
     assert str(ORGANIZATION.external_id) not in text
 
 
@@ -98,7 +98,7 @@ def test_roles_are_assumed_by_name_in_the_organization_only(templates: Path) -> 
         assert grant["Condition"] == in_it
         grants = assuming(read(templates, "accounts.json"), function)
         resources = [role for grant in grants for role in grant["Resource"]]
-        assert len(resources) == len(ACCOUNTS.roles)
+        assert len(resources) == len(ACCOUNTS.role_by_account)
         assert "*" not in json.dumps(resources)
 
 
@@ -218,17 +218,17 @@ def test_the_own_account_forwards_from_the_regions_of_the_policy() -> None:
         return [rule["Name"].partition("-")[0] for answer in rules for rule in answer["Rules"]]
 
     for _ in range(2):
-        forward(session, (HOME, REGION), "SageAudit", [FAR])
+        create_forwarding(session, (HOME, REGION), "SageAudit", [FAR])
         assert len(made()) == 1
     [stack] = cloudformation_backends[HOME][FAR].stacks.values()
     refused = ClientError(
         {"Error": {"Message": f"{stack.name} is in ROLLBACK_COMPLETE state"}}, "UpdateStack"
     )
     with mock.patch.object(stack, "update", side_effect=refused):
-        forward(session, (HOME, REGION), "SageAudit", [FAR])
+        create_forwarding(session, (HOME, REGION), "SageAudit", [FAR])
     [again] = cloudformation_backends[HOME][FAR].stacks.values()
     assert again.stack_id != stack.stack_id
-    forward_no_more(session, "SageAudit", [FAR])
+    delete_forwarding(session, "SageAudit", [FAR])
     assert made() == []
 
 

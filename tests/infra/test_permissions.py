@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from infra.left_out import called_actions
-from infra.names import HAND_ON, POLL_QUEUE, POLL_STREAM
+from infra.names import POLL_QUEUE, POLL_STREAM, SEND_MESSAGES
 from infra.template import POLICY
-from sageaudit.adapters.aws.stack_outputs import in_words
-from sageaudit.adapters.files.policy_file import load
+from sageaudit.adapters.aws.stack_outputs import pascal_case
+from sageaudit.adapters.files.policy_file import load_policy
 from tests.infra.reading import OTHER_ROLE, of_type, one, statements
 
 ROLES = ("Audit", "Notify", "Deliver", "SweepRole", "DigestRole")
@@ -25,8 +25,8 @@ JOBS = {
 }
 SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
 TABLE = "${HistoryTable.Arn}"
-CHANNELS = load(POLICY).channels
-NOTICES = {f"${{NoticesQueue{in_words(name)}.Arn}}" for name in CHANNELS}
+CHANNELS = load_policy(POLICY).channels
+NOTICES = {f"${{NoticesQueue{pascal_case(name)}.Arn}}" for name in CHANNELS}
 INDEXES_OF = {
     "Audit": {"by-family"},
     "Notify": {"by-family"},
@@ -81,7 +81,7 @@ def test_all_that_our_code_calls_is_granted_and_nothing_else(
     template: dict[str, Any], quiet_template: dict[str, Any]
 ) -> None:
     """PERMISSIONS stand beside the calls; the rest is what Lambda itself does for a function."""
-    lambdas_own = {*POLL_QUEUE, *POLL_STREAM, *HAND_ON}
+    lambdas_own = {*POLL_QUEUE, *POLL_STREAM, *SEND_MESSAGES}
     lambdas_own |= {"logs:CreateLogStream", "logs:PutLogEvents"}
     granted = {
         action

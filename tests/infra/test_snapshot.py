@@ -13,10 +13,10 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from infra.names import STUB_CODE
+from infra.names import PLACEHOLDER_CODE
 from infra.template import POLICY
-from local.stack import TEMPLATE, for_moto
-from sageaudit.adapters.files.policy_file import load
+from local.stack import TEMPLATE, adapt_to_moto
+from sageaudit.adapters.files.policy_file import load_policy
 
 IGNORED = {
     "AWS::CloudWatch::Alarm",
@@ -38,7 +38,7 @@ def local_stack() -> Iterator[set[str]]:
         _put_stub_code()
         boto3.client("cloudformation").create_stack(
             StackName="sageaudit",
-            TemplateBody=for_moto(TEMPLATE.read_text(encoding="utf-8")),
+            TemplateBody=adapt_to_moto(TEMPLATE.read_text(encoding="utf-8")),
             Parameters=[{"ParameterKey": "AuditDelaySeconds", "ParameterValue": "0"}],
             Capabilities=["CAPABILITY_IAM"],
         )
@@ -62,7 +62,7 @@ def test_moto_creates_it_and_skips_only_what_is_known(local_stack: set[str]) -> 
 def test_moto_keeps_how_functions_are_fed(local_stack: set[str]) -> None:
     """The local AWS invokes handlers as these say: a queue of each channel, and three others."""
     mappings = boto3.client("lambda").list_event_source_mappings()["EventSourceMappings"]
-    assert len(mappings) == 3 + len(load(POLICY).channels)
+    assert len(mappings) == 3 + len(load_policy(POLICY).channels)
     [stream] = [m for m in mappings if "dynamodb" in m["EventSourceArn"]]
     assert "AUDIT#" in stream["FilterCriteria"]["Filters"][0]["Pattern"]
 
@@ -121,5 +121,7 @@ def _put_stub_code() -> None:
     with zipfile.ZipFile(archive, "w") as stub:
         stub.writestr("stub.py", "")
     s3 = boto3.client("s3")
-    s3.create_bucket(Bucket=STUB_CODE["S3Bucket"])
-    s3.put_object(Bucket=STUB_CODE["S3Bucket"], Key=STUB_CODE["S3Key"], Body=archive.getvalue())
+    s3.create_bucket(Bucket=PLACEHOLDER_CODE["S3Bucket"])
+    s3.put_object(
+        Bucket=PLACEHOLDER_CODE["S3Bucket"], Key=PLACEHOLDER_CODE["S3Key"], Body=archive.getvalue()
+    )

@@ -8,22 +8,27 @@ from typing import Any
 
 import pytest
 
-from infra.schedule import weekly
+from infra.schedule import digest_schedule
 from infra.template import POLICY
-from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words, of_channels
-from sageaudit.adapters.files.policy_file import load
+from sageaudit.adapters.aws.stack_outputs import (
+    CHANNEL,
+    QUEUE_URL_PREFIX,
+    outputs_by_channel,
+    pascal_case,
+)
+from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.lambda_runtime.settings import notices_queue_variable
-from sageaudit.domain.policy.scope import DigestTimes
+from sageaudit.domain.policy.scope import DigestSchedule
 from sageaudit.workflows import deliver as delivering
 from sweep import handler
 from tests.infra.reading import of_type, one, text
 
-CHANNELS = load(POLICY).channels
+CHANNELS = load_policy(POLICY).channels
 WORK_QUEUES = {
     "TriggerFinishedJobs": "Audit",
     "NoticesDecisions": "Notify",
-    **{f"NoticesQueue{in_words(name)}": "Deliver" for name in CHANNELS},
+    **{f"NoticesQueue{pascal_case(name)}": "Deliver" for name in CHANNELS},
 }
 
 
@@ -149,20 +154,23 @@ def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]
 
 
 DIGEST_AT = [
-    (DigestTimes(), ("cron(0 8,9 ? * MON *)", "UTC")),
-    (DigestTimes("friday", 17, "Europe/Berlin"), ("cron(0 17,18 ? * FRI *)", "Europe/Berlin")),
-    (DigestTimes("sunday", 2, "America/New_York"), ("cron(0 2,3 ? * SUN *)", "America/New_York")),
+    (DigestSchedule(), ("cron(0 8,9 ? * MON *)", "UTC")),
+    (DigestSchedule("friday", 17, "Europe/Berlin"), ("cron(0 17,18 ? * FRI *)", "Europe/Berlin")),
+    (
+        DigestSchedule("sunday", 2, "America/New_York"),
+        ("cron(0 2,3 ? * SUN *)", "America/New_York"),
+    ),
 ]
 
 
 @pytest.mark.parametrize(("times", "expected"), DIGEST_AT)
 def test_the_digest_is_started_at_its_hour_and_again_an_hour_later(
-    times: DigestTimes, expected: tuple[str, str]
+    times: DigestSchedule, expected: tuple[str, str]
 ) -> None:
     """In the policy's time zone: summer time leaves out an hour, in which nothing is started."""
-    when = weekly(times)
-    assert (when.expression, when.timezone, when.on) == (*expected, True)
-    assert not weekly(None).on
+    when = digest_schedule(times)
+    assert (when.expression, when.timezone, when.is_enabled) == (*expected, True)
+    assert not digest_schedule(None).is_enabled
 
 
 def test_the_schedules_are_as_the_policy_says(
@@ -195,7 +203,7 @@ def test_without_channels_there_is_the_own_topic_alone(quiet_template: dict[str,
 def test_the_outputs_say_what_each_channel_is(template: dict[str, Any]) -> None:
     """For `doctor` and `redrive`, which read no policy."""
     outputs = {name: text(one["Value"]) for name, one in template["Outputs"].items()}
-    said = of_channels(outputs, CHANNEL)
+    said = outputs_by_channel(outputs, CHANNEL)
     assert (said["sns"], said["research"]) == (
         "sns ${NoticesTopic}",
         "teams sageaudit/channel/research",
@@ -203,7 +211,7 @@ def test_the_outputs_say_what_each_channel_is(template: dict[str, Any]) -> None:
     assert {name: words.split()[0] for name, words in said.items()} == {
         name: one.service for name, one in CHANNELS.items()
     }
-    assert of_channels(outputs, QUEUE_OF).keys() == CHANNELS.keys()
+    assert outputs_by_channel(outputs, QUEUE_URL_PREFIX).keys() == CHANNELS.keys()
 
 
 def _keys(schema: dict[str, Any]) -> tuple[str, str]:

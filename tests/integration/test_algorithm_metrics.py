@@ -36,11 +36,15 @@ def test_curves_of_a_recording_are_served_by_cloudwatch() -> None:
         session = boto3.Session(region_name=REGION)
         put_series(session, RecordedJob(JobKind.TRAINING, answer, {}, raw))
         reader = CloudWatchMetrics(
-            lambda _, region: session.client("cloudwatch", region_name=region), packaged.types()
+            lambda _, region: session.client("cloudwatch", region_name=region),
+            packaged.instance_types(),
         )
         served = reader.read(job, START + timedelta(hours=2))
     recorded = measure(
-        job, raw, packaged.types(), absent=Missing("metric_missing", "CloudWatch has no points")
+        job,
+        raw,
+        packaged.instance_types(),
+        missing_reason=Missing("metric_missing", "CloudWatch has no points"),
     )
     assert served.curves == recorded.curves
     assert [len(curve.points) for curve in served.curves.values()] == [3, 1]

@@ -17,10 +17,10 @@ HOUR = timedelta(hours=1)
 
 def run_all(one: Scene, automl: RecordedJob, children: list[RecordedJob]) -> None:
     """Each child ends with its event; the AutoML job is only in the list."""
-    one.aws.sagemaker.runs(automl)
+    one.aws.sagemaker.add_running(automl)
     for child in sorted(children, key=lambda child: child.ended_at):
         one.aws.advance(child.ended_at)
-        one.aws.ends(child)
+        one.aws.end_job(child)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -68,14 +68,14 @@ def test_a_job_that_still_runs_is_waited_for_and_then_added() -> None:
     ends = {"TrainingEndTime": end.isoformat(), "LastModifiedTime": end.isoformat()}
     late = replace(late, describe={**late.describe, **ends})
     with scene(automl.key.created_at, sweeps=True) as one:
-        one.aws.sagemaker.runs(late)
+        one.aws.sagemaker.add_running(late)
         run_all(one, automl, [child for child in children if child.name != late.name])
         one.aws.advance(automl.ended_at + 2 * HOUR)
         first = one.audit(automl)
         assert "1 of 6 jobs are not audited" in first["bill"]["missing"]
         assert not first["audit"]["settled"]
         one.aws.advance(end)
-        one.aws.ends(late)
+        one.aws.end_job(late)
         one.aws.advance(end + 24 * HOUR)
         last = one.audit(automl)
         assert one.audit(late)["job"]["status"] in FINISHED

@@ -84,7 +84,7 @@ def test_the_past_is_audited_once_and_nobody_is_told(past: Past) -> None:
     assert past.versions(swept, old, older) == [1, 1, 1]
     assert (one.slack.tried, one.aws.mails, one.dead_letters()) == (0, [], [])
     today = replace(recent, describe={**past.job("today", -MINUTE).describe})
-    one.aws.ends(today)
+    one.aws.end_job(today)
     one.aws.advance(one.aws.clock.now() + 10 * MINUTE)
     assert len(one.slack.posts) == 1, "one like them is told"
 

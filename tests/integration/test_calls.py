@@ -3,7 +3,7 @@
 from sageaudit.domain.job.kinds import JobKind
 from tools.bench.deployed import counts
 
-LISTS = {f"sagemaker.{kind.row.list_call}": 1 for kind in JobKind}
+LISTS = {f"sagemaker.{kind.spec.list_call}": 1 for kind in JobKind}
 REQUESTS = {
     "audit": {
         "sagemaker.DescribeTrainingJob": 1,

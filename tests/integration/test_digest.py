@@ -9,8 +9,8 @@ import pytest
 
 from local.aws import LocalAws
 from local.demo import POLICY
-from local.functions import Step
-from sageaudit.adapters.files.policy_file import load
+from local.functions import OnStep
+from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route, Routes
@@ -19,18 +19,18 @@ from tests.integration.whole_flow import Scene, Steps, a_failed_job, scene
 
 BUCKET = "local-reports"
 LATER = timedelta(days=7)
-TO_ALL = replace(load(POLICY), routes=Routes(("sns", "slack")))
+TO_ALL = replace(load_policy(POLICY), routes=Routes(("sns", "slack")))
 """Without a route, there is one digest."""
 
 
 @contextmanager
-def a_week_later(policy: Policy = TO_ALL, on_step: Step = lambda _: None) -> Iterator[Scene]:
+def a_week_later(policy: Policy = TO_ALL, on_step: OnStep = lambda _: None) -> Iterator[Scene]:
     """A job failed, and was told of; then a week went by."""
     job = a_failed_job()
     with scene(job.ended_at, on_step, policy=policy) as one:
-        one.aws.ends(job)
+        one.aws.end_job(job)
         one.aws.advance()
-        one.aws.clock.forward_to(job.ended_at + LATER)
+        one.aws.clock.advance_to(job.ended_at + LATER)
         yield one
 
 
@@ -51,7 +51,7 @@ def test_a_week_has_one_digest_however_often_it_is_started() -> None:
     with a_week_later() as one:
         one.aws.digest()
         start(one.aws)
-        one.aws.clock.forward(86_400)
+        one.aws.clock.advance(86_400)
         start(one.aws)
         posts, mails = digests(one)
         assert [len(posts), len(mails)] == [1, 1]
@@ -59,7 +59,7 @@ def test_a_week_has_one_digest_however_often_it_is_started() -> None:
         assert posts[0].startswith("Week to ")
         assert posts[0].endswith("lost")
         _the_report_is_behind_its_link(one)
-        one.aws.clock.forward(6 * 86_400)
+        one.aws.clock.advance(6 * 86_400)
         start(one.aws)
         posts, mails = digests(one)
         assert [len(posts), len(mails)] == [2, 2]
@@ -100,13 +100,13 @@ def test_a_digest_that_was_killed_is_written_once(step: str) -> None:
 def test_each_route_has_its_own_and_the_default_that_of_all_jobs() -> None:
     """A route by a tag that the history does not show has none, nor one that selects no jobs."""
     rows = (
-        Route(owner="mara", to=("slack",)),
-        Route(tag=("team", "x"), to=("slack", "sns")),
+        Route(owner="mara", channels=("slack",)),
+        Route(tag=("team", "x"), channels=("slack", "sns")),
         Route(
             min_usd_per_month=Decimal(1),
             min_month_severity=Severity.LOW,
             rule="failed-spend",
-            to=("slack", "sns"),
+            channels=("slack", "sns"),
         ),
     )
     with a_week_later(replace(TO_ALL, routes=Routes(("sns",), rows))) as one:
@@ -127,7 +127,7 @@ def test_a_report_that_takes_long_leaves_the_digest_its_time() -> None:
 
     def on_step(name: str) -> None:
         if scenes and name == "before PutObject":
-            scenes[0].aws.clock.forward(15 * 60 - 90)
+            scenes[0].aws.clock.advance(15 * 60 - 90)
 
     with a_week_later(on_step=on_step) as one:
         scenes.append(one)

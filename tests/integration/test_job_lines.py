@@ -9,12 +9,12 @@ import pytest
 
 from local import REGION
 from local.demo import COMPOSED, POLICY
-from local.recorded import of_file
-from sageaudit.adapters.files.policy_file import load
+from local.recorded import jobs_in_file
+from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.cli import asking
 from sageaudit.cli.main import main
-from sageaudit.domain.advice.advice import Verb
+from sageaudit.domain.advice.advice import DecisionAction
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.structs import replace
@@ -26,8 +26,8 @@ ELSEWHERE = "eu-north-1"
 
 def to_mail(*, lines_to_slack: bool) -> Policy:
     """Alerts by mail alone, and perhaps a line about each job on Slack."""
-    policy = replace(load(POLICY), routes=Routes(("sns",)))
-    slack = replace(policy.channels["slack"], every_job=lines_to_slack)
+    policy = replace(load_policy(POLICY), routes=Routes(("sns",)))
+    slack = replace(policy.channels["slack"], job_lines=lines_to_slack)
     return replace(policy, channels={**policy.channels, "slack": slack})
 
 
@@ -43,24 +43,24 @@ def test_each_command_of_a_message_works_where_it_is_pasted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By a reader whose default region is another one: the answer is in the stack's table."""
-    [job] = of_file(COMPOSED)
+    [job] = jobs_in_file(COMPOSED)
     policy = to_mail(lines_to_slack=False)
     with scene(job.ended_at, policy=policy) as one:
         aws = one.aws
-        aws.ends(job)
+        aws.end_job(job)
         aws.advance()
         monkeypatch.setenv("AWS_DEFAULT_REGION", ELSEWHERE)
-        monkeypatch.setattr(asking, "now", aws.clock.now)
+        monkeypatch.setattr(asking, "utc_now", aws.clock.now)
         [mail] = one.mails()
         commands = re.findall(r"sageaudit [a-z].*$", mail, re.MULTILINE)
         assert [shlex.split(one)[1] for one in commands] == ["rules", "advice"]
         assert [pasted(one, monkeypatch) for one in commands] == [0, 0]
-        table = aws.physical("HistoryTable")
+        table = aws.physical_id("HistoryTable")
         written = f"written to the table {table} in {REGION}\n"
         assert capsys.readouterr().err.endswith(written)
         [kept] = DynamoHistory(aws.session.client("dynamodb"), table).decisions()
-        assert (kept.verb, kept.until) == (
-            Verb.SNOOZE,
+        assert (kept.action, kept.until) == (
+            DecisionAction.SNOOZE,
             (aws.clock.now() + timedelta(days=30)).date(),
         )
         assert kept.advice in commands[-1]
@@ -69,7 +69,7 @@ def test_each_command_of_a_message_works_where_it_is_pasted(
 def test_several_jobs_end_and_each_has_one_line() -> None:
     """A failed one, one that cannot be judged, one with an advice, and a tuning job."""
     failed, healthy = a_failed_job(), recorded("processing-051-completed")
-    [composed] = of_file(COMPOSED)
+    [composed] = jobs_in_file(COMPOSED)
     children, tuning = tuning_set("Completed")
     jobs = [
         renamed(job, name, later=failed.ended_at - job.ended_at)
@@ -80,7 +80,7 @@ def test_several_jobs_end_and_each_has_one_line() -> None:
         aws = one.aws
         for job in (*jobs, *children, tuning):
             aws.advance(max(job.ended_at, aws.clock.now()))
-            aws.ends(job)
+            aws.end_job(job)
         aws.advance()
         lines = [line.strip("*") for line in one.headlines()]
         about = {line.partition(" ")[0]: line for line in lines}

@@ -13,7 +13,7 @@ from local.recorded import RecordedJob
 from local.slack import Answer
 from sageaudit.adapters.aws import sqs
 from sageaudit.cli.main import main
-from sageaudit.workflows.redrive import HOLD_S
+from sageaudit.workflows.redrive import HIDDEN_S
 from tests.integration.whole_flow import Scene, a_failed_job, delivered, renamed, scene
 
 GONE = Answer(404, "no_service")
@@ -33,7 +33,7 @@ def redrive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
             main()
         printed = capsys.readouterr()
         assert int(str(stopped.value.code)) == 0, printed.err
-        one.aws.clock.forward(1)  # moto shows a released message only after its moment
+        one.aws.clock.advance(1)  # moto shows a released message only after its moment
         document: dict[str, Any] = json.loads(printed.out)
         return document
 
@@ -48,7 +48,7 @@ def failures(*names: str) -> list[RecordedJob]:
 def sent(one: Scene, queue: str, body: str, **attributes: str) -> None:
     """A message in one of the stack's queues."""
     one.aws.session.client("sqs").send_message(
-        QueueUrl=one.aws.physical(queue),
+        QueueUrl=one.aws.physical_id(queue),
         MessageBody=body,
         MessageAttributes={
             name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()
@@ -63,9 +63,9 @@ def test_a_webhook_revoked_for_three_days_loses_nothing(redrive: Redrive) -> Non
     """
     jobs = failures("aaa", "bbb")
     with scene(jobs[0].ended_at) as one:
-        one.slack.will_answer(*[GONE] * 3)
+        one.slack.queue_answers(*[GONE] * 3)
         for job in jobs:
-            one.aws.ends(job)
+            one.aws.end_job(job)
         one.aws.advance(one.aws.clock.now() + timedelta(days=3))
         assert (one.slack.posts, len(one.aws.mails)) == ([], 2)
         shown = redrive(one, "notices", "--dry-run")
@@ -74,11 +74,11 @@ def test_a_webhook_revoked_for_three_days_loses_nothing(redrive: Redrive) -> Non
         assert all(letter["why"] for letter in shown["letters"])
         # moto counts the 12 hours that a message may be hidden from its send, AWS from its receive:
         # it does not show an old one again at once
-        one.aws.clock.forward(HOLD_S)
+        one.aws.clock.advance(HIDDEN_S)
         assert redrive(one, "notices", "--limit", "1")["counts"]["moved"] == 1
         one.aws.advance()
         assert one.slack.posts == []
-        one.aws.clock.forward(HOLD_S)
+        one.aws.clock.advance(HIDDEN_S)
         assert redrive(one, "notices")["counts"]["moved"] == 2
         one.aws.advance()
         assert len({*one.headlines()}) == len(one.headlines()) == 2

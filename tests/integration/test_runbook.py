@@ -1,7 +1,7 @@
 """Each entry of the runbook, followed on the local AWS.
 
 A failure is provoked, the alarm is raised by what CloudWatch would see, the entry's queries and
-commands show what happened, its remedy is done, and the alarm is over.
+commands show what happened, its advice is done, and the alarm is over.
 """
 
 import json
@@ -252,7 +252,7 @@ def test_a_failing_channel() -> None:
     """Slack asks to wait for hours; the message comes when it is taken, and once."""
     job = a_failed_job()
     with world(job) as one:
-        one.scene.slack.will_answer(*[Answer(429, "rate_limited", {"Retry-After": "1800"})] * 12)
+        one.scene.slack.queue_answers(*[Answer(429, "rate_limited", {"Retry-After": "1800"})] * 12)
         one.aws.ends(job)
         rises(one, "DeliverFailing")
         row = one.ask("failing", "deliver")[2][0]
@@ -323,10 +323,10 @@ def test_rules_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     job = a_failed_job()
     with world(job) as one:
         rules = [
-            replace(rule, check=broken) if rule.name.name == "failed-spend" else rule
+            replace(rule, check=broken) if rule.info.name == "failed-spend" else rule
             for rule in catalogue.load()
         ]
-        monkeypatch.setattr(catalogue, "load", lambda: tuple(rules))
+        monkeypatch.setattr(catalogue, "load_policy", lambda: tuple(rules))
         one.aws.ends(job)
         rises(one, "RulesFailed")
         [[row]] = one.ask("rules-failed", "audit")
@@ -339,7 +339,7 @@ def test_channel_broken() -> None:
     """The webhook was revoked."""
     job = a_failed_job()
     with world(job) as one:
-        one.scene.slack.will_answer(Answer(404, "no_service"))
+        one.scene.slack.queue_answers(Answer(404, "no_service"))
         one.aws.ends(job)
         rises(one, "NoticesDeadLettersNotEmpty")
         counted, failed = one.ask("channel-broken", "deliver")
@@ -360,7 +360,7 @@ def redrive(one: World, kind: str, *words: str) -> str:
         patch.setattr(sqs, "LONG_POLL_S", 0)
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         result = CliRunner().invoke(
-            main.commands, ["redrive", kind, *words, "--stack", "sageaudit", "--region", REGION]
+            main.cli, ["redrive", kind, *words, "--stack", "sageaudit", "--region", REGION]
         )
     assert result.exit_code == 0, result.output
     one.aws.clock.forward(1)  # in moto, what was put back is visible after that moment
@@ -371,7 +371,7 @@ def test_channel_unknown() -> None:
     """Slack fails twice after it took the post; it is well again, and the notice sent again."""
     job = a_failed_job()
     with world(job) as one:
-        one.scene.slack.will_answer(*[Answer(500, "server_error")] * 2)
+        one.scene.slack.queue_answers(*[Answer(500, "server_error")] * 2)
         one.aws.ends(job)
         rises(one, "NoticesDeadLettersNotEmpty")
         counted, given_up = one.ask("channel-unknown", "deliver")

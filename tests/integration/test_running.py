@@ -61,9 +61,9 @@ def test_of_six_running_jobs_two_hang_and_one_recovers() -> None:
     cheap = [running(f"cheap-{n}", (300, HUNG), instance="ml.m5.large") for n in range(3)]
     with scene(NOON - MINUTE, sweeps=True) as one:
         for job in (*dear, *cheap):
-            one.aws.sagemaker.runs(job)
+            one.aws.sagemaker.add_running(job)
         for job in dear:
-            one.aws.measure(job)
+            one.aws.put_metrics(job)
         one.aws.advance(NOON + 4 * HOUR)
         hangs = "has done no GPU work for 59 min: it costs $25.25 an hour"
         works = "is at work again after 90 min without work: it cost $37.88 meanwhile"

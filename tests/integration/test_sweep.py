@@ -26,7 +26,7 @@ def test_a_job_whose_audit_is_throttled_for_hours_is_missing_and_not_found() -> 
             return send()
 
         one.aws.requests.between = throttled
-        one.aws.ends(job)
+        one.aws.end_job(job)
         one.aws.advance(job.ended_at + 4 * HOUR)
         assert one.count("JobsAudited", "audit") == 1
         assert one.count("JobsMissing", "sweep") > 2

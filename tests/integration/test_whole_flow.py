@@ -12,7 +12,7 @@ import pytest
 
 from local import demo
 from sageaudit.domain.policy.routes import Route, Routes
-from sageaudit.output.text.teams import shown
+from sageaudit.output.text.teams import text_lines
 from sageaudit.structs import replace
 from tests.integration.whole_flow import Steps, a_failed_job, recorded, scene, tuning_set
 
@@ -24,10 +24,10 @@ def test_metrics_that_come_late_are_waited_for_also_by_one_that_is_killed() -> N
     """
     job, steps = recorded("profiled-053-g4dn-xlarge"), Steps(kill_first="after SendMessage")
     with scene(job.ended_at, steps) as one:
-        one.aws.ends(job, measured=False)
+        one.aws.end_job(job, with_metrics=False)
         one.aws.advance(job.ended_at + timedelta(minutes=10))
-        assert one.aws.history().head(job.key) is None
-        one.aws.measure(job)
+        assert one.aws.history().summary(job.key) is None
+        one.aws.put_metrics(job)
         one.aws.advance()
         assert steps.killed
         assert one.versions(job) == 1
@@ -39,11 +39,11 @@ def test_a_tuning_job_waits_for_its_children_and_tells_for_them() -> None:
     """Its event may come first; none of its children is told by itself."""
     children, tuning = tuning_set("Failed")
     with scene(tuning.ended_at) as one:
-        one.aws.ends(tuning)
+        one.aws.end_job(tuning)
         one.aws.advance(tuning.ended_at + timedelta(minutes=10))
-        assert one.aws.history().head(tuning.key) is None
+        assert one.aws.history().summary(tuning.key) is None
         for child in children:
-            one.aws.ends(child)
+            one.aws.end_job(child)
         one.aws.advance()
         assert [one.versions(job) for job in (*children, tuning)] == [1] * 6
         lost = [one.audit(child)["lost_usd"] or Decimal(0) for child in children]
@@ -61,19 +61,19 @@ def test_messages_go_by_their_routes_to_two_slacks_and_a_teams() -> None:
     routes = Routes(
         default=("sns", "slack"),
         rows=(
-            Route(tag=("owner", "mara"), to=("vision", "research")),
-            Route(kind="training", min_usd_per_month=Decimal(5), to=("research",)),
+            Route(tag=("owner", "mara"), channels=("vision", "research")),
+            Route(kind="training", min_usd_per_month=Decimal(5), channels=("research",)),
         ),
     )
     with scene(failed.ended_at, routes=routes) as one:
         for job in (failed, composed):
-            one.aws.ends(job)
+            one.aws.end_job(job)
             one.aws.advance()
-        [lost] = one.slack.to("slack")
+        [lost] = one.slack.payloads_for_channel("slack")
         assert lost["text"].startswith("c7n-job lost about $0.15 in 1 run")
-        [vision] = one.slack.to("vision")
-        [research] = one.slack.to("research")
-        assert vision["text"] == next(shown(research))
+        [vision] = one.slack.payloads_for_channel("vision")
+        [research] = one.slack.payloads_for_channel("research")
+        assert vision["text"] == next(text_lines(research))
         assert vision["text"].startswith("tile-classifier wasted about $10 in 1 run")
         [mail] = one.aws.mails
         assert "c7n-job" in mail["Body"]

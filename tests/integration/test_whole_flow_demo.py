@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from local import demo
-from local.recorded import RecordedJob, of_file, recorded_jobs
-from sageaudit.adapters.files.policy_file import load
+from local.recorded import RecordedJob, jobs_in_file, recorded_jobs
+from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.workflows.example import company
 from tests.integration.whole_flow import Scene, a_failed_job, recorded, scene, tuning_set
 
@@ -33,7 +33,7 @@ def played() -> Iterator[Played]:
     with scene(jobs[0].ended_at) as one:
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
             patch.setenv("COLUMNS", "80")
-            assert demo.play(jobs, load(demo.POLICY), one.aws, one.slack) == 0
+            assert demo.run_demo(jobs, load_policy(demo.POLICY), one.aws, one.slack) == 0
         yield Played(one, jobs, out.getvalue())
 
 
@@ -51,7 +51,7 @@ def test_the_demo_shows_what_happened(played: Played) -> None:
 
 def test_the_message_shown_is_of_dollars_that_a_fix_avoids(played: Played) -> None:
     """3 h x ($4.89 - 1.52 x $0.94), with the parameter to change; which job is made up is said."""
-    [job] = of_file(demo.COMPOSED)
+    [job] = jobs_in_file(demo.COMPOSED)
     message = played.shown[played.shown.index("as on a phone:") :]
     for part in (
         "saves $10.38 of this run's",

@@ -13,10 +13,10 @@ from msgspec import Struct
 from local import ACCOUNT, REGION
 from local.aws import LocalAws, local_aws
 from local.demo import POLICY
-from local.functions import Killed, Step
-from local.recorded import RECORDINGS, RecordedJob, of_file
-from local.slack import SlackStandIn, slack_stand_in
-from sageaudit.adapters.files.policy_file import load
+from local.functions import OnStep, ProcessKilled
+from local.recorded import RECORDINGS, RecordedJob, jobs_in_file
+from local.slack import FakeSlack, slack_stand_in
+from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
@@ -30,11 +30,11 @@ class Scene(Struct, frozen=True):
     """A local AWS with Slack at its end."""
 
     aws: LocalAws
-    slack: SlackStandIn
+    slack: FakeSlack
 
     def head(self, job: RecordedJob) -> AuditSummary:
         """What the history says of a job."""
-        head = self.aws.history().head(job.key)
+        head = self.aws.history().summary(job.key)
         assert head is not None
         return head
 
@@ -64,7 +64,7 @@ class Scene(Struct, frozen=True):
             "NoticesUndecidedAudits",
             "NoticesNoticesDeadLetters",
         )
-        return [message for name in names for message in self.aws.messages(name)]
+        return [message for name in names for message in self.aws.take_messages(name)]
 
     def count(self, name: str, function: str) -> int:
         """One metric of a function, over all channels."""
@@ -75,14 +75,14 @@ class Scene(Struct, frozen=True):
 @contextmanager
 def scene(
     start: datetime,
-    on_step: Step = lambda _: None,
+    on_step: OnStep = lambda _: None,
     *,
     sweeps: bool = False,
     policy: Policy | None = None,
     routes: Routes | None = None,
 ) -> Iterator[Scene]:
     """One scene from `start` on, with the demo's policy or another. Posts are steps too."""
-    policy = policy or load(POLICY)
+    policy = policy or load_policy(POLICY)
     policy = policy if routes is None else replace(policy, routes=routes)
     with slack_stand_in() as slack, quick_moto():
 
@@ -93,14 +93,14 @@ def scene(
             return answer
 
         with local_aws(
-            start, policy=policy, transport=transport, on_step=on_step, sweeps=sweeps
+            start, policy=policy, transport=transport, on_step=on_step, run_sweeps=sweeps
         ) as aws:
             yield Scene(aws, slack)
 
 
 def recorded(name: str, folder: Path = RECORDINGS) -> RecordedJob:
     """The one job of a recording."""
-    [job] = of_file(folder / f"{name}.json")
+    [job] = jobs_in_file(folder / f"{name}.json")
     return job
 
 
@@ -113,14 +113,14 @@ def tuning_set(status: str) -> tuple[list[RecordedJob], RecordedJob]:
     """Five children and their tuning job; `status` is made the children's."""
     children = [
         replace(child, describe={**child.describe, "TrainingJobStatus": status})
-        for child in of_file(RECORDINGS / "tuning-set-bayesian-221019-1807.json")
+        for child in jobs_in_file(RECORDINGS / "tuning-set-bayesian-221019-1807.json")
     ]
     return children, recorded("tuning-bayesian-221019-1807")
 
 
 def renamed(job: RecordedJob, name: str, *, later: timedelta = timedelta(0)) -> RecordedJob:
     """The same job under another name, and at another time."""
-    prefix = job.kind.row.prefix
+    prefix = job.kind.spec.prefix
     arn = f"{job.arn.rpartition('/')[0]}/{name}"
     old = job.name
     describe = json.loads(
@@ -177,4 +177,4 @@ class Steps:
         """One step."""
         if not self.killed and name == self._kill_first:
             self.killed = True
-            raise Killed(name)
+            raise ProcessKilled(name)

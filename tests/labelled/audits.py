@@ -29,7 +29,7 @@ from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, RequestCase
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.attempt import Audited, Caller
+from sageaudit.workflows.audit.attempt import AuditRecorded, AuditTrigger
 from sageaudit.workflows.audit.judge import audit_job, run_summary
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings import run as recorded_audits
@@ -48,26 +48,26 @@ _DAY = timedelta(days=1)
 @cache
 def rules() -> tuple[str, ...]:
     """Those that judge jobs, families and tuning jobs: an account is no recording."""
-    return tuple(r.name.name for r in catalogue.load() if r.scope not in {AccountCase, RequestCase})
+    return tuple(r.info.name for r in catalogue.load() if r.scope not in {AccountCase, RequestCase})
 
 
 @cache
 def every_rule_on() -> Policy:
     """Also those that are off by default; traffic between hosts may not be encrypted."""
-    plain = Requirement("EnableInterContainerTrafficEncryption", "==", switch=False)
-    names = frozenset(rule.name.name for rule in catalogue.load())
-    return Policy(rules_on=names, require={plain.path: plain})
+    plain = Requirement("EnableInterContainerTrafficEncryption", "==", flag_value=False)
+    names = frozenset(rule.info.name for rule in catalogue.load())
+    return Policy(enabled_rules=names, require={plain.path: plain})
 
 
 def audit(recorded: Json, earlier: tuple[AuditSummary, ...] = ()) -> Audit:
     """A job as the Lambda judges it a day later, with every rule on."""
-    read = recording.of_document(recorded)
+    read = recording.parse_job(recorded)
     job = parse(read.describe, read.tags, account=read.account, region=read.region, key=b"secret")
     assert job.ended_at is not None
     market = sources.offline_markets().market(job, job.ended_at)
-    usage = measure(job, read.series, market.types, absent=_ABSENT)
+    usage = measure(job, read.series, market.types, missing_reason=_ABSENT)
     now, policy = job.ended_at + _DAY, every_rule_on()
-    return audit_job(job, usage, market, policy, catalogue.ruleset(), now=now, earlier=earlier)
+    return audit_job(job, usage, market, policy, catalogue.ruleset(), now=now, earlier_runs=earlier)
 
 
 def summary_for_next_run(audit: Audit) -> AuditSummary:
@@ -99,12 +99,14 @@ class RecordedMetrics(Struct, frozen=True):
     series: Mapping[str, tuple[RawSeries, ...]] = field(default_factory=dict)
 
     def read(self, job: Job, now: datetime) -> Measurements:
-        return measure(job, self.series.get(job.name, ()), packaged.types(), absent=_ABSENT)
+        return measure(
+            job, self.series.get(job.name, ()), packaged.instance_types(), missing_reason=_ABSENT
+        )
 
 
 def audit_in_turn(recordings: Iterable[Json]) -> list[AuditDocument]:
     """The documents of all, audited in their order as the Lambda would, by the shipped rules."""
-    read = [recording.of_document(one) for one in recordings]
+    read = [recording.parse_job(one) for one in recordings]
     named = [(*_name(one.describe), one) for one in read]
     of = dependencies(
         FakeJobs({name: [dict(one.describe)] for _, name, one in named}),
@@ -115,15 +117,15 @@ def audit_in_turn(recordings: Iterable[Json]) -> list[AuditDocument]:
     for kind, name, one in named:
         now = max(_ends(one.describe)) + timedelta(minutes=25)
         event = ended(name, kind, CreationTime=None)
-        done = audit_finished_job(event, of, now=now, caller=Caller.PERSON)
-        assert isinstance(done, Audited)
+        done = audit_finished_job(event, of, now=now, caller=AuditTrigger.PERSON)
+        assert isinstance(done, AuditRecorded)
         documents.append(done.document)
     return documents
 
 
 def _name(answer: Mapping[str, object]) -> tuple[JobKind, str]:
-    [kind] = [kind for kind in JobKind if f"{kind.row.prefix}JobName" in answer]
-    return kind, str(answer[f"{kind.row.prefix}JobName"])
+    [kind] = [kind for kind in JobKind if f"{kind.spec.prefix}JobName" in answer]
+    return kind, str(answer[f"{kind.spec.prefix}JobName"])
 
 
 def _ends(answer: Mapping[str, object]) -> Iterator[datetime]:

@@ -11,7 +11,7 @@ from sageaudit.adapters.files import recording
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
-from sageaudit.workflows.recordings.jobs import run_of
+from sageaudit.workflows.recordings.jobs import measure_recording
 from tests.fakes.recorded import DATA, files
 from tests.labelled.audits import rules, story_jobs
 from tools.pages.track_record import AnswerCounts
@@ -54,11 +54,11 @@ def _real(name: str) -> Iterator[JudgedRule]:
     read = recording.read(path)
     if isinstance(read, recording.RecordedSet):
         return
-    run = run_of(read)
+    run = measure_recording(read)
     audit = audit_job(run.job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
     found = {one.rule.name for one in audit.savings.findings if not one.subsumed_by}
     if run.job.finished and run.job.kind.value != "tuning" and run.job.status != "Stopped":
-        lost = run.job.status == "Failed" and not run.job.never_started
+        lost = run.job.status == "Failed" and not run.job.has_never_started
         yield JudgedRule(name, "failed-spend", lost, bool(found & {"failed-spend", "limit-hit"}))
     quartile = _gpu_upper_quartile(json.loads(path.read_text()))
     if quartile and run.usage.series:

@@ -38,9 +38,9 @@ def cluster(answer: Json) -> Json:
 def apply_change(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
     """What most changes do by themselves."""
     if isinstance(change, SetType):
-        move_to_type(tape, change.instance_type, float(change.slower))
+        move_to_type(tape, change.instance_type, float(change.time_factor))
     elif isinstance(change, SetCount):
-        run_on_fewer_hosts(tape, change.count, float(change.slower))
+        run_on_fewer_hosts(tape, change.count, float(change.time_factor))
     elif isinstance(change, SetTypeCount):
         remove_idle_hosts(tape, change)
     elif isinstance(change, SetPurchase):

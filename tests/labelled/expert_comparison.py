@@ -7,7 +7,7 @@ from functools import cache
 from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import stands
+from sageaudit.domain.audit.finding_document import is_standing
 from sageaudit.domain.bill.finding import Bucket
 from tests.labelled.audits import expert_documents
 from tests.labelled.expert import ExpertJob, Range, expert_jobs
@@ -154,7 +154,7 @@ def _at_most(document: AuditDocument) -> Decimal:
     ends = [
         (f["saving_range_usd"][-1] if f["saving_range_usd"] else f["saving_usd"]) or Decimal(0)
         for f in document["findings"]
-        if Bucket(f["bucket"]).counted and stands(f)
+        if Bucket(f["bucket"]).is_counted and is_standing(f)
     ]
     total = document["bill"]["total_usd"]
     most = max(sum(ends, Decimal(0)), _counted(document)) + (document["possible_usd"] or Decimal(0))

@@ -111,7 +111,7 @@ def longest(hosts: Sequence[Host]) -> int:
 
 def machine(instance: str) -> InstanceType:
     """What the instance has."""
-    return packaged.types()[instance]
+    return packaged.instance_types()[instance]
 
 
 def series_of(

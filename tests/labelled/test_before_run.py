@@ -18,12 +18,12 @@ import pytest
 
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.adapters.prices import sources
-from sageaudit.cli.commands.check import checked_file
+from sageaudit.cli.commands.check import check_file
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.workflows.check.document import CheckedFile
 from sageaudit.workflows.check.request import FamilyHistory, PlannedJob
-from sageaudit.workflows.check.run import Checks
+from sageaudit.workflows.check.run import RequestChecker
 from tests.fakes.families import run_summary
 from tests.labelled.before_run.cases import CASES, SEVERITIES, Case
 
@@ -141,7 +141,7 @@ def checked(name: str) -> CheckedFile:
         assert history is not None
         return history
 
-    checks = Checks(
+    checks = RequestChecker(
         policy=Policy(),
         now=NOW,
         form=None,
@@ -150,10 +150,10 @@ def checked(name: str) -> CheckedFile:
         markets=sources.offline_markets(),
         region=case.region,
         account=None,
-        settings_region=lambda: None,
+        default_region=lambda: None,
         read_family=read if history else None,
     )
-    return checked_file(checks, str(case.file))
+    return check_file(checks, str(case.file))
 
 
 def rows(name: str) -> Iterator[dict[str, Any]]:

@@ -60,7 +60,7 @@ def test_a_smaller_type_that_only_an_estimate_prices_is_possible() -> None:
 @pytest.mark.parametrize("name", ["ml.m7i-flex.4xlarge", "ml.g7.2xlarge"])
 def test_a_type_without_a_tested_factor_has_no_dollars(name: str) -> None:
     """Its bill is unknown, not 0 and not a guess."""
-    assert name in packaged.types()
+    assert name in packaged.instance_types()
     audit = audited(name, Doing(120, cores=3, gib=6))
     assert (audit["bill"]["total_usd"], audit["bill"]["estimated"]) == (None, [])
     assert audit["bill"]["missing"] == [f"no Training price known for {name} in us-east-1"]

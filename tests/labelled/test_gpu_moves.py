@@ -15,7 +15,7 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.prices.market import Precision, TimesAsLong, times_as_long
+from sageaudit.domain.prices.market import Precision, RuntimeRange, runtime_range
 from tests.fakes.packaged_prices import packaged_market
 from tests.labelled.audits import audit, standing_findings
 from tests.labelled.machine import Doing, machine
@@ -73,13 +73,13 @@ class GpuRun(Struct, frozen=True):
     def times_as_long(self, other: str, where: float) -> float:
         """In truth: the slowest GPU takes its turns there, all else takes as long as today."""
         today, there = machine(self.instance), machine(other)
-        found = times_as_long(
+        found = runtime_range(
             today.gpu_model or "",
             there.gpu_model or "",
             today.gpu_ratios,
             frozenset({self.precision}),
         )
-        assert isinstance(found, TimesAsLong), f"{self.instance} -> {other} was never measured"
+        assert isinstance(found, RuntimeRange), f"{self.instance} -> {other} was never measured"
         times = float(found.low) + where * float(found.high - found.low)
         spread = sum(self.gpu_shares) / min(len(self.gpu_shares), there.gpus)
         return 1 - max(self.gpu_shares) + times * spread

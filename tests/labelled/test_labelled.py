@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, stands
+from sageaudit.domain.audit.finding_document import FindingDocument, is_standing
 from sageaudit.output.text.headline import headline
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import RequestCase
@@ -44,7 +44,7 @@ AT_MOST_PERCENT = 10
 """Of the healthy jobs of a kind: our choice. The rules that speak of fewer are right elsewhere."""
 NOTHING_PERCENT = 6
 """Experts allow so much of a healthy job's bill for a start or an end that waits."""
-ONCE = {rule.name.name for rule in catalogue.load() if rule.report_once_per_family}
+ONCE = {rule.info.name for rule in catalogue.load() if rule.report_once_per_family}
 MISSED = JudgedRule("a hung run 1", "gpu-idle", truth=True, found=False)
 
 
@@ -148,10 +148,10 @@ def test_a_page_shows_a_job_where_the_rule_speaks_and_one_where_it_is_silent() -
     for rule in catalogue.load():
         if rule.scope is RequestCase:
             continue
-        record = measured()[rule.name.name]
-        assert record.fires, rule.name
-        assert record.fires.says, f"tell a story of {rule.name} in tests/labelled/stories"
-        assert record.silent, rule.name
+        record = measured()[rule.info.name]
+        assert record.fires, rule.info
+        assert record.fires.says, f"tell a story of {rule.info} in tests/labelled/stories"
+        assert record.silent, rule.info
         assert record.silent.says is None
         shown = "\n".join(section(record))
         assert record.fires.says in shown
@@ -188,7 +188,7 @@ def test_no_rule_speaks_of_more_than_a_tenth_of_the_healthy_jobs() -> None:
         (finding["rule"], document["job"]["kind"])
         for document in jobs
         for finding in document["findings"]
-        if stands(finding)
+        if is_standing(finding)
     )
     loud = {
         (rule, kind): f"{count} of {kinds[kind]}"
@@ -214,7 +214,7 @@ def test_advice_about_a_setting_is_told_of_a_familys_first_run_only() -> None:
 
 def findings() -> Iterator[FindingDocument]:
     """Those that stand, of every labelled job."""
-    return (one for job in story_jobs() for one in job.document["findings"] if stands(one))
+    return (one for job in story_jobs() for one in job.document["findings"] if is_standing(one))
 
 
 def test_a_finding_without_a_parameter_says_what_to_do_first() -> None:

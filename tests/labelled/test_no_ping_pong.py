@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.bill.finding import Finding, Found, Parameter
+from sageaudit.domain.bill.finding import Detection, Finding, Parameter
 from sageaudit.structs import replace
 from tests.labelled.audits import audit as audit_of
 from tests.labelled.audits import standing_findings, summary_for_next_run
@@ -91,7 +91,7 @@ def reversals(
     undone = {(parameter.path, str(parameter.old)) for way in followed for parameter in way.fix}
     followed_rules = {way.rule for way in followed} - {MAY_REPEAT}
     for rule, outcome in after.outcomes:
-        if not isinstance(outcome, Found):
+        if not isinstance(outcome, Detection):
             continue
         ways = [Way(rule.name, fix, None) for fix in (outcome.fix, *outcome.alternatives)]
         if rule.name in followed_rules and parameter_values(outcome.fix) != still_better:

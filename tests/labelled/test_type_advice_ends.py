@@ -27,13 +27,13 @@ _PRICES = sources.offline_book(REGION, Component.TRAINING, BEGIN.date())
 
 def hourly_usd(name: str) -> Decimal | None:
     """What an instance costs on demand."""
-    rate = _PRICES.hourly(REGION, Component.TRAINING, name)
+    rate = _PRICES.hourly_rate(REGION, Component.TRAINING, name)
     return None if rate is None else rate.usd
 
 
 def priced_types(*, gpus: bool) -> list[InstanceType]:
     """Types with a price here, by whether they have GPUs."""
-    kinds = packaged.types().values()
+    kinds = packaged.instance_types().values()
     return [
         kind
         for kind in kinds

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, stands
-from sageaudit.domain.bill.finding import Bucket, Found, Outcome
+from sageaudit.domain.audit.finding_document import FindingDocument, is_standing
+from sageaudit.domain.bill.finding import Bucket, Detection, Outcome
 from tests.labelled.accounts import ACCOUNTS, DAYS, LabelledAccount
 from tests.labelled.audits import LabelledJob, expert_judged_jobs, rules, story_jobs
 from tests.labelled.expert_comparison import all_compared
@@ -80,7 +80,7 @@ def _record_of_accounts(rule: str) -> TrackRecord:
     """Of a rule that judges accounts, which counts no dollars."""
     known = [account for account in ACCOUNTS if rule in account.truths]
     found = {one.name: one.outcome(rule) for one in known}
-    told = [one for one in known if isinstance(found[one.name], Found)]
+    told = [one for one in known if isinstance(found[one.name], Detection)]
     quiet = [one for one in known if one not in told]
     return TrackRecord(
         fires=next((_of_account(one, found[one.name]) for one in told if one.truths[rule]), None),
@@ -100,7 +100,7 @@ def _of_account(account: LabelledAccount, outcome: Outcome | None) -> Example:
         happened=account.happened,
         ran_on=f"an account with {len(account.runs)} runs in {DAYS} days",
         bill_usd=account.total_usd,
-        says=outcome.summary if isinstance(outcome, Found) else None,
+        says=outcome.summary if isinstance(outcome, Detection) else None,
         reason=None,
     )
 
@@ -116,6 +116,10 @@ def _dollars(rule: str) -> CountedDollars:
 
 def _counted_usd(findings: Iterable[FindingDocument]) -> Decimal:
     return sum(
-        (f["saving_usd"] or _ZERO for f in findings if Bucket(f["bucket"]).counted and stands(f)),
+        (
+            f["saving_usd"] or _ZERO
+            for f in findings
+            if Bucket(f["bucket"]).is_counted and is_standing(f)
+        ),
         _ZERO,
     )

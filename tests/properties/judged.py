@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from sageaudit.adapters.files import recording
-from sageaudit.cli.commands.what_if import document_of
+from sageaudit.cli.commands.what_if import what_if_document
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.finding_document import FindingDocument
@@ -17,7 +17,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.workflows.audit.judge import audit_job
-from sageaudit.workflows.recordings.jobs import run_of
+from sageaudit.workflows.recordings.jobs import measure_recording
 
 Document = dict[str, Any]
 CENT = Decimal("0.01")
@@ -56,7 +56,7 @@ def _ruleset() -> Ruleset:
 
 def audited(told: Document) -> Audit:
     """As `sageaudit audit --recording` does, with the policy that nobody has changed."""
-    run = run_of(recording.of_document(told))
+    run = measure_recording(recording.parse_job(told))
     return audit_job(run.job, run.usage, run.market, Policy(), _ruleset(), now=run.now)
 
 
@@ -67,8 +67,8 @@ def judged(told: Document) -> AuditDocument:
 
 def candidates(told: Document) -> list[Document]:
     """The rows of `what-if` with its default headroom, that of the policy."""
-    run = run_of(recording.of_document(told))
-    rows: list[Document] = document_of(run, ())["candidates"]
+    run = measure_recording(recording.parse_job(told))
+    rows: list[Document] = what_if_document(run, ())["candidates"]
     return rows
 
 

@@ -179,7 +179,7 @@ def _priced(*, gpus: bool) -> list[str]:
     market = packaged_market()
     rows = [
         row
-        for row in packaged.types().values()
+        for row in packaged.instance_types().values()
         if JobKind.TRAINING in row.kinds
         and bool(row.gpus) == gpus
         and (row.gpus or not row.accelerator)

@@ -25,7 +25,7 @@ _ROUNDS = 3
 def hourly_usd(name: str) -> Decimal:
     """Today's price of one instance."""
     book = sources.offline_book(REGION, Component.TRAINING, None)
-    rate = book.hourly(REGION, Component.TRAINING, name)
+    rate = book.hourly_rate(REGION, Component.TRAINING, name)
     return Decimal("Infinity") if rate is None else rate.usd
 
 
@@ -35,14 +35,14 @@ def types_named(finding: Finding) -> list[str]:
         str(one.new)
         for fix in (finding.found.fix, *finding.found.alternatives)
         for one in fix
-        if one.path.endswith("InstanceType") and str(one.new) in packaged.types()
+        if one.path.endswith("InstanceType") and str(one.new) in packaged.instance_types()
     ]
 
 
 def best_way(findings: tuple[Finding, ...]) -> Way | None:
     """The fix of the first finding that counts and says every value."""
     for one in findings:
-        if one.stands and one.saving_usd and one.rule.name not in EXEMPT:
+        if one.is_standing and one.saving_usd and one.rule.name not in EXEMPT:
             for way in ways_to_follow(one):
                 return way
     return None

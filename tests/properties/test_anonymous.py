@@ -12,17 +12,23 @@ from sageaudit.adapters.aws.clients import instance_types
 from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
-from sageaudit.domain.job.addresses import AWS_REGISTRIES, bucket_of, cuda, is_data_pinned, pytorch
+from sageaudit.domain.job.addresses import (
+    AWS_REGISTRIES,
+    bucket_name,
+    cuda,
+    is_data_pinned,
+    pytorch,
+)
 from sageaudit.domain.job.family import family, stem
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.workflows.recordings import run as recorded_audits
-from sageaudit.workflows.recordings.jobs import run_of
+from sageaudit.workflows.recordings.jobs import measure_recording
 from tests.fakes import recorded
 from tests.fakes.sinks import answer_of, text_fields
 
-RULES = frozenset(rule.name.name for rule in catalogue.ruleset().rules)
+RULES = frozenset(rule.info.name for rule in catalogue.ruleset().rules)
 SALT = b"a salt"
 NAMES = Pseudonyms(SALT)
 LEAST = 4
@@ -31,15 +37,15 @@ LEAST = 4
 
 def shared(document: dict[str, Any], salt: bytes = SALT) -> dict[str, Any]:
     """The recording for sharing, as it is read back."""
-    written = recording_file.anonymized(document, salt, RULES, instance_types())
-    read: dict[str, Any] = json.loads(recording_file.text_of(written))
+    written = recording_file.anonymize(document, salt, RULES, instance_types())
+    read: dict[str, Any] = json.loads(recording_file.to_text(written))
     return read
 
 
 def audit(document: dict[str, Any]) -> Any:
     """The audit of a recording's JSON."""
-    read = recording.parsed(document)
-    return from_json(to_json(recorded_audits.audit_recorded(read, Policy())))
+    read = recording.parse(document)
+    return from_json(to_json(recorded_audits.audit_parsed_recording(read, Policy())))
 
 
 def dollars(audited: Any) -> Any:
@@ -58,7 +64,7 @@ def dollars(audited: Any) -> Any:
 @pytest.mark.parametrize("stem", recorded.each())
 def test_every_recorded_job_keeps_its_dollars_and_findings(stem: str) -> None:
     """And the answers of all other rules."""
-    document = recording_file.document_of(recording.read(recorded.file(stem)))
+    document = recording_file.make_document(recording.read(recorded.file(stem)))
     assert dollars(audit(shared(document))) == dollars(audit(document))
 
 
@@ -120,7 +126,7 @@ def test_pseudonyms_are_stable_for_a_salt_and_others_for_another() -> None:
 @pytest.mark.parametrize("path", recorded.files()[::6], ids=lambda path: path.stem)
 def test_an_anonymised_recording_is_read_and_anonymised_again_without_a_fault(path: Path) -> None:
     """What is shared is a recording like any other."""
-    once = shared(recording_file.document_of(recording.read(path)))
+    once = shared(recording_file.make_document(recording.read(path)))
     assert once["anonymized"] is True
     assert dollars(audit(shared(once))) == dollars(audit(once))
 
@@ -146,10 +152,10 @@ def test_the_runs_of_a_recorded_family_stay_one_family() -> None:
     for path in recorded.files():
         read = recording.read(path)
         if isinstance(read, recording.Recording):
-            own = family(run_of(read).job)
-            again = recording.parsed(shared(recording_file.document_of(read)))
+            own = family(measure_recording(read).job)
+            again = recording.parse(shared(recording_file.make_document(read)))
             assert isinstance(again, recording.Recording)
-            families.setdefault(own, set()).add(family(run_of(again).job))
+            families.setdefault(own, set()).add(family(measure_recording(again).job))
     assert max(map(len, families.values())) == 1
     assert len({name for names in families.values() for name in names}) == len(families)
 
@@ -187,7 +193,7 @@ def test_other_images_keep_what_their_names_say_of_the_toolkit(image: str) -> No
 def test_an_address_keeps_its_bucket_and_that_it_names_a_version() -> None:
     """Two addresses of one bucket still share it."""
     found = NAMES.address("s3://acme-data/?versionId=kept")
-    assert bucket_of(found) == NAMES.bucket("acme-data")
+    assert bucket_name(found) == NAMES.bucket("acme-data")
     assert is_data_pinned([("train", found)]) is True
     assert NAMES.address("s3://-/") == "s3://-/"
 

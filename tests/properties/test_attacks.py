@@ -41,7 +41,7 @@ def test_one_busy_gpu_of_eight_is_no_faster_on_a_weaker_one(busy: int, share: fl
     """An H100 at 80% takes 2.95 times as long on an A100, however idle its seven neighbours are."""
     run = plain("ml.p5.48xlarge", *[share] * busy, layout=Layout.PROCESSES)
     audit = judged(run.told())
-    a_hundred = packaged.types()["ml.p4d.24xlarge"]
+    a_hundred = packaged.instance_types()["ml.p4d.24xlarge"]
     truth = Decimal(str(run.times_as_long(a_hundred.gpus, 0, 3.44)))
     total = audit["bill"]["total_usd"]
     assert total is not None
@@ -56,7 +56,7 @@ def test_a_launcher_is_no_proof_that_each_gpu_holds_a_copy(more: dict[str, str])
     run = plain("ml.p5.48xlarge", 0.05, layout=Layout.PROCESSES, gpu_gib=70)
     told = run.told()
     told["describe"]["HyperParameters"] |= {"sagemaker_torch_distributed_enabled": "true", **more}
-    types = packaged.types()
+    types = packaged.instance_types()
     for one in judged(told)["findings"]:
         for fix in one["fix"]:
             if fix["parameter"].endswith("InstanceType") and one["saving_usd"]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill.change import SetType
-from sageaudit.domain.prices.market import UNKNOWN_PRECISION, TimesAsLong, times_as_long
+from sageaudit.domain.prices.market import UNKNOWN_PRECISION, RuntimeRange, runtime_range
 from sageaudit.structs import replace
 from tests.labelled.machine import machine
 from tests.properties.judged import Document, audited, held
@@ -27,7 +27,7 @@ def moves(audit: Audit) -> list[SetType]:
     return [
         one.found.change
         for one in audit.savings.findings
-        if one.stands and one.found.bucket.counted and one.saving_usd
+        if one.is_standing and one.found.bucket.is_counted and one.saving_usd
         if isinstance(one.found.change, SetType)
     ]
 
@@ -80,7 +80,7 @@ def holds(run: Run, most: int = 8) -> None:
         assume(machine(change.instance_type).gpus <= most)
         assume(not (at_work > 1 and looks_like_one(told)))
         truth = run.times_as_long(machine(change.instance_type).gpus, late(told))
-        assert change.slower >= Decimal(str(truth)) - _ROUNDED, (
+        assert change.time_factor >= Decimal(str(truth)) - _ROUNDED, (
             f"{run.instance} -> {change}: {truth:.4f} times as long in truth"
         )
 
@@ -123,16 +123,16 @@ def test_another_gpu_takes_no_longer_than_counted_whatever_it_is_within_its_rang
         other = machine(change.instance_type)
         if other.gpu_model == run.on.gpu_model or not other.gpu_model:
             continue
-        measured = times_as_long(
+        measured = runtime_range(
             run.on.gpu_model or "", other.gpu_model, run.on.gpu_ratios, UNKNOWN_PRECISION
         )
         assume(not (at_work > 1 and looks_like_one(told)))
-        if not isinstance(measured, TimesAsLong):
+        if not isinstance(measured, RuntimeRange):
             assert not run.device_seconds, f"{run.instance} -> {change} was never measured"
             continue
         times = float(measured.low) + where * float(measured.high - measured.low)
         truth = run.times_as_long(other.gpus, late(told), times)
-        assert change.slower >= Decimal(str(truth)) - _ROUNDED, (
+        assert change.time_factor >= Decimal(str(truth)) - _ROUNDED, (
             f"{run.instance} -> {change}: {truth:.4f} times as long, each takes {times:.2f} times"
         )
 

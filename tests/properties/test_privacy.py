@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.domain.job.describe import keep, parse
-from sageaudit.domain.job.fields import KeptAs, shown_fields
-from sageaudit.domain.job.job_fields import FIELDS
+from sageaudit.domain.job.describe import parse, sanitize_answer
+from sageaudit.domain.job.fields import StoredAs, shown_fields
+from sageaudit.domain.job.job_fields import STORED_FIELDS
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes import recorded
 from tests.fakes.audit_flow import NAME
@@ -35,19 +35,19 @@ def holding(text: str, found: Mapping[str, str]) -> list[str]:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
 def test_of_all_fields_of_an_answer_those_are_read_that_are_shown_by_design(kind: JobKind) -> None:
     """A word of its own in each text field: exactly those of the table are found in some sink."""
-    shown = dict(shown_fields(FIELDS))
+    shown = dict(shown_fields(STORED_FIELDS))
     words = {path: f"quokka{at:04}" for at, path in enumerate(text_fields(kind))}
-    forms = {KeptAs.TYPE: "ml.{0}.large", KeptAs.ADDRESS: "s3://{0}/{0}"}
+    forms = {StoredAs.TYPE: "ml.{0}.large", StoredAs.ADDRESS: "s3://{0}/{0}"}
     texts: dict[Leaf, Any] = {
-        path: forms.get(shown.get(path, KeptAs.GIVEN), "{0}").format(word)
+        path: forms.get(shown.get(path, StoredAs.PRESENCE), "{0}").format(word)
         for path, word in words.items()
     }
-    texts[(f"{kind.row.prefix}JobStatus",)] = "Failed"
+    texts[(f"{kind.spec.prefix}JobStatus",)] = "Failed"
     found = sinks(answer_of(kind, texts), {}, kind)
     assert {"items", "file", "terminal", "HTML"} <= set(found), "nothing was audited"
     everything = "\n".join(found.values())
     read = {path for path, word in words.items() if word in everything}
-    own = {(f"{kind.row.prefix}JobName",), (f"{kind.row.prefix}JobArn",)}
+    own = {(f"{kind.spec.prefix}JobName",), (f"{kind.spec.prefix}JobArn",)}
     assert read == (words.keys() & shown.keys()) - own
     shared = found["anonymised recording"]
     assert not [path for path, word in words.items() if word in shared]
@@ -173,7 +173,7 @@ def test_what_looks_like_a_token_is_in_no_sink_whatever_its_field(
 ) -> None:
     """In all texts of an answer and in all tags, between other words."""
     text = around.format(token)
-    texts = dict.fromkeys(text_fields(kind), text) | {(f"{kind.row.prefix}JobStatus",): "Failed"}
+    texts = dict.fromkeys(text_fields(kind), text) | {(f"{kind.spec.prefix}JobStatus",): "Failed"}
     tags = {"owner": text, "workload": text, "project": text, "note": text, text: "x"}
     assert holding(token, sinks(answer_of(kind, texts), tags, kind)) == []
 
@@ -182,7 +182,7 @@ def test_what_looks_like_a_token_is_in_no_sink_whatever_its_field(
 @given(_FREE, st.sampled_from(KINDS))
 def test_free_text_is_in_no_sink_and_in_no_error(text: str, kind: JobKind) -> None:
     """Neither where AWS has a text, nor where it has a number, a time or a switch."""
-    texts = dict.fromkeys(text_fields(kind), text) | {(f"{kind.row.prefix}JobStatus",): "Failed"}
+    texts = dict.fromkeys(text_fields(kind), text) | {(f"{kind.spec.prefix}JobStatus",): "Failed"}
     assert holding(text, sinks(answer_of(kind, texts), {}, kind)) == []
     assert holding(text, sinks(answer_of(kind, {}, text), {}, kind)) == []
 
@@ -190,6 +190,6 @@ def test_free_text_is_in_no_sink_and_in_no_error(text: str, kind: JobKind) -> No
 def test_what_is_kept_of_a_recorded_job_gives_the_same_job() -> None:
     """Kept once or twice: so live, recorded and re-audited jobs are judged alike."""
     for item in recorded.everything():
-        kept = json.loads(json.dumps(keep(item.recording.describe)))
-        assert keep(kept) == kept, item.file
+        kept = json.loads(json.dumps(sanitize_answer(item.recording.describe)))
+        assert sanitize_answer(kept) == kept, item.file
         assert parse(kept, {}) == parse(item.recording.describe, {}), item.file

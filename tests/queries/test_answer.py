@@ -12,14 +12,14 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.queries import answer
-from sageaudit.queries.columns import fitting
-from sageaudit.queries.lists import Lists, amount, listed, place
-from sageaudit.queries.question import AMOUNTS, Question, Sort
-from sageaudit.queries.window import Window, window
+from sageaudit.queries.columns import matching
+from sageaudit.queries.lists import HistoryLists, as_list_row, sort_amount, sort_key
+from sageaudit.queries.question import AMOUNT_SORTS, Question, SortOrder
+from sageaudit.queries.window import Window, parse_window
 from sageaudit.structs import replace
 from tests.fakes.random_history import ACCOUNTS, NOW, REGIONS, RULES, fill
 
-MONTH = window("30d", None, NOW)
+MONTH = parse_window("30d", None, NOW)
 ODD = Window(NOW - timedelta(days=20, hours=3), NOW - timedelta(days=2, hours=7))
 
 
@@ -31,15 +31,15 @@ def history() -> SqliteHistory:
     return made
 
 
-def asked(history: SqliteHistory, question: Question) -> Lists:
+def asked(history: SqliteHistory, question: Question) -> HistoryLists:
     """The lists of a question's time."""
-    return Lists(history, question.window)
+    return HistoryLists(history, question.window)
 
 
 def everything(history: SqliteHistory) -> list[AuditSummary]:
     """All heads, newest first."""
     days = [(NOW + timedelta(days=2) - timedelta(days=n)).date() for n in range(60)]
-    return [head for day in days for head in history.runs(RunQuery.of_day(day))]
+    return [head for day in days for head in history.runs(RunQuery.for_day(day))]
 
 
 def found(
@@ -47,47 +47,51 @@ def found(
 ) -> list[RuleFinding]:
     """The rows of a question with a rule."""
     rule, lists = question.rule or "", asked(history, question)
-    return list(answer.all_findings(lists, question, rule, with_heads=with_heads))
+    return list(answer.iterate_findings(lists, question, rule, with_heads=with_heads))
 
 
 def by_hand(history: SqliteHistory, question: Question) -> list[AuditSummary]:
     """The rows of a question without a rule, from all heads."""
     rows = [
         row
-        for row in map(listed, everything(history))
-        if question.window.since <= row.ended_at < question.window.until and fitting(question)(row)
+        for row in map(as_list_row, everything(history))
+        if question.window.since <= row.ended_at < question.window.until and matching(question)(row)
     ]
-    if question.sort is Sort.NEWEST:
+    if question.sort is SortOrder.NEWEST:
         return rows
-    return sorted(rows, key=lambda row: (amount(row, question.sort), place(row)), reverse=True)
+    return sorted(
+        rows, key=lambda row: (sort_amount(row, question.sort), sort_key(row)), reverse=True
+    )
 
 
 QUESTIONS = [
     Question(MONTH),
     Question(ODD),
-    Question.of(MONTH, family="training/resnet"),
-    Question.of(ODD, family="training/resnet", account=ACCOUNTS[0]),
-    Question.of(MONTH, family="processing/bert", account=ACCOUNTS[0], region=REGIONS[1]),
-    Question.of(ODD, owner="ana"),
-    Question.of(MONTH, owner="bo", kind=JobKind.PROCESSING),
-    Question.of(ODD, account=ACCOUNTS[1], status="failed"),
-    Question.of(MONTH, region=REGIONS[0], min_usd=Decimal("3.5")),
-    Question.of(MONTH, severity=Severity.HIGH, kind=JobKind.TUNING),
-    Question.of(MONTH, family="nobody/knows"),
+    Question.with_filters(MONTH, family="training/resnet"),
+    Question.with_filters(ODD, family="training/resnet", account=ACCOUNTS[0]),
+    Question.with_filters(MONTH, family="processing/bert", account=ACCOUNTS[0], region=REGIONS[1]),
+    Question.with_filters(ODD, owner="ana"),
+    Question.with_filters(MONTH, owner="bo", kind=JobKind.PROCESSING),
+    Question.with_filters(ODD, account=ACCOUNTS[1], status="failed"),
+    Question.with_filters(MONTH, region=REGIONS[0], min_usd=Decimal("3.5")),
+    Question.with_filters(MONTH, severity=Severity.HIGH, kind=JobKind.TUNING),
+    Question.with_filters(MONTH, family="nobody/knows"),
 ]
 
 
-@pytest.mark.parametrize(("question", "sort"), [*product(QUESTIONS, [Sort.NEWEST, *AMOUNTS])])
+@pytest.mark.parametrize(
+    ("question", "sort"), [*product(QUESTIONS, [SortOrder.NEWEST, *AMOUNT_SORTS])]
+)
 def test_a_page_is_the_first_rows_of_all_that_fit(
-    history: SqliteHistory, question: Question, sort: Sort
+    history: SqliteHistory, question: Question, sort: SortOrder
 ) -> None:
     """In the question's order, each row once; it says whether there are more."""
     question = replace(question, sort=sort)
     expected = by_hand(history, question)
     for limit in (1, 40):
-        page = answer.page(asked(history, question), question, limit)
-        assert (list(page.rows), page.more) == (expected[:limit], len(expected) > limit)
-    assert list(answer.all_rows(asked(history, question), question)) == expected
+        page = answer.first_page(asked(history, question), question, limit)
+        assert (list(page.rows), page.has_more) == (expected[:limit], len(expected) > limit)
+    assert list(answer.iterate_rows(asked(history, question), question)) == expected
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -96,7 +100,7 @@ def test_findings_of_a_rule_are_those_of_its_list(
     history: SqliteHistory, rule: str, of: Window
 ) -> None:
     """One row for each job with the finding; all heads or none, the savings are the same."""
-    question = Question.of(of, rule=rule)
+    question = Question.with_filters(of, rule=rule)
     heads = [
         head
         for head in everything(history)
@@ -106,13 +110,15 @@ def test_findings_of_a_rule_are_those_of_its_list(
     assert [row.key for row in rows] == [head.key for head in heads]
     whole = found(history, question, with_heads=True)
     assert [row.finding for row in whole] == [row.finding for row in rows]
-    assert [row.summary.total_usd for row in whole] == [listed(head).total_usd for head in heads]
+    assert [row.summary.total_usd for row in whole] == [
+        as_list_row(head).total_usd for head in heads
+    ]
 
 
 def test_savings_of_a_rule_add_up_to_its_daily_sums(history: SqliteHistory) -> None:
     """A roll-up's finding counts only where it is its own."""
     for rule in RULES:
-        question = Question.of(MONTH, rule=rule)
+        question = Question.with_filters(MONTH, rule=rule)
         rows = found(history, question)
         sums = [
             head.sums.rules[rule]
@@ -126,8 +132,8 @@ def test_savings_of_a_rule_add_up_to_its_daily_sums(history: SqliteHistory) -> N
 @pytest.mark.parametrize(
     "question",
     [
-        Question.of(MONTH, rule="gpu-idle", severity=Severity.HIGH),
-        Question.of(MONTH, rule="gpu-idle", status="Failed"),
+        Question.with_filters(MONTH, rule="gpu-idle", severity=Severity.HIGH),
+        Question.with_filters(MONTH, rule="gpu-idle", status="Failed"),
     ],
 )
 def test_findings_are_filtered_by_themselves(history: SqliteHistory, question: Question) -> None:
@@ -141,27 +147,28 @@ def test_the_list_with_the_fewest_rows_answers() -> None:
     """A rule's findings, else a family, an owner, an account, a day."""
     asked = {"rule": "r", "family": "f", "owner": "o", "account": "a"}
     for index in (RunIndex.RULE, RunIndex.FAMILY, RunIndex.OWNER, RunIndex.ACCOUNT):
-        assert Question.of(MONTH, **asked).index is index  # type: ignore[arg-type]
+        assert Question.with_filters(MONTH, **asked).index is index  # type: ignore[arg-type]
         del asked[index.name.lower()]
-    assert Question.of(MONTH, region="x").index is RunIndex.DAY
+    assert Question.with_filters(MONTH, region="x").index is RunIndex.DAY
 
 
 def test_the_dearest_jobs_are_found_without_reading_all(history: SqliteHistory) -> None:
     """No job has more dollars than its family had on its day, so most days are not read."""
-    lists = Lists(history, MONTH)
-    page = answer.page(lists, Question(MONTH, sort=Sort.WASTE), 3)
+    lists = HistoryLists(history, MONTH)
+    page = answer.first_page(lists, Question(MONTH, sort=SortOrder.WASTE), 3)
     assert [row.waste_usd for row in page.rows if isinstance(row, AuditSummary)] == sorted(
-        (row.waste_usd or Decimal(0) for row in map(listed, everything(history))), reverse=True
+        (row.waste_usd or Decimal(0) for row in map(as_list_row, everything(history))), reverse=True
     )[:3]
-    assert lists.read.rows < 25
+    assert lists.read_counts.rows < 25
 
 
 def test_jobs_without_such_dollars_are_left_out_of_the_dearest(history: SqliteHistory) -> None:
     """`above_zero` ends the list before the rows with nothing to rank by."""
-    question = Question.of(MONTH, owner="ana", sort=Sort.LOST)
+    question = Question.with_filters(MONTH, owner="ana", sort=SortOrder.LOST)
     expected = [row for row in by_hand(history, question) if row.lost_usd]
     assert (
-        list(answer.page(asked(history, question), question, 500, above_zero=True).rows) == expected
+        list(answer.first_page(asked(history, question), question, 500, only_above_zero=True).rows)
+        == expected
     )
 
 
@@ -169,5 +176,5 @@ def test_a_page_reads_little_more_than_it_shows(history: SqliteHistory) -> None:
     """One row more says whether there is a next page."""
     for question in QUESTIONS[:6]:
         lists = asked(history, question)
-        answer.page(lists, question, 5)
-        assert lists.read.rows <= 5 + 2 * 4
+        answer.first_page(lists, question, 5)
+        assert lists.read_counts.rows <= 5 + 2 * 4

@@ -17,12 +17,12 @@ from sageaudit.errors import BadUsage
 from sageaudit.ports import History
 from sageaudit.queries import answer
 from sageaudit.queries.answer import ListRow
-from sageaudit.queries.by import by, length_of
-from sageaudit.queries.columns import SUMMED, Column, columns_of
-from sageaudit.queries.lists import Lists
-from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.total import Total
-from sageaudit.queries.window import Window, window_of
+from sageaudit.queries.by import period_length, sum_by
+from sageaudit.queries.columns import GROUPABLE, Column, parse_columns
+from sageaudit.queries.lists import HistoryLists
+from sageaudit.queries.question import Question, SortOrder
+from sageaudit.queries.total import SumsRow
+from sageaudit.queries.window import Window, make_window
 from sageaudit.structs import replace
 from tests.fakes.entries import ended, finding
 from tests.fakes.random_history import ACCOUNTS, NOW, RULES, fill, remembered
@@ -30,7 +30,7 @@ from tests.fakes.random_history import ACCOUNTS, NOW, RULES, fill, remembered
 TODAY = NOW.date()
 WINDOW = Window(datetime(2026, 11, 11, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))
 COLUMNS = [
-    *(name for name in SUMMED if name != "usage_type"),
+    *(name for name in GROUPABLE if name != "usage_type"),
     "family,region",
     "owner,week",
     "type,day",
@@ -66,7 +66,7 @@ def history() -> Iterator[History]:
         yield remembered(file)
 
 
-def of_rows(lists: Lists, question: Question, columns: tuple[Column, ...]) -> Sums:
+def of_rows(lists: HistoryLists, question: Question, columns: tuple[Column, ...]) -> Sums:
     """The sums of a list's rows: jobs, failed jobs, spend, waste and possible dollars."""
     sums: Sums = defaultdict(lambda: [0, 0, _ZERO, _ZERO, _ZERO])
     for row in rows_of(lists, question, columns):
@@ -78,14 +78,17 @@ def of_rows(lists: Lists, question: Question, columns: tuple[Column, ...]) -> Su
     return sums
 
 
-def rows_of(lists: Lists, question: Question, columns: tuple[Column, ...]) -> Iterator[ListRow]:
+def rows_of(
+    lists: HistoryLists, question: Question, columns: tuple[Column, ...]
+) -> Iterator[ListRow]:
     """The rows of the question; by rule, the findings of each in these rows."""
-    rows = [*answer.all_rows(lists, question, with_heads=True)]
-    if question.rule is not None or SUMMED["rule"] not in columns:
+    rows = [*answer.iterate_rows(lists, question, with_summaries=True)]
+    if question.rule is not None or GROUPABLE["rule"] not in columns:
         return iter(rows)
     keys = {row.key for row in rows}
     findings = (
-        answer.all_rows(lists, Question.of(WINDOW, rule=rule), with_heads=True) for rule in RULES
+        answer.iterate_rows(lists, Question.with_filters(WINDOW, rule=rule), with_summaries=True)
+        for rule in RULES
     )
     return (row for row in chain.from_iterable(findings) if row.key in keys)
 
@@ -95,7 +98,7 @@ def value(row: ListRow, column: Column) -> object:
     if isinstance(row, RuleFinding):
         return row.finding.rule if column.name == "rule" else value(row.summary, column)
     if column.length is None:
-        return column.of(row)
+        return column.value_of(row)
     return column.length.label(column.length.first_day(row.ended_at.date()))
 
 
@@ -104,14 +107,16 @@ def wasted(row: ListRow) -> tuple[Decimal | None, Decimal | None]:
     if not isinstance(row, RuleFinding):
         return row.waste_usd, row.possible_usd
     saving_usd = row.finding.saving_usd
-    return (saving_usd, None) if row.finding.bucket.counted else (None, saving_usd)
+    return (saving_usd, None) if row.finding.bucket.is_counted else (None, saving_usd)
 
 
-def of_totals(totals: list[Total], columns: tuple[Column, ...]) -> Sums:
+def of_totals(totals: list[SumsRow], columns: tuple[Column, ...]) -> Sums:
     """The same of sums."""
     names = ("jobs", "failed", "total_usd", "waste_usd", "possible_usd")
     return {
-        tuple(column.of(total) for column in columns): [getattr(total, name) or 0 for name in names]
+        tuple(column.value_of(total) for column in columns): [
+            getattr(total, name) or 0 for name in names
+        ]
         for total in totals
     }
 
@@ -125,14 +130,14 @@ def told(sums: Sums) -> Sums:
 @pytest.mark.parametrize("text", COLUMNS)
 def test_sums_are_those_of_the_rows(history: History, text: str, filters: dict[str, Any]) -> None:
     """By each column, with each filter."""
-    lists, columns = Lists(history, WINDOW), columns_of(text)
-    question = Question.of(WINDOW, **filters)
+    lists, columns = HistoryLists(history, WINDOW), parse_columns(text)
+    question = Question.with_filters(WINDOW, **filters)
     # periods are whole, so their first rows are older than the window
-    length = length_of(columns)
+    length = period_length(columns)
     first = length.first_day(WINDOW.first_day) if length else WINDOW.first_day
-    whole = lists.within(window_of(first, WINDOW.until.date()))
+    whole = lists.in_window(make_window(first, WINDOW.until.date()))
     expected = told(of_rows(whole, question, columns))
-    assert told(of_totals(by(lists, question, columns, today=TODAY), columns)) == expected
+    assert told(of_totals(sum_by(lists, question, columns, today=TODAY), columns)) == expected
     assert expected or len(filters) > 1
 
 
@@ -146,12 +151,12 @@ def test_daily_sums_answer_without_reading_an_audit(history: History) -> None:
         ("kind", {}, True),
     )
     for text, filters, read in cases:
-        lists = Lists(history, WINDOW)
-        by(lists, Question.of(WINDOW, **filters), columns_of(text), today=TODAY)
-        assert bool(lists.read.rows) is read, text
-    noon = Lists(history, replace(WINDOW, until=NOW))
-    by(noon, Question(noon.window), [SUMMED["family"]], today=TODAY)
-    assert noon.read.rows
+        lists = HistoryLists(history, WINDOW)
+        sum_by(lists, Question.with_filters(WINDOW, **filters), parse_columns(text), today=TODAY)
+        assert bool(lists.read_counts.rows) is read, text
+    noon = HistoryLists(history, replace(WINDOW, until=NOW))
+    sum_by(noon, Question(noon.window), [GROUPABLE["family"]], today=TODAY)
+    assert noon.read_counts.rows
 
 
 @pytest.fixture
@@ -165,11 +170,16 @@ def weeks() -> Iterator[SqliteHistory]:
         yield history
 
 
-def asked(history: History, text: str, since: date, **filters: Any) -> list[Total]:
+def asked(history: History, text: str, since: date, **filters: Any) -> list[SumsRow]:
     """The sums since a day."""
     start = datetime(since.year, since.month, since.day, tzinfo=UTC)
     window = replace(WINDOW, since=start)
-    return by(Lists(history, window), Question.of(window, **filters), columns_of(text), today=TODAY)
+    return sum_by(
+        HistoryLists(history, window),
+        Question.with_filters(window, **filters),
+        parse_columns(text),
+        today=TODAY,
+    )
 
 
 def test_each_week_is_compared_with_the_one_before(weeks: History) -> None:
@@ -226,10 +236,13 @@ def test_a_rule_that_could_not_judge_has_unknown_dollars(weeks: SqliteHistory) -
 
 def test_the_order_is_that_of_time_or_of_the_dollars_asked_for(history: History) -> None:
     """Without a period, the most waste first."""
-    for sort in (Sort.NEWEST, Sort.WASTE, Sort.TOTAL, Sort.POSSIBLE):
-        name = f"{'waste' if sort is Sort.NEWEST else sort.value}_usd"
-        rows = by(
-            Lists(history, WINDOW), Question(WINDOW, sort=sort), [SUMMED["family"]], today=TODAY
+    for sort in (SortOrder.NEWEST, SortOrder.WASTE, SortOrder.TOTAL, SortOrder.POSSIBLE):
+        name = f"{'waste' if sort is SortOrder.NEWEST else sort.value}_usd"
+        rows = sum_by(
+            HistoryLists(history, WINDOW),
+            Question(WINDOW, sort=sort),
+            [GROUPABLE["family"]],
+            today=TODAY,
         )
         usd = [getattr(row, name) for row in rows]
         assert usd == sorted(usd, reverse=True)
@@ -249,7 +262,7 @@ def test_the_order_is_that_of_time_or_of_the_dollars_asked_for(history: History)
 def test_columns_that_cannot_be_are_refused(text: str, said: str) -> None:
     """In one sentence."""
     with pytest.raises(BadUsage, match=said):
-        columns_of(text)
+        parse_columns(text)
 
 
 def test_a_word_is_a_column_where_audits_have_such_a_tag(history: History) -> None:
@@ -259,4 +272,6 @@ def test_a_word_is_a_column_where_audits_have_such_a_tag(history: History) -> No
         ("teem", r"mean team\?.* project, team$"),
     ):
         with pytest.raises(BadUsage, match=f"there is no column '{word}'.*{said}"):
-            by(Lists(history, WINDOW), Question(WINDOW), columns_of(word), today=TODAY)
+            sum_by(
+                HistoryLists(history, WINDOW), Question(WINDOW), parse_columns(word), today=TODAY
+            )

@@ -7,12 +7,12 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.queries.answer import all_rows
-from sageaudit.queries.by import by
-from sageaudit.queries.changes import SpendChange, changes
-from sageaudit.queries.columns import SUMMED
-from sageaudit.queries.lists import Lists
-from sageaudit.queries.names import named
+from sageaudit.queries.answer import iterate_rows
+from sageaudit.queries.by import sum_by
+from sageaudit.queries.changes import SpendChange, find_changes
+from sageaudit.queries.columns import GROUPABLE
+from sageaudit.queries.lists import HistoryLists
+from sageaudit.queries.names import resolve_family
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window
 from tests.fakes.entries import ended
@@ -52,8 +52,11 @@ def _record(history: SqliteHistory, family: str, at: datetime, usd: int | None) 
 def asked(history: SqliteHistory) -> list[SpendChange]:
     """The changes of the week."""
     window = Window(BEGIN, BEGIN + WEEK)
-    return changes(
-        Lists(history, window), Question(window), SUMMED["family"], today=date(2026, 11, 20)
+    return find_changes(
+        HistoryLists(history, window),
+        Question(window),
+        GROUPABLE["family"],
+        today=date(2026, 11, 20),
     )
 
 
@@ -86,13 +89,13 @@ def test_each_name_in_the_list_is_one_that_a_filter_takes(
         (Window(BEGIN - WEEK, BEGIN), row.jobs_before),
         (Window(BEGIN, BEGIN + WEEK), row.jobs),
     ):
-        lists = Lists(history, window)
-        question = named(lists, Question.of(window, family=name))
-        assert len([*all_rows(lists, question)]) == jobs
+        lists = HistoryLists(history, window)
+        question = resolve_family(lists, Question.with_filters(window, family=name))
+        assert len([*iterate_rows(lists, question)]) == jobs
         assert (
             sum(
                 total.jobs
-                for total in by(lists, question, [SUMMED["kind"]], today=date(2026, 11, 20))
+                for total in sum_by(lists, question, [GROUPABLE["kind"]], today=date(2026, 11, 20))
             )
             == jobs
         )

@@ -7,15 +7,15 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.advice.advice import Decision, Verb
+from sageaudit.domain.advice.advice import Decision, DecisionAction
 from sageaudit.domain.advice.totals import Digest
 from sageaudit.domain.alert.alert import Alert, AlertKind
 from sageaudit.domain.alert.audit_figures import AlertFigures
-from sageaudit.domain.audit.finding_document import Worth
+from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.routes import Route
 from sageaudit.output.text.digest import digest_card
-from sageaudit.workflows.digest import digests
+from sageaudit.workflows.digest import make_digests
 from tests.fakes.entries import record_run
 from tests.fakes.messages import alert
 
@@ -51,7 +51,7 @@ def alerts_at(*moments: datetime, kind: AlertKind = AlertKind.FIRST) -> tuple[Al
     """Messages about both families that have open advice."""
     figures = AlertFigures(Severity.LOW, Decimal(4), Decimal(0))
     return tuple(
-        alert(figures, at=at, family=family, kind=kind, worth=Worth.COUNTED)
+        alert(figures, at=at, family=family, kind=kind, worth=AmountKind.COUNTED)
         for at in moments
         for family in (f"training/pytorch/train.py/{name}" for name in ("crash", "ranker"))
     )
@@ -68,7 +68,7 @@ def read(
     def sent_to(subject: str) -> list[Alert]:
         return [one for one in alerts if subject.endswith(one.family)]
 
-    return [*digests(history, WEEK, routes, decisions, sent_to, NOW)]
+    return [*make_digests(history, WEEK, routes, decisions, sent_to, NOW)]
 
 
 def test_the_week_alone_is_summed(history: SqliteHistory) -> None:
@@ -76,9 +76,9 @@ def test_the_week_alone_is_summed(history: SqliteHistory) -> None:
     [found] = read(history)
     assert (found.total.jobs, found.total.unauditable) == (8, 1)
     assert (found.total.total_usd, found.total.avoidable_usd, found.total.lost_usd) == (122, 16, 50)
-    assert found.before is not None
-    assert found.before.total_usd == 46
-    assert [(one.family, one.word) for one in found.changed][:1] == [
+    assert found.previous_total is not None
+    assert found.previous_total.total_usd == 46
+    assert [(one.family, one.word) for one in found.changed_families][:1] == [
         ("training/pytorch/train.py/crash", "new")
     ]
 
@@ -88,7 +88,7 @@ def test_what_has_no_days_before_is_compared_with_nothing() -> None:
     with SqliteHistory() as history:
         record_run(history, "ranker", ago(2), cost_usd=10, avoidable_usd=4)
         [found] = read(history)
-    assert (found.before, found.changed) == (None, ())
+    assert (found.previous_total, found.changed_families) == (None, ())
     assert "the week before is not known" in digest_card(found).lines[0].text
 
 
@@ -107,14 +107,14 @@ def test_a_family_without_a_message_since_the_week_began_is_counted_as_quiet(
 ) -> None:
     """It must have run in the week with an open advice."""
     [found] = read(history, alerts=alerts)
-    assert sorted({one.family.rpartition("/")[2] for one in found.unsent}) == unsent
+    assert sorted({one.family.rpartition("/")[2] for one in found.unsent_recommendations}) == unsent
 
 
 def test_what_people_decided_is_counted_apart(history: SqliteHistory) -> None:
     """A snoozed advice is neither in the list nor kept quiet."""
     [found] = read(history)
     [ranker] = [one for one in found.advices if one.family.endswith("/ranker")]
-    snoozed = Decision(ranker.id, Verb.SNOOZE, "ana", ago(1), date(2026, 12, 31))
+    snoozed = Decision(ranker.id, DecisionAction.SNOOZE, "ana", ago(1), date(2026, 12, 31))
     [found] = read(history, decisions=[snoozed])
     card = digest_card(found)
     shown = {line.label: line.text for line in card.lines}
@@ -155,5 +155,5 @@ def test_families_are_read_once_however_many_routes(history: SqliteHistory) -> N
         return ()
 
     routes = [None, Route(owner="ana"), Route(rule="gpu-underused")]
-    assert len([*digests(history, WEEK, routes, (), alerts, NOW)]) == 3
+    assert len([*make_digests(history, WEEK, routes, (), alerts, NOW)]) == 3
     assert len(asked) == len(set(asked))

@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import AmbiguousName, JobNotFound
 from sageaudit.ports import History
-from sageaudit.queries.names import Wanted, find
+from sageaudit.queries.names import JobQuery, find_job
 from sageaudit.structs import replace
 from tests.fakes.entries import ended, key
 from tests.fakes.random_history import NOW, fill
@@ -26,7 +26,7 @@ def history() -> Iterator[History]:
         yield file
 
 
-def job(name: str, family: str, days_ago: int = 5, **changes: str) -> Entry:
+def job(name: str, family: str, days_ago: int = 5, **changes: str) -> AuditEntry:
     """A job that ended then."""
     made = ended(name, NOW - timedelta(days=days_ago), job={"family": family, **changes})
     return replace(made, key=key(name, NOW - timedelta(days=days_ago, hours=1)))
@@ -34,7 +34,7 @@ def job(name: str, family: str, days_ago: int = 5, **changes: str) -> Entry:
 
 def found(history: History, name: str, **wanted: str | JobKind) -> AuditSummary:
     """The job with this name."""
-    return find(history, Wanted(name, **wanted))  # type: ignore[arg-type]
+    return find_job(history, JobQuery(name, **wanted))  # type: ignore[arg-type]
 
 
 def test_a_job_is_found_whatever_its_age(history: History) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage
-from sageaudit.queries.window import METRICS, window, window_of_days
+from sageaudit.queries.window import METRIC_RETENTION, parse_whole_days, parse_window
 
 NOW = datetime(2026, 11, 20, 12, 34, 56, tzinfo=UTC)
 
@@ -31,7 +31,7 @@ def at(*parts: int) -> datetime:
 )
 def test_since_is_days_a_date_or_a_time(since: str, begin: datetime) -> None:
     """In UTC; days begin at midnight, and no list is read for days before SageMaker."""
-    assert window(since, None, NOW).since == begin
+    assert parse_window(since, None, NOW).since == begin
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def test_since_is_days_a_date_or_a_time(since: str, begin: datetime) -> None:
 )
 def test_until_includes_its_day_and_not_its_moment(until: str, end: datetime) -> None:
     """A date is a whole day; a time is an end."""
-    assert window("30d", until, NOW).until == end
+    assert parse_window("30d", until, NOW).until == end
 
 
 def test_without_until_a_clock_that_is_behind_hides_nothing() -> None:
     """The window ends with the day; within an hour of midnight with the next."""
-    assert window("1d", None, NOW).until == at(2026, 11, 21)
-    assert window("1d", None, at(2026, 11, 20, 23, 30)).until == at(2026, 11, 22)
+    assert parse_window("1d", None, NOW).until == at(2026, 11, 21)
+    assert parse_window("1d", None, at(2026, 11, 20, 23, 30)).until == at(2026, 11, 22)
 
 
 @pytest.mark.parametrize(
@@ -72,22 +72,22 @@ def test_a_named_period_is_both_ends_if_it_is_over(
     since: str, begin: datetime, end: datetime
 ) -> None:
     """One that is not over begins the window; with `until`, each names an end."""
-    found = window(since, None, NOW)
+    found = parse_window(since, None, NOW)
     assert (found.since, found.until) == (begin, end)
-    assert window(since, None, NOW, with_today=False).until == min(end, at(2026, 11, 20))
-    assert window(since, "0d", NOW).until == at(2026, 11, 21)
-    assert window("2025-11-01", since, NOW).until >= end
-    assert window_of_days(since, None, NOW) == found
+    assert parse_window(since, None, NOW, with_today=False).until == min(end, at(2026, 11, 20))
+    assert parse_window(since, "0d", NOW).until == at(2026, 11, 21)
+    assert parse_window("2025-11-01", since, NOW).until >= end
+    assert parse_whole_days(since, None, NOW) == found
     with pytest.raises(BadUsage, match="--since 2017-10 is before the first SageMaker job"):
-        window("2017-10", None, NOW)
+        parse_window("2017-10", None, NOW)
 
 
 def test_a_window_knows_its_days() -> None:
     """Both are included."""
-    days = window("2026-11-01", "2026-11-10", NOW)
+    days = parse_window("2026-11-01", "2026-11-10", NOW)
     assert (days.first_day, days.last_day) == (date(2026, 11, 1), date(2026, 11, 10))
     assert days.period(NOW.date()) == Period(date(2026, 11, 1), date(2026, 11, 10))
-    tomorrow = window("1d", None, at(2026, 11, 20, 23, 30))
+    tomorrow = parse_window("1d", None, at(2026, 11, 20, 23, 30))
     assert tomorrow.period(NOW.date()) == Period(date(2026, 11, 19), date(2026, 11, 20))
 
 
@@ -113,7 +113,7 @@ def test_what_is_no_time_is_one_sentence(text: str) -> None:
     with pytest.raises(
         BadUsage, match=r"is not a time: write 30d, yesterday, last-week, .*, or 2026-11-01T10:00Z"
     ):
-        window(text, None, NOW)
+        parse_window(text, None, NOW)
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_what_is_no_time_is_one_sentence(text: str) -> None:
 def test_the_future_is_refused(text: str) -> None:
     """The sentence has this computer's time: its clock may be wrong."""
     with pytest.raises(BadUsage, match=r"is in the future: it is 2026-11-20T12:34Z"):
-        window(text, None, NOW)
+        parse_window(text, None, NOW)
     with pytest.raises(BadUsage, match=r"--until .* is in the future"):
-        window("30d", text, NOW)
+        parse_window("30d", text, NOW)
 
 
 @pytest.mark.parametrize(
@@ -142,39 +142,39 @@ def test_days_are_counted_back_from_the_date_of_until(
     since: str, until: str, begin: datetime
 ) -> None:
     """As from today without it; two counts of days are both from today."""
-    assert window(since, until, NOW).since == begin
+    assert parse_window(since, until, NOW).since == begin
 
 
 def test_whole_days_before_a_date_are_that_many_days() -> None:
     """As without a date, where seven days end with yesterday."""
-    asked = window("7d", "2026-11-10", NOW, with_today=False)
+    asked = parse_window("7d", "2026-11-10", NOW, with_today=False)
     assert (asked.since, asked.until) == (at(2026, 11, 4), at(2026, 11, 11))
 
 
 def test_since_after_until_is_refused() -> None:
     """Nothing is between them."""
     with pytest.raises(BadUsage, match="--since 1d is not before --until 2d"):
-        window("1d", "2d", NOW)
+        parse_window("1d", "2d", NOW)
 
 
 def test_days_before_sagemaker_are_refused() -> None:
     """There is nothing to swap or to widen."""
     with pytest.raises(BadUsage, match="--until 2015-01-01 is before the first SageMaker job"):
-        window("0001-01-01", "2015-01-01", NOW)
+        parse_window("0001-01-01", "2015-01-01", NOW)
 
 
 def test_whole_days_have_no_time_of_day() -> None:
     """A time is refused, not rounded; midnight is one."""
-    assert window_of_days("30d", None, NOW) == window("30d", None, NOW)
-    assert window_of_days("2026-11-01T00:00Z", "2026-11-10", NOW).since == at(2026, 11, 1)
+    assert parse_whole_days("30d", None, NOW) == parse_window("30d", None, NOW)
+    assert parse_whole_days("2026-11-01T00:00Z", "2026-11-10", NOW).since == at(2026, 11, 1)
     for since, until in (("2026-11-01T10:00Z", None), ("30d", "2026-11-10T10:00Z")):
         with pytest.raises(BadUsage, match=r"has a time of day: give a whole day, 30d, yester"):
-            window_of_days(since, until, NOW)
+            parse_whole_days(since, until, NOW)
 
 
 def test_days_whose_data_is_gone_are_refused() -> None:
     """The sentence says how long it is kept."""
-    assert window_of_days(f"{METRICS.days}d", None, NOW, METRICS)
-    said = f"is too long ago: {METRICS.data} are kept for {METRICS.days} days"
+    assert parse_whole_days(f"{METRIC_RETENTION.days}d", None, NOW, METRIC_RETENTION)
+    said = f"is too long ago: {METRIC_RETENTION.data} are kept for {METRIC_RETENTION.days} days"
     with pytest.raises(BadUsage, match=said):
-        window_of_days(f"{METRICS.days + 1}d", None, NOW, METRICS)
+        parse_whole_days(f"{METRIC_RETENTION.days + 1}d", None, NOW, METRIC_RETENTION)

@@ -97,7 +97,7 @@ def test_the_wrong_one_is_not_agreed_with() -> None:
 def test_the_rate_behind_a_published_cost_is_ours(name: str) -> None:
     """To the last digit that its author used."""
     case = CASES[name]
-    rate = MARKET.prices.hourly("us-east-1", Component.TRAINING, case["instance_type"])
+    rate = MARKET.prices.hourly_rate("us-east-1", Component.TRAINING, case["instance_type"])
     assert rate is not None
     assert rate.usd == case["usd_per_hour"]
 
@@ -181,8 +181,8 @@ def test_the_hosting_rates_of_the_bill_are_those_of_the_table(name: str) -> None
 def test_processing_keeps_the_hosting_rate_where_training_has_its_own() -> None:
     """eu-west-1 ml.g4dn.xlarge: 0.821 and 0.822."""
     prices = MARKET.prices
-    training = prices.hourly("eu-west-1", Component.TRAINING, "ml.g4dn.xlarge")
-    processing = prices.hourly("eu-west-1", Component.PROCESSING, "ml.g4dn.xlarge")
+    training = prices.hourly_rate("eu-west-1", Component.TRAINING, "ml.g4dn.xlarge")
+    processing = prices.hourly_rate("eu-west-1", Component.PROCESSING, "ml.g4dn.xlarge")
     assert training is not None
     assert processing is not None
     assert (training.usd, processing.usd) == (Decimal("0.822"), Decimal("0.821"))

@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 import pytest
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JobEnded, job_ended
+from sageaudit.domain.job.ref import JobEndEvent, parse_job_end_event
 from sageaudit.errors import RejectedEvent
 from tests.fakes.recorded import DATA
 
 
-def read(name: str) -> JobEnded:
+def read(name: str) -> JobEndEvent:
     """The job of one fixture."""
     body = (DATA / "events" / f"{name}.json").read_text(encoding="utf-8")
-    return job_ended(body, accounts={"123456789012"}, regions={"us-east-1"})
+    return parse_job_end_event(body, accounts={"123456789012"}, regions={"us-east-1"})
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_duplicate_names_the_same_run() -> None:
     first, second = read("training-completed"), read("training-completed-duplicate")
     assert first.ref == second.ref
     assert (first.created_at, first.status) == (second.created_at, second.status)
-    assert first.at != second.at
+    assert first.ended_at != second.ended_at
 
 
 def test_milliseconds_are_the_same_moment_as_text_and_number() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.files.recording import RecordedSet, read
-from sageaudit.errors import BadRecording, Malformed
+from sageaudit.errors import BadRecording, MalformedData
 from tests.fakes.recorded import Recorded, files
 
 NONSENSE: list[Any] = [
@@ -92,7 +92,7 @@ def test_nonsense_is_refused_or_audited_soundly(stem: str, part: int, tmp_path: 
             recording = read(path)
             assert not isinstance(recording, RecordedSet)
             audited = Recorded(stem, composed=True, recording=recording).document
-        except (BadRecording, Malformed):
+        except (BadRecording, MalformedData):
             continue
         assert to_json(audited)
         total = audited["bill"]["total_usd"]

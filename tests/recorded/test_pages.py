@@ -1,6 +1,6 @@
 """The pages that are written from the recordings, and what they say."""
 
-from sageaudit.domain.bill.finding import Found
+from sageaudit.domain.bill.finding import Detection
 from tools.pages import debugger, recorded_gpus
 from tools.pages.debugger import OURS, explained, verdicts
 from tools.pages.recorded_gpus import gpu_jobs, low
@@ -29,7 +29,7 @@ def test_every_disagreement_with_debugger_is_explained() -> None:
 def test_where_minute_means_exist_low_gpus_are_seen_alike() -> None:
     """Of each job with GPU points Debugger and gpu-underused say the same."""
     low_gpus = [one for one in verdicts() if one.rule == "LowGPUUtilization" and one.triggered]
-    usage = [one for one in low_gpus if isinstance(one.ungated["gpu-underused"], Found)]
+    usage = [one for one in low_gpus if isinstance(one.ungated["gpu-underused"], Detection)]
     assert len(usage) == 8
     assert {one.because for one in low_gpus if one not in usage} == {
         "the recording has no series, so our rules answer unknown, never clear"

@@ -10,11 +10,11 @@ import pytest
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import stands
+from sageaudit.domain.audit.finding_document import is_standing
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Unknown
-from sageaudit.domain.job.describe import keep, parse
-from sageaudit.domain.job.hints import kept
+from sageaudit.domain.bill.finding import Clear, Detection, NotApplicable, Unknown
+from sageaudit.domain.job.describe import parse, sanitize_answer
+from sageaudit.domain.job.hints import to_stored
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules import catalogue
@@ -80,7 +80,7 @@ def _adds_up(document: AuditDocument, *, finished: bool) -> None:
     assert sum(part["usd"] for part in document["waterfall"]) == total
     unknown = {
         finding["bucket"]
-        for finding in filter(stands, document["findings"])
+        for finding in filter(is_standing, document["findings"])
         if finding["saving_usd"] is None and finding["severity"] != "info"
     }
     unjudged = document["judged"] == "no"
@@ -106,7 +106,7 @@ def test_a_recorded_jobs_document_is_plain_json(stem: str) -> None:
 @EVERY
 def test_every_rule_answers_every_recorded_job_once(stem: str) -> None:
     """Found, Clear, Unknown or NotApplicable; unfinished jobs are Unknown throughout."""
-    judging = {r.name.name for r in catalogue.load() if r.scope in {Case, JobCase, FamilyCase}}
+    judging = {r.info.name for r in catalogue.load() if r.scope in {Case, JobCase, FamilyCase}}
     for item in of_file(stem):
         outcomes = item.outcomes()
         assert set(outcomes) == judging
@@ -114,7 +114,7 @@ def test_every_rule_answers_every_recorded_job_once(stem: str) -> None:
         assert RULE_FAILED not in codes
         if not item.job.finished:
             assert codes == {"job_not_finished"}
-            assert not any(isinstance(o, Found | Clear) for o in outcomes.values())
+            assert not any(isinstance(o, Detection | Clear) for o in outcomes.values())
 
 
 LOST: dict[str, Callable[[int], Iterable[int]]] = {
@@ -139,8 +139,8 @@ def test_half_of_the_points_never_tell_more_than_all(way: str) -> None:
         thinned = replace(item.recording, series=tuple(halves))
         before, after = item.outcomes(), item.outcomes(item.measured(thinned))
         for rule, outcome in after.items():
-            if isinstance(outcome, Found):
-                assert isinstance(before[rule], Found), (item.file, rule)
+            if isinstance(outcome, Detection):
+                assert isinstance(before[rule], Detection), (item.file, rule)
             if isinstance(before[rule], Unknown):
                 assert isinstance(outcome, Unknown), (item.file, rule)
 
@@ -159,11 +159,11 @@ def test_real_waste_is_found() -> None:
     wasted = {
         item.file.split("-")[1]
         for item in everything()
-        if isinstance(item.outcomes()["gpu-underused"], Found)
+        if isinstance(item.outcomes()["gpu-underused"], Detection)
     }
     assert wasted == {"004", "018", "019", "046", "053"}
     almost_idle = one("profiled-071").outcomes()["gpu-idle"]
-    assert isinstance(almost_idle, Found)
+    assert isinstance(almost_idle, Detection)
     short = one("profiled-043").outcomes()["gpu-underused"]
     assert isinstance(short, Unknown)
     assert short.code == "too_short"
@@ -221,7 +221,7 @@ def test_a_recorded_job_on_twice_the_instances_costs_twice() -> None:
 def test_every_stored_recording_is_the_same_job() -> None:
     """All but the fingerprint, which is kept beside it."""
     for item in everything():
-        answer = json.loads(json.dumps(keep(item.recording.describe)))
+        answer = json.loads(json.dumps(sanitize_answer(item.recording.describe)))
         again = parse(
             answer,
             item.recording.tags,
@@ -244,7 +244,7 @@ def test_since_2024_downloading_names_the_image() -> None:
 def test_a_real_spot_job_on_p3_shows_its_hints() -> None:
     """fp16, SMDDP, an output folder that is synchronised, and a model by its name."""
     told = one("training-004-p3-16xlarge-spot-completed").job
-    assert kept(told.hints) == {
+    assert to_stored(told.hints) == {
         "deep_learning": True,
         "mixed_precision": True,
         "own_checkpoints": True,

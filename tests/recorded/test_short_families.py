@@ -6,12 +6,12 @@ from sageaudit.adapters.files import recording
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.usage.judged_use import pooled, short_use
+from sageaudit.domain.usage.judged_use import pool_runs, short_run_usage
 from sageaudit.domain.usage.measure import pack, unpack
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
-from sageaudit.workflows.recordings.jobs import MeasuredJob, run_of
+from sageaudit.workflows.recordings.jobs import MeasuredJob, measure_recording
 from tools.pages.recorded_gpus import RECORDINGS, low
 
 JUDGES_USE = {"gpu-idle", "gpu-underused", "some-gpus-unused", "gpu-too-big"}
@@ -25,7 +25,7 @@ def recorded_run(name: str) -> MeasuredJob:
     """A recorded job, measured."""
     read = recording.read(RECORDINGS / f"{name}.json")
     assert isinstance(read, recording.Recording)
-    return run_of(read)
+    return measure_recording(read)
 
 
 def stored(run: MeasuredJob) -> Measurements:
@@ -35,7 +35,7 @@ def stored(run: MeasuredJob) -> Measurements:
 
 def audited(run: MeasuredJob, earlier: list[MeasuredJob]) -> Audit:
     """The run's audit, after these runs of its family."""
-    own = short_use(run.usage)
+    own = short_run_usage(run.usage)
     assert own is not None
     return audit_job(
         run.job,
@@ -44,8 +44,8 @@ def audited(run: MeasuredJob, earlier: list[MeasuredJob]) -> Audit:
         Policy(),
         catalogue.ruleset(),
         now=run.now,
-        earlier=(),
-        pool=pooled(own, ((one.job.name, stored(one)) for one in earlier)),
+        earlier_runs=(),
+        pool=pool_runs(own, ((one.job.name, stored(one)) for one in earlier)),
     )
 
 
@@ -66,7 +66,7 @@ def test_a_short_job_is_judged_with_runs_like_it() -> None:
         run = recorded_run(name)
         alone = document(audited(run, []))
         assert not judged_use(alone), name
-        own = short_use(run.usage)
+        own = short_run_usage(run.usage)
         assert own is not None
         made = document(audited(run, [run] * 9))
         pooled = made["audit"]["pool"]

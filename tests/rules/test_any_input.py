@@ -10,11 +10,11 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-from sageaudit.domain.bill.finding import Clear, Found, Outcome
+from sageaudit.domain.bill.finding import Clear, Detection, Outcome
 from sageaudit.domain.job.job import Hints
-from sageaudit.domain.job.job_fields import ROWS
+from sageaudit.domain.job.job_fields import FIELDS_BY_KIND
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import DataSource, InputChannel, TransformBatching, Upload
+from sageaudit.domain.job.parts import DataSource, InputChannel, ProcessingOutput, TransformBatching
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase, Rule
 from sageaudit.rules.judge import judge
@@ -26,7 +26,7 @@ from tests.fakes.sound import sound
 
 NOT_DRAWN = {"name": "which job", "arn": "which job", "tuning": "of jobs without instances"}
 """Fields that are the same in all generated jobs, and what they say."""
-DRAWN = {row.field for rows in ROWS.values() for row in rows} - NOT_DRAWN.keys()
+DRAWN = {row.name for rows in FIELDS_BY_KIND.values() for row in rows} - NOT_DRAWN.keys()
 FOUND = settings(
     max_examples=1000, deadline=None, derandomize=True, database=None, phases=[Phase.generate]
 )
@@ -58,7 +58,7 @@ def clusters(instance: str, kind: JobKind, hosts: int, mode: str) -> FamilyCase:
         kind=kind,
         phases=phases((PHASES[kind][0], 3600)),
         batch=TransformBatching("SingleRecord", 1, 6),
-        uploads=(Upload("out", "EndOfJob"),),
+        uploads=(ProcessingOutput("out", "EndOfJob"),),
         volume_gb=500,
         channels=(InputChannel("train", DataSource.S3, mode, "FullyReplicated"),),
         hints=Hints(deep_learning=True),
@@ -117,8 +117,8 @@ def test_no_rule_compares_each_host_with_each_other() -> None:
         for rule in catalogue.load():
             if issubclass(rule.scope, JobCase):
                 (answer, lines), (same, more) = work(rule, few), work(rule, many)
-                assert same is answer, rule.name
-                assert more <= 12 * lines, rule.name
-                if rule.needs and answer in {Found, Clear}:
-                    judged.add(rule.name.name)
-    assert judged >= {rule.name.name for rule in catalogue.load() if rule.needs}
+                assert same is answer, rule.info
+                assert more <= 12 * lines, rule.info
+                if rule.required_metrics and answer in {Detection, Clear}:
+                    judged.add(rule.info.name)
+    assert judged >= {rule.info.name for rule in catalogue.load() if rule.required_metrics}

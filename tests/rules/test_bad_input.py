@@ -12,8 +12,8 @@ from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.job.failure_words import Failure
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import Direction, Objective, Tuning
-from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
+from sageaudit.domain.job.parts import Direction, Objective, TuningSettings
+from sageaudit.rules.card import AccountCase, FamilyCase, RollUpCase
 from sageaudit.structs import replace
 from tests.fakes import bad_input
 from tests.fakes.bad_input import case, measured, workers
@@ -103,16 +103,16 @@ def test_no_family_makes_a_rule_fail(what: str) -> None:
             sound(case(strange, unmeasured, earlier=FAMILIES[what]))
 
 
-def tunings() -> Iterator[Tuning | None]:
+def tunings() -> Iterator[TuningSettings | None]:
     """Of every strategy, and of none."""
     yield None
-    yield Tuning(None, None, {})
+    yield TuningSettings(None, None, {})
     for objective in (None, Objective("", None), Objective("auc", Direction.MAXIMIZE)):
         for strategy in ("Bayesian", "Random", "Grid", "Hyperband", "Odd", None):
             for early in ("Auto", "Off", None):
                 for most in (None, 0, 4):
                     counters = {"Completed": 0, "": -1}
-                    yield Tuning(
+                    yield TuningSettings(
                         strategy, early, counters, objective, max_jobs=most, max_parallel=most
                     )
 
@@ -150,10 +150,10 @@ TRIALS: dict[str, tuple[Trial, ...]] = {
 @pytest.mark.parametrize("what", TRIALS)
 def test_no_trials_make_a_tuning_rule_fail(what: str) -> None:
     """With and without the tuning job's own answer."""
-    sound_tuning(TuningCase(None, TRIALS[what], policy=EVERY_RULE_ON))
+    sound_tuning(RollUpCase(None, TRIALS[what], policy=EVERY_RULE_ON))
     for tuning in tunings():
         run = job(kind=JobKind.TUNING, groups=(), tuning=tuning)
-        sound_tuning(TuningCase(run, TRIALS[what], policy=EVERY_RULE_ON))
+        sound_tuning(RollUpCase(run, TRIALS[what], policy=EVERY_RULE_ON))
 
 
 @pytest.mark.parametrize("days", [0, 1, 30])

@@ -17,8 +17,8 @@ from tests.fakes.planned import LATER, REQUESTED, planned, request_answer
 from tests.fakes.request import known
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
-RULES = {rule.name.name: rule for rule in catalogue.load() if rule.before_run is not None}
-OLD = instance_type("ml.m4.xlarge", 4, 16, legacy=True, successors=("ml.m5.xlarge",))
+RULES = {rule.info.name: rule for rule in catalogue.load() if rule.request_severity is not None}
+OLD = instance_type("ml.m4.xlarge", 4, 16, is_legacy=True, successors=("ml.m5.xlarge",))
 RATES = FixedPrices(hourly_usd={**FixedPrices().hourly_usd, OLD.name: "0.24"})
 WITH_OLD = Market({**TYPES, OLD.name: OLD}, RATES)
 RUN = "StoppingCondition.MaxRuntimeInSeconds"
@@ -26,7 +26,7 @@ RUN = "StoppingCondition.MaxRuntimeInSeconds"
 
 def test_rules_of_requests_judge_nothing_else() -> None:
     """Their cards say so: no rule of a run needs what only a request has."""
-    only = {rule.name.name for rule in catalogue.load() if rule.scope is RequestCase}
+    only = {rule.info.name for rule in catalogue.load() if rule.scope is RequestCase}
     assert only <= set(RULES)
     assert len(set(RULES) - only) == 8
 
@@ -34,18 +34,22 @@ def test_rules_of_requests_judge_nothing_else() -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_what_a_rule_reads_is_a_parameter_of_aws(name: str) -> None:
     """Of a request of one of its kinds, or of a trial inside a tuning job."""
-    for path in RULES[name].reads:
+    for path in RULES[name].required_parameters:
         plain = path.replace("[]", "[x]")
         trial = f"TrainingJobDefinition.{plain}"
         kinds = [kind for kind in JobKind if known(kind, plain) or known(JobKind.TUNING, trial)]
         assert kinds, path
 
 
-@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.reads])
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.required_parameters])
 def test_a_rule_does_not_judge_what_is_known_later(name: str) -> None:
     """The first parameter that it reads is not known."""
     for kind in RULES[name].kinds:
-        own = [path for path in RULES[name].reads if "[]" not in path and known(kind, path)]
+        own = [
+            path
+            for path in RULES[name].required_parameters
+            if "[]" not in path and known(kind, path)
+        ]
         if own:
             answer = request_answer(name, {own[0]: LATER}, kind=kind)
             assert isinstance(answer, Unknown)
@@ -55,7 +59,7 @@ def test_a_rule_does_not_judge_what_is_known_later(name: str) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_can_be_switched_off(name: str) -> None:
     """As for runs."""
-    policy = Policy(rules_off=frozenset({name}))
+    policy = Policy(disabled_rules=frozenset({name}))
     for kind in RULES[name].kinds & set(REQUESTED):
         answers = {n.name: answer for n, answer in planned(kind=kind, policy=policy).outcomes}
         assert answers[name] == NotApplicable("switched off by the policy")

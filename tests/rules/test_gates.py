@@ -21,9 +21,9 @@ from tests.fakes.jobs import TYPES, Points, flat, job, phases, ran, series, usag
 from tests.fakes.judging import case, outcome, unknown_code
 from tests.fakes.sound import EVERY_RULE_ON
 
-RULES = {r.name.name: r for r in catalogue.load() if r.scope in {JobCase, FamilyCase}}
-MEASURED = {name: rule for name, rule in RULES.items() if rule.needs}
-NEEDS = [(name, metric) for name, rule in MEASURED.items() for metric in rule.needs]
+RULES = {r.info.name: r for r in catalogue.load() if r.scope in {JobCase, FamilyCase}}
+MEASURED = {name: rule for name, rule in RULES.items() if rule.required_metrics}
+NEEDS = [(name, metric) for name, rule in MEASURED.items() for metric in rule.required_metrics]
 HOUR = ran(3600, "ml.m5.4xlarge")
 GPUS = "ml.g4dn.12xlarge"
 REACHED = Unknown("reached", "the rule itself was asked")
@@ -93,7 +93,13 @@ def test_a_rule_can_be_switched_off(name: str) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_that_is_off_waits_for_the_policy(name: str) -> None:
     """All others judge without being asked for."""
-    rule = replace(RULES[name], check=lambda _: REACHED, not_applicable=(), needs=(), min_earlier=0)
+    rule = replace(
+        RULES[name],
+        check=lambda _: REACHED,
+        not_applicable=(),
+        required_metrics=(),
+        min_earlier_runs=0,
+    )
     [(_, answer)] = judge(case(job_for(rule, 60)), [rule])
     says = "set `on` of its card: True judges at once, False waits for the policy"
     assert isinstance(answer, NotApplicable) is not rule.on, says
@@ -108,7 +114,7 @@ def test_a_rule_judges_only_the_kinds_of_its_card(name: str, kind: JobKind) -> N
     """Whatever was measured; a tuning job has no instances of its own."""
     groups = () if kind is JobKind.TUNING else job().groups
     answer = outcome(name, job(kind=kind, groups=groups))
-    assert answer == NotApplicable(f"not for {kind.row.label}s"), (
+    assert answer == NotApplicable(f"not for {kind.spec.label}s"), (
         f"add JobKind.{kind.name} to `kinds` of {name}'s card if it judges such jobs"
     )
 
@@ -144,7 +150,7 @@ def test_without_a_metric_that_it_needs_a_rule_does_not_know(name: str, metric: 
         f"take Metric.{metric.name} from `needs` of {name}'s card if it judges without"
     )
     denied = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
-    answer = gate_answer(rule, run, measure(run, (), TYPES, absent=denied))
+    answer = gate_answer(rule, run, measure(run, (), TYPES, missing_reason=denied))
     assert isinstance(answer, Unknown)
     assert (answer.code, answer.reason.partition(": ")[2]) == ("metric_denied", denied.reason)
 
@@ -152,7 +158,7 @@ def test_without_a_metric_that_it_needs_a_rule_does_not_know(name: str, metric: 
 @pytest.mark.parametrize(("name", "metric"), NEEDS)
 def test_gpu_metrics_are_not_missed_where_there_is_no_gpu(name: str, metric: Metric) -> None:
     """Such a job is none of a GPU rule's; a rule on CPU, memory or disk judges it."""
-    rule = replace(RULES[name], needs=(metric,))
+    rule = replace(RULES[name], required_metrics=(metric,))
     run = job_for(rule, 120, "ml.m5.4xlarge")
     answer = gate_answer(rule, run, measured(run, every_metric([50] * 120)))
     no_gpu = metric in {Metric.GPU, Metric.GPU_MEMORY}
@@ -177,7 +183,7 @@ def test_idle_minutes_count_only_for_rules_on_the_whole_run(name: str) -> None:
     idle, busy = min_minutes(rule), min_minutes(rule) - 1
     for values in ([0.0] * idle + [60.0] * busy, [60.0] * busy + [0.0] * idle):
         run = job_for(rule, len(values))
-        code = "reached" if rule.whole_run else "too_short"
+        code = "reached" if rule.uses_whole_run else "too_short"
         assert gate_code(rule, run, measured(run, every_metric(values))) == code, (
             f"set `whole_run` of {name}'s card: True counts the idle start and end too"
         )
@@ -188,8 +194,8 @@ def test_points_further_apart_than_the_card_allows_are_too_coarse(name: str) -> 
     """Means of long periods hide what the rule looks for."""
     rule = RULES[name]
     for period_s, code in (
-        (rule.coarsest_period_s, "reached"),
-        (rule.coarsest_period_s + 60, "period_too_coarse"),
+        (rule.max_period_s, "reached"),
+        (rule.max_period_s + 60, "period_too_coarse"),
     ):
         points = max(4, math.ceil(60 * rule.min_active_minutes / period_s) + 1)
         run = job_for(rule, (points + 1) * period_s / 60)
@@ -202,7 +208,7 @@ def test_points_further_apart_than_the_card_allows_are_too_coarse(name: str) -> 
 @pytest.mark.parametrize("name", MEASURED)
 def test_two_points_are_too_few_however_long_their_period(name: str) -> None:
     """Three are enough."""
-    rule = replace(RULES[name], coarsest_period_s=3600)
+    rule = replace(RULES[name], max_period_s=3600)
     for hours, code in ((2, "too_few_points"), (3, "reached")):
         run = job_for(rule, 60 * hours)
         assert gate_code(rule, run, measured(run, every_metric([60] * hours, 3600))) == code
@@ -230,7 +236,7 @@ def test_a_long_gap_hides_what_would_take_a_judgement_back(name: str, metric: Me
     """Points come up to six minutes late; a longer gap is only for rules that look around it."""
     for minutes in (6, 7):
         holes: Points = [60.0] * 40 + [None] * minutes + [60.0] * (80 - minutes)
-        long = minutes > 6 and not RULES[name].sees_gaps
+        long = minutes > 6 and not RULES[name].tolerates_gaps
         assert _with_points(name, metric, holes).code == ("gap_long" if long else "reached"), (
             f"set `sees_gaps` of {name}'s card: True if its check looks around gaps itself"
         )
@@ -259,7 +265,7 @@ def _with_points(name: str, metric: Metric, points: Points) -> Unknown:
     return answer
 
 
-@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.per_host])
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.compares_hosts])
 def test_a_rule_that_compares_hosts_wants_them_of_one_type(name: str) -> None:
     """CloudWatch names hosts and no types."""
     rule = RULES[name]
@@ -280,9 +286,9 @@ def test_a_cluster_of_several_types_has_no_map_to_its_metrics(name: str) -> None
         job_for(rule, 120), groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.m5.xlarge", 1))
     )
     answer = gate_answer(rule, run, measured(run, every_metric([60] * 120, hosts=2)))
-    summed = {Metric.CPU, Metric.GPU, Metric.GPU_MEMORY} & set(rule.needs)
+    summed = {Metric.CPU, Metric.GPU, Metric.GPU_MEMORY} & set(rule.required_metrics)
     assert isinstance(answer, Unknown)
-    assert answer.code == ("hosts_unmapped" if summed or rule.per_host else "reached"), (
+    assert answer.code == ("hosts_unmapped" if summed or rule.compares_hosts else "reached"), (
         f"set `needs` and `per_host` of {name}'s card: CPU and GPU of several types are unmapped"
     )
 
@@ -313,20 +319,20 @@ def test_a_busy_gpu_keeps_only_rules_about_cpus_from_judging(name: str) -> None:
         answer = gate_answer(
             rule, run, measured(run, {**every_metric([60] * 120), Metric.GPU: gpu})
         )
-        applies = not (busy and rule.about_cpu)
+        applies = not (busy and rule.skips_busy_gpu)
         says = f"set `about_cpu` of {name}'s card: True if a busy GPU makes its advice wrong"
         assert isinstance(answer, NotApplicable) is not applies, says
         assert not applies or answer == REACHED, says
 
 
-@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.min_earlier])
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.min_earlier_runs])
 def test_fewer_earlier_runs_than_the_card_asks_for_are_too_few(name: str) -> None:
     """Exactly as many are enough; a history that nobody read is another reason."""
     rule = RULES[name]
     for earlier, code in (
         (None, "history_unread"),
-        (rule.min_earlier - 1, "too_few_runs"),
-        (rule.min_earlier, "reached"),
+        (rule.min_earlier_runs - 1, "too_few_runs"),
+        (rule.min_earlier_runs, "reached"),
     ):
         assert gate_code(rule, job_for(rule, 120), earlier=earlier) == code, (
             f"set `min_earlier` of {name}'s card: {earlier} earlier runs are {code}"
@@ -343,5 +349,5 @@ def test_a_rule_that_raises_is_unknown_and_stops_no_other() -> None:
     hour = case(HOUR, flat(HOUR, 60))
     broken = judge(hour, [replace(first, check=raises, not_applicable=()), *others])
     whole = judge(hour, catalogue.load())
-    assert broken[0] == (first.name, Unknown(RULE_FAILED, "the rule failed with ZeroDivisionError"))
+    assert broken[0] == (first.info, Unknown(RULE_FAILED, "the rule failed with ZeroDivisionError"))
     assert broken[1:] == whole[1:]

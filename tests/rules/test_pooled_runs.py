@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import document
-from sageaudit.domain.bill.finding import Clear, Found, Outcome, Unknown
+from sageaudit.domain.bill.finding import Clear, Detection, Outcome, Unknown
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.usage.judged_use import PooledRuns, pooled, short_use
+from sageaudit.domain.usage.judged_use import PooledRuns, pool_runs, short_run_usage
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule, Ruleset
@@ -21,7 +21,7 @@ from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.jobs import START, flat, market, ran
 from tests.fakes.judging import card, case
 
-POOLING = [rule for rule in catalogue.load() if rule.pools]
+POOLING = [rule for rule in catalogue.load() if rule.can_pool_runs]
 GPU = "ml.g5.2xlarge"
 IDLE = {"cpu": 30.0, "memory": 20.0, "gpu": 0.0, "gpu_memory": 1.0}
 LOW = IDLE | {"gpu": 8.0, "gpu_memory": 20.0}
@@ -39,9 +39,9 @@ def run(
 
 def pool(own: Measurements, earlier: Sequence[Measurements]) -> PooledRuns:
     """The minutes of a short run and of these runs before it."""
-    active = short_use(own)
+    active = short_run_usage(own)
     assert active is not None
-    return pooled(active, [(f"run-{number}", one) for number, one in enumerate(earlier)])
+    return pool_runs(active, [(f"run-{number}", one) for number, one in enumerate(earlier)])
 
 
 def answer(
@@ -59,7 +59,14 @@ def audited(own: Measurements, earlier: Sequence[Measurements]) -> Audit:
     on, minutes = ran(own.seconds, GPU), pool(own, earlier)
     ruleset = Ruleset(catalogue.load(), "test")
     return audit_job(
-        on, own, market(), Policy(), ruleset, now=on.ended_at or START, earlier=(), pool=minutes
+        on,
+        own,
+        market(),
+        Policy(),
+        ruleset,
+        now=on.ended_at or START,
+        earlier_runs=(),
+        pool=minutes,
     )
 
 
@@ -89,18 +96,18 @@ def test_it_finds_together_what_it_finds_in_one_long_run(rule: str) -> None:
     )
     assert alone.code == "too_short"
     together = answer(rule, short, [short] * 3, instance)
-    assert isinstance(together, Found), together
+    assert isinstance(together, Detection), together
     assert "32 active minutes of this family's last 4 runs" in together.summary
     assert together.evidence["pooled_runs"] == 4
     assert together.evidence["own_active_minutes"] == 8
     long = answer(rule, run(32, use, instance, hosts), None, instance)
-    assert isinstance(long, Found)
+    assert isinstance(long, Detection)
     assert (long.change, long.best, long.fix) == (together.change, together.best, together.fix)
 
 
 def test_every_rule_that_pools_is_tried() -> None:
     """Two need no metrics: they only size types by more minutes. Two need other types."""
-    assert {rule.name.name for rule in POOLING} - {"gpu-too-big", "memory-oversized"} == {
+    assert {rule.info.name for rule in POOLING} - {"gpu-too-big", "memory-oversized"} == {
         *CASES,
         "cheaper-type",
         "old-generation",
@@ -108,12 +115,12 @@ def test_every_rule_that_pools_is_tried() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [rule for rule in POOLING if rule.needs], ids=lambda r: r.name.name
+    "rule", [rule for rule in POOLING if rule.required_metrics], ids=lambda r: r.info.name
 )
 def test_a_rule_that_pools_says_whose_minutes_they_are(rule: Rule) -> None:
     """Its sentences take minutes from `case.span`, never as if they were the run's."""
     source = inspect.getsource(inspect.getmodule(rule.check))  # type: ignore[arg-type]
-    assert "case.span(" in source
+    assert "case.minutes_text(" in source
     assert "duration_min(" not in source
 
 
@@ -121,7 +128,7 @@ def test_a_rule_that_pools_says_whose_minutes_they_are(rule: Rule) -> None:
 def test_a_busy_run_is_never_blamed_for_idle_ones(rule: str) -> None:
     """Nor is it called healthy by minutes of others: it stays unjudged."""
     outcome = answer(rule, run(8, BUSY), [run(8, IDLE)] * 5)
-    assert not isinstance(outcome, Found)
+    assert not isinstance(outcome, Detection)
     low = answer("gpu-underused", run(8, BUSY), [run(8, IDLE)] * 5)
     assert low == Unknown(
         "unlike_family", "its 8 active minutes are unlike those of its family's last runs"
@@ -150,10 +157,10 @@ def test_a_run_is_sized_by_what_any_of_them_used() -> None:
     quiet = answer("gpu-idle", run(8, small), [run(8, small)] * 3)
     of_others = answer("gpu-idle", run(8, small), [run(8, large), *[run(8, small)] * 2])
     of_own = answer("gpu-idle", run(3, large), [run(14, small)] * 3)
-    assert isinstance(quiet, Found)
+    assert isinstance(quiet, Detection)
     assert quiet.change is not None
     for other in (of_others, of_own):
-        assert isinstance(other, Found)
+        assert isinstance(other, Detection)
         assert other.change != quiet.change
 
 
@@ -176,9 +183,9 @@ def test_no_run_is_blamed_for_what_it_would_not_be_blamed_for_alone(
     """If an hour of its own use is clear, its few minutes are no finding in any family."""
     long, mine = run(60, own), run(minutes, own)
     for rule in POOLING:
-        if rule.needs and answer(rule.name.name, long, None) == Clear():
-            outcome = answer(rule.name.name, mine, [run(m, use) for m, use in others])
-            assert not isinstance(outcome, Found), rule.name.name
+        if rule.required_metrics and answer(rule.info.name, long, None) == Clear():
+            outcome = answer(rule.info.name, mine, [run(m, use) for m, use in others])
+            assert not isinstance(outcome, Detection), rule.info.name
 
 
 @settings(max_examples=40, deadline=None)
@@ -193,7 +200,7 @@ def test_each_run_counts_its_own_dollars_only(
     total = with_family.bill.total_usd
     counted = (with_family.savings.avoidable_usd, with_family.savings.lost_usd)
     assert sum(usd or 0 for usd in counted) <= (total or 0)
-    pooling = {rule.name.name for rule in POOLING}
+    pooling = {rule.info.name for rule in POOLING}
     for (name, outcome), (_, before) in zip(with_family.outcomes, alone.outcomes, strict=True):
         assert name.name in pooling or outcome == before
     one, other = with_family.idle_capacity, alone.idle_capacity

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit import rules
-from sageaudit.cli.commands.rules import SCOPES, SECTIONS, sections
+from sageaudit.cli.commands.rules import SCOPE_LABELS, SECTION_NAMES, docstring_sections
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import (
     AccountCase,
@@ -15,15 +15,15 @@ from sageaudit.rules.card import (
     FamilyCase,
     JobCase,
     RequestCase,
+    RollUpCase,
     Rule,
-    TuningCase,
 )
 from tests.labelled.story import labelled
 from tools.pages import rules as rule_pages
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(rules.__path__[0])
-RULES = {rule.name.name: rule for rule in catalogue.load()}
+RULES = {rule.info.name: rule for rule in catalogue.load()}
 QUIET = {"max-runtime-loose"}
 """The rules whose cards say `sent_to_channels=False`."""
 OFF = {"trainium-candidate"}
@@ -37,7 +37,7 @@ ONCE_A_FAMILY = {
 }
 """The rules whose cards say `report_once_per_family=True`."""
 
-_COUNTS = re.compile(r"api\.(?:derived|measured)\(")
+_COUNTS = re.compile(r"api\.(?:derived_saving|measured_saving)\(")
 """The builders of findings whose dollars are counted as avoidable."""
 
 
@@ -63,7 +63,7 @@ def test_every_file_with_a_card_is_a_rule() -> None:
 
 def test_ids_are_unique_and_in_order() -> None:
     """An id names one rule for ever: stored audits and policies hold it."""
-    ids = [rule.name.id for rule in catalogue.load()]
+    ids = [rule.info.id for rule in catalogue.load()]
     twice = {name for name in ids if ids.count(name) > 1}
     assert ids == sorted(set(ids)), f"give one of the rules another `id` in its card: {twice}"
     odd = [name for name in ids if not re.fullmatch(r"SA[1-9]\d\d", name)]
@@ -72,11 +72,11 @@ def test_ids_are_unique_and_in_order() -> None:
 
 def test_names_are_unique_words_and_the_files_own() -> None:
     """`volume-oversized` is volume_oversized.py."""
-    names = [rule.name.name for rule in catalogue.load()]
+    names = [rule.info.name for rule in catalogue.load()]
     twice = {name for name in names if names.count(name) > 1}
     assert not twice, f"give one of the rules another `name` in its card: {twice}"
     for rule in catalogue.load():
-        name = rule.name.name
+        name = rule.info.name
         assert re.fullmatch(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", name), (
             f"write the card's `name` in small letters, with hyphens between words: {name}"
         )
@@ -90,7 +90,7 @@ def test_a_folder_has_its_own_hundred_of_ids() -> None:
     """All rules of a folder share their first digit, and no other folder has it."""
     digits = defaultdict[str, set[str]](set)
     for rule in catalogue.load():
-        digits[file_of(rule).parent.as_posix()].add(rule.name.id[:3])
+        digits[file_of(rule).parent.as_posix()].add(rule.info.id[:3])
     mixed = {folder: ids for folder, ids in digits.items() if len(ids) > 1}
     assert not mixed, f"give the card an `id` of its folder's hundred, or move the file: {mixed}"
     assert len(set.union(*digits.values())) == len(digits), (
@@ -111,12 +111,12 @@ def test_a_rule_has_a_test_a_page_and_a_story(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("rule", catalogue.load(), ids=lambda rule: rule.name.name)
+@pytest.mark.parametrize("rule", catalogue.load(), ids=lambda rule: rule.info.name)
 def test_a_page_has_every_section(rule: Rule) -> None:
     """In the usual order, each with a text; nothing of the docstring is lost on the way."""
-    found = sections(rule.page)
-    assert [heading for heading, _ in found] == list(SECTIONS), (
-        f"give the docstring of {file_of(rule)} these sections, in this order: {list(SECTIONS)}"
+    found = docstring_sections(rule.page)
+    assert [heading for heading, _ in found] == list(SECTION_NAMES), (
+        f"give the docstring of {file_of(rule)} these sections, in this order: {list(SECTION_NAMES)}"
     )
     shown = " ".join([rule.title, *(f"{heading}: {text}" for heading, text in found)])
     assert shown.split() == rule.page.split(), (
@@ -134,15 +134,15 @@ def test_the_pages_are_those_of_the_rules() -> None:
 
 def test_every_scope_has_a_case_that_judges_it() -> None:
     """A card names one of six scopes."""
-    assert {rule.scope for rule in catalogue.load()} == set(SCOPES), (
-        f"set `scope` of the card to one of {[scope.__name__ for scope in SCOPES]}"
+    assert {rule.scope for rule in catalogue.load()} == set(SCOPE_LABELS), (
+        f"set `scope` of the card to one of {[scope.__name__ for scope in SCOPE_LABELS]}"
     )
-    assert set(SCOPES) == {Case, JobCase, FamilyCase, TuningCase, AccountCase, RequestCase}
+    assert set(SCOPE_LABELS) == {Case, JobCase, FamilyCase, RollUpCase, AccountCase, RequestCase}
 
 
 def test_guard_rails_stay_out_of_chat() -> None:
     """They have no dollars, and would be repeated in every message."""
-    quiet = {rule.name.name for rule in catalogue.load() if not rule.name.sent_to_channels}
+    quiet = {rule.info.name for rule in catalogue.load() if not rule.info.sent_to_channels}
     assert quiet == QUIET, (
         "add the rule to QUIET of this file, or take `sent_to_channels=False` from its card: "
         f"{quiet ^ QUIET}"
@@ -151,7 +151,7 @@ def test_guard_rails_stay_out_of_chat() -> None:
 
 def test_rules_on_request_wait_for_the_policy() -> None:
     """For teams that would port to Neuron."""
-    off = {rule.name.name for rule in catalogue.load() if not rule.on}
+    off = {rule.info.name for rule in catalogue.load() if not rule.on}
     assert off == OFF, (
         f"add the rule to OFF of this file, or take `on=False` from its card: {off ^ OFF}"
     )
@@ -159,7 +159,7 @@ def test_rules_on_request_wait_for_the_policy() -> None:
 
 def test_what_is_told_once_a_family_is_about_a_setting() -> None:
     """Each run of the family has the same setting, and would be told the same."""
-    once = {rule.name.name for rule in catalogue.load() if rule.report_once_per_family}
+    once = {rule.info.name for rule in catalogue.load() if rule.report_once_per_family}
     assert once == ONCE_A_FAMILY, (
         "add the rule to ONCE_A_FAMILY of this file, or take `report_once_per_family=True` from its card: "
         f"{once ^ ONCE_A_FAMILY}"
@@ -177,12 +177,12 @@ def test_a_rule_that_counts_dollars_by_metrics_says_that_it_finds_waste() -> Non
     counting = {
         name
         for name, rule in RULES.items()
-        if (rule.needs or ".by_type" in texts[name]) and _COUNTS.search(texts[name])
+        if (rule.required_metrics or ".by_type" in texts[name]) and _COUNTS.search(texts[name])
     }
     finding = {name for name, rule in RULES.items() if rule.finds_waste}
     assert finding == counting, (
-        "set `finds_waste=True` in the card of a rule that needs metrics and calls api.derived or "
-        f"api.measured, and in no other: {finding ^ counting}"
+        "set `finds_waste=True` in the card of a rule that needs metrics and calls api.derived_saving or "
+        f"api.measured_saving, and in no other: {finding ^ counting}"
     )
     assert counting
 
@@ -190,9 +190,9 @@ def test_a_rule_that_counts_dollars_by_metrics_says_that_it_finds_waste() -> Non
 def test_a_rule_subsumes_only_rules_that_are() -> None:
     """A mistyped name would count the same dollars twice; no two rules swallow each other."""
     for name, rule in RULES.items():
-        subsumed = rule.name.subsumes
+        subsumed = rule.info.subsumes
         unknown = subsumed - set(RULES)
         assert not unknown, f"no rule has these names of `subsumes` of {name}'s card: {unknown}"
         assert name not in subsumed, f"take {name} from `subsumes` of its own card"
-        mutual = [other for other in subsumed if name in RULES[other].name.subsumes]
+        mutual = [other for other in subsumed if name in RULES[other].info.subsumes]
         assert not mutual, f"take {name} from `subsumes` of these cards, or them from its: {mutual}"

@@ -12,7 +12,7 @@ import pytest
 
 import sageaudit
 from sageaudit.rules import catalogue, version
-from sageaudit.rules.version import digest, version_of
+from sageaudit.rules.version import digest, read_version
 
 PACKAGE = Path(sageaudit.__file__).parent
 RULE = "rules/utilisation/gpu_underused.py"
@@ -98,13 +98,13 @@ def test_a_module_that_moves_changes_it(package: Path, before: str) -> None:
 
 def test_a_built_package_says_what_its_sources_said(package: Path, before: str) -> None:
     """Also when a source is changed on the spot: the file is what was built."""
-    built = package / version.BUILT
+    built = package / version.BUILT_VERSION_FILE
     built.parent.mkdir()
-    built.write_text(version.built_text(package), encoding="utf-8")
+    built.write_text(version.version_file_text(package), encoding="utf-8")
     try:
         with (package / RULE).open("a", encoding="utf-8") as source:
             source.write("UNHEARD_OF = 1")
-        assert version_of(package) == f"{sageaudit.__version__}+{before}" == catalogue.version()
+        assert read_version(package) == f"{sageaudit.__version__}+{before}" == catalogue.version()
         assert digest(package) != before
     finally:
         shutil.rmtree(built.parent)
@@ -123,6 +123,8 @@ def test_a_package_is_built_with_its_version(tmp_path: Path) -> None:
         cwd=PACKAGE.parents[1],
         check=True,
     )
-    built = json.loads((tmp_path / "sageaudit" / version.BUILT).read_text(encoding="utf-8"))
+    built = json.loads(
+        (tmp_path / "sageaudit" / version.BUILT_VERSION_FILE).read_text(encoding="utf-8")
+    )
     assert built == {"version": catalogue.version()}
-    assert not (PACKAGE / version.BUILT).exists()
+    assert not (PACKAGE / version.BUILT_VERSION_FILE).exists()

@@ -24,17 +24,17 @@ from local import REGION
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices.price_list import PriceCache, Stored
-from sageaudit.domain.advice.advice import Decision, Verb
-from sageaudit.domain.alert.alert import group_key
+from sageaudit.domain.advice.advice import Decision, DecisionAction
+from sageaudit.domain.alert.alert import alert_subject_key
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.routes import Routes
-from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused
+from sageaudit.domain.prices.price_list import Entry, InvalidPrice, ListedRate, PriceListing
 from sageaudit.ports import Circuit, History
 from sageaudit.structs import replace
 from tests.adapters.history.tables import dynamodb, new_table
@@ -52,9 +52,11 @@ _WORD = re.compile("[A-Z]+")
 _HANGS = running("llm-7b", (60, BUSY), (120, HUNG))
 _RATES: dict[str, Entry] = {
     "ml.m5.xlarge": ListedRate(Decimal("0.23"), date(2026, 5, 1), "USE1-Train:ml.m5.xlarge"),
-    "ml.g5.xlarge": Refused("it is priced in CNY, not in USD"),
+    "ml.g5.xlarge": InvalidPrice("it is priced in CNY, not in USD"),
 }
-_DECISION = Decision("abcdefgh", Verb.SNOOZE, "mara", NOON, date(2026, 6, 20), "until the move")
+_DECISION = Decision(
+    "abcdefgh", DecisionAction.SNOOZE, "mara", NOON, date(2026, 6, 20), "until the move"
+)
 
 
 def played() -> list[Item]:
@@ -65,15 +67,15 @@ def played() -> list[Item]:
     failed = {**_HANGS.describe, "TrainingJobStatus": "Failed", "SecondaryStatus": "Failed"}
     job = replace(_HANGS, describe=failed)
     with scene(NOON - MINUTE, sweeps=True, routes=Routes(("sns", "slack"))) as one:
-        one.aws.sagemaker.runs(job)
-        one.aws.measure(job)
+        one.aws.sagemaker.add_running(job)
+        one.aws.put_metrics(job)
         one.aws.advance(NOON + 6 * HOUR)
-        one.aws.clock.forward(7 * 86_400)
+        one.aws.clock.advance(7 * 86_400)
         one.aws.digest()
         one.aws.advance()
-        place = one.aws.session.client("dynamodb"), one.aws.physical("HistoryTable")
-        DynamoSendLedger(*place).change_circuit("slack", Circuit(), Circuit(3, 1779300000), NOON)
-        DynamoHistory(*place).decide(_DECISION)
+        place = one.aws.session.client("dynamodb"), one.aws.physical_id("HistoryTable")
+        DynamoSendLedger(*place).replace_circuit("slack", Circuit(), Circuit(3, 1779300000), NOON)
+        DynamoHistory(*place).save_decision(_DECISION)
         PriceCache(*place).write(Stored(PriceListing(REGION, Component.TRAINING, _RATES), NOON))
         return _items(*place)
 
@@ -93,7 +95,7 @@ def write_file(path: Path) -> None:
     with SqliteHistory(path) as history:
         for number in (1, 2):
             history.record(with_detail(entry(f"train-{number}")))
-        history.decide(_DECISION)
+        history.save_decision(_DECISION)
 
 
 def asked_table(items: Iterable[Item]) -> dict[str, Any]:
@@ -103,28 +105,30 @@ def asked_table(items: Iterable[Item]) -> dict[str, Any]:
         for item in items:
             client.put_item(TableName=place[1], Item=item)
         ledger, sends = DynamoAlertLedger(*place), DynamoSendLedger(*place)
-        notes = DynamoSweepNotes(*place)
+        notes = DynamoSweepStore(*place)
         history = DynamoHistory(*place)
         key = _HANGS.key
-        [head] = history.runs(RunQuery.of_name(_HANGS.name))
+        [head] = history.runs(RunQuery.for_name(_HANGS.name))
         places = [(item["pk"]["S"], item["sk"]["S"]) for item in items]
         answers: dict[str, Any] = _plain(
             {
                 **_asked(history, [key]),
-                "alerts": ledger.past(key, group_key(head.account, head.region, head.family)),
+                "alerts": ledger.past_alerts(
+                    key, alert_subject_key(head.account, head.region, head.family)
+                ),
                 "digest": [ledger.has_digest(_DAY + timedelta(days)) for days in range(14)],
-                "watched": ledger.watched(key),
+                "watched": ledger.watch_state(key),
                 "notices": [ledger.notice(pk, sk) for pk, sk in places if sk.startswith("NOTICE")],
                 "deliveries": [
                     sends.claim_send(pk.removeprefix("DELIVERY#"), NOON, 60)
                     for pk, sk in places
                     if sk == "DELIVERY"
                 ],
-                "hour": [ledger.hour("slack", NOON + hours * HOUR) for hours in range(6)],
+                "hour": [ledger.channel_hour("slack", NOON + hours * HOUR) for hours in range(6)],
                 "circuit": sends.circuit("slack"),
-                "lists": {str(of): state for of, state in notes.lists().items()},
-                "sent": notes.sent(key),
-                "installed": DynamoSweepNotes(*place).installed_at(),
+                "lists": {str(of): state for of, state in notes.all_list_states().items()},
+                "sent": notes.event_record(key),
+                "installed": DynamoSweepStore(*place).installed_at(),
                 "decisions": DynamoHistory(*place).decisions(),
                 "prices": PriceCache(*place).read(REGION, Component.TRAINING),
             }
@@ -135,7 +139,7 @@ def asked_table(items: Iterable[Item]) -> dict[str, Any]:
 def asked_file(path: Path) -> dict[str, Any]:
     """The same of an embedded history."""
     with SqliteHistory(path) as history:
-        keys = [head.key for head in history.runs(RunQuery.of_account("111122223333"))]
+        keys = [head.key for head in history.runs(RunQuery.for_account("111122223333"))]
         answers: dict[str, Any] = _plain(
             {**_asked(history, keys), "decisions": history.decisions()}
         )
@@ -146,10 +150,14 @@ def _asked(history: History, keys: Iterable[JobKey]) -> dict[str, Any]:
     since, until = date(2026, 1, 1), date(2026, 12, 31)
     asked = {}
     for key in keys:
-        head = history.head(key)
+        head = history.summary(key)
         assert head is not None
-        family = RunQuery.of_family(head.account, head.region, head.family)
-        found = [row for rule in head.rules_with_findings for row in history.runs(RunQuery.of_rule(rule))]
+        family = RunQuery.for_family(head.account, head.region, head.family)
+        found = [
+            row
+            for rule in head.rules_with_findings
+            for row in history.runs(RunQuery.for_rule(rule))
+        ]
         asked[head.job] = {
             "head": head,
             "audit": history.audit(key),
@@ -157,7 +165,7 @@ def _asked(history: History, keys: Iterable[JobKey]) -> dict[str, Any]:
             "findings": found,
             "family": [run.job for run in history.runs(family)],
         }
-    sums = {scope.value: [*history.sums(scope, since, until)] for scope in Scope}
+    sums = {scope.value: [*history.daily_sums(scope, since, until)] for scope in Scope}
     return {"runs": asked, "sums": sums}
 
 

@@ -81,7 +81,7 @@ def offered(*names: str) -> dict[str, list[str]]:
 def test_every_training_type_of_botocore_is_known() -> None:
     """225 of 225; a newer botocore asks for `python -m tools.catalogue` and names the types."""
     names = catalogue.enums()["training"]
-    assert (len(names), catalogue.unknown_types(packaged.types(), names)) == (225, [])
+    assert (len(names), catalogue.unknown_types(packaged.instance_types(), names)) == (225, [])
 
 
 def test_the_kinds_of_job_are_those_of_the_enums() -> None:
@@ -96,7 +96,7 @@ def test_the_kinds_of_job_are_those_of_the_enums() -> None:
 
 def test_an_unlisted_type_is_unknown() -> None:
     """However much its name looks like one that is listed."""
-    assert packaged.types().get("ml.g5.96xlarge") is None
+    assert packaged.instance_types().get("ml.g5.96xlarge") is None
 
 
 def test_a_row_is_what_ec2_measured_and_what_people_edited() -> None:
@@ -113,7 +113,7 @@ def test_a_row_is_what_ec2_measured_and_what_people_edited() -> None:
 def test_which_types_take_an_elastic_fabric_adapter() -> None:
     """Every row says so; of one family only the large sizes do."""
     assert {type(row["efa"]) for row in ROWS.values()} == {bool}
-    types = packaged.types()
+    types = packaged.instance_types()
     assert [types[f"ml.{name}"].efa for name in ("g5.4xlarge", "g5.8xlarge", "p3.16xlarge")] == [
         False,
         True,
@@ -165,17 +165,17 @@ def test_the_most_that_the_network_of_a_type_carries(
 
 def test_nearly_every_type_has_its_network() -> None:
     """Of those with an EBS volume, which a download may fill, one has none."""
-    types = packaged.types().values()
-    assert [t.name for t in types if t.ebs_billed and t.network_gbps is None] == ["ml.p2.xlarge"]
-    assert packaged.types()["ml.m5.xlarge"].network_gbps == 10
+    types = packaged.instance_types().values()
+    assert [t.name for t in types if t.is_ebs_billed and t.network_gbps is None] == ["ml.p2.xlarge"]
+    assert packaged.instance_types()["ml.m5.xlarge"].network_gbps == 10
 
 
 def test_a_successor_is_a_known_type_of_a_newer_generation() -> None:
     """It takes the same kinds of job, else it is no way on."""
-    for name, kind in packaged.types().items():
+    for name, kind in packaged.instance_types().items():
         for successor in kind.successors:
-            assert not packaged.types()[successor].legacy, (name, successor)
-    assert packaged.types()["ml.c4.8xlarge"].successors == (
+            assert not packaged.instance_types()[successor].is_legacy, (name, successor)
+    assert packaged.instance_types()["ml.c4.8xlarge"].successors == (
         "ml.c6i.8xlarge",
         "ml.c7i.8xlarge",
         "ml.c5.9xlarge",

@@ -21,7 +21,7 @@ TABLE = json.loads(ec2_rates.DATA.read_text(encoding="utf-8"), parse_float=Decim
 
 def test_rates_of_types_with_a_tested_factor_are_taken_with_their_day() -> None:
     """A metal size and x1 are no types of SageMaker's; of g7 no pair of rates was compared."""
-    table = ec2_rates.renewed(TABLE, FILE, packaged.types())
+    table = ec2_rates.renewed(TABLE, FILE, packaged.instance_types())
     assert table["ec2_usd_per_hour"] == {
         "us-east-1": {"ml.m6i.large": Decimal("0.096"), "ml.m5.large": Decimal("0.097")}
     }

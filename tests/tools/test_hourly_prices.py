@@ -75,7 +75,7 @@ def again(listings: list[PriceListing], tmp_path: Path) -> PackagedPrices:
 
 def hourly(book: PackagedPrices, name: str, component: Component, day: date | None = None) -> Rate:
     """A rate that is there."""
-    return known(PriceBook((book,), day).hourly("eu-west-1", component, name))
+    return known(PriceBook((book,), day).hourly_rate("eu-west-1", component, name))
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,11 @@ def test_the_order_of_listings_never_matters() -> None:
 
 def test_refreshing_the_packaged_table_with_itself_changes_no_rate(tmp_path: Path) -> None:
     """All 2,065 rows survive the way through the file, digit by digit."""
-    book = packaged.tables()
+    book = packaged.packaged_prices()
 
     def rates(of: PackagedPrices, region: str, component: Component) -> dict[str, str]:
         prices, names = PriceBook((of,)), book.hourly_table["usd_per_hour"][region]
-        found = {name: prices.hourly(region, component, name) for name in names}
+        found = {name: prices.hourly_rate(region, component, name) for name in names}
         return {name: str(rate.usd) for name, rate in found.items() if rate is not None}
 
     places = [(region, one) for region in book.regions for one in Component]
@@ -170,7 +170,7 @@ def test_refreshing_the_packaged_table_with_itself_changes_no_rate(tmp_path: Pat
 
 def test_no_packaged_price_is_zero_or_less() -> None:
     """Table, exceptions, history and storage."""
-    book = packaged.tables()
+    book = packaged.packaged_prices()
     table = book.hourly_table
     figures = [usd for row in table["usd_per_hour"].values() for usd in row.values()]
     figures += [row["usd"] for row in [*table["history"], *table["exceptions"]] if "usd" in row]
@@ -180,7 +180,7 @@ def test_no_packaged_price_is_zero_or_less() -> None:
 
 def test_storage_is_refreshed_where_it_is_listed_and_keeps_its_date_elsewhere() -> None:
     """A region without a figure of Training's own gets none from Processing's."""
-    old = packaged.tables().storage_table
+    old = packaged.packaged_prices().storage_table
     listed = [
         PriceListing(region, one, {STORAGE: ListedRate(Decimal(usd), DAY, "X:VolumeUsage.gp2")})
         for region, one, usd in (
@@ -206,9 +206,9 @@ def test_both_tables_are_written_from_the_price_list(
 ) -> None:
     """New types and regions too; what was superseded stays with its date."""
     row = {"ml.m5.xlarge": Decimal("0.257"), "ml.c5.xlarge": Decimal("0.23")}
-    book = packaged.tables()
+    book = packaged.packaged_prices()
     small = replace(book, hourly_table={**book.hourly_table, "usd_per_hour": {"eu-west-1": row}})
-    monkeypatch.setattr(packaged, "tables", lambda: small)
+    monkeypatch.setattr(packaged, "packaged_prices", lambda: small)
     api = PricingClient()
     rates = {"ml.m5.xlarge": "0.257", "ml.c5.xlarge": "0.25", "ml.m6i.large": "0.12"}
     api.products = [

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.cli.commands.rules import SECTIONS, sections
+from sageaudit.cli.commands.rules import SECTION_NAMES, docstring_sections
 from sageaudit.rules import catalogue
 from tools import new_rule
 
@@ -32,7 +32,7 @@ def test_the_page_has_the_sections_of_all_pages(tmp_path: Path) -> None:
     """In their order, each to be filled in."""
     text = new_rule.files("never-a-rule", FREE_ID, catalogue.load(), tmp_path)[tmp_path / RULE]
     page = ast.get_docstring(ast.parse(text)) or ""
-    assert [heading for heading, _ in sections(page)] == list(SECTIONS)
+    assert [heading for heading, _ in docstring_sections(page)] == list(SECTION_NAMES)
     assert f'id="{FREE_ID}"' in text
 
 
@@ -70,7 +70,7 @@ def test_a_name_or_id_that_cannot_be_is_refused_in_one_sentence(
 
 def test_a_hundred_without_a_folder_names_those_that_have_one(tmp_path: Path) -> None:
     """A new folder is a decision of its own."""
-    rules = tuple(rule for rule in catalogue.load() if not rule.name.id.startswith("SA5"))
+    rules = tuple(rule for rule in catalogue.load() if not rule.info.id.startswith("SA5"))
     with pytest.raises(new_rule.Refused, match=r"no folder has ids SA5xx; .*SA6xx limits"):
         new_rule.files("never-a-rule", "SA503", rules, tmp_path)
 

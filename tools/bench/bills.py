@@ -47,7 +47,7 @@ from sageaudit.adapters.billing import cost_report
 from sageaudit.cli.views import reconciliation
 from sageaudit.domain.reconcile.lines import AuditedMonth
 from sageaudit.domain.reconcile.reconcile import reconcile
-spend = cost_report.spend(Path(sys.argv[1]), "2026-10", "111122223333")
+spend = cost_report.read_spend(Path(sys.argv[1]), "2026-10", "111122223333")
 found = reconcile(spend, AuditedMonth(()))
 month = reconciliation.ReconciledMonth(found, "2026-10", "111122223333", "report", False)
 reconciliation.show(month, Console(file=StringIO()))

@@ -35,7 +35,7 @@ from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
-from sageaudit.workflows.recordings.jobs import MeasuredJob, run_of
+from sageaudit.workflows.recordings.jobs import MeasuredJob, measure_recording
 from tests.labelled.machine import Doing, identical_hosts, one_host
 from tests.labelled.made_up_job import Phase, Plot, training
 from tools.bench.measure import Row
@@ -93,7 +93,7 @@ def audits_a_second(name: str) -> float:
 @cache
 def _run(name: str) -> MeasuredJob:
     """The job with its market, in which an audit has asked for the rates."""
-    run = run_of(recording.of_document(training(PLOTS[name], 1)))
+    run = measure_recording(recording.parse_job(training(PLOTS[name], 1)))
     audit_job(run.job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
     return run
 
@@ -136,7 +136,7 @@ def large_ms(hosts: int) -> float:
     job = replace(run.job, groups=(replace(run.job.groups[0], count=hosts),))
     policy, rules = Policy(), catalogue.ruleset()
     begin = time.process_time()
-    usage = measure(job, raw, run.market.types, absent=_ABSENT)
+    usage = measure(job, raw, run.market.types, missing_reason=_ABSENT)
     audit_job(job, usage, run.market, policy, rules, now=run.now)
     return 1000 * (time.process_time() - begin)
 

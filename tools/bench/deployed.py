@@ -154,14 +154,14 @@ def counts() -> tuple[Meter, Meter, Meter]:
             patches.enter_context(mock.patch.object(function, "invoke", meter.counted(function)))
         aws.sweep()
         meter.taken()
-        aws.clock.forward_to(job.ended_at - SWEEP_EVERY)
+        aws.clock.advance_to(job.ended_at - SWEEP_EVERY)
         aws.sweep()
         nothing = meter.taken()
-        aws.ends(job)
+        aws.end_job(job)
         aws.advance()
         meter.add("SQS requests")  # EventBridge's own
         audit = meter.taken()
-        aws.clock.forward_to(job.ended_at + 3 * SWEEP_EVERY)
+        aws.clock.advance_to(job.ended_at + 3 * SWEEP_EVERY)
         aws.sweep()
         return audit, meter.taken(), nothing
 

@@ -26,22 +26,22 @@ from functools import cache, partial
 from pathlib import Path
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.adapters.history.codec import Item, run_id
+from sageaudit.adapters.history.codec import Item, run_key
 from sageaudit.adapters.history.dynamo import items
 from sageaudit.adapters.history.dynamo.calls import put_action
-from sageaudit.adapters.history.record_steps import digest_of, family_row
-from sageaudit.adapters.history.rows import finding_rows, head_of
+from sageaudit.adapters.history.record_steps import document_digest, family_row
+from sageaudit.adapters.history.rows import finding_rows, make_summary
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Recorded, RuleFinding
+from sageaudit.domain.audit.record import MAX_EARLIER_RUNS, AuditEntry, RecordResult, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History
 from sageaudit.queries import answer
-from sageaudit.queries.by import by, since_of
-from sageaudit.queries.columns import columns_of
-from sageaudit.queries.lists import Lists
-from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.window import window
+from sageaudit.queries.by import default_since, sum_by
+from sageaudit.queries.columns import parse_columns
+from sageaudit.queries.lists import HistoryLists
+from sageaudit.queries.question import Question, SortOrder
+from sageaudit.queries.window import parse_window
 from sageaudit.structs import replace
 from sageaudit.workflows.recordings.run import audit_recordings
 from tests.fakes.capacity import item_bytes
@@ -59,14 +59,14 @@ class _Kept(SqliteHistory):
 
     def __init__(self) -> None:
         super().__init__()
-        self.entries: list[Entry] = []
+        self.entries: list[AuditEntry] = []
 
-    def record(self, entry: Entry) -> Recorded:
+    def record(self, entry: AuditEntry) -> RecordResult:
         self.entries.append(entry)
         return super().record(entry)
 
 
-def recorded_as(paths: Sequence[Path], policy: Policy) -> list[Entry]:
+def recorded_as(paths: Sequence[Path], policy: Policy) -> list[AuditEntry]:
     """The audits of recordings, as `scan` puts them into a history."""
     with _Kept() as history:
         for _ in audit_recordings(paths, policy, history):
@@ -75,12 +75,12 @@ def recorded_as(paths: Sequence[Path], policy: Policy) -> list[Entry]:
 
 
 @cache
-def recorded() -> tuple[Entry, ...]:
+def recorded() -> tuple[AuditEntry, ...]:
     """The audits of the recorded jobs."""
     return tuple(recorded_as(files(), Policy()))
 
 
-def audits(count: int) -> Iterator[Entry]:
+def audits(count: int) -> Iterator[AuditEntry]:
     """Audits of as many jobs, in the order of their ends.
 
     They are those of the recorded jobs, by other names, families and owners.
@@ -91,7 +91,7 @@ def audits(count: int) -> Iterator[Entry]:
         yield _renamed(known[number % len(known)], number, ended, chance)
 
 
-def _renamed(one: Entry, number: int, ended: datetime, chance: random.Random) -> Entry:
+def _renamed(one: AuditEntry, number: int, ended: datetime, chance: random.Random) -> AuditEntry:
     job = one.document["job"]
     name, end = f"{job['name'][:20]}-{number:06d}", job["ended_at"]
     later = ended - (datetime.fromisoformat(end) if end else one.key.created_at)
@@ -113,19 +113,19 @@ def _renamed(one: Entry, number: int, ended: datetime, chance: random.Random) ->
     )
 
 
-def fill(history: History, entries: Iterable[Entry]) -> None:
+def fill(history: History, entries: Iterable[AuditEntry]) -> None:
     """Records them, each with the earlier runs of its family that it was judged by."""
-    newest: dict[str, deque[AuditSummary]] = defaultdict(lambda: deque(maxlen=FAMILY_RUNS))
+    newest: dict[str, deque[AuditSummary]] = defaultdict(lambda: deque(maxlen=MAX_EARLIER_RUNS))
     for entry in entries:
         of_family = newest[entry.document["job"]["family"] or ""]
-        head = history.record(replace(entry, compared=tuple(of_family))).head
+        head = history.record(replace(entry, earlier_runs=tuple(of_family))).summary
         if head is not None:
             of_family.appendleft(head)
 
 
-def items_bytes(entry: Entry) -> int:
+def items_bytes(entry: AuditEntry) -> int:
     """What an audit takes in the table, without the copies in its indexes."""
-    head = head_of(entry, 1, digest_of(entry.document))
+    head = make_summary(entry, 1, document_digest(entry.document))
     row = family_row(entry, head)
     found: list[Item] = [
         items.head_item(head, 1),
@@ -153,17 +153,17 @@ _COMMANDS = {"report": 10, "export": 10}
 
 
 def _ask(history: History, question: str) -> None:
-    span = window("30d", None, NOW)
-    lists, asked = Lists(history, span), Question(span)
+    span = parse_window("30d", None, NOW)
+    lists, asked = HistoryLists(history, span), Question(span)
     word = question.removeprefix("by ")
     if word != question:
-        columns = columns_of(word)
-        span = window(since_of(columns), None, NOW)
-        by(lists.within(span), replace(asked, window=span), columns, today=NOW.date())
+        columns = parse_columns(word)
+        span = parse_window(default_since(columns), None, NOW)
+        sum_by(lists.in_window(span), replace(asked, window=span), columns, today=NOW.date())
     elif question == "top":
-        answer.page(lists, replace(asked, sort=Sort.WASTE), 10, above_zero=True)
+        answer.first_page(lists, replace(asked, sort=SortOrder.WASTE), 10, only_above_zero=True)
     else:
-        answer.page(lists, asked, 50)
+        answer.first_page(lists, asked, 50)
 
 
 def _cpu_s(asked: Callable[[], object]) -> float:
@@ -202,9 +202,9 @@ def _command(command: str, path: Path) -> tuple[float, float]:
     return used.ru_utime + used.ru_stime, int(memory_kb) / 1000
 
 
-def _plain_insert(path: Path, entries: Sequence[Entry]) -> float:
+def _plain_insert(path: Path, entries: Sequence[AuditEntry]) -> float:
     """CPU seconds of SQLite's own insert of one document's JSON, in a transaction of its own."""
-    texts = [(run_id(one.key), to_json(one.document)) for one in entries]
+    texts = [(run_key(one.key), to_json(one.document)) for one in entries]
     with closing(sqlite3.connect(path, isolation_level=None)) as sql:
         sql.execute("PRAGMA journal_mode = WAL")
         sql.execute("PRAGMA synchronous = NORMAL")

@@ -18,7 +18,7 @@ from pathlib import Path
 from platform import machine
 
 from infra import byte_code
-from infra.bundling import LAMBDA, LAMBDA_PYTHON, POLICY, checked_policy, stage
+from infra.bundling import LAMBDA_PYTHON, LAMBDA_TARGET, POLICY, build_asset, load_policy
 from tools.bench.measure import Row, in_turn
 
 RUNS = 9
@@ -88,11 +88,11 @@ def clients(python: str, asset: Path, name: str) -> list[str]:
 
 def rows() -> Iterator[Row]:
     """The size of the asset, then each function's start beside its floor."""
-    found = byte_code.find(LAMBDA_PYTHON)
+    found = byte_code.find_interpreter(LAMBDA_PYTHON)
     if found is None:
-        raise SystemExit(byte_code.missing(LAMBDA_PYTHON))
-    here = replace(LAMBDA, name="bench", platform=f"manylinux2014_{machine()}")
-    asset = stage(here, checked_policy(POLICY)).folder
+        raise SystemExit(byte_code.no_interpreter_warning(LAMBDA_PYTHON))
+    here = replace(LAMBDA_TARGET, name="bench", platform=f"manylinux2014_{machine()}")
+    asset = build_asset(here, load_policy(POLICY)).folder
     size = sum(path.stat().st_size for path in asset.rglob("*") if path.is_file())
     yield Row("asset, all files", size / 1e6, "MB", goal="at most 24 MB")
     for handler in sorted(asset.glob("*/handler.py")):

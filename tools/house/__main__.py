@@ -20,7 +20,7 @@ from tools.house.code import Code
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
 PACKAGE = FUNCTIONS / "sageaudit"
-NOTIFY = "notify.handler.Notifier.change"
+NOTIFY = "notify.handler.Notifier.handle_change"
 """Where a stored audit enters `notify`: a record of the table's stream."""
 AUDIT = "audit.handler.audit_message"
 """Where an event enters `audit`: a message of the queue."""

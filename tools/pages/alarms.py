@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from infra.alarm_list import (
     HOUR_S,
-    LONGEST,
+    MAX_STATISTIC,
     MINUTE_S,
-    QUEUE_LATE_S,
-    TOGETHER,
-    Watch,
-    watches,
+    QUEUE_MAX_AGE_S,
+    SUM_STATISTIC,
+    AlarmSpec,
+    alarm_specs,
 )
 from sageaudit.adapters.channels.services import SERVICES
 from tools.pages import DOCS, with_parts
@@ -28,23 +28,23 @@ DEAD_LETTERS = (
 _UNITS = {"IteratorAge": " ms", "ApproximateAgeOfOldestMessage": " s"}
 
 
-def listed(channels: Iterable[str] = SERVICES) -> list[Watch]:
+def listed(channels: Iterable[str] = SERVICES) -> list[AlarmSpec]:
     """The alarms of a stack with these channels, one of each service; all go by their names."""
     return list(
-        watches(
+        alarm_specs(
             functions={name: name for name in FUNCTIONS},
-            work_queues={name: name for name in QUEUE_LATE_S},
+            work_queues={name: name for name in QUEUE_MAX_AGE_S},
             notices_queues={name: name for name in channels},
             dead_letters={name: name for name in DEAD_LETTERS},
         )
     )
 
 
-def page(text: str, alarms: Iterable[Watch]) -> str:
+def page(text: str, alarms: Iterable[AlarmSpec]) -> str:
     """The runbook with a row for all alarms that have their condition and reason in common."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     for watch in alarms:
-        alike = (" ".join(_condition(watch)), watch.reason, watch.entry)
+        alike = (" ".join(_condition(watch)), watch.threshold_reason, watch.runbook_entry)
         rows.setdefault(alike, []).append(f"`{watch.name}`")
     table = ["| alarms | raised when | why this threshold | entry |", "|---|---|---|---|"]
     for (condition, reason, entry), names in rows.items():
@@ -53,23 +53,27 @@ def page(text: str, alarms: Iterable[Watch]) -> str:
     return with_parts(text, {"alarms": "\n".join(table)})
 
 
-def _condition(watch: Watch) -> Iterator[str]:
+def _condition(watch: AlarmSpec) -> Iterator[str]:
     names = list(dict.fromkeys(f"`{source.metric}`" for source in watch.sources))
-    if watch.silence:
+    if watch.alarm_if_no_data:
         yield f"{names[0]} has no more values"
-    elif watch.expression in {None, TOGETHER, LONGEST}:
+    elif watch.expression in {None, SUM_STATISTIC, MAX_STATISTIC}:
         several = f", of {len(watch.sources)} together" if watch.expression else ""
-        yield f"{watch.statistic} of {names[0]} above {watch.above:,.0f}{_unit(watch)}{several}"
+        yield f"{watch.statistic} of {names[0]} above {watch.threshold:,.0f}{_unit(watch)}{several}"
     else:
         shown = watch.expression.format(*(source.metric for source in watch.sources))
-        yield f"`{shown}` above {watch.above:,.0f}"
-    times = f"{watch.needed} of {watch.periods} times" if watch.needed < watch.periods else ""
-    if watch.needed == watch.periods > 1:
+        yield f"`{shown}` above {watch.threshold:,.0f}"
+    times = (
+        f"{watch.datapoints_to_alarm} of {watch.periods} times"
+        if watch.datapoints_to_alarm < watch.periods
+        else ""
+    )
+    if watch.datapoints_to_alarm == watch.periods > 1:
         times = f"{watch.periods} times in a row"
     yield f"in {_span(watch.period_s)}" + (f", {times}" if times else "")
 
 
-def _unit(watch: Watch) -> str:
+def _unit(watch: AlarmSpec) -> str:
     """The unit that AWS gives a metric of time; counts have none."""
     return _UNITS.get(watch.sources[0].metric, "")
 

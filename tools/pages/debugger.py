@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.files import recording
-from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, Unknown
+from sageaudit.domain.bill.finding import Clear, Detection, NotApplicable, Outcome, Unknown
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
-from sageaudit.workflows.recordings.jobs import run_of
+from sageaudit.workflows.recordings.jobs import measure_recording
 from tools.pages import DOCS, ROOT
 
 PAGE = DOCS / "evidence" / "debugger.md"
@@ -160,7 +160,7 @@ class Verdict:
     @property
     def agrees(self) -> bool | None:
         """Both find an issue, or neither; None where Debugger finds none and ours is unknown."""
-        if any(isinstance(one, Found) for one in self.ungated.values()):
+        if any(isinstance(one, Detection) for one in self.ungated.values()):
             return self.triggered > 0
         if self.triggered:
             return False
@@ -204,7 +204,7 @@ def _of(path: Path) -> Iterator[Verdict]:
 
 
 def _outcomes(read: recording.Recording, rules: Iterable[Any]) -> dict[str, Outcome]:
-    run = run_of(read)
+    run = measure_recording(read)
     ruleset = Ruleset(tuple(rules), "compared")
     audit = audit_job(run.job, run.usage, run.market, Policy(), ruleset, now=run.now)
     return {name.name: outcome for name, outcome in audit.outcomes}
@@ -255,7 +255,9 @@ def _row(one: Verdict) -> str:
 
 def _answer(outcomes: dict[str, Outcome]) -> str:
     """The findings; where there are none, the first answer with its reason."""
-    found = [f"{name}: {one.summary}" for name, one in outcomes.items() if isinstance(one, Found)]
+    found = [
+        f"{name}: {one.summary}" for name, one in outcomes.items() if isinstance(one, Detection)
+    ]
     if found:
         return " ".join(found)
     if any(isinstance(one, Clear) for one in outcomes.values()):

@@ -13,7 +13,12 @@ from itertools import groupby
 from typing import Any
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.prices.market import UNKNOWN_PRECISION, Precision, Unmeasured, times_as_long
+from sageaudit.domain.prices.market import (
+    UNKNOWN_PRECISION,
+    Precision,
+    UnmeasuredPrecisions,
+    runtime_range,
+)
 from sageaudit.domain.resize.type_vetoes import has_tensor_cores
 from tools.pages import DOCS
 
@@ -111,10 +116,14 @@ def _works(row: dict[str, Any]) -> str:
 
 
 def _unknown(today: str, other: str) -> str:
-    row = next(row for row in packaged.types().values() if row.gpu_model == today)
+    row = next(row for row in packaged.instance_types().values() if row.gpu_model == today)
     classes = UNKNOWN_PRECISION if has_tensor_cores(row) else frozenset({Precision.FP32})
-    found = times_as_long(today, other, packaged.gpu_ratios(), classes)
-    return "unknown" if isinstance(found, Unmeasured) else f"{found.low:.2f} to {found.high:.2f}"
+    found = runtime_range(today, other, packaged.gpu_ratios(), classes)
+    return (
+        "unknown"
+        if isinstance(found, UnmeasuredPrecisions)
+        else f"{found.low:.2f} to {found.high:.2f}"
+    )
 
 
 def _sheet(row: dict[str, Any]) -> str:

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
-from sageaudit.domain.advice.advice import Decision, Verb, advice_id
-from sageaudit.domain.advice.totals import MONTH_DAYS, month_of
-from sageaudit.domain.alert.alert import AGAIN_AFTER, Alert, AlertDecision, AlertKind
-from sageaudit.domain.audit.finding_document import Advised, Worth
+from sageaudit.domain.advice.advice import Decision, DecisionAction, recommendation_id
+from sageaudit.domain.advice.totals import MONTH_DAYS, estimate_month
+from sageaudit.domain.alert.alert import REPEAT_AFTER, Alert, AlertDecision, AlertKind
+from sageaudit.domain.audit.finding_document import AmountKind, Recommendation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
@@ -140,12 +140,12 @@ def _play(works: list[Workload], played: Played, random_: random.Random) -> None
             ended_at = FIRST_DAY + timedelta(days=day, minutes=20 * step)
             run = _run(work, day, ended_at, random_, is_hung=is_hung)
             now = ended_at + timedelta(minutes=5)
-            known = len(subject.past.of_subject)
+            known = len(subject.past.subject_alerts)
             decision = subject.heard(run, now, POLICY)
             played.runs += 1
             if is_hung:
                 played.running.append(now)
-            for alert in subject.past.of_subject[known:] if decision else ():
+            for alert in subject.past.subject_alerts[known:] if decision else ():
                 played.repeats += _is_repeat(alert, run, alerts)
                 alerts.append((now, alert))
             if decision:
@@ -173,10 +173,12 @@ def _run(
     if work.second and day >= work.second_from:
         advised.append(_advised("B", usd * work.second))
     if work.trial:
-        advised.append(_advised("T", usd * work.trial, Worth.TRIAL))
+        advised.append(_advised("T", usd * work.trial, AmountKind.POSSIBLE))
     if is_hung:
         usd *= work.hung_times
-        advised = [Advised("failed-spend", "", "", Severity.HIGH, Worth.COUNTED, _cents(usd))]
+        advised = [
+            Recommendation("failed-spend", "", "", Severity.HIGH, AmountKind.COUNTED, _cents(usd))
+        ]
     facts = run_summary(
         elapsed_s=Decimal(3600),
         instance_type="ml.g5.xlarge",
@@ -196,9 +198,9 @@ def _is_fixed(work: Workload, at: datetime) -> bool:
     return work.fixed_at is not None and at >= work.fixed_at and not is_undone
 
 
-def _advised(letter: str, usd: Decimal, worth: Worth = Worth.COUNTED) -> Advised:
+def _advised(letter: str, usd: Decimal, worth: AmountKind = AmountKind.COUNTED) -> Recommendation:
     parameter = f"P.{letter}"
-    return Advised(f"rule-{letter}", parameter, letter, Severity.LOW, worth, _cents(usd))
+    return Recommendation(f"rule-{letter}", parameter, letter, Severity.LOW, worth, _cents(usd))
 
 
 def _cents(usd: Decimal) -> Decimal:
@@ -213,11 +215,15 @@ def _answer(work: Workload, subject: Family, now: datetime) -> None:
         if work.undone_days:
             work.undone_at = at + timedelta(days=work.undone_days)
         return
-    verbs = {"snooze": Verb.SNOOZE, "exempt": Verb.EXEMPT, "accept": Verb.ACCEPT}
+    verbs = {
+        "snooze": DecisionAction.SNOOZE,
+        "exempt": DecisionAction.EXEMPT,
+        "accept": DecisionAction.ACCEPT,
+    }
     if work.answer in verbs:
         one = _advised("A", Decimal(1))
         last = (at + timedelta(days=90 if work.answer == "exempt" else 30)).date()
-        name = advice_id("1", "", work.name, one)
+        name = recommendation_id("1", "", work.name, one)
         subject.decisions.append(Decision(name, verbs[work.answer], "ana", now, last))
         work.answer = "ignore"
 
@@ -226,12 +232,14 @@ def _is_repeat(alert: Alert, run: AuditSummary, before: list[tuple[datetime, Ale
     """Whether a first message, or one sent again, has only advice of the run that another one of
     the last 30 days has named.
     """
-    if alert.kind not in {AlertKind.FIRST, AlertKind.AGAIN}:
+    if alert.kind not in {AlertKind.FIRST, AlertKind.FOLLOW_UP}:
         return False
-    recent = [one for at, one in before if alert.at - at < AGAIN_AFTER]
+    recent = [one for at, one in before if alert.at - at < REPEAT_AFTER]
     named = {name for one in recent for name in one.advices}
     advised = run.advised or ()
-    own = {advice_id("1", "", run.family, one) for one in advised if one.worth is alert.worth}
+    own = {
+        recommendation_id("1", "", run.family, one) for one in advised if one.worth is alert.worth
+    }
     return bool(own) and own <= named
 
 
@@ -244,13 +252,13 @@ def _count(
 ) -> None:
     """The dollars of the run, and those that are open while its subject is at the floor."""
     advices = subject.decided_by
-    opened = [one for one in advices.values() if one.is_open and one.worth is Worth.COUNTED]
-    is_at_floor = month_of(opened, Worth.COUNTED, now).total >= POLICY.floor_usd
+    opened = [one for one in advices.values() if one.is_open and one.worth is AmountKind.COUNTED]
+    is_at_floor = estimate_month(opened, AmountKind.COUNTED, now).total >= POLICY.floor_usd
     for one in run.advised or ():
-        if one.worth is not Worth.COUNTED or one.amount is None:
+        if one.worth is not AmountKind.COUNTED or one.amount is None:
             continue
         played.wasted_usd += one.amount
-        name = advice_id("1", "", run.family, one)
+        name = recommendation_id("1", "", run.family, one)
         if is_at_floor and name in advices and advices[name].is_open:
             played.at_floor_usd += one.amount
             pending.append((name, run.ended_at, one.amount))

@@ -6,24 +6,24 @@ import json
 from collections.abc import Iterable
 
 from sageaudit.workflows.doctor.permissions import (
-    CHANGING,
-    COMMANDS,
+    ACCOUNT_ACTIONS,
     COVERAGE,
     FROM_HISTORY,
-    IN_EACH_ACCOUNT,
-    OF_MEMBERS,
-    OF_STACK,
+    MEMBERS_OPTION,
     ORGANIZATION,
+    READ_ONLY_COMMANDS,
     ROLE,
     SEND,
+    STACK_OPTION,
     TABLE,
+    WRITING_COMMANDS,
     PolicyScope,
-    policy,
+    make_policy,
 )
 from tools.pages import DOCS, with_parts
 
 PAGE = DOCS / "permissions.md"
-_OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, OF_STACK, OF_MEMBERS, SEND, FROM_HISTORY)
+_OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, STACK_OPTION, MEMBERS_OPTION, SEND, FROM_HISTORY)
 _TRUST = {
     "Version": "2012-10-17",
     "Statement": [
@@ -41,15 +41,15 @@ def page(text: str) -> str:
     own = {
         action
         for name in ("audit", "scan", "what-if", "reconcile")
-        for action in COMMANDS[name].actions(())
+        for action in READ_ONLY_COMMANDS[name].actions(())
     }
-    more = COMMANDS["scan"].actions((ROLE, ORGANIZATION, COVERAGE)) - own
+    more = READ_ONLY_COMMANDS["scan"].actions((ROLE, ORGANIZATION, COVERAGE)) - own
     parts = {
-        "one": policy(own, PolicyScope()),
-        "advice": policy(CHANGING["advice"].actions((TABLE,)), PolicyScope()),
-        "redrive": policy(CHANGING["redrive"].actions(()), PolicyScope()),
-        "many": policy(more, PolicyScope(role="sageaudit-read")),
-        "role": policy(IN_EACH_ACCOUNT, PolicyScope()),
+        "one": make_policy(own, PolicyScope()),
+        "advice": make_policy(WRITING_COMMANDS["advice"].actions((TABLE,)), PolicyScope()),
+        "redrive": make_policy(WRITING_COMMANDS["redrive"].actions(()), PolicyScope()),
+        "many": make_policy(more, PolicyScope(role="sageaudit-read")),
+        "role": make_policy(ACCOUNT_ACTIONS, PolicyScope()),
         "trust": _TRUST,
     }
     made = {name: f"```json\n{json.dumps(part, indent=2)}\n```" for name, part in parts.items()}
@@ -60,13 +60,13 @@ def _rows() -> Iterable[str]:
     yield "| command | always | with an option |"
     yield "|---|---|---|"
     by_needs: dict[tuple[str, str], list[str]] = {}
-    for name, needs in {**COMMANDS, **CHANGING}.items():
+    for name, needs in {**READ_ONLY_COMMANDS, **WRITING_COMMANDS}.items():
         options = "; ".join(
             f"`{option}`: {_names(needs.with_option[option])}"
             for option in _OPTIONS
             if option in needs.with_option
         )
-        by_needs.setdefault((_names(needs.always), options), []).append(f"`{name}`")
+        by_needs.setdefault((_names(needs.required), options), []).append(f"`{name}`")
     for (always, options), names in by_needs.items():
         yield f"| {', '.join(names)} | {always or 'nothing'} | {options} |"
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from sageaudit.output.text.card import WIDTH
+from sageaudit.output.text.card import ROW_WIDTH
 from tools.pages import DOCS, ROOT, with_parts
 
 RECORDINGS = ROOT / "local" / "recordings"
@@ -56,7 +56,7 @@ def _ranking(recordings: Sequence[Path]) -> list[str]:
 def message() -> list[str]:
     """The rows of a message, without the marks of bold text and code."""
     lines = printed("notify", "--recording", str(COMPOSED))
-    return [row for line in lines for row in textwrap.wrap(re.sub("[*`]", "", line), WIDTH)]
+    return [row for line in lines for row in textwrap.wrap(re.sub("[*`]", "", line), ROW_WIDTH)]
 
 
 def printed(*words: str) -> list[str]:

@@ -13,16 +13,16 @@ from functools import cache
 
 from sageaudit.adapters.files import recording
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument, document
-from sageaudit.domain.audit.finding_document import FindingDocument, stands
+from sageaudit.domain.audit.finding_document import FindingDocument, is_standing
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.usage.judged_use import PooledRuns, pooled, short_use
+from sageaudit.domain.usage.judged_use import PooledRuns, pool_runs, short_run_usage
 from sageaudit.domain.usage.measurements import Metric
-from sageaudit.output.text.money import about, share, usd
-from sageaudit.output.text.words import counted
+from sageaudit.output.text.money import about_text, format_usd, percent_text
+from sageaudit.output.text.words import count_text
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
-from sageaudit.workflows.recordings.jobs import MeasuredJob, run_of
+from sageaudit.workflows.recordings.jobs import MeasuredJob, measure_recording
 from tools.pages import DOCS, ROOT
 
 PAGE = DOCS / "evidence" / "recorded-gpu-jobs.md"
@@ -97,7 +97,7 @@ def _findings(audit: AuditDocument) -> list[FindingDocument]:
     return [
         finding
         for finding in audit["findings"]
-        if stands(finding) and (finding["id"].startswith(_OF_USE) or _counts(finding))
+        if is_standing(finding) and (finding["id"].startswith(_OF_USE) or _counts(finding))
     ]
 
 
@@ -117,7 +117,7 @@ def gpu_jobs() -> tuple[LowJob, ...]:
         read = recording.read(path)
         if isinstance(read, recording.RecordedSet):
             continue
-        run = run_of(read)
+        run = measure_recording(read)
         points = [
             value / (run.usage.gpus or 1)
             for series in read.series
@@ -143,10 +143,10 @@ def _audit(run: MeasuredJob, family: PooledRuns | None = None) -> AuditDocument:
 
 
 def _in_family(run: MeasuredJob) -> AuditDocument | None:
-    own = short_use(run.usage)
+    own = short_run_usage(run.usage)
     if own is None:
         return None
-    return _audit(run, pooled(own, [(run.job.name, run.usage)] * REPEATS))
+    return _audit(run, pool_runs(own, [(run.job.name, run.usage)] * REPEATS))
 
 
 def page() -> str:
@@ -165,9 +165,9 @@ def page() -> str:
         low=len(rows),
         hours=f"{paid:.1f}",
         idle=f"{idle:.1f}",
-        share=share(idle, paid),
-        list=usd(sum((figure["list_usd"] or _ZERO for figure in priced), _ZERO)),
-        counted=usd(sum((figure["counted_usd"] or _ZERO for figure in priced), _ZERO)),
+        share=percent_text(idle, paid),
+        list=format_usd(sum((figure["list_usd"] or _ZERO for figure in priced), _ZERO)),
+        counted=format_usd(sum((figure["counted_usd"] or _ZERO for figure in priced), _ZERO)),
         guessed=_without_a_rate(figures, [job for job in rows if _by_estimate(job)]),
         found=sum(bool(job.findings) for job in rows),
         rows="\n".join(_row(job) for job in rows),
@@ -186,7 +186,7 @@ def _row(job: LowJob) -> str:
         idle = f"{figure['idle']:.2f} of {figure['paid']:.2f}"
         value = "no known price"
         if figure["list_usd"] is not None:
-            value = about(usd(figure["list_usd"]), estimated=_by_estimate(job))
+            value = about_text(format_usd(figure["list_usd"]), estimated=_by_estimate(job))
     cells = [
         job.recording,
         job.audit["job"]["instances"] or "unknown",
@@ -211,10 +211,10 @@ def _without_a_rate(figures: list[IdleCapacityDocument], estimated: list[LowJob]
     unpriced = sum(figure["list_usd"] is None for figure in figures)
     parts = []
     if guesses:
-        value = usd(sum((figure["list_usd"] or _ZERO for figure in guesses), _ZERO))
-        parts.append(f"{counted(len(guesses), 'job')} at an estimated rate (about {value})")
+        value = format_usd(sum((figure["list_usd"] or _ZERO for figure in guesses), _ZERO))
+        parts.append(f"{count_text(len(guesses), 'job')} at an estimated rate (about {value})")
     if unpriced:
-        parts.append(f"{counted(unpriced, 'job')} on a type without a known price")
+        parts.append(f"{count_text(unpriced, 'job')} on a type without a known price")
     return f", without {' and '.join(parts)}" if parts else ""
 
 
@@ -227,12 +227,12 @@ def _answer(audit: AuditDocument) -> str:
 
 
 def _counts(finding: FindingDocument) -> bool:
-    return Bucket(finding["bucket"]).counted and bool(finding["saving_usd"])
+    return Bucket(finding["bucket"]).is_counted and bool(finding["saving_usd"])
 
 
 def _finding(finding: FindingDocument) -> str:
     saving = finding["saving_usd"]
-    shown = about(usd(saving), estimated=finding["estimated"])
+    shown = about_text(format_usd(saving), estimated=finding["estimated"])
     dollars = f" {shown} {finding['bucket']}" if saving else ""
     return f"[{finding['rule']}](../rules/{finding['rule']}.md){dollars}"
 

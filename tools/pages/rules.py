@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sageaudit.cli.commands.rules import page
+from sageaudit.cli.commands.rules import rule_page
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
 from tools.pages import DOCS, track_record
@@ -60,23 +60,23 @@ def index(rules: tuple[Rule, ...]) -> str:
 
 
 def _row(rule: Rule) -> str:
-    name, record = rule.name.name, track_record.measured().get(rule.name.name)
+    name, record = rule.info.name, track_record.measured().get(rule.info.name)
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
     figures = track_record.figures(record) if record else ("",) * 3
-    cells = (rule.name.id, f"[{name}]({name}.md)", rule.title, kinds, *figures)
+    cells = (rule.info.id, f"[{name}]({name}.md)", rule.title, kinds, *figures)
     return f"| {' | '.join(cells)} |"
 
 
 def pages() -> dict[str, str]:
     """Every file of docs/rules with its text."""
     rules = catalogue.load()
-    return {"README.md": index(rules)} | {f"{rule.name.name}.md": _page(rule) for rule in rules}
+    return {"README.md": index(rules)} | {f"{rule.info.name}.md": _page(rule) for rule in rules}
 
 
 def _page(rule: Rule) -> str:
     """The rule's own page, and how often the rule was right."""
-    record = track_record.measured().get(rule.name.name)
-    return page(rule) + ("\n".join([*track_record.section(record), ""]) if record else "")
+    record = track_record.measured().get(rule.info.name)
+    return rule_page(rule) + ("\n".join([*track_record.section(record), ""]) if record else "")
 
 
 if __name__ == "__main__":

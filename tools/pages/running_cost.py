@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from infra.alarm_list import QUEUE_LATE_S
+from infra.alarm_list import QUEUE_MAX_AGE_S
 from tools.pages import DOCS, with_parts
 from tools.pages.alarms import listed
 
@@ -69,7 +69,7 @@ def items(audit: Mapping[str, float], sweep: Mapping[str, float]) -> tuple[Item,
              with_jobs=len(OF_JOBS) + len(CHANNELS)),
         Item("Secrets Manager: the key of fingerprints, a webhook", "secrets", 2),
         Item("SQS, most of it by waiting functions", "SQS requests",
-             POLLS * len((*QUEUE_LATE_S, *CHANNELS)), _up(audit["SQS requests"])),
+             POLLS * len((*QUEUE_MAX_AGE_S, *CHANNELS)), _up(audit["SQS requests"])),
         Item("Lambda (Arm)", "GB-seconds",
              SWEEPS * GB_SECONDS, GB_SECONDS),
         Item("CloudWatch GetMetricData", "metrics requested",

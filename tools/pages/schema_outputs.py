@@ -17,11 +17,11 @@ from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.reconcile.reconcile import Presence
 from sageaudit.domain.usage.measurements import Metric
-from sageaudit.queries.columns import TAG
+from sageaudit.queries.columns import TAG_PREFIX
 from sageaudit.rules.card import Threshold
 from sageaudit.workflows.check.document import CheckedFile, CheckFinding
-from sageaudit.workflows.redrive import Fate, LetterKind
-from sageaudit.workflows.scan.lanes import Result
+from sageaudit.workflows.redrive import LetterKind, LetterStatus
+from sageaudit.workflows.scan.lanes import ScanResult
 from tools.pages.schema_of_types import Definitions, Schema
 
 _TEXT: Schema = {"type": "string"}
@@ -74,7 +74,7 @@ def redrive(_: Definitions) -> Schema:
         why=_TEXT,
         first_sent_at=moment,
         deleted_at=moment,
-        fate={"enum": [fate.value for fate in Fate]},
+        fate={"enum": [fate.value for fate in LetterStatus]},
         note=_TEXT_OR_NULL,
     )
     return _document(
@@ -83,7 +83,7 @@ def redrive(_: Definitions) -> Schema:
         error=_TEXT_OR_NULL,
         more=_FLAG,
         other_reasons=_COUNT,
-        counts=_keys(**{fate.value: _COUNT for fate in Fate}),
+        counts=_keys(**{fate.value: _COUNT for fate in LetterStatus}),
         letters=_list(letter),
     )
 
@@ -212,7 +212,7 @@ def _row(listing: ListLayout) -> Schema:
         "type": "object",
         "description": "All fields of the list, or those of --fields.",
         "properties": {field.name: _KINDS[field.kind] for field in listing.fields},
-        "patternProperties": {f"^{TAG}": _TEXT_OR_NULL},
+        "patternProperties": {f"^{TAG_PREFIX}": _TEXT_OR_NULL},
         "additionalProperties": False,
         "minProperties": 1,
     }
@@ -221,7 +221,7 @@ def _row(listing: ListLayout) -> Schema:
 def scan(found: Definitions) -> Schema:
     """`sageaudit scan`; with --dry-run, `scan_plan`."""
     reasons = _list(_keys(reason=_TEXT, jobs=_COUNT))
-    results = _keys(**{result.value: _COUNT for result in Result}, left=_COUNT)
+    results = _keys(**{result.value: _COUNT for result in ScanResult}, left=_COUNT)
     own = {key: value for key, value in _amounts_or_null(found, Sums).items() if key != "rules"}
     own["spend_qualifier"] = {"enum": [word.value for word in SpendQualifier]}
     found.found.pop("RuleSums")

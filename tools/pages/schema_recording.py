@@ -10,7 +10,7 @@ _TIME = {"type": ["string", "number"]}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _REGION = {"type": "string", "pattern": "^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$"}
 _STATUS = {"type": "string", "minLength": 1}
-_PREFIXES = [kind.row.prefix for kind in JobKind]
+_PREFIXES = [kind.spec.prefix for kind in JobKind]
 
 _POINT = {"type": ["number", "null"]}
 _SERIES = {

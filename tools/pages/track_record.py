@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.output.text.money import usd
+from sageaudit.output.text.money import format_usd
 from tools.pages import DOCS
 
 FILE = DOCS / "rules" / "track_records.json"
@@ -131,7 +131,7 @@ def _examples(record: TrackRecord) -> Iterator[str]:
 
 
 def _place(example: Example) -> str:
-    cost = "cost unknown" if example.bill_usd is None else usd(example.bill_usd)
+    cost = "cost unknown" if example.bill_usd is None else format_usd(example.bill_usd)
     happened = example.happened.rstrip(".")
     return f"`{example.job}` ({example.ran_on}, {cost}): {happened[0].upper()}{happened[1:]}."
 
@@ -150,7 +150,12 @@ def _figures(record: TrackRecord) -> Iterator[str]:
     counts = (answers.found, answers.false, answers.missed, right, found)
     yield f"| by count | {' | '.join(map(str, counts))} |"
     if dollars.counted_usd:
-        sums = (usd(dollars.true_usd), usd(dollars.counted_usd - dollars.true_usd), "", right_usd)
+        sums = (
+            format_usd(dollars.true_usd),
+            format_usd(dollars.counted_usd - dollars.true_usd),
+            "",
+            right_usd,
+        )
         yield f"| by money | {' | '.join(sums)} | |"
         yield ""
         yield from _MONEY

@@ -13,50 +13,50 @@ from rich.console import Console
 
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
-from sageaudit.cli.messages import say
+from sageaudit.cli.messages import print_message
 from sageaudit.cli.views import formats
-from sageaudit.cli.views.formats import Field, ListLayout, Tail
+from sageaudit.cli.views.formats import Field, JsonTail, ListLayout
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
-from sageaudit.output.terminal.layout import console_for
-from sageaudit.output.text.words import counted
-from sageaudit.queries.columns import FILTERS, Column, question_of
-from sageaudit.queries.lists import Lists, ReadCounts
-from sageaudit.queries.names import unmatched
-from sageaudit.queries.question import AMOUNTS, Question, Sort
-from sageaudit.queries.window import FORMS, Window, window
+from sageaudit.output.terminal.layout import make_console
+from sageaudit.output.text.words import count_text
+from sageaudit.queries.columns import FILTERS, Column, make_question
+from sageaudit.queries.lists import HistoryLists, ReadCounts
+from sageaudit.queries.names import why_no_match
+from sageaudit.queries.question import AMOUNT_SORTS, Question, SortOrder
+from sageaudit.queries.window import TIME_FORMATS, Window, parse_window
 
-OUTPUT = click.option(
+OUTPUT_OPTION = click.option(
     "--output",
     type=click.Choice(formats.FORMATS),
     default="table",
     show_default=True,
     help="Format: table for people, json or jsonl for scripts, csv for spreadsheets, markdown.",
 )
-UNTIL = click.option(
+UNTIL_OPTION = click.option(
     "--until",
     help="Jobs that ended until then; a day, week or month is included. Without it, a finished"
     " week or month in --since is looked at alone.",
 )
-ACCOUNT = click.option("--account", help="Jobs of this account.")
-REGION = click.option("--region", help="Jobs of this AWS region.")
-ALL = click.option("--all", "every", is_flag=True, help="Print all rows.")
-SORT_AMOUNTS = click.option(
+ACCOUNT_OPTION = click.option("--account", help="Jobs of this account.")
+REGION_OPTION = click.option("--region", help="Jobs of this AWS region.")
+ALL_OPTION = click.option("--all", "every", is_flag=True, help="Print all rows.")
+AMOUNT_SORT_OPTION = click.option(
     "--sort",
-    type=options.EnumChoice(Sort, AMOUNTS),
-    default=Sort.WASTE.value,
+    type=options.EnumChoice(SortOrder, AMOUNT_SORTS),
+    default=SortOrder.WASTE.value,
     show_default=True,
     help="Order by these dollars, the most first; waste is avoidable plus lost.",
 )
 _EVERY = 100
 """Rows after which the progress is shown again."""
 T = TypeVar("T")
-_REPEATED = "tag"
+_REPEATABLE = "tag"
 """The filter that may be given several times: a job has several tags."""
 
 
-class HistoryOptions(Struct, frozen=True):
+class HistoryChoice(Struct, frozen=True):
     """The history to ask."""
 
     history: Path | None
@@ -67,15 +67,15 @@ class HistoryOptions(Struct, frozen=True):
     def open(self) -> histories.HistorySource:
         """Opens it; raises what `open_history` does."""
         return histories.open_history(
-            self.history, self.table, self.profile, self.table_region, warn=say
+            self.history, self.table, self.profile, self.table_region, warn=print_message
         )
 
 
-WHERE = options.together(
+HISTORY_OPTIONS = options.option_group(
     "where",
-    HistoryOptions,
-    options.HISTORY,
-    options.TABLE,
+    HistoryChoice,
+    options.HISTORY_OPTION,
+    options.TABLE_OPTION,
     click.option(
         "--table-region", help="AWS region of the table; by default that of your AWS settings."
     ),
@@ -83,30 +83,34 @@ WHERE = options.together(
 )
 
 
-class Shown(Struct, frozen=True):
+class OutputOptions(Struct, frozen=True):
     """How rows are printed."""
 
     output: str
     fields: str | None
     no_color: bool
 
-    def of(self, listing: ListLayout) -> tuple[Field, ...]:
+    def chosen_fields(self, listing: ListLayout) -> tuple[Field, ...]:
         """The fields to print. Raises BadUsage for one that does not exist."""
-        return listing.chosen(self.output, self.fields)
+        return listing.choose_fields(self.output, self.fields)
 
-    def write(self, rows: Iterable[Any], listing: ListLayout, tail: Tail, above: str) -> int:
+    def write_rows(
+        self, rows: Iterable[Any], listing: ListLayout, tail: JsonTail, header_line: str
+    ) -> int:
         """Prints the rows, with a line `above` those that people read, and returns how many there
         were.
         """
-        console = console_for(no_color=self.no_color)
+        console = make_console(no_color=self.no_color)
         rows, listing = formats.with_tags(rows, listing)
-        return formats.write(rows, listing, self.of(listing), self.output, console, tail, above)
+        return formats.write_rows(
+            rows, listing, self.chosen_fields(listing), self.output, console, tail, header_line
+        )
 
 
-SHOWN = options.together(
+OUTPUT_OPTIONS = options.option_group(
     "shown",
-    Shown,
-    OUTPUT,
+    OutputOptions,
+    OUTPUT_OPTION,
     click.option(
         "--fields", metavar="A,B,C", help="Fields to print; a name that is not one lists them all."
     ),
@@ -114,56 +118,60 @@ SHOWN = options.together(
 )
 
 
-def since(
-    default: str | None = "30d", shown: str | None = None, forms: str = FORMS
+def since_option(
+    default: str | None = "30d", shown_default: str | None = None, forms: str = TIME_FORMATS
 ) -> options.Decorator:
     """--since, with its default; `shown` describes one that the command works out."""
     return click.option(
         "--since",
         default=default,
-        show_default=shown or True,
+        show_default=shown_default or True,
         help=f"Jobs that ended since: {forms}.",
     )
 
 
-def limit(default: int) -> options.Decorator:
+def limit_option(default: int) -> options.Decorator:
     """--limit, with its default."""
     return click.option(
-        "--limit", type=options.ROWS, default=default, show_default=True, help="Most rows to print."
+        "--limit",
+        type=options.ROW_COUNT,
+        default=default,
+        show_default=True,
+        help="Most rows to print.",
     )
 
 
-def option(name: str) -> str:
+def option_name(name: str) -> str:
     """The option of a filter."""
     return f"--{name.replace('_', '-')}"
 
 
-def now() -> datetime:
+def utc_now() -> datetime:
     """The time of this computer, in UTC."""
     return datetime.now(UTC)
 
 
-def rule_named(text: str) -> str:
+def resolve_rule(text: str) -> str:
     """The name of a rule by its name or id; a name that no rule has is taken as it is."""
     from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions are of a rule
 
-    return catalogue.name_of(text)
+    return catalogue.resolve_rule_name(text)
 
 
-def tail(read: ReadCounts, *, more: bool = False) -> Tail:
+def json_tail(read_counts: ReadCounts, *, has_more: bool = False) -> JsonTail:
     """What follows the rows in JSON; `more`: there are others."""
-    return lambda: {"more": more, "read": {"rows": read.rows, "sums": read.sums}}
+    return lambda: {"more": has_more, "read": {"rows": read_counts.rows, "sums": read_counts.sums}}
 
 
-def days_of(window: Window) -> str:
+def period_text(window: Window) -> str:
     """`ended 2026-11-01 to 2026-11-30 (UTC)`, the period of a list."""
-    return f"ended {window.words} (UTC)"
+    return f"ended {window.text} (UTC)"
 
 
-def say_nothing_found(lists: Lists, question: Question) -> None:
+def explain_empty_result(lists: HistoryLists, question: Question) -> None:
     """Says that no row fits, and which filter is the reason."""
-    hint = _no_such_rule(question.rule) or unmatched(lists, question, option)
-    say(f"no audit of {question.window.words} fits; {hint}")
+    hint = _no_such_rule(question.rule) or why_no_match(lists, question, option_name)
+    print_message(f"no audit of {question.window.text} fits; {hint}")
 
 
 def _no_such_rule(name: str | None) -> str:
@@ -172,32 +180,34 @@ def _no_such_rule(name: str | None) -> str:
         return ""
     from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions are of a rule
 
-    known = [rule.name.name for rule in catalogue.load()]
+    known = [rule.info.name for rule in catalogue.load()]
     perhaps = did_you_mean(name, known) or ":"
     hint = f"there is no rule {name}{perhaps} `sageaudit rules` lists them all"
     return "" if name in known else hint
 
 
-def say_rollups(kinds: Collection[str]) -> None:
+def explain_rollups(kinds: Collection[str]) -> None:
     """Says what the amounts of roll-ups of these kinds are."""
-    for row in (kind.row for kind in JobKind if kind.value in kinds):
-        children = row.rollup.children if row.rollup else "jobs"
-        say(f"{row.with_article}'s amounts are what it adds to those of its {children}")
+    for row in (kind.spec for kind in JobKind if kind.value in kinds):
+        children = row.rollup.children_label if row.rollup else "jobs"
+        print_message(
+            f"{row.label_with_article}'s amounts are what it adds to those of its {children}"
+        )
 
 
-def show_some(
+def show_rows(
     rows: Sequence[Any],
-    every: Sequence[Any],
+    all_rows: Sequence[Any],
     listing: ListLayout,
-    shown: Shown,
+    shown: OutputOptions,
     read: ReadCounts,
-    above: str,
+    header_line: str,
 ) -> None:
     """Prints these of the rows, and says how many there are."""
-    more = len(rows) < len(every)
-    shown.write(rows, listing, tail(read, more=more), above)
+    more = len(rows) < len(all_rows)
+    shown.write_rows(rows, listing, json_tail(read, has_more=more), header_line)
     if more:
-        say(f"{len(rows):,} of {len(every):,} rows: --all prints all of them")
+        print_message(f"{len(rows):,} of {len(all_rows):,} rows: --all prints all of them")
 
 
 def with_progress(rows: Iterable[T], word: str, doing: str) -> Iterator[T]:
@@ -210,51 +220,55 @@ def with_progress(rows: Iterable[T], word: str, doing: str) -> Iterator[T]:
         for number, row in enumerate(rows, 1):
             yield row
             if number % _EVERY == 0:
-                status.update(f"{doing}: {counted(number, word)}")
+                status.update(f"{doing}: {count_text(number, word)}")
 
 
-class Filters(Struct, frozen=True):
+class AuditFilterOptions(Struct, frozen=True):
     """Which audits to show. `since` None: the command has its own default."""
 
     since: str | None
     until: str | None
-    words: Mapping[str, Any]
+    filter_values: Mapping[str, Any]
 
     def question(
         self,
         now: datetime,
-        sort: Sort = Sort.NEWEST,
+        sort: SortOrder = SortOrder.NEWEST,
         since: str = "30d",
         *,
         with_today: bool = True,
     ) -> Question:
         """The question that they ask; `since`, where they have none. Raises BadUsage."""
         asked = since if self.since is None else self.since
-        span = window(asked, self.until, now, with_today=with_today)
-        return question_of(span, sort, self.words, option)
+        span = parse_window(asked, self.until, now, with_today=with_today)
+        return make_question(span, sort, self.filter_values, option_name)
 
 
-def filters(default_since: str | None = "30d", shown: str | None = None) -> options.Decorator:
+def filter_options(
+    default_since: str | None = "30d", shown: str | None = None
+) -> options.Decorator:
     """The filters of a question about audits."""
 
-    def made(since: str | None, until: str | None, **given: Any) -> Filters:
-        words = {name: _once(FILTERS[name], value) for name, value in given.items()}
+    def made(since: str | None, until: str | None, **given: Any) -> AuditFilterOptions:
+        words = {name: _single_value(FILTERS[name], value) for name, value in given.items()}
         if words["rule"] is not None:
-            words["rule"] = rule_named(words["rule"])
-        return Filters(since, until, words)
+            words["rule"] = resolve_rule(words["rule"])
+        return AuditFilterOptions(since, until, words)
 
-    times = (since(default_since, shown), UNTIL)
+    times = (since_option(default_since, shown), UNTIL_OPTION)
     names = ("since", "until", *FILTERS)
-    return options.together("filters", made, *times, *map(_option, FILTERS.values()), names=names)
+    return options.option_group(
+        "filters", made, *times, *map(_option, FILTERS.values()), names=names
+    )
 
 
-def _once(column: Column, given: Any) -> Any:
+def _single_value(column: Column, given: Any) -> Any:
     """The value of an option that may be given once. Raises BadUsage where it was given twice."""
-    if column.read is bool or column.name == _REPEATED:
+    if column.read is bool or column.name == _REPEATABLE:
         return given
     if len(given) > 1:
         raise BadUsage(
-            f"{option(column.name)} was given {len(given)} times: a filter takes one value"
+            f"{option_name(column.name)} was given {len(given)} times: a filter takes one value"
         )
     return given[0] if given else None
 
@@ -264,10 +278,10 @@ def _option(column: Column) -> options.Decorator:
     more: dict[str, Any] = {"multiple": True}
     if column.read is bool:
         more = {"is_flag": True}
-    elif column.name == _REPEATED:
+    elif column.name == _REPEATABLE:
         more |= {"metavar": "KEY=VALUE"}
     elif column.words and column.name != "status":
         more |= {"type": click.Choice(column.words)}
     elif column.unit:
         more |= {"metavar": column.unit.upper()}
-    return click.option(option(column.name), help=column.help, **more)
+    return click.option(option_name(column.name), help=column.help, **more)

@@ -18,16 +18,16 @@ from msgspec import Struct
 from sageaudit.adapters.aws import accounts
 from sageaudit.adapters.aws.accounts import AccountList, NamedAccount, Role, identity
 from sageaudit.adapters.aws.clients import aws_errors, client
-from sageaudit.adapters.aws.pace import Pace, Stopped
+from sageaudit.adapters.aws.pace import RateLimiter, ScanStopped
 from sageaudit.cli import options
-from sageaudit.cli.messages import say
+from sageaudit.cli.messages import print_message
 from sageaudit.errors import BadUsage
-from sageaudit.output.text.words import counted
+from sageaudit.output.text.words import count_text
 
 if TYPE_CHECKING:
     from sageaudit.workflows.scan.run import ScanRun
 
-_LOOK_S = 0.1
+_POLL_INTERVAL_S = 0.1
 """How often a thread that waits looks whether Ctrl-C was pressed."""
 
 
@@ -50,12 +50,12 @@ class Interruption:
         signal.signal(signal.SIGINT, self._before)
 
     @property
-    def wished(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether Ctrl-C was pressed."""
         return self._wished
 
     @contextmanager
-    def question(self) -> Iterator[None]:
+    def during_question(self) -> Iterator[None]:
         """While somebody is asked, Ctrl-C answers at once."""
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
@@ -67,12 +67,12 @@ class Interruption:
         """Waits. Raises Stopped as soon as Ctrl-C was pressed."""
         until = time.monotonic() + seconds
         while not self._wished and (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, _LOOK_S))
+            time.sleep(min(left, _POLL_INTERVAL_S))
         if self._wished:
-            raise Stopped
+            raise ScanStopped
 
     def _mark(self, number: int, frame: FrameType | None) -> None:
-        if self.wished:
+        if self.is_requested:
             signal.default_int_handler(number, frame)
         self._wished = True
         with suppress(RuntimeError):  # it may come while stderr is written
@@ -87,12 +87,12 @@ class OtherAccounts(Struct, frozen=True):
     role: str | None
     external_id: str | None
 
-    def check(self) -> None:
+    def check_consistency(self) -> None:
         """Raises BadUsage where the options do not fit together."""
         if self.accounts and self.organization:
             raise BadUsage("name the accounts once: either --account ID or --organization")
         for account in self.accounts:
-            options.account_id(account, "--account")
+            options.check_account_id(account, "--account")
         if self.external_id is not None and self.role is None:
             raise BadUsage("--external-id needs --role NAME")
         if self.role is not None and not self:
@@ -104,7 +104,7 @@ class OtherAccounts(Struct, frozen=True):
     def __bool__(self) -> bool:
         return bool(self.accounts) or self.organization
 
-    def listed(self, session: Any, region: str) -> AccountList:
+    def list_accounts(self, session: Any, region: str) -> AccountList:
         """The accounts that are named; without one, the active accounts of the organization.
 
         Raises BadUsage or AwsError.
@@ -127,7 +127,7 @@ class OtherAccounts(Struct, frozen=True):
         return None if self.role is None else Role(self.role, self.external_id)
 
 
-OTHER_ACCOUNTS = options.together(
+OTHER_ACCOUNTS = options.option_group(
     "others",
     OtherAccounts,
     click.option(
@@ -155,12 +155,12 @@ OTHER_ACCOUNTS = options.together(
 )
 
 
-def list_live(
+def list_live_jobs(
     run: ScanRun,
     session: Any,
-    others: OtherAccounts,
-    home: str,
-    pace: Pace,
+    other_accounts: OtherAccounts,
+    home_region: str,
+    pace: RateLimiter,
     interruption: Interruption,
 ) -> dict[str, str | None]:
     """Lists the jobs of the own account, or of the others, into a scan, and says where it looks.
@@ -174,12 +174,14 @@ def list_live(
         ScannedAccounts,
     )
 
-    where = listing_line(run.asked.regions, run.asked.days)
-    if not others:
-        say(where)
+    where = listing_line(run.scope.regions, run.scope.days)
+    if not other_accounts:
+        print_message(where)
         run.list_account(ScannedAccount(session, pace))
         return {}
-    several = ScannedAccounts(session, others.listed(session, home), home, pace)
-    say(f"{where}, {counted(len(several), 'account')}")
-    run.list_accounts(several, lambda: interruption.wished)
-    return several.listed.names
+    several = ScannedAccounts(
+        session, other_accounts.list_accounts(session, home_region), home_region, pace
+    )
+    print_message(f"{where}, {count_text(len(several), 'account')}")
+    run.list_accounts(several, lambda: interruption.is_requested)
+    return several.listed.account_names

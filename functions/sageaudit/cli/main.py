@@ -20,11 +20,11 @@ import click
 
 from sageaudit import __version__
 from sageaudit.cli import commands as command_modules
-from sageaudit.cli.messages import say
+from sageaudit.cli.messages import print_message
 from sageaudit.errors import SageauditError
-from sageaudit.exits import Exit, exit_of
+from sageaudit.exits import Exit, exit_for
 
-GROUPS = {
+COMMAND_GROUPS = {
     "Audit jobs": ("audit", "scan", "check", "record"),
     "Ask the history": (
         "history",
@@ -42,7 +42,7 @@ GROUPS = {
     "Set up and operate": ("demo", "doctor", "backfill", "notify", "redrive"),
 }
 """Every command under the heading of the help that it stands under."""
-SHORT = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}
+ALIASES = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}
 """Short words for what is asked most often."""
 _EPILOG = """\b
 Examples:
@@ -55,7 +55,7 @@ them but the job could not be judged (only with --fail-on), 130 interrupted. Of 
 jobs, the first of 130, 2, 4, 5, 3, 1, 10, 11 and 0 that applies."""
 
 
-class CommandFolder(click.Group):
+class CommandGroup(click.Group):
     """Finds commands by file name: `what_if.py` defines `what_if`, run as `sageaudit what-if`.
 
     Only the command that runs is imported: boto3 and the rules take most of the start time.
@@ -64,14 +64,14 @@ class CommandFolder(click.Group):
     def __init__(self, **settings: Any) -> None:
         # click reads this mapping for one thing only: the names that it suggests for a mistyped one
         super().__init__(
-            **settings, commands={name: click.Command(name) for name in (*_names(), *SHORT)}
+            **settings, commands={name: click.Command(name) for name in (*_names(), *ALIASES)}
         )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the first word names, and the words after it."""
-        return super().resolve_command(ctx, [*SHORT.get(args[0], args[:1]), *args[1:]])
+        return super().resolve_command(ctx, [*ALIASES.get(args[0], args[:1]), *args[1:]])
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The names of all commands, in alphabetical order."""
@@ -89,7 +89,7 @@ class CommandFolder(click.Group):
         """Writes the commands in groups, each with its whole first sentence, without importing."""
         names = self.list_commands(ctx)
         widest = max(map(len, names))
-        for title, members in GROUPS.items():
+        for title, members in COMMAND_GROUPS.items():
             rows = [(name.ljust(widest), _summary(name)) for name in members if name in names]
             if rows:
                 with formatter.section(title):
@@ -115,12 +115,12 @@ def _module_name(command: str) -> str:
 
 
 @click.group(
-    cls=CommandFolder,
+    cls=CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     epilog=_EPILOG,
 )
 @click.version_option(__version__, prog_name="sageaudit")
-def commands() -> None:
+def cli() -> None:
     """Shows what each SageMaker job cost, which dollars were avoidable, and what to change."""
 
 
@@ -132,12 +132,12 @@ def main() -> None:
 
 def _escape_what_stdout_cannot_encode() -> None:
     """Characters outside stdout's encoding are written as JSON escapes instead of failing."""
-    codecs.register_error("json-escape", _escaped)
+    codecs.register_error("json-escape", _escape_error_handler)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="json-escape")
 
 
-def _escaped(error: UnicodeError) -> tuple[str, int]:
+def _escape_error_handler(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return json.dumps(error.object[error.start : error.end])[1:-1], error.end
@@ -145,27 +145,27 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 def _run() -> int:
     try:
-        return commands.main(prog_name="sageaudit", standalone_mode=False) or Exit.DONE
+        return cli.main(prog_name="sageaudit", standalone_mode=False) or Exit.DONE
     except (click.exceptions.Abort, KeyboardInterrupt):
-        say("interrupted")
+        print_message("interrupted")
         return Exit.INTERRUPTED
     except click.ClickException as error:
         error.show(sys.stderr)
         return Exit.USAGE
     except SageauditError as error:
-        say(str(error))
-        return exit_of(error)
+        print_message(str(error))
+        return exit_for(error)
     except SystemExit:  # click's way to end after a closed pipe: the reader has seen enough
         _discard_stdout()
         return Exit.DONE
     except OSError as error:
         _discard_stdout()
-        say(f"cannot continue: {error.strerror or error}")
+        print_message(f"cannot continue: {error.strerror or error}")
         return Exit.FAILURE
     except Exception as error:  # the last resort: users get no stack trace
         if os.environ.get("SAGEAUDIT_DEBUG") == "1":
             raise
-        say(
+        print_message(
             f"failed with {type(error).__name__}, a bug in sageaudit:"
             " please report it with the output of SAGEAUDIT_DEBUG=1"
         )

@@ -13,8 +13,8 @@ import click
 
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.errors import HistoryFileError, SageauditError
-from sageaudit.exits import Exit, exit_of
-from sageaudit.output.text.untrusted import terminal
+from sageaudit.exits import Exit, exit_for
+from sageaudit.output.text.untrusted import for_terminal
 
 T = TypeVar("T")
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]")
@@ -22,9 +22,9 @@ _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})
 """Unicode's categories of characters that a terminal obeys, or that turn a line around."""
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Prints one message to stderr, without control characters."""
-    click.echo(f"sageaudit: {terminal(text)}", err=True)
+    click.echo(f"sageaudit: {for_terminal(text)}", err=True)
 
 
 def may_ask() -> bool:
@@ -32,7 +32,7 @@ def may_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def echo_json(value: object) -> None:
+def print_json(value: object) -> None:
     """Prints one line of JSON that a terminal shows as it is: no character moves or colours it.
 
     Control, format and separator characters are JSON escapes, on a terminal and in a pipe (which
@@ -43,29 +43,29 @@ def echo_json(value: object) -> None:
 
 def json_line(value: object) -> str:
     """The line that `echo_json` prints."""
-    return inert_json(to_json(value))
+    return escape_json(to_json(value))
 
 
-def inert_json(text: str) -> str:
+def escape_json(text: str) -> str:
     """JSON text in which control, format and separator characters are escapes."""
-    return _NOT_ASCII.sub(_escaped, text)
+    return _NOT_ASCII.sub(_escape_character, text)
 
 
-def _escaped(hit: re.Match[str]) -> str:
+def _escape_character(hit: re.Match[str]) -> str:
     char = hit[0]
     return json.dumps(char)[1:-1] if unicodedata.category(char) in _UNSEEN else char
 
 
-def shown(task: Callable[[], T], show: Callable[[T], Exit]) -> Exit:
+def show_result(make_result: Callable[[], T], show: Callable[[T], Exit]) -> Exit:
     """Shows one job's result as soon as it is known; a failure does not stop the other jobs.
 
     Raises HistoryFileError, which holds for every job.
     """
     try:
-        result = task()
+        result = make_result()
     except HistoryFileError:
         raise
     except SageauditError as error:
-        say(str(error))
-        return exit_of(error)
+        print_message(str(error))
+        return exit_for(error)
     return show(result)

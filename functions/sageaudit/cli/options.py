@@ -13,14 +13,14 @@ from click.core import ParameterSource
 from msgspec import Struct
 from rich.console import Console
 
-from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.messages import print_json, print_message
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import is_account_id
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit
-from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.terminal.layout import make_console
 from sageaudit.output.text.fix_code import DIALECTS
 
 Command = Callable[..., Any]
@@ -30,7 +30,7 @@ _FILE = click.Path(path_type=Path)
 _RECORDED = "Recorded job: a Describe* response as the AWS CLI prints it, or a recording."
 _HISTORIES = frozenset({"history", "table"})
 """The arguments that name a history."""
-ROWS = click.IntRange(1, 1_000_000)
+ROW_COUNT = click.IntRange(1, 1_000_000)
 """More rows than anybody reads; --all has no limit."""
 
 
@@ -47,10 +47,12 @@ class DefaultGroup(click.Group):
 class EnumChoice(click.Choice[str]):
     """Takes a value of an enumeration; the command gets its member."""
 
-    def __init__(self, of: type[enum.Enum], members: Iterable[enum.Enum] | None = None) -> None:
+    def __init__(
+        self, enum_type: type[enum.Enum], members: Iterable[enum.Enum] | None = None
+    ) -> None:
         """`members`: those to choose from, in the order of the help; by default all."""
-        super().__init__([str(member.value) for member in members or of])
-        self._of = of
+        super().__init__([str(member.value) for member in members or enum_type])
+        self._of = enum_type
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The member."""
@@ -72,7 +74,9 @@ class HistoryOption(click.Option):
         return super().consume_value(ctx, opts)
 
 
-def together(name: str, form: Any, *decorators: Any, names: Iterable[str] = ()) -> Decorator:
+def option_group(
+    name: str, struct_type: Any, *decorators: Any, names: Iterable[str] = ()
+) -> Decorator:
     """Adds options to a command, which gets them as one `form` in its argument `name`.
 
     `names`: those of the options, where the form has not a field for each.
@@ -81,8 +85,8 @@ def together(name: str, form: Any, *decorators: Any, names: Iterable[str] = ()) 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def call(**given: Any) -> Any:
-            own = {of: given.pop(of) for of in names or form.__struct_fields__}
-            return command(**given, **{name: form(**own)})
+            own = {of: given.pop(of) for of in names or struct_type.__struct_fields__}
+            return command(**given, **{name: struct_type(**own)})
 
         decorated: Command = call
         for decorator in reversed(decorators):
@@ -92,12 +96,12 @@ def together(name: str, form: Any, *decorators: Any, names: Iterable[str] = ()) 
     return decorate
 
 
-def _loaded(_: click.Context, __: click.Parameter, path: Path | None) -> Policy:
+def _load_policy(_: click.Context, __: click.Parameter, path: Path | None) -> Policy:
     if path is None:
         return Policy()
     from sageaudit.adapters.files import policy_file  # noqa: PLC0415 - it needs boto3
 
-    return policy_file.load(path)
+    return policy_file.load_policy(path)
 
 
 def history_option(text: str) -> Decorator:
@@ -113,7 +117,7 @@ def history_option(text: str) -> Decorator:
     )
 
 
-KIND = click.option(
+KIND_OPTION = click.option(
     "--kind",
     type=EnumChoice(JobKind),
     help="Kind of the job; needed only where jobs of two kinds share NAME.",
@@ -125,8 +129,10 @@ TABLE_REGION = click.option(
     "--region", help="AWS region of the table; by default that of your AWS settings."
 )
 PROFILE = click.option("--profile", help="AWS profile to take credentials from.")
-HISTORY = history_option("File that holds the history; by default the one in your data folder.")
-TABLE = click.option(
+HISTORY_OPTION = history_option(
+    "File that holds the history; by default the one in your data folder."
+)
+TABLE_OPTION = click.option(
     "--table",
     metavar="NAME",
     cls=HistoryOption,
@@ -150,7 +156,7 @@ RECORDING = click.option(
 POLICY = click.option(
     "--policy",
     type=_FILE,
-    callback=_loaded,
+    callback=_load_policy,
     help="Policy file (TOML) to apply; by default the policy of a new installation.",
 )
 
@@ -164,7 +170,7 @@ class JobOptions(Struct, frozen=True):
     policy: Policy
 
 
-JOB = together("target", JobOptions, KIND, JOB_REGION, PROFILE, POLICY)
+JOB = option_group("target", JobOptions, KIND_OPTION, JOB_REGION, PROFILE, POLICY)
 OUTPUT = click.option(
     "--output",
     type=click.Choice(["table", "json"]),
@@ -183,45 +189,45 @@ FIX_AS = click.option(
 )
 
 
-class Printed(Struct, frozen=True):
+class PrintOptions(Struct, frozen=True):
     """How one document is printed."""
 
     output: str
     no_color: bool = False
 
     @property
-    def json(self) -> bool:
+    def is_json(self) -> bool:
         """Whether it is printed for a program."""
         return self.output == "json"
 
-    def show(
+    def print_document(
         self,
-        found: T,
-        table: Callable[[T, Console], None],
-        document: Callable[[T], object] = lambda found: found,
+        value: T,
+        print_table: Callable[[T, Console], None],
+        make_document: Callable[[T], object] = lambda found: found,
     ) -> None:
         """Prints the `document` of what was found as JSON, or its `table`."""
-        if self.json:
-            echo_json(document(found))
+        if self.is_json:
+            print_json(make_document(value))
         else:
-            table(found, console_for(no_color=self.no_color))
+            print_table(value, make_console(no_color=self.no_color))
 
 
-PRINTED = together("printed", Printed, OUTPUT, NO_COLOR)
+PRINT_OPTIONS = option_group("printed", PrintOptions, OUTPUT, NO_COLOR)
 SEVERITIES = EnumChoice(Severity, reversed(Severity))
 
 
-def fail_on(job: str, default: str = "") -> Decorator:
+def fail_on_option(subject: str, default: str = "") -> Decorator:
     """--fail-on of a command that judges so named jobs; `default`: what fails without it."""
     return click.option(
         "--fail-on",
         type=SEVERITIES,
         help="Exit with code 10 if a finding has this severity or a higher one, with 11 if none has"
-        f" and {job} could not be judged.{default}",
+        f" and {subject} could not be judged.{default}",
     )
 
 
-def gate(
+def exit_code(
     name: str, severities: Iterable[str], fail_on: Severity | None, *, could_judge: bool
 ) -> Exit:
     """The code of one job with these findings; DONE without --fail-on.
@@ -233,12 +239,12 @@ def gate(
     if any(Severity(severity).rank >= fail_on.rank for severity in severities):
         return Exit.FINDINGS
     if not could_judge:
-        say(f"{name}: could not be judged, so --fail-on does not pass it")
+        print_message(f"{name}: could not be judged, so --fail-on does not pass it")
         return Exit.NOT_JUDGED
     return Exit.DONE
 
 
-def account_id(text: str, option: str) -> str:
+def check_account_id(text: str, option: str) -> str:
     """Returns `text`. Raises BadUsage, naming `option`, unless it is an account id."""
     if not is_account_id(text):
         raise BadUsage(f"{option} {text} is not an account id, which has 12 digits")

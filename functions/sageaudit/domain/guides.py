@@ -29,11 +29,11 @@ from sageaudit.domain.resize.type_vetoes import has_tensor_cores
 
 TraitValue = bool | str
 Traits = Mapping[str, TraitValue | None]
-NOT_RUN = "not_run"
+NEVER_RUN = "not_run"
 """The value of a trait of runs, for a request whose family has no run that is known."""
 _BUSY_SHARE = Decimal("0.5")
 """Of the GPU hours paid for: Jobstats' target of a job's mean GPU utilisation."""
-_SOON_S = 1800
+_EARLY_FAILURE_S = 1800
 """A failure within half an hour: our choice."""
 _SHORT_S = 900
 """A run under 15 minutes is short: our choice."""
@@ -49,7 +49,7 @@ _FAMILY_RUNS = 3
 _PRETRAINED_CHANNELS = frozenset({"model", "pretrained", "pretrained_model", "base_model"})
 _PLATEAU = ("metric-plateau",)
 _INPUT_BOUND = ("cpu-bottleneck", "gpu-starved")
-RULES_READ = (*_PLATEAU, *_INPUT_BOUND)
+TRAIT_RULES = (*_PLATEAU, *_INPUT_BOUND)
 """The rules whose outcomes are traits."""
 
 TABLE = "guides.toml"
@@ -70,7 +70,7 @@ _METHODS = {
 """The words for what a request names; without one, no sentence has a place for them."""
 
 
-class Subject(Struct, frozen=True):
+class TraitSource(Struct, frozen=True):
     """A job that ran, or a request: what its traits are read from.
 
     `types`: of each of its instance groups, None for one that is not in the catalogue. `audit`: of
@@ -83,16 +83,16 @@ class Subject(Struct, frozen=True):
     job: Job | None = None
     types: tuple[InstanceType | None, ...] = ()
     audit: AuditDocument | None = None
-    last: AuditSummary | None = None
+    newest_run: AuditSummary | None = None
     runs: tuple[AuditSummary, ...] = ()
-    isolated: bool | None = None
+    is_isolated: bool | None = None
     is_request: bool = False
 
 
-def of_audit(
+def traits_of_audit(
     audit: AuditDocument,
     job: Job | None,
-    own: AuditSummary | None,
+    summary: AuditSummary | None,
     runs: Sequence[AuditSummary],
     types: Mapping[str, InstanceType],
 ) -> Traits:
@@ -100,23 +100,23 @@ def of_audit(
 
     `job` is None where its description is no longer kept; summaries are kept longer.
     """
-    kind, last = JobKind(audit["job"]["kind"]), own if own and own.purchase else None
-    return _traits(Subject(kind, job, _types(job, types), audit, last, tuple(runs)))
+    kind, last = JobKind(audit["job"]["kind"]), summary if summary and summary.purchase else None
+    return _traits(TraitSource(kind, job, _types(job, types), audit, last, tuple(runs)))
 
 
-def of_request(
+def traits_of_request(
     job: Job,
     runs: Sequence[AuditSummary],
     audit: AuditDocument | None,
     types: Mapping[str, InstanceType],
     *,
-    isolated: bool | None,
+    is_isolated: bool | None,
 ) -> Traits:
     """The traits of a request, as the job that it asks for; `audit`: of its family's newest run."""
     last = runs[0] if runs else None
     found = _types(job, types)
     return _traits(
-        Subject(job.kind, job, found, audit, last, tuple(runs), isolated, is_request=True)
+        TraitSource(job.kind, job, found, audit, last, tuple(runs), is_isolated, is_request=True)
     )
 
 
@@ -135,37 +135,37 @@ def _devices(job: Job, types: Sequence[InstanceType]) -> str:
     return "several" if several else "one"
 
 
-def _volume_without_effect(job: Job, types: Sequence[InstanceType]) -> bool | None:
+def _has_useless_volume(job: Job, types: Sequence[InstanceType]) -> bool | None:
     """Whether it sets a volume size for types that get no volume."""
-    if any(found.ebs_billed is None for found in types):
+    if any(found.is_ebs_billed is None for found in types):
         return None
-    return job.volume_gb is not None and not any(found.ebs_billed for found in types)
+    return job.volume_gb is not None and not any(found.is_ebs_billed for found in types)
 
 
-def _gpu_use(subject: Subject) -> str | None:
+def _gpu_use(subject: TraitSource) -> str | None:
     """By the hours paid for: what is not known counts as worked."""
     if subject.audit is None:
-        return NOT_RUN if subject.is_request else None
+        return NEVER_RUN if subject.is_request else None
     idle = subject.audit["idle_capacity"]
     if idle is None or idle["unit"] != "gpu_hours" or not idle["paid"]:
         return None
     return "busy" if idle["worked"] / idle["paid"] >= _BUSY_SHARE else "waits"
 
 
-def _network_isolation(subject: Subject) -> bool | None:
+def _network_isolation(subject: TraitSource) -> bool | None:
     """None of a stored job whose answer was kept before this setting was."""
     if subject.is_request or subject.job is None:
-        return subject.isolated
+        return subject.is_isolated
     values = subject.job.settings.get("EnableNetworkIsolation")
     return None if values is None else all(bool(value) for value in values.values())
 
 
-def _pretrained(job: Job) -> bool:
+def _is_pretrained(job: Job) -> bool:
     named = {channel.name.lower() for channel in job.channels} & _PRETRAINED_CHANNELS
     return job.hints.pretrained or bool(named)
 
 
-def _found(subject: Subject, rules: Sequence[str]) -> bool | None:
+def _has_finding(subject: TraitSource, rules: Sequence[str]) -> bool | None:
     """Whether one of these rules found something; None where not all of them could judge."""
     audit = subject.audit
     if audit is None:
@@ -175,21 +175,21 @@ def _found(subject: Subject, rules: Sequence[str]) -> bool | None:
     return False if set(rules) <= set(audit["clear"]) else None
 
 
-def _failed_soon(subject: Subject) -> bool | None:
+def _has_failed_early(subject: TraitSource) -> bool | None:
     """A code error soon after the start of the run, or of the family's newest one."""
-    last = subject.last
+    last = subject.newest_run
     if last is None or last.status != "Failed":
         return None if last is None else False
     if last.elapsed_s is None or last.reason is None:
         return None
-    return last.reason == "code error" and last.elapsed_s < _SOON_S
+    return last.reason == "code error" and last.elapsed_s < _EARLY_FAILURE_S
 
 
-def _short_and_expensive(subject: Subject) -> bool | None:
+def _is_short_and_expensive(subject: TraitSource) -> bool | None:
     """A run that completed, and took little of an expensive hour."""
-    if subject.last is None or subject.audit is None:
+    if subject.newest_run is None or subject.audit is None:
         return None
-    last = subject.last
+    last = subject.newest_run
     lines = subject.audit["bill"]["lines"]
     rates = [line["rate_usd"] for line in lines if line["item"] == "compute"]
     if last.elapsed_s is None or not rates or None in rates:
@@ -198,14 +198,14 @@ def _short_and_expensive(subject: Subject) -> bool | None:
     return last.status == "Completed" and last.elapsed_s < _SHORT_S and hourly_usd >= _EXPENSIVE_USD
 
 
-def _is_long(subject: Subject) -> bool | None:
-    elapsed_s = subject.last.elapsed_s if subject.last else None
+def _is_long(subject: TraitSource) -> bool | None:
+    elapsed_s = subject.newest_run.elapsed_s if subject.newest_run else None
     return None if elapsed_s is None else elapsed_s >= _LONG_S
 
 
-def _waits_longer(subject: Subject) -> bool | None:
+def _waits_longer_than_billed(subject: TraitSource) -> bool | None:
     """Whether the runs of the family waited longer for their instances than they were billed."""
-    own = [subject.last] if subject.last and not subject.is_request else []
+    own = [subject.newest_run] if subject.newest_run and not subject.is_request else []
     known = [
         (sum((one.phase_s.get(name, Decimal(0)) for name in START_PHASES), Decimal(0)), elapsed_s)
         for one in (*own, *subject.runs)
@@ -216,9 +216,9 @@ def _waits_longer(subject: Subject) -> bool | None:
     return sum(waited for waited, _ in known) > sum(worked for _, worked in known)
 
 
-def _download(subject: Subject) -> str | None:
+def _download(subject: TraitSource) -> str | None:
     if subject.audit is None:
-        return NOT_RUN if subject.is_request else None
+        return NEVER_RUN if subject.is_request else None
     phases = [phase for phase in subject.audit["phases"] if phase["billed"]]
     if not phases or any(phase["seconds"] is None for phase in phases):
         return None
@@ -239,18 +239,18 @@ def _inputs(job: Job) -> str:
     return "copied" if any(channel.is_copied for channel in channels) else "streamed"
 
 
-Read = Callable[[Subject], TraitValue | None]
+Read = Callable[[TraitSource], TraitValue | None]
 
 
-def _of_job(read: Callable[[Job], TraitValue]) -> Read:
+def _job_trait(read: Callable[[Job], TraitValue]) -> Read:
     """A trait that the job's description says."""
     return lambda subject: None if subject.job is None else read(subject.job)
 
 
-def _of_types(read: Callable[[Job, Sequence[InstanceType]], TraitValue | None]) -> Read:
+def _type_trait(read: Callable[[Job, Sequence[InstanceType]], TraitValue | None]) -> Read:
     """A trait of a job whose types are all in the catalogue."""
 
-    def of_subject(subject: Subject) -> TraitValue | None:
+    def of_subject(subject: TraitSource) -> TraitValue | None:
         known = [found for found in subject.types if found is not None]
         if subject.job is None or not known or len(known) < len(subject.types):
             return None
@@ -266,39 +266,42 @@ class Trait(NamedTuple):
     read: Read
 
 
-_EITHER: frozenset[TraitValue] = frozenset({True, False})
+_BOOLEAN: frozenset[TraitValue] = frozenset({True, False})
 TRAITS: Mapping[str, Trait] = {
     "kind": Trait(frozenset(kind.value for kind in JobKind), lambda subject: subject.kind.value),
-    "deep_learning": Trait(_EITHER, _of_job(lambda job: job.hints.deep_learning)),
-    "mixed_precision": Trait(_EITHER, _of_job(lambda job: job.hints.mixed_precision)),
-    "training_compiler": Trait(_EITHER, _of_job(lambda job: job.hints.training_compiler)),
-    "pretrained": Trait(_EITHER, _of_job(_pretrained)),
+    "deep_learning": Trait(_BOOLEAN, _job_trait(lambda job: job.hints.deep_learning)),
+    "mixed_precision": Trait(_BOOLEAN, _job_trait(lambda job: job.hints.mixed_precision)),
+    "training_compiler": Trait(_BOOLEAN, _job_trait(lambda job: job.hints.training_compiler)),
+    "pretrained": Trait(_BOOLEAN, _job_trait(_is_pretrained)),
     "distribution": Trait(
-        frozenset({*DISTRIBUTIONS, "none"}), _of_job(lambda job: job.hints.distribution or "none")
+        frozenset({*DISTRIBUTIONS, "none"}),
+        _job_trait(lambda job: job.hints.distribution or "none"),
     ),
     "purchase": Trait(
-        frozenset(kind.value for kind in Purchase), _of_job(lambda job: job.purchase.value)
+        frozenset(kind.value for kind in Purchase), _job_trait(lambda job: job.purchase.value)
     ),
-    "warm_pool": Trait(_EITHER, _of_job(lambda job: job.warm_pool is not None)),
-    "inputs": Trait(frozenset({"none", "file_system", "copied", "streamed"}), _of_job(_inputs)),
-    "network_isolation": Trait(_EITHER, _network_isolation),
-    "gpu": Trait(frozenset({"none", "g", "p"}), _of_types(_gpu)),
-    "devices": Trait(frozenset({"one", "several"}), _of_types(_devices)),
-    "tensor_cores": Trait(_EITHER, _of_types(lambda _, types: any(map(has_tensor_cores, types)))),
-    "volume_without_effect": Trait(_EITHER, _of_types(_volume_without_effect)),
-    "gpu_use": Trait(frozenset({"busy", "waits", NOT_RUN}), _gpu_use),
-    "download": Trait(frozenset({"long", "short", NOT_RUN}), _download),
-    "objective_flat": Trait(_EITHER, lambda subject: _found(subject, _PLATEAU)),
-    "input_bound": Trait(_EITHER, lambda subject: _found(subject, _INPUT_BOUND)),
-    "failed_soon": Trait(_EITHER, _failed_soon),
-    "short_and_expensive": Trait(_EITHER, _short_and_expensive),
-    "long": Trait(_EITHER, _is_long),
-    "waits_longer_than_it_works": Trait(_EITHER, _waits_longer),
+    "warm_pool": Trait(_BOOLEAN, _job_trait(lambda job: job.warm_pool is not None)),
+    "inputs": Trait(frozenset({"none", "file_system", "copied", "streamed"}), _job_trait(_inputs)),
+    "network_isolation": Trait(_BOOLEAN, _network_isolation),
+    "gpu": Trait(frozenset({"none", "g", "p"}), _type_trait(_gpu)),
+    "devices": Trait(frozenset({"one", "several"}), _type_trait(_devices)),
+    "tensor_cores": Trait(
+        _BOOLEAN, _type_trait(lambda _, types: any(map(has_tensor_cores, types)))
+    ),
+    "volume_without_effect": Trait(_BOOLEAN, _type_trait(_has_useless_volume)),
+    "gpu_use": Trait(frozenset({"busy", "waits", NEVER_RUN}), _gpu_use),
+    "download": Trait(frozenset({"long", "short", NEVER_RUN}), _download),
+    "objective_flat": Trait(_BOOLEAN, lambda subject: _has_finding(subject, _PLATEAU)),
+    "input_bound": Trait(_BOOLEAN, lambda subject: _has_finding(subject, _INPUT_BOUND)),
+    "failed_soon": Trait(_BOOLEAN, _has_failed_early),
+    "short_and_expensive": Trait(_BOOLEAN, _is_short_and_expensive),
+    "long": Trait(_BOOLEAN, _is_long),
+    "waits_longer_than_it_works": Trait(_BOOLEAN, _waits_longer_than_billed),
 }
 """All traits by name."""
 
 
-def _traits(subject: Subject) -> Traits:
+def _traits(subject: TraitSource) -> Traits:
     return {name: trait.read(subject) for name, trait in TRAITS.items()}
 
 
@@ -323,7 +326,7 @@ class GuideDocument(TypedDict):
     source: str
 
 
-def chosen(traits: Traits) -> list[GuideDocument]:
+def select_guides(traits: Traits) -> list[GuideDocument]:
     """The guides that apply, in the order of the table."""
     method = _METHODS.get(str(traits["distribution"]), "")
     return [

@@ -6,22 +6,22 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-_NEAR = 0.6
+_MIN_SIMILARITY = 0.6
 """difflib's ratio from which a name is near another."""
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
+def nearest_name(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant, whatever its case and punctuation."""
     by_form = {_plain_form(other): other for other in names}
     if (same := by_form.get(_plain_form(name))) is not None:
         return same
-    close = get_close_matches(_plain_form(name), by_form, n=1, cutoff=_NEAR)
+    close = get_close_matches(_plain_form(name), by_form, n=1, cutoff=_MIN_SIMILARITY)
     return by_form[close[0]] if close else None
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """`: did you mean ml.g5.xlarge?`, to follow a sentence; nothing where no name is near."""
-    near = nearest(name, names)
+    near = nearest_name(name, names)
     return f": did you mean {near}?" if near else ""
 
 

@@ -15,49 +15,49 @@ from msgspec import Struct
 
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.bill import billed_seconds
-from sageaudit.domain.job.course import LIMIT_REACHED, is_work
+from sageaudit.domain.job.course import LIMIT_REACHED, is_work_phase
 from sageaudit.domain.job.job import Job, Phase
-from sageaudit.domain.policy.scope import Watching
-from sageaudit.domain.usage.edges import still_tail, up_to_last_points, works_in_earnest
+from sageaudit.domain.policy.scope import WatchSettings
+from sageaudit.domain.usage.edges import does_real_work, idle_tail_so_far, trim_to_last_points
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
 
-READ_BACK = timedelta(hours=24)
+METRICS_WINDOW = timedelta(hours=24)
 """How much of a running job's metrics is read: a day of minutes, as much as one read can have. The
 first GPU work must be in it, because one busy core before it may prepare that work."""
-LATE_WITHIN = timedelta(minutes=15)
+MAX_METRIC_DELAY = timedelta(minutes=15)
 """Points that are later than this are no delay: then nothing is known. Our choice: AWS states no
 delay, and a finished job's points are complete after 5 minutes."""
-MOST_IDLE = 3
+MAX_IDLE_MESSAGES = 3
 """Messages of a run that it does nothing: whoever left two unanswered knows of it. Our choice."""
-RUNS_FROM = 3
+MIN_COMPLETED_RUNS = 3
 """Fewer completed runs forecast no limit: our choice, as for a usual cost. One shows what is three
 times too long."""
-_LAST_RUNS = 10
-_LONG_FROM_S = 3600
+_MAX_COMPLETED_RUNS = 10
+_MIN_LONG_RUN_S = 3600
 """A shorter run is not too long: the one before may have been a test. Our choice."""
-_BACK_OF_S = 900
+_RESUMED_WINDOW_S = 900
 """A job is at work again where 5 of its last 15 minutes had work, and it is not idle for 5 since:
 one minute is no work, and none is no all-clear. Our choice."""
-_BACK_S = 300
-_NEAR_SHARE = 10
+_RESUMED_MIN_S = 300
+_NEAR_LIMIT_DIVISOR = 10
 """A limit is near in its last tenth, or half hour, but never in its first half."""
-_NEAR_S = 1800
+_NEAR_LIMIT_S = 1800
 
 
 class RunningKind(enum.StrEnum):
     """What a message about a running job is; subscriptions can filter by it."""
 
     IDLE = "idle"
-    AT_WORK = "at-work"
-    LONG = "long"
+    RESUMED = "at-work"
+    LONG_RUN = "long"
     LIMIT = "limit"
 
 
-RULES = {
+EQUIVALENT_RULES = {
     RunningKind.IDLE: ("idle-middle", "idle-tail"),
-    RunningKind.AT_WORK: (),
-    RunningKind.LONG: ("max-runtime-loose",),
+    RunningKind.RESUMED: (),
+    RunningKind.LONG_RUN: ("max-runtime-loose",),
     RunningKind.LIMIT: ("limit-hit",),
 }
 """By kind, the rules that say the same of a finished job. One that is off, or whose finding a
@@ -92,50 +92,54 @@ class Idleness(Struct, frozen=True):
     `at_work`: there is enough of it in the last minutes.
     """
 
-    since: datetime | None
-    until: datetime
-    at_least: bool = False
-    back_at: datetime | None = None
-    at_work: bool = False
+    idle_since: datetime | None
+    known_until: datetime
+    is_at_least: bool = False
+    resumed_at: datetime | None = None
+    is_working: bool = False
 
     @property
-    def minutes(self) -> int:
+    def idle_minutes(self) -> int:
         """Known minutes without work."""
-        return 0 if self.since is None else int((self.until - self.since).total_seconds() // 60)
+        return (
+            0
+            if self.idle_since is None
+            else int((self.known_until - self.idle_since).total_seconds() // 60)
+        )
 
 
-def at_work_since(job: Job) -> datetime | None:
+def working_since(job: Job) -> datetime | None:
     """Since when the job's own code runs without a break; None where it does not run now.
 
     A job that waits, downloads, uploads or stops is not at work, and does not do nothing either.
     """
     last: Phase | None = job.phases[-1] if job.phases else None
-    running = job.status == "InProgress" and last is not None and is_work(last)
+    running = job.status == "InProgress" and last is not None and is_work_phase(last)
     return last.started_at if last is not None and running else None
 
 
 def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness | None:
     """How these metrics end; None where that is not known of every host."""
-    known, period_s = up_to_last_points(usage), usage.period_s or 0
+    known, period_s = trim_to_last_points(usage), usage.period_s or 0
     if known is None or known.begins_at is None:
         return None
     begins_at, period = known.begins_at, timedelta(seconds=period_s)
     until = begins_at + known.points * period
-    if now - until > LATE_WITHIN:
+    if now - until > MAX_METRIC_DELAY:
         return None
-    tail, works = still_tail(known), works_in_earnest(known)
-    last = works[-max(_BACK_OF_S // period_s, 1) :]
+    tail, works = idle_tail_so_far(known), does_real_work(known)
+    last = works[-max(_RESUMED_WINDOW_S // period_s, 1) :]
     back = [
         moment
         for at, one in enumerate(works)
         if one and state.idle_until and (moment := begins_at + at * period) >= state.idle_until
     ]
     return Idleness(
-        since=begins_at + tail.start * period if tail else None,
-        until=until,
-        at_least=tail.start == 0 and until - begins_at >= READ_BACK - LATE_WITHIN,
-        back_at=back[0] if len(back) * period_s >= _BACK_S else None,
-        at_work=sum(last) * period_s >= _BACK_S > len(tail) * period_s,
+        idle_since=begins_at + tail.start * period if tail else None,
+        known_until=until,
+        is_at_least=tail.start == 0 and until - begins_at >= METRICS_WINDOW - MAX_METRIC_DELAY,
+        resumed_at=back[0] if len(back) * period_s >= _RESUMED_MIN_S else None,
+        is_working=sum(last) * period_s >= _RESUMED_MIN_S > len(tail) * period_s,
     )
 
 
@@ -145,16 +149,16 @@ class FinishedRuns(Struct, frozen=True):
     `completed` are those of them that no limit ended.
     """
 
-    all: tuple[Decimal, ...] = ()
-    completed: tuple[Decimal, ...] = ()
+    all_s: tuple[Decimal, ...] = ()
+    completed_s: tuple[Decimal, ...] = ()
 
     @property
     def longest_s(self) -> Decimal | None:
         """The longest; None where none is known."""
-        return max(self.all, default=None)
+        return max(self.all_s, default=None)
 
 
-def finished_like(job: Job, runs: Iterable[AuditSummary]) -> FinishedRuns:
+def finished_comparable_runs(job: Job, runs: Iterable[AuditSummary]) -> FinishedRuns:
     """The runs that took as long as their work does, or were ended by their limit."""
     if len(job.groups) != 1:
         return FinishedRuns()
@@ -168,28 +172,33 @@ def finished_like(job: Job, runs: Iterable[AuditSummary]) -> FinishedRuns:
     ]
     return FinishedRuns(
         tuple(seconds for _, seconds in like if seconds),
-        tuple(seconds for completed, seconds in like if completed and seconds)[:_LAST_RUNS],
+        tuple(seconds for completed, seconds in like if completed and seconds)[
+            :_MAX_COMPLETED_RUNS
+        ],
     )
 
 
-class Limit(Struct, frozen=True):
+class RunTimeLimit(Struct, frozen=True):
     """A job's time limit: `left_s` until it ends the job. `longer`: so many of the family's `of`
     last completed runs needed longer than until then. `waiting`: of a spot job's whole time.
     """
 
     seconds: int
     left_s: Decimal
-    longer: int = 0
-    of: int = 0
-    waiting: bool = False
+    slower_runs: int = 0
+    completed_runs: int = 0
+    includes_waiting: bool = False
 
     @property
-    def by_family(self) -> bool:
+    def is_unlikely_to_finish(self) -> bool:
         """Whether most completed runs took longer: three of four, and RUNS_FROM are known."""
-        return self.of >= RUNS_FROM and 4 * self.longer >= 3 * self.of
+        return (
+            self.completed_runs >= MIN_COMPLETED_RUNS
+            and 4 * self.slower_runs >= 3 * self.completed_runs
+        )
 
 
-def limit_of(job: Job, runs: FinishedRuns, now: datetime) -> Limit | None:
+def next_limit(job: Job, runs: FinishedRuns, now: datetime) -> RunTimeLimit | None:
     """The limit that ends the job first: that of its run time, or of a spot job's whole time.
 
     Waiting counts for the second alone.
@@ -203,14 +212,14 @@ def limit_of(job: Job, runs: FinishedRuns, now: datetime) -> Limit | None:
     if not limits:
         return None
     left_s, seconds, waiting = min(limits)
-    longer = sum(took_s - (ran_s or 0) > left_s for took_s in runs.completed)
-    return Limit(seconds, max(left_s, Decimal(0)), longer, len(runs.completed), waiting)
+    longer = sum(took_s - (ran_s or 0) > left_s for took_s in runs.completed_s)
+    return RunTimeLimit(seconds, max(left_s, Decimal(0)), longer, len(runs.completed_s), waiting)
 
 
-def is_near(limit: Limit, ran_s: Decimal, runs: FinishedRuns) -> bool:
+def is_limit_near(limit: RunTimeLimit, ran_s: Decimal, runs: FinishedRuns) -> bool:
     """Whether little is left of it, and no completed run of the family was still at work now."""
-    near_s = min(max(limit.seconds / _NEAR_SHARE, _NEAR_S), limit.seconds / 2)
-    usual = len(runs.completed) >= RUNS_FROM and max(runs.completed) > ran_s
+    near_s = min(max(limit.seconds / _NEAR_LIMIT_DIVISOR, _NEAR_LIMIT_S), limit.seconds / 2)
+    usual = len(runs.completed_s) >= MIN_COMPLETED_RUNS and max(runs.completed_s) > ran_s
     return limit.left_s <= near_s and not usual
 
 
@@ -228,10 +237,10 @@ class RunningJob(Struct, frozen=True):
     usd_per_hour: Decimal | None
     gpus: int
     spent_usd: Decimal | None
-    at_most: bool
+    is_upper_bound: bool
     estimated: bool
     runs: FinishedRuns
-    idle: Idleness | None
+    idleness: Idleness | None
 
     @property
     def ran_s(self) -> Decimal | None:
@@ -239,75 +248,85 @@ class RunningJob(Struct, frozen=True):
         return billed_seconds(self.job)[0]
 
     @property
-    def limit(self) -> Limit | None:
+    def limit(self) -> RunTimeLimit | None:
         """Its limit, and what is left of it."""
-        return limit_of(self.job, self.runs, self.now)
+        return next_limit(self.job, self.runs, self.now)
 
     @property
-    def ahead_usd(self) -> Decimal | None:
+    def remaining_cost_usd(self) -> Decimal | None:
         """What it costs at most from now until its limit; None without one or without a price."""
         if self.limit is None or self.usd_per_hour is None:
             return None
         return self.usd_per_hour * self.limit.left_s / 3600
 
 
-def what_to_say(
-    running: RunningJob, state: WatchState, watching: Watching, silent: Collection[RunningKind] = ()
+def due_messages(
+    running: RunningJob,
+    state: WatchState,
+    settings: WatchSettings,
+    silenced_kinds: Collection[RunningKind] = (),
 ) -> tuple[RunningKind, ...]:
     """What is due, in one message: the first is its headline. Empty for none."""
-    works = at_work_since(running.job) is not None
+    works = working_since(running.job) is not None
     due = {
-        RunningKind.IDLE: _is_idle(running, state, watching),
-        RunningKind.LIMIT: works and _nears_limit(running),
-        RunningKind.LONG: works and _is_long(running, watching),
-        RunningKind.AT_WORK: _is_back(running, state),
+        RunningKind.IDLE: _is_idle(running, state, settings),
+        RunningKind.LIMIT: works and _is_near_limit(running),
+        RunningKind.LONG_RUN: works and _is_long(running, settings),
+        RunningKind.RESUMED: _has_resumed(running, state),
     }
-    return tuple(kind for kind in due if due[kind] and kind not in {*state.sent, *silent})
+    return tuple(kind for kind in due if due[kind] and kind not in {*state.sent, *silenced_kinds})
 
 
-def _is_back(running: RunningJob, state: WatchState) -> bool:
-    idle = running.idle
-    return bool(state.idle_since and idle and idle.back_at and idle.at_work)
+def _has_resumed(running: RunningJob, state: WatchState) -> bool:
+    idle = running.idleness
+    return bool(state.idle_since and idle and idle.resumed_at and idle.is_working)
 
 
-def _is_idle(running: RunningJob, state: WatchState, watching: Watching) -> bool:
+def _is_idle(running: RunningJob, state: WatchState, watching: WatchSettings) -> bool:
     """Long enough, and without a message; work between two sweeps ends the last one."""
-    idle = running.idle
-    if idle is None or idle.minutes < watching.idle_minutes or state.idle_message_count >= MOST_IDLE:
+    idle = running.idleness
+    if (
+        idle is None
+        or idle.idle_minutes < watching.idle_minutes
+        or state.idle_message_count >= MAX_IDLE_MESSAGES
+    ):
         return False
-    return state.idle_since is None or idle.back_at is not None
+    return state.idle_since is None or idle.resumed_at is not None
 
 
-def _nears_limit(running: RunningJob) -> bool:
+def _is_near_limit(running: RunningJob) -> bool:
     limit, ran_s = running.limit, running.ran_s
     if limit is None or not ran_s:
         return False
-    return limit.by_family or is_near(limit, ran_s, running.runs)
+    return limit.is_unlikely_to_finish or is_limit_near(limit, ran_s, running.runs)
 
 
-def _is_long(running: RunningJob, watching: Watching) -> bool:
+def _is_long(running: RunningJob, watching: WatchSettings) -> bool:
     longest_s, ran_s = running.runs.longest_s, running.ran_s
-    if not longest_s or not ran_s or ran_s < _LONG_FROM_S:
+    if not longest_s or not ran_s or ran_s < _MIN_LONG_RUN_S:
         return False
     return ran_s > watching.longest_times * longest_s
 
 
-def after(
-    state: WatchState, kinds: Collection[RunningKind], running: RunningJob, to: tuple[str, ...]
+def advance_state(
+    state: WatchState,
+    kinds: Collection[RunningKind],
+    running: RunningJob,
+    channels: tuple[str, ...],
 ) -> WatchState:
     """The state once these are said to these channels."""
-    once = frozenset(kinds) - {RunningKind.IDLE, RunningKind.AT_WORK}
+    once = frozenset(kinds) - {RunningKind.IDLE, RunningKind.RESUMED}
     sent = replace(
         state, revision=state.revision + 1, messages=state.messages + 1, sent=state.sent | once
     )
-    if RunningKind.IDLE in kinds and running.idle is not None:
+    if RunningKind.IDLE in kinds and running.idleness is not None:
         return replace(
             sent,
-            idle_since=running.idle.since,
-            idle_until=running.idle.until,
+            idle_since=running.idleness.idle_since,
+            idle_until=running.idleness.known_until,
             idle_message_count=state.idle_message_count + 1,
-            channels=to,
+            channels=channels,
         )
-    if RunningKind.AT_WORK in kinds:
+    if RunningKind.RESUMED in kinds:
         return replace(sent, idle_since=None, idle_until=None, channels=())
     return sent

@@ -26,20 +26,20 @@ Source: botocore's sagemaker model, StoppingCondition and ResourceLimits.
 _CHILD_PREFIX = 32
 """A training job of a tuning job is named after it: `<tuning job>-001-1a2b3c4d`."""
 
-LOOK_BACK = timedelta(hours=24)
+FIRST_LOOKBACK = timedelta(hours=24)
 """How far the first sweep of a list looks back."""
 OVERLAP = timedelta(hours=3)
 """Jobs that changed this long before the watermark are looked at once more: a list may be behind,
 and so may the clock of a function: our choice."""
-NOT_TRIED = timedelta(hours=3)
+MAX_UNTRIED_TIME = timedelta(hours=3)
 """Each list is tried at most sweeps, which come every 15 minutes: our choice."""
 _GRACE = timedelta(minutes=35)
-_GRACE_OF_ROLL_UP = timedelta(minutes=80)
-_OLDEST_OPEN = LONGEST_LIFE + timedelta(days=2)
+_ROLLUP_GRACE = timedelta(minutes=80)
+_MAX_OPEN_AGE = LONGEST_LIFE + timedelta(days=2)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Listed(Struct, frozen=True):
+class ListedJob(Struct, frozen=True):
     """One row of a List* answer. Times are None where AWS did not give them."""
 
     ref: JobRef
@@ -49,12 +49,12 @@ class Listed(Struct, frozen=True):
     modified_at: datetime | None
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether nothing about the run itself can change any more."""
         return self.status in FINISHED
 
     @property
-    def last_at(self) -> datetime:
+    def last_changed_at(self) -> datetime:
         """Its end; the last change of a job without one."""
         return self.ended_at or self.modified_at or self.created_at
 
@@ -75,17 +75,17 @@ class Period(Struct, frozen=True):
         """The end of the last day."""
         return datetime.combine(self.until, time(), UTC) + timedelta(days=1)
 
-    def has(self, job: Listed) -> bool:
+    def contains(self, job: ListedJob) -> bool:
         """Whether the job ended in the period."""
-        return self.since <= job.last_at.astimezone(UTC).date() <= self.until
+        return self.since <= job.last_changed_at.astimezone(UTC).date() <= self.until
 
 
-def chosen(
-    rows: Iterable[Listed],
+def select_rows(
+    rows: Iterable[ListedJob],
     period: Period,
     kinds: Iterable[JobKind],
     children: Collection[JobRef] = (),
-) -> list[Listed]:
+) -> list[ListedJob]:
     """The rows to look at: jobs of these kinds that ended in the period or have not ended.
 
     A roll-up comes with the jobs that it launched, of any day and kind, which its sums are made of:
@@ -97,48 +97,57 @@ def chosen(
     prefixes = {
         (rollup.child_kind, row.ref.name): row.created_at
         for row in listed
-        if (rollup := row.ref.kind.row.rollup) is not None
-        and rollup.is_prefix
+        if (rollup := row.ref.kind.spec.rollup) is not None
+        and rollup.has_name_prefix
         and row.ref.kind in wanted
-        and _in(row, period)
+        and _is_in_period(row, period)
     }
     return [
         row
         for row in listed
-        if (row.ref.kind in wanted and _in(row, period))
+        if (row.ref.kind in wanted and _is_in_period(row, period))
         or row.ref.arn in arns
         or _is_named_after(row, prefixes)
     ]
 
 
-def with_listed_children(
-    rows: Iterable[Listed], period: Period, kinds: Collection[JobKind]
-) -> Iterator[Listed]:
+def rollups_with_listed_children(
+    rows: Iterable[ListedJob], period: Period, kinds: Collection[JobKind]
+) -> Iterator[ListedJob]:
     """The roll-ups among the rows to look at whose jobs are not named after them, each once."""
     for row in dict.fromkeys(rows):
-        rollup = row.ref.kind.row.rollup
-        if rollup and not rollup.is_prefix and row.ref.kind in kinds and _in(row, period):
+        rollup = row.ref.kind.spec.rollup
+        if (
+            rollup
+            and not rollup.has_name_prefix
+            and row.ref.kind in kinds
+            and _is_in_period(row, period)
+        ):
             yield row
 
 
-def in_order(rows: Iterable[Listed]) -> list[Listed]:
+def sort_for_audit(rows: Iterable[ListedJob]) -> list[ListedJob]:
     """The order of auditing: the oldest end first, each run after the earlier runs of its family.
 
     Roll-ups come last, after the jobs that they sum.
     """
-    return sorted(rows, key=lambda row: (bool(row.ref.kind.row.rollup), row.last_at, row.ref.arn))
+    return sorted(
+        rows, key=lambda row: (bool(row.ref.kind.spec.rollup), row.last_changed_at, row.ref.arn)
+    )
 
 
-def newest(rows: Sequence[Listed], limit: int) -> list[Listed]:
+def newest_rows(rows: Sequence[ListedJob], limit: int) -> list[ListedJob]:
     """The last `limit` rows to end, in the order of auditing."""
-    return in_order(sorted(rows, key=lambda row: (row.last_at, row.ref.arn))[-limit:])
+    return sort_for_audit(sorted(rows, key=lambda row: (row.last_changed_at, row.ref.arn))[-limit:])
 
 
-def _in(row: Listed, period: Period) -> bool:
-    return not row.finished or period.has(row)
+def _is_in_period(row: ListedJob, period: Period) -> bool:
+    return not row.is_finished or period.contains(row)
 
 
-def _is_named_after(row: Listed, prefixes: Mapping[tuple[JobKind | None, str], datetime]) -> bool:
+def _is_named_after(
+    row: ListedJob, prefixes: Mapping[tuple[JobKind | None, str], datetime]
+) -> bool:
     """By kind and name: List* does not say which job launched it."""
     parts = row.ref.name.rsplit("-", 2)
     if len(parts) != 3:  # noqa: PLR2004 - name, number, hash
@@ -153,10 +162,10 @@ def grace(kind: JobKind) -> timedelta:
     The queue's delay of up to 15 minutes, a wait of 15 for late metrics, and 5 to work. A roll-up
     waits three times for the audits of its jobs: after its event, or after a sweep has sent one.
     """
-    return _GRACE_OF_ROLL_UP if kind.row.rollup and kind.row.has_event else _GRACE
+    return _ROLLUP_GRACE if kind.spec.rollup and kind.spec.has_event else _GRACE
 
 
-class ListOfJobs(Struct, frozen=True):
+class JobList(Struct, frozen=True):
     """One of SageMaker's lists: a kind of job of one account."""
 
     account: str
@@ -164,7 +173,7 @@ class ListOfJobs(Struct, frozen=True):
     kind: JobKind
 
 
-class UnderWay(Struct, frozen=True):
+class ListProgress(Struct, frozen=True):
     """A list that was not read to its end: the next sweep goes on from there.
 
     `started_at`: when its first page was read. `created_before`: jobs created from then on are
@@ -177,7 +186,7 @@ class UnderWay(Struct, frozen=True):
     oldest_open_created_at: datetime | None
     edge: frozenset[str] = frozenset()
 
-    def after(self, page: Sequence[Listed]) -> UnderWay:
+    def after(self, page: Sequence[ListedJob]) -> ListProgress:
         """The same, with a page done. Jobs that were created together may stand on two pages."""
         if not page:
             return self
@@ -199,21 +208,21 @@ class ListState(Struct, frozen=True):
     began_at: datetime
     watermark: datetime
     next_created_after: datetime
-    under_way: UnderWay | None = None
+    progress: ListProgress | None = None
     tried_at: datetime | None = None
 
 
-def still_swept(states: Mapping[ListOfJobs, ListState]) -> dict[ListOfJobs, ListState]:
+def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, ListState]:
     """Without those that are not tried any more: of an account or region that left the policy."""
     newest = max((one.tried_at for one in states.values() if one.tried_at), default=_EPOCH)
     return {
         of: one
         for of, one in states.items()
-        if one.tried_at is None or newest - one.tried_at <= NOT_TRIED
+        if one.tried_at is None or newest - one.tried_at <= MAX_UNTRIED_TIME
     }
 
 
-class SentNote(Struct, frozen=True):
+class SentEvent(Struct, frozen=True):
     """When a run's event was sent last; `due_at`: for which due look, None for a lost event.
 
     Also when an event came that was not lost, whose audit has to wait or failed.
@@ -225,11 +234,13 @@ class SentNote(Struct, frozen=True):
 
 def first_state(now: datetime) -> ListState:
     """The state of a list that was never swept: with the overlap, it looks back LOOK_BACK."""
-    since = now - LOOK_BACK
-    return ListState(began_at=now, watermark=since + OVERLAP, next_created_after=since - LONGEST_LIFE)
+    since = now - FIRST_LOOKBACK
+    return ListState(
+        began_at=now, watermark=since + OVERLAP, next_created_after=since - LONGEST_LIFE
+    )
 
 
-def sound(state: ListState, kind: JobKind, now: datetime) -> ListState:
+def repair_state(state: ListState, kind: JobKind, now: datetime) -> ListState:
     """The state, where it can be: one with times in the future looks back a day once more.
 
     A clock that was ahead wrote it, and nobody knows what was skipped.
@@ -237,29 +248,31 @@ def sound(state: ListState, kind: JobKind, now: datetime) -> ListState:
     if state.watermark > now - grace(kind) or state.next_created_after > now:
         fresh = first_state(now)
         return replace(fresh, began_at=min(state.began_at, now), tried_at=state.tried_at)
-    if state.under_way is not None and state.under_way.started_at > now:
-        return replace(state, under_way=None)
+    if state.progress is not None and state.progress.started_at > now:
+        return replace(state, progress=None)
     return state
 
 
-def begun(state: ListState, now: datetime) -> UnderWay:
+def start_or_resume(state: ListState, now: datetime) -> ListProgress:
     """The list where it stopped, or from its beginning."""
-    return state.under_way or UnderWay(now, now + timedelta(days=1), None)
+    return state.progress or ListProgress(now, now + timedelta(days=1), None)
 
 
-def done(state: ListState, under_way: UnderWay, kind: JobKind) -> ListState:
+def finish_list(state: ListState, under_way: ListProgress, kind: JobKind) -> ListState:
     """The state after a list's last page. The watermark is of its start: jobs ended meanwhile."""
     started_at = under_way.started_at
     oldest_open_created_at = under_way.oldest_open_created_at or started_at
     return ListState(
         began_at=state.began_at,
         watermark=max(state.watermark, started_at - grace(kind)),
-        next_created_after=max(min(oldest_open_created_at, started_at) - OVERLAP, started_at - _OLDEST_OPEN),
+        next_created_after=max(
+            min(oldest_open_created_at, started_at) - OVERLAP, started_at - _MAX_OPEN_AGE
+        ),
         tried_at=state.tried_at,
     )
 
 
-class SweptRow(Struct, frozen=True):
+class RowDecision(Struct, frozen=True):
     """What a sweep makes of one row of a list.
 
     `stays_open`: it must be listed again. `look`: it must have an audit by now. `counts`: it ended
@@ -267,38 +280,38 @@ class SweptRow(Struct, frozen=True):
     swept first. `has_event`: an event of it should have come.
     """
 
-    stays_open: bool
-    look: bool = False
-    counts: bool = False
-    in_time: bool = False
-    has_event: bool = False
+    must_be_listed_again: bool
+    needs_audit: bool = False
+    is_counted: bool = False
+    is_after_first_sweep: bool = False
+    should_have_event: bool = False
 
 
-def swept_row(row: Listed, state: ListState, under_way: UnderWay) -> SweptRow:
+def decide_row(row: ListedJob, state: ListState, under_way: ListProgress) -> RowDecision:
     """What to do about a row."""
     if row.status not in FINISHED:
-        return SweptRow(stays_open=not row.status.startswith("Delet"))
-    if row.last_at > under_way.started_at - grace(row.ref.kind):
-        return SweptRow(stays_open=True)
-    changed_at = max(row.last_at, row.modified_at or row.last_at)
+        return RowDecision(must_be_listed_again=not row.status.startswith("Delet"))
+    if row.last_changed_at > under_way.started_at - grace(row.ref.kind):
+        return RowDecision(must_be_listed_again=True)
+    changed_at = max(row.last_changed_at, row.modified_at or row.last_changed_at)
     if changed_at <= state.watermark - OVERLAP:
-        return SweptRow(stays_open=False)
-    after = row.last_at >= state.began_at
-    return SweptRow(
-        stays_open=False,
-        look=True,
-        counts=after and row.last_at > state.watermark,
-        in_time=after,
-        has_event=after and row.ref.kind.row.has_event,
+        return RowDecision(must_be_listed_again=False)
+    after = row.last_changed_at >= state.began_at
+    return RowDecision(
+        must_be_listed_again=False,
+        needs_audit=True,
+        is_counted=after and row.last_changed_at > state.watermark,
+        is_after_first_sweep=after,
+        should_have_event=after and row.ref.kind.spec.has_event,
     )
 
 
-def event_of(ref: JobRef, status: str, created_at: datetime, ended_at: datetime) -> str:
+def make_event(ref: JobRef, status: str, created_at: datetime, ended_at: datetime) -> str:
     """The event of a run, for the queue of finished jobs."""
-    prefix = ref.kind.row.prefix
+    prefix = ref.kind.spec.prefix
     event = {
         "source": SWEEP_SOURCE,
-        "detail-type": ref.kind.row.detail_type,
+        "detail-type": ref.kind.spec.detail_type,
         "account": ref.account,
         "region": ref.region,
         "time": ended_at.astimezone(UTC).isoformat(),

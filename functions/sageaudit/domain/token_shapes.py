@@ -55,7 +55,7 @@ def redact(text: str) -> str:
     return _TOKEN.sub(REDACTED, text)
 
 
-def name(text: str) -> str:
+def safe_name(text: str) -> str:
     """A name as it is shown, or `withheld`: the one check of all names, tags and addresses."""
     return text if is_name(text) else WITHHELD
 
@@ -85,6 +85,6 @@ def _has_token(text: str) -> bool:
     )
 
 
-def _is_mixed(run: str) -> bool:
+def _is_mixed(word: str) -> bool:
     """Twenty and more letters of both cases with digits are no word."""
-    return any(map(str.isdigit, run)) and not (run.islower() or run.isupper())
+    return any(map(str.isdigit, word)) and not (word.islower() or word.isupper())

@@ -14,20 +14,33 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from sageaudit.domain.advice.advice import Advice, Decision, advices_of, dearest_first
+from sageaudit.domain.advice.advice import (
+    Decision,
+    FamilyRecommendation,
+    derive_recommendations,
+    sort_by_amount,
+)
 from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
-from sageaudit.queries.columns import fitting, of_head
-from sageaudit.queries.lists import Lists, amount, head_amount, listed, needs_head, place, with_head
-from sageaudit.queries.question import COUNTS, TIMES, Question, Sort
+from sageaudit.queries.columns import matching, needs_summary
+from sageaudit.queries.lists import (
+    HistoryLists,
+    as_list_row,
+    reads_summaries,
+    sort_amount,
+    sort_key,
+    stored_sort_amount,
+    with_summary,
+)
+from sageaudit.queries.question import COUNT_SORTS, TIME_SORTS, Question, SortOrder
 from sageaudit.structs import replace
 
-_LARGEST_PAGE = 1_000
+_MAX_PAGE_SIZE = 1_000
 ListRow = AuditSummary | RuleFinding
 """The latter in lists of one rule."""
-Advised = tuple[AuditSummary, list[Advice]]
+Advised = tuple[AuditSummary, list[FamilyRecommendation]]
 """The newest run of a family, and the family's advices."""
 Row = TypeVar("Row", AuditSummary, RuleFinding, ListRow)
 _Rank = tuple[Decimal, tuple[datetime, str]]
@@ -37,7 +50,7 @@ class AnswerPage(Struct, frozen=True):
     """The first rows of an answer, and whether there are more."""
 
     rows: tuple[ListRow, ...]
-    more: bool
+    has_more: bool
 
     @property
     def rollup_kinds(self) -> set[str]:
@@ -46,13 +59,13 @@ class AnswerPage(Struct, frozen=True):
         return {audit.kind for audit in audits if audit.rollup}
 
 
-def page(
-    lists: Lists,
+def first_page(
+    lists: HistoryLists,
     question: Question,
     limit: int,
     *,
-    with_heads: bool = False,
-    above_zero: bool = False,
+    with_summaries: bool = False,
+    only_above_zero: bool = False,
 ) -> AnswerPage:
     """At most `limit` rows; `above_zero`: of an order by dollars.
 
@@ -60,82 +73,86 @@ def page(
     order by time reads every row of the window, as no sum says which days have the longest.
     """
     _check(question)
-    lists = replace(lists, page_size=min(limit + 1, _LARGEST_PAGE))
-    if question.sort is Sort.NEWEST:
-        rows = _rows(lists, question, with_heads=with_heads)
-    elif question.rule is not None or question.sort in TIMES:
-        rows = iter(_best(_rows(lists, question, with_heads=with_heads), question))
+    lists = replace(lists, page_size=min(limit + 1, _MAX_PAGE_SIZE))
+    if question.sort is SortOrder.NEWEST:
+        rows = _rows(lists, question, with_heads=with_summaries)
+    elif question.rule is not None or question.sort in TIME_SORTS:
+        rows = iter(_best(_rows(lists, question, with_heads=with_summaries), question))
     else:
-        rows = iter(_ranked(lists, question, limit + 1, above_zero=above_zero))
+        rows = iter(_top_by_amount(lists, question, limit + 1, above_zero=only_above_zero))
     shown = tuple(islice(rows, limit))
     return AnswerPage(shown, len(shown) == limit and next(rows, None) is not None)
 
 
-def all_rows(lists: Lists, question: Question, *, with_heads: bool = False) -> Iterator[ListRow]:
+def iterate_rows(
+    lists: HistoryLists, question: Question, *, with_summaries: bool = False
+) -> Iterator[ListRow]:
     """Every row, read while they are consumed; an order by an amount holds all rows in memory."""
     if question.rule is None:
-        return all_audits(lists, question)
-    return all_findings(lists, question, question.rule, with_heads=with_heads)
+        return iterate_audits(lists, question)
+    return iterate_findings(lists, question, question.rule, with_heads=with_summaries)
 
 
-def all_audits(lists: Lists, question: Question) -> Iterator[AuditSummary]:
+def iterate_audits(lists: HistoryLists, question: Question) -> Iterator[AuditSummary]:
     """The same of a question without a rule."""
     _check(question)
-    return _in_order(_audits(lists, question), question)
+    return _sorted_rows(_audits(lists, question), question)
 
 
-def all_findings(
-    lists: Lists, question: Question, rule: str, *, with_heads: bool
+def iterate_findings(
+    lists: HistoryLists, question: Question, rule: str, *, with_heads: bool
 ) -> Iterator[RuleFinding]:
     """The same of a question with a rule."""
     _check(question)
-    return _in_order(_findings(lists, question, rule, with_heads=with_heads), question)
+    return _sorted_rows(_findings(lists, question, rule, with_heads=with_heads), question)
 
 
-def _in_order(rows: Iterator[Row], question: Question) -> Iterator[Row]:
-    return rows if question.sort is Sort.NEWEST else iter(_best(rows, question))
+def _sorted_rows(rows: Iterator[Row], question: Question) -> Iterator[Row]:
+    return rows if question.sort is SortOrder.NEWEST else iter(_best(rows, question))
 
 
 def _check(question: Question) -> None:
     """Raises BadUsage for an order that audits or findings do not have."""
-    if question.sort in COUNTS:
+    if question.sort in COUNT_SORTS:
         raise BadUsage(f"only sums are sorted by {question.sort}: `sageaudit by`")
-    if question.rule is not None and question.sort not in {Sort.NEWEST, Sort.WASTE}:
+    if question.rule is not None and question.sort not in {SortOrder.NEWEST, SortOrder.WASTE}:
         raise BadUsage(
-            f"findings have one amount, their saving: with a rule, sort by {Sort.WASTE} and not by"
+            f"findings have one amount, their saving: with a rule, sort by {SortOrder.WASTE} and not by"
             f" {question.sort}"
         )
 
 
-def _rows(lists: Lists, question: Question, *, with_heads: bool) -> Iterator[ListRow]:
+def _rows(lists: HistoryLists, question: Question, *, with_heads: bool) -> Iterator[ListRow]:
     if question.rule is None:
         return _audits(lists, question)
     return _findings(lists, question, question.rule, with_heads=with_heads)
 
 
-def _audits(lists: Lists, question: Question) -> Iterator[AuditSummary]:
-    return filter(fitting(question), map(listed, lists.heads(question)))
+def _audits(lists: HistoryLists, question: Question) -> Iterator[AuditSummary]:
+    return filter(matching(question), map(as_list_row, lists.audits(question)))
 
 
 def _findings(
-    lists: Lists, question: Question, rule: str, *, with_heads: bool
+    lists: HistoryLists, question: Question, rule: str, *, with_heads: bool
 ) -> Iterator[RuleFinding]:
     """The findings that fit; a head is read only where the finding itself leaves a doubt."""
-    fits, all_heads = fitting(question), with_heads or of_head(question)
+    fits, all_heads = matching(question), with_heads or needs_summary(question)
     for found in lists.findings(rule):
-        row, doubtful = found, needs_head(found)
+        row, doubtful = found, reads_summaries(found)
         if not doubtful and not fits(row):
             continue
         if doubtful or all_heads:
-            lists.read.rows += 1
-            row = with_head(found, lists.history.head(found.key))
+            lists.read_counts.rows += 1
+            row = with_summary(found, lists.history.summary(found.key))
         if fits(row):
             yield row
 
 
 def _best(rows: Iterator[Row], question: Question) -> list[Row]:
     """All rows in an order by an amount, those of the same amount newest first."""
-    return sorted(rows, key=lambda row: (amount(row, question.sort), place(row)), reverse=True)
+    return sorted(
+        rows, key=lambda row: (sort_amount(row, question.sort), sort_key(row)), reverse=True
+    )
 
 
 class _Cell(Struct, frozen=True):
@@ -149,8 +166,8 @@ class _Cell(Struct, frozen=True):
     family: str | None
 
 
-def _ranked(
-    lists: Lists, question: Question, wanted: int, *, above_zero: bool
+def _top_by_amount(
+    lists: HistoryLists, question: Question, count: int, *, above_zero: bool
 ) -> list[AuditSummary]:
     """The `wanted` first rows in an order by dollars.
 
@@ -158,54 +175,56 @@ def _ranked(
     comes before those found: no job has more dollars than its family had on that day.
     """
     best: list[tuple[_Rank, AuditSummary]] = []
-    fits = fitting(question)
+    fits = matching(question)
     for cell in sorted(_cells(lists, question), key=lambda c: (c.usd, c.day), reverse=True):
-        if len(best) == wanted:
+        if len(best) == count:
             (usd, (ended_at, _)), _row = best[0]
             if (cell.usd, cell.day) < (usd, ended_at.date()):
                 break
         if above_zero and not cell.usd:
             break
-        for head in _of_cell(lists, question, cell):
-            rank = head_amount(head, question.sort), place(head)
-            full = len(best) == wanted
+        for head in _audits_of_family_day(lists, question, cell):
+            rank = stored_sort_amount(head, question.sort), sort_key(head)
+            full = len(best) == count
             if (above_zero and not rank[0]) or (full and rank <= best[0][0]):
                 continue
-            row = listed(head)
+            row = as_list_row(head)
             if fits(row):
                 (heapq.heapreplace if full else heapq.heappush)(best, (rank, row))
     return [row for _, row in sorted(best, key=lambda pair: pair[0], reverse=True)]
 
 
-def _cells(lists: Lists, question: Question) -> Iterator[_Cell]:
+def _cells(lists: HistoryLists, question: Question) -> Iterator[_Cell]:
     scope = Scope.FAMILY if question.owner is None else Scope.OWNER
     name = question.family if question.owner is None else question.owner
-    rows = lists.sums(scope, account=question.account, region=question.region, name=name)
+    rows = lists.daily_sums(scope, account=question.account, region=question.region, name=name)
     cells: dict[tuple[date, str, str, str | None], tuple[Decimal, int]] = {}
     for row in rows:
         of_owner = question.owner is not None
         place = ("", "", None) if of_owner else (row.account, row.region, row.name or "")
         usd, jobs = cells.get((row.day, *place), (Decimal(0), 0))
-        cells[row.day, *place] = usd + question.sort.of(row.sums), jobs + row.sums.jobs
-    least = question.min_usd if question.sort is Sort.WASTE else None
+        cells[row.day, *place] = usd + question.sort.amount_of(row.sums), jobs + row.sums.jobs
+    least = question.min_usd if question.sort is SortOrder.WASTE else None
     for (day, account, region, family), (usd, jobs) in cells.items():
         if least is None or usd >= least:
             yield _Cell(usd, day, jobs, account, region, family)
 
 
-def _of_cell(lists: Lists, question: Question, cell: _Cell) -> Iterator[AuditSummary]:
+def _audits_of_family_day(
+    lists: HistoryLists, question: Question, cell: _Cell
+) -> Iterator[AuditSummary]:
     begin = datetime.combine(cell.day, time(), UTC)
     before = min(begin + timedelta(days=1), lists.window.until)
     day = replace(lists, page_size=cell.jobs + 1)
     if cell.family is None:
-        heads = day.owner(question.owner or "", before)
+        heads = day.jobs_of_owner(question.owner or "", before)
     else:
-        heads = day.family(cell.account, cell.region, cell.family, before)
+        heads = day.runs_of_family(cell.account, cell.region, cell.family, before)
     return takewhile(lambda head: head.ended_at >= begin, heads)
 
 
 def by_family(
-    lists: Lists,
+    lists: HistoryLists,
     question: Question,
     decisions: Sequence[Decision],
     now: datetime,
@@ -216,24 +235,26 @@ def by_family(
 
     `most_runs`: of a family, the newest; None for all of the window.
     """
-    rows = lists.sums(
+    rows = lists.daily_sums(
         Scope.FAMILY, account=question.account, region=question.region, name=question.family
     )
     for account, region, family in sorted({(row.account, row.region, row.name) for row in rows}):
-        of_family = lists.family(account, region, family or "", lists.window.until)
+        of_family = lists.runs_of_family(account, region, family or "", lists.window.until)
         if runs := [*islice(of_family, most_runs)]:
-            yield listed(runs[0]), advices_of(runs, decisions, now)
+            yield as_list_row(runs[0]), derive_recommendations(runs, decisions, now)
 
 
-def of_question(found: Iterator[Advised] | list[Advised], question: Question) -> Iterator[Advice]:
+def of_question(
+    found: Iterator[Advised] | list[Advised], question: Question
+) -> Iterator[FamilyRecommendation]:
     """The advices of the families whose newest run fits."""
-    fits = fitting(question)
+    fits = matching(question)
     return (one for newest, advices in found if fits(newest) for one in advices)
 
 
 def advices(
-    lists: Lists, question: Question, decisions: Sequence[Decision], now: datetime
-) -> list[Advice]:
+    lists: HistoryLists, question: Question, decisions: Sequence[Decision], now: datetime
+) -> list[FamilyRecommendation]:
     """Those of a question, what counts first, the most dollars first."""
     found = by_family(lists, question, decisions, now)
-    return dearest_first(of_question(found, question), now)
+    return sort_by_amount(of_question(found, question), now)

@@ -16,21 +16,21 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.audit.sums import Scope, Sums, added
-from sageaudit.domain.reconcile.lines import HOURS, unit_of
+from sageaudit.domain.audit.sums import Scope, Sums, add_sums
+from sageaudit.domain.reconcile.lines import HOURS, usage_unit
 from sageaudit.queries import answer
-from sageaudit.queries.columns import FILTERS, SUMMED, Column, fitting, no_column
-from sageaudit.queries.lists import Lists, audited_days, first_covered, listed
-from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.total import JobPart, Total, of_runs, ranked, with_shares
-from sageaudit.queries.window import ONE_DAY, Length, days_between, window_of
+from sageaudit.queries.columns import FILTERS, GROUPABLE, Column, matching, unknown_column_error
+from sageaudit.queries.lists import HistoryLists, as_list_row, audited_days, first_covered_day
+from sageaudit.queries.question import Question, SortOrder
+from sageaudit.queries.total import JobPart, SumsRow, add_shares, run_field_sums, sort_rows
+from sageaudit.queries.window import ONE_DAY, PeriodLength, days_between, make_window
 from sageaudit.structs import replace
 
 Values = tuple[str | None, ...]
 _Part = tuple[Values, date, Sums, JobPart | None]
 _Days = dict[date, list[tuple[Sums, JobPart | None]]]
 """Sums of a day, or of one job of it."""
-_OF_FINDINGS = (
+_FINDING_FIELDS = (
     "avoidable_usd",
     "avoidable_up_to_usd",
     "lost_usd",
@@ -40,24 +40,33 @@ _OF_FINDINGS = (
     "possible_up_to_usd",
 )
 
-_OF_WHOLE_JOBS = (*_OF_FINDINGS, "judged_usd", "idle_usd", "costliest_rule")
+_WHOLE_JOB_FIELDS = (*_FINDING_FIELDS, "judged_usd", "idle_usd", "costliest_rule")
 """What no usage type has a part of."""
 
 
-def length_of(columns: Sequence[Column]) -> Length | None:
+def period_length(columns: Sequence[Column]) -> PeriodLength | None:
     """The periods that the columns ask for."""
     return next((column.length for column in columns if column.length), None)
 
 
-def since_of(columns: Sequence[Column]) -> str:
+def default_since(columns: Sequence[Column]) -> str:
     """Since when sums by these columns are shown, where nobody says."""
-    length = length_of(columns)
-    return {Length.WEEK: "56d", Length.MONTH: "180d"}.get(length, "30d") if length else "30d"
+    length = period_length(columns)
+    return (
+        {PeriodLength.WEEK: "56d", PeriodLength.MONTH: "180d"}.get(length, "30d")
+        if length
+        else "30d"
+    )
 
 
-def by(
-    lists: Lists, question: Question, columns: Sequence[Column], *, today: date, runs: bool = False
-) -> list[Total]:
+def sum_by(
+    lists: HistoryLists,
+    question: Question,
+    columns: Sequence[Column],
+    *,
+    today: date,
+    read_runs: bool = False,
+) -> list[SumsRow]:
     """The sums of the question's audits by these columns.
 
     In order of time where a column is one, the most waste first where none is, or as the question
@@ -66,114 +75,118 @@ def by(
     audit is read, so that hours and medians are known.
     """
     names = [column for column in columns if not column.length]
-    length = length_of(columns)
+    length = period_length(columns)
     if length is not None:
-        periods = ranked(_periods(lists, question, names, length, today, runs=runs), question.sort)
-        if SUMMED["usage_type"] in names:
-            periods = [*map(_of_usage, periods)]
-        return [*with_shares(periods, "total_usd")] if names else periods
-    groups = _grouped(lists, question, names, runs=runs)
-    of_rules = _of_rules(question, names)
+        periods = sort_rows(
+            _periods(lists, question, names, length, today, runs=read_runs), question.sort
+        )
+        if GROUPABLE["usage_type"] in names:
+            periods = [*map(_usage_type_row, periods)]
+        return [*add_shares(periods, "total_usd")] if names else periods
+    groups = _group_sums(lists, question, names, runs=read_runs)
+    of_rules = _has_rule_dollars(question, names)
     totals = (
         replace(_total(chain(*days.values()), of_rules=of_rules), **column_values(names, values))
         for values, days in groups.items()
     )
-    rows = ranked(filter(_has_any, totals), question.sort)
-    order = (Sort.WASTE if question.sort is Sort.NEWEST else question.sort).field
-    if SUMMED["usage_type"] in names:
-        rows = [*map(_of_usage, rows)]
-        order = Sort.TOTAL.field if order in _OF_WHOLE_JOBS else order
-    in_common = SUMMED["rule"] in names and order not in _OF_FINDINGS
-    return rows if in_common or order.endswith("_percent") else [*with_shares(rows, order)]
+    rows = sort_rows(filter(_is_not_empty, totals), question.sort)
+    order = (SortOrder.WASTE if question.sort is SortOrder.NEWEST else question.sort).field
+    if GROUPABLE["usage_type"] in names:
+        rows = [*map(_usage_type_row, rows)]
+        order = SortOrder.TOTAL.field if order in _WHOLE_JOB_FIELDS else order
+    in_common = GROUPABLE["rule"] in names and order not in _FINDING_FIELDS
+    return rows if in_common or order.endswith("_percent") else [*add_shares(rows, order)]
 
 
-def _of_usage(row: Total) -> Total:
+def _usage_type_row(row: SumsRow) -> SumsRow:
     """The row of a usage type, and of the period before."""
-    before = row.before and replace(row.before, of_usage=True)
-    return replace(row, of_usage=True, before=before)
+    before = row.before and replace(row.before, is_usage_type=True)
+    return replace(row, is_usage_type=True, before=before)
 
 
-def _of_rules(question: Question, names: Sequence[Column]) -> bool:
+def _has_rule_dollars(question: Question, names: Sequence[Column]) -> bool:
     """Whether dollars of findings are those of rules."""
-    return question.rule is not None or SUMMED["rule"] in names
+    return question.rule is not None or GROUPABLE["rule"] in names
 
 
-def sums_of(lists: Lists, question: Question) -> Sums:
+def sum_all(lists: HistoryLists, question: Question) -> Sums:
     """The sums of all of the question's audits."""
-    days = _grouped(lists, question, (), runs=False).get((), {})
-    return added([sums for sums, _ in chain(*days.values())])
+    days = _group_sums(lists, question, (), runs=False).get((), {})
+    return add_sums([sums for sums, _ in chain(*days.values())])
 
 
 class _Timeline(Struct, frozen=True):
     """The sums of some days. `every`: with a rule, those of all jobs that it may have judged."""
 
     days: _Days
-    of_rules: bool
-    every: _Days | None = None
+    has_rule_dollars: bool
+    all_jobs: _Days | None = None
 
-    def between(self, first: date, last: date) -> Total:
+    def total_between(self, first: date, last: date) -> SumsRow:
         """The amounts of these days; a rule that found nothing where nothing was judged, or in all
         of the days, says nothing of them.
         """
-        total = _between(self.days, first, last, of_rules=self.of_rules)
-        if self.every is None:
+        total = _between(self.days, first, last, of_rules=self.has_rule_dollars)
+        if self.all_jobs is None:
             return total
-        every = _between(self.every, first, last, of_rules=False)
+        every = _between(self.all_jobs, first, last, of_rules=False)
         if self.days and every.avoidable_usd is not None:
             return total
-        return replace(total, unjudged=True)
+        return replace(total, nothing_judged=True)
 
 
 def _periods(
-    lists: Lists,
+    lists: HistoryLists,
     question: Question,
     names: Sequence[Column],
-    length: Length,
+    length: PeriodLength,
     today: date,
     *,
     runs: bool,
-) -> Iterator[Total]:
-    starts = length.starts(lists.window, today)
+) -> Iterator[SumsRow]:
+    starts = length.period_starts(lists.window, today)
     if not starts:
         return
-    before = length.before(starts[0])
-    wide = lists.within(window_of(before, length.next(starts[-1])))
-    covered = first_covered(wide, question, before)
-    starts = [start for start in starts if length.next(start) > covered]
-    groups = _grouped(wide, question, names, runs=runs)
+    before = length.previous_period(starts[0])
+    wide = lists.in_window(make_window(before, length.next_period(starts[-1])))
+    covered = first_covered_day(wide, question, before)
+    starts = [start for start in starts if length.next_period(start) > covered]
+    groups = _group_sums(wide, question, names, runs=runs)
     every = None
     if not names:
         groups = groups or {(): {}}
         if question.rule is not None:
-            every = _grouped(wide, _of_any_rule(question), names, runs=runs).get((), {})
+            every = _group_sums(wide, _without_rule_filter(question), names, runs=runs).get((), {})
     for values, days in groups.items():
-        line = _Timeline(days, _of_rules(question, names), every)
+        line = _Timeline(days, _has_rule_dollars(question, names), every)
         for start in starts:
             total = _period(line, length, start, today, covered)
             row = replace(total, **column_values(names, values))
-            if not names or _has_any(row):
+            if not names or _is_not_empty(row):
                 yield row
 
 
-def _has_any(row: Total) -> bool:
+def _is_not_empty(row: SumsRow) -> bool:
     """Whether it has a job, dollars, or a rule: a tuning job alone may have none."""
     return bool(row.jobs or row.waste_usd or row.possible_usd or row.rule)
 
 
-def _period(line: _Timeline, length: Length, first: date, today: date, covered: date) -> Total:
+def _period(
+    line: _Timeline, length: PeriodLength, first: date, today: date, covered: date
+) -> SumsRow:
     """One period; while it lasts, beside as many days of the one before. A first day that is not
     over is compared with nothing.
     """
-    after, before = length.next(first), length.before(first)
+    after, before = length.next_period(first), length.previous_period(first)
     days, so_far = (after - first).days, (today - first).days + 1
-    now = line.between(first, after - ONE_DAY)
+    now = line.total_between(first, after - ONE_DAY)
     over = so_far > days
     earlier = projected_usd = None
     if before >= covered and (over or so_far > 1):
         last = first if over else min(first, before + so_far * ONE_DAY)
-        earlier = line.between(before, last - ONE_DAY)
+        earlier = line.total_between(before, last - ONE_DAY)
     if not over and so_far > 1:
-        projected_usd = _projected(line, first, today, days)
+        projected_usd = _projected_spend(line, first, today, days)
     return replace(
         now,
         before=earlier,
@@ -186,29 +199,29 @@ def _period(line: _Timeline, length: Length, first: date, today: date, covered: 
     )
 
 
-def _projected(line: _Timeline, first: date, today: date, days: int) -> Decimal | None:
+def _projected_spend(line: _Timeline, first: date, today: date, days: int) -> Decimal | None:
     """The spend of a period that lasts. Each day left costs what the days that are over cost on
     average. Today, which is not over, costs at least what it has cost so far.
     """
-    spent_usd = line.between(first, today - ONE_DAY).total_usd
+    spent_usd = line.total_between(first, today - ONE_DAY).total_usd
     if spent_usd is None:
         return None
     over = (today - first).days
     of_a_day_usd = spent_usd / over
-    today_usd = max(line.between(today, today).total_usd or Decimal(0), of_a_day_usd)
+    today_usd = max(line.total_between(today, today).total_usd or Decimal(0), of_a_day_usd)
     return spent_usd + today_usd + (days - over - 1) * of_a_day_usd
 
 
-def _between(days: _Days, first: date, last: date, *, of_rules: bool) -> Total:
+def _between(days: _Days, first: date, last: date, *, of_rules: bool) -> SumsRow:
     parts = chain(*(days.get(day, ()) for day in days_between(first, last)))
     return _total(parts, of_rules=of_rules)
 
 
-def _total(parts: Iterable[tuple[Sums, JobPart | None]], *, of_rules: bool) -> Total:
+def _total(parts: Iterable[tuple[Sums, JobPart | None]], *, of_rules: bool) -> SumsRow:
     every = [*parts]
     rows = [row for _, row in every if row]
-    more = of_runs(rows) if len(rows) == len(every) else {}
-    return Total(sums=added([sums for sums, _ in every]), of_rules=of_rules, **more)
+    more = run_field_sums(rows) if len(rows) == len(every) else {}
+    return SumsRow(sums=add_sums([sums for sums, _ in every]), has_rule_dollars=of_rules, **more)
 
 
 def column_values(names: Sequence[Column], values: Values) -> dict[str, Any]:
@@ -218,43 +231,45 @@ def column_values(names: Sequence[Column], values: Values) -> dict[str, Any]:
     return {column.key: value for column, value in pairs if not column.tag} | {"tags": tags}
 
 
-def _grouped(
-    lists: Lists, question: Question, names: Sequence[Column], *, runs: bool
+def _group_sums(
+    lists: HistoryLists, question: Question, names: Sequence[Column], *, runs: bool
 ) -> dict[Values, _Days]:
     """The sums by the values of these columns, then by day."""
     scope = None if runs else _scope(lists, question, names)
     if scope is None:
-        parts = _of_audits(lists, question, names)
+        parts = _parts_from_audits(lists, question, names)
     else:
-        parts = _of_days(lists, question, names, scope)
+        parts = _parts_from_daily_sums(lists, question, names, scope)
     groups: dict[Values, _Days] = defaultdict(lambda: defaultdict(list))
     for values, day, sums, row in parts:
         groups[values][day].append((sums, row))
     return groups
 
 
-def _scope(lists: Lists, question: Question, names: Sequence[Column]) -> Scope | None:
+def _scope(lists: HistoryLists, question: Question, names: Sequence[Column]) -> Scope | None:
     """The daily sums that know these columns and the filters; None where none does."""
     asked = {column.key if column.tag else column.name for column in names}
     asked = (asked | question.filters.keys()) - {"account", "region"}
     window = lists.window
     if len(asked) > 1 or {window.since.time(), window.until.time()} != {time()}:
         return None
-    known = SUMMED.get(asked.pop()) if asked else SUMMED["account"]
+    known = GROUPABLE.get(asked.pop()) if asked else GROUPABLE["account"]
     return known.scope if known else None
 
 
-def _of_days(
-    lists: Lists, question: Question, names: Sequence[Column], scope: Scope
+def _parts_from_daily_sums(
+    lists: HistoryLists, question: Question, names: Sequence[Column], scope: Scope
 ) -> Iterator[_Part]:
     name = None if scope is Scope.ACCOUNT else question.filters.get(scope.value)
-    rows = lists.sums(scope, account=question.account, region=question.region, name=name)
+    rows = lists.daily_sums(scope, account=question.account, region=question.region, name=name)
     for row in rows:
         known = {"account": row.account, "region": row.region}
         yield tuple(known.get(column.name, row.name) for column in names), row.day, row.sums, None
 
 
-def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Iterator[_Part]:
+def _parts_from_audits(
+    lists: HistoryLists, question: Question, names: Sequence[Column]
+) -> Iterator[_Part]:
     """What each audit that fits adds; with a rule as column or filter, to each such rule.
 
     Raises BadUsage for a column that is no cost tag of any of the audits read.
@@ -262,44 +277,44 @@ def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Ite
     wanted, asked = question.rule, question
     found: set[JobKey] | None = None
     if wanted is not None:
-        asked = _of_any_rule(question)
+        asked = _without_rule_filter(question)
         if question.severity is not None or question.min_usd is not None:
             of_heads: dict[str, Any] = {
-                name: None for name in question.filters if FILTERS[name].of_head
+                name: None for name in question.filters if FILTERS[name].needs_summary
             }
-            of_findings = replace(question.changed(**of_heads), sort=Sort.NEWEST)
-            rows = answer.all_rows(lists, of_findings)
+            of_findings = replace(question.with_changed_filters(**of_heads), sort=SortOrder.NEWEST)
+            rows = answer.iterate_rows(lists, of_findings)
             found = {row.key for row in rows}
-    fits = fitting(asked)
+    fits = matching(asked)
     tags: set[str] = set()
     read = 0
-    for read, head in enumerate(lists.heads(asked), 1):  # noqa: B007 - used after the loop
-        row = listed(head)
+    for read, head in enumerate(lists.audits(asked), 1):  # noqa: B007 - used after the loop
+        row = as_list_row(head)
         tags |= row.tags.keys()
         if not fits(row) or (found is not None and head.key not in found):
             continue
         day = head.ended_at.astimezone(UTC).date()
         parts = [JobPart(row, head.sums)]
-        if wanted is not None or SUMMED["rule"] in names:
-            parts = [*_by_rule(row, wanted)]
-        if SUMMED["usage_type"] in names:
-            parts = [*_by_usage_type(parts)]
+        if wanted is not None or GROUPABLE["rule"] in names:
+            parts = [*_split_by_rule(row, wanted)]
+        if GROUPABLE["usage_type"] in names:
+            parts = [*_split_by_usage_type(parts)]
         for part in parts:
-            yield tuple(part.value(column) for column in names), day, part.sums, part
+            yield tuple(part.column_value(column) for column in names), day, part.sums, part
     of_tags = [column for column in names if column.tag]
     known = tags if read or not of_tags else _newest_tags(lists)
     for column in of_tags:
         if known is not None and column.name not in known:
-            raise no_column(column.name, known)
+            raise unknown_column_error(column.name, known)
 
 
-def _by_rule(row: AuditSummary, wanted: str | None) -> Iterator[JobPart]:
+def _split_by_rule(row: AuditSummary, wanted: str | None) -> Iterator[JobPart]:
     """The job once for each rule that found something in it, or for the wanted one."""
     for rule in row.sums.rules if wanted is None else {wanted} & {*row.sums.rules}:
         yield JobPart(row, replace(row.sums, rules={rule: row.sums.rules[rule]}), rule=rule)
 
 
-def _by_usage_type(parts: Iterable[JobPart]) -> Iterator[JobPart]:
+def _split_by_usage_type(parts: Iterable[JobPart]) -> Iterator[JobPart]:
     """The job once for each usage type of its bill, with that part of its dollars alone."""
     for part in parts:
         for name, usd in (part.summary.usage_costs or {}).items():
@@ -308,21 +323,21 @@ def _by_usage_type(parts: Iterable[JobPart]) -> Iterator[JobPart]:
                 failed=part.sums.failed,
                 unpriced=int(usd is None),
                 upper_bounds=part.sums.upper_bounds,
-                estimated=part.sums.estimated if unit_of(name) == HOURS else 0,
+                estimated=part.sums.estimated if usage_unit(name) == HOURS else 0,
                 total_usd=usd or Decimal(0),
             )
             yield replace(part, sums=sums, usage_type=name)
 
 
-def _newest_tags(lists: Lists) -> set[str] | None:
+def _newest_tags(lists: HistoryLists) -> set[str] | None:
     """The cost tags of the history's newest audit; None without any."""
     days = audited_days(lists.history)
     if days is None:
         return None
-    newest = lists.within(window_of(days[-1], days[-1] + ONE_DAY))
-    return {tag for head in islice(newest.heads(Question(newest.window)), 1) for tag in head.tags}
+    newest = lists.in_window(make_window(days[-1], days[-1] + ONE_DAY))
+    return {tag for head in islice(newest.audits(Question(newest.window)), 1) for tag in head.tags}
 
 
-def _of_any_rule(question: Question) -> Question:
+def _without_rule_filter(question: Question) -> Question:
     """The question about jobs, without what is asked of the findings of its rule."""
-    return question.changed(rule=None, severity=None, min_usd=None)
+    return question.with_changed_filters(rule=None, severity=None, min_usd=None)

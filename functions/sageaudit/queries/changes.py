@@ -9,19 +9,19 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.bill_document import SpendQualifier, qualifier_of_change
+from sageaudit.domain.audit.bill_document import SpendQualifier, qualify_change
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.job.family import shared_name
 from sageaudit.errors import BadUsage
-from sageaudit.queries.by import by, column_values
-from sageaudit.queries.columns import SUMMED, Column
-from sageaudit.queries.lists import Lists, audited_days, first_covered
+from sageaudit.queries.by import column_values, sum_by
+from sageaudit.queries.columns import GROUPABLE, Column
+from sageaudit.queries.lists import HistoryLists, audited_days, first_covered_day
 from sageaudit.queries.question import Question
-from sageaudit.queries.total import Total, together
-from sageaudit.queries.window import Window, window_of
+from sageaudit.queries.total import SumsRow, combine
+from sageaudit.queries.window import Window, make_window
 
 
-class ChangeWord(enum.StrEnum):
+class ChangeKind(enum.StrEnum):
     """What became of the spend of a family, a team, ..."""
 
     NEW = "new"
@@ -34,7 +34,7 @@ class ChangeWord(enum.StrEnum):
     SAME = "same"
 
 
-class SpendChange(Total, frozen=True, kw_only=True):
+class SpendChange(SumsRow, frozen=True, kw_only=True):
     """The sums of a value of a column, `before` those of the days before.
 
     `name` is that value, None of jobs without one. What is not known is None: all of the days
@@ -42,7 +42,7 @@ class SpendChange(Total, frozen=True, kw_only=True):
     """
 
     name: Any
-    change: ChangeWord | None
+    change: ChangeKind | None
     advice: str | None = None
     """What a family was advised, in words, where it was asked for."""
 
@@ -59,18 +59,18 @@ class SpendChange(Total, frozen=True, kw_only=True):
     @property
     def total_change_usd(self) -> Decimal | None:
         """How many dollars more were spent than before."""
-        return _less(self.total_usd, self.total_before_usd)
+        return _difference(self.total_usd, self.total_before_usd)
 
     @property
     def waste_change_usd(self) -> Decimal | None:
         """The same of the avoidable and lost dollars."""
-        return _less(self.waste_usd, self.waste_before_usd)
+        return _difference(self.waste_usd, self.waste_before_usd)
 
     @property
     def change_qualifier(self) -> SpendQualifier:
         """How exactly the size of the change of spend is known, whatever its sign."""
         fell = (self.total_change_usd or 0) < 0
-        return qualifier_of_change(self.spend_qualifier, self.spend_qualifier_before, fell=fell)
+        return qualify_change(self.spend_qualifier, self.spend_qualifier_before, has_fallen=fell)
 
 
 def window_before(window: Window) -> Window:
@@ -78,20 +78,20 @@ def window_before(window: Window) -> Window:
     return Window(window.since - (window.until - window.since), window.since)
 
 
-def covers_before(lists: Lists, question: Question) -> bool:
+def is_covered_before(lists: HistoryLists, question: Question) -> bool:
     """Whether the history has audits of as long ago as the window before."""
     before = window_before(lists.window)
-    wide = lists.within(Window(before.since, lists.window.until))
-    return first_covered(wide, question, before.first_day) <= before.first_day
+    wide = lists.in_window(Window(before.since, lists.window.until))
+    return first_covered_day(wide, question, before.first_day) <= before.first_day
 
 
-def changes(
-    lists: Lists,
+def find_changes(
+    lists: HistoryLists,
     question: Question,
     column: Column,
     *,
     today: date,
-    known_since: date | None = None,
+    history_since: date | None = None,
 ) -> list[SpendChange]:
     """Each value of the column with its change of spend, the largest first, then the most waste.
 
@@ -103,24 +103,24 @@ def changes(
         raise BadUsage(
             f"changes are between times: by {column.name} is `sageaudit by {column.name}`"
         )
-    earlier = lists.within(window_before(lists.window))
-    covered = covers_before(lists, question)
-    now, before = (_by_name(of, question, column, today) for of in (lists, earlier))
-    none = Total(sums=Sums(), of_usage=column is SUMMED["usage_type"])
+    earlier = lists.in_window(window_before(lists.window))
+    covered = is_covered_before(lists, question)
+    now, before = (_sums_by_name(of, question, column, today) for of in (lists, earlier))
+    none = SumsRow(sums=Sums(), is_usage_type=column is GROUPABLE["usage_type"])
     names = {*now, *(name for name, total in before.items() if covered or total.jobs)}
     older: set[Any] = set()
     if covered and now.keys() - before:
-        older = _older(earlier, question, column, today, known_since)
+        older = _names_seen_earlier(earlier, question, column, today, history_since)
     found = []
     for name in names:
         total, then = now.get(name, none), before.get(name, none)
         row = SpendChange(
             **column_values([column], (name,)),
             name=name,
-            change=_direction(total, then, older=name in older, covered=covered),
+            change=_direction(total, then, was_seen_earlier=name in older, is_covered=covered),
             sums=total.sums,
-            of_rules=total.of_rules,
-            of_usage=total.of_usage,
+            has_rule_dollars=total.has_rule_dollars,
+            is_usage_type=total.is_usage_type,
             before=then if covered else None,
         )
         found.append(row)
@@ -143,45 +143,49 @@ def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
     ]
 
 
-def _by_name(lists: Lists, question: Question, column: Column, today: date) -> dict[Any, Total]:
+def _sums_by_name(
+    lists: HistoryLists, question: Question, column: Column, today: date
+) -> dict[Any, SumsRow]:
     """The sums by the names that runs of months share."""
-    rows: dict[Any, list[Total]] = defaultdict(list)
-    for row in by(lists, question, [column], today=today):
-        name = column.of(row)
+    rows: dict[Any, list[SumsRow]] = defaultdict(list)
+    for row in sum_by(lists, question, [column], today=today):
+        name = column.value_of(row)
         rows[shared_name(name) if isinstance(name, str) else name].append(row)
-    return {name: together(of) for name, of in rows.items()}
+    return {name: combine(of) for name, of in rows.items()}
 
 
-def _older(
-    earlier: Lists, question: Question, column: Column, today: date, since: date | None
+def _names_seen_earlier(
+    earlier: HistoryLists, question: Question, column: Column, today: date, since: date | None
 ) -> set[Any]:
     """The names with jobs that ended before the days before."""
     days = audited_days(earlier.history)
     if not days or days[0] >= earlier.window.first_day:
         return set()
     first = max(days[0], since or days[0])
-    older = earlier.within(window_of(first, earlier.window.first_day))
-    return {*_by_name(older, question, column, today)}
+    older = earlier.in_window(make_window(first, earlier.window.first_day))
+    return {*_sums_by_name(older, question, column, today)}
 
 
-def _direction(now: Total, before: Total, *, older: bool, covered: bool) -> ChangeWord | None:
+def _direction(
+    now: SumsRow, before: SumsRow, *, was_seen_earlier: bool, is_covered: bool
+) -> ChangeKind | None:
     """One job in the days before is enough to be gone; all else needs all of these days."""
     if before.jobs and not now.jobs:
-        return ChangeWord.GONE
-    if not covered:
+        return ChangeKind.GONE
+    if not is_covered:
         return None
     if not before.jobs:
-        return (ChangeWord.BACK if older else ChangeWord.NEW) if now.jobs else None
-    change_usd = _less(now.total_usd, before.total_usd)
+        return (ChangeKind.BACK if was_seen_earlier else ChangeKind.NEW) if now.jobs else None
+    change_usd = _difference(now.total_usd, before.total_usd)
     if not change_usd:
-        return None if change_usd is None else ChangeWord.SAME
-    return ChangeWord.DEARER if change_usd > 0 else ChangeWord.CHEAPER
+        return None if change_usd is None else ChangeKind.SAME
+    return ChangeKind.DEARER if change_usd > 0 else ChangeKind.CHEAPER
 
 
-def _less(usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:
+def _difference(usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:
     return None if usd is None or before_usd is None else usd - before_usd
 
 
-def _order(of: SpendChange) -> tuple[Decimal, Decimal, str]:
-    change_usd = of.total_usd if of.total_change_usd is None else of.total_change_usd
-    return -abs(change_usd or Decimal(0)), -(of.waste_usd or Decimal(0)), str(of.name or "")
+def _order(change: SpendChange) -> tuple[Decimal, Decimal, str]:
+    change_usd = change.total_usd if change.total_change_usd is None else change.total_change_usd
+    return -abs(change_usd or Decimal(0)), -(change.waste_usd or Decimal(0)), str(change.name or "")

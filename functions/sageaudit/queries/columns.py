@@ -27,15 +27,15 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 from sageaudit.queries.lists import NEVER_STARTED
-from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.window import Length, Window
+from sageaudit.queries.question import Question, SortOrder
+from sageaudit.queries.window import PeriodLength, Window
 
 _RUNNING = frozenset({"Inprogress", "Running", "Stopping", "Starting", "Pending"})
 _STATUSES = ("Completed", "Failed", "Stopped", NEVER_STARTED)
 _HOUR_S = 3600
-TAG = "tag_"
+TAG_PREFIX = "tag_"
 """Begins the field of a cost tag; in `by`, the tag's name is enough where no column has it."""
-Fits = Callable[[AuditSummary, Any], bool]
+Matches = Callable[[AuditSummary, Any], bool]
 
 
 class Column(Struct, frozen=True):
@@ -51,37 +51,37 @@ class Column(Struct, frozen=True):
     help: str = ""
     field: str = ""
     read: Callable[[str], Any] = str
-    fits: Fits | None = None
-    fits_finding: Callable[[FindingRow, Any], bool] | None = None
+    fits: Matches | None = None
+    matches_finding: Callable[[FindingRow, Any], bool] | None = None
     words: tuple[str, ...] = ()
     scope: Scope | None = None
-    of_head: bool = False
+    needs_summary: bool = False
     summed: bool = True
-    length: Length | None = None
+    length: PeriodLength | None = None
     tag: bool = False
     unit: str = ""
 
     @property
     def key(self) -> str:
         """The field of rows of sums and of lists."""
-        return f"{TAG}{self.name}" if self.tag else self.field or self.name
+        return f"{TAG_PREFIX}{self.name}" if self.tag else self.field or self.name
 
-    def of(self, row: Any) -> Any:
+    def value_of(self, row: Any) -> Any:
         """The value that a row has."""
         return row.tags.get(self.name) if self.tag else getattr(row, self.key)
 
-    def keeps(self, row: AuditSummary | RuleFinding, wanted: Any) -> bool:
+    def is_match(self, row: AuditSummary | RuleFinding, wanted: Any) -> bool:
         """Whether a row passes this filter; what is not read yet of an audit passes."""
         if isinstance(row, RuleFinding):
-            if self.fits_finding:
-                return self.fits_finding(row.finding, wanted)
-            if self.of_head and not row.is_read:
+            if self.matches_finding:
+                return self.matches_finding(row.finding, wanted)
+            if self.needs_summary and not row.is_loaded:
                 return True
             row = row.summary
-        return bool(self.fits(row, wanted) if self.fits else self.of(row) == wanted)
+        return bool(self.fits(row, wanted) if self.fits else self.value_of(row) == wanted)
 
 
-def _word(text: str) -> str:
+def _parse_status(text: str) -> str:
     """Raises ValueError for the status of a job that has not ended."""
     word = text.replace("-", " ").capitalize()
     if word.replace(" ", "") in _RUNNING:
@@ -89,16 +89,16 @@ def _word(text: str) -> str:
     return word
 
 
-def _of_status(row: AuditSummary, wanted: str) -> bool:
+def _has_status(row: AuditSummary, wanted: str) -> bool:
     return row.status.lower() == wanted.lower()
 
 
-def _of_type(text: str) -> str:
+def _parse_type(text: str) -> str:
     return f"ml.{text.removeprefix('ml.')}"
 
 
-def _least(
-    amount: Callable[[AuditSummary], Decimal | None], unit: str, example: str
+def _minimum_filter(
+    amount_of: Callable[[AuditSummary], Decimal | None], unit: str, example: str
 ) -> dict[str, Any]:
     """A filter by the least amount; `read` raises ValueError for what is none."""
 
@@ -112,7 +112,7 @@ def _least(
         return least
 
     def fits(row: AuditSummary, wanted: Decimal) -> bool:
-        return _reaches(amount(row), wanted)
+        return _reaches(amount_of(row), wanted)
 
     return {"read": read, "fits": fits, "unit": unit, "summed": False}
 
@@ -140,7 +140,7 @@ def _tags(given: Any) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _of_tags(row: AuditSummary, wanted: Mapping[str, str]) -> bool:
+def _has_tags(row: AuditSummary, wanted: Mapping[str, str]) -> bool:
     return all(
         name in row.tags and (row.tags[name] or "") == value for name, value in wanted.items()
     )
@@ -159,7 +159,7 @@ def _reason(text: str) -> str:
     return next((word for word in CLASSES if word.lower() == text.lower()), text)
 
 
-def _of_image(row: AuditSummary, wanted: str) -> bool:
+def _has_image(row: AuditSummary, wanted: str) -> bool:
     """A text anywhere in the name; NAME:TAG is all of the last part, or more of the path."""
     image, text = (row.image or "").lower(), wanted.lower()
     return f"/{image}".endswith(f"/{text}") if ":" in text else text in image
@@ -172,7 +172,7 @@ def _enum(kind: type[Enum]) -> dict[str, Any]:
 COLUMNS = (
     Column(
         "rule", "Findings of this rule, by name or id.",
-        fits_finding=lambda finding, rule: finding.rule == rule,
+        matches_finding=lambda finding, rule: finding.rule == rule,
     ),
     Column(
         "family", "Jobs of this family; its last part is enough.", scope=Scope.FAMILY,
@@ -183,31 +183,31 @@ COLUMNS = (
     Column("region", "Jobs of this AWS region."),
     Column("kind", "Kind of job.", **_enum(JobKind)),
     Column(
-        "type", "Jobs on this instance type, as ml.g5.xlarge.", "instance_type", _of_type,
-        scope=Scope.TYPE, of_head=True,
+        "type", "Jobs on this instance type, as ml.g5.xlarge.", "instance_type", _parse_type,
+        scope=Scope.TYPE, needs_summary=True,
     ),
     Column(
-        "count", "Jobs on so many instances.", "instance_count", _number, of_head=True
+        "count", "Jobs on so many instances.", "instance_count", _number, needs_summary=True
     ),
-    Column("purchase", "How capacity was bought.", of_head=True, **_enum(Purchase)),
+    Column("purchase", "How capacity was bought.", needs_summary=True, **_enum(Purchase)),
     Column(
-        "status", 'Completed, Failed, Stopped or "never started".', read=_word, fits=_of_status,
-        words=_STATUSES, of_head=True,
+        "status", 'Completed, Failed, Stopped or "never started".', read=_parse_status, fits=_has_status,
+        words=_STATUSES, needs_summary=True,
     ),
-    Column("judged", "How much of a job could be judged.", of_head=True, **_enum(Judged)),
+    Column("judged", "How much of a job could be judged.", needs_summary=True, **_enum(Judged)),
     Column(
         "reason", "Jobs that failed or were stopped for this kind of reason, as `code error`.",
-        read=_reason, of_head=True,
+        read=_reason, needs_summary=True,
     ),
     Column(
         "image", "Jobs with this text in the name of their image; with a tag, as"
-        " pytorch-training:2.1, of this repository and tag.", of_head=True, fits=_of_image,
+        " pytorch-training:2.1, of this repository and tag.", needs_summary=True, fits=_has_image,
     ),
     Column("usage_type"),
-    *(Column(length.value, field="period", length=length) for length in Length),
+    *(Column(length.value, field="period", length=length) for length in PeriodLength),
     Column(
         "tag", "Jobs with this value of a cost tag, as team=growth; without a value, those that"
-        " lack it. May be repeated.", read=_tags, fits=_of_tags, of_head=True, summed=False,
+        " lack it. May be repeated.", read=_tags, fits=_has_tags, needs_summary=True, summed=False,
     ),
     Column(
         "no_owner", "Jobs without an owner.", fits=lambda row, _: not row.owner, read=bool,
@@ -219,68 +219,71 @@ COLUMNS = (
     ),
     Column(
         "min_usd", "Jobs with as many avoidable and lost dollars.",
-        fits_finding=lambda finding, least: _reaches(finding.saving_usd, least),
-        **_least(lambda row: row.waste_usd, "USD", "0.50"),
+        matches_finding=lambda finding, least: _reaches(finding.saving_usd, least),
+        **_minimum_filter(lambda row: row.waste_usd, "USD", "0.50"),
     ),
     Column(
-        "min_percent", "Jobs of whose bill so much is avoidable or lost.", of_head=True,
-        **_least(lambda row: row.waste_percent, "percent", "30"),
+        "min_percent", "Jobs of whose bill so much is avoidable or lost.", needs_summary=True,
+        **_minimum_filter(lambda row: row.waste_percent, "percent", "30"),
     ),
     Column(
-        "min_bill", "Jobs that cost as much.", of_head=True,
-        **_least(lambda row: row.total_usd, "USD", "0.50"),
+        "min_bill", "Jobs that cost as much.", needs_summary=True,
+        **_minimum_filter(lambda row: row.total_usd, "USD", "0.50"),
     ),
     Column(
-        "min_hours", "Jobs that ran as long, from start to end.", of_head=True,
-        **_least(_hours, "hours", "24"),
+        "min_hours", "Jobs that ran as long, from start to end.", needs_summary=True,
+        **_minimum_filter(_hours, "hours", "24"),
     ),
     Column(
-        "no_price", "Jobs whose bill is not known.", of_head=True, read=bool, summed=False,
+        "no_price", "Jobs whose bill is not known.", needs_summary=True, read=bool, summed=False,
         fits=lambda row, _: row.total_usd is None and not row.rollup,
     ),
     Column(
-        "interrupted", "Spot jobs that were interrupted.", of_head=True, read=bool, summed=False,
+        "interrupted", "Spot jobs that were interrupted.", needs_summary=True, read=bool, summed=False,
         fits=lambda row, _: bool(row.interrupted_s),
     ),
 )  # fmt: skip
 FILTERS = {column.name: column for column in COLUMNS if column.help}
-SUMMED = {column.name: column for column in COLUMNS if column.summed}
+GROUPABLE = {column.name: column for column in COLUMNS if column.summed}
 
 
 def tag_column(name: str) -> Column:
     """The column of a cost tag."""
-    return Column(name.removeprefix(TAG), of_head=True, tag=True)
+    return Column(name.removeprefix(TAG_PREFIX), needs_summary=True, tag=True)
 
 
-def columns_of(text: str) -> tuple[Column, ...]:
+def parse_columns(text: str) -> tuple[Column, ...]:
     """Reads `family` or `owner,month`; any other word is a cost tag. Raises BadUsage."""
     words = [word.strip() for word in text.split(",")]
-    columns = tuple(SUMMED.get(word.lower()) or tag_column(word) for word in words)
+    columns = tuple(GROUPABLE.get(word.lower()) or tag_column(word) for word in words)
     if not all(words) or len(columns) > 2 or len({of.key for of in columns}) < len(columns):  # noqa: PLR2004
         raise BadUsage(f"by {text}: give one column or two, and only one of day, week and month")
     return columns
 
 
-def no_column(name: str, tags: set[str]) -> BadUsage:
+def unknown_column_error(name: str, tags: set[str]) -> BadUsage:
     """The error for a column that is none of the table, and no cost tag of any audit."""
-    known = [*SUMMED, *sorted(tags)]
+    known = [*GROUPABLE, *sorted(tags)]
     near = did_you_mean(name, known) or ":"
     return BadUsage(f"there is no column {name!r}{near} the columns are {', '.join(known)}")
 
 
-def fitting(question: Question) -> Callable[[AuditSummary | RuleFinding], bool]:
+def matching(question: Question) -> Callable[[AuditSummary | RuleFinding], bool]:
     """True for a row that passes every filter; what is not read yet of an audit passes."""
     asked = [(FILTERS[name], wanted) for name, wanted in question.filters.items()]
-    return lambda row: all(column.keeps(row, wanted) for column, wanted in asked)
+    return lambda row: all(column.is_match(row, wanted) for column, wanted in asked)
 
 
-def of_head(question: Question) -> bool:
+def needs_summary(question: Question) -> bool:
     """Whether a filter is about what a finding does not tell."""
-    return any(FILTERS[name].of_head for name in question.filters)
+    return any(FILTERS[name].needs_summary for name in question.filters)
 
 
-def question_of(
-    window: Window, sort: Sort, words: Mapping[str, Any], option_of: Callable[[str], str] = str
+def make_question(
+    window: Window,
+    sort: SortOrder,
+    filter_values: Mapping[str, Any],
+    option_name: Callable[[str], str] = str,
 ) -> Question:
     """The question of texts, or of values, by the names of filters.
 
@@ -288,7 +291,7 @@ def question_of(
     have.
     """
     asked = {}
-    for name, given in words.items():
+    for name, given in filter_values.items():
         if given is None or given is False or given == ():
             continue
         column = FILTERS[name]
@@ -298,6 +301,6 @@ def question_of(
             of_words = isinstance(column.read, type)
             known = f"is none of {', '.join(column.words)}" if of_words else str(error)
             shown = " ".join(given) if isinstance(given, tuple) else given
-            raise BadUsage(f"{option_of(name)} {shown} {known}") from error
+            raise BadUsage(f"{option_name(name)} {shown} {known}") from error
     in_order = {name: asked[name] for name in FILTERS if name in asked}
-    return Question.of(window, sort=sort, **in_order)
+    return Question.with_filters(window, sort=sort, **in_order)

@@ -20,73 +20,79 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import AmbiguousName, BadUsage, JobNotFound
 from sageaudit.output.text.notes import ROLL_UP_LABELS
-from sageaudit.output.text.untrusted import DOTS
+from sageaudit.output.text.untrusted import ELLIPSIS
 from sageaudit.ports import History
 from sageaudit.queries import answer
 from sageaudit.queries.answer import ListRow
 from sageaudit.queries.columns import FILTERS
-from sageaudit.queries.lists import Lists, audited_days
+from sageaudit.queries.lists import HistoryLists, audited_days
 from sageaudit.queries.question import Question
-from sageaudit.queries.window import ONE_DAY, Window, window_of
+from sageaudit.queries.window import ONE_DAY, Window, make_window
 from sageaudit.structs import replace
 
-_NAMED = 5
-_COMPARED = 1_000
+_MAX_SUGGESTIONS = 5
+_MAX_COMPARED_JOBS = 1_000
 """Among how many of the newest jobs a mistyped name is looked for."""
-_SEARCHED = 20_000
+_MAX_SEARCHED_JOBS = 20_000
 """Among how many of the newest jobs a name that was cut is looked for."""
-_BACK = timedelta(days=365)
+_LOOKBACK = timedelta(days=365)
 _MOST_NAMES = 3
 """Names or ARNs that are listed if a name is ambiguous."""
 
 
-def resolve(history: History, question: Question) -> tuple[Lists, Question]:
+def resolve(history: History, question: Question) -> tuple[HistoryLists, Question]:
     """The lists of the question's window, and the question about the family that is meant.
 
     Raises BadUsage as `named` does.
     """
-    lists = Lists(history, question.window)
-    return lists, named(lists, question)
+    lists = HistoryLists(history, question.window)
+    return lists, resolve_family(lists, question)
 
 
-def named(lists: Lists, question: Question) -> Question:
+def resolve_family(lists: HistoryLists, question: Question) -> Question:
     """The question about the family that is meant: the one of this name, or the only one of the
     window whose name ends in `/` and the text, or is what a list cut to the text.
 
     A text that fits no family stays as it is. Raises BadUsage if it fits several.
     """
     text = question.family
-    if text is None or next(lists.sums(Scope.FAMILY, name=text), None) is not None:
+    if text is None or next(lists.daily_sums(Scope.FAMILY, name=text), None) is not None:
         return question
     label = next((label for label in ROLL_UP_LABELS if text.startswith(label)), "")
     end = f"/{text.removeprefix(label)}"
     meant = sorted(
-        {name for name in _names(lists, Scope.FAMILY) if name.endswith(end) or is_cut(text, name)}
+        {
+            name
+            for name in _names(lists, Scope.FAMILY)
+            if name.endswith(end) or is_shortened(text, name)
+        }
     )
     if len(meant) > 1:
-        more = f" and {len(meant) - _NAMED} more" if len(meant) > _NAMED else ""
+        more = f" and {len(meant) - _MAX_SUGGESTIONS} more" if len(meant) > _MAX_SUGGESTIONS else ""
         raise BadUsage(
-            f"family {text} is {'cut from' if DOTS in text else 'the end of'}"
-            f" {', '.join(meant[:_NAMED])}{more}: give more of the name"
+            f"family {text} is {'cut from' if ELLIPSIS in text else 'the end of'}"
+            f" {', '.join(meant[:_MAX_SUGGESTIONS])}{more}: give more of the name"
         )
-    return question.changed(family=meant[0]) if meant else question
+    return question.with_changed_filters(family=meant[0]) if meant else question
 
 
-def is_cut(text: str, name: str) -> bool:
+def is_shortened(text: str, name: str) -> bool:
     """Whether a list may have cut this name to the text, as `begin…end`."""
-    begin, dots, end = text.partition(DOTS)
+    begin, dots, end = text.partition(ELLIPSIS)
     fits = name.startswith(begin) and name.endswith(end) and len(name) > len(begin) + len(end)
     return bool(dots) and fits
 
 
-def unmatched(lists: Lists, question: Question, option_of: Callable[[str], str] = str) -> str:
+def why_no_match(
+    lists: HistoryLists, question: Question, option_name: Callable[[str], str] = str
+) -> str:
     """Which filter matches nothing in the window, with the name that was probably meant.
 
     Each filter is asked alone: of daily sums where these know its values, else of all audits.
     """
-    accounts = [*lists.sums(Scope.ACCOUNT)]
+    accounts = [*lists.daily_sums(Scope.ACCOUNT)]
     if not accounts:
-        return other_days(lists.history, lists.window)
+        return covered_days_text(lists.history, lists.window)
     sums: dict[str, set[str]] = {
         "account": {row.account for row in accounts},
         "region": {row.region for row in accounts},
@@ -99,37 +105,37 @@ def unmatched(lists: Lists, question: Question, option_of: Callable[[str], str] 
         known = sums.get(name)
         found = known is not None and wanted in known
         if known is None:
-            every = every or [*answer.all_rows(lists, Question(lists.window))]
-            found, known = _of_audits(every, name, wanted)
+            every = every or [*answer.iterate_rows(lists, Question(lists.window))]
+            found, known = _match_audits(every, name, wanted)
         if not found:
             ends = {value.rpartition("/")[2] for value in known} if name == "family" else set()
-            words = _words(name, wanted)
+            words = _filter_text(name, wanted)
             meant = "" if words in known else did_you_mean(words, sorted(known | ends))
-            return f"{option_of(name)}{words and f' {words}'} matches nothing{meant}"
+            return f"{option_name(name)}{words and f' {words}'} matches nothing{meant}"
     return "each filter matches some audits, but none matches all of them"
 
 
-def _of_audits(rows: Sequence[ListRow], name: str, wanted: Any) -> tuple[bool, set[str]]:
+def _match_audits(rows: Sequence[ListRow], name: str, wanted: Any) -> tuple[bool, set[str]]:
     """Whether an audit passes a filter, and the values of all of them."""
     column, known = FILTERS[name], {*FILTERS[name].words}
     for row in rows:
-        if column.keeps(row, wanted):
+        if column.is_match(row, wanted):
             return True, known
         if name == "tag":
-            known |= {_words(name, {tag: value}) for tag, value in row.tags.items()}
+            known |= {_filter_text(name, {tag: value}) for tag, value in row.tags.items()}
         elif not column.words and column.fits is None:
-            known.add(str(column.of(row) or ""))
+            known.add(str(column.value_of(row) or ""))
     return False, known
 
 
-def _words(name: str, wanted: Any) -> str:
+def _filter_text(name: str, wanted: Any) -> str:
     """A filter's value as it is written."""
     if name == "tag":
         return " and ".join(f"{tag}={value or ''}" for tag, value in wanted.items())
     return "" if wanted is True else str(wanted)
 
 
-def other_days(history: History, window: Window) -> str:
+def covered_days_text(history: History, window: Window) -> str:
     """On which days the history has audits, where it has none in the window."""
     days = audited_days(history)
     if days is None:
@@ -142,11 +148,11 @@ def other_days(history: History, window: Window) -> str:
     return span if near in {first, last} else f"{span}, the nearest of {near}"
 
 
-def _names(lists: Lists, scope: Scope) -> Iterator[str]:
-    return (row.name for row in lists.sums(scope) if row.name)
+def _names(lists: HistoryLists, scope: Scope) -> Iterator[str]:
+    return (row.name for row in lists.daily_sums(scope) if row.name)
 
 
-class Wanted(Struct, frozen=True):
+class JobQuery(Struct, frozen=True):
     """The job to find: an ARN or a name, and what else is known of it."""
 
     job: str
@@ -168,25 +174,27 @@ class Wanted(Struct, frozen=True):
         )
 
 
-def find(history: History, wanted: Wanted) -> AuditSummary:
+def find_job(history: History, wanted: JobQuery) -> AuditSummary:
     """The newest run of the job.
 
     A name that a list cut with "…" is looked for among the newest jobs. Raises JobNotFound, or
     AmbiguousName if several jobs, or jobs of several kinds, accounts or regions, have the name.
     """
-    named = _cut(history, wanted) if DOTS in wanted.job else wanted
-    runs = [run for run in history.runs(RunQuery.of_name(named.name)) if named.matches(run)]
+    named = _resolve_shortened(history, wanted) if ELLIPSIS in wanted.job else wanted
+    runs = [run for run in history.runs(RunQuery.for_name(named.name)) if named.matches(run)]
     arns = list(dict.fromkeys(run.key.arn for run in runs))
     if len(arns) > 1:
         raise AmbiguousName(f"{wanted.job} is several jobs, {_some(arns)}: give the ARN of one")
     if runs:
         return runs[0]
-    raise JobNotFound(f"no audit of {wanted.job} is in this history{_near(history, wanted)}")
+    raise JobNotFound(
+        f"no audit of {wanted.job} is in this history{_did_you_mean(history, wanted)}"
+    )
 
 
-def _cut(history: History, wanted: Wanted) -> Wanted:
+def _resolve_shortened(history: History, wanted: JobQuery) -> JobQuery:
     """The job whose name a list cut to this. Raises AmbiguousName if there are several."""
-    names = {head.job for head in _newest(history, wanted) if is_cut(wanted.job, head.job)}
+    names = {head.job for head in _newest(history, wanted) if is_shortened(wanted.job, head.job)}
     if len(names) > 1:
         shown = _some(sorted(names))
         raise AmbiguousName(f"{wanted.job} is cut from {shown}: give more of the name")
@@ -199,16 +207,16 @@ def _some(names: Sequence[str]) -> str:
     return " and ".join(names[:_MOST_NAMES]) + others
 
 
-def _near(history: History, wanted: Wanted) -> str:
+def _did_you_mean(history: History, wanted: JobQuery) -> str:
     """The name that was probably meant, of the newest jobs."""
-    newest = islice(_newest(history, wanted), _COMPARED)
+    newest = islice(_newest(history, wanted), _MAX_COMPARED_JOBS)
     return did_you_mean(wanted.name, dict.fromkeys(head.job for head in newest))
 
 
-def _newest(history: History, wanted: Wanted) -> Iterator[AuditSummary]:
+def _newest(history: History, wanted: JobQuery) -> Iterator[AuditSummary]:
     """The jobs of the account that ended in the last days of the history, newest first."""
     if (days := audited_days(history)) is None:
         return iter(())
-    lists = Lists(history, window_of(days[-1] - _BACK, days[-1] + ONE_DAY))
-    heads = lists.heads(Question.of(lists.window, account=wanted.account))
-    return islice(heads, _SEARCHED)
+    lists = HistoryLists(history, make_window(days[-1] - _LOOKBACK, days[-1] + ONE_DAY))
+    heads = lists.audits(Question.with_filters(lists.window, account=wanted.account))
+    return islice(heads, _MAX_SEARCHED_JOBS)

@@ -15,7 +15,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.queries.window import Window
 
 
-class Sort(enum.StrEnum):
+class SortOrder(enum.StrEnum):
     """The order of rows: by end, newest first, or by an amount, largest first."""
 
     NEWEST = "newest"
@@ -39,30 +39,32 @@ class Sort(enum.StrEnum):
     @property
     def field(self) -> str:
         """The field of rows that it orders by; of NEWEST none."""
-        unit = "" if self in COUNTS else "_s" if self in TIMES else "_usd"
+        unit = "" if self in COUNT_SORTS else "_s" if self in TIME_SORTS else "_usd"
         return f"{self.value}{unit}"
 
-    def of(self, sums: Sums) -> Decimal:
+    def amount_of(self, sums: Sums) -> Decimal:
         """The amount in USD of these sums. Raises KeyError for what is none of AMOUNTS."""
         return {
-            Sort.WASTE: sums.waste_usd,
-            Sort.TOTAL: sums.total_usd,
-            Sort.AVOIDABLE: sums.avoidable_usd,
-            Sort.LOST: sums.lost_usd,
-            Sort.POSSIBLE: sums.possible_usd,
-            Sort.IDLE: sums.idle_usd,
+            SortOrder.WASTE: sums.waste_usd,
+            SortOrder.TOTAL: sums.total_usd,
+            SortOrder.AVOIDABLE: sums.avoidable_usd,
+            SortOrder.LOST: sums.lost_usd,
+            SortOrder.POSSIBLE: sums.possible_usd,
+            SortOrder.IDLE: sums.idle_usd,
         }[self]
 
 
-COUNTS = (
-    Sort.JOBS,
-    Sort.FAILED,
-    Sort.WASTE_PERCENT,
-    Sort.FAILED_PERCENT,
-    Sort.IDLE_GPU_HOURS,
+COUNT_SORTS = (
+    SortOrder.JOBS,
+    SortOrder.FAILED,
+    SortOrder.WASTE_PERCENT,
+    SortOrder.FAILED_PERCENT,
+    SortOrder.IDLE_GPU_HOURS,
 )
-TIMES = (Sort.DURATION, Sort.WAITING)
-AMOUNTS = tuple(sort for sort in Sort if sort not in {Sort.NEWEST, *TIMES, *COUNTS})
+TIME_SORTS = (SortOrder.DURATION, SortOrder.WAITING)
+AMOUNT_SORTS = tuple(
+    sort for sort in SortOrder if sort not in {SortOrder.NEWEST, *TIME_SORTS, *COUNT_SORTS}
+)
 
 
 class Question(Struct, frozen=True):
@@ -75,16 +77,18 @@ class Question(Struct, frozen=True):
 
     window: Window
     filters: Mapping[str, Any] = field(default_factory=dict)
-    sort: Sort = Sort.NEWEST
+    sort: SortOrder = SortOrder.NEWEST
 
     @classmethod
-    def of(cls, window: Window, *, sort: Sort = Sort.NEWEST, **filters: Any) -> Question:
+    def with_filters(
+        cls, window: Window, *, sort: SortOrder = SortOrder.NEWEST, **filters: Any
+    ) -> Question:
         """The question with these filters; None, False or an empty map leaves out nothing."""
         return cls(window, {name: of for name, of in filters.items() if _leaves_out(of)}, sort)
 
-    def changed(self, **filters: Any) -> Question:
+    def with_changed_filters(self, **filters: Any) -> Question:
         """The same question with other values of some filters."""
-        return Question.of(self.window, sort=self.sort, **{**self.filters, **filters})
+        return Question.with_filters(self.window, sort=self.sort, **{**self.filters, **filters})
 
     @property
     def rule(self) -> str | None:

@@ -14,17 +14,17 @@ from msgspec import Struct, field
 from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.audit.sums import RuleSums, Sums, added
+from sageaudit.domain.audit.sums import RuleSums, Sums, add_sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.domain.reconcile.lines import unit_of
-from sageaudit.queries.columns import SUMMED, Column
-from sageaudit.queries.question import Sort
+from sageaudit.domain.reconcile.lines import usage_unit
+from sageaudit.queries.columns import GROUPABLE, Column
+from sageaudit.queries.question import SortOrder
 from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
 
 
-class Total(Struct, frozen=True, kw_only=True):
+class SumsRow(Struct, frozen=True, kw_only=True):
     """The sums of the jobs with the same values of one or two columns, which come first.
 
     Counts are of jobs, without roll-ups. An amount is None where none of it is known; where a part
@@ -51,14 +51,14 @@ class Total(Struct, frozen=True, kw_only=True):
     tags: Mapping[str, str | None] = field(default_factory=dict)
     period: str | None = None
     sums: Sums
-    of_rules: bool = False
+    has_rule_dollars: bool = False
     """Whether the dollars of findings, and their counts, are those of `sums.rules`."""
-    of_usage: bool = False
+    is_usage_type: bool = False
     """Whether they are parts of bills, which no finding has."""
-    unjudged: bool = False
+    nothing_judged: bool = False
     """Whether a rule could not look at all of the jobs, so that dollars that it did not find are
     not known."""
-    before: Total | None = None
+    before: SumsRow | None = None
     """The period before, as far as it is compared with."""
     share_percent: Decimal | None = None
     """Its part of the dollars of all rows (of its period), and that of all rows up to it."""
@@ -135,17 +135,19 @@ class Total(Struct, frozen=True, kw_only=True):
     @property
     def avoidable_unknown(self) -> int:
         """Jobs whose avoidable dollars are not known; of rules findings, as all that follow."""
-        return self._rules.avoidable_unknown if self.of_rules else self.sums.avoidable_unknown
+        return (
+            self._rules.avoidable_unknown if self.has_rule_dollars else self.sums.avoidable_unknown
+        )
 
     @property
     def lost_unknown(self) -> int:
         """The same of lost dollars."""
-        return self._rules.lost_unknown if self.of_rules else self.sums.lost_unknown
+        return self._rules.lost_unknown if self.has_rule_dollars else self.sums.lost_unknown
 
     @property
     def possible_unknown(self) -> int:
         """The same of possible ones, of which a part may be known."""
-        return self._rules.possible_unknown if self.of_rules else self.sums.possible_unknown
+        return self._rules.possible_unknown if self.has_rule_dollars else self.sums.possible_unknown
 
     @property
     def total_usd(self) -> Decimal | None:
@@ -160,73 +162,73 @@ class Total(Struct, frozen=True, kw_only=True):
     @property
     def judged_usd(self) -> Decimal | None:
         """The spend on jobs that could be judged."""
-        known = self.total_usd is not None and not self.of_usage
+        known = self.total_usd is not None and not self.is_usage_type
         return self.sums.judged_usd if known else None
 
     @property
     def idle_usd(self) -> Decimal | None:
         """The value of idle capacity."""
-        return None if self.of_usage else self.sums.known_idle_usd
+        return None if self.is_usage_type else self.sums.known_idle_usd
 
     @property
     def costliest_rule(self) -> str | None:
         """The rule with the most avoidable and lost dollars."""
-        ranked = () if self.of_usage else ranked_rules(self.sums)
+        ranked = () if self.is_usage_type else ranked_rules(self.sums)
         return next((name for name, _ in ranked), None)
 
     @property
     def avoidable_usd(self) -> Decimal | None:
         """Of all jobs; of rules, what their findings count."""
-        return self._found(self._known(Bucket.AVOIDABLE))
+        return self._rule_dollars(self._known_usd(Bucket.AVOIDABLE))
 
     @property
     def lost_usd(self) -> Decimal | None:
         """The same of lost dollars."""
-        return self._found(self._known(Bucket.LOST))
+        return self._rule_dollars(self._known_usd(Bucket.LOST))
 
     @property
     def possible_usd(self) -> Decimal | None:
         """The same of possible ones."""
-        return self._found(self._known(Bucket.POSSIBLE))
+        return self._rule_dollars(self._known_usd(Bucket.POSSIBLE))
 
     @property
     def avoidable_up_to_usd(self) -> Decimal | None:
         """The upper ends of what rules found; of all jobs' sums, only lost dollars have one."""
-        return self._found(self._most(Bucket.AVOIDABLE, self.sums.known_avoidable_usd))
+        return self._rule_dollars(self._upper_end(Bucket.AVOIDABLE, self.sums.known_avoidable_usd))
 
     @property
     def lost_up_to_usd(self) -> Decimal | None:
         """The same of lost dollars."""
-        return self._found(self._most(Bucket.LOST, self.sums.known_lost_up_to_usd))
+        return self._rule_dollars(self._upper_end(Bucket.LOST, self.sums.known_lost_up_to_usd))
 
     @property
     def possible_up_to_usd(self) -> Decimal | None:
         """The same of possible ones."""
-        return self._found(self._most(Bucket.POSSIBLE, self.sums.known_possible_usd))
+        return self._rule_dollars(self._upper_end(Bucket.POSSIBLE, self.sums.known_possible_usd))
 
     @property
     def waste_usd(self) -> Decimal | None:
         """The avoidable and lost dollars that are known; 0 only where both are."""
-        parts = (self._known(Bucket.AVOIDABLE), self._known(Bucket.LOST))
+        parts = (self._known_usd(Bucket.AVOIDABLE), self._known_usd(Bucket.LOST))
         wasted = sum((usd for usd in parts if usd is not None), _ZERO)
-        return self._found(wasted if wasted or None not in parts else None)
+        return self._rule_dollars(wasted if wasted or None not in parts else None)
 
     @property
     def _rules(self) -> RuleSums:
         return sum(self.sums.rules.values(), RuleSums())
 
-    def _known(self, bucket: Bucket) -> Decimal | None:
-        if self.of_rules:
+    def _known_usd(self, bucket: Bucket) -> Decimal | None:
+        if self.has_rule_dollars:
             return self._rules.known_usd(bucket)
         usd: Decimal | None = getattr(self.sums, f"known_{bucket}_usd")
         return usd
 
-    def _most(self, bucket: Bucket, of_jobs_usd: Decimal | None) -> Decimal | None:
-        return self._rules.most_usd(bucket) if self.of_rules else of_jobs_usd
+    def _upper_end(self, bucket: Bucket, of_jobs_usd: Decimal | None) -> Decimal | None:
+        return self._rules.max_usd(bucket) if self.has_rule_dollars else of_jobs_usd
 
-    def _found(self, usd: Decimal | None) -> Decimal | None:
+    def _rule_dollars(self, usd: Decimal | None) -> Decimal | None:
         """What is known of dollars that rules found."""
-        return None if self.of_usage or (self.unjudged and not usd) else usd
+        return None if self.is_usage_type or (self.nothing_judged and not usd) else usd
 
     @property
     def total_before_usd(self) -> Decimal | None:
@@ -241,7 +243,7 @@ class Total(Struct, frozen=True, kw_only=True):
     @property
     def total_change_percent(self) -> Decimal | None:
         """How much more it is than before."""
-        return percent(self.total_usd, self.total_before_usd)
+        return percent_change(self.total_usd, self.total_before_usd)
 
     @property
     def waste_before_usd(self) -> Decimal | None:
@@ -251,7 +253,7 @@ class Total(Struct, frozen=True, kw_only=True):
     @property
     def waste_change_percent(self) -> Decimal | None:
         """How much more they are than before."""
-        return percent(self.waste_usd, self.waste_before_usd)
+        return percent_change(self.waste_usd, self.waste_before_usd)
 
     @property
     def waste_percent(self) -> Decimal | None:
@@ -274,7 +276,7 @@ class Total(Struct, frozen=True, kw_only=True):
     @property
     def usage_unit(self) -> str | None:
         """The unit of the quantity, as Cost Explorer writes it."""
-        return None if self.usage_type is None else unit_of(self.usage_type)
+        return None if self.usage_type is None else usage_unit(self.usage_type)
 
     @property
     def usd_per_hour(self) -> Decimal | None:
@@ -290,7 +292,7 @@ class Total(Struct, frozen=True, kw_only=True):
         )
 
 
-ADDED_OF_RUNS = (
+SUMMED_RUN_FIELDS = (
     "instance_hours",
     "gpu_hours",
     "idle_gpu_hours",
@@ -300,7 +302,7 @@ ADDED_OF_RUNS = (
     "usage_quantity",
 )
 """What is added up of the jobs."""
-OF_RUNS = (*ADDED_OF_RUNS, "idle_percent", "usd_per_hour", "median_usd", "median_waiting_s")
+RUN_FIELDS = (*SUMMED_RUN_FIELDS, "idle_percent", "usd_per_hour", "median_usd", "median_waiting_s")
 """What daily sums do not know."""
 
 
@@ -312,12 +314,12 @@ class JobPart(Struct, frozen=True):
     rule: str | None = None
     usage_type: str | None = None
 
-    def value(self, column: Column) -> Any:
+    def column_value(self, column: Column) -> Any:
         """What it is counted under."""
         own = {"rule": self.rule, "usage_type": self.usage_type}
-        return own[column.name] if column.name in own else column.of(self.summary)
+        return own[column.name] if column.name in own else column.value_of(self.summary)
 
-    def figure(self, name: str) -> Any:
+    def field_value(self, name: str) -> Any:
         """What it adds to a field of OF_RUNS, or its bill, or how long it waited; of a usage type
         the quantity, the dollars and the wait alone.
         """
@@ -327,14 +329,14 @@ class JobPart(Struct, frozen=True):
         of_usage = {"usage_quantity": job.usage_quantities, "total_usd": job.usage_costs}
         if name in of_usage:
             return (of_usage[name] or {}).get(self.usage_type)
-        return None if name in ADDED_OF_RUNS else getattr(job, name)
+        return None if name in SUMMED_RUN_FIELDS else getattr(job, name)
 
 
-def of_runs(parts: Sequence[JobPart]) -> dict[str, Any]:
+def run_field_sums(parts: Sequence[JobPart]) -> dict[str, Any]:
     """The fields of OF_RUNS that a row of sums stores, of its jobs."""
     known: dict[str, list[Any]] = {
-        name: [value for part in parts if (value := part.figure(name)) is not None]
-        for name in (*ADDED_OF_RUNS, "total_usd", "waiting_s")
+        name: [value for part in parts if (value := part.field_value(name)) is not None]
+        for name in (*SUMMED_RUN_FIELDS, "total_usd", "waiting_s")
     }
     bills, waits = filter(None, known.pop("total_usd")), known.pop("waiting_s")
     found: dict[str, Any] = {name: sum(of) if of else None for name, of in known.items()}
@@ -342,19 +344,21 @@ def of_runs(parts: Sequence[JobPart]) -> dict[str, Any]:
     return found | {"median_waiting_s": round(median(waits)) if waits else None}
 
 
-def together(rows: Iterable[Total]) -> Total:
+def combine(rows: Iterable[SumsRow]) -> SumsRow:
     """All rows as one."""
     each = [*rows]
-    sums = added([row.sums for row in each])
-    of_rules = any(row.of_rules for row in each)
-    return Total(sums=sums, of_rules=of_rules, of_usage=any(row.of_usage for row in each))
+    sums = add_sums([row.sums for row in each])
+    of_rules = any(row.has_rule_dollars for row in each)
+    return SumsRow(
+        sums=sums, has_rule_dollars=of_rules, is_usage_type=any(row.is_usage_type for row in each)
+    )
 
 
 def _share(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
     return None if part is None or not whole else 100 * part / whole
 
 
-def with_shares(rows: Iterable[Total], name: str) -> Iterator[Total]:
+def add_shares(rows: Iterable[SumsRow], name: str) -> Iterator[SumsRow]:
     """The rows with their parts of the sum of this amount in their period, and so far in it."""
     each = [*rows]
     whole: dict[date | None, Decimal] = defaultdict(Decimal)
@@ -371,19 +375,19 @@ def with_shares(rows: Iterable[Total], name: str) -> Iterator[Total]:
         )
 
 
-def percent(usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:
+def percent_change(now_usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:
     """How much more it is than before; None where either is not known, or there was nothing."""
-    return None if usd is None or not before_usd else 100 * (usd - before_usd) / before_usd
+    return None if now_usd is None or not before_usd else 100 * (now_usd - before_usd) / before_usd
 
 
-def ranked(totals: Iterable[Total], sort: Sort) -> list[Total]:
+def sort_rows(totals: Iterable[SumsRow], sort: SortOrder) -> list[SumsRow]:
     """In the order of their periods, the largest waste first in each; else by the amount asked."""
-    in_time = sort is Sort.NEWEST
-    amount = (Sort.WASTE if in_time else sort).field
+    in_time = sort is SortOrder.NEWEST
+    amount = (SortOrder.WASTE if in_time else sort).field
 
-    def order(of: Total) -> tuple[object, ...]:
+    def order(of: SumsRow) -> tuple[object, ...]:
         day = (in_time and of.first_day) or date.min
-        names = (*(column.of(of) for column in SUMMED.values()), *of.tags.values())
+        names = (*(column.value_of(of) for column in GROUPABLE.values()), *of.tags.values())
         first: Decimal = getattr(of, amount) or _ZERO
         return day, -first, -(of.total_usd or _ZERO), *(str(name or "") for name in names)
 

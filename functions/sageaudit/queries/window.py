@@ -22,12 +22,12 @@ _MOMENT = re.compile(
 _MONTH = re.compile(r"(\d{4})-(\d\d)\Z", re.ASCII)
 _WEEK = re.compile(r"(\d{4})-W(\d\d)\Z", re.ASCII)
 ONE_DAY = timedelta(days=1)
-FIRST = datetime(2017, 11, 1, tzinfo=UTC)
+FIRST_MOMENT = datetime(2017, 11, 1, tzinfo=UTC)
 """The month in which SageMaker came: no job is older, so no list is read for earlier days."""
 _BEHIND = timedelta(hours=1)
 """How far a computer's clock may be behind; AWS refuses one that is off by minutes."""
-DAY_FORMS = "30d, yesterday, last-week, last-month, 2026-08, 2026-W34 or 2026-11-01"
-FORMS = f"{DAY_FORMS}, or 2026-11-01T10:00Z"
+DAY_FORMATS = "30d, yesterday, last-week, last-month, 2026-08, 2026-W34 or 2026-11-01"
+TIME_FORMATS = f"{DAY_FORMATS}, or 2026-11-01T10:00Z"
 
 
 class Retention(Struct, frozen=True):
@@ -37,7 +37,7 @@ class Retention(Struct, frozen=True):
     days: int
 
 
-METRICS = Retention("CloudWatch metrics", 455)
+METRIC_RETENTION = Retention("CloudWatch metrics", 455)
 
 
 class Window(Struct, frozen=True):
@@ -57,7 +57,7 @@ class Window(Struct, frozen=True):
         return (self.until - timedelta(microseconds=1)).date()
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """`2026-11-01 to 2026-11-30`, its first and last days; moments where not whole days."""
         if {self.since.time(), self.until.time()} != {time()}:
             return f"{self.since:%Y-%m-%d %H:%M} to {self.until:%Y-%m-%d %H:%M}"
@@ -68,7 +68,9 @@ class Window(Struct, frozen=True):
         return Period(self.first_day, min(self.last_day, today))
 
 
-def window(since: str, until: str | None, now: datetime, *, with_today: bool = True) -> Window:
+def parse_window(
+    since: str, until: str | None, now: datetime, *, with_today: bool = True
+) -> Window:
     """Reads the texts of FORMS; a time without a zone is UTC, a week begins on Monday.
 
     Days are whole: `30d` begins at midnight 30 days ago, or 30 days before the date in `until`. An
@@ -83,43 +85,43 @@ def window(since: str, until: str | None, now: datetime, *, with_today: bool = T
         if (match := _DAYS_AGO.match(since)) and not _DAYS_AGO.match(until):
             last = end - timedelta(microseconds=1) if with_today else end
             start = _days_before(last, int(match[1]))
-    elif _named(since, now) is None or end > _midnight(now):
+    elif _parse_named_period(since, now) is None or end > _midnight(now):
         end = _midnight(now + _BEHIND) + ONE_DAY if with_today else _midnight(now)
-    start = max(start, FIRST)
-    if end <= FIRST:
+    start = max(start, FIRST_MOMENT)
+    if end <= FIRST_MOMENT:
         which = f"--since {since}" if until is None else f"--until {until}"
-        raise BadUsage(f"{which} is before the first SageMaker job, of {FIRST:%Y-%m}")
+        raise BadUsage(f"{which} is before the first SageMaker job, of {FIRST_MOMENT:%Y-%m}")
     if start >= end:
         end_of = "the end of yesterday" if until is None else f"--until {until}"
         raise BadUsage(f"--since {since} is not before {end_of}: give an earlier --since")
     return Window(start, end)
 
 
-def window_of_days(
-    since: str, until: str | None, now: datetime, kept: Retention | None = None
+def parse_whole_days(
+    since: str, until: str | None, now: datetime, retention: Retention | None = None
 ) -> Window:
     """The same for a command that looks at whole days, perhaps at data that is not kept for ever.
 
     Raises BadUsage for a time of day too, and for days whose data is no longer `kept`.
     """
-    asked = window(since, until, now)
+    asked = parse_window(since, until, now)
     for option, text, moment in (("--since", since, asked.since), ("--until", until, asked.until)):
         if moment.time() != time():
-            raise BadUsage(f"{option} {text} has a time of day: give a whole day, {DAY_FORMS}")
-    if kept is not None and asked.since < _midnight(now) - kept.days * ONE_DAY:
+            raise BadUsage(f"{option} {text} has a time of day: give a whole day, {DAY_FORMATS}")
+    if retention is not None and asked.since < _midnight(now) - retention.days * ONE_DAY:
         raise BadUsage(
-            f"--since {since} is too long ago: {kept.data} are kept for {kept.days} days"
+            f"--since {since} is too long ago: {retention.data} are kept for {retention.days} days"
         )
     return asked
 
 
 def _span(option: str, text: str, now: datetime) -> tuple[datetime, datetime]:
     """The first moment of what is named, and the one after it; a moment itself has no length."""
-    span = _named(text, now)
+    span = _parse_named_period(text, now)
     if span is None and (moment := _moment(text, now)) is not None:
         span = moment, moment + ("T" not in text) * ONE_DAY
     if span is None:
-        raise BadUsage(f"{option} {text} is not a time: write {FORMS}")
+        raise BadUsage(f"{option} {text} is not a time: write {TIME_FORMATS}")
     if span[0] > now:
         raise BadUsage(
             f"{option} {text} is in the future: it is {now:%Y-%m-%dT%H:%MZ} by this computer"
@@ -127,7 +129,7 @@ def _span(option: str, text: str, now: datetime) -> tuple[datetime, datetime]:
     return span
 
 
-def _named(text: str, now: datetime) -> tuple[datetime, datetime] | None:
+def _parse_named_period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
     """A period that has a name: `yesterday`, a week or a month."""
     today = _midnight(now)
     monday, first = today - today.weekday() * ONE_DAY, today.replace(day=1)
@@ -171,7 +173,7 @@ def _midnight(now: datetime) -> datetime:
     return datetime.combine(now.astimezone(UTC).date(), time(), UTC)
 
 
-class Length(enum.StrEnum):
+class PeriodLength(enum.StrEnum):
     """How long a period is: a day, a week from Monday, or a month."""
 
     DAY = "day"
@@ -180,35 +182,39 @@ class Length(enum.StrEnum):
 
     def first_day(self, day: date) -> date:
         """The first day of the period that a day is in."""
-        if self is Length.WEEK:
+        if self is PeriodLength.WEEK:
             return day - day.weekday() * ONE_DAY
-        return day.replace(day=1) if self is Length.MONTH else day
+        return day.replace(day=1) if self is PeriodLength.MONTH else day
 
-    def next(self, first_day: date) -> date:
+    def next_period(self, first_day: date) -> date:
         """The first day of the period after."""
-        days = {Length.DAY: 1, Length.WEEK: 7, Length.MONTH: 32}[self]
+        days = {PeriodLength.DAY: 1, PeriodLength.WEEK: 7, PeriodLength.MONTH: 32}[self]
         return self.first_day(first_day + days * ONE_DAY)
 
-    def before(self, first_day: date) -> date:
+    def previous_period(self, first_day: date) -> date:
         """The first day of the period before."""
         return self.first_day(first_day - ONE_DAY)
 
     def label(self, first_day: date) -> str:
         """`2026-11-20`, `2026-W47` or `2026-11`."""
-        forms = {Length.DAY: "%Y-%m-%d", Length.WEEK: "%G-W%V", Length.MONTH: "%Y-%m"}
+        forms = {
+            PeriodLength.DAY: "%Y-%m-%d",
+            PeriodLength.WEEK: "%G-W%V",
+            PeriodLength.MONTH: "%Y-%m",
+        }
         return first_day.strftime(forms[self])
 
-    def whole(self, window: Window, today: date) -> Window:
+    def extend_to_periods(self, window: Window, today: date) -> Window:
         """The window with all days of its first and last periods, until today at the latest."""
-        after = min(self.next(self.first_day(window.last_day)), today + ONE_DAY)
-        return window_of(self.first_day(window.first_day), after)
+        after = min(self.next_period(self.first_day(window.last_day)), today + ONE_DAY)
+        return make_window(self.first_day(window.first_day), after)
 
-    def starts(self, window: Window, today: date) -> list[date]:
+    def period_starts(self, window: Window, today: date) -> list[date]:
         """The first days of the periods in a window, until today at the latest."""
         first, starts = self.first_day(window.first_day), []
         while first <= min(window.last_day, today):
             starts.append(first)
-            first = self.next(first)
+            first = self.next_period(first)
         return starts
 
 
@@ -217,6 +223,6 @@ def days_between(first: date, last: date) -> Iterator[date]:
     return (first + number * ONE_DAY for number in range((last - first).days + 1))
 
 
-def window_of(first: date, after: date) -> Window:
+def make_window(first: date, end: date) -> Window:
     """The days from the first on, without the day `after`."""
-    return Window(datetime.combine(first, time(), UTC), datetime.combine(after, time(), UTC))
+    return Window(datetime.combine(first, time(), UTC), datetime.combine(end, time(), UTC))

@@ -9,9 +9,9 @@ A rule is a docstring (its page), thresholds, a card and a function:
         not_applicable=(api.serverless,),
     )
     def check(case: api.JobCase) -> api.Outcome:
-        if short(case, case.limit(OVER)):
+        if short(case, case.threshold(OVER)):
             return api.Clear()
-        return api.derived("One sentence.", {"uploading_s": seconds}, fix=…, change=…, caution=…)
+        return api.derived_saving("One sentence.", {"uploading_s": seconds}, fix=…, change=…, caution=…)
 
 The scopes and the card stand in `card`. Below are the reasons why a rule does not apply, the
 builders of findings, and fixes that several rules name.
@@ -49,8 +49,8 @@ from sageaudit.domain.bill.finding import (
     Bucket,
     Clear,
     Confidence,
-    Found,
-    FoundDetails,
+    Detection,
+    DetectionDetails,
     NotApplicable,
     Outcome,
     Parameter,
@@ -58,12 +58,12 @@ from sageaudit.domain.bill.finding import (
     Severity,
     Unknown,
 )
-from sageaudit.domain.job.job import Job, Purchase, duration, duration_min, whole_sum
+from sageaudit.domain.job.job import Job, Purchase, duration_text, minutes_text, sum_if_complete
 from sageaudit.domain.job.kinds import COUNT_PATHS, IMAGE_PATHS, TYPE_PATHS, VOLUME_PATHS, JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
-from sageaudit.domain.job.settings import RUN_LIMIT, path_of
-from sageaudit.domain.request.forecast import Basis
-from sageaudit.domain.request.request import NotKnown
+from sageaudit.domain.job.settings import RUN_LIMIT, setting_path
+from sageaudit.domain.request.forecast import DurationBasis
+from sageaudit.domain.request.request import UnknownValue
 from sageaudit.domain.usage import measurements
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, pairs, percentile
@@ -75,8 +75,8 @@ from sageaudit.rules.card import (
     FamilyCase,
     JobCase,
     RequestCase,
+    RollUpCase,
     Threshold,
-    TuningCase,
     rule,
 )
 
@@ -88,13 +88,13 @@ HOSTS_UNMAPPED = Unknown(measurements.HOSTS_UNMAPPED.code, measurements.HOSTS_UN
 _GROUP_TYPE = "ResourceConfig.InstanceGroups[{}].InstanceType"
 CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
 """Checkpoints for a training job that has none."""
-ON_INSTANCES = set(TYPE_PATHS)
+INSTANCE_KINDS = set(TYPE_PATHS)
 """The kinds of jobs that choose an instance type: all but those that launch other jobs."""
-WITH_LIMIT = {kind for kind in ON_INSTANCES if path_of(kind, RUN_LIMIT)}
+LIMITED_KINDS = {kind for kind in INSTANCE_KINDS if setting_path(kind, RUN_LIMIT)}
 """Of these, the kinds of jobs whose run time has a limit."""
 
 
-TYPE_READS = (
+TYPE_PARAMETERS = (
     *TYPE_PATHS.values(),
     "ResourceConfig.InstanceGroups[].InstanceType",
     "ResourceConfig.InstancePreferences[].InstanceType",
@@ -102,7 +102,7 @@ TYPE_READS = (
 """Where a request names the types of its instances."""
 
 
-def unknown(missing: Missing) -> Unknown:
+def unknown_from_missing(missing: Missing) -> Unknown:
     """A rule's answer where a measurement that it needs is missing."""
     return Unknown(missing.code, missing.reason)
 
@@ -118,7 +118,7 @@ def prepaid(case: JobCase) -> str | None:
     return "its training plan is prepaid" if prepaid else None
 
 
-def on_demand(case: JobCase) -> str | None:
+def not_on_spot(case: JobCase) -> str | None:
     """For rules about managed spot: the job did not use it."""
     spot = case.job.purchase is Purchase.SPOT
     return None if spot else "it did not run on managed spot"
@@ -126,7 +126,7 @@ def on_demand(case: JobCase) -> str | None:
 
 def accelerated(case: JobCase) -> str | None:
     """For rules on CPU types: the CPUs of other types have another purpose."""
-    if any(found is not None and found.accelerator for found in case.types):
+    if any(found is not None and found.accelerator for found in case.instance_types):
         return "it runs on GPUs or Trainium, and its CPUs are there to feed them"
     return None
 
@@ -138,7 +138,7 @@ def free(case: JobCase) -> str | None:
 
 def never_started(case: JobCase) -> str | None:
     """Nothing was billed."""
-    return "it never started" if case.job.never_started else None
+    return "it never started" if case.job.has_never_started else None
 
 
 def not_completed(case: JobCase) -> str | None:
@@ -163,27 +163,27 @@ def mixed_types(case: JobCase) -> str | None:
     return "its instances are in several groups" if len(case.job.groups) > 1 else None
 
 
-def one_type(case: JobCase) -> str | None:
+def same_type(case: JobCase) -> str | None:
     """For rules on clusters of several types."""
     names = {group.instance_type for group in case.job.groups}
     return None if len(names) > 1 else "its instances are of one type"
 
 
-def on_ebs(case: JobCase) -> bool | None:
+def is_on_ebs(case: JobCase) -> bool | None:
     """Do all instances get an EBS volume (True), or none of them? None: unknown, or some do."""
     if case.job.groups_unknown:
         return None
-    answers = {None if found is None else found.ebs_billed for found in case.types}
+    answers = {None if found is None else found.is_ebs_billed for found in case.instance_types}
     return answers.pop() if len(answers) == 1 else None
 
 
-def has_local_storage(case: JobCase) -> str | None:
+def local_storage(case: JobCase) -> str | None:
     """For rules about volumes."""
-    local = on_ebs(case) is False
+    local = is_on_ebs(case) is False
     return "its instances have local NVMe storage: no volume is provisioned" if local else None
 
 
-class Range(TypedDict):
+class ChangeRange(TypedDict):
     """The two ends of a range of dollars."""
 
     change: Change
@@ -191,38 +191,42 @@ class Range(TypedDict):
 
 
 Numbers = Mapping[str, Scalar]
-lost = partial(Found, Confidence.MEASURED, Bucket.LOST)
+lost_spend = partial(Detection, Confidence.MEASURED, Bucket.LOST)
 """Paid for a run that gave nothing."""
-measured = partial(Found, Confidence.MEASURED, Bucket.AVOIDABLE)
+measured_saving = partial(Detection, Confidence.MEASURED, Bucket.AVOIDABLE)
 """Was billed and produced nothing: the change takes exactly that away."""
-possible = partial(Found, Confidence.HEURISTIC, Bucket.POSSIBLE)
+possible_saving = partial(Detection, Confidence.HEURISTIC, Bucket.POSSIBLE)
 """Worth a trial: its dollars are shown and are in no total."""
-possible_by_runs = partial(Found, Confidence.DERIVED, Bucket.POSSIBLE)
+possible_saving_by_runs = partial(Detection, Confidence.DERIVED, Bucket.POSSIBLE)
 """The same by what the family's own runs cost: such dollars go before those of a guess."""
-advice = partial(Found, Confidence.HEURISTIC, Bucket.NONE)
+recommendation = partial(Detection, Confidence.HEURISTIC, Bucket.NONE)
 """Advice with a reason and without dollars."""
-fact = partial(Found, Confidence.MEASURED, Bucket.NONE)
+measured_fact = partial(Detection, Confidence.MEASURED, Bucket.NONE)
 """Measured, and without dollars: `caution` says why it has none."""
 
 
-def lost_up_to(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
+def possible_loss(
+    summary: str, evidence: Numbers, **details: Unpack[DetectionDetails]
+) -> Detection:
     """Lost between nothing, which is counted, and `change`: what is left of it is not known."""
     details["best"] = details.get("change")
     details["change"] = CutPhase("Training", Decimal(0))
-    return Found(Confidence.DERIVED, Bucket.LOST, summary, evidence, **details)
+    return Detection(Confidence.DERIVED, Bucket.LOST, summary, evidence, **details)
 
 
-def derived(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
+def derived_saving(
+    summary: str, evidence: Numbers, **details: Unpack[DetectionDetails]
+) -> Detection:
     """Between `change` (counted) and `best` under an assumption that `caution` states.
 
     Without a change it is advice without dollars, and `caution` says why there are none.
     """
     if details.get("change") is None:
-        return advice(summary, evidence, **details)
-    return Found(Confidence.DERIVED, Bucket.AVOIDABLE, summary, evidence, **details)
+        return recommendation(summary, evidence, **details)
+    return Detection(Confidence.DERIVED, Bucket.AVOIDABLE, summary, evidence, **details)
 
 
-def cut_up_to(phase: str, seconds: Decimal) -> Range:
+def phase_cut_range(phase: str, seconds: Decimal) -> ChangeRange:
     """A range from nothing, which is counted, to these seconds of a phase."""
     return {"change": CutPhase(phase, Decimal(0)), "best": CutPhase(phase, seconds)}
 
@@ -239,11 +243,11 @@ def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
     return (Parameter(TYPE_PATHS[job.kind], job.groups[0].instance_type, instance_type),)
 
 
-def shard(job: Job, channels: Sequence[InputChannel] | None = None) -> tuple[Parameter, ...]:
+def sharding_fix(job: Job, channels: Sequence[InputChannel] | None = None) -> tuple[Parameter, ...]:
     """For channels that give all data to every host, unless a sampler splits them; of all, or of
     these.
     """
-    inputs = job.kind.row.inputs
+    inputs = job.kind.spec.inputs
     path = inputs.distribution if inputs else None
     if path is None or job.hints.distributed_sampler:
         return ()
@@ -254,7 +258,7 @@ def shard(job: Job, channels: Sequence[InputChannel] | None = None) -> tuple[Par
     )
 
 
-def first_channel(job: Job) -> tuple[Parameter, ...]:
+def first_channel_fix(job: Job) -> tuple[Parameter, ...]:
     """A training job without any channel fetches its data itself."""
     if job.channels or job.kind is not JobKind.TRAINING:
         return ()

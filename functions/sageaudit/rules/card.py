@@ -22,16 +22,16 @@ from sageaudit.domain.audit.family_runs import costlier_steps, family_types, tri
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
-from sageaudit.domain.bill.finding import Outcome, RuleName, Severity
-from sageaudit.domain.job.job import Job, duration_min
+from sageaudit.domain.bill.finding import Outcome, RuleInfo, Severity
+from sageaudit.domain.job.job import Job, minutes_text
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import Tuning
+from sageaudit.domain.job.parts import TuningSettings
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.request.forecast import Basis, Cost
+from sageaudit.domain.request.forecast import DurationBasis, MaxCost
 from sageaudit.domain.request.request import Request
-from sageaudit.domain.resize.candidate import DearerStep, FamilyTypes
-from sageaudit.domain.resize.resize import HEADROOM_PERCENT, Resize, Resizes
+from sageaudit.domain.resize.candidate import CostlierStep, FamilyTypes
+from sageaudit.domain.resize.resize import HEADROOM_PERCENT, Resize, ResizeCache
 from sageaudit.domain.resize.type_choice import RECENT_RUNS, smallest_types
 from sageaudit.domain.usage.judged_use import PooledRuns
 from sageaudit.domain.usage.measurements import (
@@ -75,14 +75,14 @@ class Case(Struct, frozen=True, kw_only=True):
 
     policy: Policy = field(default_factory=Policy)
     overrides: Mapping[str, float] = field(default_factory=dict)
-    before_run: Basis | None = None
+    duration_basis: DurationBasis | None = None
 
-    def limit(self, threshold: Threshold) -> float:
+    def threshold(self, threshold: Threshold) -> float:
         """The policy's value for a threshold, else its default."""
         return self.overrides.get(threshold.key, threshold.value)
 
 
-class _OnTypes:
+class _InstanceTypes:
     """The instance types of a case with a job."""
 
     __slots__ = ()
@@ -90,17 +90,17 @@ class _OnTypes:
     market: Market
 
     @property
-    def types(self) -> list[InstanceType | None]:
+    def instance_types(self) -> list[InstanceType | None]:
         """Of its instance groups; None for a type that the catalogue does not know."""
         return [self.market.types.get(group.instance_type) for group in self.job.groups]
 
     @property
-    def today(self) -> InstanceType:
+    def current_type(self) -> InstanceType:
         """The type of its first group, for rules that need metrics: these come with a type."""
         return self.market.types[self.job.groups[0].instance_type]
 
 
-class JobCase(_OnTypes, Case, frozen=True):
+class JobCase(_InstanceTypes, Case, frozen=True):
     """One job.
 
     `usage` are its metrics in the active minutes: from the first work to the last. `whole` are the
@@ -113,97 +113,103 @@ class JobCase(_OnTypes, Case, frozen=True):
     """
 
     job: Job
-    usage: Measurements
-    whole: Measurements
+    active_usage: Measurements
+    whole_run: Measurements
     bill: Bill
     market: Market
-    earlier: tuple[AuditSummary, ...] | None
+    family_history: tuple[AuditSummary, ...] | None
     pool: PooledRuns | None = None
-    pooled: bool = False
-    _resizes: Resizes = field(default_factory=Resizes)
+    is_pooled: bool = False
+    _resizes: ResizeCache = field(default_factory=ResizeCache)
 
-    def resized(self) -> Resize:
+    def resize(self) -> Resize:
         """This run on every type that may be cheaper. Ask `impossible` first.
 
         The cases that rules of one audit get are copies of one, and share the answers.
         """
-        headroom = Decimal(str(self.limit(HEADROOM)))
-        also = self.pool.for_peaks if self.pool and self.pooled else ()
-        of = (self.job, self.whole, self.market, headroom, also)
-        return self._resizes.resize(*of, self._tried, self.bill)
+        headroom = Decimal(str(self.threshold(HEADROOM)))
+        also = self.pool.usage_for_peaks if self.pool and self.is_pooled else ()
+        of = (self.job, self.whole_run, self.market, headroom, also)
+        return self._resizes.resize(*of, self._read_family_types, self.bill)
 
     @property
     def smallest_types(self) -> Mapping[str, Decimal] | None:
         """Those that held the run, by what its rules asked; None where none did, or unknown."""
-        return smallest_types(self._resizes.answers)
+        return smallest_types(self._resizes.results)
 
-    def span(self, minutes: float) -> str:
+    def minutes_text(self, minutes: float) -> str:
         """What these minutes are, for a sentence: `41 min`, or that they are of several runs."""
-        if self.pool is None or not self.pooled:
-            return duration_min(minutes)
+        if self.pool is None or not self.is_pooled:
+            return minutes_text(minutes)
         return f"{minutes:.0f} active minutes of this family's last {self.pool.runs} runs"
 
     @property
-    def runs(self) -> tuple[AuditSummary, ...]:
+    def earlier_runs(self) -> tuple[AuditSummary, ...]:
         """The earlier runs, none when no history was read."""
-        return self.earlier or ()
+        return self.family_history or ()
 
     @property
     def recommended_type(self) -> str | None:
         """The one that the newest run on the same instances was advised."""
-        advised = (run.recommended_type for run in self.runs_alike)
+        advised = (run.recommended_type for run in self.comparable_runs)
         return next((name for name in advised if name is not None), None)
 
     @property
-    def follows(self) -> bool:
+    def is_following_recommendation(self) -> bool:
         """By any earlier run, mostly on other instances."""
-        told = {run.recommended_type for run in self.runs}
+        told = {run.recommended_type for run in self.earlier_runs}
         return any(group.instance_type in told for group in self.job.groups)
 
     @property
-    def needs(self) -> tuple[Mapping[str, Decimal], ...]:
+    def family_smallest_types(self) -> tuple[Mapping[str, Decimal], ...]:
         """Of those on the same instances for which a smaller type was found; once the family
         follows that advice, of all: runs that nothing smaller held need today's type.
         """
-        runs = self.runs if self.follows else self.runs_alike
+        runs = self.earlier_runs if self.is_following_recommendation else self.comparable_runs
         known = (run.smallest_types for run in runs)
-        needs = (need for need in known if need or (self.follows and need is not None))
+        needs = (
+            need
+            for need in known
+            if need or (self.is_following_recommendation and need is not None)
+        )
         return tuple(islice(needs, RECENT_RUNS))
 
     @property
-    def costlier_steps(self) -> tuple[DearerStep, ...] | None:
+    def costlier_steps(self) -> tuple[CostlierStep, ...] | None:
         """The steps to a smaller type that made the family's runs dearer; None: not known."""
-        if self.earlier is None:
+        if self.family_history is None:
             return None
-        tried = tried_types(self.job, self.bill.total_usd, self.runs, self.market)
-        return costlier_steps(self.job, tried, self.runs)
+        tried = tried_types(self.job, self.bill.total_usd, self.earlier_runs, self.market)
+        return costlier_steps(self.job, tried, self.earlier_runs)
 
-    def _tried(self) -> FamilyTypes:
-        if not self.runs:
+    def _read_family_types(self) -> FamilyTypes:
+        if not self.earlier_runs:
             return FamilyTypes()
-        return family_types(self.job, self.bill.total_usd, self.runs, self.market)
+        return family_types(self.job, self.bill.total_usd, self.earlier_runs, self.market)
 
     @property
-    def runs_alike(self) -> tuple[AuditSummary, ...]:
+    def comparable_runs(self) -> tuple[AuditSummary, ...]:
         """Those on the same instances."""
         groups = {(group.instance_type, group.count) for group in self.job.groups}
-        facts = ((run.instance_type, run.instance_count) for run in self.runs)
-        return tuple(run for run, on in zip(self.runs, facts, strict=True) if on in groups)
+        facts = ((run.instance_type, run.instance_count) for run in self.earlier_runs)
+        return tuple(run for run, on in zip(self.earlier_runs, facts, strict=True) if on in groups)
 
-    def recent(self, days: float) -> list[AuditSummary] | None:
+    def recent_runs(self, days: float) -> list[AuditSummary] | None:
         """Those that ended in so many days before this run's start; None: that is not known."""
         started_at = self.job.started_at or self.job.created_at
         if started_at is None:
             return None
         within = timedelta(days=days)
-        return [run for run in self.runs if timedelta(0) <= started_at - run.ended_at <= within]
+        return [
+            run for run in self.earlier_runs if timedelta(0) <= started_at - run.ended_at <= within
+        ]
 
 
 class FamilyCase(JobCase, frozen=True):
     """The same, for rules about the earlier runs: `earlier`, and what is made of them."""
 
 
-class TuningCase(Case, frozen=True):
+class RollUpCase(Case, frozen=True):
     """One roll-up, such as a tuning job, and its jobs in the order in which they ended.
 
     `job` is None for a recorded set without the roll-up's own answer.
@@ -214,7 +220,7 @@ class TuningCase(Case, frozen=True):
     kind: JobKind = JobKind.TUNING
 
     @property
-    def tuning(self) -> Tuning | None:
+    def tuning(self) -> TuningSettings | None:
         """The settings of the search; None when they are not known."""
         return self.job.tuning if self.job else None
 
@@ -226,7 +232,7 @@ class AccountCase(Case, frozen=True):
     days: int
 
 
-class RequestCase(_OnTypes, Case, frozen=True):
+class RequestCase(_InstanceTypes, Case, frozen=True):
     """One request of a job that has not run.
 
     `job` is the request as a job that ran as long as `before_run` says; `cost` is the most that it
@@ -237,8 +243,8 @@ class RequestCase(_OnTypes, Case, frozen=True):
     job: Job
     bill: Bill
     market: Market
-    cost: Cost
-    earlier: tuple[AuditSummary, ...] | None = None
+    cost: MaxCost
+    family_history: tuple[AuditSummary, ...] | None = None
 
 
 _SENTENCE_END = re.compile(r"\. (?=[A-Z])")
@@ -249,7 +255,7 @@ Reason = Callable[[CaseT], str | None]
 """Why a rule does not apply to a case, as a sentence; None when it applies."""
 
 
-class Card(Struct, Generic[CaseT], frozen=True, kw_only=True):
+class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
     """What a rule applies to and needs: the decorator that makes a function a rule.
 
     What it applies to:
@@ -292,43 +298,43 @@ class Card(Struct, Generic[CaseT], frozen=True, kw_only=True):
     kinds: AbstractSet[JobKind]
     thresholds: tuple[Threshold, ...] = ()
     not_applicable: tuple[Reason[CaseT], ...] = ()
-    about_cpu: bool = False
+    skips_busy_gpu: bool = False
     on: bool = True
-    before_run: Severity | None = None
-    reads: tuple[str, ...] = ()
-    needs: tuple[Metric, ...] = ()
-    coarsest_period_s: int = 3600
+    request_severity: Severity | None = None
+    required_parameters: tuple[str, ...] = ()
+    required_metrics: tuple[Metric, ...] = ()
+    max_period_s: int = 3600
     min_active_minutes: float = MIN_ACTIVE_MINUTES
     min_coverage: float = MIN_COVERAGE
-    whole_run: bool = False
-    sees_gaps: bool = False
-    per_host: bool = False
-    pools: bool = False
-    min_earlier: int = 0
+    uses_whole_run: bool = False
+    tolerates_gaps: bool = False
+    compares_hosts: bool = False
+    can_pool_runs: bool = False
+    min_earlier_runs: int = 0
     finds_waste: bool = False
     severity: Severity | None = None
     report_once_per_family: bool = False
-    asked_later: bool = False
+    used_by_later_runs: bool = False
     subsumes: AbstractSet[str] = frozenset()
     sent_to_channels: bool = True
-    tag_accepts: bool = True
+    can_tag_accept: bool = True
 
     def __call__(self, check: Check[CaseT]) -> Rule:
         """The rule of `check`'s module: its name is the module's, its page the docstring."""
         module = check.__module__.rpartition(".")[2]
         page = (check.__globals__["__doc__"] or "").strip()
-        name = RuleName(
+        name = RuleInfo(
             self.id,
             module.replace("_", "-"),
             sent_to_channels=self.sent_to_channels,
             subsumes=frozenset(self.subsumes),
-            compared=self.report_once_per_family or self.asked_later,
-            tag_accepts=self.tag_accepts,
+            compared=self.report_once_per_family or self.used_by_later_runs,
+            can_tag_accept=self.can_tag_accept,
             first_step=_first_step(page),
             severity=self.severity,
         )
         card = asdict(self)
-        return Rule(**card, name=name, title=page.split("\n", 1)[0], page=page, check=check)
+        return Rule(**card, info=name, title=page.split("\n", 1)[0], page=page, check=check)
 
 
 def _first_step(page: str) -> str | None:
@@ -337,14 +343,14 @@ def _first_step(page: str) -> str | None:
     return _SENTENCE_END.split(" ".join(steps.split()), maxsplit=1)[0].rstrip(".") or None
 
 
-rule = Card
+rule = RuleSpec
 """As rule files write it: `@api.rule(id=…, scope=…, kinds=…)`."""
 
 
-class Rule(Card[Any], frozen=True, kw_only=True):
+class Rule(RuleSpec[Any], frozen=True, kw_only=True):
     """A rule's card and its function."""
 
-    name: RuleName
+    info: RuleInfo
     title: str
     page: str
     check: Callable[[Any], Outcome]

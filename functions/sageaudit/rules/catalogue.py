@@ -9,7 +9,7 @@ from importlib import resources
 
 from sageaudit import rules
 from sageaudit.rules.card import Rule, Ruleset
-from sageaudit.rules.version import version_of
+from sageaudit.rules.version import read_version
 
 
 @cache
@@ -19,13 +19,13 @@ def load() -> tuple[Rule, ...]:
     names = sorted(module.name for module in walked if not module.ispkg)
     checks = (getattr(importlib.import_module(name), "check", None) for name in names)
     found = [check for check in checks if isinstance(check, Rule)]
-    return tuple(sorted(found, key=lambda item: item.name.id))
+    return tuple(sorted(found, key=lambda item: item.info.id))
 
 
 @cache
 def version() -> str:
     """Names the ruleset: the package's version and a digest of the code that decides."""
-    return version_of(resources.files("sageaudit"))
+    return read_version(resources.files("sageaudit"))
 
 
 def ruleset() -> Ruleset:
@@ -35,11 +35,11 @@ def ruleset() -> Ruleset:
 
 def threshold_units() -> dict[str, dict[str, str]]:
     """Each rule's name with its thresholds' keys, as the policy may set them, and their units."""
-    return {r.name.name: {t.key: t.unit for t in r.thresholds} for r in load()}
+    return {r.info.name: {t.key: t.unit for t in r.thresholds} for r in load()}
 
 
-def name_of(text: str) -> str:
+def resolve_rule_name(text: str) -> str:
     """The name of a rule by its name or id; a name that no rule has is taken as it is."""
     asked = text.lower().replace("_", "-")
-    names = {rule.name.id.lower(): rule.name.name for rule in load()}
+    names = {rule.info.id.lower(): rule.info.name for rule in load()}
     return names.get(asked, asked)

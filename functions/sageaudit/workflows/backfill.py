@@ -21,40 +21,40 @@ from msgspec import Struct
 from sageaudit.adapters.aws.clients import CONFIG, client
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
-from sageaudit.domain.advice.totals import OWN_AUDIT_USD, OWN_WRITE_USD
-from sageaudit.domain.alert.rule import why_too_old
-from sageaudit.domain.audit.record import Entry, RunQuery, Verdict
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
+from sageaudit.domain.advice.totals import SAGEAUDIT_AUDIT_USD, SAGEAUDIT_WRITE_USD
+from sageaudit.domain.alert.rule import age_suppression_reason
+from sageaudit.domain.audit.record import AuditEntry, RecordOutcome, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.job.job import FINISHED, duration
-from sageaudit.domain.sweep import Listed, Period, event_of, still_swept
+from sageaudit.domain.job.job import FINISHED, duration_text
+from sageaudit.domain.sweep import ListedJob, Period, drop_abandoned_lists, make_event
 from sageaudit.errors import BadHistory, BadUsage, Throttled, Unavailable
-from sageaudit.output.text.links import HistoryPlace
+from sageaudit.output.text.links import HistoryLocation
 from sageaudit.output.text.money import Figure
-from sageaudit.output.text.words import counted
-from sageaudit.ports import History, PacedQueue, SweepNotes, Workers
+from sageaudit.output.text.words import count_text
+from sageaudit.ports import History, PacedQueue, SweepStore, Workers
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.reaudit import recheck_dependents
-from sageaudit.workflows.audit.stored import earlier_heads
-from sageaudit.workflows.redrive import WORK, LetterKind, outputs_of
+from sageaudit.workflows.audit.stored import read_earlier_runs
+from sageaudit.workflows.redrive import WORK_QUEUE_OUTPUTS, LetterKind, read_queue_outputs
 from sageaudit.workflows.scan.accounts import THREADS
-from sageaudit.workflows.sweep.run import AT_ONCE_S
+from sageaudit.workflows.sweep.run import QUEUE_DELAY_S
 
 _CONFIG = CONFIG.merge(Config(max_pool_connections=THREADS))
-_KEPT = {63: "an hour", 15: "5 minutes"}
+_METRIC_RETENTION = {63: "an hour", 15: "5 minutes"}
 """After so many days CloudWatch has only values of these periods."""
-BROUGHT_A_SECOND = 5
+COPIES_PER_SECOND = 5
 """Audits of a file: one takes about eight requests to DynamoDB after each other. Our estimate."""
-BATCH = 10
-_LOOK_AGAIN_S = 15.0
+BATCH_SIZE = 10
+_POLL_INTERVAL_S = 15.0
 _TRIES = 10
 """Minutes without an answer of the queue after which it ends."""
-_ASKED_AHEAD = 500
+_LOOKAHEAD = 500
 _CLOCKS = timedelta(hours=1)
 """How much this computer's clock may be ahead of those that decide about messages: our choice."""
 
 
-class Standing(enum.StrEnum):
+class BackfillStatus(enum.StrEnum):
     """What is to be done about a job of the past."""
 
     MISSING = "missing"
@@ -70,77 +70,85 @@ class Standing(enum.StrEnum):
     """The deployment does not audit its account or region: its event would be a dead letter."""
 
 
-class Deployed(Struct, frozen=True):
+class Deployment(Struct, frozen=True):
     """What a deployment has and audits. `places` are accounts and regions."""
 
     history: History
-    notes: SweepNotes
-    places: Collection[tuple[str, str]]
+    sweep_store: SweepStore
+    account_regions: Collection[tuple[str, str]]
     installed_at: datetime
 
-    def standing(self, job: Listed, now: datetime) -> Standing:
+    def status(self, job: ListedJob, now: datetime) -> BackfillStatus:
         """Of one listed job. Raises AwsError."""
-        if not job.finished:
-            return Standing.RUNNING
-        if (job.ref.account, job.ref.region) not in self.places:
-            return Standing.ELSEWHERE
-        return self.of(JobKey(job.ref.arn, job.created_at), job.last_at, now)
+        if not job.is_finished:
+            return BackfillStatus.RUNNING
+        if (job.ref.account, job.ref.region) not in self.account_regions:
+            return BackfillStatus.ELSEWHERE
+        return self.status_of_run(JobKey(job.ref.arn, job.created_at), job.last_changed_at, now)
 
-    def of(self, key: JobKey, ended_at: datetime, now: datetime) -> Standing:
+    def status_of_run(self, key: JobKey, ended_at: datetime, now: datetime) -> BackfillStatus:
         """Of a run that ended. Raises AwsError."""
-        if why_too_old(ended_at, self.installed_at, now - _CLOCKS) is None:
-            return Standing.RECENT
+        if age_suppression_reason(ended_at, self.installed_at, now - _CLOCKS) is None:
+            return BackfillStatus.RECENT
         try:
-            audited = self.history.head(key) is not None
+            audited = self.history.summary(key) is not None
         except BadHistory:  # there is one: the sweep says that it cannot be read
             audited = True
         if audited:
-            return Standing.AUDITED
-        return Standing.MISSING if self.notes.sent(key) is None else Standing.CAME
+            return BackfillStatus.AUDITED
+        return (
+            BackfillStatus.MISSING
+            if self.sweep_store.event_record(key) is None
+            else BackfillStatus.CAME
+        )
 
 
-def standings(
-    jobs: Sequence[Listed], deployed: Deployed, workers: Workers, now: datetime
-) -> Iterator[tuple[Listed, Standing]]:
+def job_statuses(
+    jobs: Sequence[ListedJob], deployed: Deployment, workers: Workers, now: datetime
+) -> Iterator[tuple[ListedJob, BackfillStatus]]:
     """Each job with its standing, in this order; some are asked at the same time."""
-    for start in range(0, len(jobs), _ASKED_AHEAD):
-        part = jobs[start : start + _ASKED_AHEAD]
-        asked = [workers.submit(partial(deployed.standing, job, now)) for job in part]
+    for start in range(0, len(jobs), _LOOKAHEAD):
+        part = jobs[start : start + _LOOKAHEAD]
+        asked = [workers.submit(partial(deployed.status, job, now)) for job in part]
         yield from zip(part, (one.result() for one in asked), strict=True)
 
 
-class Sent(Struct, frozen=True):
+class SendProgress(Struct, frozen=True):
     """How far it is. `refused` by SQS, for these reasons; `waiting` messages before its own."""
 
     sent: int = 0
-    refused: tuple[str, ...] = ()
-    waiting: int = 0
+    refusals: tuple[str, ...] = ()
+    queued_before: int = 0
 
 
-def send(
-    jobs: Sequence[Listed],
+def send_events(
+    jobs: Sequence[ListedJob],
     queue: PacedQueue,
     *,
     per_minute: int,
     sleep: Callable[[float], None],
-) -> Iterator[Sent]:
+) -> Iterator[SendProgress]:
     """Sends the jobs' events, ten together; yields after each batch, and while it waits.
 
     It waits while more messages are visible in the queue than it sends in a minute: so an event of
     today waits behind a minute of the past at most, and a burst of today's jobs goes first. Raises
     AwsError; what was sent is audited.
     """
-    done = Sent()
-    for start in range(0, len(jobs), BATCH):
-        batch = jobs[start : start + BATCH]
+    done = SendProgress()
+    for start in range(0, len(jobs), BATCH_SIZE):
+        batch = jobs[start : start + BATCH_SIZE]
         if start:
-            sleep(60 * BATCH / per_minute)
+            sleep(60 * BATCH_SIZE / per_minute)
         while (waiting := queue.depth().visible) > per_minute:
-            yield replace(done, waiting=waiting)
-            sleep(_LOOK_AGAIN_S)
-        bodies = [event_of(job.ref, job.status, job.created_at, job.last_at) for job in batch]
+            yield replace(done, queued_before=waiting)
+            sleep(_POLL_INTERVAL_S)
+        bodies = [
+            make_event(job.ref, job.status, job.created_at, job.last_changed_at) for job in batch
+        ]
         refused = _sent(bodies, queue, sleep)
-        done = Sent(done.sent + len(batch) - len(refused), (*done.refused, *refused.values()))
+        done = SendProgress(
+            done.sent + len(batch) - len(refused), (*done.refusals, *refused.values())
+        )
         yield done
 
 
@@ -150,114 +158,121 @@ def _sent(
     """Sends a batch; a second time where nobody knows whether it was: that is audited once."""
     for _ in range(_TRIES - 1):
         try:
-            return queue.send_all(bodies, delay_s=AT_ONCE_S)
+            return queue.send_batch(bodies, delay_s=QUEUE_DELAY_S)
         except (Throttled, Unavailable):
             sleep(60)
-    return queue.send_all(bodies, delay_s=AT_ONCE_S)
+    return queue.send_batch(bodies, delay_s=QUEUE_DELAY_S)
 
 
-def oldest_first(history: History, period: Period) -> Iterator[AuditSummary]:
+def iterate_oldest_first(history: History, period: Period) -> Iterator[AuditSummary]:
     """The runs that ended in the period, day by day."""
     days = (period.until - period.since).days + 1
     for day in (period.since + timedelta(days=number) for number in range(days)):
-        yield from reversed([*history.runs(RunQuery.of_day(day))])
+        yield from reversed([*history.runs(RunQuery.for_day(day))])
 
 
-def bring(
-    heads: Iterator[AuditSummary], source: History, deployed: Deployed, now: Callable[[], datetime]
-) -> Iterator[tuple[AuditSummary, Standing]]:
+def copy_audits(
+    heads: Iterator[AuditSummary],
+    source: History,
+    deployed: Deployment,
+    now: Callable[[], datetime],
+) -> Iterator[tuple[AuditSummary, BackfillStatus]]:
     """Records the newest audits of another history that are MISSING, the oldest end first.
 
     Each is judged as it was there. Yields each head with what was done; one whose audit cannot be
     read is UNREADABLE. Raises AwsError.
     """
     for head in heads:
-        if (head.account, head.region) not in deployed.places:
-            yield head, Standing.ELSEWHERE
+        if (head.account, head.region) not in deployed.account_regions:
+            yield head, BackfillStatus.ELSEWHERE
             continue
         if head.status not in FINISHED or head.unauditable:
-            yield head, Standing.RUNNING
+            yield head, BackfillStatus.RUNNING
             continue
-        standing = deployed.of(head.key, head.ended_at, now())
-        if standing in {Standing.MISSING, Standing.CAME}:
+        standing = deployed.status_of_run(head.key, head.ended_at, now())
+        if standing in {BackfillStatus.MISSING, BackfillStatus.CAME}:
             try:
                 standing = _bring(head, source, deployed.history, now())
             except BadHistory:
-                standing = Standing.UNREADABLE
+                standing = BackfillStatus.UNREADABLE
         yield head, standing
 
 
-def _bring(head: AuditSummary, source: History, table: History, now: datetime) -> Standing:
+def _bring(head: AuditSummary, source: History, table: History, now: datetime) -> BackfillStatus:
     document = source.audit(head.key)
     if document is None:
         raise BadHistory(f"the history has a row of {head.job}, and no audit of it")
-    entry = Entry(
+    entry = AuditEntry(
         key=head.key,
         last_modified_at=head.last_modified_at,
         document=document,
         family_version=head.family_version,
         detail=source.detail(head.key),
-        run=head,
-        compared=None if head.rollup else earlier_heads(head, source),
+        run_summary=head,
+        earlier_runs=None if head.rollup else read_earlier_runs(head, source),
     )
     recorded = table.record(entry)
-    if recorded.head is None or recorded.verdict is not Verdict.RECORDED:
-        return Standing.AUDITED
+    if recorded.summary is None or recorded.outcome is not RecordOutcome.RECORDED:
+        return BackfillStatus.AUDITED
     if not head.rollup:
-        recheck_dependents(recorded.head, table, now=now)
-    return Standing.MISSING
+        recheck_dependents(recorded.summary, table, now=now)
+    return BackfillStatus.MISSING
 
 
-_WORDS = {
-    Standing.MISSING: "to send",
-    Standing.AUDITED: "audited",
-    Standing.CAME: "waiting or failing: their events came",
-    Standing.RECENT: "not of the past: ended after the installation, within the last 30 days",
-    Standing.RUNNING: "not ended",
-    Standing.UNREADABLE: "that cannot be read",
-    Standing.ELSEWHERE: "of accounts or regions that the stack does not audit",
+_STATUS_LABELS = {
+    BackfillStatus.MISSING: "to send",
+    BackfillStatus.AUDITED: "audited",
+    BackfillStatus.CAME: "waiting or failing: their events came",
+    BackfillStatus.RECENT: "not of the past: ended after the installation, within the last 30 days",
+    BackfillStatus.RUNNING: "not ended",
+    BackfillStatus.UNREADABLE: "that cannot be read",
+    BackfillStatus.ELSEWHERE: "of accounts or regions that the stack does not audit",
 }
 
 
-class Stack(Struct, frozen=True):
+class BackfillStack(Struct, frozen=True):
     """A deployed stack, as a backfill needs it."""
 
-    deployed: Deployed
+    deployed: Deployment
     queue: SqsQueue
     table: str
-    place: HistoryPlace
+    history_location: HistoryLocation
     """The table, for commands that ask it."""
 
     @property
     def regions(self) -> list[str]:
         """Those that it audits."""
-        return sorted({region for _, region in self.deployed.places})
+        return sorted({region for _, region in self.deployed.account_regions})
 
 
-def find_stack(session: Any, name: str) -> Stack:
+def find_stack(session: Any, name: str) -> BackfillStack:
     """The stack in the session's region. Raises BadUsage where it has not swept yet, or AwsError.
 
     Before its first sweep nobody knows when it was installed, and so which jobs are of the past.
     """
-    outputs = outputs_of(session, name, "TableName", WORK[LetterKind.FINISHED])
+    outputs = read_queue_outputs(
+        session, name, "TableName", WORK_QUEUE_OUTPUTS[LetterKind.FINISHED]
+    )
     table, region = outputs["TableName"], session.region_name
     dynamodb = client(session, "dynamodb", region, _CONFIG)
-    notes = DynamoSweepNotes(dynamodb, table)
+    notes = DynamoSweepStore(dynamodb, table)
     installed_at = notes.installed_at()
-    places = {(one.account, one.region) for one in still_swept(notes.lists())}
+    places = {(one.account, one.region) for one in drop_abandoned_lists(notes.all_list_states())}
     if installed_at is None or not places:
         raise BadUsage(
             f"the stack {name} has not swept yet, so that messages about jobs of the past could be"
             " sent: wait 15 minutes, or see `sageaudit doctor --stack`"
         )
-    queue = SqsQueue(client(session, "sqs", region), outputs[WORK[LetterKind.FINISHED]])
-    deployed = Deployed(DynamoHistory(dynamodb, table), notes, places, installed_at)
-    return Stack(deployed, queue, table, HistoryPlace.of_table(table, region))
+    queue = SqsQueue(
+        client(session, "sqs", region), outputs[WORK_QUEUE_OUTPUTS[LetterKind.FINISHED]]
+    )
+    deployed = Deployment(DynamoHistory(dynamodb, table), notes, places, installed_at)
+    return BackfillStack(deployed, queue, table, HistoryLocation.for_table(table, region))
 
 
-def metrics_line(period: Period, now: datetime) -> str | None:
+def metrics_warning(period: Period, now: datetime) -> str | None:
     """What CloudWatch does not have any more of so old jobs; None where it has all."""
-    for days, kept in _KEPT.items():
+    for days, kept in _METRIC_RETENTION.items():
         first = (now - timedelta(days=days)).date()
         if period.since < first:
             return (
@@ -267,27 +282,27 @@ def metrics_line(period: Period, now: datetime) -> str | None:
     return None
 
 
-def counts_line(standings: Counter[Standing], done: str = "") -> str:
+def counts_line(standings: Counter[BackfillStatus], done_label: str = "") -> str:
     """`12 jobs: 10 to send, 2 audited`; `done` is said of those that were to send."""
-    words = {**_WORDS, Standing.MISSING: done} if done else _WORDS
+    words = {**_STATUS_LABELS, BackfillStatus.MISSING: done_label} if done_label else _STATUS_LABELS
     parts = [f"{standings[one]:,} {word}" for one, word in words.items() if standings[one]]
-    return ": ".join([counted(standings.total(), "job"), *filter(None, [", ".join(parts)])])
+    return ": ".join([count_text(standings.total(), "job"), *filter(None, [", ".join(parts)])])
 
 
-def cost_line(jobs: int, per_minute: int) -> str:
+def cost_estimate_line(jobs: int, per_minute: int) -> str:
     """What sending so many jobs costs, and how long it takes."""
     return (
-        f"this backfill costs {_usd(OWN_AUDIT_USD * jobs)}, by list prices of 2025 for jobs of four"
+        f"this backfill costs {_usd(SAGEAUDIT_AUDIT_USD * jobs)}, by list prices of 2025 for jobs of four"
         " hosts (docs/before-you-deploy.md), with a year of storage; it takes"
         f" {_time(60 * jobs / per_minute)}, at {per_minute:,} jobs a minute"
     )
 
 
-def bringing_line(jobs: int) -> str:
+def copy_estimate_line(jobs: int) -> str:
     """The same for audits of a file, which are only written."""
     return (
-        f"this costs {_usd(OWN_WRITE_USD * jobs)}, by list prices of 2025 for DynamoDB, with a year"
-        f" of storage; it takes about {_time(jobs / BROUGHT_A_SECOND)}"
+        f"this costs {_usd(SAGEAUDIT_WRITE_USD * jobs)}, by list prices of 2025 for DynamoDB, with a year"
+        f" of storage; it takes about {_time(jobs / COPIES_PER_SECOND)}"
     )
 
 
@@ -296,4 +311,4 @@ def _usd(amount: Decimal) -> str:
 
 
 def _time(seconds: float) -> str:
-    return duration(Decimal(max(round(seconds), 1)))
+    return duration_text(Decimal(max(round(seconds), 1)))

@@ -16,44 +16,44 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from sageaudit.domain.audit.record import Claim
+from sageaudit.domain.audit.record import SendClaim
 from sageaudit.errors import (
     AwsError,
     ChannelBroken,
     ChannelError,
     ChannelUnavailable,
-    MaybeSent,
+    PossiblySent,
     RateLimited,
     Unavailable,
     doubled_s,
 )
 from sageaudit.output.text import untrusted
-from sageaudit.output.text.card import NOBODY, Notice, Writer, held_card
-from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace
+from sageaudit.output.text.card import NO_OWNER_IDS, Notice, Writer, held_messages_card
+from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
 from sageaudit.ports import Channel, Circuit, SendLedger
 from sageaudit.structs import replace
 
 LEASE_S = 180
 """Longer than the function's timeout: the holder of an expired lease is no longer running."""
-POST_WITHIN_S = 40
+POST_TIMEOUT_S = 40
 """A post starts this long after its delivery began, at most: it and its mark need the rest."""
-TRY_AGAIN_S = 30
+RETRY_AFTER_S = 30
 """Also the least after "too many requests": a service of one a second then takes many at once."""
 REPEAT_AFTER_S = 300
 """A repeat waits until a short outage is over, else the same outage takes both tries."""
-LONGEST_BACKOFF_S = 3_600
+MAX_BACKOFF_S = 3_600
 """Waits that double up to this use less than 100 of the receives in 3.5 days: our choice."""
 
-HELD_AFTER_S = 3_600 + 300
+HELD_HOUR_ENDS_AFTER_S = 3_600 + 300
 """After the beginning of an hour: what is decided in it is written before the function of notify
 times out."""
 
-OPENS_AFTER = 3
+CIRCUIT_OPENS_AFTER = 3
 """Posts in a row without an answer, after which a channel is left alone for a time: our choice."""
-FIRST_PAUSE_S = 60
-LONGEST_PAUSE_S = 3_600
+MIN_PAUSE_S = 60
+MAX_PAUSE_S = 3_600
 """Also the longest that a channel's Retry-After counts for."""
-REPEATS_PAUSE_S = 1_800
+REPEAT_PAUSE_S = 1_800
 """A repeat, which is its notice's last try, tests a silent channel only where no other notice has
 come for this long."""
 
@@ -68,25 +68,25 @@ class DeliverDependencies(Struct, frozen=True):
     channels: Mapping[str, Channel]
     clock: Callable[[], datetime]
     writers: Mapping[str, Writer] = field(default_factory=dict)
-    place: HistoryPlace = OWN_HISTORY
+    history_location: HistoryLocation = DEFAULT_HISTORY
 
 
-class Posted(Struct, frozen=True):
+class NoticePosted(Struct, frozen=True):
     """The notice was posted; `repeat` is True when an earlier try may have posted it too.
 
     `unmarked` is the ledger's error where it does not know: the message is done all the same, and
     only a second delivery of it would post again, as a repeat.
     """
 
-    repeat: bool
-    unmarked: AwsError | None = None
+    may_be_duplicate: bool
+    mark_error: AwsError | None = None
 
 
 class AlreadySent(Struct, frozen=True):
     """An earlier delivery posted the notice."""
 
 
-class GivenUp(Struct, frozen=True):
+class NoticeAbandoned(Struct, frozen=True):
     """The notice needs a person; a retry would end the same way.
 
     `code` is a stable word, `why` a sentence. The caller moves the notice to the dead letters, then
@@ -94,23 +94,23 @@ class GivenUp(Struct, frozen=True):
     """
 
     code: str
-    why: str
+    explanation: str
     maybe_posted: bool
 
     @property
-    def unknown(self) -> bool:
+    def is_outcome_unknown(self) -> bool:
         """Whether it is given up since nobody knows if it was posted: a person has to look."""
         return self.code in (UNKNOWN_OUTCOME, UNEXPECTED_ANSWER)
 
 
-class TryLater(Struct, frozen=True):
+class RetryLater(Struct, frozen=True):
     """Deliver the notice again after `wait_s` seconds; `refusal` is the channel's error, if any."""
 
     wait_s: int
     refusal: ChannelError | None = None
 
 
-Outcome = Posted | AlreadySent | GivenUp | TryLater
+DeliveryOutcome = NoticePosted | AlreadySent | NoticeAbandoned | RetryLater
 
 UNKNOWN_OUTCOME = "unknown_outcome"
 UNEXPECTED_ANSWER = "unexpected_answer"
@@ -120,7 +120,7 @@ _SPENT = (
 )
 
 
-def deliver(notice: Notice, deps: DeliverDependencies, *, received: int) -> Outcome:
+def deliver(notice: Notice, deps: DeliverDependencies, *, receive_count: int) -> DeliveryOutcome:
     """Posts one notice; `received` is the number of this delivery, from 1.
 
     Raises AwsError from the ledger, or Malformed for an hour that cannot be read. An error that is
@@ -130,150 +130,161 @@ def deliver(notice: Notice, deps: DeliverDependencies, *, received: int) -> Outc
     channel = deps.channels.get(notice.channel)
     if channel is None:
         gone = f"the policy that is deployed has no channel {notice.channel}"
-        return _unposted(notice, deps, "no_channel", gone)
+        return _abandon_unposted(notice, deps, "no_channel", gone)
     if notice.held_hour is not None:
-        wait_s = int((notice.held_hour - began).total_seconds()) + HELD_AFTER_S
+        wait_s = int((notice.held_hour - began).total_seconds()) + HELD_HOUR_ENDS_AFTER_S
         if wait_s > 0:
-            return TryLater(wait_s)
-        notice = _with_held(notice, notice.held_hour, deps)
+            return RetryLater(wait_s)
+        notice = _with_held_messages(notice, notice.held_hour, deps)
     circuit = _circuit(notice.channel, deps, began)
     rest_s = circuit.open_until - int(began.timestamp())
     if rest_s > 0:
-        return TryLater(max(rest_s, _backoff_s(TRY_AGAIN_S, received)))
+        return RetryLater(max(rest_s, _backoff_s(RETRY_AFTER_S, receive_count)))
     try:
         channel.prepare()
     except ChannelUnavailable as unavailable:
-        return TryLater(_backoff_s(TRY_AGAIN_S, received), unavailable)
+        return RetryLater(_backoff_s(RETRY_AFTER_S, receive_count), unavailable)
     except ChannelBroken as broken:
-        return _unposted(notice, deps, broken.code, untrusted.log(str(broken)))
+        return _abandon_unposted(notice, deps, broken.code, untrusted.for_log(str(broken)))
     claim = deps.ledger.claim_send(notice.notice_id, began, LEASE_S)
     match claim:
-        case Claim.DONE:
+        case SendClaim.DONE:
             return AlreadySent()
-        case Claim.BUSY:
-            return TryLater(LEASE_S)
-        case Claim.SPENT:
-            return GivenUp(UNKNOWN_OUTCOME, _SPENT, maybe_posted=True)
-    held = _Held(notice, channel, deps, claim is Claim.REPEAT, received)
+        case SendClaim.BUSY:
+            return RetryLater(LEASE_S)
+        case SendClaim.EXHAUSTED:
+            return NoticeAbandoned(UNKNOWN_OUTCOME, _SPENT, maybe_posted=True)
+    held = _LeasedNotice(notice, channel, deps, claim is SendClaim.REPEAT, receive_count)
     return held.post(began, circuit)
 
 
-def _with_held(notice: Notice, began_at: datetime, deps: DeliverDependencies) -> Notice:
+def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDependencies) -> Notice:
     """The notice with what was held of its channel in an hour that is over."""
-    hour = deps.ledger.hour(notice.channel, began_at)
+    hour = deps.ledger.channel_hour(notice.channel, began_at)
     if not hour.held:
         raise Unavailable("The table answered without the hour of a notice.")
     return replace(
-        notice, payload=deps.writers[notice.channel](held_card(hour, deps.place), NOBODY)
+        notice,
+        payload=deps.writers[notice.channel](
+            held_messages_card(hour, deps.history_location), NO_OWNER_IDS
+        ),
     )
 
 
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
     """How the channel answered; a pause that is longer than any can be is replaced by none."""
     known = deps.ledger.circuit(channel)
-    if known.open_until <= int(now.timestamp()) + LONGEST_PAUSE_S + LEASE_S:
+    if known.open_until <= int(now.timestamp()) + MAX_PAUSE_S + LEASE_S:
         return known
     with suppress(AwsError):
-        deps.ledger.change_circuit(channel, known, Circuit(), now)
+        deps.ledger.replace_circuit(channel, known, Circuit(), now)
     return Circuit()
 
 
-def record_given_up(notice: Notice, given_up: GivenUp, deps: DeliverDependencies) -> None:
+def record_abandoned(notice: Notice, given_up: NoticeAbandoned, deps: DeliverDependencies) -> None:
     """Ends the claim of a notice that is in the dead letters. Raises AwsError."""
     if given_up.maybe_posted:
-        deps.ledger.mark_unknown(notice.notice_id, deps.clock(), given_up.why)
+        deps.ledger.mark_unknown(notice.notice_id, deps.clock(), given_up.explanation)
     else:
-        deps.ledger.mark_failed(notice.notice_id, deps.clock(), given_up.why)
+        deps.ledger.mark_failed(notice.notice_id, deps.clock(), given_up.explanation)
 
 
-def _unposted(notice: Notice, deps: DeliverDependencies, code: str, why: str) -> Outcome:
+def _abandon_unposted(
+    notice: Notice, deps: DeliverDependencies, code: str, why: str
+) -> DeliveryOutcome:
     """Gives up a notice that cannot be posted, unless it was sent before."""
     claim = deps.ledger.claim_send(notice.notice_id, deps.clock(), LEASE_S)
-    if claim is Claim.DONE:
+    if claim is SendClaim.DONE:
         return AlreadySent()
-    if claim is Claim.BUSY:
-        return TryLater(LEASE_S)
-    return GivenUp(code, why, maybe_posted=claim is not Claim.FIRST)
+    if claim is SendClaim.BUSY:
+        return RetryLater(LEASE_S)
+    return NoticeAbandoned(code, why, maybe_posted=claim is not SendClaim.FIRST)
 
 
-class _Held(Struct, frozen=True):
+class _LeasedNotice(Struct, frozen=True):
     """A notice whose lease this delivery holds."""
 
     notice: Notice
     channel: Channel
     deps: DeliverDependencies
-    repeat: bool
+    may_be_duplicate: bool
     received: int
 
-    def post(self, began: datetime, circuit: Circuit) -> Outcome:
+    def post(self, began: datetime, circuit: Circuit) -> DeliveryOutcome:
         """Posts, and records the outcome in the ledger."""
         now = self.deps.clock()
-        if (now - began).total_seconds() > POST_WITHIN_S:
+        if (now - began).total_seconds() > POST_TIMEOUT_S:
             late = ChannelUnavailable("there was no time left to post")
-            return self._later(late, _backoff_s(TRY_AGAIN_S, self.received))
-        if circuit.failures >= OPENS_AFTER:
+            return self._later(late, _backoff_s(RETRY_AFTER_S, self.received))
+        if circuit.failures >= CIRCUIT_OPENS_AFTER:
             probing = self._probe(circuit, now)
             if probing is None:
-                return self._later(None, _backoff_s(TRY_AGAIN_S, self.received))
+                return self._later(None, _backoff_s(RETRY_AFTER_S, self.received))
             circuit = probing
         payload = self.notice.payload
         try:
-            self.channel.post(self.channel.as_repeat(payload) if self.repeat else payload)
+            self.channel.post(
+                self.channel.mark_as_repeat(payload) if self.may_be_duplicate else payload
+            )
         except ChannelError as error:
-            return self._refused(error, circuit)
+            return self._handle_error(error, circuit)
         try:
             self.deps.ledger.mark_sent(self.notice.notice_id, self.deps.clock())
         except AwsError as unmarked:
-            return Posted(self.repeat, unmarked)
+            return NoticePosted(self.may_be_duplicate, unmarked)
         self._change(circuit, Circuit())
-        return Posted(self.repeat)
+        return NoticePosted(self.may_be_duplicate)
 
     def _probe(self, circuit: Circuit, now: datetime) -> Circuit | None:
         """The circuit while this notice alone tests the channel; None when it may not."""
         now_s = int(now.timestamp())
-        if self.repeat and now_s - circuit.open_until < REPEATS_PAUSE_S:
+        if self.may_be_duplicate and now_s - circuit.open_until < REPEAT_PAUSE_S:
             return None
         alone = replace(circuit, open_until=now_s + LEASE_S)
-        changed = self.deps.ledger.change_circuit(self.notice.channel, circuit, alone, now)
+        changed = self.deps.ledger.replace_circuit(self.notice.channel, circuit, alone, now)
         return alone if changed else None
 
-    def _refused(self, error: ChannelError, circuit: Circuit) -> Outcome:
+    def _handle_error(self, error: ChannelError, circuit: Circuit) -> DeliveryOutcome:
         """The outcome after a post that raised this error. First the claim, then the circuit."""
         answered = Circuit()
         now_s = int(self.deps.clock().timestamp())
-        outcome: Outcome
+        outcome: DeliveryOutcome
         match error:
             case RateLimited(retry_after_s=asked_s):
-                wait_s = max(asked_s, TRY_AGAIN_S)
+                wait_s = max(asked_s, RETRY_AFTER_S)
                 answered = Circuit(0, now_s + wait_s)
                 outcome = self._later(error, max(wait_s, _backoff_s(wait_s, self.received)))
             case ChannelUnavailable():
-                answered = _after_failure(circuit, now_s)
-                outcome = self._later(error, _backoff_s(TRY_AGAIN_S, self.received))
-            case MaybeSent():
-                answered = _after_failure(circuit, now_s)
+                answered = _circuit_after_failure(circuit, now_s)
+                outcome = self._later(error, _backoff_s(RETRY_AFTER_S, self.received))
+            case PossiblySent():
+                answered = _circuit_after_failure(circuit, now_s)
                 outcome = self._unknown(error)
             case ChannelBroken(code=code):
-                outcome = GivenUp(code, untrusted.log(str(error)), maybe_posted=self.repeat)
+                outcome = NoticeAbandoned(
+                    code, untrusted.for_log(str(error)), maybe_posted=self.may_be_duplicate
+                )
             case _:  # UnexpectedAnswer
-                why = untrusted.log(str(error))
-                outcome = GivenUp(UNEXPECTED_ANSWER, why, maybe_posted=True)
+                why = untrusted.for_log(str(error))
+                outcome = NoticeAbandoned(UNEXPECTED_ANSWER, why, maybe_posted=True)
         self._change(circuit, answered)
         return outcome
 
-    def _later(self, error: ChannelError | None, wait_s: int) -> TryLater:
+    def _later(self, error: ChannelError | None, wait_s: int) -> RetryLater:
         """Gives the claim back: this try posted nothing."""
         ledger, why = self.deps.ledger, str(error or "its channel is tested by another notice")
-        mark = ledger.mark_unknown if self.repeat else ledger.mark_failed
-        mark(self.notice.notice_id, self.deps.clock(), untrusted.log(why))
-        return TryLater(wait_s, error)
+        mark = ledger.mark_unknown if self.may_be_duplicate else ledger.mark_failed
+        mark(self.notice.notice_id, self.deps.clock(), untrusted.for_log(why))
+        return RetryLater(wait_s, error)
 
-    def _unknown(self, error: MaybeSent) -> Outcome:
-        why = untrusted.log(str(error))
-        if self.repeat:
-            return GivenUp(UNKNOWN_OUTCOME, f"{_SPENT}. The last answer: {why}", maybe_posted=True)
+    def _unknown(self, error: PossiblySent) -> DeliveryOutcome:
+        why = untrusted.for_log(str(error))
+        if self.may_be_duplicate:
+            return NoticeAbandoned(
+                UNKNOWN_OUTCOME, f"{_SPENT}. The last answer: {why}", maybe_posted=True
+            )
         self.deps.ledger.mark_unknown(self.notice.notice_id, self.deps.clock(), why)
-        return TryLater(max(REPEAT_AFTER_S, error.retry_after_s), error)
+        return RetryLater(max(REPEAT_AFTER_S, error.retry_after_s), error)
 
     def _change(self, before: Circuit, after: Circuit) -> None:
         """Stores how the channel answered, without which no notice is lost or sent twice."""
@@ -281,18 +292,18 @@ class _Held(Struct, frozen=True):
             return
         with suppress(AwsError):
             name, ledger = self.notice.channel, self.deps.ledger
-            ledger.change_circuit(name, before, after, self.deps.clock())
+            ledger.replace_circuit(name, before, after, self.deps.clock())
 
 
-def _after_failure(circuit: Circuit, now_s: int) -> Circuit:
+def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
     """One more post without an answer: from OPENS_AFTER on, pauses that double."""
     failures = circuit.failures + 1
-    if failures < OPENS_AFTER:
+    if failures < CIRCUIT_OPENS_AFTER:
         return Circuit(failures, 0)
-    pause_s = doubled_s(FIRST_PAUSE_S, failures - OPENS_AFTER, LONGEST_PAUSE_S)
+    pause_s = doubled_s(MIN_PAUSE_S, failures - CIRCUIT_OPENS_AFTER, MAX_PAUSE_S)
     return Circuit(failures, now_s + pause_s)
 
 
 def _backoff_s(base_s: int, received: int) -> int:
     """Seconds to wait, doubled at each receive: a long outage must not use up the receives."""
-    return doubled_s(base_s, received - 1, max(base_s, LONGEST_BACKOFF_S))
+    return doubled_s(base_s, received - 1, max(base_s, MAX_BACKOFF_S))

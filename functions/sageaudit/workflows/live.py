@@ -12,52 +12,57 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar
 
-from sageaudit.adapters.aws.accounts import Accounts, open_session
+from sageaudit.adapters.aws.accounts import AccountClients, open_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
-from sageaudit.adapters.files.recording import AsRead, RecordedSet, Recording
+from sageaudit.adapters.files.recording import ReadContext, RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import ListedPrices, PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
-from sageaudit.domain.job.course import so_far
+from sageaudit.domain.job.course import as_of
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JOB_NAME, JobEnded, JobRef
+from sageaudit.domain.job.ref import JOB_NAME, JobEndEvent, JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.usage.measurements import Missing, ReadSeries
+from sageaudit.domain.usage.measurements import Missing, RawUsage
 from sageaudit.errors import (
     AccessDenied,
     AmbiguousName,
     AwsError,
     BadUsage,
     JobNotFound,
-    Malformed,
+    MalformedData,
     RejectedEvent,
 )
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Dropped
+from sageaudit.workflows.audit.attempt import (
+    AuditDependencies,
+    AuditRecorded,
+    AuditTrigger,
+    EventDropped,
+)
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings.jobs import MeasuredJob
 
 T = TypeVar("T")
-_MOST_NAMED = 10
-_NOTHING_ASKED = ReadSeries((), Missing("metric_missing", "the metrics were not asked for"))
+_MAX_NAMED = 10
+_METRICS_NOT_REQUESTED = RawUsage((), Missing("metric_missing", "the metrics were not asked for"))
 
 
 def live_dependencies(
-    clients_of: Callable[..., Callable[[str, str], Any]],
+    client_factory: Callable[..., Callable[[str, str], Any]],
     history: History,
     policy: Policy,
     *,
     fingerprint_key: Callable[[], bytes | None],
-    lists_once: bool = False,
+    list_hosts_once: bool = False,
 ) -> AuditDependencies:
     """What an audit reads from AWS, writes to and is judged by.
 
@@ -65,13 +70,13 @@ def live_dependencies(
     region to a client. `lists_once`: the metrics of several jobs are listed together.
     """
     return AuditDependencies(
-        jobs=SageMakerJobs(clients_of("sagemaker")),
+        jobs=SageMakerJobs(client_factory("sagemaker")),
         metrics=CloudWatchMetrics(
-            clients_of("cloudwatch"), packaged.types(), lists_once=lists_once
+            client_factory("cloudwatch"), packaged.instance_types(), list_hosts_once=list_hosts_once
         ),
         history=history,
         markets=live_markets(
-            PriceList(lambda endpoint: clients_of("pricing")("", endpoint)),
+            PriceList(lambda endpoint: client_factory("pricing")("", endpoint)),
             None,
             lambda: datetime.now(UTC),
         ),
@@ -81,7 +86,7 @@ def live_dependencies(
     )
 
 
-class Account:
+class LiveAccount:
     """The AWS account of a profile. Calls only APIs that read.
 
     `warn` is told, in a sentence, what is left out.
@@ -95,14 +100,14 @@ class Account:
         region: str | None,
         history: History | None = None,
         *,
-        lasts: bool = True,
+        is_persistent: bool = True,
         warn: Callable[[str], None],
     ) -> None:
         self._warn = warn
         self._profile = profile
         self._region = region
         self._history = history
-        self._lasts = lasts and history is not None
+        self._lasts = is_persistent and history is not None
 
     def audit(self, job: str, kind: JobKind | None, policy: Policy) -> AuditDocument:
         """Audits one job by ARN or name; a roll-up together with the jobs that it launched.
@@ -112,53 +117,55 @@ class Account:
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)
         children = []
-        if ref.kind.row.rollup:
+        if ref.kind.spec.rollup:
             children = [
-                *self._of_each(deps.jobs.children(ref), lambda one: self._audit(one, deps, now))
+                *self._read_each(deps.jobs.children(ref), lambda one: self._audit(one, deps, now))
             ]
         audit, done = self._audit(ref, deps, now)
-        if not ref.kind.row.rollup:
+        if not ref.kind.spec.rollup:
             return done.document
         return document(audit, [child.document for _, child in children])
 
     def record(self, job: str, kind: JobKind | None) -> Recording | RecordedSet:
         """What an audit of the job reads of AWS. Raises as `audit` does."""
         ref, now = self._ref(job, kind), datetime.now(UTC)
-        cloudwatch_of = self._accounts.of("cloudwatch")
-        recorder = AnswerRecorder(self._deps(Policy()), cloudwatch_of, packaged.types())
+        cloudwatch_of = self._accounts.client_factory("cloudwatch")
+        recorder = ResponseRecorder(self._deps(Policy()), cloudwatch_of, packaged.instance_types())
         deps = recorder.dependencies
 
         def recorded(one: JobRef) -> Recording:
             _, done = self._audit(one, deps, now)
             return recorder.recording(one, done, now)
 
-        if not ref.kind.row.rollup:
+        if not ref.kind.spec.rollup:
             return recorded(ref)
         launched = tuple(deps.jobs.children(ref) or ())
-        children = dict(self._of_each(launched, lambda one: (one, recorded(one))))
+        children = dict(self._read_each(launched, lambda one: (one, recorded(one))))
         deleted = tuple(one for one in launched if one not in children)
         return RecordedSet(tuple(children.values()), recorded(ref), deleted)
 
-    def run(self, job: str, kind: JobKind | None, policy: Policy) -> MeasuredJob:
+    def measure(self, job: str, kind: JobKind | None, policy: Policy) -> MeasuredJob:
         """One job by ARN or name, with its measurements and list prices.
 
         Raises as `audit` does, and BadUsage for a roll-up, naming the jobs that it launched.
         """
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)
-        if ref.kind.row.rollup:
+        if ref.kind.spec.rollup:
             raise BadUsage(
-                one_of([child.name for child in deps.jobs.children(ref) or ()], ref.name, ref.kind)
+                choose_one_message(
+                    [child.name for child in deps.jobs.children(ref) or ()], ref.name, ref.kind
+                )
             )
         try:
             answer = deps.jobs.describe(ref)
-            parsed = so_far(parse(answer, {}, account=ref.account, region=ref.region), now)
-        except Malformed as error:
+            parsed = as_of(parse(answer, {}, account=ref.account, region=ref.region), now)
+        except MalformedData as error:
             raise AwsError(f"{ref.arn}: its Describe* response cannot be read: {error}") from error
         market = deps.markets.market(parsed, now)
         return MeasuredJob(parsed, deps.metrics.read(parsed, now), market, now)
 
-    def _of_each(
+    def _read_each(
         self, children: Iterable[JobRef] | None, read: Callable[[JobRef], T]
     ) -> Iterator[T]:
         """What is read of each job of a roll-up; those that were deleted since are left out."""
@@ -168,16 +175,18 @@ class Account:
             except JobNotFound:
                 self._warn(f"{child.name} was deleted: its cost is not in the sum")
 
-    def _audit(self, ref: JobRef, deps: AuditDependencies, now: datetime) -> tuple[Audit, Audited]:
-        ended = JobEnded(ref, "Unknown", None, now, {}, replayed=True)
+    def _audit(
+        self, ref: JobRef, deps: AuditDependencies, now: datetime
+    ) -> tuple[Audit, AuditRecorded]:
+        ended = JobEndEvent(ref, "Unknown", None, now, {}, is_replayed=True)
         again = self._history is not None
         try:
-            done = audit_finished_job(ended, deps, now=now, caller=Caller.PERSON, again=again)
+            done = audit_finished_job(ended, deps, now=now, caller=AuditTrigger.PERSON, force=again)
         except RejectedEvent as error:
             raise BadUsage(f"{ref.arn} is not a job of this profile: {error}") from error
-        if isinstance(done, Dropped):
+        if isinstance(done, EventDropped):
             raise JobNotFound(done.reason)
-        if not isinstance(done, Audited) or done.audit is None:
+        if not isinstance(done, AuditRecorded) or done.audit is None:
             raise AwsError(f"{ref.arn}: it cannot be audited now; try again later")
         if done.document["unauditable"] is not None:
             raise AwsError(f"{ref.arn}: {done.document['unauditable']}")
@@ -185,12 +194,14 @@ class Account:
 
     def _deps(self, policy: Policy) -> AuditDependencies:
         history = self._history or SqliteHistory()
-        deps = live_dependencies(self._accounts.of, history, policy, fingerprint_key=lambda: None)
-        return replace(deps, history_lasts=self._lasts)
+        deps = live_dependencies(
+            self._accounts.client_factory, history, policy, fingerprint_key=lambda: None
+        )
+        return replace(deps, is_history_persistent=self._lasts)
 
     @cached_property
-    def _accounts(self) -> Accounts:
-        return Accounts(self._session, "", {}, time.time)
+    def _accounts(self) -> AccountClients:
+        return AccountClients(self._session, "", {}, time.time)
 
     @cached_property
     def _session(self) -> Any:
@@ -202,7 +213,9 @@ class Account:
             if ref is None:
                 raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
             if kind is not None and ref.kind is not kind:
-                raise BadUsage(f"{job} is {ref.kind.row.with_article}, not {kind.row.with_article}")
+                raise BadUsage(
+                    f"{job} is {ref.kind.spec.label_with_article}, not {kind.spec.label_with_article}"
+                )
             if self._region not in {None, ref.region}:
                 raise BadUsage(f"{job} is in {ref.region}, not in {self._region}: omit --region")
             return ref
@@ -219,19 +232,19 @@ class Account:
         Raises JobNotFound, AccessDenied where no kind that may be described has it, or
         AmbiguousName when two kinds use it.
         """
-        jobs = SageMakerJobs(self._accounts.of("sagemaker"))
+        jobs = SageMakerJobs(self._accounts.client_factory("sagemaker"))
         refs: list[JobRef] = []
         denied: dict[JobKind, AccessDenied] = {}
-        fitting = [kind for kind in kinds if len(name) <= kind.row.longest_name]
+        fitting = [kind for kind in kinds if len(name) <= kind.spec.longest_name]
         for kind in fitting or kinds:
             try:
-                refs.append(_described(jobs, kind, name, region))
+                refs.append(_describe_ref(jobs, kind, name, region))
             except JobNotFound:
                 continue
             except AccessDenied as error:
                 denied[kind] = error
         if len(refs) > 1:
-            named = " and ".join(ref.kind.row.with_article for ref in refs)
+            named = " and ".join(ref.kind.spec.label_with_article for ref in refs)
             raise AmbiguousName(f"{name} is {named}: choose with --kind")
         unasked = " and ".join(error.action for error in denied.values())
         if refs:
@@ -247,27 +260,27 @@ class Account:
         raise JobNotFound(f"there is no job {name} in {region} (looked for: {asked})")
 
 
-def one_of(children: Sequence[str], name: str, kind: JobKind) -> str:
+def choose_one_message(children: Sequence[str], name: str, kind: JobKind) -> str:
     """The sentence that asks for one of the jobs of a roll-up by name."""
-    rollup, is_one = kind.row.rollup, f"{name} is {kind.row.with_article}"
+    rollup, is_one = kind.spec.rollup, f"{name} is {kind.spec.label_with_article}"
     if not children or rollup is None:
-        return f"{is_one} that launched no {rollup.child if rollup else 'job'}"
-    named = ", ".join(children[:_MOST_NAMED])
-    more = f" and {len(children) - _MOST_NAMED} more" if len(children) > _MOST_NAMED else ""
-    return f"{is_one}: ask about one of its {rollup.children}: {named}{more}"
+        return f"{is_one} that launched no {rollup.child_label if rollup else 'job'}"
+    named = ", ".join(children[:_MAX_NAMED])
+    more = f" and {len(children) - _MAX_NAMED} more" if len(children) > _MAX_NAMED else ""
+    return f"{is_one}: ask about one of its {rollup.children_label}: {named}{more}"
 
 
-def _described(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) -> JobRef:
+def _describe_ref(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) -> JobRef:
     """The job of this kind. Raises JobNotFound or AwsError."""
     answer = jobs.describe(JobRef(kind, name, "", "", region))
-    arn = answer.get(kind.row.arn_key)
+    arn = answer.get(kind.spec.arn_key)
     ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
     if ref is None:
         raise AwsError(f"the response about the {kind.value} job {name} has no ARN")
     return ref
 
 
-class AnswerRecorder(CloudWatchMetrics):
+class ResponseRecorder(CloudWatchMetrics):
     """Stands before an audit's jobs, metrics and markets, and keeps what they answer.
 
     It begins anew with each Describe.
@@ -275,19 +288,19 @@ class AnswerRecorder(CloudWatchMetrics):
 
     def __init__(
         self,
-        asked: AuditDependencies,
+        source: AuditDependencies,
         cloudwatch_of: Callable[[str, str], Any],
         types: Mapping[str, InstanceType],
     ) -> None:
         """`cloudwatch_of` returns the CloudWatch client for an account and region."""
         super().__init__(cloudwatch_of, types)
-        self._asked = asked
+        self._asked = source
         self._begin({})
 
     def _begin(self, answer: Mapping[str, Any]) -> None:
         self._answer = answer
         self._tags: Mapping[str, str] | None = None
-        self._metrics = _NOTHING_ASKED
+        self._metrics = _METRICS_NOT_REQUESTED
         self._prices: ListedPrices | None = None
 
     @property
@@ -295,17 +308,19 @@ class AnswerRecorder(CloudWatchMetrics):
         """The same dependencies, with the recorder before those that a recording needs."""
         return replace(self._asked, jobs=self, metrics=self, markets=self)
 
-    def recording(self, ref: JobRef, done: Audited, now: datetime) -> Recording:
+    def recording(self, ref: JobRef, done: AuditRecorded, now: datetime) -> Recording:
         """The recording of the job that was audited last."""
         metrics = self._metrics
         return Recording(
             describe=self._answer,
             tags=self._tags or {},
-            all_tags=self._tags is not None,
+            has_all_tags=self._tags is not None,
             series=metrics.series,
             account=ref.account,
             region=ref.region,
-            as_read=AsRead(now, metrics.absent, metrics.notes, done.notes, self._prices),
+            read_context=ReadContext(
+                now, metrics.missing_reason, metrics.notes, done.notes, self._prices
+            ),
         )
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
@@ -324,9 +339,9 @@ class AnswerRecorder(CloudWatchMetrics):
         """The jobs that a roll-up launched."""
         return self._asked.jobs.children(ref)
 
-    def series(self, job: Job, now: datetime) -> ReadSeries:
+    def series(self, job: Job, now: datetime) -> RawUsage:
         """What CloudWatch answers, kept."""
-        self._metrics = super().series(job, now)
+        self._metrics = super().read_series(job, now)
         return self._metrics
 
     def market(self, job: Job, now: datetime) -> Market:

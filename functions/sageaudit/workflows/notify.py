@@ -28,7 +28,11 @@ from itertools import islice, takewhile
 
 from msgspec import Struct
 
-from sageaudit.domain.advice.advice import MOST_RUNS, advice_id, advices_of
+from sageaudit.domain.advice.advice import (
+    MAX_FAMILY_RUNS,
+    derive_recommendations,
+    recommendation_id,
+)
 from sageaudit.domain.advice.comparison import find_cost_spike
 from sageaudit.domain.alert.alert import (
     Alert,
@@ -37,32 +41,32 @@ from sageaudit.domain.alert.alert import (
     AlertKind,
     ChannelHour,
     PastAlerts,
-    group_key,
-    hour_of,
+    alert_subject_key,
     no_alert,
+    start_of_hour,
     with_details,
 )
 from sageaudit.domain.alert.audit_figures import MessageAudit
 from sageaudit.domain.alert.rule import (
     FIRST_VERSION,
-    alerts_by,
+    age_suppression_reason,
+    alerts_for_decision,
+    audit_suppression_reason,
     decide,
-    why_no_alert,
-    why_not_now,
-    why_too_old,
+    run_suppression_reason,
 )
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Destination, JobRouteFacts, RouteFacts
-from sageaudit.errors import Throttled, Unavailable, reading
-from sageaudit.output.text.alert_card import card_of, job_line
-from sageaudit.output.text.card import MessageCard, Notice, Writer, to_body
-from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace
+from sageaudit.errors import Throttled, Unavailable, malformed_errors
+from sageaudit.output.text.alert_card import alert_card, job_line_card
+from sageaudit.output.text.card import MessageCard, Notice, Writer, to_json
+from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
 from sageaudit.ports import AlertLedger, Decisions, History
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.stored import count_children, family_runs, whole_audit
+from sageaudit.workflows.audit.stored import count_children, iterate_family_runs, read_audit
 
 TRIES = 8
 """One process at a time writes the messages of a family. A retry means another one was faster."""
@@ -84,7 +88,7 @@ class NotifyDependencies(Struct, frozen=True):
     policy: Policy
     writers: Mapping[str, Writer]
     installed_at: Callable[[], datetime | None] = lambda: None
-    place: HistoryPlace = OWN_HISTORY
+    history_location: HistoryLocation = DEFAULT_HISTORY
 
 
 def notify(
@@ -96,11 +100,11 @@ def notify(
     Malformed when the document or what is stored of its family cannot be read, or AwsError. Nothing
     is written then.
     """
-    with reading("document"):
+    with malformed_errors("document"):
         if deps.policy.mode == "observe":
             return Notification(no_alert("observe mode"))
         audit = MessageAudit.parse(document)
-        why_none = why_no_alert(version, audit, deps.policy)
+        why_none = audit_suppression_reason(version, audit, deps.policy)
         if why_none and not _is_line_due(version, audit, deps.policy):
             return Notification(no_alert(why_none))
         for _ in range(TRIES):
@@ -122,12 +126,14 @@ def _try(
     """Decides and writes; None if somebody else wrote since this was read. `why_none`: why there is
     no alert, whatever its family is. The line about the job does not depend on it.
     """
-    with reading("head of the run"):
-        head = deps.history.head(key)
+    with malformed_errors("head of the run"):
+        head = deps.history.summary(key)
     if head is None:
         raise Unavailable("The history answered without the head of a run that it has.")
-    past = deps.ledger.past(key, group_key(head.account, head.region, head.family))
-    why_none = why_none or why_not_now(version, head, past.last_of_run, deps.installed_at, now)
+    past = deps.ledger.past_alerts(key, alert_subject_key(head.account, head.region, head.family))
+    why_none = why_none or run_suppression_reason(
+        version, head, past.last_run_alert, deps.installed_at, now
+    )
     if why_none:
         notification = Notification(no_alert(why_none))
     else:
@@ -148,23 +154,23 @@ def _alert(
     """The alert, if there is one. A pipeline learns of a step that is advised something, also if
     there is none: that is then all that is written.
     """
-    past = past.with_step(head.family) if audit.advised else past
+    past = past.with_step(head.family) if audit.recommendations else past
     case = _read_case(audit, head, past, deps, now)
-    decision = decide(case, past.last_of_run)
+    decision = decide(case, past.last_run_alert)
     if decision.suppressed_because:
         return Notification(decision, past)
     corrected = _corrected_audit(head.key, decision, deps.history)
     decision = with_details(decision, case, corrected)
     is_worse = decision.kind is AlertKind.WORSE
-    shown = audit.without_silenced(case.advices, head, is_worse=is_worse)
-    card = card_of(shown, decision, deps.place)
+    shown = audit.without_silenced(case.recommendations, head, is_worse=is_worse)
+    card = alert_card(shown, decision, deps.history_location)
     facts = _route_facts(shown, card, decision, head.key, deps)
     to = _destination(decision, facts, deps.policy)
     kind, figures = decision.kind, shown.figures
     alert = Alert(past.run, head.family, kind, version, figures, now, to.channels)
-    new_past = past.with_alerts(alert, alerts_by(case, decision, alert))
+    new_past = past.with_alerts(alert, alerts_for_decision(case, decision, alert))
     # what is in no open advice is never held, since nobody would find it
-    post = Post(to, card, facts.usd, may_wait=not decision.is_of_run_alone)
+    post = Post(to, card, facts.usd, can_be_held=not decision.is_run_only)
     return Notification(decision, new_past, alert=post)
 
 
@@ -176,21 +182,24 @@ def _read_case(
     now: datetime,
 ) -> AlertCase:
     """What a decision about this audit rests on: runs, recommendations, answers and alerts."""
-    own = replace(head, purchase=head.purchase or Purchase.ON_DEMAND, advised=audit.advised)
+    own = replace(head, purchase=head.purchase or Purchase.ON_DEMAND, advised=audit.recommendations)
     runs, read_from = _subject_runs(head, past.steps, deps.history, now)
-    advices = advices_of([own, *runs], deps.decisions.decisions(), now)
+    advices = derive_recommendations([own, *runs], deps.decisions.decisions(), now)
     by_id = {one.id: one for one in advices}
     same_family = [run for run in runs if run.family == head.family]
     return AlertCase(
         family=head.family,
         figures=audit.without_silenced(by_id, head).figures,
-        found=[advice_id(head.account, head.region, head.family, one) for one in audit.advised],
-        advices=by_id,
+        recommendation_ids=[
+            recommendation_id(head.account, head.region, head.family, one)
+            for one in audit.recommendations
+        ],
+        recommendations=by_id,
         spike=find_cost_spike(own, same_family, deps.policy),
-        alerts=[one for one in past.of_subject if one.holds],
+        alerts=[one for one in past.subject_alerts if one.is_standing],
         policy=deps.policy,
         now=now,
-        read_from=read_from,
+        history_since=read_from,
     )
 
 
@@ -202,10 +211,12 @@ def _subject_runs(
     """
     since = now - _RUNS_BACK
     families = {head.family, *steps}
-    most, found, read_from = MOST_RUNS // len(families), list[AuditSummary](), since
+    most, found, read_from = MAX_FAMILY_RUNS // len(families), list[AuditSummary](), since
     for family in sorted(families):
-        with reading("runs of the family"):
-            newest = family_runs(history, head.account, head.region, family, page=_PAGE)
+        with malformed_errors("runs of the family"):
+            newest = iterate_family_runs(
+                history, head.account, head.region, family, page_size=_PAGE
+            )
             runs = [*takewhile(lambda run: run.ended_at >= since, islice(newest, most))]
         if len(runs) == most:
             read_from = max(read_from, runs[-1].ended_at)
@@ -215,9 +226,9 @@ def _subject_runs(
 
 def _corrected_audit(key: JobKey, decision: AlertDecision, history: History) -> MessageAudit | None:
     """The version that caused the alert which a correction replaces; None if it cannot be read."""
-    if not decision.is_correction or decision.since_alert is None:
+    if not decision.is_correction or decision.previous_alert is None:
         return None
-    document = whole_audit(history, key, decision.since_alert.version)
+    document = read_audit(history, key, decision.previous_alert.version)
     return MessageAudit.parse(document) if document else None
 
 
@@ -230,7 +241,7 @@ def _route_facts(
 ) -> RouteFacts:
     """What the routes ask of the message."""
     job, month = shown.job, decision.month
-    usd = decision.spike.more_usd if decision.spike else month.usd if month else None
+    usd = decision.spike.excess_usd if decision.spike else month.usd if month else None
     return RouteFacts(
         account=job["account"],
         family=job["family"],
@@ -245,18 +256,18 @@ def _route_facts(
 
 def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
     """The job's own, read only if a route asks for a tag; none where its answer is not kept."""
-    if not deps.policy.routes.ask_tags:
+    if not deps.policy.routes.needs_job_tags:
         return {}
-    with reading("detail of the run"):
+    with malformed_errors("detail of the run"):
         detail = deps.history.detail(key)
     return detail.tags if detail else {}
 
 
 def _destination(decision: AlertDecision, facts: RouteFacts, policy: Policy) -> Destination:
     """Where it goes; a correction to where the message went that it corrects."""
-    last = decision.since_alert if decision.is_correction else None
+    last = decision.previous_alert if decision.is_correction else None
     same = tuple(name for name in last.channels if name in policy.channels) if last else ()
-    return Destination(same) if same else policy.routes.of(facts)
+    return Destination(same) if same else policy.routes.destination_for(facts)
 
 
 def _is_line_due(version: int, audit: MessageAudit, policy: Policy) -> bool:
@@ -276,20 +287,20 @@ def _with_line(
 
     It is written whatever the figures are. What later versions change is for alerts.
     """
-    if why_too_old(head.ended_at, deps.installed_at(), now):
+    if age_suppression_reason(head.ended_at, deps.installed_at(), now):
         return notification
-    job, last = audit.job, (notification.new_past or past).last_of_run
+    job, last = audit.job, (notification.new_past or past).last_run_alert
     facts = JobRouteFacts(
         job["account"], job["family"], _tags(head.key, deps), job["owner"], job["kind"]
     )
     asking = deps.policy.job_line_channels(facts)
     channels = tuple(name for name in asking if not last or name not in last.channels)
-    if not channels or deps.ledger.has_line(head.key):
+    if not channels or deps.ledger.has_job_line(head.key):
         return notification
-    with reading("runs of the roll-up"):
+    with malformed_errors("runs of the roll-up"):
         children = count_children(head, deps.history) if audit.is_rollup else None
-    card, usd = job_line(audit, children), audit.figures.usd
-    return replace(notification, line=Post(Destination(channels), card, usd))
+    card, usd = job_line_card(audit, children), audit.figures.usd
+    return replace(notification, job_line=Post(Destination(channels), card, usd))
 
 
 class Notification(Struct, frozen=True):
@@ -303,8 +314,8 @@ class Notification(Struct, frozen=True):
     decision: AlertDecision
     new_past: PastAlerts | None = None
     alert: Post | None = None
-    line: Post | None = None
-    held: tuple[str, ...] = ()
+    job_line: Post | None = None
+    held_channels: tuple[str, ...] = ()
 
     def write(
         self, past: PastAlerts, version: int, deps: NotifyDependencies, now: datetime
@@ -315,11 +326,13 @@ class Notification(Struct, frozen=True):
         the channels' hours are one transaction.
         """
         new_past = self.new_past or past
-        posts: list[Post] = [post for post in (self.alert, self.line) if post]
+        posts: list[Post] = [post for post in (self.alert, self.job_line) if post]
         if new_past is past and not posts:
             return self
         hours = [
-            (post, post.hour(channel, deps, now)) for post in posts for channel in post.to.channels
+            (post, post.hour(channel, deps, now))
+            for post in posts
+            for channel in post.destination.channels
         ]
         bodies = {
             hour.channel: post.body(f"{past.run}|{version}|{hour.channel}", hour, deps)
@@ -327,29 +340,33 @@ class Notification(Struct, frozen=True):
             if hour.needs_notice
         }
         counts = [hour for _, hour in hours if hour.count]
-        has_line = self.line is not None
-        if not deps.ledger.write(past, new_past, bodies, now, counts, line=has_line):
+        has_line = self.job_line is not None
+        if not deps.ledger.write_alert(
+            past, new_past, bodies, now, counts, includes_job_line=has_line
+        ):
             return None
-        return replace(self, held=tuple(hour.channel for _, hour in hours if hour.held))
+        return replace(self, held_channels=tuple(hour.channel for _, hour in hours if hour.held))
 
 
 class Post(Struct, frozen=True):
     """A card, and where it goes. `may_wait`: above a channel's most in an hour it is held."""
 
-    to: Destination
+    destination: Destination
     card: MessageCard
     usd: Decimal | None
-    may_wait: bool = True
+    can_be_held: bool = True
 
     def hour(self, channel: str, deps: NotifyDependencies, now: datetime) -> ChannelHour:
         """The channel's hour with this message; nothing is counted where none is ever held."""
-        most, began = deps.policy.max_per_hour.get(channel), hour_of(now)
-        if most is None or not self.may_wait:
+        most, began = deps.policy.max_per_hour.get(channel), start_of_hour(now)
+        if most is None or not self.can_be_held:
             return ChannelHour(channel, began)
-        return deps.ledger.hour(channel, began).with_message(self.card.headline, self.usd, most)
+        return deps.ledger.channel_hour(channel, began).with_message(
+            self.card.headline, self.usd, most
+        )
 
     def body(self, notice_id: str, hour: ChannelHour, deps: NotifyDependencies) -> str:
         """The notice: the card, or with the first held message that of the hour."""
         held_hour = hour.began_at if hour.held else None
         payload = {} if held_hour else deps.writers[hour.channel](self.card, deps.policy.mentions)
-        return to_body(Notice(notice_id, hour.channel, payload, held_hour))
+        return to_json(Notice(notice_id, hour.channel, payload, held_hour))

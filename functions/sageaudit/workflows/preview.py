@@ -12,21 +12,21 @@ from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.opened import BesideTable, HistorySource
+from sageaudit.adapters.history.opened import HistorySource, TableOverlay
 from sageaudit.domain.advice.totals import Digest
 from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
-from sageaudit.domain.alert.rule import LOOK_BACK
+from sageaudit.domain.alert.rule import MAX_RUN_AGE
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound
 from sageaudit.output.text.card import MessageCard, Payload
-from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace
-from sageaudit.output.text.words import time_of
+from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
+from sageaudit.output.text.words import parse_time
 from sageaudit.ports import History
-from sageaudit.queries.names import Wanted, find
+from sageaudit.queries.names import JobQuery, find_job
 from sageaudit.workflows import digest as weekly
-from sageaudit.workflows.audit.stored import whole_audit
+from sageaudit.workflows.audit.stored import read_audit
 from sageaudit.workflows.notify import Notification, NotifyDependencies, notify
 from sageaudit.workflows.recordings.run import audit_recordings
 
@@ -43,22 +43,24 @@ def preview_message(
 
     Raises JobNotFound, AmbiguousName, or BadRecording.
     """
-    history = BesideTable(source.history)
+    history = TableOverlay(source.history)
     if recording is not None:
-        head = _recorded(recording, policy, history, source)
+        head = _audit_recording(recording, policy, history, source)
     else:
-        head = find(source.history, Wanted(job or ""))
+        head = find_job(source.history, JobQuery(job or ""))
     return _notification(head, history, source, policy, now)
 
 
-def _recorded(path: Path, policy: Policy, history: History, source: HistorySource) -> AuditSummary:
+def _audit_recording(
+    path: Path, policy: Policy, history: History, source: HistorySource
+) -> AuditSummary:
     """The head of a recorded run, which is audited beside the history."""
-    [audited] = audit_recordings([path], policy, history, lasts=bool(source.name))
+    [audited] = audit_recordings([path], policy, history, is_history_persistent=bool(source.name))
     if isinstance(audited, BadRecording):
         raise audited
     job = audited["job"]
-    created_at = time_of(job["created_at"] or job["started_at"])
-    head = history.head(JobKey(job["arn"], created_at)) if job["arn"] and created_at else None
+    created_at = parse_time(job["created_at"] or job["started_at"])
+    head = history.summary(JobKey(job["arn"], created_at)) if job["arn"] and created_at else None
     if head is None:
         raise BadUsage(f"{path}: a message needs the job's ARN and its time of creation")
     return head
@@ -68,18 +70,18 @@ def _notification(
     head: AuditSummary, history: History, source: HistorySource, policy: Policy, now: datetime
 ) -> Notification:
     """What `notify` would do about the run, which is not written."""
-    document = whole_audit(history, head.key, head.version)
+    document = read_audit(history, head.key, head.version)
     if document is None:
         raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
     deps = NotifyDependencies(
         history=history,
-        ledger=_Previewed(source),
+        ledger=_ReadOnlyLedger(source),
         decisions=source.decisions,
         policy=policy,
         writers=dict.fromkeys(policy.channels, _write_nothing),
-        place=place_of(source),
+        history_location=history_location(source),
     )
-    now = head.ended_at if head.ended_at <= now - LOOK_BACK else now
+    now = head.ended_at if head.ended_at <= now - MAX_RUN_AGE else now
     return notify(head.key, head.version, document, deps, now=now)
 
 
@@ -99,45 +101,48 @@ class DigestPreview(Struct, frozen=True):
     is_written: bool
     digests: Mapping[int, Digest]
     routes: Mapping[int, Route | None]
-    to: Mapping[int, Sequence[str]]
-    left_out: Sequence[str]
+    channels: Mapping[int, Sequence[str]]
+    routes_without_digest: Sequence[str]
 
 
 def preview_digests(source: HistorySource, policy: Policy, now: datetime) -> DigestPreview | str:
     """The week's digests, or why the policy has none."""
-    if never := weekly.why_no_digest(policy):
+    if never := weekly.no_digest_reason(policy):
         return never
-    ledger = _Previewed(source)
+    ledger = _ReadOnlyLedger(source)
     deps = weekly.DigestDependencies(source.history, ledger, source.decisions, policy, {})
-    week = weekly.week_of(policy, now)
+    week = weekly.last_finished_week(policy, now)
     found = weekly.read_digests(deps, week, source.decisions.decisions(), now)
-    routes, left_out = weekly.digest_routes(policy)
-    to = {number: route.to if route else policy.routes.default for number, route in routes.items()}
+    routes, left_out = weekly.routes_with_digest(policy)
+    to = {
+        number: route.channels if route else policy.routes.default
+        for number, route in routes.items()
+    }
     return DigestPreview(week[1], ledger.has_digest(week[1]), found, routes, to, left_out)
 
 
-def place_of(source: HistorySource) -> HistoryPlace:
+def history_location(source: HistorySource) -> HistoryLocation:
     """The history for the commands of a message, wherever they are pasted."""
     if source.session is not None:
-        return HistoryPlace.of_table(source.name, source.session.region_name)
+        return HistoryLocation.for_table(source.name, source.session.region_name)
     default = not source.name or source.name == str(histories.default_path())
-    return OWN_HISTORY if default else HistoryPlace(("--history", source.name))
+    return DEFAULT_HISTORY if default else HistoryLocation(("--history", source.name))
 
 
-class _Previewed(Struct, frozen=True):
+class _ReadOnlyLedger(Struct, frozen=True):
     """An alert ledger that reads what was sent, and keeps nothing."""
 
     source: HistorySource
 
-    def past(self, key: JobKey, group: str) -> PastAlerts:
+    def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
         """What a table has; a file has no alerts."""
         table = self._table()
-        return table.past(key, group) if table else PastAlerts(keys.job_pk(key), group)
+        return table.past_alerts(key, subject) if table else PastAlerts(keys.job_pk(key), subject)
 
-    def alerts(self, group: str) -> Sequence[Alert]:
+    def alerts(self, subject: str) -> Sequence[Alert]:
         """Those of the group alone."""
         table = self._table()
-        return table.alerts(group) if table else ()
+        return table.alerts(subject) if table else ()
 
     def has_digest(self, last_day: date) -> bool:
         """Whether the table has it."""
@@ -149,20 +154,20 @@ class _Previewed(Struct, frozen=True):
             return None
         return DynamoAlertLedger(client(self.source.session, "dynamodb"), self.source.name)
 
-    def has_line(self, key: JobKey) -> bool:
+    def has_job_line(self, key: JobKey) -> bool:
         """False: the line is shown again."""
         del key
         return False
 
-    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+    def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """As if it were the first message of the hour."""
         return ChannelHour(channel, began_at)
 
-    def write(self, *_: object, **__: object) -> bool:
+    def write_alert(self, *_: object, **__: object) -> bool:
         """Keeps nothing."""
         return True
 
-    write_digest = write
+    write_digest = write_alert
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """None: there are no notices."""

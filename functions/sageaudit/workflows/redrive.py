@@ -12,17 +12,25 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.sqs import BATCH, DeadLetterQueue, Received, SqsQueue
-from sageaudit.adapters.aws.stack_outputs import QUEUE_OF, of_channels, stack_outputs
-from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, about_notice, read_letter
-from sageaudit.domain.job.ref import job_ended
-from sageaudit.errors import AwsError, BadUsage, Malformed, RejectedEvent
-from sageaudit.output.text.card import read_body
-from sageaudit.output.text.words import counted
+from sageaudit.adapters.aws.sqs import BATCH_SIZE, DeadLetterQueue, ReceivedMessage, SqsQueue
+from sageaudit.adapters.aws.stack_outputs import (
+    QUEUE_URL_PREFIX,
+    outputs_by_channel,
+    read_stack_outputs,
+)
+from sageaudit.adapters.lambda_runtime.records import (
+    FIRST_SENT_ATTRIBUTE,
+    notice_labels,
+    parse_change_keys,
+)
+from sageaudit.domain.job.ref import parse_job_end_event
+from sageaudit.errors import AwsError, BadUsage, MalformedData, RejectedEvent
+from sageaudit.output.text.card import parse_notice
+from sageaudit.output.text.words import count_text
 
-STREAM = "stream_gave_up"
+STREAM_ABANDONED = "stream_gave_up"
 """Lambda's own letter, which names a place in the table's stream."""
-HOPELESS = frozenset(
+NOT_RETRYABLE = frozenset(
     {
         *("not_json", "not_an_event", "wrong_source", "not_a_job", "no_detail", "malformed"),
         *("not_terminal", "wrong_account", "wrong_region", "arn_disagrees", "account_disagrees"),
@@ -45,7 +53,7 @@ class LetterKind(enum.StrEnum):
     NOTICES = "notices"
 
 
-class Fate(enum.StrEnum):
+class LetterStatus(enum.StrEnum):
     """What becomes of a letter; the values are JSON output."""
 
     MOVES = "moves"
@@ -60,7 +68,7 @@ class DeadLetter(Struct):
     `channel` is "" where there is one queue only. `note` says why it does not move.
     """
 
-    message: Received
+    message: ReceivedMessage
     reason: str
     why: str
     first_sent_at: datetime
@@ -68,30 +76,30 @@ class DeadLetter(Struct):
     job: str | None = None
     version: int | None = None
     channel: str = ""
-    fate: Fate = Fate.MOVES
+    fate: LetterStatus = LetterStatus.MOVES
     note: str = ""
 
     def stays(self, note: str) -> None:
         """It is not sent again, for this reason."""
-        self.fate, self.note = Fate.STAYS, note
+        self.fate, self.note = LetterStatus.STAYS, note
 
 
-def letter_of(
-    message: Received, kind: LetterKind, retention: timedelta, now: datetime
+def parse_letter(
+    message: ReceivedMessage, kind: LetterKind, retention: timedelta, now: datetime
 ) -> DeadLetter:
     """Reads any message, also one that nobody of this stack wrote."""
-    sent = _moment(message.system.get("SentTimestamp", "")) or now
+    sent = _moment(message.system_attributes.get("SentTimestamp", "")) or now
     letter = DeadLetter(
         message,
         *_reason(message),
-        _moment(message.attributes.get(FIRST_SENT, "")) or sent,
+        _moment(message.attributes.get(FIRST_SENT_ATTRIBUTE, "")) or sent,
         # SQS counts from SentTimestamp, which it keeps when it moves a message to dead letters.
         sent + retention,
     )
     try:
         _READERS[kind](letter)
-    except (Malformed, RejectedEvent, ValueError, RecursionError) as error:
-        of_lambda = letter.reason == STREAM
+    except (MalformedData, RejectedEvent, ValueError, RecursionError) as error:
+        of_lambda = letter.reason == STREAM_ABANDONED
         letter.stays("it names a place, no audit" if of_lambda else f"cannot be read: {error}")
     return letter
 
@@ -101,7 +109,7 @@ def _moment(ms: str) -> datetime | None:
     return _EPOCH + timedelta(milliseconds=int(ms)) if known else None
 
 
-def _reason(message: Received) -> tuple[str, str]:
+def _reason(message: ReceivedMessage) -> tuple[str, str]:
     given = message.attributes
     if given.get("reason"):
         return given["reason"], given.get("why", "")
@@ -109,9 +117,9 @@ def _reason(message: Received) -> tuple[str, str]:
         code = given.get("ERROR_CODE") or "EVENTBRIDGE"
         return code, f"EventBridge could not send: {given.get('ERROR_MESSAGE') or 'no message'}"
     if "DDBStreamBatchInfo" in message.body:
-        return STREAM, "for 12 hours notify neither did these records nor set them aside"
-    received = message.system.get("ApproximateReceiveCount", "1")
-    times = counted(int(received) if received.isdecimal() else 1, "time")
+        return STREAM_ABANDONED, "for 12 hours notify neither did these records nor set them aside"
+    received = message.system_attributes.get("ApproximateReceiveCount", "1")
+    times = count_text(int(received) if received.isdecimal() else 1, "time")
     return "no_reason", f"received {times}: the function never answered"
 
 
@@ -124,16 +132,16 @@ def _read_event(letter: DeadLetter) -> None:
     if isinstance(sender, dict) and isinstance(sender.get("account"), str):
         accounts.add(sender["account"])
     regions = {places[0][0]} if places else set()
-    letter.job = job_ended(body, accounts=accounts, regions=regions).ref.arn
+    letter.job = parse_job_end_event(body, accounts=accounts, regions=regions).ref.arn
 
 
 def _read_keys(letter: DeadLetter) -> None:
-    about = about_notice(*read_letter(letter.message.body))
+    about = notice_labels(*parse_change_keys(letter.message.body))
     letter.job, letter.version = about.get("job") or about["digest"], about.get("version")
 
 
 def _read_notice(letter: DeadLetter) -> None:
-    notice = read_body(letter.message.body)
+    notice = parse_notice(letter.message.body)
     letter.channel = notice.channel
     pk, _, version = notice.notice_id.rpartition("|")[0].rpartition("|")
     letter.job = pk.removeprefix("JOB#").rpartition("#")[0] or pk
@@ -147,17 +155,20 @@ _READERS = {
 }
 
 
-DEAD_LETTERS = {
+DEAD_LETTER_OUTPUTS = {
     LetterKind.FINISHED: "FinishedJobsDeadLettersUrl",
     LetterKind.UNDECIDED: "UndecidedAuditsUrl",
     LetterKind.NOTICES: "NoticesDeadLettersUrl",
 }
-WORK = {LetterKind.FINISHED: "FinishedJobsQueueUrl", LetterKind.UNDECIDED: "DecisionsQueueUrl"}
+WORK_QUEUE_OUTPUTS = {
+    LetterKind.FINISHED: "FinishedJobsQueueUrl",
+    LetterKind.UNDECIDED: "DecisionsQueueUrl",
+}
 """The stack's outputs with the queues' URLs; each channel of notices has its own."""
-HOLD_S = 900
+HIDDEN_S = 900
 """How long a letter is hidden from others while it is read, shown and moved: our choice. If this
 process dies, its letters are visible again after as long."""
-MOST_BYTES = 200_000_000
+MAX_BYTES = 200_000_000
 """Of bodies in memory; the letters after that are for the next run."""
 _EMPTY_ANSWERS = 3
 
@@ -166,10 +177,10 @@ class RedriveQueues(Struct, frozen=True):
     """`work` is by channel for notices, under "" otherwise."""
 
     dead_letters: DeadLetterQueue
-    work: Mapping[str, SqsQueue]
+    work_queues: Mapping[str, SqsQueue]
 
 
-def outputs_of(session: Any, stack: str, *needed: str) -> dict[str, str]:
+def read_queue_outputs(session: Any, stack: str, *needed: str) -> dict[str, str]:
     """The outputs of a deployed stack of this version, in the session's region.
 
     Raises ResourceNotFound, BadUsage or AwsError.
@@ -177,27 +188,33 @@ def outputs_of(session: Any, stack: str, *needed: str) -> dict[str, str]:
     region = session.region_name
     if region is None:
         raise BadUsage("no region: give --region, or set one for your profile")
-    outputs = stack_outputs(client(session, "cloudformation", region), stack)
+    outputs = read_stack_outputs(client(session, "cloudformation", region), stack)
     for name in needed:
         if name not in outputs:
             raise BadUsage(f"the stack {stack} has no output {name}: deploy this version")
     return outputs
 
 
-def queues_of(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
+def find_queues(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
     """The queues of a deployed stack. Raises ResourceNotFound, BadUsage or AwsError."""
-    needed = (DEAD_LETTERS[kind], WORK.get(kind, DEAD_LETTERS[kind]))
-    outputs, region = outputs_of(session, stack, *needed), session.region_name
+    needed = (DEAD_LETTER_OUTPUTS[kind], WORK_QUEUE_OUTPUTS.get(kind, DEAD_LETTER_OUTPUTS[kind]))
+    outputs, region = read_queue_outputs(session, stack, *needed), session.region_name
     of_notices = kind is LetterKind.NOTICES
-    work = of_channels(outputs, QUEUE_OF) if of_notices else {"": outputs[WORK[kind]]}
+    work = (
+        outputs_by_channel(outputs, QUEUE_URL_PREFIX)
+        if of_notices
+        else {"": outputs[WORK_QUEUE_OUTPUTS[kind]]}
+    )
     sqs = client(session, "sqs", region)
     return RedriveQueues(
-        DeadLetterQueue(sqs, outputs[DEAD_LETTERS[kind]]),
+        DeadLetterQueue(sqs, outputs[DEAD_LETTER_OUTPUTS[kind]]),
         {channel: SqsQueue(sqs, url) for channel, url in work.items()},
     )
 
 
-def read(queue: DeadLetterQueue, kind: LetterKind, now: datetime) -> tuple[list[DeadLetter], bool]:
+def receive_letters(
+    queue: DeadLetterQueue, kind: LetterKind, now: datetime
+) -> tuple[list[DeadLetter], bool]:
     """Receives until no new letter comes; True where reading ended before the queue did.
 
     One that comes twice is one letter, with the newest receipt handle. Raises AwsError.
@@ -205,10 +222,10 @@ def read(queue: DeadLetterQueue, kind: LetterKind, now: datetime) -> tuple[list[
     retention = timedelta(seconds=queue.depth().retention_s)
     letters: dict[str, DeadLetter] = {}
     size = nothing_new = 0
-    while size < MOST_BYTES:
-        messages = queue.receive(hidden_s=HOLD_S)
+    while size < MAX_BYTES:
+        messages = queue.receive(visibility_timeout_s=HIDDEN_S)
         new = [one for one in messages if one.message_id not in letters]
-        letters |= {one.message_id: letter_of(one, kind, retention, now) for one in messages}
+        letters |= {one.message_id: parse_letter(one, kind, retention, now) for one in messages}
         size += sum(len(one.body) for one in new)
         nothing_new = 0 if new else nothing_new + 1
         if nothing_new == _EMPTY_ANSWERS or (not messages and not queue.depth().visible):
@@ -216,7 +233,7 @@ def read(queue: DeadLetterQueue, kind: LetterKind, now: datetime) -> tuple[list[
     return list(letters.values()), True
 
 
-def planned(
+def plan_redrive(
     letters: Iterable[DeadLetter], queues: RedriveQueues, reason: str | None, limit: int | None
 ) -> list[DeadLetter]:
     """The letters of this reason (None: of any), the oldest first, each with its fate.
@@ -227,11 +244,11 @@ def planned(
     asked.sort(key=lambda letter: (letter.first_sent_at, letter.message.message_id))
     left = limit
     for letter in asked:
-        if letter.fate is not Fate.MOVES:
+        if letter.fate is not LetterStatus.MOVES:
             continue
-        if letter.reason in HOPELESS and reason is None:
+        if letter.reason in NOT_RETRYABLE and reason is None:
             letter.stays("it would be refused again; --reason sends it all the same")
-        elif letter.channel not in queues.work:
+        elif letter.channel not in queues.work_queues:
             letter.stays(f"{letter.channel} is not set up")
         elif left == 0:
             letter.stays("over --limit")
@@ -240,19 +257,21 @@ def planned(
     return asked
 
 
-def move(letters: Sequence[DeadLetter], queues: RedriveQueues) -> AwsError | None:
+def move_letters(letters: Sequence[DeadLetter], queues: RedriveQueues) -> AwsError | None:
     """Sends, then deletes, ten at a time; each letter gets its fate. The error that ended it.
 
     Who dies between the two leaves a letter and its copy: the functions take both for one.
     """
-    for channel, queue in queues.work.items():
-        moving = [one for one in letters if one.fate is Fate.MOVES and one.channel == channel]
-        for start in range(0, len(moving), BATCH):
+    for channel, queue in queues.work_queues.items():
+        moving = [
+            one for one in letters if one.fate is LetterStatus.MOVES and one.channel == channel
+        ]
+        for start in range(0, len(moving), BATCH_SIZE):
             try:
-                _move_batch(moving[start : start + BATCH], queue, queues.dead_letters)
+                _move_batch(moving[start : start + BATCH_SIZE], queue, queues.dead_letters)
             except AwsError as error:
                 for letter in letters:
-                    if letter.fate is Fate.MOVES:
+                    if letter.fate is LetterStatus.MOVES:
                         letter.stays("not reached: run the command again")
                 return error
     return None
@@ -260,16 +279,16 @@ def move(letters: Sequence[DeadLetter], queues: RedriveQueues) -> AwsError | Non
 
 def _move_batch(batch: Sequence[DeadLetter], queue: SqsQueue, dead: DeadLetterQueue) -> None:
     try:
-        refused = queue.send_all([letter.message.body for letter in batch])
+        refused = queue.send_batch([letter.message.body for letter in batch])
     except AwsError as error:
         for letter in batch:
-            letter.fate, letter.note = Fate.FAILED, str(error)
+            letter.fate, letter.note = LetterStatus.FAILED, str(error)
         raise
     for place, code in refused.items():
-        batch[place].fate, batch[place].note = Fate.FAILED, f"SQS refused it: {code}"
-    sent = [letter for letter in batch if letter.fate is Fate.MOVES]
+        batch[place].fate, batch[place].note = LetterStatus.FAILED, f"SQS refused it: {code}"
+    sent = [letter for letter in batch if letter.fate is LetterStatus.MOVES]
     for letter in sent:
-        letter.fate, letter.note = Fate.MOVED, "sent, and still here: it may come twice"
+        letter.fate, letter.note = LetterStatus.MOVED, "sent, and still here: it may come twice"
     if sent:
         kept = dead.delete([letter.message.receipt_handle for letter in sent])
         for place, letter in enumerate(sent):

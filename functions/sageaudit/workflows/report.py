@@ -11,47 +11,52 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from sageaudit.domain.advice.advice import Advice, Decision, State, dearest_first
+from sageaudit.domain.advice.advice import Decision, FamilyRecommendation, State, sort_by_amount
 from sageaudit.domain.advice.totals import LOOK_BACK_DAYS
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.ranking import FamilyFix, rule_fix
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.audit.sums import Scope, SumRow, Sums, added, grouped, total
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums, add_sums, group_rows, sum_rows
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.domain.job.course import so_far
+from sageaudit.domain.job.course import as_of
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.sweep import Period
 from sageaudit.domain.usage.measure import unpack
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.errors import BadHistory, JobNotFound, Malformed
+from sageaudit.errors import BadHistory, JobNotFound, MalformedData
 from sageaudit.output.html.contents import (
-    DETAILED,
-    LISTED,
+    MAX_DETAILED_JOBS,
+    MAX_LISTED_JOBS,
     AccountReport,
-    DaysBefore,
-    FirstChange,
     JobReport,
+    PeriodBefore,
     SumsBy,
-    by_rank,
+    TopChange,
+    rank_key,
 )
 from sageaudit.output.html.job_table import tag_title
 from sageaudit.ports import History
 from sageaudit.queries.answer import by_family
-from sageaudit.queries.changes import changed_families, changes, covers_before, window_before
-from sageaudit.queries.columns import SUMMED
-from sageaudit.queries.lists import Lists, heads_of_period, place
-from sageaudit.queries.names import other_days
+from sageaudit.queries.changes import (
+    changed_families,
+    find_changes,
+    is_covered_before,
+    window_before,
+)
+from sageaudit.queries.columns import GROUPABLE
+from sageaudit.queries.lists import HistoryLists, audits_of_period, sort_key
+from sageaudit.queries.names import covered_days_text
 from sageaudit.queries.question import Question
-from sageaudit.queries.window import ONE_DAY, Window, window_of
+from sageaudit.queries.window import ONE_DAY, Window, make_window
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.stored import read_guides, whole_audit
+from sageaudit.workflows.audit.stored import read_audit, read_guides
 
-Watched = Callable[[Iterable[Any], str, str], Iterable[Any]]
+ProgressWrapper = Callable[[Iterable[Any], str, str], Iterable[Any]]
 
 
-def _unwatched(rows: Iterable[Any], word: str, doing: str) -> Iterable[Any]:
+def _without_progress(rows: Iterable[Any], word: str, doing: str) -> Iterable[Any]:
     del word, doing
     return rows
 
@@ -64,11 +69,11 @@ class ReportSource(Struct, frozen=True):
 
     history: History
     types: Mapping[str, InstanceType]
-    watched: Watched = _unwatched
-    most_runs: int | None = None
+    with_progress: ProgressWrapper = _without_progress
+    max_runs: int | None = None
 
 
-def report_of_days(
+def make_account_report(
     source: ReportSource,
     period: Period,
     account: str | None,
@@ -76,26 +81,26 @@ def report_of_days(
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
     """The report of an account or of all. Raises JobNotFound if no job ended in the period."""
-    heads, left_out = heads_of(source, period, account)
+    heads, left_out = read_report_summaries(source, period, account)
     if not heads:
         whose = f" of account {account}" if account else ""
-        asked = window_of(period.since, period.until + ONE_DAY)
+        asked = make_window(period.since, period.until + ONE_DAY)
         raise JobNotFound(
             f"the history has no audit{whose} of {period.since} to {period.until}:"
-            f" {other_days(source.history, asked)}"
+            f" {covered_days_text(source.history, asked)}"
         )
-    return account_report(source, period, account, heads, left_out, today, decisions)
+    return assemble_account_report(source, period, account, heads, left_out, today, decisions)
 
 
-def report_of_job(source: ReportSource, head: AuditSummary) -> JobReport:
+def make_job_report(source: ReportSource, head: AuditSummary) -> JobReport:
     """The report of one run, with its guides. Raises JobNotFound if its audit cannot be read."""
-    found = job_report(source, head)
+    found = read_job_report(source, head)
     if found is None:
         raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
     return replace(found, guides=read_guides(source.history, found.document, source.types))
 
 
-def heads_of(
+def read_report_summaries(
     source: ReportSource, period: Period, account: str | None
 ) -> tuple[list[AuditSummary], int]:
     """The newest audits of the jobs that ended in the period, in the order of a report.
@@ -104,27 +109,27 @@ def heads_of(
     by account and month, which is one query where the days of a month are hundreds.
     """
     history = source.history
-    sums = history.sums(Scope.ACCOUNT, period.since, period.until)
+    sums = history.daily_sums(Scope.ACCOUNT, period.since, period.until)
     accounts: set[str | None] = {account} if account else {row.account for row in sums}
-    lists = (heads_of_period(history, period, one) for one in accounts or {None})
+    lists = (audits_of_period(history, period, one) for one in accounts or {None})
     count = 0
 
     def heads() -> Iterator[AuditSummary]:
         nonlocal count
-        for head in source.watched(chain.from_iterable(lists), "audit", "reading"):
+        for head in source.with_progress(chain.from_iterable(lists), "audit", "reading"):
             count += 1
             yield head
 
-    first = heapq.nsmallest(LISTED, heads(), key=by_rank)
+    first = heapq.nsmallest(MAX_LISTED_JOBS, heads(), key=rank_key)
     return first, count - len(first)
 
 
-def account_report(
+def assemble_account_report(
     source: ReportSource,
     period: Period,
     account: str | None,
-    heads: Sequence[AuditSummary],
-    left_out: int,
+    summaries: Sequence[AuditSummary],
+    omitted_count: int,
     today: date,
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
@@ -132,57 +137,64 @@ def account_report(
 
     It ends today at the latest, unless the history has a later day: clocks differ.
     """
-    question = Question.of(window_of(period.since, period.until + ONE_DAY), account=account)
-    lists = Lists(source.history, question.window)
-    before = lists.within(window_before(lists.window)) if covers_before(lists, question) else None
-    of_accounts = [*lists.sums(Scope.ACCOUNT, account=account)]
+    question = Question.with_filters(
+        make_window(period.since, period.until + ONE_DAY), account=account
+    )
+    lists = HistoryLists(source.history, question.window)
+    before = (
+        lists.in_window(window_before(lists.window)) if is_covered_before(lists, question) else None
+    )
+    of_accounts = [*lists.daily_sums(Scope.ACCOUNT, account=account)]
     last = max((row.day for row in of_accounts), default=today)
     accounts = sorted({row.account for row in of_accounts})
     named = account or (accounts[0] if len(accounts) == 1 else None)
     until = min(period.until, max(today, last))
-    back = window_of(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
+    back = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
     advised = by_family(
-        lists.within(back),
-        Question.of(back, account=account),
+        lists.in_window(back),
+        Question.with_filters(back, account=account),
         decisions,
         back.until,
-        most_runs=source.most_runs,
+        most_runs=source.max_runs,
     )
     by = [*_sums_by(lists, before, account)]
-    if not left_out:
-        by += _sums_by_tag(source, heads, before.window if before else None, account)
+    if not omitted_count:
+        by += _sums_by_tag(source, summaries, before.window if before else None, account)
     days_before = None
     if before is not None:
-        days_before = DaysBefore(
+        days_before = PeriodBefore(
             before.window.first_day,
             before.window.last_day,
-            total(before.sums(Scope.ACCOUNT, account=account)),
-            changed_families(changes(lists, question, SUMMED["family"], today=today)),
+            sum_rows(before.daily_sums(Scope.ACCOUNT, account=account)),
+            changed_families(find_changes(lists, question, GROUPABLE["family"], today=today)),
         )
-    advised_first = dearest_first((one for _, found in advised for one in found), back.until)
-    found = _Details(source, heads)
+    advised_first = sort_by_amount((one for _, found in advised for one in found), back.until)
+    found = _Details(source, summaries)
     families = next(of.sums for of in by if of.column == "Family")
     return AccountReport(
         scope=f"Account {named}" if named else f"{len(accounts)} accounts",
         since=period.since,
         until=until,
-        total=total(of_accounts),
-        days=grouped(of_accounts, lambda row: row.day),
+        total=sum_rows(of_accounts),
+        days=group_rows(of_accounts, lambda row: row.day),
         by=by,
-        heads=heads,
+        summaries=summaries,
         advised=advised_first,
-        advice=[*islice(_first_changes(found, families, advised_first), _ADVISED)],
+        advice=[*islice(_top_changes(found, families, advised_first), _MAX_TOP_CHANGES)],
         details=found.read_all(),
-        before=days_before,
-        left_out=left_out,
+        period_before=days_before,
+        left_out=omitted_count,
     )
 
 
-def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterator[SumsBy]:
+def _sums_by(
+    lists: HistoryLists, before: HistoryLists | None, account: str | None
+) -> Iterator[SumsBy]:
     """The sums by each column that has several values, and by family, owner and type."""
     for column, scope, name in _COLUMNS:
         sums, then = (
-            grouped(of.sums(scope, account=account), name) if of else None for of in (lists, before)
+            group_rows(of.daily_sums(scope, account=account), name) if of else None
+            for of in (lists, before)
         )
         if sums and (scope is not Scope.ACCOUNT or len(sums) > 1):
             yield SumsBy(column, sums, then)
@@ -198,18 +210,20 @@ def _sums_by_tag(
     then, left_out = list[AuditSummary](), 1
     if names and before:
         days = Period(before.first_day, before.last_day)
-        then, left_out = heads_of(source, days, account)
+        then, left_out = read_report_summaries(source, days, account)
     for name in names:
         yield SumsBy(
-            tag_title(name), _by_tag(heads, name), None if left_out else _by_tag(then, name)
+            tag_title(name),
+            _sums_of_tag(heads, name),
+            None if left_out else _sums_of_tag(then, name),
         )
 
 
-def _by_tag(heads: Sequence[AuditSummary], name: str) -> dict[str | None, Sums]:
+def _sums_of_tag(heads: Sequence[AuditSummary], name: str) -> dict[str | None, Sums]:
     parts: dict[str | None, list[Sums]] = defaultdict(list)
     for head in heads:
         parts[head.tags.get(name)].append(head.sums)
-    return {value: added(sums) for value, sums in parts.items()}
+    return {value: add_sums(sums) for value, sums in parts.items()}
 
 
 _COLUMNS: tuple[tuple[str, Scope, Callable[[SumRow], str | None]], ...] = (
@@ -219,7 +233,7 @@ _COLUMNS: tuple[tuple[str, Scope, Callable[[SumRow], str | None]], ...] = (
     ("Account", Scope.ACCOUNT, lambda row: row.account),
     ("Region", Scope.ACCOUNT, lambda row: row.region),
 )
-_ADVISED = 3
+_MAX_TOP_CHANGES = 3
 
 
 class _Details(Struct, frozen=True):
@@ -229,32 +243,34 @@ class _Details(Struct, frozen=True):
     heads: Sequence[AuditSummary]
     read: dict[int, JobReport | None] = field(default_factory=dict)
 
-    def of(self, at: int) -> JobReport | None:
+    def read_job(self, index: int) -> JobReport | None:
         """The job in this place; None where its audit cannot be read."""
-        if at not in self.read:
-            self.read[at] = job_report(self.source, self.heads[at])
-        return self.read[at]
+        if index not in self.read:
+            self.read[index] = read_job_report(self.source, self.heads[index])
+        return self.read[index]
 
     def read_all(self) -> dict[int, JobReport]:
         """Those that come first, and those that were asked for."""
-        first = range(min(DETAILED, len(self.heads)))
-        for at in self.source.watched(first, "job", "reading in detail"):
-            self.of(at)
+        first = range(min(MAX_DETAILED_JOBS, len(self.heads)))
+        for at in self.source.with_progress(first, "job", "reading in detail"):
+            self.read_job(at)
         return {at: job for at, job in sorted(self.read.items()) if job}
 
 
-def _first_changes(
-    found: _Details, families: Mapping[str | None, Sums], advised: Sequence[Advice]
-) -> Iterator[FirstChange]:
+def _top_changes(
+    details: _Details,
+    families: Mapping[str | None, Sums],
+    recommendations: Sequence[FamilyRecommendation],
+) -> Iterator[TopChange]:
     """Of each family the rule with the most dollars that is open and not mended, the largest first.
 
     Of days that are no part of what was `advised`, such as those of old recordings, any rule.
     """
     runs: dict[str, list[int]] = defaultdict(list)
-    for at, head in enumerate(found.heads):
+    for at, head in enumerate(details.heads):
         runs[head.family].append(at)
     open_values: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for one in advised:
+    for one in recommendations:
         if one.state is State.OPEN:
             open_values[one.family, one.rule].add(one.new)
     ranked = sorted(
@@ -265,34 +281,36 @@ def _first_changes(
     )
     shown: set[str] = set()
     for *_, name, rule in ranked:
-        values = open_values.get((name, rule), set()) if advised else None
-        if name not in shown and (change := _change(found, name, rule, runs[name], values)):
+        values = open_values.get((name, rule), set()) if recommendations else None
+        if name not in shown and (change := _change(details, name, rule, runs[name], values)):
             shown.add(name)
             yield change
 
 
 def _change(
-    found: _Details, family: str, rule: str, runs: Sequence[int], values: Container[str] | None
-) -> FirstChange | None:
+    details: _Details, family: str, rule: str, runs: Sequence[int], values: Container[str] | None
+) -> TopChange | None:
     """What one rule says to change in a family, in the run where it has the most dollars.
 
     Of the runs that were advised one of these `values`; of all if that is None.
     """
-    places = {found.heads[at].key: at for at in runs}
-    newest = sorted((found.heads[at] for at in runs), key=place, reverse=True)
+    places = {details.heads[at].key: at for at in runs}
+    newest = sorted((details.heads[at] for at in runs), key=sort_key, reverse=True)
 
     def audit_of(key: JobKey) -> AuditDocument | None:
-        job = found.of(places[key])
+        job = details.read_job(places[key])
         return job.document if job else None
 
-    fix = rule_fix(rule, (one for one in newest if _is_advised(one, rule, values)), audit_of)
-    if fix is None or _is_mended(fix, newest):
+    fix = rule_fix(
+        rule, (one for one in newest if _has_recommendation(one, rule, values)), audit_of
+    )
+    if fix is None or _is_fixed(fix, newest):
         return None
-    at = next(at for at in runs if found.heads[at].job == fix.job)
-    return FirstChange(family, fix, at)
+    at = next(at for at in runs if details.heads[at].job == fix.job)
+    return TopChange(family, fix, at)
 
 
-def _is_mended(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
+def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
     """Whether the last judged runs that did not fail have the finding no more, and all before did.
 
     What comes and goes is not mended by a clean run, nor is what failed runs lost.
@@ -309,15 +327,15 @@ def _is_mended(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
     return clean > 0 and judged[0].ended_at > fix.ended_at and all(have[clean:])
 
 
-def _is_advised(head: AuditSummary, rule: str, values: Container[str] | None) -> bool:
+def _has_recommendation(head: AuditSummary, rule: str, values: Container[str] | None) -> bool:
     """Whether the run was advised one of these values by the rule."""
     advised = head.advised or ()
     return values is None or any(one.rule == rule and one.new in values for one in advised)
 
 
-def job_report(source: ReportSource, head: AuditSummary) -> JobReport | None:
+def read_job_report(source: ReportSource, head: AuditSummary) -> JobReport | None:
     """A job's newest audit with its series; None where the audit cannot be read."""
-    document = whole_audit(source.history, head.key)
+    document = read_audit(source.history, head.key)
     if document is None:
         return None
     return JobReport(document, _usage(source, head))
@@ -330,6 +348,6 @@ def _usage(source: ReportSource, head: AuditSummary) -> Measurements | None:
         if detail is None or not detail.series:
             return None
         job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
-        return unpack(detail.series, so_far(job, job.ended_at or head.ended_at), source.types)
-    except (BadHistory, Malformed):
+        return unpack(detail.series, as_of(job, job.ended_at or head.ended_at), source.types)
+    except (BadHistory, MalformedData):
         return None

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from sageaudit.adapters.aws.accounts import Accounts
+from sageaudit.adapters.aws.accounts import AccountClients
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
@@ -70,9 +70,9 @@ class Session:
 
 def jobs(session: Session, role: str = f"arn:aws:iam::{OTHER}:role/read") -> SageMakerJobs:
     """SageMaker in the own and the other account."""
-    accounts = Accounts(session, OWN, {OTHER: role}, NOON.timestamp, external_id="x1")
+    accounts = AccountClients(session, OWN, {OTHER: role}, NOON.timestamp, external_id="x1")
     SageMaker.asked.clear()
-    return SageMakerJobs(accounts.of("sagemaker"))
+    return SageMakerJobs(accounts.client_factory("sagemaker"))
 
 
 def test_another_account_is_read_with_its_role() -> None:
@@ -95,8 +95,8 @@ def test_a_role_is_asked_for_by_its_name_and_the_external_id() -> None:
 def test_the_own_account_is_read_without_a_role() -> None:
     """Also where the policy lists one for it."""
     session = Session(OWN)
-    accounts = Accounts(session, OWN, {OWN: f"arn:aws:iam::{OWN}:role/read"}, NOON.timestamp)
-    accounts.of("sagemaker")(OWN, "us-east-1")
+    accounts = AccountClients(session, OWN, {OWN: f"arn:aws:iam::{OWN}:role/read"}, NOON.timestamp)
+    accounts.client_factory("sagemaker")(OWN, "us-east-1")
     assert session.made == [("sagemaker", None)]
 
 

@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.aws.cloudwatch import (
-    MOST_POINTS,
+    MAX_TOTAL_POINTS,
     CloudWatchMetrics,
-    _place,
-    finest_s,
-    period_for,
+    _place_points,
+    choose_period_s,
+    finest_period_s,
 )
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
-from sageaudit.domain.usage.measure import NOT_ASKED
+from sageaudit.domain.usage.measure import NOT_REQUESTED
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.errors import Throttled, Unavailable
 from sageaudit.rules import catalogue
@@ -147,8 +147,8 @@ def test_the_period_is_the_smallest_that_age_and_length_allow(
     ran_for: timedelta, age: timedelta, period_s: int | None
 ) -> None:
     """60 s for 15 days, 300 for 63, 3600 for 455; at most 1,440 points; a multiple of each."""
-    kept_s = finest_s(START, START + age)
-    assert (kept_s and period_for(START, START + ran_for, kept_s, series=1)) == period_s
+    kept_s = finest_period_s(START, START + age)
+    assert (kept_s and choose_period_s(START, START + ran_for, kept_s, series=1)) == period_s
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_run_of_many_hosts_is_read_at_a_longer_period_and_the_audit_says_so(
     run = ran(hours * 3600, "ml.g4dn.xlarge", hosts)
     notes = read(client, run).notes
     assert {query["Period"] for query in queries(client)} == {period_s}
-    assert len(queries(client)) * -(-hours * 3600 // period_s) <= MOST_POINTS
+    assert len(queries(client)) * -(-hours * 3600 // period_s) <= MAX_TOTAL_POINTS
     kept_s = 300 if hours > 24 * 15 else 60
     said = f"one point every {period_s} s was read, not every {kept_s} s"
     assert [note.partition(":")[0] for note in notes if "point" in note] == [said] * (
@@ -225,7 +225,7 @@ def test_a_cpu_job_is_not_asked_for_gpus_nor_for_a_disk_that_no_rule_judges(
         "MemoryUtilization",
     ]
     assert (Metric.DISK in measured.series) == bool(disk)
-    assert measured.missing.get(Metric.DISK, NOT_ASKED) is NOT_ASKED
+    assert measured.missing.get(Metric.DISK, NOT_REQUESTED) is NOT_REQUESTED
 
 
 def test_a_call_has_at_most_500_queries_and_100800_points() -> None:
@@ -392,7 +392,7 @@ def test_a_transform_without_listed_hosts_has_no_metrics_yet() -> None:
 def test_a_reader_of_many_jobs_lists_their_hosts_once() -> None:
     """For each region; each job has its own hosts still."""
     client = HandMade(hosts=("train/i-0a", "other/i-0f"))
-    metrics = CloudWatchMetrics(lambda *_: client, TYPES, lists_once=True)
+    metrics = CloudWatchMetrics(lambda *_: client, TYPES, list_hosts_once=True)
     one, other = transform(), replace(transform(), name="other")
     hosts = [metrics.read(of, START + timedelta(hours=1)).hosts for of in (one, other, one)]
     assert hosts == [("train/i-0a",), ("other/i-0f",), ("train/i-0a",)]
@@ -411,13 +411,18 @@ def test_an_old_job_is_read_on_the_grid_of_its_period() -> None:
     assert client.calls[0]["StartTime"].tzinfo is UTC
 
 
-@pytest.mark.parametrize("kind", [kind for kind in JobKind if kind.row.metrics])
+@pytest.mark.parametrize("kind", [kind for kind in JobKind if kind.spec.metrics])
 def test_each_metric_that_is_asked_for_is_needed_by_a_rule_of_the_kind(kind: JobKind) -> None:
     """CloudWatch is paid by the metric."""
-    client, name = HandMade(hosts=("train/i-1",)), kind.row.whole_run or ""
+    client, name = HandMade(hosts=("train/i-1",)), kind.spec.single_phase_name or ""
     ran_so = phases((name.replace("Running", "Training"), 180))
     read(client, ran(180, "ml.g4dn.xlarge", kind=kind, phases=ran_so))
-    needed = {need.value for rule in catalogue.load() if kind in rule.kinds for need in rule.needs}
+    needed = {
+        need.value
+        for rule in catalogue.load()
+        if kind in rule.kinds
+        for need in rule.required_metrics
+    }
     asked = {query["Metric"]["MetricName"] for query in queries(client)}
     assert len(asked) >= 4
     assert asked <= needed
@@ -503,5 +508,7 @@ def test_an_answer_with_each_point_is_placed_at_once(
     minutes = range(first, first + 9) if whole else sorted(kept)
     moments = [START + timedelta(minutes=minute) for minute in minutes]
     values: list[float | None] = [None] * 10
-    _place(moments, [float(minute) for minute in minutes], values, int(START.timestamp()), 60)
+    _place_points(
+        moments, [float(minute) for minute in minutes], values, int(START.timestamp()), 60
+    )
     assert values == [float(at) if at in minutes else None for at in range(10)]

@@ -9,7 +9,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 
-from sageaudit.adapters.aws.pace import Pace, Stopped, rate_of
+from sageaudit.adapters.aws.pace import RateLimiter, ScanStopped, requests_per_second
 
 REGION = "eu-west-1"
 
@@ -26,7 +26,7 @@ class Clock:
 
     def sleep(self, seconds: float) -> None:
         if self.stopped:
-            raise Stopped
+            raise ScanStopped
         self.now_s += seconds
 
 
@@ -65,26 +65,26 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def pace(clock: Clock) -> Pace:
+def pace(clock: Clock) -> RateLimiter:
     """Paced by this clock."""
-    return Pace(clock, clock.sleep)
+    return RateLimiter(clock, clock.sleep)
 
 
 @pytest.mark.parametrize("call", ["list_training_jobs", "list_transform_jobs"])
-def test_requests_are_spread_evenly(pace: Pace, clock: Clock, call: str) -> None:
+def test_requests_are_spread_evenly(pace: RateLimiter, clock: Clock, call: str) -> None:
     """The first one goes at once; a client that is given twice waits once for each request."""
     one = client("sagemaker", GOOD)
-    paced = pace.paced(lambda *_: one)
+    paced = pace.limit_clients(lambda *_: one)
     for _ in range(4):
         getattr(paced("1", REGION), call)()
     assert clock.now_s == pytest.approx(100 + 3 * 0.5)
     assert pace.requests.total() == 4
 
 
-def test_each_api_region_and_account_has_a_rate_of_its_own(pace: Pace, clock: Clock) -> None:
+def test_each_api_region_and_account_has_a_rate_of_its_own(pace: RateLimiter, clock: Clock) -> None:
     """None waits for another."""
     made: dict[tuple[str, str], Any] = {}
-    paced = pace.paced(
+    paced = pace.limit_clients(
         lambda account, region: made.setdefault((account, region), client("sagemaker", GOOD))
     )
     for place in (("1", "eu-west-1"), ("1", "us-east-1"), ("2", "eu-west-1")):
@@ -93,9 +93,11 @@ def test_each_api_region_and_account_has_a_rate_of_its_own(pace: Pace, clock: Cl
     assert clock.now_s == 100
 
 
-def test_a_throttled_request_slows_its_api_down_until_it_recovers(pace: Pace, clock: Clock) -> None:
+def test_a_throttled_request_slows_its_api_down_until_it_recovers(
+    pace: RateLimiter, clock: Clock
+) -> None:
     """The try again is a request too."""
-    sagemaker = pace.paced(lambda *_: client("sagemaker", THROTTLED, GOOD))("1", REGION)
+    sagemaker = pace.limit_clients(lambda *_: client("sagemaker", THROTTLED, GOOD))("1", REGION)
     sagemaker.list_training_jobs()
     assert (pace.throttles, pace.requests["ListTrainingJobs"]) == (1, 2)
     before_s = clock.now_s
@@ -108,10 +110,12 @@ def test_a_throttled_request_slows_its_api_down_until_it_recovers(pace: Pace, cl
     assert clock.now_s - before_s == pytest.approx(0.5)
 
 
-def test_points_of_metrics_have_a_rate_and_queries_are_counted(pace: Pace, clock: Clock) -> None:
+def test_points_of_metrics_have_a_rate_and_queries_are_counted(
+    pace: RateLimiter, clock: Clock
+) -> None:
     """90,000 points a second; what is billed are the queries."""
     answer = (200, b'{"MetricDataResults": []}')
-    cloudwatch = pace.paced(lambda *_: client("cloudwatch", answer))("1", REGION)
+    cloudwatch = pace.limit_clients(lambda *_: client("cloudwatch", answer))("1", REGION)
     start = datetime(2026, 11, 1, tzinfo=UTC)
     metric = {"Namespace": "n", "MetricName": "m"}
     stat = {"Metric": metric, "Period": 60, "Stat": "Average"}
@@ -124,14 +128,18 @@ def test_points_of_metrics_have_a_rate_and_queries_are_counted(pace: Pace, clock
     assert clock.now_s == pytest.approx(100 + 2 * 50 * 1440 / 90_000)
 
 
-def test_a_request_that_waits_can_be_stopped(pace: Pace, clock: Clock) -> None:
+def test_a_request_that_waits_can_be_stopped(pace: RateLimiter, clock: Clock) -> None:
     """Also one that need not wait: nothing more is sent."""
-    sagemaker = pace.paced(lambda *_: client("sagemaker", GOOD))("1", REGION)
+    sagemaker = pace.limit_clients(lambda *_: client("sagemaker", GOOD))("1", REGION)
     clock.stopped = True
-    with pytest.raises(Stopped):
+    with pytest.raises(ScanStopped):
         sagemaker.list_training_jobs()
 
 
 def test_an_unknown_api_has_the_rate_of_descriptions() -> None:
     """Rather than none."""
-    assert rate_of("BatchDescribeSomething") == rate_of("DescribeTrainingJob") == 10
+    assert (
+        requests_per_second("BatchDescribeSomething")
+        == requests_per_second("DescribeTrainingJob")
+        == 10
+    )

@@ -16,7 +16,7 @@ PLACE = "us-east-1:111122223333"
 
 def ref(kind: JobKind) -> JobRef:
     """A job called `Nightly`."""
-    found = JobRef.from_arn(f"arn:aws:sagemaker:{PLACE}:{kind.row.arn_word}/nightly", "Nightly")
+    found = JobRef.from_arn(f"arn:aws:sagemaker:{PLACE}:{kind.spec.arn_word}/nightly", "Nightly")
     assert found is not None
     return found
 
@@ -70,7 +70,7 @@ def jobs(client: Client) -> SageMakerJobs:
 )
 def test_each_kind_has_its_own_describe(kind: JobKind, method: str, parameter: str) -> None:
     """Asked by the name in its own letters; transport metadata is no part of the answer."""
-    arn = {f"{kind.row.prefix}JobArn": "arn"}
+    arn = {f"{kind.spec.prefix}JobArn": "arn"}
     client = Client({**arn, "ResponseMetadata": {"RequestId": "1"}})
     assert jobs(client).describe(ref(kind)) == arn
     assert client.calls == [(method, {parameter: "Nightly"})]

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from sageaudit.adapters.aws.sqs import BATCH_BYTES, SqsQueue
+from sageaudit.adapters.aws.sqs import MAX_BATCH_BYTES, SqsQueue
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 
 URL = "https://sqs.us-east-1.amazonaws.com/111122223333/queue"
@@ -66,8 +66,8 @@ def test_ten_messages_go_in_one_request_and_fewer_where_they_are_long(
 
     client.meta.events.register("provide-client-params.sqs.SendMessageBatch", note)
     queue = SqsQueue(client, url)
-    assert queue.send_all(["short"] * 21) == {}
-    assert queue.send_all(["x" * (BATCH_BYTES // 2)] * 3) == {}
+    assert queue.send_batch(["short"] * 21) == {}
+    assert queue.send_batch(["x" * (MAX_BATCH_BYTES // 2)] * 3) == {}
     assert sizes == [10, 10, 1, 2, 1]
 
 

@@ -25,7 +25,7 @@ def test_a_request_has_ten_messages_and_256_kib_at_most(
     """One byte or one message more makes a second request."""
     client = Mock()
     client.send_message_batch.return_value = {}
-    assert SqsQueue(client, "https://sqs/queue").send_all(bodies) == {}
+    assert SqsQueue(client, "https://sqs/queue").send_batch(bodies) == {}
     requests = client.send_message_batch.call_args_list
     assert [len(request.kwargs["Entries"]) for request in requests] == sizes
 

@@ -72,7 +72,7 @@ def test_requests_that_hang_end_before_the_function(
     """Six tries of 13 s and a dozen requests, or each request answered at its last try."""
     limit, wire = limited(clock), Wire(clock, answers_after)
     dynamodb = made(limit, "dynamodb", wire)
-    limit.begin(TIMEOUT_S * 1000)
+    limit.start(TIMEOUT_S * 1000)
 
     def audit() -> None:
         for _ in range(12):
@@ -96,12 +96,12 @@ def test_once_the_time_is_up_nothing_is_asked(
     """The error names what was not asked; the next record has its own time."""
     limit, wire = limited(clock), Wire(clock, 1)
     one = made(limit, service, wire)
-    limit.begin(TIMEOUT_S * 1000)
+    limit.start(TIMEOUT_S * 1000)
     clock.now += timedelta(seconds=TIMEOUT_S - RESERVE_S)
     with pytest.raises(Unavailable, match="no time was left to ask "):
         asks(lambda: ask(one))
     assert wire.tries == 0
-    limit.begin(TIMEOUT_S * 1000)
+    limit.start(TIMEOUT_S * 1000)
     asks(lambda: ask(one))
     assert wire.tries == 1
 
@@ -110,7 +110,7 @@ def test_sqs_still_hears_of_the_record(clock: Clock) -> None:
     """Within two tries: the reserve is for it."""
     limit, wire = limited(clock), Wire(clock)
     sqs = made(limit, "sqs", wire, QUEUE_CONFIG)
-    limit.begin(0)
+    limit.start(0)
     with pytest.raises(Unavailable):
         asks(lambda: sqs.send_message(QueueUrl="https://queue", MessageBody="{}"))
     assert wire.tries == 2
@@ -120,7 +120,7 @@ def test_where_nobody_ends_the_function_there_is_no_end(clock: Clock) -> None:
     """On the command line of a developer, say."""
     limit, wire = limited(clock), Wire(clock, 1)
     dynamodb = made(limit, "dynamodb", wire)
-    limit.begin(None)
+    limit.start(None)
     clock.now += timedelta(days=1)
     asks(dynamodb.list_tables)
     assert wire.tries == 1

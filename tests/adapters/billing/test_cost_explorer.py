@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
 
-from sageaudit.adapters.billing.cost_explorer import MOST_REQUESTS, CostExplorer
+from sageaudit.adapters.billing.cost_explorer import MAX_REQUESTS, CostExplorer
 from sageaudit.domain.reconcile.lines import AwsLine, AwsSpend
 from sageaudit.errors import (
     AccessDenied,
     AwsError,
-    Malformed,
+    MalformedData,
     NoCredentials,
     Throttled,
     Unavailable,
@@ -108,7 +108,7 @@ def test_every_page_is_read_and_counted() -> None:
     ("tokens", "asked", "said"),
     [
         (["again"], 2, "twice"),
-        (range(MOST_REQUESTS + 5), MOST_REQUESTS, r"more than 20 pages.*\$0\.20.*--cur"),
+        (range(MAX_REQUESTS + 5), MAX_REQUESTS, r"more than 20 pages.*\$0\.20.*--cur"),
     ],
 )
 def test_pages_that_nobody_would_pay_for_end_it(
@@ -180,5 +180,5 @@ def test_a_refusal_is_one_of_our_errors(code: str | None, kind: type[AwsError], 
 )
 def test_an_answer_that_cannot_be_read_is_refused(answer: dict[str, Any]) -> None:
     """Never a guess, and never a 0."""
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedData):
         october(Client([answer]))

@@ -15,7 +15,7 @@ import pytest
 
 from sageaudit.adapters.billing import cost_report
 from sageaudit.domain.prices.known_prices import RateBasis
-from sageaudit.domain.reconcile.lines import AwsLine, AwsSpend, Excluded, PaidReport, PaidUsage
+from sageaudit.domain.reconcile.lines import AwsLine, AwsSpend, ExcludedLines, PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
 from sageaudit.structs import replace
 from tests.fakes.cost_reports import ACCOUNT, SHAPES, Charge, cur2, legacy
@@ -34,10 +34,10 @@ PAID = PaidUsage(
     date(2026, 10, 5),
     date(2026, 10, 5),
     cost_decimals=10,
-    lines=1,
+    line_count=1,
     quantity=Decimal(1),
     usd=Decimal("1.3332"),
-    covered=Decimal(0),
+    covered_quantity=Decimal(0),
     list_rate=Decimal("1.515"),
     largest_usd=Decimal("1.3332"),
 )
@@ -59,12 +59,12 @@ def write(tmp_path: Path) -> Write:
 
 def spend(path: Path) -> AwsSpend:
     """October of the account."""
-    return cost_report.spend(path, MONTH, ACCOUNT)
+    return cost_report.read_spend(path, MONTH, ACCOUNT)
 
 
 def paid(*paths: Path, account: str | None = None, basis: RateBasis = RateBasis.NET) -> PaidReport:
     """What was paid, with no file's name in it."""
-    report = cost_report.paid(paths, account, basis)
+    report = cost_report.read_paid_usage(paths, account, basis)
     usage = tuple(replace(one, largest_line="") for one in report.usage)
     return replace(report, usage=usage)
 
@@ -90,7 +90,7 @@ def test_every_shape_gives_what_was_paid(write: Write, shape: str) -> None:
     """The last hour of a day ends with that day, not with the next one."""
     text = SHAPES[shape]([CHARGE])
     assert paid(*write(text)).usage == (PAID,)
-    [usage] = cost_report.paid(write(text), None, RateBasis.NET).usage
+    [usage] = cost_report.read_paid_usage(write(text), None, RateBasis.NET).usage
     assert usage.largest_line.endswith("report-0.csv: line 2")
 
 
@@ -112,7 +112,7 @@ def test_parquet_numbers_count_as_they_print(tmp_path: Path) -> None:
     assert spend(path).lines == (LINE,)
     [usage] = paid(path).usage
     largest = Decimal("0.13332")
-    assert usage == replace(PAID, cost_decimals=5, lines=10, largest_usd=largest)
+    assert usage == replace(PAID, cost_decimals=5, line_count=10, largest_usd=largest)
 
 
 def test_a_folder_is_read_as_one_report(tmp_path: Path) -> None:
@@ -179,9 +179,9 @@ def test_what_a_savings_plan_covers_costs_what_the_plan_does(write: Write, shape
     """Only in amortised rates; for a comparison it is usage at its on-demand price."""
     path = write(SHAPES[shape]([replace(CHARGE, plan_price=Decimal("0.9"))]))[0]
     [usage] = paid(path, basis=RateBasis.AMORTISED).usage
-    assert (usage.covered, usage.usd) == (1, Decimal("0.9"))
+    assert (usage.covered_quantity, usage.usd) == (1, Decimal("0.9"))
     [usage] = paid(path).usage
-    assert usage.covered == 1
+    assert usage.covered_quantity == 1
     if not shape.startswith("focus"):
         assert spend(path).lines == (LINE,)
 
@@ -205,15 +205,15 @@ def test_what_is_no_usage_is_left_out_and_counted(write: Write, shape: str) -> N
     path = write(SHAPES[shape]([CHARGE, *others]))[0]
     report = paid(path)
     assert report.usage == (PAID,)
-    assert [(left.lines, left.usd) for left in report.left_out] == [
+    assert [(left.line_count, left.usd) for left in report.excluded] == [
         (2, -25),
         (1, Decimal("-12.5")),
         (1, Decimal("-12.5")),
     ]
     if not shape.startswith("focus"):
-        assert spend(path) == AwsSpend((LINE,), report.left_out)
+        assert spend(path) == AwsSpend((LINE,), report.excluded)
     below = changed(line_item_usage_amount="-1", line_item_unblended_cost="-0.1")
-    left_out = (Excluded("Usage below zero", 1, Decimal("-0.1")),)
+    left_out = (ExcludedLines("Usage below zero", 1, Decimal("-0.1")),)
     assert spend(*write(cur2([CHARGE, below]))) == AwsSpend((LINE,), left_out)
 
 
@@ -229,7 +229,7 @@ def test_corrections_and_usage_without_a_price_are_left_out(write: Write) -> Non
     }
     charges = [replace(CHARGE, changes={"ChargeClass": "", **of}) for of in kinds.values()]
     report = paid(*write(SHAPES["focus-1.2"](charges)))
-    assert (report.usage, [left.kind for left in report.left_out]) == ((), [*kinds])
+    assert (report.usage, [left.kind for left in report.excluded]) == ((), [*kinds])
 
 
 def test_without_net_columns_the_unblended_cost_is_paid(write: Write) -> None:
@@ -245,7 +245,7 @@ def test_discounts_as_lines_of_their_own_are_refused_without_net_costs(write: Wr
     discount = replace(CHARGE, kind="EdpDiscount", usd=Decimal("-0.15"))
     other = replace(CHARGE, payer="222200001111")
     reports = write(cur2([CHARGE, discount]), cur2([other, discount], net=False), cur2([other]))
-    assert paid(reports[0]).left_out == (Excluded("EdpDiscount", 1, Decimal("-0.15")),)
+    assert paid(reports[0]).excluded == (ExcludedLines("EdpDiscount", 1, Decimal("-0.15")),)
     for refused in (reports[1:2], reports[1:]):
         with pytest.raises(BadUsage, match=r"discounts \(EdpDiscount\) .*net_unblended_cost"):
             paid(*refused)
@@ -258,9 +258,9 @@ def test_a_monthly_line_is_of_the_whole_month(write: Write) -> None:
         "line_item_usage_end_date": "2026-11-01T00:00:00.000Z",
     }
     [usage] = paid(*write(cur2([changed(**month)]))).usage
-    assert (usage.first, usage.last) == (date(2026, 10, 1), date(2026, 10, 31))
+    assert (usage.first_day, usage.last_day) == (date(2026, 10, 1), date(2026, 10, 31))
     [usage] = paid(*write(cur2([changed(**dict.fromkeys(month, "0001-01-01T00:00:00Z"))]))).usage
-    assert usage.first == usage.last == date(1, 1, 1)
+    assert usage.first_day == usage.last_day == date(1, 1, 1)
 
 
 def test_the_region_and_account_are_those_of_the_job_where_no_column_has_them(write: Write) -> None:
@@ -276,10 +276,10 @@ def test_lines_of_two_versions_of_a_report_are_counted_once(write: Write) -> Non
     first = cur2([CHARGE, CHARGE, replace(CHARGE, job="job-2")])
     second = legacy([CHARGE, CHARGE, replace(CHARGE, seconds=60)])
     report = paid(*write(first, second))
-    assert (report.repeats, sum(usage.lines for usage in report.usage)) == (2, 4)
+    assert (report.duplicate_lines, sum(usage.line_count for usage in report.usage)) == (2, 4)
     unnamed = cur2([changed(line_item_resource_id="")])
     report = paid(*write(unnamed, unnamed))
-    assert (report.repeats, report.usage[0].lines) == (0, 2)
+    assert (report.duplicate_lines, report.usage[0].line_count) == (0, 2)
 
 
 def without(shape: str, *columns: str) -> str:

@@ -14,24 +14,30 @@ from hypothesis import given
 from moto import mock_aws
 
 from sageaudit.adapters import channels
-from sageaudit.adapters.channels.channel import Connections, NoticeChannel
-from sageaudit.adapters.channels.services import SERVICES, checks, connected, https_post, writers
+from sageaudit.adapters.channels.channel import ChannelConnections, NoticeChannel
+from sageaudit.adapters.channels.services import (
+    SERVICES,
+    channel_writers,
+    connect_channels,
+    https_post,
+    payload_checks,
+)
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.policy.routes import ChannelChoice, Service
+from sageaudit.domain.policy.routes import ChannelConfig, Service
 from sageaudit.domain.token_shapes import redact
-from sageaudit.errors import Malformed
-from sageaudit.output.text.card import REPEAT
+from sageaudit.errors import MalformedData
+from sageaudit.output.text.card import REPEAT_PREFIX
 from tests.fakes.documents import document
 from tests.fakes.hostile import documents, whole_documents
 from tests.fakes.messages import document_card
 
 OWN = "arn:aws:sns:us-east-1:111122223333:notices"
-CHOSEN: dict[str, ChannelChoice] = {
-    "sns": ChannelChoice("sns"),
-    "ml": ChannelChoice("slack", "ml"),
-    "vision": ChannelChoice("slack", "vision"),
-    "research": ChannelChoice("teams", "research"),
-    "data": ChannelChoice("sns", topic_arn="arn:aws:sns:eu-west-1:111122223333:data"),
+CHOSEN: dict[str, ChannelConfig] = {
+    "sns": ChannelConfig("sns"),
+    "ml": ChannelConfig("slack", "ml"),
+    "vision": ChannelConfig("slack", "vision"),
+    "research": ChannelConfig("teams", "research"),
+    "data": ChannelConfig("sns", topic_arn="arn:aws:sns:eu-west-1:111122223333:data"),
 }
 each_channel = pytest.mark.parametrize(
     "channel", SERVICES.values(), ids=lambda channel: channel.service
@@ -39,10 +45,10 @@ each_channel = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def connections() -> Iterator[Connections]:
+def connections() -> Iterator[ChannelConnections]:
     """A session without an account behind it."""
     with mock_aws():
-        yield Connections(boto3.Session(region_name="us-east-1"), https_post)
+        yield ChannelConnections(boto3.Session(region_name="us-east-1"), https_post)
 
 
 def test_every_channel_class_is_a_service() -> None:
@@ -59,7 +65,7 @@ def test_every_channel_class_is_a_service() -> None:
 def test_what_a_channel_posts_can_be_read_by_people(channel: type[NoticeChannel]) -> None:
     """`sageaudit notify` shows it: the headline first, or after the subject."""
     card = document_card(document())
-    lines = [line for line in channel.shown(channel.write(card)) if line]
+    lines = [line for line in channel.text_lines(channel.write(card)) if line]
     assert any("train-bert" in line for line in lines[:2])
 
 
@@ -68,8 +74,8 @@ def test_the_secret_of_a_channel_is_taken_out_of_logs_and_errors(
     channel: type[NoticeChannel],
 ) -> None:
     """`_TOKEN` of domain/token_shapes.py knows the shape of each service's address."""
-    if channel.secret is not None:
-        assert redact(channel.secret.example).endswith("[redacted]")
+    if channel.secret_format is not None:
+        assert redact(channel.secret_format.example).endswith("[redacted]")
 
 
 @each_channel
@@ -77,11 +83,11 @@ def test_a_channel_takes_what_it_writes(channel: type[NoticeChannel]) -> None:
     """Also when it is marked as a repeat, in its notification or subject."""
     payload = channel.write(document_card(document()))
     channel.check(payload)
-    repeat = channel.as_repeat(payload)
+    repeat = channel.mark_as_repeat(payload)
     channel.check(repeat)
-    assert REPEAT not in str(payload)
-    assert REPEAT in str(repeat)
-    with pytest.raises(Malformed, match="payload"):
+    assert REPEAT_PREFIX not in str(payload)
+    assert REPEAT_PREFIX in str(repeat)
+    with pytest.raises(MalformedData, match="payload"):
         channel.check({})
 
 
@@ -92,7 +98,7 @@ def test_a_channel_writes_any_audit(channel: type[NoticeChannel], audited: Audit
     """As JSON that it takes itself, also as a repeat, whatever names and texts the audit holds."""
     payload = channel.write(document_card(audited))
     channel.check(json.loads(json.dumps(payload)))
-    channel.check(channel.as_repeat(payload))
+    channel.check(channel.mark_as_repeat(payload))
 
 
 @each_channel
@@ -109,9 +115,9 @@ def test_what_a_channel_takes_can_be_marked_as_a_repeat(
         holder[path[-1]] = wrong
         try:
             channel.check(payload)
-        except Malformed:
+        except MalformedData:
             continue
-        channel.as_repeat(payload)
+        channel.mark_as_repeat(payload)
 
 
 def _paths(part: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -125,23 +131,23 @@ def _paths(part: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 @each_channel
 def test_a_stored_secret_has_an_example_and_repeats_no_text(channel: type[NoticeChannel]) -> None:
     """The example is one that the channel itself takes."""
-    if channel.secret is not None:
-        assert channel.secret.refusal(channel.secret.example) is None
-        reason = channel.secret.refusal("s3cr3t")
+    if channel.secret_format is not None:
+        assert channel.secret_format.invalid_reason(channel.secret_format.example) is None
+        reason = channel.secret_format.invalid_reason("s3cr3t")
         assert reason is not None
         assert "s3cr3t" not in reason
 
 
 def test_a_policys_channels_are_of_their_services_and_have_their_addresses(
-    connections: Connections,
+    connections: ChannelConnections,
 ) -> None:
     """The stack's own topic is that of the environment; a topic's ARN says its region."""
-    made = connected(CHOSEN, OWN, connections)
+    made = connect_channels(CHOSEN, OWN, connections)
     assert {name: type(one).service for name, one in made.items()} == {
         name: one.service for name, one in CHOSEN.items()
     }
     topics = {name: vars(made[name]) for name in ("sns", "data")}
     assert topics["sns"]["_topic_arn"] == OWN
     assert topics["data"]["_client"].meta.region_name == "eu-west-1"
-    assert writers(CHOSEN)["vision"] is SERVICES["slack"].write
-    assert checks(CHOSEN)["research"] is SERVICES["teams"].check
+    assert channel_writers(CHOSEN)["vision"] is SERVICES["slack"].write
+    assert payload_checks(CHOSEN)["research"] is SERVICES["teams"].check

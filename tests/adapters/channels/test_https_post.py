@@ -15,7 +15,7 @@ import pytest
 
 from sageaudit.adapters.channels import services as module
 from sageaudit.adapters.channels.services import https_post
-from sageaudit.errors import ChannelUnavailable, MaybeSent
+from sageaudit.errors import ChannelUnavailable, PossiblySent
 from tests.fakes.tls_server import tls_server
 
 HEADERS = {"Content-Type": "application/json"}
@@ -124,7 +124,7 @@ def test_a_handshake_that_never_ends_means_that_nothing_was_sent(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No secret leaves before TLS stands, and no socket stays open."""
-    monkeypatch.setattr(module, "EXCHANGE_WITHIN_S", 0.3)
+    monkeypatch.setattr(module, "EXCHANGE_TIMEOUT_S", 0.3)
     if how == "closed at once":
         wrap = ssl.SSLContext.wrap_socket
 
@@ -166,7 +166,7 @@ def test_no_whole_answer_leaves_it_open(
 ) -> None:
     """The notice left: it may have been posted. The address is in no error and no log."""
     caplog.set_level(logging.DEBUG)
-    with tls_server(tmp_path, saying(answer)) as server, pytest.raises(MaybeSent) as raised:
+    with tls_server(tmp_path, saying(answer)) as server, pytest.raises(PossiblySent) as raised:
         https_post(server.url, b"{}", HEADERS)
     told = "".join(traceback.format_exception(raised.value)) + caplog.text
     assert "s3cr3t" not in told
@@ -174,7 +174,7 @@ def test_no_whole_answer_leaves_it_open(
 
 def test_a_connection_that_breaks_leaves_it_open(tmp_path: Path) -> None:
     """After the request, before the status line."""
-    with tls_server(tmp_path, cut) as server, pytest.raises(MaybeSent):
+    with tls_server(tmp_path, cut) as server, pytest.raises(PossiblySent):
         https_post(server.url, b"{}", HEADERS)
 
 
@@ -182,9 +182,9 @@ def test_a_request_that_is_not_read_leaves_it_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How much of it the other side has is not known."""
-    monkeypatch.setattr(module, "EXCHANGE_WITHIN_S", 0.5)
+    monkeypatch.setattr(module, "EXCHANGE_TIMEOUT_S", 0.5)
     huge = {"Content-Length": "99999999"}
-    with tls_server(tmp_path, saying(OK)) as server, pytest.raises(MaybeSent):
+    with tls_server(tmp_path, saying(OK)) as server, pytest.raises(PossiblySent):
         https_post(server.url, b"x" * 50_000_000, huge)
 
 
@@ -193,7 +193,7 @@ def test_an_answer_that_drips_or_hangs_ends_in_time(
     part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each byte starts a socket's own time-out again; the exchange ends all the same."""
-    monkeypatch.setattr(module, "EXCHANGE_WITHIN_S", 0.5)
+    monkeypatch.setattr(module, "EXCHANGE_TIMEOUT_S", 0.5)
     begin = {
         "nothing": b"",
         "status": b"",
@@ -208,6 +208,6 @@ def test_an_answer_that_drips_or_hangs_ends_in_time(
 
     with tls_server(tmp_path, drip) as server:
         began = time.monotonic()
-        with pytest.raises(MaybeSent):
+        with pytest.raises(PossiblySent):
             https_post(server.url, b"{}", HEADERS)
         assert time.monotonic() - began < 2

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.channels.channel import Response
-from sageaudit.adapters.channels.services import SlackChannel, check_webhook
+from sageaudit.adapters.channels.services import SlackChannel, webhook_invalid_reason
 from sageaudit.errors import (
     AccessDenied,
     BadSettings,
     ChannelBroken,
     ChannelError,
     ChannelUnavailable,
-    MaybeSent,
+    PossiblySent,
     RateLimited,
     Throttled,
-    UnexpectedAnswer,
+    UnexpectedResponse,
 )
 
 URL = "https://hooks.slack.com/services/T0001/B0001/s3cr3ts3cr3t"
@@ -124,7 +124,7 @@ def test_the_payload_is_posted_as_json() -> None:
 )
 def test_slacks_own_addresses_are_taken(url: str) -> None:
     """Both hosts, with or without the port that https has anyway."""
-    assert check_webhook(url) is None
+    assert webhook_invalid_reason(url) is None
 
 
 @pytest.mark.parametrize("url", HOSTILE)
@@ -140,8 +140,8 @@ def test_any_other_address_is_refused_before_anything_is_sent(url: str) -> None:
 @given(st.text(alphabet="abs./:@#?%\\T\n htp", max_size=40))
 def test_nothing_before_the_host_makes_another_host_slacks(text: str) -> None:
     """What passes begins with Slack's host, whatever is put in front of the rest."""
-    assert check_webhook(f"https://{text}/services/T/B/x") is not None
-    assert check_webhook(f"https://{text}@hooks.slack.com/services/T/B/x") is not None
+    assert webhook_invalid_reason(f"https://{text}/services/T/B/x") is not None
+    assert webhook_invalid_reason(f"https://{text}@hooks.slack.com/services/T/B/x") is not None
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ ANSWERS: list[tuple[int, bytes, type[ChannelError], str, str]] = [
     ),
     # a proxy answered, or Slack changed: it may have been posted
     *(
-        (status, body, UnexpectedAnswer, f"{status} .*not known", "")
+        (status, body, UnexpectedResponse, f"{status} .*not known", "")
         for status, body in (
             (200, b"no_service"),
             (200, b"<html>ok</html>"),
@@ -196,7 +196,7 @@ ANSWERS: list[tuple[int, bytes, type[ChannelError], str, str]] = [
     ),
     # Slack's `rollup_error` comes after it took the message
     *(
-        (status, b"rollup_error", MaybeSent, f"{status} rollup_error", "")
+        (status, b"rollup_error", PossiblySent, f"{status} rollup_error", "")
         for status in (408, 425, 500, 502, 503, 504, 599)
     ),
 ]
@@ -218,7 +218,7 @@ def test_an_answer_says_what_became_of_the_notice(
 
 def test_a_servers_fault_says_when_to_come_back() -> None:
     """As with too many."""
-    with pytest.raises(MaybeSent) as raised:
+    with pytest.raises(PossiblySent) as raised:
         posted(Wire(Response(503, {"retry-after": "120"}, b"")))
     assert raised.value.retry_after_s == 120
 
@@ -274,7 +274,7 @@ def test_a_secret_that_cannot_be_read_says_so(error: Exception, meant: type[Exce
 
 def test_what_the_transport_says_goes_up() -> None:
     """Whether the notice left is known only there."""
-    for error in (MaybeSent("no answer"), ChannelUnavailable("no connection")):
+    for error in (PossiblySent("no answer"), ChannelUnavailable("no connection")):
         with pytest.raises(type(error)):
             posted(Wire(error))
 
@@ -286,7 +286,7 @@ def test_what_the_transport_says_goes_up() -> None:
         Response(302, {"location": URL}, b""),
         Response(429, {"retry-after": URL}, b""),
         Response(500, {}, URL.encode()),
-        MaybeSent("no answer"),
+        PossiblySent("no answer"),
     ],
 )
 def test_the_address_is_in_no_error_and_no_log(

@@ -19,8 +19,8 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 from botocore.stub import Stubber
 
-from sageaudit.adapters.channels.services import ONE_TRY, SnsChannel
-from sageaudit.errors import ChannelBroken, ChannelError, ChannelUnavailable, MaybeSent
+from sageaudit.adapters.channels.services import NO_RETRY_CONFIG, SnsChannel
+from sageaudit.errors import ChannelBroken, ChannelError, ChannelUnavailable, PossiblySent
 
 TOPIC = "arn:aws:sns:us-east-1:111122223333:notices"
 PAYLOAD = {
@@ -37,7 +37,7 @@ ENDPOINT = "https://sns"
 @pytest.fixture
 def client() -> Any:
     """An SNS client that no stub has answered for yet."""
-    return boto3.client("sns", region_name="us-east-1", config=ONE_TRY)
+    return boto3.client("sns", region_name="us-east-1", config=NO_RETRY_CONFIG)
 
 
 def test_subject_text_and_attributes_are_published(client: Any) -> None:
@@ -75,9 +75,9 @@ REFUSALS: list[tuple[str, int, type[ChannelError], str]] = [
     ("SignatureDoesNotMatch", 403, ChannelUnavailable, ""),
     ("RequestExpired", 400, ChannelUnavailable, ""),
     # the message may have been accepted before
-    ("InternalError", 500, MaybeSent, ""),
-    ("ServiceUnavailable", 503, MaybeSent, ""),
-    ("RequestTimeout", 408, MaybeSent, ""),
+    ("InternalError", 500, PossiblySent, ""),
+    ("ServiceUnavailable", 503, PossiblySent, ""),
+    ("RequestTimeout", 408, PossiblySent, ""),
 ]
 
 
@@ -120,7 +120,7 @@ def test_only_what_surely_did_not_leave_is_not_published(
         raise error
 
     client.meta.events.register("before-send.sns.Publish", fail)
-    with pytest.raises(MaybeSent if maybe else ChannelUnavailable):
+    with pytest.raises(PossiblySent if maybe else ChannelUnavailable):
         SnsChannel(client, TOPIC).post(PAYLOAD)
     assert len(tries) == 1
 
@@ -139,7 +139,7 @@ def test_an_answer_that_is_none_of_sns_may_have_published_it(client: Any, body: 
         return AWSResponse(request.url, 200, {}, SimpleNamespace(stream=lambda: [body]))
 
     client.meta.events.register("before-send.sns.Publish", answers)
-    with pytest.raises(MaybeSent, match="cannot be read"):
+    with pytest.raises(PossiblySent, match="cannot be read"):
         SnsChannel(client, TOPIC).post(PAYLOAD)
 
 

@@ -3,8 +3,14 @@
 import pytest
 
 from sageaudit.adapters.channels.channel import Response
-from sageaudit.adapters.channels.services import TeamsChannel, check_workflow
-from sageaudit.errors import ChannelBroken, ChannelError, MaybeSent, RateLimited, UnexpectedAnswer
+from sageaudit.adapters.channels.services import TeamsChannel, workflow_invalid_reason
+from sageaudit.errors import (
+    ChannelBroken,
+    ChannelError,
+    PossiblySent,
+    RateLimited,
+    UnexpectedResponse,
+)
 from sageaudit.output.text.card import MessageCard
 from tests.adapters.channels.test_slack import Kept, Wire
 
@@ -24,7 +30,7 @@ PAYLOAD = TeamsChannel.write(MessageCard("news"))
 )
 def test_addresses_of_workflows_are_taken(url: str) -> None:
     """With the port and without."""
-    assert check_workflow(url) is None
+    assert workflow_invalid_reason(url) is None
 
 
 @pytest.mark.parametrize(
@@ -62,13 +68,13 @@ def test_any_other_address_is_refused_before_anything_is_sent(url: str) -> None:
     [
         (202, b"", None),
         (202, b"Accepted", None),
-        (200, b"1", UnexpectedAnswer),
+        (200, b"1", UnexpectedResponse),
         (400, b'{"error":{"code":"TriggerInputSchemaMismatch"}}', ChannelBroken),
         (401, b'{"error":{"code":"DirectApiAuthorizationRequired"}}', ChannelBroken),
         (404, b'{"error":{"code":"WorkflowNotFound"}}', ChannelBroken),
         (413, b"", ChannelBroken),
         (429, b"", RateLimited),
-        (502, b"<html>", MaybeSent),
+        (502, b"<html>", PossiblySent),
     ],
 )
 def test_an_answer_says_what_became_of_the_notice(

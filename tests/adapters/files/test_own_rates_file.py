@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sageaudit.adapters.files import policy_file
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, own_rates
+from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, group_own_rates
 from sageaudit.errors import BadUsage
 
 RATE = OwnRate(
@@ -47,7 +47,7 @@ def test_what_is_written_is_read_back(
     account: str | None,
 ) -> None:
     """Digit by digit."""
-    known = own_rates(basis, account, rates)
+    known = group_own_rates(basis, account, rates)
     path = tmp_path_factory.mktemp("rates") / "own-rates.json"
     path.write_text(policy_file.own_rates_text(known), encoding="utf-8")
     assert policy_file.read_own_rates(path) == known
@@ -55,7 +55,7 @@ def test_what_is_written_is_read_back(
 
 def document(**changes: Any) -> dict[str, Any]:
     """A file's document; changes go into its rate."""
-    written = json.loads(policy_file.own_rates_text(own_rates(RateBasis.NET, None, [RATE])))
+    written = json.loads(policy_file.own_rates_text(group_own_rates(RateBasis.NET, None, [RATE])))
     written["rates"][0] |= changes
     return dict(written)
 

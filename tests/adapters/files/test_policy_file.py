@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.files import policy_file
-from sageaudit.adapters.files.policy_file import line_of, load
+from sageaudit.adapters.files.policy_file import line_number, load_policy
 from sageaudit.domain.prices.known_prices import OwnRates, RateBasis
 from sageaudit.errors import BadPolicy
 
@@ -16,8 +16,8 @@ SHIPPED = Path(__file__).parents[3] / "policy.toml"
 
 def test_the_shipped_policy_is_that_of_a_fresh_install() -> None:
     """It tells, from $5 a family, with every rule on."""
-    policy = load(SHIPPED)
-    assert (policy.mode, policy.floor_usd, policy.rules_off) == ("notify", 5, frozenset())
+    policy = load_policy(SHIPPED)
+    assert (policy.mode, policy.floor_usd, policy.disabled_rules) == ("notify", 5, frozenset())
 
 
 def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
@@ -28,9 +28,9 @@ def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
     path.write_text("\n".join(taken), encoding="utf-8")
     rates = policy_file.own_rates_text(OwnRates(RateBasis.NET))
     (tmp_path / "own-rates.json").write_text(rates, encoding="utf-8")
-    policy = load(path)
+    policy = load_policy(path)
     assert policy.discounts.learnt is not None
-    assert len(policy.members.roles) == 2
+    assert len(policy.members.role_by_account) == 2
     assert policy.members.regions
     names = ("thresholds", "mentions", "exemptions", "sections", "objectives")
     assert all(getattr(policy, name) for name in (*names, "commitment_usd_per_hour"))
@@ -52,7 +52,7 @@ def test_a_bad_file_is_refused_in_one_sentence(tmp_path: Path, content: bytes, s
     path = tmp_path / "policy.toml"
     path.write_bytes(content)
     with pytest.raises(BadPolicy) as caught:
-        load(path)
+        load_policy(path)
     assert str(caught.value).startswith(f"{path}:")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -127,7 +127,7 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, said: str) 
     path = tmp_path / "policy.toml"
     path.write_bytes(text.encode())
     with pytest.raises(BadPolicy) as caught:
-        load(path)
+        load_policy(path)
     assert str(caught.value).startswith(f"{path}{said}")
 
 
@@ -135,19 +135,19 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
     """Some editors put one first; lines are counted as without it."""
     path = tmp_path / "policy.toml"
     path.write_text('mode = "observe"\n', encoding="utf-8-sig")
-    assert load(path).mode == "observe"
+    assert load_policy(path).mode == "observe"
     path.write_text('mode = "notify"\nmood = 1\n', encoding="utf-8-sig")
     with pytest.raises(BadPolicy, match=":2: unknown key mood"):
-        load(path)
+        load_policy(path)
 
 
 @pytest.mark.parametrize("key", [(), ("absent",), ("rules", "on"), ("mode", "deeper"), (0,)])
 def test_no_line_is_guessed(key: tuple[str | int, ...]) -> None:
     """A key that no line sets has none, nor has one whose name is set twice."""
-    assert line_of('mode = "notify"\nrules.on = ["a"]\n[for.rules]\non = []', key) is None
+    assert line_number('mode = "notify"\nrules.on = ["a"]\n[for.rules]\non = []', key) is None
 
 
 def test_an_absent_file_is_said(tmp_path: Path) -> None:
     """Not a stack trace."""
     with pytest.raises(BadPolicy, match="cannot be read"):
-        load(tmp_path / "policy.toml")
+        load_policy(tmp_path / "policy.toml")

@@ -12,17 +12,17 @@ import pytest
 
 from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.adapters.files.recording import AsRead, RecordedSet, Recording
+from sageaudit.adapters.files.recording import ReadContext, RecordedSet, Recording
 from sageaudit.adapters.prices.price_list import ListedPrices, Stored
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused
+from sageaudit.domain.prices.price_list import Entry, InvalidPrice, ListedRate, PriceListing
 from sageaudit.domain.usage.measurements import Missing
-from sageaudit.errors import BadRecording, BadUsage, Malformed
+from sageaudit.errors import BadRecording, BadUsage, MalformedData
 from sageaudit.structs import replace
 from sageaudit.workflows.recordings import run as recorded_audits
-from sageaudit.workflows.recordings.jobs import run_of
+from sageaudit.workflows.recordings.jobs import measure_recording
 from tests.fakes import recorded
 from tests.fakes.jobs import training_answer
 from tests.fakes.price_lists import stored
@@ -30,34 +30,36 @@ from tests.labelled.story import ONE, stories_of_kind
 
 AS_OF = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 NO_POINTS = Missing("metric_missing", "CloudWatch has no points", "Audit it again in some minutes.")
-READ = AsRead(AS_OF, NO_POINTS, ("CloudWatch returned Forbidden for some series",), ("a note",))
+READ = ReadContext(
+    AS_OF, NO_POINTS, ("CloudWatch returned Forbidden for some series",), ("a note",)
+)
 
 
 def written(made: Recording | RecordedSet) -> Any:
     """What is read back of a recording that was written."""
-    return recording.parsed(json.loads(recording_file.text_of(recording_file.document_of(made))))
+    return recording.parse(json.loads(recording_file.to_text(recording_file.make_document(made))))
 
 
 def audit(made: Recording | RecordedSet) -> Any:
     """Its audit, as it is printed."""
-    done = recorded_audits.audit_recorded(made, Policy())
+    done = recorded_audits.audit_parsed_recording(made, Policy())
     return from_json(to_json(done))
 
 
 def live(made: Recording, as_of: datetime | None = None) -> Recording:
     """The recording as if a live job had been read, two days after its end or at a moment."""
-    moment = as_of or run_of(made).now + timedelta(days=2)
-    return replace(made, as_read=replace(READ, as_of=moment))
+    moment = as_of or measure_recording(made).now + timedelta(days=2)
+    return replace(made, read_context=replace(READ, read_at=moment))
 
 
 @pytest.mark.parametrize("story", stories_of_kind(ONE), ids=lambda story: story.name)
 def test_the_hints_of_a_story_survive_without_its_settings(story: Any) -> None:
     """Hyperparameters, environment and arguments are gone; the job that rules see is the same."""
-    made = live(recording.of_document(story.recordings(1)[0]))
-    text = recording_file.text_of(recording_file.document_of(made))
+    made = live(recording.parse_job(story.recordings(1)[0]))
+    text = recording_file.to_text(recording_file.make_document(made))
     assert "HyperParameters" not in text
     assert '"Environment"' not in text
-    before, after = run_of(made), run_of(written(made))
+    before, after = measure_recording(made), measure_recording(written(made))
     assert (after.job, after.usage, after.now) == (before.job, before.usage, before.now)
 
 
@@ -77,14 +79,14 @@ def test_what_was_read_is_read_back() -> None:
     entries: dict[str, Entry] = {
         "ml.g4dn.xlarge": ListedRate(Decimal("0.736"), AS_OF.date(), "XX1-Train:ml.g4dn.xlarge"),
         "ml.m5.large": ListedRate(Decimal("0.1150"), None, "XX1-Train:ml.m5.large"),
-        "ml.p4d.24xlarge": Refused("it is priced in CNY, not in USD"),
+        "ml.p4d.24xlarge": InvalidPrice("it is priced in CNY, not in USD"),
     }
     listing = PriceListing("us-east-1", Component.TRAINING, entries)
     prices = ListedPrices("us-east-1", Component.TRAINING, Stored(listing, AS_OF), "throttled")
     made = recorded.one("profiled-053").recording
-    made = replace(made, tags={"owner": "ana"}, as_read=replace(READ, prices=prices))
+    made = replace(made, tags={"owner": "ana"}, read_context=replace(READ, prices=prices))
     again = written(made)
-    assert again.as_read == made.as_read
+    assert again.read_context == made.read_context
     assert (again.tags, again.series) == (made.tags, made.series)
     assert (again.account, again.region) == (made.account, made.region)
 
@@ -95,8 +97,8 @@ def test_an_audit_is_made_at_the_recorded_prices() -> None:
     known = stored({"ml.g4dn.xlarge": "7.36"}, AS_OF)
     listing = Stored(replace(known.listing, region="us-east-1"), AS_OF)
     prices = ListedPrices("us-east-1", Component.TRAINING, listing, None)
-    assert made.as_read is not None
-    dear = replace(made, as_read=replace(made.as_read, prices=prices))
+    assert made.read_context is not None
+    dear = replace(made, read_context=replace(made.read_context, prices=prices))
     [line, *_] = audit(written(dear))["bill"]["lines"]
     assert (line["rate_usd"], line["price_source"]) == (Decimal("7.36"), "Price List API")
     assert line["price_as_of"] == "2026-11-22"
@@ -109,9 +111,9 @@ def test_settings_that_differ_stay_different_without_being_in_the_file() -> None
     def fingerprint(key: bytes | None, **settings: str) -> str | None:
         answer = training_answer(HyperParameters=settings)
         made = Recording(answer, {}, (), "111122223333", "us-east-1")
-        document = recording_file.document_of(made, key)
-        assert "0.1" not in recording_file.text_of(document)
-        read = recording.parsed(json.loads(recording_file.text_of(document)))
+        document = recording_file.make_document(made, key)
+        assert "0.1" not in recording_file.to_text(document)
+        read = recording.parse(json.loads(recording_file.to_text(document)))
         assert isinstance(read, Recording)
         return parse(read.describe, {}, key=b"another").fingerprint
 
@@ -125,20 +127,20 @@ def test_a_set_shares_its_moment_and_prices() -> None:
     """They stand once in the file, and each training job has them."""
     one = live(recorded.one("profiled-053").recording, AS_OF)
     prices = ListedPrices("us-east-1", Component.TRAINING, None, "throttled")
-    assert one.as_read is not None
-    one = replace(one, as_read=replace(one.as_read, prices=prices))
-    document = recording_file.document_of(RecordedSet((one, one), None))
+    assert one.read_context is not None
+    one = replace(one, read_context=replace(one.read_context, prices=prices))
+    document = recording_file.make_document(RecordedSet((one, one), None))
     assert (document["as_of"], len(document["children"])) == ("2026-11-22T09:30:00Z", 2)
     assert not [child for child in document["children"] if {"as_of", "prices"} & child.keys()]
-    again = recording.parsed(document)
+    again = recording.parse(document)
     assert isinstance(again, RecordedSet)
-    assert [child.as_read for child in again.children] == [one.as_read, one.as_read]
+    assert [child.read_context for child in again.children] == [one.read_context, one.read_context]
 
 
 def test_the_text_is_for_people_too() -> None:
     """One key a line, the values of a series on one line."""
-    text = recording_file.text_of(
-        recording_file.document_of(live(recorded.one("profiled-053").recording))
+    text = recording_file.to_text(
+        recording_file.make_document(live(recorded.one("profiled-053").recording))
     )
     lines = text.splitlines()
     assert sum('"values": [' in line for line in lines) == text.count('"values"') > 1
@@ -167,7 +169,7 @@ def test_a_damaged_recording_is_one_sentence(
     tmp_path: Path, changes: dict[str, Any], said: str
 ) -> None:
     """It names the file and the key."""
-    document = recording_file.document_of(recorded.one("profiled-053").recording) | changes
+    document = recording_file.make_document(recorded.one("profiled-053").recording) | changes
     path = tmp_path / "job.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(BadRecording) as refused:
@@ -179,10 +181,10 @@ def test_a_damaged_recording_is_one_sentence(
 def test_a_set_of_no_training_jobs_needs_its_tuning_job() -> None:
     """A search that launched nothing is recorded so; a file without both is not one."""
     tuning = recorded.one("tuning-013").recording
-    empty = RecordedSet((), replace(tuning, as_read=READ))
+    empty = RecordedSet((), replace(tuning, read_context=READ))
     assert audit(written(empty)) == audit(empty)
-    with pytest.raises(Malformed, match="children is empty"):
-        recording.parsed({"schema": 1, "children": []})
+    with pytest.raises(MalformedData, match="children is empty"):
+        recording.parse({"schema": 1, "children": []})
 
 
 def test_a_file_is_for_its_owner_only_and_whole(tmp_path: Path) -> None:

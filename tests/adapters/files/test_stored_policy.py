@@ -101,7 +101,7 @@ def from_toml(folder: Path, text: str) -> Policy:
     """Parsed and validated, as at synth."""
     path = folder / "policy.toml"
     path.write_text(text, encoding="utf-8")
-    return policy_file.load(path)
+    return policy_file.load_policy(path)
 
 
 @pytest.mark.parametrize("text", [SHIPPED.read_text(encoding="utf-8"), EXTENSIVE, ""])
@@ -120,7 +120,7 @@ def test_what_is_read_is_what_was_parsed(tmp_path: Path, text: str) -> None:
         "require",
     ):
         assert repr(getattr(again, name)) == repr(getattr(policy, name))
-    assert list(again.members.roles) == list(policy.members.roles)
+    assert list(again.members.role_by_account) == list(policy.members.role_by_account)
     assert hash(again.exemptions) == hash(policy.exemptions)
 
 
@@ -185,7 +185,7 @@ def test_a_file_that_synth_did_not_write_is_refused(tmp_path: Path, text: str) -
 
 def test_a_checkout_has_none() -> None:
     """A handler that is built outside an asset is handed its policy."""
-    assert not stored_policy.IN_ASSET.exists()
+    assert not stored_policy.ASSET_PATH.exists()
     with pytest.raises(BadPolicy, match="cannot be read"):
         load()
 

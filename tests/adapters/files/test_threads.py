@@ -7,13 +7,13 @@ from typing import NoReturn
 
 import pytest
 
-from sageaudit.adapters.aws.pace import Threads
+from sageaudit.adapters.aws.pace import DaemonThreads
 
 
 def test_calls_are_made_at_the_same_time() -> None:
     """Two that wait for each other both end."""
     barrier = threading.Barrier(2, timeout=60)
-    with Threads(2) as threads:
+    with DaemonThreads(2) as threads:
         calls = [threads.submit(barrier.wait) for _ in range(2)]
         assert sorted(call.result() for call in calls) == [0, 1]
 
@@ -26,7 +26,7 @@ def test_no_more_threads_than_allowed() -> None:
         begun.release()
         go.wait(10)
 
-    with Threads(2) as threads:
+    with DaemonThreads(2) as threads:
         calls = [threads.submit(call) for _ in range(3)]
         assert begun.acquire(timeout=60)
         assert begun.acquire(timeout=60)
@@ -42,19 +42,19 @@ def test_an_error_is_raised_where_the_result_is_asked_for() -> None:
     def fail() -> NoReturn:
         raise KeyboardInterrupt
 
-    with Threads(1) as threads, pytest.raises(KeyboardInterrupt):
+    with DaemonThreads(1) as threads, pytest.raises(KeyboardInterrupt):
         threads.submit(fail).result()
 
 
 def test_the_first_done_is_returned_and_none_after_a_while() -> None:
     """So that the caller can look whether it shall stop."""
     go = threading.Event()
-    with Threads(2) as threads:
+    with DaemonThreads(2) as threads:
         slow = threads.submit(lambda: go.wait(10))
-        assert threads.first_done([slow]) == set()
+        assert threads.wait_for_any([slow]) == set()
         fast = threads.submit(lambda: True)
         fast.result()
-        assert threads.first_done([slow, fast]) == {fast}
+        assert threads.wait_for_any([slow, fast]) == {fast}
         go.set()
 
 
@@ -62,7 +62,7 @@ def test_the_end_waits_for_no_call() -> None:
     """Those that were not begun are cancelled; the threads are daemons."""
     go = threading.Event()
     begun_s = time.monotonic()
-    with Threads(1) as threads:
+    with DaemonThreads(1) as threads:
         threads.submit(lambda: go.wait(10))
         second = threads.submit(lambda: True)
     assert time.monotonic() - begun_s < 5

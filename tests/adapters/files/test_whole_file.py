@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.files.local_files import whole_file
+from sageaudit.adapters.files.local_files import atomic_write
 from sageaudit.errors import SageauditError
 
 
 def write(path: Path, text: str = "new", *, fails: bool = False) -> None:
     """Writes a file, perhaps not to its end."""
-    with whole_file(path) as part:
+    with atomic_write(path) as part:
         part.write_text(text)
         if fails:
             raise ZeroDivisionError

@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import SUMS_ACCOUNTS_PK
-from sageaudit.adapters.history.dynamo.run_writer import WAITS_S
-from sageaudit.domain.audit.record import Recorded, RunQuery, Verdict
+from sageaudit.adapters.history.dynamo.run_writer import RETRY_DELAYS_S
+from sageaudit.domain.audit.record import RecordOutcome, RecordResult, RunQuery
 from sageaudit.errors import (
     AccessDenied,
     AwsError,
@@ -32,7 +32,7 @@ from tests.adapters.history.faults import (
 )
 from tests.fakes.entries import NOON, entry, finding, key, unsettled
 
-TODAY = RunQuery.of_day(NOON.date())
+TODAY = RunQuery.for_day(NOON.date())
 
 
 def audited(client: Any, table: str) -> list[dict[str, Any]]:
@@ -51,7 +51,7 @@ def test_20_deliveries_that_all_read_before_any_writes(
 ) -> None:
     """Each has read the metrics a little later and finds no HEAD; one audit stands in the end."""
     waiting = [entry(unknown=[{"rule": "r", "code": "c", "reason": f"{n}"}]) for n in range(19)]
-    verdicts: list[Recorded] = []
+    verdicts: list[RecordResult] = []
 
     def deliver_the_next(**_: Any) -> None:
         if waiting:
@@ -61,7 +61,7 @@ def test_20_deliveries_that_all_read_before_any_writes(
         verdicts.append(dynamo.record(entry()))
 
     assert len(verdicts) == 20
-    assert [one.verdict for one in verdicts].count(Verdict.RECORDED) == 1
+    assert [one.outcome for one in verdicts].count(RecordOutcome.RECORDED) == 1
     assert {one.version for one in verdicts} == {1}
     assert audits(client, table) == ["AUDIT#00001"]
 
@@ -83,8 +83,8 @@ def test_a_writer_that_was_overtaken_decides_again(
         outcome = dynamo.record(ours)
 
     expected = {"older": "recorded", "newer": "older", "settled": "duplicate"}
-    assert outcome.verdict.value == expected[other]
-    head = dynamo.head(key())
+    assert outcome.outcome.value == expected[other]
+    head = dynamo.summary(key())
     assert head is not None
     winner = max(
         ours, theirs, key=lambda one: (one.last_modified_at, one.document["audit"]["settled"])
@@ -119,9 +119,9 @@ def test_killed_before_or_after_the_write(
         dynamo.record(given[-1])
     after, wrote = audited(client, table), step.startswith("after")
     assert (after != before) is wrote
-    verdict = Verdict.DUPLICATE if wrote else Verdict.RECORDED
+    verdict = RecordOutcome.DUPLICATE if wrote else RecordOutcome.RECORDED
     recorded = dynamo.record(given[-1])
-    assert (recorded.verdict, recorded.version) == (verdict, version)
+    assert (recorded.outcome, recorded.version) == (verdict, version)
     assert (audited(client, table) == after) is wrote
 
 
@@ -131,8 +131,8 @@ def test_killed_while_the_time_advances(client: Any, dynamo: DynamoHistory) -> N
     with meanwhile(client, "before-call UpdateItem", kill), pytest.raises(Killed):
         dynamo.record(entry(modified_s=60))
     recorded = dynamo.record(entry(modified_s=60))
-    assert (recorded.verdict, recorded.version) == (Verdict.DUPLICATE, 1)
-    assert dynamo.record(entry(modified_s=30)).verdict is Verdict.OLDER
+    assert (recorded.outcome, recorded.version) == (RecordOutcome.DUPLICATE, 1)
+    assert dynamo.record(entry(modified_s=30)).outcome is RecordOutcome.OUTDATED
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_a_busy_table_is_asked_again(
     """Twice busy, then written; the waits grow."""
     busy = refusal(refused[0], times=2, reasons=refused[1])
     with meanwhile(client, "before-call TransactWriteItems", busy):
-        assert dynamo.record(entry()).verdict is Verdict.RECORDED
-    assert waited == list(WAITS_S[:2])
+        assert dynamo.record(entry()).outcome is RecordOutcome.RECORDED
+    assert waited == list(RETRY_DELAYS_S[:2])
 
 
 @pytest.mark.parametrize("code", ["TransactionInProgressException", "ConditionalCheckFailed"])
@@ -163,14 +163,17 @@ def test_a_write_whose_answer_was_lost_is_recorded_by_the_next_try(
     def refuse() -> None:
         raise ClientError({"Error": {"Code": code}}, "TransactWriteItems")
 
-    for given in (entry(), replace(entry(findings=[finding("other")]), again=True)):
+    for given in (entry(), replace(entry(findings=[finding("other")]), force_new_version=True)):
         with meanwhile(client, "after-call TransactWriteItems", once(refuse)):
-            assert dynamo.record(given).verdict is Verdict.RECORDED
-        assert dynamo.record(replace(given, again=False)).verdict is Verdict.DUPLICATE
+            assert dynamo.record(given).outcome is RecordOutcome.RECORDED
+        assert (
+            dynamo.record(replace(given, force_new_version=False)).outcome
+            is RecordOutcome.DUPLICATE
+        )
 
 
 @pytest.mark.parametrize(
-    ("reason", "waits_s"), [("TransactionConflict", WAITS_S), ("ConditionalCheckFailed", ())]
+    ("reason", "waits_s"), [("TransactionConflict", RETRY_DELAYS_S), ("ConditionalCheckFailed", ())]
 )
 def test_a_table_that_stays_busy_is_left_to_the_queue(
     client: Any, dynamo: DynamoHistory, waited: list[float], reason: str, waits_s: tuple[float, ...]
@@ -180,7 +183,7 @@ def test_a_table_that_stays_busy_is_left_to_the_queue(
     with meanwhile(client, "before-call TransactWriteItems", busy), pytest.raises(Throttled):
         dynamo.record(entry())
     assert waited == list(waits_s)
-    assert dynamo.head(key()) is None
+    assert dynamo.summary(key()) is None
 
 
 @pytest.mark.parametrize(
@@ -204,7 +207,7 @@ def test_a_refusal_is_one_of_our_errors(
     """No botocore error leaves the adapter, and the sentence names what a person can act on."""
     refused = meanwhile(client, "before-call GetItem", refusal(code))
     with refused, pytest.raises(error, match=text) as raised:
-        dynamo.head(key())
+        dynamo.summary(key())
     if isinstance(raised.value, AccessDenied):
         assert raised.value.action == "dynamodb:PutItem"
 

@@ -54,7 +54,7 @@ def test_a_list_reads_on_over_dynamodbs_pages_and_no_further_than_asked(
     history, asked = DynamoHistory(client, table), list[int | None]()
     for minute in range(7):
         history.record(ended(f"job-{minute}", NOON + timedelta(minutes=minute)))
-    family = RunQuery.of_family(ACCOUNT, REGION, "training/resnet")
+    family = RunQuery.for_family(ACCOUNT, REGION, "training/resnet")
 
     def small_pages(params: dict[str, Any], **_: Any) -> dict[str, Any]:
         asked.append(params.get("Limit"))
@@ -63,8 +63,8 @@ def test_a_list_reads_on_over_dynamodbs_pages_and_no_further_than_asked(
     client.meta.events.register("provide-client-params.dynamodb.Query", small_pages)
     try:
         for heads in (
-            history.runs(RunQuery.of_day(NOON.date())),
-            history.runs(RunQuery.of_account(ACCOUNT)),
+            history.runs(RunQuery.for_day(NOON.date())),
+            history.runs(RunQuery.for_account(ACCOUNT)),
             history.runs(family),
         ):
             assert [head.job for head in heads] == [f"job-{minute}" for minute in range(6, -1, -1)]
@@ -83,16 +83,16 @@ def _use_history(history: DynamoHistory) -> None:
 
 
 def _ask_history(history: DynamoHistory) -> None:
-    history.head(key())
+    history.summary(key())
     history.audit(key())
     history.audit(key(), 1)
     history.detail(key())
     queries: list[RunQuery[Any]] = [
-        RunQuery.of_day(NOON.date()),
-        RunQuery.of_owner("ana"),
-        RunQuery.of_account(ACCOUNT),
-        RunQuery.of_rule("gpu-underused"),
-        RunQuery.due(NOON),
+        RunQuery.for_day(NOON.date()),
+        RunQuery.for_owner("ana"),
+        RunQuery.for_account(ACCOUNT),
+        RunQuery.for_rule("gpu-underused"),
+        RunQuery.due_until(NOON),
     ]
     for query in queries:
         list(history.runs(query))
@@ -101,9 +101,9 @@ def _ask_history(history: DynamoHistory) -> None:
 
 
 def _ask_sums(history: DynamoHistory) -> None:
-    history.head(key())
-    list(history.sums(Scope.TYPE, NOON.date(), NOON.date()))
+    history.summary(key())
+    list(history.daily_sums(Scope.TYPE, NOON.date(), NOON.date()))
 
 
 def _ask_family(history: DynamoHistory) -> None:
-    list(history.runs(RunQuery.of_family(ACCOUNT, REGION, "f")))
+    list(history.runs(RunQuery.for_family(ACCOUNT, REGION, "f")))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, RunQuery, Verdict
+from sageaudit.domain.audit.record import MAX_EARLIER_RUNS, AuditEntry, RecordOutcome, RunQuery
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
@@ -30,15 +30,15 @@ def at(hour: int) -> datetime:
     return NOON + timedelta(hours=hour)
 
 
-def audited(history: History, hour: int, **changes: Any) -> Entry:
+def audited(history: History, hour: int, **changes: Any) -> AuditEntry:
     """The audit of a run, by what the history knows now."""
     facts = changes.pop("facts", FACTS)
     again = changes.pop("again", False)
-    query = RunQuery.of_family(ACCOUNT, REGION, FAMILY)
-    number = changes.pop("compared", FAMILY_RUNS)
+    query = RunQuery.for_family(ACCOUNT, REGION, FAMILY)
+    number = changes.pop("compared", MAX_EARLIER_RUNS)
     heads = tuple(islice(history.runs(query, before=at(hour)), number))
     entry = ended(f"run-{hour}", at(hour), **changes)
-    return replace(entry, run=facts, compared=heads, again=again)
+    return replace(entry, run_summary=facts, earlier_runs=heads, force_new_version=again)
 
 
 def check(history: History, hour: int, due_at: datetime = LATER) -> tuple[JobKey, ...]:
@@ -74,12 +74,12 @@ def test_a_late_audit_makes_those_after_it_due(history: History) -> None:
     """Not those before it, not another family's, and each of them once."""
     for hour in (0, 2, 3):
         record(history, hour)
-    other = replace(ended("other", at(4), job={"family": "training/bert"}), run=FACTS)
-    history.record(replace(other, compared=()))
+    other = replace(ended("other", at(4), job={"family": "training/bert"}), run_summary=FACTS)
+    history.record(replace(other, earlier_runs=()))
     assert record(history, 1) == (key("run-2"), key("run-3"))
     assert due(history) == {"run-2", "run-3"}
     assert check(history, 1, LATER + timedelta(hours=1)) == (key("run-2"), key("run-3"))
-    heads = [history.head(key(f"run-{hour}")) for hour in range(4)]
+    heads = [history.summary(key(f"run-{hour}")) for hour in range(4)]
     assert [head and head.due_at for head in heads] == [None, None, LATER, LATER]
     assert [head and head.settled for head in heads] == [True] * 4
 
@@ -89,9 +89,9 @@ def test_a_second_look_ends_it(history: History) -> None:
     for hour in (0, 2, 3, 1):
         record(history, hour)
     same = history.record(audited(history, 2, again=True))
-    assert (same.verdict, same.version) == (Verdict.DUPLICATE, 1)
+    assert (same.outcome, same.version) == (RecordOutcome.DUPLICATE, 1)
     other = history.record(audited(history, 3, again=True, findings=[finding("r")]))
-    assert (other.verdict, other.version) == (Verdict.RECORDED, 2)
+    assert (other.outcome, other.version) == (RecordOutcome.RECORDED, 2)
     assert not due(history)
     assert [check(history, hour) for hour in range(4)] == [()] * 4
 
@@ -111,7 +111,7 @@ def test_a_delivery_that_stopped_before_the_check_is_made_up_for(history: Histor
     late = audited(history, 1)
     history.record(late)
     assert not due(history)
-    assert history.record(late).verdict is Verdict.DUPLICATE
+    assert history.record(late).outcome is RecordOutcome.DUPLICATE
     assert check(history, 1) == (key("run-2"),)
     assert due(history) == {"run-2"}
 
@@ -137,9 +137,9 @@ def test_an_audit_that_is_due_earlier_stays_so(history: History) -> None:
 def test_runs_that_ended_at_one_moment_do_not_see_each_other(history: History) -> None:
     """In no order of their audits: neither ended before the other."""
     for name in ("a", "b"):
-        query = RunQuery.of_family(ACCOUNT, REGION, FAMILY)
+        query = RunQuery.for_family(ACCOUNT, REGION, FAMILY)
         heads = tuple(history.runs(query, before=at(1)))
-        history.record(replace(ended(name, at(1)), run=FACTS, compared=heads))
+        history.record(replace(ended(name, at(1)), run_summary=FACTS, earlier_runs=heads))
         assert not history.recheck_family(
             key(name), account=ACCOUNT, region=REGION, family=FAMILY, ended_at=at(1), due_at=LATER
         )
@@ -148,7 +148,7 @@ def test_runs_that_ended_at_one_moment_do_not_see_each_other(history: History) -
 def test_a_run_without_facts_concerns_no_other(history: History) -> None:
     """A job that could not be audited is compared with none."""
     record(history, 2)
-    history.record(replace(audited(history, 1), run=None))
+    history.record(replace(audited(history, 1), run_summary=None))
     assert check(history, 1) == ()
 
 
@@ -171,7 +171,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> int:
         "adapters.history.sqlite.history",
         "adapters.history.record_steps",
     ):
-        monkeypatch.setattr(f"sageaudit.{module}.FAMILY_RUNS", 3)
+        monkeypatch.setattr(f"sageaudit.{module}.MAX_EARLIER_RUNS", 3)
     return 3
 
 
@@ -215,12 +215,12 @@ def test_a_row_is_small_and_expires_with_the_detail(
 ) -> None:
     """With 50 runs before it, it has under 1 KB: one write unit."""
     dynamo.record(with_detail(audited(dynamo, 0), DETAIL))
-    [before] = dynamo.runs(RunQuery.of_family(ACCOUNT, REGION, FAMILY))
-    judged = replace(audited(dynamo, 1), compared=(before,) * FAMILY_RUNS)
+    [before] = dynamo.runs(RunQuery.for_family(ACCOUNT, REGION, FAMILY))
+    judged = replace(audited(dynamo, 1), earlier_runs=(before,) * MAX_EARLIER_RUNS)
     dynamo.record(with_detail(judged, DETAIL))
     items = everything(client, table)
     rows = [item for item in items if item["pk"]["S"].startswith("RUNS#")]
-    assert max(len(item["compared"]["S"]) for item in rows) == 8 * FAMILY_RUNS
+    assert max(len(item["compared"]["S"]) for item in rows) == 8 * MAX_EARLIER_RUNS
     assert max(item_bytes(item) for item in rows) < 1_024
     [expiry] = {item["expires_at"]["N"] for item in items if "expires_at" in item}
     assert {item["expires_at"]["N"] for item in rows} == {expiry}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.files.exact_json import (
-    NOT_GZIP_JSON,
+    GZIP_JSON_ERRORS,
     gzip_json,
     gzip_text,
     read_gzip_json,
@@ -48,10 +48,10 @@ def test_damaged_bytes_never_give_another_value(more: bytes, at: int, flip: int)
     whole = gzip_json(document())
     at %= len(whole)
     changed = whole[:at] + bytes([whole[at] ^ flip]) + whole[at + 1 :]
-    with suppress(*NOT_GZIP_JSON):
+    with suppress(*GZIP_JSON_ERRORS):
         assert read_gzip_json(changed) == document()
     for damaged in (whole[:at], whole + more + b"x", more, b""):
-        with pytest.raises(NOT_GZIP_JSON):
+        with pytest.raises(GZIP_JSON_ERRORS):
             read_gzip_json(damaged)
 
 

@@ -12,9 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import Entry, RunQuery
+from sageaudit.domain.audit.record import AuditEntry, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.audit.sums import Scope, SumRow, Sums, grouped, sums_of
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums, group_rows, sums_from_document
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
@@ -31,7 +31,7 @@ SINCE, UNTIL = date(2026, 10, 1), date(2026, 12, 31)
 usd = st.integers(0, 10**10).map(lambda micros: Decimal(micros).scaleb(-6))
 
 
-def _entry(name: str, second: int, kind: str | None, rules: set[str], **of: Any) -> Entry:
+def _entry(name: str, second: int, kind: str | None, rules: set[str], **of: Any) -> AuditEntry:
     saving: Decimal = of["saving"]
     given = entry(
         name,
@@ -45,7 +45,7 @@ def _entry(name: str, second: int, kind: str | None, rules: set[str], **of: Any)
         rollup_rules=["r1"],
         audit={"settled": of["settled"], "due_at": f"2026-11-20T1{of['due']}:00:00Z"},
     )
-    return replace(given, run=run_summary(Purchase.ON_DEMAND, instance_type=kind))
+    return replace(given, run_summary=run_summary(Purchase.ON_DEMAND, instance_type=kind))
 
 
 entries = st.builds(
@@ -68,33 +68,33 @@ entries = st.builds(
 
 def listed(history: History) -> list[Any]:
     """All that can be listed of a history of these entries."""
-    first = next(history.runs(RunQuery.of_account(ACCOUNT)), None)
+    first = next(history.runs(RunQuery.for_account(ACCOUNT)), None)
     before_first = first.ended_at if first else None
     queries: list[RunQuery[Any]] = [
-        *(RunQuery.of_day(date(2026, *day)) for day in ((10, 31), (11, 1))),
-        *(RunQuery.of_family(ACCOUNT, REGION, family) for family in ("f", "f#g")),
-        RunQuery.of_account(ACCOUNT),
-        *(RunQuery.of_rule(name) for name in ("r1", "r2")),
-        RunQuery.of_owner("o"),
-        RunQuery.due(datetime(2026, 11, 20, 15, tzinfo=UTC)),
+        *(RunQuery.for_day(date(2026, *day)) for day in ((10, 31), (11, 1))),
+        *(RunQuery.for_family(ACCOUNT, REGION, family) for family in ("f", "f#g")),
+        RunQuery.for_account(ACCOUNT),
+        *(RunQuery.for_rule(name) for name in ("r1", "r2")),
+        RunQuery.for_owner("o"),
+        RunQuery.due_until(datetime(2026, 11, 20, 15, tzinfo=UTC)),
     ]
     rows = [
         list(history.runs(of, before=before)) for of in queries for before in (None, before_first)
     ]
-    return [rows, [(history.head(key(name)), history.audit(key(name))) for name in NAMES]]
+    return [rows, [(history.summary(key(name)), history.audit(key(name))) for name in NAMES]]
 
 
 def added_up(history: History, scope: Scope) -> dict[Any, Sums]:
     """The sums by name and day; each figure has at most 6 decimals."""
-    rows = list(history.sums(scope, SINCE, UNTIL))
-    return grouped(rows, lambda row: (row.name, row.day))
+    rows = list(history.daily_sums(scope, SINCE, UNTIL))
+    return group_rows(rows, lambda row: (row.name, row.day))
 
 
 def expected(history: History, scope: Scope) -> dict[Any, Sums]:
     """The same from the newest documents and heads."""
     sums: dict[Any, Sums] = {}
     for name in NAMES:
-        document, head = history.audit(key(name)), history.head(key(name))
+        document, head = history.audit(key(name)), history.summary(key(name))
         if document is None or head is None:
             continue
         names = {
@@ -104,7 +104,7 @@ def expected(history: History, scope: Scope) -> dict[Any, Sums]:
             Scope.TYPE: head.instance_type,
         }
         place = names[scope], date.fromisoformat((document["job"]["ended_at"] or "")[:10])
-        sums[place] = sums.get(place, Sums()) + sums_of(document)
+        sums[place] = sums.get(place, Sums()) + sums_from_document(document)
     return {place: of for place, of in sums.items() if of != Sums()}
 
 
@@ -121,7 +121,7 @@ class Recording(RuleBasedStateMachine):
         self.sqlite = SqliteHistory()
 
     @rule(given=entries, times=st.sampled_from([1, 1, 2]))
-    def deliver(self, given: Entry, times: int) -> None:
+    def deliver(self, given: AuditEntry, times: int) -> None:
         for _ in range(times):
             assert self.dynamo.record(given) == self.sqlite.record(given)
 
@@ -139,7 +139,7 @@ class Recording(RuleBasedStateMachine):
             ]
         ),
     )
-    def kill(self, given: Entry, step: str) -> None:
+    def kill(self, given: AuditEntry, step: str) -> None:
         with meanwhile(self.client, step, kill), suppress(Killed):
             self.dynamo.record(given)
         for scope in Scope:
@@ -148,7 +148,7 @@ class Recording(RuleBasedStateMachine):
         self.sqlite.record(given)
 
     @rule(given=entries, times=st.integers(1, 4))
-    def conflict(self, given: Entry, times: int) -> None:
+    def conflict(self, given: AuditEntry, times: int) -> None:
         busy = refusal(
             "TransactionCanceledException", times=times, reasons=("TransactionConflict",)
         )
@@ -157,7 +157,7 @@ class Recording(RuleBasedStateMachine):
         self.sqlite.record(given)
 
     @rule(given=entries, overtaking=entries, same=st.booleans())
-    def overtake(self, given: Entry, overtaking: Entry, same: bool) -> None:
+    def overtake(self, given: AuditEntry, overtaking: AuditEntry, same: bool) -> None:
         first = given if same else overtaking
 
         def overtake() -> None:
@@ -177,7 +177,7 @@ class Recording(RuleBasedStateMachine):
     @invariant()
     def the_histories_have_the_same_heads(self) -> None:
         for name in NAMES:
-            assert self.dynamo.head(key(name)) == self.sqlite.head(key(name))
+            assert self.dynamo.summary(key(name)) == self.sqlite.summary(key(name))
 
     def teardown(self) -> None:
         assert listed(self.dynamo) == listed(self.sqlite)
@@ -195,12 +195,12 @@ def answers(history: History, heads: list[AuditSummary]) -> Iterator[Any]:
         day = head.ended_at
         queries |= dict.fromkeys(
             (
-                RunQuery.of_day(day.date()),
-                RunQuery.of_family(head.account, head.region, head.family),
-                RunQuery.of_account(head.account),
-                RunQuery.of_name(head.job),
-                *(RunQuery.of_rule(name) for name in random_history.RULES),
-                *([RunQuery.of_owner(head.owner)] if head.owner else []),
+                RunQuery.for_day(day.date()),
+                RunQuery.for_family(head.account, head.region, head.family),
+                RunQuery.for_account(head.account),
+                RunQuery.for_name(head.job),
+                *(RunQuery.for_rule(name) for name in random_history.RULES),
+                *([RunQuery.for_owner(head.owner)] if head.owner else []),
             )
         )
     for query in queries:
@@ -208,18 +208,18 @@ def answers(history: History, heads: list[AuditSummary]) -> Iterator[Any]:
             yield query, before, list(history.runs(query, before=before))
     since, until = random_history.NOW.date() - timedelta(days=9), random_history.NOW.date()
     for scope in Scope:
-        rows = list(history.sums(scope, since, until))
+        rows = list(history.daily_sums(scope, since, until))
         yield scope, added_of(rows)
         for part in ("account", "region", "name"):
             for value in sorted({getattr(row, part) or "" for row in rows} - {""}):
-                of = list(history.sums(scope, since, until, **{part: value}))
+                of = list(history.daily_sums(scope, since, until, **{part: value}))
                 yield scope, value, added_of(of)
     yield [history.audit(head.key) for head in heads]
 
 
 def added_of(rows: list[SumRow]) -> dict[Any, Sums]:
     """By day, place and name: how many rows hold a sum is each history's own."""
-    return grouped(rows, lambda row: (row.day, row.account, row.region, row.name))
+    return group_rows(rows, lambda row: (row.day, row.account, row.region, row.name))
 
 
 def test_the_histories_answer_alike_whatever_a_question_reads() -> None:
@@ -229,7 +229,7 @@ def test_the_histories_answer_alike_whatever_a_question_reads() -> None:
         for history in (dynamo, sqlite):
             random_history.fill(history, 36, days=10)
         days = [random_history.NOW.date() - timedelta(days=n) for n in range(11)]
-        heads = [head for day in days for head in sqlite.runs(RunQuery.of_day(day))]
+        heads = [head for day in days for head in sqlite.runs(RunQuery.for_day(day))]
         assert len(heads) == 36
         for ours, theirs in zip(answers(dynamo, heads), answers(sqlite, heads), strict=True):
             assert ours == theirs

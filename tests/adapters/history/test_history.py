@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history import rows
-from sageaudit.adapters.history.record_steps import digest_of
+from sageaudit.adapters.history.record_steps import document_digest
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.bill_document import SpendQualifier
-from sageaudit.domain.audit.record import Detail, Entry, RunQuery
+from sageaudit.domain.audit.record import AuditEntry, Detail, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Severity
@@ -42,7 +42,7 @@ TOLD_EAST = replace(
 TOLD_NAIVE = replace(entry(), last_modified_at=NOON.replace(tzinfo=None))
 IN_PROGRESS = entry(job={"status": "InProgress"}, again=True)
 REUSED_NAME = replace(entry(modified_s=-60), key=key(created_at=NOON))
-DELIVERIES: dict[str, tuple[list[tuple[Entry, str]], dict[str, Any]]] = {
+DELIVERIES: dict[str, tuple[list[tuple[AuditEntry, str]], dict[str, Any]]] = {
     "a second delivery changes nothing": (
         [(entry(), "recorded 1"), (entry(), "duplicate 1")],
         {"version": 1},
@@ -101,7 +101,7 @@ def test_each_delivery_is_recorded_or_not(history: History, sentence: str) -> No
     deliveries, then = DELIVERIES[sentence]
     for given, outcome in deliveries:
         recorded = history.record(given)
-        assert f"{recorded.verdict.value} {recorded.version}" == outcome
+        assert f"{recorded.outcome.value} {recorded.version}" == outcome
     head = head_of(history)
     assert {name: getattr(head, name) for name in then} == then
 
@@ -123,7 +123,7 @@ def test_each_version_reads_back(history: History) -> None:
 def test_the_head_shows_the_newest_version(history: History) -> None:
     """HEAD is the row that lists show."""
     history.record(WAITING)
-    assert history.head(key()) == AuditSummary(
+    assert history.summary(key()) == AuditSummary(
         key=key(),
         version=1,
         settled=False,
@@ -144,7 +144,7 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
         possible_usd=Decimal(0),
         costliest_rule="gpu-underused",
         unauditable=None,
-        digest=digest_of(WAITING.document),
+        digest=document_digest(WAITING.document),
         ruleset="2026.11",
         policy="default",
         family_version=1,
@@ -212,7 +212,7 @@ def test_the_head_has_the_parts_of_the_bill_that_are_known(
 def test_an_unknown_job_has_nothing(history: History) -> None:
     """What was never recorded reads as None, not as an empty audit."""
     history.record(entry("another"))
-    assert history.head(key()) is None
+    assert history.summary(key()) is None
     assert history.audit(key()) is None
     assert history.audit(key("another"), version=2) is None
     assert history.audit(key("another"), version=0) is None
@@ -254,8 +254,8 @@ def test_hostile_text_is_stored_as_text(history: History, text: str) -> None:
     history.record(entry(job=job, findings=findings, unauditable=text))
     head = head_of(history)
     assert len(head.family) <= 2_000
-    assert list(history.runs(RunQuery.of_owner(text))) == [head]
-    assert list(history.runs(RunQuery.of_family(head.account, head.region, text))) == [head]
+    assert list(history.runs(RunQuery.for_owner(text))) == [head]
+    assert list(history.runs(RunQuery.for_family(head.account, head.region, text))) == [head]
 
 
 @pytest.mark.parametrize("odd", [Decimal("NaN"), Decimal("Infinity"), Decimal("1E+40")])
@@ -279,7 +279,7 @@ def test_a_job_without_an_end_counts_by_its_creation(history: History) -> None:
     head = head_of(history)
     assert head.ended_at == key().created_at
     assert (head.account, head.region, head.owner) == ("unknown", "unknown", None)
-    assert list(history.runs(RunQuery.of_day(key().created_at.date()))) == [head]
+    assert list(history.runs(RunQuery.for_day(key().created_at.date()))) == [head]
 
 
 def test_the_top_rule_is_the_one_that_counts_most() -> None:
@@ -291,7 +291,7 @@ def test_the_top_rule_is_the_one_that_counts_most() -> None:
         finding("possible", saving_usd=Decimal(7), bucket="possible", severity="high"),
         finding("best", saving_usd=Decimal(2)),
     ]
-    heads = [rows.head_of(entry(findings=findings[:number]), 1, "d") for number in (4, 3, 2)]
+    heads = [rows.make_summary(entry(findings=findings[:number]), 1, "d") for number in (4, 3, 2)]
     assert [head.costliest_rule for head in heads] == ["best", "possible", None]
 
 

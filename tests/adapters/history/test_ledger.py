@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from sageaudit.adapters.history.dynamo import alert_ledger, keys, send_ledger
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
-from sageaudit.domain.alert.alert import Alert, AlertKind, PastAlerts, hour_of
+from sageaudit.domain.alert.alert import Alert, AlertKind, PastAlerts, start_of_hour
 from sageaudit.domain.alert.audit_figures import AlertFigures
-from sageaudit.domain.audit.finding_document import Worth
-from sageaudit.domain.audit.record import Claim
+from sageaudit.domain.audit.finding_document import AmountKind
+from sageaudit.domain.audit.record import SendClaim
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.running import RunningKind, WatchState
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 from sageaudit.ports import AlertLedger, Circuit, SendLedger
 from sageaudit.structs import replace
 from tests.adapters.history.faults import called_actions, everything, meanwhile, refusal
@@ -52,7 +52,7 @@ def one(name: str, version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
     """What it was about."""
     return replace(
         last(name, version, figures),
-        worth=Worth.COUNTED,
+        worth=AmountKind.COUNTED,
         advices=("abcdefgh",),
         amount=Decimal("540.25"),
         is_single_occurrence=True,
@@ -67,47 +67,49 @@ def written(
     group: str = "f",
 ) -> PastAlerts | None:
     """Reads what is there, and writes an alert; None where it was not written."""
-    past = ledger.past(key(name), group)
+    past = ledger.past_alerts(key(name), group)
     after = past.with_alerts(last(name, version, figures), [one(name, version, figures)])
-    return after if ledger.write(past, after, BODIES, NOON) else None
+    return after if ledger.write_alert(past, after, BODIES, NOON) else None
 
 
 def test_the_line_about_a_job_is_written_once_with_its_notices(alerts: AlertLedger) -> None:
     """Alone or with an alert of another channel; what it is about has no alert by it."""
-    past = alerts.past(key("a"), "f")
-    assert not alerts.has_line(key("a"))
-    assert alerts.write(past, past, {"slack": "{}"}, NOON, line=True)
-    assert alerts.has_line(key("a"))
-    assert not alerts.has_line(key("b"))
-    assert alerts.past(key("a"), "f") == past
-    assert alerts.notice(keys.alert_pk(RUN_A), keys.notice_sk(1, "slack")) == ("slack", "{}")
-    assert not alerts.write(past, past, {"slack": "again"}, NOON, line=True)
+    past = alerts.past_alerts(key("a"), "f")
+    assert not alerts.has_job_line(key("a"))
+    assert alerts.write_alert(past, past, {"slack": "{}"}, NOON, includes_job_line=True)
+    assert alerts.has_job_line(key("a"))
+    assert not alerts.has_job_line(key("b"))
+    assert alerts.past_alerts(key("a"), "f") == past
+    assert alerts.notice(keys.run_alerts_pk(RUN_A), keys.notice_sk(1, "slack")) == ("slack", "{}")
+    assert not alerts.write_alert(past, past, {"slack": "again"}, NOON, includes_job_line=True)
     after = past.with_alerts(last("a"), [one("a")])
-    assert not alerts.write(past, after, {"sns": "{}", "slack": "{}"}, NOON, line=True)
-    assert alerts.write(past, after, {"sns": "{}"}, NOON)
+    assert not alerts.write_alert(
+        past, after, {"sns": "{}", "slack": "{}"}, NOON, includes_job_line=True
+    )
+    assert alerts.write_alert(past, after, {"sns": "{}"}, NOON)
 
 
 def test_no_line_is_written_where_an_alert_about_the_job_came_meanwhile(
     alerts: AlertLedger,
 ) -> None:
     """The channel may have had that alert."""
-    past = alerts.past(key("a"), "f")
+    past = alerts.past_alerts(key("a"), "f")
     assert written(alerts, "a")
-    assert not alerts.write(past, past, {"slack": "{}"}, NOON, line=True)
-    assert not alerts.has_line(key("a"))
+    assert not alerts.write_alert(past, past, {"slack": "{}"}, NOON, includes_job_line=True)
+    assert not alerts.has_job_line(key("a"))
 
 
 def test_an_alert_comes_back_as_it_was_written(alerts: AlertLedger) -> None:
     """Unknown figures too; other runs, families and days are their own."""
-    assert alerts.past(key("a"), "f") == PastAlerts(RUN_A, "f")
+    assert alerts.past_alerts(key("a"), "f") == PastAlerts(RUN_A, "f")
     first = written(alerts, "a")
-    assert alerts.past(key("a"), "f") == first
+    assert alerts.past_alerts(key("a"), "f") == first
     second = written(alerts, "b", UNKNOWN, 3)
     assert second is not None
-    assert second.of_subject == (one("a"), one("b", 3, UNKNOWN))
-    assert alerts.past(key("b"), "f") == second
-    assert alerts.past(key("a"), "f") == replace(second, run=RUN_A, last_of_run=last("a"))
-    assert alerts.past(key("c"), "g").last_of_run is None
+    assert second.subject_alerts == (one("a"), one("b", 3, UNKNOWN))
+    assert alerts.past_alerts(key("b"), "f") == second
+    assert alerts.past_alerts(key("a"), "f") == replace(second, run=RUN_A, last_run_alert=last("a"))
+    assert alerts.past_alerts(key("c"), "g").last_run_alert is None
 
 
 def test_its_notices_are_there_with_it(alerts: AlertLedger) -> None:
@@ -121,11 +123,11 @@ def test_its_notices_are_there_with_it(alerts: AlertLedger) -> None:
 def test_a_running_job_is_kept_with_its_notices(alerts: Any) -> None:
     """Once: a state that was read before it was written does not take its place."""
     key = JobKey("arn:aws:sagemaker:us-east-1:111122223333:training-job/a", NOON)
-    empty = alerts.watched(key)
+    empty = alerts.watch_state(key)
     assert empty == WatchState(key)
     cheap = replace(empty, revision=1, gpus=8)
-    assert alerts.write_watched(cheap, {}, NOON)
-    assert alerts.watched(key) == cheap
+    assert alerts.write_watch_state(cheap, {}, NOON)
+    assert alerts.watch_state(key) == cheap
     said = WatchState(
         key,
         revision=2,
@@ -133,7 +135,7 @@ def test_a_running_job_is_kept_with_its_notices(alerts: Any) -> None:
         idle_since=NOON,
         idle_until=LATER,
         idle_message_count=1,
-        sent=frozenset({RunningKind.LONG}),
+        sent=frozenset({RunningKind.LONG_RUN}),
         channels=("sns", "slack"),
         messages=1,
     )
@@ -149,29 +151,29 @@ def test_a_running_job_is_kept_with_its_notices(alerts: Any) -> None:
 
 def test_what_was_written_since_is_not_overwritten(alerts: AlertLedger) -> None:
     """Of two that read the same, one writes: by the family, or by the run; all or nothing."""
-    before = {name: alerts.past(key(name), "f") for name in ("a", "b")}
-    elsewhere = alerts.past(key("a"), "g")
+    before = {name: alerts.past_alerts(key(name), "f") for name in ("a", "b")}
+    elsewhere = alerts.past_alerts(key("a"), "g")
     first = before["a"].with_alerts(last("a"), [one("a")])
-    assert alerts.write(before["a"], first, BODIES, NOON)
+    assert alerts.write_alert(before["a"], first, BODIES, NOON)
     for past in (before["a"], before["b"], elsewhere):
         late = past.with_alerts(last("a", 2), [one("a", 2)])
-        assert not alerts.write(past, late, {"late": "{}"}, NOON)
-    assert alerts.past(key("a"), "f") == first
-    assert alerts.past(key("b"), "f").last_of_run is None
+        assert not alerts.write_alert(past, late, {"late": "{}"}, NOON)
+    assert alerts.past_alerts(key("a"), "f") == first
+    assert alerts.past_alerts(key("b"), "f").last_run_alert is None
     assert alerts.notice(f"ALERT#{RUN_A}", "NOTICE#00002#late") is None
 
 
 def test_a_correction_takes_the_place_of_what_it_corrects(alerts: AlertLedger) -> None:
     """Of several alerts about one run, in each; the newest 100 of a family are kept."""
     written(alerts, "a")
-    past = alerts.past(key("a"), "f")
-    assert alerts.write(past, past.with_alerts(last("a", 2, UNKNOWN), []), BODIES, NOON)
-    assert alerts.past(key("a"), "f").of_subject == (one("a", 2, UNKNOWN),)
-    past = alerts.past(key("b"), "f")
+    past = alerts.past_alerts(key("a"), "f")
+    assert alerts.write_alert(past, past.with_alerts(last("a", 2, UNKNOWN), []), BODIES, NOON)
+    assert alerts.past_alerts(key("a"), "f").subject_alerts == (one("a", 2, UNKNOWN),)
+    past = alerts.past_alerts(key("b"), "f")
     many = [one("b"), replace(one("b"), kind=AlertKind.COST_SPIKE, worth=None)] * 50
-    assert alerts.write(past, past.with_alerts(last("b"), many), BODIES, NOON)
-    assert alerts.past(key("b"), "f").of_subject == tuple(many)
-    assert alerts.past(key("a"), "f").last_of_run == last("a", 2, UNKNOWN)
+    assert alerts.write_alert(past, past.with_alerts(last("b"), many), BODIES, NOON)
+    assert alerts.past_alerts(key("b"), "f").subject_alerts == tuple(many)
+    assert alerts.past_alerts(key("a"), "f").last_run_alert == last("a", 2, UNKNOWN)
 
 
 def test_any_text_can_be_a_family_or_a_run(alerts: AlertLedger) -> None:
@@ -179,8 +181,10 @@ def test_any_text_can_be_a_family_or_a_run(alerts: AlertLedger) -> None:
     long = "😀" * 1_000
     for name in (f"{long}a", f"{long}b", ""):
         assert written(alerts, f"{name} run", group=name) is not None
-    assert alerts.past(key(f"{long}a run"), f"{long}b").last_of_run == last(f"{long}a run")
-    assert alerts.past(key(f"{long}c run"), f"{long}c").last_of_run is None
+    assert alerts.past_alerts(key(f"{long}a run"), f"{long}b").last_run_alert == last(
+        f"{long}a run"
+    )
+    assert alerts.past_alerts(key(f"{long}c run"), f"{long}c").last_run_alert is None
 
 
 def test_no_alert_is_written_about_a_version_that_has_a_newer_one(client: Any, table: str) -> None:
@@ -204,8 +208,8 @@ def test_an_item_that_cannot_be_read_is_named(
     written(ledger, "a")
     [item] = [one for one in everything(client, table) if one["sk"]["S"] == sk]
     client.put_item(TableName=table, Item=item | damage)
-    with pytest.raises(Malformed, match=rf"'{sk}' cannot be read .*; delete it"):
-        ledger.past(key("a"), "f")
+    with pytest.raises(MalformedData, match=rf"'{sk}' cannot be read .*; delete it"):
+        ledger.past_alerts(key("a"), "f")
 
 
 def test_ledger_items_expire(client: Any, table: str) -> None:
@@ -219,7 +223,7 @@ def test_ledger_items_expire(client: Any, table: str) -> None:
     sends.claim_send("sent", NOON, 60)
     sends.mark_sent("sent", NOON)
     sends.mark_failed("failed", NOON, "no_service")
-    sends.change_circuit("slack", Circuit(), Circuit(1), NOON)
+    sends.replace_circuit("slack", Circuit(), Circuit(1), NOON)
     items = everything(client, table)
     expiring = [one["expires_at"]["N"] for one in items if "expires_at" in one]
     days = [(int(at) - NOON.timestamp()) / 86_400 for at in expiring]
@@ -241,65 +245,68 @@ def test_the_table_is_called_for_what_is_declared(client: Any, table: str) -> No
 
 
 CLAIM, SENT, FAILED, UNKNOWN_ANSWER = "claim", "sent", "failed", "unknown"
-STORIES: dict[str, list[tuple[str, datetime, Claim | None]]] = {
+STORIES: dict[str, list[tuple[str, datetime, SendClaim | None]]] = {
     "while the lease lives, every other delivery comes back later": [
-        (CLAIM, NOON, Claim.FIRST),
-        (CLAIM, NOON, Claim.BUSY),
-        (CLAIM, NOON + timedelta(seconds=59), Claim.BUSY),
+        (CLAIM, NOON, SendClaim.FIRST),
+        (CLAIM, NOON, SendClaim.BUSY),
+        (CLAIM, NOON + timedelta(seconds=59), SendClaim.BUSY),
     ],
     "what was sent is done, also long after its lease": [
-        (CLAIM, NOON, Claim.FIRST),
+        (CLAIM, NOON, SendClaim.FIRST),
         (SENT, NOON, None),
-        (CLAIM, NOON, Claim.DONE),
-        (CLAIM, MUCH_LATER, Claim.DONE),
+        (CLAIM, NOON, SendClaim.DONE),
+        (CLAIM, MUCH_LATER, SendClaim.DONE),
     ],
     "what was not posted is first again": [
-        (CLAIM, NOON, Claim.FIRST),
+        (CLAIM, NOON, SendClaim.FIRST),
         (FAILED, NOON, None),
-        (CLAIM, NOON, Claim.FIRST),
-        (CLAIM, NOON, Claim.BUSY),
+        (CLAIM, NOON, SendClaim.FIRST),
+        (CLAIM, NOON, SendClaim.BUSY),
     ],
     "a try that died is repeated once, then a person has to look": [
-        (CLAIM, NOON, Claim.FIRST),
-        (CLAIM, LATER, Claim.REPEAT),
-        (CLAIM, LATER, Claim.BUSY),
-        (CLAIM, MUCH_LATER, Claim.SPENT),
-        (CLAIM, MUCH_LATER, Claim.SPENT),
+        (CLAIM, NOON, SendClaim.FIRST),
+        (CLAIM, LATER, SendClaim.REPEAT),
+        (CLAIM, LATER, SendClaim.BUSY),
+        (CLAIM, MUCH_LATER, SendClaim.EXHAUSTED),
+        (CLAIM, MUCH_LATER, SendClaim.EXHAUSTED),
     ],
     "what was given up is a repeat each time that a person sends it again": [
-        (CLAIM, NOON, Claim.FIRST),
-        (CLAIM, LATER, Claim.REPEAT),
+        (CLAIM, NOON, SendClaim.FIRST),
+        (CLAIM, LATER, SendClaim.REPEAT),
         (UNKNOWN_ANSWER, MUCH_LATER, None),
-        (CLAIM, MUCH_LATER, Claim.REPEAT),
+        (CLAIM, MUCH_LATER, SendClaim.REPEAT),
         (UNKNOWN_ANSWER, MUCH_LATER, None),
-        (CLAIM, MUCH_LATER, Claim.REPEAT),
+        (CLAIM, MUCH_LATER, SendClaim.REPEAT),
     ],
     "a try without an answer is repeated, at once as far as the ledger goes": [
-        (CLAIM, NOON, Claim.FIRST),
+        (CLAIM, NOON, SendClaim.FIRST),
         (UNKNOWN_ANSWER, NOON, None),
-        (CLAIM, NOON, Claim.REPEAT),
+        (CLAIM, NOON, SendClaim.REPEAT),
     ],
     "a late failure of the first try does not undo a repeat that was sent": [
-        (CLAIM, NOON, Claim.FIRST),
-        (CLAIM, LATER, Claim.REPEAT),
+        (CLAIM, NOON, SendClaim.FIRST),
+        (CLAIM, LATER, SendClaim.REPEAT),
         (SENT, LATER, None),
         (FAILED, LATER, None),
         (UNKNOWN_ANSWER, LATER, None),
-        (CLAIM, MUCH_LATER, Claim.DONE),
+        (CLAIM, MUCH_LATER, SendClaim.DONE),
     ],
     # It ran longer than its lease, by a clock that is ahead; the repeat may have posted.
     "the first try cannot make a repeat first again": [
-        (CLAIM, NOON, Claim.FIRST),
-        (CLAIM, LATER, Claim.REPEAT),
+        (CLAIM, NOON, SendClaim.FIRST),
+        (CLAIM, LATER, SendClaim.REPEAT),
         (FAILED, LATER, None),
-        (CLAIM, LATER, Claim.BUSY),
+        (CLAIM, LATER, SendClaim.BUSY),
         (UNKNOWN_ANSWER, LATER, None),
         (FAILED, LATER, None),
-        (CLAIM, LATER, Claim.REPEAT),
+        (CLAIM, LATER, SendClaim.REPEAT),
     ],
-    "sent without a claim holds": [(SENT, NOON, None), (CLAIM, NOON, Claim.DONE)],
-    "failed without a claim holds": [(FAILED, NOON, None), (CLAIM, NOON, Claim.FIRST)],
-    "unknown without a claim holds": [(UNKNOWN_ANSWER, NOON, None), (CLAIM, NOON, Claim.REPEAT)],
+    "sent without a claim holds": [(SENT, NOON, None), (CLAIM, NOON, SendClaim.DONE)],
+    "failed without a claim holds": [(FAILED, NOON, None), (CLAIM, NOON, SendClaim.FIRST)],
+    "unknown without a claim holds": [
+        (UNKNOWN_ANSWER, NOON, None),
+        (CLAIM, NOON, SendClaim.REPEAT),
+    ],
 }
 
 
@@ -315,19 +322,19 @@ def test_a_notice_is_sent_once(sends: SendLedger, sentence: str) -> None:
             sends.mark_failed(NOTICE, now, "channel_is_archived \ud800" * 100)
         else:
             sends.mark_unknown(NOTICE, now, "no answer")
-    assert sends.claim_send("another", NOON, 60) is Claim.FIRST
+    assert sends.claim_send("another", NOON, 60) is SendClaim.FIRST
 
 
 def test_how_a_channel_answers_is_known_to_all(sends: SendLedger) -> None:
     """Changed by whoever knew it last, one by one."""
     fresh, failing, closed = Circuit(), Circuit(1, 0), Circuit(3, 1_779_282_600)
     assert sends.circuit("slack") == fresh
-    assert sends.change_circuit("slack", fresh, failing, NOON)
-    assert not sends.change_circuit("slack", fresh, closed, NOON)
+    assert sends.replace_circuit("slack", fresh, failing, NOON)
+    assert not sends.replace_circuit("slack", fresh, closed, NOON)
     assert sends.circuit("slack") == failing
-    assert sends.change_circuit("slack", failing, closed, NOON)
-    assert sends.change_circuit("slack", closed, fresh, NOON)
-    assert sends.change_circuit("slack", fresh, failing, NOON)
+    assert sends.replace_circuit("slack", failing, closed, NOON)
+    assert sends.replace_circuit("slack", closed, fresh, NOON)
+    assert sends.replace_circuit("slack", fresh, failing, NOON)
     assert sends.circuit("sns") == fresh
 
 
@@ -335,23 +342,23 @@ def test_a_lease_that_two_take_at_once_has_one_holder(client: Any, table: str) -
     """Between reading an expired lease and taking it, another delivery took it."""
     ledger = DynamoSendLedger(client, table)
     ledger.claim_send("n", NOON, 60)
-    claims: list[Claim] = []
+    claims: list[SendClaim] = []
 
     def overtake(**_: Any) -> None:
         if not claims:
-            claims.append(Claim.BUSY)
+            claims.append(SendClaim.BUSY)
             claims[0] = ledger.claim_send("n", LATER, 60)
 
     with meanwhile(client, "after-call PutItem", overtake):
         claims.append(ledger.claim_send("n", LATER, 60))
-    assert claims == [Claim.REPEAT, Claim.BUSY]
+    assert claims == [SendClaim.REPEAT, SendClaim.BUSY]
 
 
 def test_a_lease_released_between_write_and_answer_is_busy(client: Any, table: str) -> None:
     """Without the item that stands nothing is assumed: come back later."""
     refused = refusal("ConditionalCheckFailedException")
     with meanwhile(client, "before-call PutItem", refused):
-        assert DynamoSendLedger(client, table).claim_send("n", NOON, 60) is Claim.BUSY
+        assert DynamoSendLedger(client, table).claim_send("n", NOON, 60) is SendClaim.BUSY
 
 
 class Twice:
@@ -369,9 +376,9 @@ class Twice:
 def test_a_claim_whose_answer_was_lost_is_held_all_the_same(client: Any, table: str) -> None:
     """The second write is refused by what the first wrote: it knows its own mark."""
     ledger = DynamoSendLedger(Twice(client), table)
-    assert ledger.claim_send("n", NOON, 60) is Claim.FIRST
-    assert ledger.claim_send("n", NOON, 60) is Claim.BUSY
-    assert ledger.claim_send("n", LATER, 60) is Claim.REPEAT
+    assert ledger.claim_send("n", NOON, 60) is SendClaim.FIRST
+    assert ledger.claim_send("n", NOON, 60) is SendClaim.BUSY
+    assert ledger.claim_send("n", LATER, 60) is SendClaim.REPEAT
 
 
 DAMAGES: list[dict[str, Any]] = [
@@ -392,11 +399,11 @@ def test_a_damaged_row_is_a_repeat(client: Any, table: str) -> None:
         ledger.claim_send(f"n{number}", NOON, 60)
         [item] = [one for one in everything(client, table) if one["pk"]["S"].endswith(str(number))]
         client.put_item(TableName=table, Item=item | damage)
-        assert ledger.claim_send(f"n{number}", NOON, 60) is Claim.REPEAT
-        assert ledger.claim_send(f"n{number}", NOON, 60) is Claim.BUSY
+        assert ledger.claim_send(f"n{number}", NOON, 60) is SendClaim.REPEAT
+        assert ledger.claim_send(f"n{number}", NOON, 60) is SendClaim.BUSY
         ledger.mark_sent(f"n{number}", NOON)
-        assert ledger.claim_send(f"n{number}", NOON, 60) is Claim.DONE
-    ledger.change_circuit("slack", Circuit(), Circuit(9, 9), NOON)
+        assert ledger.claim_send(f"n{number}", NOON, 60) is SendClaim.DONE
+    ledger.replace_circuit("slack", Circuit(), Circuit(9, 9), NOON)
     [item] = [one for one in everything(client, table) if "failures" in one]
     bad = {"failures": {"S": "x"}, "open_until": {"NULL": True}}
     client.put_item(TableName=table, Item=item | bad)
@@ -418,18 +425,18 @@ def answer(
     if what == "claim":
         return sends.claim_send(name, now, 60)
     if what == "past":
-        return alerts.past(key(name), "f")
+        return alerts.past_alerts(key(name), "f")
     if what == "write":
         run = key(name)
-        past = alerts.past(run, "f") if second % 4 else PastAlerts(keys.job_pk(run), "f")
+        past = alerts.past_alerts(run, "f") if second % 4 else PastAlerts(keys.job_pk(run), "f")
         sent = alert(UNKNOWN, second % 3 + 1, now, past.run)
-        after = past.with_alerts(sent, [replace(sent, worth=Worth.COUNTED)])
-        hour = alerts.hour("slack", hour_of(now)).with_message(name, None, 2)
+        after = past.with_alerts(sent, [replace(sent, worth=AmountKind.COUNTED)])
+        hour = alerts.channel_hour("slack", start_of_hour(now)).with_message(name, None, 2)
         hour = replace(hour, sent=hour.sent + (second % 7 == 0))  # another message came first
-        return alerts.write(past, after, BODIES, now, [hour]), sends_hour(alerts, sends, now)
+        return alerts.write_alert(past, after, BODIES, now, [hour]), sends_hour(alerts, sends, now)
     if what == "circuit":
         before, changed = Circuit(second % 2, second % 3), Circuit(second % 3, second % 2)
-        return sends.change_circuit(name, before, changed, now), sends.circuit(name)
+        return sends.replace_circuit(name, before, changed, now), sends.circuit(name)
     if what == "sent":
         sends.mark_sent(name, now)
     elif what == "failed":
@@ -442,9 +449,9 @@ def answer(
 def sends_hour(alerts: AlertLedger, sends: SendLedger, now: datetime) -> object:
     """The hour as both see it; in memory they are two."""
     if isinstance(sends, MemorySendLedger):
-        return alerts.hour("slack", hour_of(now))
-    found = sends.hour("slack", hour_of(now))
-    assert found == alerts.hour("slack", hour_of(now))
+        return alerts.channel_hour("slack", start_of_hour(now))
+    found = sends.channel_hour("slack", start_of_hour(now))
+    assert found == alerts.channel_hour("slack", start_of_hour(now))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.alert.audit_figures import advised_in
+from sageaudit.domain.alert.audit_figures import read_recommendations
 from sageaudit.domain.audit.record import RuleFinding, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
@@ -19,13 +19,13 @@ from tests.fakes.entries import NOON, due, ended, entry, finding, head_of, key, 
 from tests.fakes.families import run_fields, run_summary
 
 DAY = date(2026, 11, 20)
-FAMILY = RunQuery.of_family(ACCOUNT, REGION, "training/resnet")
+FAMILY = RunQuery.for_family(ACCOUNT, REGION, "training/resnet")
 QUERIES: dict[str, RunQuery[Any]] = {
-    "day": RunQuery.of_day(DAY),
+    "day": RunQuery.for_day(DAY),
     "family": FAMILY,
-    "owner": RunQuery.of_owner("ana"),
-    "account": RunQuery.of_account(ACCOUNT),
-    "rule": RunQuery.of_rule("gpu-underused"),
+    "owner": RunQuery.for_owner("ana"),
+    "account": RunQuery.for_account(ACCOUNT),
+    "rule": RunQuery.for_rule("gpu-underused"),
 }
 
 
@@ -36,7 +36,7 @@ def names(rows: Iterable[AuditSummary | RuleFinding]) -> list[str]:
 
 def found(history: History, rule: str) -> list[RuleFinding]:
     """The findings of a rule."""
-    return list(history.runs(RunQuery.of_rule(rule)))
+    return list(history.runs(RunQuery.for_rule(rule)))
 
 
 def with_twelve(history: History) -> list[str]:
@@ -63,7 +63,7 @@ def test_each_list_has_its_runs_newest_first(history: History, of: str) -> None:
 def test_nothing_found_is_an_empty_list(history: History) -> None:
     """And no error."""
     assert not [row for query in QUERIES.values() for row in history.runs(query)]
-    assert not list(history.runs(RunQuery.of_owner("")))
+    assert not list(history.runs(RunQuery.for_owner("")))
     assert not due(history, NOON)
 
 
@@ -140,7 +140,7 @@ def test_what_is_due_is_listed_oldest_first(history: History) -> None:
     history.record(unsettled("no-plan"))
     history.record(entry("final", audit={"due_at": "2026-11-20T13:00:00Z"}))
     for page_size in (1, 2, 50):
-        rows = history.runs(RunQuery.due(NOON + timedelta(hours=3)), page_size=page_size)
+        rows = history.runs(RunQuery.due_until(NOON + timedelta(hours=3)), page_size=page_size)
         assert [row.job for row in rows if isinstance(row, AuditSummary)] == ["h1", "h2", "h3"]
     history.record(entry("h2"))
     assert names(due(history, NOON + timedelta(hours=3))) == ["h1", "h3"]
@@ -167,12 +167,14 @@ BARE = run_summary(purchase=Purchase.ON_DEMAND)
 
 def test_what_rules_compare_comes_back_as_it_was(history: History) -> None:
     """Exact numbers, of any exponent; what is not known stays unknown. A roll-up is no such run."""
-    history.record(replace(ended("full", NOON), run=FACTS))
-    history.record(replace(ended("bare", NOON - timedelta(hours=1)), run=BARE))
+    history.record(replace(ended("full", NOON), run_summary=FACTS))
+    history.record(replace(ended("bare", NOON - timedelta(hours=1)), run_summary=BARE))
     history.record(ended("none", NOON - timedelta(hours=2)))
-    history.record(replace(ended("sweep", NOON - timedelta(hours=3), rollup=True), run=BARE))
+    history.record(
+        replace(ended("sweep", NOON - timedelta(hours=3), rollup=True), run_summary=BARE)
+    )
     heads = list(history.runs(FAMILY))
-    advised = advised_in(ended("full", NOON).document)
+    advised = read_recommendations(ended("full", NOON).document)
     assert advised
     own = [run_fields(replace(run, advised=advised)) for run in (FACTS, BARE)]
     assert [run_fields(head) for head in heads][:2] == own

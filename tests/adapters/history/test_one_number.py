@@ -22,11 +22,11 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
 from sageaudit.cli.main import main
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import stands
-from sageaudit.domain.audit.record import Entry
-from sageaudit.domain.audit.sums import Scope, Sums, total
+from sageaudit.domain.audit.finding_document import is_standing
+from sageaudit.domain.audit.record import AuditEntry
+from sageaudit.domain.audit.sums import Scope, Sums, sum_rows
 from sageaudit.domain.sweep import Period
-from sageaudit.output.text.money import usd
+from sageaudit.output.text.money import format_usd
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.scan.run import ScanRun
@@ -42,7 +42,7 @@ Dollars = dict[str, Decimal | int]
 """Amounts by name, and `jobs`, as far as an answer tells them."""
 
 
-def versions() -> Iterator[tuple[Entry, ...]]:
+def versions() -> Iterator[tuple[AuditEntry, ...]]:
     """Audits of every sort, each with the version before it where there was one."""
     for number, given in enumerate(audits(100, days=8)):
         document: dict[str, Any] = {**given.document}
@@ -53,7 +53,7 @@ def versions() -> Iterator[tuple[Entry, ...]]:
         yield (_older(newest, number), newest) if number % 4 == 0 else (newest,)
 
 
-def _older(newest: Entry, number: int) -> Entry:
+def _older(newest: AuditEntry, number: int) -> AuditEntry:
     """The version before, of other dollars, and perhaps of another owner or day."""
     job: dict[str, Any] = {**newest.document["job"]}
     if number % 8 == 0:
@@ -78,7 +78,7 @@ def dollars_of(document: AuditDocument) -> Dollars:
         parts: dict[str, Any] = {**document, "total_usd": document["bill"]["total_usd"]}
         return {name: parts[name] or _ZERO for name in AMOUNTS} | {"jobs": 1}
     added: Dollars = dict.fromkeys(AMOUNTS, _ZERO)
-    for one in filter(stands, document["findings"]):
+    for one in filter(is_standing, document["findings"]):
         name = f"{one['bucket']}_usd"
         known = document[name] is not None  # type: ignore[literal-required]
         if one["rule"] in (document["rollup_rules"] or ()) and known:
@@ -136,7 +136,7 @@ def kept() -> Iterator[History]:
 @pytest.fixture
 def ask(kept: History, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
     """Calls a command with that history, and returns what it prints; it must succeed."""
-    monkeypatch.setattr(asking, "now", lambda: NOW + timedelta(hours=10))
+    monkeypatch.setattr(asking, "utc_now", lambda: NOW + timedelta(hours=10))
     source = histories.HistorySource(kept, MemoryDecisions(), "history")
     monkeypatch.setattr(histories, "open_history", lambda *_, **__: source)
 
@@ -199,11 +199,11 @@ def test_daily_sums_and_a_scans_ranking_are_that_number(
 ) -> None:
     """By whatever they are summed."""
     for scope in Scope:
-        assert agrees(of_sums(total(kept.sums(scope, SINCE, UNTIL))), truth)
-    places = {(row.account, row.region) for row in kept.sums(Scope.ACCOUNT, SINCE, UNTIL)}
+        assert agrees(of_sums(sum_rows(kept.daily_sums(scope, SINCE, UNTIL))), truth)
+    places = {(row.account, row.region) for row in kept.daily_sums(Scope.ACCOUNT, SINCE, UNTIL)}
     lanes: list[Any] = [SimpleNamespace(account=one, region=region) for one, region in places]
     nobody: Any = None
-    run = ScanRun(kept, asked=nobody, workers=nobody, warn=nobody, lanes=lanes)
+    run = ScanRun(kept, scope=nobody, workers=nobody, warn=nobody, lanes=lanes)
     assert agrees(of_sums(run.ranking(Period(SINCE, UNTIL)).total), truth)
 
 
@@ -218,5 +218,5 @@ def test_a_reports_headline_is_that_number_to_the_cent(ask: Ask, truth: list[Dol
     """With the jobs that are counted."""
     [news] = re.findall(r'<h1 class="headline">(.*?)</h1>', ask("report", "-o", "-"))
     for name in ("total_usd", "avoidable_usd", "lost_usd"):
-        assert usd(sum((Decimal(one[name]) for one in truth), _ZERO)) in news
+        assert format_usd(sum((Decimal(one[name]) for one in truth), _ZERO)) in news
     assert news.startswith(f"{sum(one.get('jobs', 0) for one in truth):,} jobs cost about ")

@@ -8,9 +8,9 @@ import pytest
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.queries import answer
-from sageaudit.queries.lists import Lists
+from sageaudit.queries.lists import HistoryLists
 from sageaudit.queries.question import Question
-from sageaudit.queries.window import window
+from sageaudit.queries.window import parse_window
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.capacity import consumed, item_bytes
 from tests.fakes.documents import ACCOUNT, REGION
@@ -18,14 +18,14 @@ from tests.fakes.entries import ended
 
 NOW = datetime(2026, 11, 20, 22, 0, tzinfo=UTC)
 PAGE = 20
-WINDOW = window("30d", None, NOW)
+WINDOW = parse_window("30d", None, NOW)
 FAMILY = "training/resnet"
 QUESTIONS = {
     "day": Question(WINDOW),
-    "family": Question.of(WINDOW, account=ACCOUNT, region=REGION, family=FAMILY),
-    "owner": Question.of(WINDOW, owner="ana"),
-    "account": Question.of(WINDOW, account=ACCOUNT),
-    "rule": Question.of(WINDOW, rule="gpu-underused"),
+    "family": Question.with_filters(WINDOW, account=ACCOUNT, region=REGION, family=FAMILY),
+    "owner": Question.with_filters(WINDOW, owner="ana"),
+    "account": Question.with_filters(WINDOW, account=ACCOUNT),
+    "rule": Question.with_filters(WINDOW, rule="gpu-underused"),
 }
 
 
@@ -48,7 +48,7 @@ def test_a_page_reads_its_rows_and_no_more(asked: tuple[Any, DynamoHistory], of:
     """
     client, history = asked
     with consumed(client) as cost:
-        page = answer.page(Lists(history, WINDOW), QUESTIONS[of], PAGE)
+        page = answer.first_page(HistoryLists(history, WINDOW), QUESTIONS[of], PAGE)
     assert len(page.rows) == PAGE
     assert cost.requests == (8 if of == "day" else 1)
     assert cost.items <= (8 * 6 if of == "day" else PAGE + 1)
@@ -59,7 +59,7 @@ def test_one_run_is_read_as_it_was_last_written(asked: tuple[Any, DynamoHistory]
     """A whole unit is a consistent read: an older state would let an audit be made twice."""
     client, history = asked
     with consumed(client) as cost:
-        assert history.head(ended("job-00", NOW).key) is not None
+        assert history.summary(ended("job-00", NOW).key) is not None
     assert (cost.requests, cost.units) == (1, 1)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import Entry, RunQuery, Verdict
+from sageaudit.domain.audit.record import AuditEntry, RecordOutcome, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.ports import History
 from sageaudit.structs import replace
@@ -15,7 +15,7 @@ from tests.fakes.entries import entry, finding, key, unsettled
 RULES = ("r1", "r2")
 
 
-def state(second: int, content: int, *, settled: bool) -> Entry:
+def state(second: int, content: int, *, settled: bool) -> AuditEntry:
     """What an audit says of one state of the job: same content, same document."""
     make = entry if settled else unsettled
     rules = RULES[: content % 3]
@@ -27,7 +27,7 @@ def state(second: int, content: int, *, settled: bool) -> Entry:
 
 
 @st.composite
-def deliveries(draw: st.DrawFn) -> tuple[list[Entry], list[Entry]]:
+def deliveries(draw: st.DrawFn) -> tuple[list[AuditEntry], list[AuditEntry]]:
     """Two orders of one set, with repetitions; a state has one first look and one settled one."""
     states = st.dictionaries(st.integers(0, 3), st.sets(st.booleans(), min_size=1), min_size=1)
     entries = [
@@ -39,11 +39,13 @@ def deliveries(draw: st.DrawFn) -> tuple[list[Entry], list[Entry]]:
     return draw(st.permutations(entries)), draw(st.permutations(repeated))
 
 
-def ended_at(history: History, order: list[Entry]) -> tuple[AuditSummary | None, list[bool], int]:
+def ended_at(
+    history: History, order: list[AuditEntry]
+) -> tuple[AuditSummary | None, list[bool], int]:
     """Where deliveries end: the head without its number, whose findings, how many versions."""
-    versions = [history.record(one).verdict for one in order].count(Verdict.RECORDED)
-    head = history.head(key())
-    found = [bool(list(history.runs(RunQuery.of_rule(rule)))) for rule in RULES]
+    versions = [history.record(one).outcome for one in order].count(RecordOutcome.RECORDED)
+    head = history.summary(key())
+    found = [bool(list(history.runs(RunQuery.for_rule(rule)))) for rule in RULES]
     assert head is not None
     assert head.version == versions
     assert history.audit(key(), versions) is not None
@@ -54,7 +56,7 @@ def ended_at(history: History, order: list[Entry]) -> tuple[AuditSummary | None,
 @settings(max_examples=100, deadline=None)
 @given(deliveries())
 def test_order_and_number_of_deliveries_do_not_matter(
-    orders: tuple[list[Entry], list[Entry]],
+    orders: tuple[list[AuditEntry], list[AuditEntry]],
 ) -> None:
     """Any order with any repetition ends with the same head, and no more versions than audits."""
     once, often = orders

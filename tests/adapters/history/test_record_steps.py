@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.history.record_steps import changes, family_row, sum_row
-from sageaudit.adapters.history.rows import head_of
+from sageaudit.adapters.history.record_steps import family_row, sum_differences, sum_row
+from sageaudit.adapters.history.rows import make_summary
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.job import Purchase
@@ -21,13 +21,13 @@ DAY = date(2026, 11, 20)
 def head(instance_type: str | None = "ml.g5.xlarge", **changes: Any) -> AuditSummary:
     """The head of a version."""
     facts = run_summary(Purchase.ON_DEMAND, instance_type=instance_type)
-    given = replace(entry(**changes), run=facts)
-    return head_of(given, 1, "d")
+    given = replace(entry(**changes), run_summary=facts)
+    return make_summary(given, 1, "d")
 
 
 def test_a_first_version_is_added_to_every_scope() -> None:
     """With its own name of each."""
-    rows = list(changes(None, head()))
+    rows = list(sum_differences(None, head()))
     assert [(row.scope, row.name) for row in rows] == [
         (Scope.ACCOUNT, None),
         (Scope.FAMILY, "training/resnet"),
@@ -52,7 +52,7 @@ def test_a_version_that_moves_is_taken_out_where_it_was(
     moved: dict[str, Any], scopes: set[Scope]
 ) -> None:
     """And added where it is now; other scopes stay as they are."""
-    rows = list(changes(head(), head(**moved)))
+    rows = list(sum_differences(head(), head(**moved)))
     assert {row.scope for row in rows} == scopes
     assert len(rows) == 2 * len(scopes)
     assert sorted(row.sums.jobs for row in rows) == [-1] * len(scopes) + [1] * len(scopes)
@@ -61,14 +61,17 @@ def test_a_version_that_moves_is_taken_out_where_it_was(
 def test_a_roll_up_without_findings_of_its_own_adds_nothing() -> None:
     """Its children are counted. Nor is it taken out where it was."""
     rollup = head(rollup=True, rollup_rules=[])
-    assert list(changes(None, rollup)) == []
-    assert list(changes(rollup, head(rollup=True, rollup_rules=[], job={"family": "other"}))) == []
+    assert list(sum_differences(None, rollup)) == []
+    assert (
+        list(sum_differences(rollup, head(rollup=True, rollup_rules=[], job={"family": "other"})))
+        == []
+    )
 
 
 def test_a_run_that_none_is_compared_with_has_no_row_in_its_family() -> None:
     """A job that could not be audited; its stamp would be none."""
     given = entry()
-    made = head_of(given, 1, "d")
+    made = make_summary(given, 1, "d")
     assert family_row(given, replace(made, stamp="s")) is not None
     assert family_row(given, replace(made, stamp=None)) is None
 

@@ -14,11 +14,11 @@ import pytest
 from sageaudit.adapters.history.sqlite import file
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.history.sqlite.rows import column_names
-from sageaudit.domain.audit.record import RunQuery, Verdict
+from sageaudit.domain.audit.record import RecordOutcome, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.errors import BadHistory, HistoryBusy, HistoryFileError, NoHistory
-from sageaudit.exits import Exit, exit_of
+from sageaudit.exits import Exit, exit_for
 from tests.fakes.entries import NOON, entry, finding, key, with_detail
 
 
@@ -41,7 +41,7 @@ def read(path: Path, *, create: bool) -> None:
     with SqliteHistory(path, create=create) as history:
         history.audit(key())
         history.detail(key())
-        _ = [*history.runs(RunQuery.of_day(NOON.date()))]
+        _ = [*history.runs(RunQuery.for_day(NOON.date()))]
 
 
 def refused(path: Path, *, create: bool = False) -> HistoryFileError:
@@ -65,7 +65,7 @@ def test_a_history_is_kept_when_it_is_closed(recorded: Path) -> None:
     """The next process reads what this one wrote; nothing is left beside the file."""
     assert [each.name for each in recorded.parent.iterdir()] == ["history.db"]
     with SqliteHistory(recorded, create=False) as history:
-        assert history.head(key()) is not None
+        assert history.summary(key()) is not None
         assert history.detail(key()) is not None
 
 
@@ -132,11 +132,11 @@ def test_details_expire_after_90_days(path: Path) -> None:
 
 def test_what_does_not_exist_is_said(path: Path) -> None:
     """Reading makes no file; a folder is not made for a mistyped path."""
-    assert exit_of(refused(path)) is Exit.NOT_FOUND
-    assert exit_of(refused(path.parent / "no-folder" / "h.db", create=True)) is Exit.NOT_FOUND
+    assert exit_for(refused(path)) is Exit.NOT_FOUND
+    assert exit_for(refused(path.parent / "no-folder" / "h.db", create=True)) is Exit.NOT_FOUND
     assert not list(path.parent.iterdir())
     (path.parent / "file").touch()
-    assert exit_of(refused(path.parent / "file" / "h.db", create=True)) is Exit.NOT_FOUND
+    assert exit_for(refused(path.parent / "file" / "h.db", create=True)) is Exit.NOT_FOUND
 
 
 def test_an_empty_file_becomes_a_history_when_it_is_written(path: Path) -> None:
@@ -144,7 +144,7 @@ def test_an_empty_file_becomes_a_history_when_it_is_written(path: Path) -> None:
     path.touch()
     assert isinstance(refused(path), NoHistory)
     with SqliteHistory(path) as history:
-        assert history.record(entry()).verdict is Verdict.RECORDED
+        assert history.record(entry()).outcome is RecordOutcome.RECORDED
 
 
 def test_a_path_that_can_be_no_file_is_bad_usage(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_path_that_can_be_no_file_is_bad_usage(tmp_path: Path) -> None:
     for path in (tmp_path, Path("/dev/null"), loop, dangling, tmp_path / ("x" * 300)):
         error = refused(path, create=True)
         assert isinstance(error, BadHistory)
-        assert exit_of(error) is Exit.USAGE
+        assert exit_for(error) is Exit.USAGE
     assert "is a link to a file that does not exist" in str(refused(dangling, create=True))
 
 
@@ -175,7 +175,7 @@ def test_a_file_of_something_else_is_not_changed(
         with closing(sqlite3.connect(path)) as connection:
             connection.execute(made_by)
     content = path.read_bytes()
-    assert exit_of(refused(path, create=create)) is Exit.USAGE
+    assert exit_for(refused(path, create=create)) is Exit.USAGE
     assert path.read_bytes() == content
 
 
@@ -197,7 +197,7 @@ def test_a_damaged_file_is_said(recorded: Path) -> None:
     for damaged in (whole[: len(whole) // 2], overwritten, no_names):
         recorded.write_bytes(damaged)
         error = refused(recorded)
-        assert exit_of(error) is Exit.USAGE
+        assert exit_for(error) is Exit.USAGE
         assert "damaged" in str(error)
 
 
@@ -236,35 +236,35 @@ def test_a_full_disk_loses_nothing(recorded: Path) -> None:
         )
         with pytest.raises(HistoryFileError, match=r"is full: free some space") as raised:
             history.record(large)
-        assert exit_of(raised.value) is Exit.FAILURE
-        assert history.head(key("large")) is None
+        assert exit_for(raised.value) is Exit.FAILURE
+        assert history.summary(key("large")) is None
         assert history.audit(key()) is not None
         connection.execute("PRAGMA max_page_count = 100000")
-        assert history.record(large).verdict is Verdict.RECORDED
+        assert history.record(large).outcome is RecordOutcome.RECORDED
 
 
 def test_a_writer_that_does_not_end_is_said(
     recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a while; readers do not wait for it at all."""
-    monkeypatch.setattr(file, "WAIT_S", 0.05)
+    monkeypatch.setattr(file, "DEFAULT_WAIT_S", 0.05)
     with closing(sqlite3.connect(recorded, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with SqliteHistory(recorded) as history:
-            assert history.head(key()) is not None
+            assert history.summary(key()) is not None
             with pytest.raises(HistoryBusy, match="by another process") as raised:
                 history.record(entry("another"))
-    assert exit_of(raised.value) is Exit.UNAVAILABLE
+    assert exit_for(raised.value) is Exit.UNAVAILABLE
 
 
 def test_a_drive_without_shared_memory_gets_another_journal(path: Path) -> None:
     """Such as a network drive: WAL mode is not possible there, and nothing else changes."""
     Path(f"{path}-shm").mkdir()
     with SqliteHistory(path) as history:
-        assert history.record(entry()).verdict is Verdict.RECORDED
+        assert history.record(entry()).outcome is RecordOutcome.RECORDED
     with SqliteHistory(path) as history:
-        assert history.record(entry("another")).verdict is Verdict.RECORDED
-        assert len(list(history.runs(RunQuery.of_day(NOON.date())))) == 2
+        assert history.record(entry("another")).outcome is RecordOutcome.RECORDED
+        assert len(list(history.runs(RunQuery.for_day(NOON.date())))) == 2
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
@@ -273,5 +273,5 @@ def test_a_history_in_memory_is_lost_when_it_is_closed() -> None:
     """Each is another one; nothing is written anywhere."""
     with SqliteHistory() as one, SqliteHistory() as other:
         one.record(entry())
-        assert one.head(key()) is not None
-        assert other.head(key()) is None
+        assert one.summary(key()) is not None
+        assert other.summary(key()) is None

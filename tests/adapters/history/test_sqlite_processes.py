@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import RunQuery, Verdict
-from sageaudit.domain.audit.sums import Scope, total
+from sageaudit.domain.audit.record import RecordOutcome, RunQuery
+from sageaudit.domain.audit.sums import Scope, sum_rows
 from sageaudit.errors import HistoryFileError
-from sageaudit.exits import Exit, exit_of
+from sageaudit.exits import Exit, exit_for
 from sageaudit.structs import replace
 from tests.fakes.entries import DETAIL, NOON, entry, key, with_detail
 
@@ -49,7 +49,7 @@ def write(queue: Any, path: Path, ready: Barrier, writer: int) -> None:
             history.record(with_detail(entry(f"{writer}-{number}")))
             usd = Decimal(number * 2 + writer)
             shared = entry("shared", again=True, avoidable_usd=usd)
-            recorded += history.record(shared).verdict is Verdict.RECORDED
+            recorded += history.record(shared).outcome is RecordOutcome.RECORDED
     queue.put(recorded)
 
 
@@ -58,12 +58,12 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     path, ready = tmp_path / "history.db", SPAWNED.Barrier(2)
     versions = sum(in_processes(write, (path, ready, 0), (path, ready, 1)))
     with SqliteHistory(path, create=False) as history:
-        heads = {head.job: head for head in history.runs(RunQuery.of_day(DAY))}
+        heads = {head.job: head for head in history.runs(RunQuery.for_day(DAY))}
         assert len(heads) == 2 * JOBS + 1
         assert heads["shared"].version == versions
         stored = [history.audit(key("shared"), version) for version in range(1, versions + 1)]
         assert [one and one["audit"]["version"] for one in stored] == [*range(1, versions + 1)]
-        sums = total(history.sums(Scope.ACCOUNT, DAY, DAY))
+        sums = sum_rows(history.daily_sums(Scope.ACCOUNT, DAY, DAY))
         assert sums.jobs == 2 * JOBS + 1
         assert sums.avoidable_usd == sum(head.avoidable_usd or 0 for head in heads.values())
 
@@ -91,11 +91,11 @@ def test_a_process_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         told = queue.get() + 1
     assert told
     with SqliteHistory(path, create=False) as history:
-        heads = list(history.runs(RunQuery.of_day(DAY)))
+        heads = list(history.runs(RunQuery.for_day(DAY)))
         assert len(heads) in {told, told + 1}
         assert all(history.audit(head.key) and history.detail(head.key) for head in heads)
-        assert total(history.sums(Scope.ACCOUNT, DAY, DAY)).jobs == len(heads)
-        assert history.record(entry("next")).verdict is Verdict.RECORDED
+        assert sum_rows(history.daily_sums(Scope.ACCOUNT, DAY, DAY)).jobs == len(heads)
+        assert history.record(entry("next")).outcome is RecordOutcome.RECORDED
 
 
 def read_without_rights(queue: Any, path: Path, mode: int, folder_mode: int) -> None:
@@ -105,7 +105,7 @@ def read_without_rights(queue: Any, path: Path, mode: int, folder_mode: int) -> 
     this user may not enter.
     """
     with SqliteHistory(path, create=False) as history:
-        list(history.runs(RunQuery.of_day(DAY)))
+        list(history.runs(RunQuery.for_day(DAY)))
     path.chmod(mode)
     path.parent.chmod(folder_mode)
     if os.geteuid() == 0:
@@ -117,10 +117,10 @@ def read_without_rights(queue: Any, path: Path, mode: int, folder_mode: int) -> 
     for create in (False, True):
         try:
             with SqliteHistory(path, create=create) as history:
-                answers.append(len(list(history.runs(RunQuery.of_day(DAY)))))
+                answers.append(len(list(history.runs(RunQuery.for_day(DAY)))))
                 history.record(entry("another"))
         except HistoryFileError as error:
-            answers.append((int(exit_of(error)), str(error)))
+            answers.append((int(exit_for(error)), str(error)))
     queue.put(answers)
 
 
@@ -161,12 +161,12 @@ def test_threads_share_a_history(tmp_path: Path) -> None:
 
         def work(number: int) -> int:
             history.record(replace(entry(f"job-{number}"), detail=DETAIL))
-            names = [head.job for head in history.runs(RunQuery.of_day(DAY))]
+            names = [head.job for head in history.runs(RunQuery.for_day(DAY))]
             assert f"job-{number}" in names
             return len(names) - len(set(names))
 
         assert sum(pool.map(work, range(200))) == 0
-        assert len(list(history.runs(RunQuery.of_day(DAY)))) == 200
+        assert len(list(history.runs(RunQuery.for_day(DAY)))) == 200
 
 
 def test_a_list_goes_on_while_the_history_is_written(
@@ -178,7 +178,7 @@ def test_a_list_goes_on_while_the_history_is_written(
         for number in range(10):
             history.record(entry(f"job-{number}"))
         listed = []
-        for head in history.runs(RunQuery.of_day(DAY)):
+        for head in history.runs(RunQuery.for_day(DAY)):
             listed.append(head.job)
             history.record(entry(f"{head.job}-again"))
             history.record(entry(head.job, modified_s=60, job={"status": "Stopped"}))

@@ -8,14 +8,14 @@ import pytest
 from sageaudit.adapters.files.exact_json import read_gzip_json
 from sageaudit.adapters.history import record_steps
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import Verdict
+from sageaudit.domain.audit.record import RecordOutcome
 from tests.fakes.documents import phase
 from tests.fakes.entries import document, entry, finding
 
 
 def stored(**changes: Any) -> dict[str, Any]:
     """The document as it is stored and read."""
-    return dict(read_gzip_json(record_steps.stored(document(**changes), 1)))
+    return dict(read_gzip_json(record_steps.to_stored_bytes(document(**changes), 1)))
 
 
 def notes(document: dict[str, Any]) -> list[str]:
@@ -72,5 +72,5 @@ def test_a_trimmed_audit_delivered_again_is_a_duplicate() -> None:
     big, changed = ([finding(evidence={"text": sign * 400_000})] for sign in "xy")
     history = SqliteHistory()
     history.record(entry(findings=big))
-    assert history.record(entry(findings=big)).verdict is Verdict.DUPLICATE
+    assert history.record(entry(findings=big)).outcome is RecordOutcome.DUPLICATE
     assert history.record(entry(modified_s=60, findings=changed)).version == 2

@@ -14,7 +14,7 @@ from itertools import count
 import pytest
 
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.run_writer import WAITS_S
+from sageaudit.adapters.history.dynamo.run_writer import RETRY_DELAYS_S
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope
 from tests.fakes.entries import NOON
@@ -55,11 +55,11 @@ def recorded(jobs: int, *, within_s: float, workers: int, seed: int = 1) -> Outc
         if not conflict:
             outcome.tries[tries + 1] += 1
             outcome.shards.add(touched[1][1])
-        elif tries == len(WAITS_S):
+        elif tries == len(RETRY_DELAYS_S):
             outcome.failed += 1
         else:
             outcome.conflicts += 1
-            heapq.heappush(waiting, (ends + WAITS_S[tries], next(number), key, tries + 1))
+            heapq.heappush(waiting, (ends + RETRY_DELAYS_S[tries], next(number), key, tries + 1))
     return outcome
 
 

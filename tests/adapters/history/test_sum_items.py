@@ -11,9 +11,16 @@ from msgspec.structs import fields
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.run_writer import sum_actions
-from sageaudit.adapters.history.rows import MOST_FINDING_ROWS, head_of
-from sageaudit.domain.audit.record import Entry
-from sageaudit.domain.audit.sums import MOST_RULES, RuleSums, Scope, Sums, sums_of, total
+from sageaudit.adapters.history.rows import MAX_FINDING_ROWS, make_summary
+from sageaudit.domain.audit.record import AuditEntry
+from sageaudit.domain.audit.sums import (
+    MAX_RULES_BY_NAME,
+    RuleSums,
+    Scope,
+    Sums,
+    sum_rows,
+    sums_from_document,
+)
 from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
 from tests.adapters.history.faults import everything, meanwhile, once, refusal
@@ -26,7 +33,7 @@ DAY = NOON.date()
 LARGEST_EXPRESSION = 4_096
 
 
-def sent(client: Any, dynamo: DynamoHistory, given: Entry) -> list[dict[str, Any]]:
+def sent(client: Any, dynamo: DynamoHistory, given: AuditEntry) -> list[dict[str, Any]]:
     """The actions of the transaction that records an entry."""
     actions: list[dict[str, Any]] = []
 
@@ -38,12 +45,12 @@ def sent(client: Any, dynamo: DynamoHistory, given: Entry) -> list[dict[str, Any
     return actions
 
 
-def crowded(prefix: str, number: int, **job: Any) -> Entry:
+def crowded(prefix: str, number: int, **job: Any) -> AuditEntry:
     """A run with as many findings as have rows and ten more, which others compare with theirs."""
-    findings = [finding(f"{prefix}-{place}") for place in range(MOST_FINDING_ROWS + 10)]
+    findings = [finding(f"{prefix}-{place}") for place in range(MAX_FINDING_ROWS + 10)]
     given = with_detail(entry(modified_s=60 * number, findings=findings, job=job))
     facts = run_summary(Purchase.ON_DEMAND, instance_type=f"ml.g5.{prefix}")
-    return replace(given, run=facts, compared=())
+    return replace(given, run_summary=facts, earlier_runs=())
 
 
 def test_the_largest_transaction_stays_under_100_actions(
@@ -57,7 +64,7 @@ def test_the_largest_transaction_stays_under_100_actions(
     kinds = Counter(next(iter(action)) for action in actions)
     assert kinds == {"Put": 1 + 1 + 40 + 1 + 1, "Delete": 40 + 1, "Update": 8}
     assert len(actions) == 93
-    assert total(dynamo.sums(Scope.TYPE, DAY, DAY)) == Sums()
+    assert sum_rows(dynamo.daily_sums(Scope.TYPE, DAY, DAY)) == Sums()
 
 
 @pytest.mark.parametrize(
@@ -77,10 +84,12 @@ def test_an_update_is_within_dynamodbs_limits(known: list[str]) -> None:
     others: dict[str, Any] = {of.name: 1 for of in fields(Sums) if of.name != "rules"}
     older, newer = (
         replace(
-            head_of(entry(), 1, "d"),
+            make_summary(entry(), 1, "d"),
             sums=Sums(
                 **{name: number * figure for name, figure in others.items()},
-                rules={f"{prefix}-rule-of-a-long-name-{n}": of_rule for n in range(MOST_RULES)},
+                rules={
+                    f"{prefix}-rule-of-a-long-name-{n}": of_rule for n in range(MAX_RULES_BY_NAME)
+                },
             ),
         )
         for prefix, number in (("old", 1), ("new", 2))
@@ -89,7 +98,7 @@ def test_an_update_is_within_dynamodbs_limits(known: list[str]) -> None:
     assert len(actions) == 4
     for update in (action["Update"] for action in actions):
         assert len(update["UpdateExpression"].encode()) <= LARGEST_EXPRESSION
-        added = len(others) + 2 * MOST_RULES * (1 + len(known))
+        added = len(others) + 2 * MAX_RULES_BY_NAME * (1 + len(known))
         assert len(update["ExpressionAttributeValues"]) <= added + 5
 
 
@@ -98,13 +107,15 @@ def test_two_deliveries_that_confirm_an_audit_change_no_sum(
 ) -> None:
     """A version is confirmed without a new number: HEAD's own counter tells them apart."""
     dynamo.record(entry())
-    moved = replace(entry(again=True), run=run_summary(Purchase.ON_DEMAND, instance_type="ml.x"))
+    moved = replace(
+        entry(again=True), run_summary=run_summary(Purchase.ON_DEMAND, instance_type="ml.x")
+    )
     overtaking = once(lambda: DynamoHistory(client, table).record(moved))
     with meanwhile(client, "before-call TransactWriteItems", overtaking):
         dynamo.record(moved)
     for scope in Scope:
-        assert total(dynamo.sums(scope, DAY, DAY)) == sums_of(entry().document)
-    assert total(dynamo.sums(Scope.TYPE, DAY, DAY, name="ml.x")).jobs == 1
+        assert sum_rows(dynamo.daily_sums(scope, DAY, DAY)) == sums_from_document(entry().document)
+    assert sum_rows(dynamo.daily_sums(Scope.TYPE, DAY, DAY, name="ml.x")).jobs == 1
 
 
 def test_a_conflict_is_retried_on_another_shard(
@@ -123,7 +134,7 @@ def test_a_conflict_is_retried_on_another_shard(
     )
     assert shards["quiet"] == 1
     assert 1 < shards["busy"] <= 3
-    assert total(dynamo.sums(Scope.FAMILY, DAY, DAY, name="busy")).jobs == 3
+    assert sum_rows(dynamo.daily_sums(Scope.FAMILY, DAY, DAY, name="busy")).jobs == 3
 
 
 def test_an_account_is_named_once_by_a_process(
@@ -148,6 +159,6 @@ def test_a_family_of_any_size_is_read_in_bounds(client: Any, dynamo: DynamoHisto
         dynamo.record(entry(f"job-{number}", job={"ended_at": ended_at}))
     of = {"account": ACCOUNT, "region": REGION, "name": "training/resnet"}
     with consumed(client) as cost:
-        sums = total(dynamo.sums(Scope.FAMILY, DAY - timedelta(days=30), DAY, **of))
+        sums = sum_rows(dynamo.daily_sums(Scope.FAMILY, DAY - timedelta(days=30), DAY, **of))
     assert sums.jobs == 6
     assert (cost.requests, cost.items) == (2, 2)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.sums import RuleSums, Scope, Sums, grouped, total
+from sageaudit.domain.audit.sums import RuleSums, Scope, Sums, group_rows, sum_rows
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
@@ -27,8 +27,8 @@ ONE = Sums(
 
 def asked(history: History, scope: Scope = Scope.FAMILY, **of: Any) -> dict[str | None, Sums]:
     """The sums of three days by name."""
-    rows = history.sums(scope, DAY - timedelta(days=1), DAY + timedelta(days=1), **of)
-    return grouped(rows, lambda row: row.name)
+    rows = history.daily_sums(scope, DAY - timedelta(days=1), DAY + timedelta(days=1), **of)
+    return group_rows(rows, lambda row: row.name)
 
 
 def test_an_empty_history_has_no_sums(history: History) -> None:
@@ -42,7 +42,7 @@ def test_an_empty_history_has_no_sums(history: History) -> None:
 def test_a_job_is_in_each_scope_by_its_name(history: History) -> None:
     """Account, family, owner, and instance type."""
     facts = run_summary(Purchase.ON_DEMAND, instance_type="ml.g5.xlarge")
-    history.record(replace(entry(), run=facts))
+    history.record(replace(entry(), run_summary=facts))
     assert {scope: asked(history, scope) for scope in Scope} == {
         Scope.ACCOUNT: {None: ONE},
         Scope.FAMILY: {FAMILY: ONE},
@@ -62,8 +62,8 @@ def test_jobs_of_a_day_add_up(history: History) -> None:
     """By day in UTC."""
     for name, hours in (("a", 0), ("b", 11), ("c", 12), ("d", -13)):
         history.record(ended(name, NOON + timedelta(hours=hours)))
-    rows = list(history.sums(Scope.FAMILY, DAY - timedelta(days=1), DAY + timedelta(days=1)))
-    assert grouped(rows, lambda row: row.day) == {
+    rows = list(history.daily_sums(Scope.FAMILY, DAY - timedelta(days=1), DAY + timedelta(days=1)))
+    assert group_rows(rows, lambda row: row.day) == {
         DAY: ONE + ONE,
         DAY + timedelta(days=1): ONE,
         DAY - timedelta(days=1): ONE,
@@ -89,13 +89,13 @@ def test_months_and_years_are_crossed(history: History) -> None:
     """A question over a turn of the year is one question."""
     for name, at in (("a", "2026-10-31"), ("b", "2026-12-31"), ("c", "2027-01-01")):
         history.record(entry(name, job={"ended_at": f"{at}T12:00:00Z"}))
-    rows = list(history.sums(Scope.FAMILY, date(2026, 10, 31), date(2027, 1, 1)))
+    rows = list(history.daily_sums(Scope.FAMILY, date(2026, 10, 31), date(2027, 1, 1)))
     assert sorted(row.day for row in rows) == [
         date(2026, 10, 31),
         date(2026, 12, 31),
         date(2027, 1, 1),
     ]
-    assert list(history.sums(Scope.FAMILY, date(2027, 1, 2), date(2026, 1, 1))) == []
+    assert list(history.daily_sums(Scope.FAMILY, date(2027, 1, 2), date(2026, 1, 1))) == []
 
 
 def test_rows_are_asked_for_by_account_region_and_name(history: History) -> None:
@@ -121,14 +121,14 @@ def test_rows_are_asked_for_by_account_region_and_name(history: History) -> None
         {"account": "3"},
         {"name": "h"},
     ):
-        rows = list(history.sums(Scope.FAMILY, DAY, DAY, **of))
+        rows = list(history.daily_sums(Scope.FAMILY, DAY, DAY, **of))
         wanted = [
             place
             for place in places
             if of.items() <= dict(zip(("account", "region", "name"), place, strict=True)).items()
         ]
         assert sorted((row.account, row.region, row.name) for row in rows) == wanted
-        assert total(rows).jobs == len(wanted)
+        assert sum_rows(rows).jobs == len(wanted)
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_a_family_of_any_name_has_its_own_sums(history: History, name: str) -> N
     for number, family in enumerate((name, *others)):
         history.record(entry(f"job-{number}", job={"family": family}))
     for of in ({}, {"account": ACCOUNT}, {"account": ACCOUNT, "region": REGION}):
-        rows = list(history.sums(Scope.FAMILY, DAY, DAY, name=name, **of))
-        assert total(rows) == ONE
+        rows = list(history.daily_sums(Scope.FAMILY, DAY, DAY, name=name, **of))
+        assert sum_rows(rows) == ONE
     assert asked(history, name="b") == {}
 
 
@@ -150,14 +150,14 @@ def test_a_region_of_any_name_has_its_own_sums(history: History) -> None:
     history.record(entry("a", job={"family": "f#g", "region": "r"}))
     history.record(entry("b", job={"family": "f", "region": "g#r"}))
     history.record(entry("c", job={"family": "f", "region": None, "account": None}))
-    rows = list(history.sums(Scope.FAMILY, DAY, DAY))
+    rows = list(history.daily_sums(Scope.FAMILY, DAY, DAY))
     assert sorted((row.name, row.account, row.region) for row in rows) == [
         ("f", ACCOUNT, "g#r"),
         ("f", "unknown", "unknown"),
         ("f#g", ACCOUNT, "r"),
     ]
     of = {"account": ACCOUNT, "region": "g#r", "name": "f"}
-    assert total(history.sums(Scope.FAMILY, DAY, DAY, **of)) == ONE
+    assert sum_rows(history.daily_sums(Scope.FAMILY, DAY, DAY, **of)) == ONE
 
 
 def test_what_is_not_known_is_counted_beside_the_dollars(history: History) -> None:
@@ -183,7 +183,7 @@ def test_a_roll_up_counts_its_own_findings_once(history: History) -> None:
         lost_usd=Decimal("0.25"),
     )
     history.record(rollup)
-    history.record(replace(rollup, again=True))
+    history.record(replace(rollup, force_new_version=True))
     sums = asked(history)[FAMILY]
     assert (sums.jobs, sums.total_usd) == (2, Decimal("9.09"))
     assert (sums.avoidable_usd, sums.lost_usd) == (Decimal(3), Decimal("0.25"))

@@ -9,66 +9,66 @@ from sageaudit.adapters.history.codec import moment_text
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.sweep_notes import (
     INSTALLATION_PERMISSIONS,
-    DynamoSweepNotes,
+    DynamoSweepStore,
 )
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay, still_swept
-from sageaudit.errors import Malformed
-from sageaudit.ports import SweepNotes
+from sageaudit.domain.sweep import JobList, ListProgress, ListState, SentEvent, drop_abandoned_lists
+from sageaudit.errors import MalformedData
+from sageaudit.ports import SweepStore
 from tests.fakes.memory_ledger import MemoryNotes
 from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON
 
-TRAINING = ListOfJobs("111122223333", "us-east-1", JobKind.TRAINING)
+TRAINING = JobList("111122223333", "us-east-1", JobKind.TRAINING)
 KEY = JobKey("arn:aws:sagemaker:us-east-1:111122223333:training-job/a", NOON)
-UNDER_WAY = UnderWay(NOON, NOON - DAY, NOON - 2 * DAY, frozenset({"arn-a", "arn-b"}))
+UNDER_WAY = ListProgress(NOON, NOON - DAY, NOON - 2 * DAY, frozenset({"arn-a", "arn-b"}))
 
 
 @pytest.fixture(params=["memory", "table"])
-def notes(request: pytest.FixtureRequest, client: Any, table: str) -> SweepNotes:
+def notes(request: pytest.FixtureRequest, client: Any, table: str) -> SweepStore:
     """Both."""
-    return MemoryNotes() if request.param == "memory" else DynamoSweepNotes(client, table)
+    return MemoryNotes() if request.param == "memory" else DynamoSweepStore(client, table)
 
 
-def test_one_sweep_at_a_time_has_its_turn(notes: SweepNotes) -> None:
+def test_one_sweep_at_a_time_has_its_turn(notes: SweepStore) -> None:
     """Until it ends its turn, or its time is over; nobody ends another's."""
-    assert notes.take_turn("a", NOON, 600)
-    assert not notes.take_turn("b", NOON + 9 * MINUTE, 600)
-    notes.end_turn("b")
-    assert not notes.take_turn("b", NOON + 9 * MINUTE, 600)
-    assert notes.take_turn("b", NOON + 10 * MINUTE, 600)
-    notes.end_turn("a")
-    assert not notes.take_turn("a", NOON + 11 * MINUTE, 600)
-    notes.end_turn("b")
-    assert notes.take_turn("a", NOON + 11 * MINUTE, 600)
+    assert notes.acquire_lease("a", NOON, 600)
+    assert not notes.acquire_lease("b", NOON + 9 * MINUTE, 600)
+    notes.release_lease("b")
+    assert not notes.acquire_lease("b", NOON + 9 * MINUTE, 600)
+    assert notes.acquire_lease("b", NOON + 10 * MINUTE, 600)
+    notes.release_lease("a")
+    assert not notes.acquire_lease("a", NOON + 11 * MINUTE, 600)
+    notes.release_lease("b")
+    assert notes.acquire_lease("a", NOON + 11 * MINUTE, 600)
 
 
-def test_a_turn_far_longer_than_a_turn_can_be_is_nobodys(notes: SweepNotes) -> None:
+def test_a_turn_far_longer_than_a_turn_can_be_is_nobodys(notes: SweepStore) -> None:
     """A clock that was ahead took it; one that differs by less than a turn takes none away."""
-    assert notes.take_turn("ahead", NOON + DAY, 600)
-    assert notes.take_turn("a", NOON, 600)
-    notes.end_turn("a")
-    assert notes.take_turn("a", NOON + 9 * MINUTE, 600)
-    assert not notes.take_turn("b", NOON, 600)
+    assert notes.acquire_lease("ahead", NOON + DAY, 600)
+    assert notes.acquire_lease("a", NOON, 600)
+    notes.release_lease("a")
+    assert notes.acquire_lease("a", NOON + 9 * MINUTE, 600)
+    assert not notes.acquire_lease("b", NOON, 600)
 
 
 def test_all_lists_are_found_but_those_that_cannot_be_read(client: Any, table: str) -> None:
     """And nothing else that sweeps keep; one that is not tried any more has left."""
-    notes = DynamoSweepNotes(client, table)
-    assert notes.lists() == {}
-    left = ListOfJobs("222233334444", "us-east-1", JobKind.TUNING)
+    notes = DynamoSweepStore(client, table)
+    assert notes.all_list_states() == {}
+    left = JobList("222233334444", "us-east-1", JobKind.TUNING)
     states = {
         TRAINING: ListState(NOON, NOON, NOON - DAY, UNDER_WAY, NOON),
         left: ListState(NOON, NOON, NOON - DAY, None, NOON - 4 * HOUR),
     }
     for of, state in states.items():
-        notes.keep(of, state)
-    notes.note_sent(KEY, SentNote(NOON, None))
+        notes.save_list_state(of, state)
+    notes.record_event_sent(KEY, SentEvent(NOON, None))
     for name in ("111122223333#us-east-1#other", "1", "111122223333#us-east-1#transform"):
         item = {"pk": {"S": "SWEEP"}, "sk": {"S": f"LIST#{name}"}}
         client.put_item(TableName=table, Item=item)
-    assert notes.lists() == states
-    assert list(still_swept(notes.lists())) == [TRAINING]
+    assert notes.all_list_states() == states
+    assert list(drop_abandoned_lists(notes.all_list_states())) == [TRAINING]
 
 
 @pytest.mark.parametrize("until", [{"S": "soon"}, {"NULL": True}, None])
@@ -76,51 +76,53 @@ def test_a_turn_without_a_time_is_nobodys(
     client: Any, table: str, until: dict[str, Any] | None
 ) -> None:
     """The row is damaged: no sweep would ever run again."""
-    item = {"pk": {"S": keys.SWEEP_PK}, "sk": {"S": keys.SWEEP_TURN_SK}, "turn_of": {"S": "x"}}
+    item = {"pk": {"S": keys.SWEEP_PK}, "sk": {"S": keys.SWEEP_LEASE_SK}, "turn_of": {"S": "x"}}
     client.put_item(TableName=table, Item=item if until is None else item | {"until_s": until})
-    notes = DynamoSweepNotes(client, table)
-    assert notes.take_turn("a", NOON, 600)
-    assert not notes.take_turn("b", NOON, 600)
+    notes = DynamoSweepStore(client, table)
+    assert notes.acquire_lease("a", NOON, 600)
+    assert not notes.acquire_lease("b", NOON, 600)
 
 
 @pytest.mark.parametrize(
-    "under_way", [None, UNDER_WAY, UnderWay(NOON, NOON + DAY, None)], ids=["whole", "part", "begun"]
+    "under_way",
+    [None, UNDER_WAY, ListProgress(NOON, NOON + DAY, None)],
+    ids=["whole", "part", "begun"],
 )
 def test_a_lists_state_comes_back_as_it_was_kept(
-    notes: SweepNotes, under_way: UnderWay | None
+    notes: SweepStore, under_way: ListProgress | None
 ) -> None:
     """To the microsecond, and each list for itself."""
     moment = NOON + timedelta(microseconds=1)
     state = ListState(moment - DAY, moment - HOUR, moment - 30 * DAY, under_way)
-    assert notes.state(TRAINING) is None
-    notes.keep(TRAINING, state)
-    assert notes.state(TRAINING) == state
-    assert notes.state(ListOfJobs("444455556666", "us-east-1", JobKind.TRAINING)) is None
-    assert notes.state(ListOfJobs("111122223333", "us-east-1", JobKind.TUNING)) is None
+    assert notes.list_state(TRAINING) is None
+    notes.save_list_state(TRAINING, state)
+    assert notes.list_state(TRAINING) == state
+    assert notes.list_state(JobList("444455556666", "us-east-1", JobKind.TRAINING)) is None
+    assert notes.list_state(JobList("111122223333", "us-east-1", JobKind.TUNING)) is None
     whole = ListState(moment - DAY, moment, moment, tried_at=moment + HOUR)
-    notes.keep(TRAINING, whole)
-    assert notes.state(TRAINING) == whole
+    notes.save_list_state(TRAINING, whole)
+    assert notes.list_state(TRAINING) == whole
 
 
 @pytest.mark.parametrize("due_at", [None, NOON - HOUR])
-def test_what_was_sent_is_known_by_its_run(notes: SweepNotes, due_at: Any) -> None:
+def test_what_was_sent_is_known_by_its_run(notes: SweepStore, due_at: Any) -> None:
     """Another run of the name was not sent."""
-    assert notes.sent(KEY) is None
-    notes.note_sent(KEY, SentNote(NOON, due_at))
-    assert notes.sent(KEY) == SentNote(NOON, due_at)
-    assert notes.sent(JobKey(KEY.arn, NOON + HOUR)) is None
+    assert notes.event_record(KEY) is None
+    notes.record_event_sent(KEY, SentEvent(NOON, due_at))
+    assert notes.event_record(KEY) == SentEvent(NOON, due_at)
+    assert notes.event_record(JobKey(KEY.arn, NOON + HOUR)) is None
 
 
 @pytest.mark.parametrize("due_at", [None, NOON - HOUR])
-def test_an_event_that_came_is_noted_beside_no_other_note(notes: SweepNotes, due_at: Any) -> None:
+def test_an_event_that_came_is_noted_beside_no_other_note(notes: SweepStore, due_at: Any) -> None:
     """A note of what was sent stays, else what is due would be sent at each sweep."""
-    notes.note_came(KEY, NOON)
-    assert notes.sent(KEY) == SentNote(NOON, None)
-    notes.note_came(KEY, NOON + HOUR)
-    assert notes.sent(KEY) == SentNote(NOON, None)
-    notes.note_sent(KEY, SentNote(NOON + HOUR, due_at))
-    notes.note_came(KEY, NOON + DAY)
-    assert notes.sent(KEY) == SentNote(NOON + HOUR, due_at)
+    notes.record_event_arrival(KEY, NOON)
+    assert notes.event_record(KEY) == SentEvent(NOON, None)
+    notes.record_event_arrival(KEY, NOON + HOUR)
+    assert notes.event_record(KEY) == SentEvent(NOON, None)
+    notes.record_event_sent(KEY, SentEvent(NOON + HOUR, due_at))
+    notes.record_event_arrival(KEY, NOON + DAY)
+    assert notes.event_record(KEY) == SentEvent(NOON + HOUR, due_at)
 
 
 @pytest.mark.parametrize(
@@ -132,19 +134,19 @@ def test_a_state_that_cannot_be_read_is_a_first_sweep(
     """It looks back a day."""
     item = {"pk": {"S": keys.SWEEP_PK}, "sk": {"S": keys.sweep_list_sk(TRAINING)}, **broken}
     client.put_item(TableName=table, Item=item)
-    assert DynamoSweepNotes(client, table).state(TRAINING) is None
+    assert DynamoSweepStore(client, table).list_state(TRAINING) is None
 
 
 def test_the_installation_is_the_tables_creation_and_written_once(client: Any, table: str) -> None:
     """Whatever is told of earlier jobs is decided by it."""
-    notes = DynamoSweepNotes(client, table)
-    notes.note_installation()
+    notes = DynamoSweepStore(client, table)
+    notes.record_installation()
     created_at = client.describe_table(TableName=table)["Table"]["CreationDateTime"]
-    assert DynamoSweepNotes(client, table).installed_at() == created_at
+    assert DynamoSweepStore(client, table).installed_at() == created_at
     key = {"pk": {"S": "SWEEP"}, "sk": {"S": "INSTALLED"}}
     moved = key | {"installed_at": {"S": "2020-01-01T00:00:00.000000Z"}}
     client.put_item(TableName=table, Item=moved)
-    notes.note_installation()
+    notes.record_installation()
     assert client.get_item(TableName=table, Key=key)["Item"] == moved
 
 
@@ -156,7 +158,7 @@ def written(client: Any, table: str, text: str) -> None:
 
 def test_the_moment_is_read_until_it_is_there_and_then_kept(client: Any, table: str) -> None:
     """One GetItem in the life of a process, once the first sweep has written it."""
-    installation = DynamoSweepNotes(client, table)
+    installation = DynamoSweepStore(client, table)
     assert installation.installed_at() is None
     written(client, table, moment_text(NOON))
     assert installation.installed_at() == NOON
@@ -168,7 +170,7 @@ def test_the_moment_is_read_until_it_is_there_and_then_kept(client: Any, table: 
 def test_a_time_to_come_is_not_known(client: Any, table: str) -> None:
     """A damaged row, or a clock that was wrong: it would silence every message."""
     now = NOON
-    installation = DynamoSweepNotes(client, table, clock=lambda: now)
+    installation = DynamoSweepStore(client, table, clock=lambda: now)
     written(client, table, moment_text(NOON + timedelta(microseconds=1)))
     assert installation.installed_at() is None
     now = NOON + timedelta(microseconds=1)
@@ -178,5 +180,5 @@ def test_a_time_to_come_is_not_known(client: Any, table: str) -> None:
 def test_an_item_without_a_time_is_malformed(client: Any, table: str) -> None:
     """It is not taken for none: then the past would be told."""
     written(client, table, "soon")
-    with pytest.raises(Malformed, match="SWEEP INSTALLED has no time"):
-        DynamoSweepNotes(client, table).installed_at()
+    with pytest.raises(MalformedData, match="SWEEP INSTALLED has no time"):
+        DynamoSweepStore(client, table).installed_at()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.history.codec import run_id
+from sageaudit.adapters.history.codec import run_key
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
@@ -50,7 +50,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Damaged]:
     def change(name: str) -> None:
         with closing(sqlite3.connect(path)) as sql, sql:
             spoilt = "UPDATE runs SET last_modified_at = 'soon' WHERE run_key = ?"
-            assert sql.execute(spoilt, (run_id(key(name)),)).rowcount == 1
+            assert sql.execute(spoilt, (run_key(key(name)),)).rowcount == 1
 
     with SqliteHistory(path) as history:
         yield Damaged(history, change)
@@ -66,8 +66,10 @@ def test_a_due_audit_that_cannot_be_read_leaves_the_others(kept: Damaged) -> Non
     kept.spoil("h1")
     kept.spoil("h3")
     for page_size in (1, 2, 50):
-        rows = list(kept.history.runs(RunQuery.due(NOON + timedelta(days=1)), page_size=page_size))
+        rows = list(
+            kept.history.runs(RunQuery.due_until(NOON + timedelta(days=1)), page_size=page_size)
+        )
         assert [row.job for row in rows if isinstance(row, AuditSummary)] == ["h2", "h4", "h5"]
         assert [isinstance(row, BadHistory) for row in rows] == [True, False, True, False, False]
     with pytest.raises(BadHistory, match=r"HEAD|history\.db"):
-        kept.history.head(key("h1"))
+        kept.history.summary(key("h1"))

@@ -10,15 +10,15 @@ from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.lambda_runtime import batch as runtime
 from sageaudit.adapters.lambda_runtime.batch import (
     Batch,
-    ComesBack,
     Handler,
     QueueRetries,
     Record,
+    RetryRecord,
     StreamRetries,
     entry_point,
 )
-from sageaudit.adapters.lambda_runtime.records import Change, SqsMessage
-from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.records import SqsMessage, TableChange
+from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.errors import BadSettings, RejectedEvent, Throttled
 from tests.fakes.calls import NOON, Clock
 from tests.fakes.lambda_events import Lambda, batch, counted, failures, sqs_record
@@ -31,7 +31,7 @@ Work = Callable[[Record], None]
 
 def a_batch(
     work: Work,
-    record: type[SqsMessage | Change] = SqsMessage,
+    record: type[SqsMessage | TableChange] = SqsMessage,
     *,
     dead_letters: FakeQueue | None = None,
     queue: FakeQueue | None = None,
@@ -45,14 +45,16 @@ def a_batch(
         failed="WorkFailed",
         stop_before_ms=1_000,
         retries=retries_of(record, dead_letters or FakeQueue(), queue or FakeQueue()),
-        report=Report({"POWERTOOLS_SERVICE_NAME": service}),
+        report=RecordReport({"POWERTOOLS_SERVICE_NAME": service}),
         begin=begin,
     )
 
 
-def retries_of(record: type[SqsMessage | Change], dead_letters: FakeQueue, queue: FakeQueue) -> Any:
+def retries_of(
+    record: type[SqsMessage | TableChange], dead_letters: FakeQueue, queue: FakeQueue
+) -> Any:
     """Those of its source."""
-    if record is Change:
+    if record is TableChange:
         return StreamRetries(queue, dead_letters)
     return QueueRetries([cast("SqsQueue", queue)], dead_letters, Clock())
 
@@ -74,7 +76,7 @@ def failing(name: str, error: Exception, begun: list[str]) -> Work:
 
 @pytest.mark.parametrize(
     "error",
-    [Throttled("later"), RuntimeError("defect"), KeyError("defect"), ComesBack("later", 60)],
+    [Throttled("later"), RuntimeError("defect"), KeyError("defect"), RetryRecord("later", 60)],
 )
 def test_a_message_that_fails_comes_back_alone(error: Exception) -> None:
     """Whatever was raised; the others are done."""
@@ -91,7 +93,7 @@ def test_a_change_that_fails_is_set_aside_and_its_shard_goes_on(
     begun: list[str] = []
     decisions, service = FakeQueue(), f"aside-{type(error).__name__}"
     work = failing("b", error, begun)
-    answer = a_batch(work, Change, queue=decisions, service=service)(CHANGES, None)
+    answer = a_batch(work, TableChange, queue=decisions, service=service)(CHANGES, None)
     assert (failures(answer), begun) == ([], ["a", "b", "c"])
     [(letter, _)] = decisions.sent
     assert json.loads(letter)["sequence_number"] == "b"
@@ -102,7 +104,7 @@ def test_a_stream_comes_back_from_a_change_that_cannot_be_set_aside() -> None:
     """What follows it is not begun: an order must hold."""
     begun: list[str] = []
     decisions = FakeQueue(errors=[Throttled("the queue")])
-    answer = a_batch(failing("b", Throttled("later"), begun), Change, queue=decisions)(
+    answer = a_batch(failing("b", Throttled("later"), begun), TableChange, queue=decisions)(
         CHANGES, None
     )
     assert (failures(answer), begun) == (["b"], ["a", "b"])
@@ -139,10 +141,10 @@ def test_a_message_that_is_too_old_is_given_up_with_its_reason(
 
 
 @pytest.mark.parametrize(
-    ("record", "event", "names"), [(SqsMessage, MAILS, ["b", "c"]), (Change, CHANGES, ["b"])]
+    ("record", "event", "names"), [(SqsMessage, MAILS, ["b", "c"]), (TableChange, CHANGES, ["b"])]
 )
 def test_when_the_time_is_up_no_further_record_is_begun(
-    record: type[SqsMessage | Change], event: dict[str, Any], names: list[str]
+    record: type[SqsMessage | TableChange], event: dict[str, Any], names: list[str]
 ) -> None:
     """The rest comes back, of a stream by naming its first. Who begins one hears what is left."""
     heard: list[float | None] = []
@@ -186,7 +188,7 @@ def test_a_record_that_waits_is_neither_a_failure_nor_a_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It comes back, and an alarm on failures stays quiet."""
-    handle = a_batch(failing("b", ComesBack("later", 60), []), service="batch-waits")
+    handle = a_batch(failing("b", RetryRecord("later", 60), []), service="batch-waits")
     assert failures(handle(MAILS, None)) == ["b"]
     assert capsys.readouterr().out == ""
 
@@ -196,14 +198,14 @@ def test_a_record_that_waits_is_neither_a_failure_nor_a_line(
     [
         (SqsMessage, {"messageId": "b", "body": "as it came"}, "as it came"),
         (
-            Change,
+            TableChange,
             {"dynamodb": {"SequenceNumber": "b", "NewImage": {"pk": {"S": "JOB#"}}}},
             '{"pk": "JOB#", "sk": "", "sequence_number": "b"}',
         ),
     ],
 )
 def test_a_rejected_record_goes_to_the_dead_letters_and_is_done(
-    record: type[SqsMessage | Change],
+    record: type[SqsMessage | TableChange],
     raw: dict[str, Any],
     letter: str,
     capsys: pytest.CaptureFixture[str],

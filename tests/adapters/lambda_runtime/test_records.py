@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.history.dynamo.keys import job_pk
-from sageaudit.adapters.lambda_runtime.records import Change, about_notice, read_letter, version_of
-from sageaudit.errors import Malformed
+from sageaudit.adapters.lambda_runtime.records import (
+    TableChange,
+    notice_labels,
+    parse_change_keys,
+    parse_version,
+)
+from sageaudit.errors import MalformedData
 from tests.fakes.documents import document
 from tests.fakes.lambda_events import ARN, PK, notice_record, stream_record
 
@@ -20,39 +25,39 @@ JSON = st.recursive(
 )
 
 
-def changed(**image: Any) -> Change:
+def changed(**image: Any) -> TableChange:
     """A record with parts of its image replaced."""
     record = stream_record(document())
     record["dynamodb"]["NewImage"] |= image
-    return Change(record)
+    return TableChange(record)
 
 
 def test_run_version_and_document_are_read() -> None:
     """The key that comes out is the one that went in; of a notice it is the same run."""
-    change = Change(stream_record(document(), version=12))
-    key, version = version_of(change.pk, change.sk)
+    change = TableChange(stream_record(document(), version=12))
+    key, version = parse_version(change.pk, change.sk)
     assert (key.arn, version) == (ARN, 12)
     assert job_pk(key) == PK
     assert change.document()["job"]["name"] == "train-bert-0412"
-    notice = Change(notice_record(f"ALERT#{PK}", "NOTICE#00012#slack", "slack", "{}"))
-    assert version_of(notice.pk, notice.sk) == (key, 12)
+    notice = TableChange(notice_record(f"ALERT#{PK}", "NOTICE#00012#slack", "slack", "{}"))
+    assert parse_version(notice.pk, notice.sk) == (key, 12)
     assert notice.is_new
 
 
 def test_a_letter_leads_back_to_its_item() -> None:
     """By its keys."""
-    change = Change(stream_record(document(), version=12))
-    assert read_letter(change.letter) == (PK, "AUDIT#00012")
+    change = TableChange(stream_record(document(), version=12))
+    assert parse_change_keys(change.dead_letter_body) == (PK, "AUDIT#00012")
     for body in ("{", "[]", '{"pk": 1, "sk": "AUDIT#00001"}', "[" * 100_000):
-        with pytest.raises(Malformed, match="body "):
-            read_letter(body)
+        with pytest.raises(MalformedData, match="body "):
+            parse_change_keys(body)
 
 
 def test_only_inserts_of_audits_and_notices_are_new() -> None:
     """moto emits MODIFY records for what did not change, expiry is REMOVE, heads come too."""
-    assert Change(stream_record(document())).is_new
-    assert not Change({**stream_record(document()), "eventName": "MODIFY"}).is_new
-    assert not Change({**stream_record(document()), "eventName": "REMOVE"}).is_new
+    assert TableChange(stream_record(document())).is_new
+    assert not TableChange({**stream_record(document()), "eventName": "MODIFY"}).is_new
+    assert not TableChange({**stream_record(document()), "eventName": "REMOVE"}).is_new
     for sk in ("HEAD", "LAST", "DELIVERY", "2026-05-20"):
         assert not changed(sk={"S": sk}).is_new
 
@@ -74,39 +79,41 @@ def test_a_key_that_is_none_is_named(image: dict[str, Any], key: str) -> None:
     """It is an audit's record and still cannot be decided about."""
     change = changed(**image)
     assert change.is_new
-    with pytest.raises(Malformed) as raised:
-        version_of(change.pk, change.sk)
+    with pytest.raises(MalformedData) as raised:
+        parse_version(change.pk, change.sk)
     assert raised.value.key == key
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"'])
 def test_a_document_that_is_no_object_is_refused(text: str) -> None:
     """Or no JSON at all."""
-    with pytest.raises(Malformed, match="document "):
-        Change(stream_record(text)).document()
+    with pytest.raises(MalformedData, match="document "):
+        TableChange(stream_record(text)).document()
 
 
 @given(st.dictionaries(st.sampled_from(["eventName", "dynamodb"]), JSON))
 def test_whatever_a_record_holds_it_is_read_or_malformed(record: dict[str, Any]) -> None:
     """Nothing else is raised."""
-    change = Change(record)
+    change = TableChange(record)
     assert change.is_new in (True, False)
     assert isinstance(change.identifier, str)
-    assert json.loads(change.letter)["sequence_number"] == change.identifier
-    with pytest.raises(Malformed):
-        version_of(change.pk, change.sk)
-    with pytest.raises(Malformed):
+    assert json.loads(change.dead_letter_body)["sequence_number"] == change.identifier
+    with pytest.raises(MalformedData):
+        parse_version(change.pk, change.sk)
+    with pytest.raises(MalformedData):
         change.document()
 
 
 @pytest.mark.parametrize("channel", ["sns", "ml-platform", "team2"])
 def test_a_notice_of_any_channel_names_its_run(channel: str) -> None:
     """Also of one whose name has a hyphen or a digit."""
-    assert version_of(f"ALERT#{PK}", f"NOTICE#00012#{channel}") == version_of(PK, "AUDIT#00012")
+    assert parse_version(f"ALERT#{PK}", f"NOTICE#00012#{channel}") == parse_version(
+        PK, "AUDIT#00012"
+    )
 
 
 def test_a_notice_of_a_running_job_names_it() -> None:
     """With the number of its message, which is no version of an audit."""
     run = PK.removeprefix("JOB#")
-    said = about_notice(f"WATCH#{run}", "NOTICE#00002#slack")
-    assert said == {"job": version_of(PK, "AUDIT#00001")[0].arn, "said": 2}
+    said = notice_labels(f"WATCH#{run}", "NOTICE#00002#slack")
+    assert said == {"job": parse_version(PK, "AUDIT#00001")[0].arn, "said": 2}

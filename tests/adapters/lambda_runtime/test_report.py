@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.lambda_runtime.report import REQUEST_ID, Report
+from sageaudit.adapters.lambda_runtime.report import REQUEST_ID, RecordReport
 from tests.fakes.lambda_events import counted
 
 CONTEXT = SimpleNamespace(aws_request_id="request-1")
@@ -18,16 +18,16 @@ CONTEXT = SimpleNamespace(aws_request_id="request-1")
 def log() -> io.StringIO:
     """What the report of these tests writes."""
     stream = io.StringIO()
-    Report({"POWERTOOLS_SERVICE_NAME": "report-tests"})
+    RecordReport({"POWERTOOLS_SERVICE_NAME": "report-tests"})
     for handler in logging.getLogger("report-tests").handlers:
         if isinstance(handler, logging.StreamHandler):
             handler.setStream(stream)
     return stream
 
 
-def a_report() -> Report:
+def a_report() -> RecordReport:
     """One whose lines `log` reads."""
-    return Report({"POWERTOOLS_SERVICE_NAME": "report-tests"})
+    return RecordReport({"POWERTOOLS_SERVICE_NAME": "report-tests"})
 
 
 def lines(log: io.StringIO) -> list[dict[str, Any]]:
@@ -38,11 +38,11 @@ def lines(log: io.StringIO) -> list[dict[str, Any]]:
 def test_every_line_has_the_request_id_of_its_invocation(log: io.StringIO) -> None:
     """As AWS names the invocation in its own lines and to its support."""
     report = a_report()
-    report.begin(CONTEXT)
+    report.start_invocation(CONTEXT)
     report.info("one")
-    report.begin(SimpleNamespace(aws_request_id="request-2"))
+    report.start_invocation(SimpleNamespace(aws_request_id="request-2"))
     report.error("two")
-    report.begin(None)
+    report.start_invocation(None)
     report.warning("three")
     assert [line.get(REQUEST_ID) for line in lines(log)] == ["request-1", "request-2", None]
 
@@ -50,8 +50,8 @@ def test_every_line_has_the_request_id_of_its_invocation(log: io.StringIO) -> No
 def test_lines_after_one_says_what_they_are_about_say_it_too(log: io.StringIO) -> None:
     """A failure is found by the job's ARN, until the next record begins; it is escaped too."""
     report = a_report()
-    report.begin(CONTEXT)
-    report.about(job="arn:job\u2028forged")
+    report.start_invocation(CONTEXT)
+    report.set_labels(job="arn:job\u2028forged")
     report.error("failed", message_id="m1")
     report.flush()
     report.info("next")
@@ -65,7 +65,7 @@ def test_lines_after_one_says_what_they_are_about_say_it_too(log: io.StringIO) -
 def test_a_count_leads_to_its_invocation(capsys: pytest.CaptureFixture[str]) -> None:
     """As a property of the line, which is no dimension of the metric."""
     report = a_report()
-    report.begin(CONTEXT)
+    report.start_invocation(CONTEXT)
     report.count("JobsAudited")
     report.flush()
     line = json.loads(capsys.readouterr().out)
@@ -76,7 +76,7 @@ def test_a_count_leads_to_its_invocation(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_counts_are_one_line_a_channel_with_the_sums(capsys: pytest.CaptureFixture[str]) -> None:
     """Namespace and service on each; a flush without counts prints nothing, and repeats nothing."""
-    report, other = Report({"POWERTOOLS_SERVICE_NAME": "deliver"}), a_report()
+    report, other = RecordReport({"POWERTOOLS_SERVICE_NAME": "deliver"}), a_report()
     for channel in ("sns", "slack", "slack"):
         report.count("NoticesSent", channel=channel)
     report.count("RejectedEvents")

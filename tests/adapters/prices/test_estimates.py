@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.adapters.prices.price_list import ListedPrices, Stored
-from sageaudit.adapters.prices.sources import EstimatedPrices, PriceBook, estimates
+from sageaudit.adapters.prices.sources import EstimatedPrices, PriceBook, estimated_prices
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices
 from sageaudit.domain.prices.market import Rate
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.money
 
 REGION, TRAINING, TRANSFORM = "us-east-1", Component.TRAINING, Component.TRANSFORM
 M6I, M5 = "ml.m6i.large", "ml.m5.large"
-TYPES = packaged.types()
+TYPES = packaged.instance_types()
 BOOK = sources.offline_book(REGION, TRAINING, None)
 KARPENTER = "aws/karpenter-provider-aws (Apache-2.0)"
 
 
 def offline(name: str, component: Component = TRAINING, region: str = REGION) -> Rate | None:
     """The newest rate without any network call."""
-    return sources.offline_book(region, component, None).hourly(region, component, name)
+    return sources.offline_book(region, component, None).hourly_rate(region, component, name)
 
 
 def listed(rates: dict[str, str]) -> ListedPrices:
@@ -101,11 +101,11 @@ def test_every_known_rate_is_predicted() -> None:
     The factors were read off such rates, so this holds the data together. What was predicted
     without them, 60 of 60 rates of another region within 0.5%, may not be packaged.
     """
-    table, compared = packaged.tables(), 0
-    for name in estimates().table["ec2_usd_per_hour"][REGION]:
-        seen = table.present(REGION, TRAINING, name)
+    table, compared = packaged.packaged_prices(), 0
+    for name in estimated_prices().table["ec2_usd_per_hour"][REGION]:
+        seen = table.current_rate(REGION, TRAINING, name)
         if seen is not None:
-            [guess] = estimates().quote(REGION, TRAINING, name).rates
+            [guess] = estimated_prices().quote(REGION, TRAINING, name).rates
             assert abs(guess.rate.usd / seen.rate.usd - 1) <= Decimal("0.005"), name
             compared += 1
     assert compared == 114
@@ -119,7 +119,7 @@ def test_how_many_types_have_a_rate(
     component: Component, seen: int, guessed: int, unknown: int
 ) -> None:
     """In us-east-1, of the types that the kind of job can use."""
-    [kind] = (kind for kind in BILLED_KINDS if kind.row.component is component)
+    [kind] = (kind for kind in BILLED_KINDS if kind.spec.component is component)
     rates = [offline(name, component) for name, row in TYPES.items() if kind in row.kinds]
     guesses = [rate for rate in rates if rate is not None and rate.is_estimate]
     assert (len(guesses), rates.count(None)) == (guessed, unknown)
@@ -159,7 +159,7 @@ def test_a_rate_that_was_tested_for_one_component_is_no_rate_of_another() -> Non
     assert known(offline("ml.r6i.large", TRANSFORM)).unlisted is None
 
 
-@pytest.mark.parametrize("region", sorted({*packaged.tables().regions} - {REGION}))
+@pytest.mark.parametrize("region", sorted({*packaged.packaged_prices().regions} - {REGION}))
 def test_another_region_has_no_estimate(region: str) -> None:
     """EC2's rates there have no source with a licence."""
     rates = [offline(name, TRAINING, region) for name in TYPES]
@@ -168,7 +168,7 @@ def test_another_region_has_no_estimate(region: str) -> None:
 
 def test_sources_and_licences_are_named() -> None:
     """Of the EC2 rates; every factor has at least one pair of rates behind it."""
-    table = estimates().table
+    table = estimated_prices().table
     assert KARPENTER in table["provenance"]["source"]
     assert all(sum(row["pairs"].values()) > 0 for row in table["factors"])
     rate = known(offline(M6I))
@@ -179,8 +179,8 @@ def test_sources_and_licences_are_named() -> None:
 @given(st.dates(date(2019, 1, 1), date(2030, 1, 1)), st.sampled_from(sorted(TYPES)))
 def test_an_estimate_never_displaces_an_observed_rate_of_any_day(day: date, name: str) -> None:
     """With and without estimates the book has the same rate wherever a rate was ever seen."""
-    alone = PriceBook((packaged.tables(),), day).hourly(REGION, TRAINING, name)
-    rate = sources.offline_book(REGION, TRAINING, day).hourly(REGION, TRAINING, name)
+    alone = PriceBook((packaged.packaged_prices(),), day).hourly_rate(REGION, TRAINING, name)
+    rate = sources.offline_book(REGION, TRAINING, day).hourly_rate(REGION, TRAINING, name)
     assert rate == alone or (alone is None and rate and rate.is_estimate)
 
 
@@ -210,7 +210,7 @@ def test_the_price_list_wins_over_the_estimate_where_it_has_the_type(
 ) -> None:
     """Else the estimate says why there is no rate."""
     book = replace(BOOK, sources=(first, *BOOK.sources))
-    rate = known(book.hourly(REGION, TRAINING, M6I))
+    rate = known(book.hourly_rate(REGION, TRAINING, M6I))
     assert (rate.kind, rate.unlisted) == (kind, unlisted)
     assert (rate.note or "").startswith(note or "")
 
@@ -218,8 +218,8 @@ def test_the_price_list_wins_over_the_estimate_where_it_has_the_type(
 def test_own_rates_win_over_the_estimate() -> None:
     """A rate of the type as it is; a percentage leaves an estimate, lowered."""
     own = OwnPrices(BOOK, Discounts(rates={REGION: {M6I: Decimal("0.1")}}))
-    assert known(own.hourly(REGION, TRAINING, M6I)).kind == "own"
+    assert known(own.hourly_rate(REGION, TRAINING, M6I)).kind == "own"
     less = OwnPrices(BOOK, Discounts(percent={"Training": Decimal(10)}))
-    rate = known(less.hourly(REGION, TRAINING, M6I))
-    assert (rate.usd, rate.kind, rate.negotiated) == (Decimal("0.10368"), "estimate", True)
+    rate = known(less.hourly_rate(REGION, TRAINING, M6I))
+    assert (rate.usd, rate.kind, rate.is_negotiated) == (Decimal("0.10368"), "estimate", True)
     assert (rate.estimated or "").endswith("x 1.20, less 10% by policy")

@@ -36,7 +36,7 @@ def test_a_rate_is_that_of_region_component_and_type(
     region: str, component: Component, instance: str, usd: str | None
 ) -> None:
     """Exceptions first; every rate carries its date and source."""
-    rate = PRICES.hourly(region, component, instance)
+    rate = PRICES.hourly_rate(region, component, instance)
     assert (rate and rate.usd) == (None if usd is None else Decimal(usd))
     assert rate is None or (rate.as_of == "2026-05-20" and rate.source)
 
@@ -53,7 +53,7 @@ def test_a_rate_is_that_of_region_component_and_type(
 )
 def test_a_disputed_rate_says_so(region: str, instance: str, *, disputed: bool) -> None:
     """The figure stands, with what speaks against it; its neighbours have no note."""
-    assert bool(known(PRICES.hourly(region, PROCESSING, instance)).note) is disputed
+    assert bool(known(PRICES.hourly_rate(region, PROCESSING, instance)).note) is disputed
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_disputed_rate_says_so(region: str, instance: str, *, disputed: bool) 
 )
 def test_storage_has_its_own_rates(region: str, component: Component, usd: str | None) -> None:
     """Processing at the plain EBS price: observed, or training / 1.4."""
-    rate = PRICES.storage(region, component)
+    rate = PRICES.storage_rate(region, component)
     assert (rate and round(rate.usd, 4)) == (None if usd is None else Decimal(usd))
 
 
@@ -110,7 +110,7 @@ def test_a_type_is_what_aws_says_it_is(
 ) -> None:
     """vCPU, GiB, GPUs, and whether an EBS volume is billed."""
     kind = MARKET.types[name]
-    assert (kind.vcpu, kind.memory_gib, kind.gpus, kind.ebs_billed) == (vcpu, memory, gpus, ebs)
+    assert (kind.vcpu, kind.memory_gib, kind.gpus, kind.is_ebs_billed) == (vcpu, memory, gpus, ebs)
 
 
 def test_the_catalogue_has_all_types_of_the_api() -> None:
@@ -118,8 +118,8 @@ def test_the_catalogue_has_all_types_of_the_api() -> None:
     kinds = MARKET.types.values()
     assert len(kinds) == 225
     assert all(kind.vcpu > 0 and kind.memory_gib > 0 for kind in kinds)
-    assert [kind.name for kind in kinds if kind.ebs_billed is None] == ["ml.p6e-gb200.36xlarge"]
-    rates = [PRICES.hourly("us-east-1", TRAINING, name) for name in MARKET.types]
+    assert [kind.name for kind in kinds if kind.is_ebs_billed is None] == ["ml.p6e-gb200.36xlarge"]
+    rates = [PRICES.hourly_rate("us-east-1", TRAINING, name) for name in MARKET.types]
     usd = [rate.usd for rate in rates if rate]
     assert all(isinstance(one, Decimal) and len(str(one)) <= 12 for one in usd)
     assert PRICES.version == "packaged 2026-05-20"

@@ -56,13 +56,13 @@ class World:
 
     def unknown(self, name: str) -> bool:
         """Whether nobody knows the type's rate."""
-        return self.market().prices.hourly("eu-west-1", TRAINING, name) is None
+        return self.market().prices.hourly_rate("eu-west-1", TRAINING, name) is None
 
     def hourly(self, name: str = M5, **changes: Any) -> Rate:
         """The rate of a type for such a job."""
         asked = job(**changes)
         prices = self.markets.market(asked, self.now).prices
-        return known(prices.hourly(asked.region or "", asked.kind.row.component, name))
+        return known(prices.hourly_rate(asked.region or "", asked.kind.spec.component, name))
 
 
 def job(at: datetime = NOW, region: str | None = "eu-west-1", **changes: Any) -> Job:
@@ -108,12 +108,12 @@ def test_rates_are_live_or_packaged_with_the_reason(world: World) -> None:
     assert world.hourly() == LIVE
     assert prices.usage_type("eu-west-1", TRAINING, M5) == "XX1-Train:ml.m5.xlarge"
     assert prices.version == "price list 2026-11-20"
-    assert known(prices.storage("eu-west-1", TRAINING)).usd == Decimal("0.155")
-    elsewhere = known(prices.hourly("us-east-1", TRAINING, M5))
+    assert known(prices.storage_rate("eu-west-1", TRAINING)).usd == Decimal("0.155")
+    elsewhere = known(prices.hourly_rate("us-east-1", TRAINING, M5))
     assert elsewhere.note == "packaged 2026-05-20: the price list was not read for it"
     assert bill(job(), world.market()).compute_usd == Decimal("0.26")
     # each component has its own storage: Processing's is not listed here
-    kept = known(world.market(kind=JobKind.PROCESSING).prices.storage("eu-west-1", PROCESSING))
+    kept = known(world.market(kind=JobKind.PROCESSING).prices.storage_rate("eu-west-1", PROCESSING))
     assert (kept.usd, absent in (kept.note or "")) == (Decimal("0.11"), True)
 
 
@@ -195,7 +195,7 @@ def test_packaged_markets_price_a_job_on_its_own_day(
 ) -> None:
     """ml.m5.xlarge in us-east-1 was seen at 0.269 some time in 2021 or 2022: both are shown."""
     prices = offline_markets().market(job(at, region="us-east-1"), NOW).prices
-    rate = known(prices.hourly("us-east-1", TRAINING, M5))
+    rate = known(prices.hourly_rate("us-east-1", TRAINING, M5))
     assert rate.usd == Decimal(usd)
     assert rate.other_usd == (None if other_usd is None else Decimal(other_usd))
 

@@ -10,7 +10,13 @@ import pytest
 from sageaudit.adapters.history.codec import epoch_s
 from sageaudit.adapters.prices.price_list import KEPT_DAYS, PriceCache, Stored
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import STORAGE, Entry, ListedRate, PriceListing, Refused
+from sageaudit.domain.prices.price_list import (
+    STORAGE,
+    Entry,
+    InvalidPrice,
+    ListedRate,
+    PriceListing,
+)
 from sageaudit.errors import Unavailable
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.price_lists import stored
@@ -42,7 +48,7 @@ def test_what_was_written_is_read_back_exactly(cache: PriceCache) -> None:
     entries: dict[str, Entry] = {
         "ml.m5.xlarge": ListedRate(Decimal("0.257"), date(2026, 5, 1), "EU-Train:ml.m5.xlarge"),
         "ml.p4d.24xlarge": ListedRate(Decimal("25.2512883"), None, "EU-Train:ml.p4d.24xlarge"),
-        "ml.g5.xlarge": Refused("it is priced in CNY, not in USD"),
+        "ml.g5.xlarge": InvalidPrice("it is priced in CNY, not in USD"),
         STORAGE: ListedRate(Decimal("0.154"), None, "EU-Train:VolumeUsage.gp2"),
     }
     whole = PriceListing("eu-west-1", Component.TRAINING, entries)

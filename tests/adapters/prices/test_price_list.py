@@ -5,9 +5,9 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from sageaudit.adapters.prices.price_list import PriceList, endpoint_of
+from sageaudit.adapters.prices.price_list import PriceList, endpoint_region
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import STORAGE, PriceListing, Refused
+from sageaudit.domain.prices.price_list import STORAGE, InvalidPrice, PriceListing
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled, Unavailable
 from tests.fakes.price_lists import PricingClient, denied, dimension_of, product, volume
 
@@ -26,7 +26,7 @@ def listed(
     client: PricingClient, component: Component = Component.TRAINING, region: str = "eu-west-1"
 ) -> PriceListing:
     """The listing of a region, whatever the client's endpoint."""
-    return PriceList(lambda _endpoint: client).listing(region, component)
+    return PriceList(lambda _endpoint: client).read_listing(region, component)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_the_endpoint_follows_the_partition_and_not_the_job(region: str, endpoin
     """The API answers in few regions, for all of them; each one chosen exists."""
     partition = "aws-cn" if region.startswith("cn-") else "aws"
     available = boto3.Session().get_available_regions("pricing", partition_name=partition)
-    assert endpoint_of(region) == endpoint
+    assert endpoint_region(region) == endpoint
     assert endpoint in available
 
 
@@ -115,7 +115,7 @@ def test_a_region_without_prices_is_no_empty_listing() -> None:
 def test_a_refused_product_is_kept_with_its_reason() -> None:
     """So that the book can say why there is no rate."""
     listing = listed(PricingClient([product(), product("ml.c5.xlarge", "NaN")]))
-    assert isinstance(listing.entries["ml.c5.xlarge"], Refused)
+    assert isinstance(listing.entry_by_product["ml.c5.xlarge"], InvalidPrice)
 
 
 def test_the_request_is_one_that_boto3_accepts() -> None:

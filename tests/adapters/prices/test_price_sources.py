@@ -11,7 +11,7 @@ from sageaudit.adapters.prices.price_list import ListedPrices
 from sageaudit.adapters.prices.sources import PriceBook, PricedMarkets
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.known_prices import KnownRate, Quote
+from sageaudit.domain.prices.known_prices import DatedRate, Quote
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.structs import replace
@@ -39,34 +39,34 @@ class Negotiated(Struct, frozen=True):
     def read(self, region: str | None, component: Component) -> "Negotiated":
         return self
 
-    def quote(self, region: str, component: Component, what: str) -> Quote:
-        self.asked.append(what)
-        if what not in self.usd:
-            return Quote(why=self.why)
-        usd = Decimal(self.usd[what])
-        return Quote((KnownRate(Rate(usd, "2026-11-01", "a contract", kind="own"), DAY, DAY),))
+    def quote(self, region: str, component: Component, product: str) -> Quote:
+        self.asked.append(product)
+        if product not in self.usd:
+            return Quote(absence_reason=self.why)
+        usd = Decimal(self.usd[product])
+        return Quote((DatedRate(Rate(usd, "2026-11-01", "a contract", kind="own"), DAY, DAY),))
 
-    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+    def usage_type(self, region: str, component: Component, product: str) -> str | None:
         return None
 
 
 def book(*first: Negotiated) -> PriceBook:
     """The offline book with other sources before it."""
-    return PriceBook((*first, packaged.tables()), DAY)
+    return PriceBook((*first, packaged.packaged_prices()), DAY)
 
 
 def test_a_source_before_the_others_answers_with_its_own_kind_of_price() -> None:
     """The list prices behind it are of another kind, so that they are no price of other days."""
-    rate = known(book(Negotiated({M5: "0.2"})).hourly(REGION, TRAINING, M5))
+    rate = known(book(Negotiated({M5: "0.2"})).hourly_rate(REGION, TRAINING, M5))
     assert (rate.usd, rate.as_of, rate.source) == (Decimal("0.2"), "2026-11-01", "a contract")
-    assert (rate.kind, rate.note, rate.other_usd, rate.era) == ("own", None, None, "today")
+    assert (rate.kind, rate.note, rate.other_usd, rate.price_age) == ("own", None, None, "today")
 
 
 @pytest.mark.parametrize("why", [None, "no contract for it"])
 def test_a_source_that_does_not_know_leaves_its_reason(why: str | None) -> None:
     """Beside the rate of the source that does, which is the one without it but for the note."""
-    plain = known(book().hourly(REGION, TRAINING, C5))
-    rate = known(book(Negotiated(why=why)).hourly(REGION, TRAINING, C5))
+    plain = known(book().hourly_rate(REGION, TRAINING, C5))
+    rate = known(book(Negotiated(why=why)).hourly_rate(REGION, TRAINING, C5))
     assert rate.usd == plain.usd
     assert rate.note == (f"packaged {plain.as_of}: {why}" if why else plain.note)
 
@@ -78,8 +78,8 @@ def _first(source: ListedPrices, known: PriceBook) -> PriceBook:
 def test_all_reasons_are_given_in_order() -> None:
     """Two sources before the packaged one."""
     made = _first(UNREAD, book(Negotiated(why="no contract for it")))
-    rate = known(made.storage(REGION, TRAINING))
-    assert rate.note == f"packaged {rate.as_of}: {UNREAD.why}; no contract for it"
+    rate = known(made.storage_rate(REGION, TRAINING))
+    assert rate.note == f"packaged {rate.as_of}: {UNREAD.unavailable_because}; no contract for it"
 
 
 def test_a_book_has_the_version_of_its_first_source_that_was_read() -> None:
@@ -87,13 +87,15 @@ def test_a_book_has_the_version_of_its_first_source_that_was_read() -> None:
     assert _first(UNREAD, book(Negotiated())).version == "negotiated 2026-11-01"
     assert _first(UNREAD, book()).version == "packaged 2026-05-20"
     empty = PriceBook(())
-    assert (empty.version, empty.hourly(REGION, TRAINING, M5)) == ("no prices", None)
-    assert empty.storage(REGION, TRAINING) is empty.usage_type(REGION, TRAINING, M5) is None
+    assert (empty.version, empty.hourly_rate(REGION, TRAINING, M5)) == ("no prices", None)
+    assert empty.storage_rate(REGION, TRAINING) is empty.usage_type(REGION, TRAINING, M5) is None
 
 
 def test_a_bill_is_made_of_the_sources_in_order() -> None:
     """An hour at the contract's rate."""
-    markets = PricedMarkets(packaged.types(), (Negotiated({M5: "0.2"}), *sources.offline()))
+    markets = PricedMarkets(
+        packaged.instance_types(), (Negotiated({M5: "0.2"}), *sources.offline_sources())
+    )
     run = ran(3600, M5, at=NOW, region=REGION)
     assert bill(run, markets.market(run, NOW)).compute_usd == Decimal("0.2")
 
@@ -101,13 +103,13 @@ def test_a_bill_is_made_of_the_sources_in_order() -> None:
 def test_a_source_is_asked_once_for_all_jobs_of_a_day() -> None:
     """An unknown rate too; jobs of another region or day ask again."""
     source = Negotiated({M5: "0.2", STORAGE: "0.1"})
-    markets = PricedMarkets(packaged.types(), (source,))
+    markets = PricedMarkets(packaged.instance_types(), (source,))
     for _ in range(3):
         prices = markets.market(ran(3600, M5, region=REGION), NOW).prices
         for name in (M5, "ml.none.large"):
-            prices.hourly(REGION, TRAINING, name)
-        prices.storage(REGION, TRAINING)
+            prices.hourly_rate(REGION, TRAINING, name)
+        prices.storage_rate(REGION, TRAINING)
     assert source.asked == [M5, "ml.none.large", STORAGE]
-    prices.hourly("us-east-1", TRAINING, M5)
-    prices.newest(REGION, TRAINING, M5)
+    prices.hourly_rate("us-east-1", TRAINING, M5)
+    prices.newest_hourly_rate(REGION, TRAINING, M5)
     assert source.asked[3:] == [M5, M5]

@@ -9,7 +9,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.ports import History
 from tests.fakes import documents, sample_documents
@@ -139,7 +139,7 @@ def record_rollup(history: History) -> None:
     history.record(entry_of(sample_documents.rollup_document()))
 
 
-def _entry(audit: AuditDocument, ended_at: datetime) -> Entry:
+def _entry(audit: AuditDocument, ended_at: datetime) -> AuditEntry:
     job = documents.job(
         name=f"ranker-{ended_at:%m%d%H%M}",
         family=FAMILY,

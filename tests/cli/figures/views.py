@@ -25,7 +25,7 @@ from sageaudit.domain.audit.record import RunQuery
 from sageaudit.output.text import plain
 from sageaudit.output.text.digest import digest_card
 from sageaudit.ports import History
-from sageaudit.workflows.digest import digests
+from sageaudit.workflows.digest import make_digests
 from tests.cli.figures.cells import (
     FIGURE,
     SUMS,
@@ -213,10 +213,10 @@ OF_ONE_JOB["page of the job"] = lambda asked: _tile_cells(asked.stdout("report",
 @view("message", OF_ONE_JOB)
 def _message(asked: Asked) -> Cells:
     """The message about the job, if it names what the job cost."""
-    [head] = asked.history.runs(RunQuery.of_name(JOB))
+    [head] = asked.history.runs(RunQuery.for_name(JOB))
     audit = asked.history.audit(head.key)
     assert audit is not None
-    text = " ".join(plain.message(document_card(audit))["message"].split())
+    text = " ".join(plain.make_payload(document_card(audit))["message"].split())
     spend = re.search(rf"run cost ({FIGURE})|run's ({FIGURE})", text)
     return {"spend": read("spend", spend[1] or spend[2])} if spend else {}
 
@@ -345,7 +345,10 @@ def _printed_ranking(asked: Asked) -> str:
 
 def _ranking(asked: Asked) -> Ranking:
     return ranking(
-        lambda scope: asked.history.sums(scope, MONDAY, SUNDAY), MONDAY, SUNDAY, lambda _: None
+        lambda scope: asked.history.daily_sums(scope, MONDAY, SUNDAY),
+        MONDAY,
+        SUNDAY,
+        lambda _: None,
     )
 
 
@@ -426,7 +429,7 @@ def _page_changes(asked: Asked) -> Cells:
 @view("digest", OF_SUMS)
 def _digest(asked: Asked) -> Cells:
     """The first line of the weekly digest, and its line on what was avoidable."""
-    [made] = digests(asked.history, (MONDAY, SUNDAY), [None], (), lambda _: (), NOW)
+    [made] = make_digests(asked.history, (MONDAY, SUNDAY), [None], (), lambda _: (), NOW)
     card = digest_card(made)
     line = next(line.text for line in card.lines if line.label == "Avoidable")
     text = card.headline.partition(": ")[2]

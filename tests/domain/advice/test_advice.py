@@ -12,10 +12,10 @@ from sageaudit.domain.advice.advice import (
     NOT_COMPARABLE,
     WITHDRAWN,
     State,
-    advices_of,
+    derive_recommendations,
     known_sum,
 )
-from sageaudit.domain.audit.finding_document import Advised
+from sageaudit.domain.audit.finding_document import Recommendation
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.families import run_summary
@@ -62,11 +62,15 @@ def test_the_page_has_rows_of_each_state() -> None:
 def test_a_value_that_the_advice_leaves_open_is_taken_by_any() -> None:
     """`s3://<bucket>/<prefix>` is nobody's bucket."""
     path = "CheckpointConfig.S3Uri"
-    one = Advised("failed-spend", path, "s3://<bucket>/<prefix>", Severity.LOW, amount=Decimal(9))
+    one = Recommendation(
+        "failed-spend", path, "s3://<bucket>/<prefix>", Severity.LOW, amount=Decimal(9)
+    )
     told = run_summary(Purchase.ON_DEMAND, advised=(one,), settings={})
     then = run_summary(Purchase.ON_DEMAND, advised=(), settings={path: "set"})
     runs = [head("a", moment("03-01"), told), head("b", moment("03-02"), then)]
-    assert [found.state for found in advices_of(runs, [], moment("03-03"))] == [State.TAKEN]
+    assert [found.state for found in derive_recommendations(runs, [], moment("03-03"))] == [
+        State.FOLLOWED
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +87,7 @@ def test_what_came_back_is_counted_and_only_what_was_measured_is_claimed(
     """Dollars of all times; a saving of one run, bill against bill."""
     found = Story(runs).advice("A", moment("06-02"))
     claimed = found.comparison.saved_usd if found.comparison else None
-    assert (found.times, known_sum(found.amounts)) == (times, Decimal(total))
+    assert (found.times, known_sum(found.all_amounts)) == (times, Decimal(total))
     assert claimed == (None if saved is None else Decimal(saved))
 
 
@@ -103,7 +107,7 @@ def test_an_advice_that_is_measured_twice_has_both() -> None:
         " 03-15..03-17 cost $24 $16; 03-20..03-22 cost $10 new A"
     )
     found = story.advice("A", moment("03-23"))
-    assert (found.state, found.outcome) == (State.TAKEN, MEASURED)
+    assert (found.state, found.outcome) == (State.FOLLOWED, MEASURED)
     assert [part.all_saved_usd for part in found.measured] == [Decimal(45), Decimal(42)]
 
 

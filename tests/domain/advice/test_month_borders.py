@@ -5,9 +5,9 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.advice.advice import Advice
-from sageaudit.domain.advice.totals import Month, month_of, severity_of
-from sageaudit.domain.audit.finding_document import Worth
+from sageaudit.domain.advice.advice import FamilyRecommendation
+from sageaudit.domain.advice.totals import Month, estimate_month, monthly_severity
+from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.structs import replace
 from tests.fakes.messages import NINE
@@ -16,15 +16,15 @@ from tests.fakes.story_lines import Story
 DAY, HOUR, SECOND = timedelta(days=1), timedelta(hours=1), timedelta(seconds=1)
 
 
-def advice(*ends: datetime) -> Advice:
+def advice(*ends: datetime) -> FamilyRecommendation:
     """Runs that ended then, with $6 each."""
     one = Story("03-01 $6").advice("A", NINE)
-    return replace(one, hits=tuple((end, Decimal(6)) for end in ends), since=ends[0])
+    return replace(one, occurrences=tuple((end, Decimal(6)) for end in ends), since=ends[0])
 
 
 def month(*before: timedelta) -> Month:
     """The month of runs that ended so long before now, the oldest first."""
-    return month_of([advice(*(NINE - ago for ago in before))], Worth.COUNTED, NINE)
+    return estimate_month([advice(*(NINE - ago for ago in before))], AmountKind.COUNTED, NINE)
 
 
 @pytest.mark.parametrize(("ago", "total"), [(30 * DAY, 0), (30 * DAY - SECOND, 6)])
@@ -48,8 +48,8 @@ def test_runs_within_20_hours_are_one_occasion(apart: timedelta, occasions: int)
 
 def test_one_occasion_is_projected_as_if_it_came_each_week() -> None:
     """$7 in a week are $30 in a month."""
-    one = replace(advice(NINE - HOUR), hits=((NINE - HOUR, Decimal(7)),))
-    assert month_of([one], Worth.COUNTED, NINE).projected == 30
+    one = replace(advice(NINE - HOUR), occurrences=((NINE - HOUR, Decimal(7)),))
+    assert estimate_month([one], AmountKind.COUNTED, NINE).projected == 30
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_one_occasion_is_projected_as_if_it_came_each_week() -> None:
 )
 def test_a_months_severity_goes_by_its_dollars(usd: str, severity: Severity) -> None:
     """$500 a month are much, and $100 are something."""
-    assert severity_of(Decimal(usd)) is severity
+    assert monthly_severity(Decimal(usd)) is severity

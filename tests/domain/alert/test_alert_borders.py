@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
-from sageaudit.domain.alert.audit_figures import idle_worth_a_line
+from sageaudit.domain.alert.audit_figures import should_show_idle
 
 
 @pytest.mark.parametrize(("known", "forgotten"), [(49, False), (50, True)])
@@ -53,7 +53,7 @@ def test_idle_hours_are_shown_if_they_are_a_large_share_and_come_to_ten_dollars(
     figure: Any, is_shown: bool
 ) -> None:
     """Of each pair the second is just too little."""
-    assert idle_worth_a_line(figure) is is_shown
+    assert should_show_idle(figure) is is_shown
 
 
 def test_after_a_held_message_all_others_of_the_hour_are_held() -> None:

@@ -8,10 +8,10 @@ import pytest
 from sageaudit.domain.alert.audit_figures import (
     AlertFigures,
     MessageAudit,
-    advised_in,
     counted_findings,
-    why_never,
-    worst,
+    permanent_suppression_reason,
+    read_recommendations,
+    worst_severity,
 )
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
@@ -44,7 +44,7 @@ def test_no_message_is_ever_about_a_trial_or_a_job_that_could_not_be_audited(
     audit: AuditDocument, reason: str | None
 ) -> None:
     """Whatever its figures."""
-    assert why_never(parse(audit)) == reason
+    assert permanent_suppression_reason(parse(audit)) == reason
 
 
 def test_figures_are_as_they_are_shown() -> None:
@@ -53,10 +53,13 @@ def test_figures_are_as_they_are_shown() -> None:
         Severity.HIGH, Decimal("2.04"), Decimal("0.00")
     )
     perhaps = parse(perhaps_lost_document()).figures
-    assert (perhaps.usd, perhaps.possible_loss_usd, perhaps.at_stake_usd) == (0, *[Decimal("4.55")] * 2)
+    assert (perhaps.usd, perhaps.possible_loss_usd, perhaps.at_stake_usd) == (
+        0,
+        *[Decimal("4.55")] * 2,
+    )
     idle = parse(idle_document()).figures
     assert (idle.has_dollars, idle.usd) == (False, 0)
-    assert advised_in(idle_document()) == ()
+    assert read_recommendations(idle_document()) == ()
 
 
 def test_unknown_dollars_are_not_none() -> None:
@@ -64,7 +67,7 @@ def test_unknown_dollars_are_not_none() -> None:
     assert parse(not_judged_document()).figures.usd == 0
     neither = document(avoidable_usd=None, lost_usd=None, lost_up_to_usd=None)
     assert parse(neither).figures.usd is None
-    assert parse(neither).figures.stands
+    assert parse(neither).figures.is_standing
 
 
 def test_what_is_accepted_is_what_exempt_findings_would_save() -> None:
@@ -98,23 +101,25 @@ def test_children_of_other_parents_have_messages() -> None:
     """Labeling jobs and monitoring schedules are not audited: their jobs speak for themselves."""
     for word in ("labeling-job", "monitoring-schedule", "training-job"):
         child = job(parent=TUNING_ARN.replace("hyper-parameter-tuning-job", word))
-        assert why_never(parse(document(job=child))) is None
+        assert permanent_suppression_reason(parse(document(job=child))) is None
 
 
-@pytest.mark.parametrize("kind", [kind for kind in JobKind if kind.row.rollup])
+@pytest.mark.parametrize("kind", [kind for kind in JobKind if kind.spec.rollup])
 def test_the_jobs_of_a_roll_up_have_no_message(kind: JobKind) -> None:
     """Whatever kind of job it launched: the roll-up's message has their dollars."""
-    parent = TUNING_ARN.replace("hyper-parameter-tuning-job", kind.row.arn_word)
+    parent = TUNING_ARN.replace("hyper-parameter-tuning-job", kind.spec.arn_word)
     for launched in BILLED_KINDS:
         child = document(job=job(kind=launched.value, parent=parent))
-        assert why_never(parse(child)) == f"child of {kind.row.with_article}"
+        assert (
+            permanent_suppression_reason(parse(child)) == f"child of {kind.spec.label_with_article}"
+        )
 
 
 def test_a_rollup_has_a_message() -> None:
     """A tuning job speaks for its trials: its own findings are their sums."""
     audit = rollup_document()
-    assert why_never(parse(audit)) is None
-    assert [one["saving_usd"] for one in parse(audit).counted] == [Decimal("3.80")]
+    assert permanent_suppression_reason(parse(audit)) is None
+    assert [one["saving_usd"] for one in parse(audit).counted_findings] == [Decimal("3.80")]
 
 
 def test_biggest_saving_first() -> None:
@@ -126,10 +131,10 @@ def test_biggest_saving_first() -> None:
             finding("b", saving_usd=Decimal(3)),
         ]
     )
-    assert [one["rule"] for one in parse(audit).counted] == ["b", "a", "c"]
+    assert [one["rule"] for one in parse(audit).counted_findings] == ["b", "a", "c"]
 
 
 def test_severity_is_the_worst() -> None:
     """A message is as severe as its worst finding, whichever leads."""
-    assert worst(parse(document()).counted) == "high"
-    assert worst(counted_findings([finding("gpu-underused")])) == "medium"
+    assert worst_severity(parse(document()).counted_findings) == "high"
+    assert worst_severity(counted_findings([finding("gpu-underused")])) == "medium"

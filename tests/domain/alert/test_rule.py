@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.domain.alert.alert import News
+from sageaudit.domain.alert.alert import FollowUpReason
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.markdown_tables import rows
 from tests.fakes.story_lines import Story
@@ -25,6 +25,6 @@ def test_a_row_of_the_page_is_what_is_sent(runs: str, sent: str) -> None:
 def test_the_page_has_rows_of_each_kind() -> None:
     """So that a table which is not found is no green test."""
     kinds = {word.rpartition(" ")[0] or word for _, sent in ROWS for word in sent.split(", ")}
-    again = {f"again: {news}" for news in News}
+    again = {f"again: {news}" for news in FollowUpReason}
     assert kinds == again | {"none", "first", "trial", "worse", "cost-spike"}
     assert len(ROWS) > 70

@@ -6,7 +6,7 @@ import pytest
 
 from sageaudit.domain.alert.alert import AlertCase, AlertKind
 from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
-from sageaudit.domain.alert.rule import NOTHING_FOUND, decide, why_no_alert
+from sageaudit.domain.alert.rule import NO_FINDING_REASON, audit_suppression_reason, decide
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.documents import bill, document
@@ -31,8 +31,8 @@ def test_a_run_below_the_floor_of_a_cost_spike_ends_without_its_family(
     """It was advised nothing, so that only its cost could be a reason for a message."""
     whole = document(findings=[], bill=bill(total_usd=Decimal(cost_usd)))
     policy = Policy(cost_spike_min_usd=Decimal(floor_usd))
-    why = why_no_alert(1, MessageAudit.parse(whole), policy)
-    assert why == (None if may_be_spike else NOTHING_FOUND)
+    why = audit_suppression_reason(1, MessageAudit.parse(whole), policy)
+    assert why == (None if may_be_spike else NO_FINDING_REASON)
 
 
 @pytest.mark.parametrize(("accepted_usd", "is_corrected"), [("411.00", False), ("410.99", True)])
@@ -44,13 +44,13 @@ def test_a_correction_is_due_if_an_exemption_leaves_a_dollar_unexplained(
     case = AlertCase(
         family="f",
         figures=now,
-        found=(),
-        advices={},
+        recommendation_ids=(),
+        recommendations={},
         spike=None,
         alerts=(),
         policy=Policy(),
         now=NINE,
-        read_from=NINE - YEAR_BACK,
+        history_since=NINE - YEAR_BACK,
     )
     decision = decide(case, alert(WASTED))
     assert (decision.kind is AlertKind.CORRECTION) is is_corrected

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.domain.audit.audit import Audit, unaudited
+from sageaudit.domain.audit.audit import Audit, unauditable_audit
 from sageaudit.domain.audit.document import document
-from sageaudit.domain.audit.finding_document import finding_document, read_finding, stands
+from sageaudit.domain.audit.finding_document import finding_document, is_standing, parse_finding
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JobEnded, JobRef
+from sageaudit.domain.job.ref import JobEndEvent, JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
@@ -36,8 +36,8 @@ def tuning_job() -> Audit:
 def gone(kind: JobKind) -> Audit:
     """A job that was deleted before anybody looked."""
     ref = JobRef(kind, "gone", f"arn:of:{kind.value}/gone", ACCOUNT, REGION)
-    ended = JobEnded(ref, "Completed", None, datetime(2026, 5, 20, tzinfo=UTC), {})
-    return unaudited(ended, "there is no such job", Policy(), "test")
+    ended = JobEndEvent(ref, "Completed", None, datetime(2026, 5, 20, tzinfo=UTC), {})
+    return unauditable_audit(ended, "there is no such job", Policy(), "test")
 
 
 AUDITS = [one_job(), tuning_job(), *map(gone, JobKind)]
@@ -99,5 +99,5 @@ def test_a_job_that_could_not_be_audited_is_no_sum(kind: JobKind) -> None:
 @pytest.mark.parametrize("written", [finding(), finding("gpu-underused")])
 def test_a_standing_finding_is_read_back_as_it_was_written(written: Any) -> None:
     """Roll-ups build on the findings of their children's documents."""
-    assert stands(written)
-    assert finding_document(read_finding(written)) == written
+    assert is_standing(written)
+    assert finding_document(parse_finding(written)) == written

@@ -10,7 +10,7 @@ from sageaudit.domain.audit.audit import Audit, Judged
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.domain.job.course import so_far
+from sageaudit.domain.job.course import as_of
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.policy import Policy
@@ -26,7 +26,7 @@ from tests.fakes.jobs import START, TYPES, flat, job, market, phases, ran, usage
 ANY = settings(max_examples=80, deadline=None, derandomize=True, database=None)
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 RULES = catalogue.ruleset()
-WASTE = frozenset(rule.name.name for rule in RULES.rules if rule.finds_waste)
+WASTE = frozenset(rule.info.name for rule in RULES.rules if rule.finds_waste)
 
 
 def busy(of: Job, minutes: int, hosts: int = 1) -> Measurements:
@@ -116,7 +116,7 @@ def test_serverless_and_switched_off_rules_have_their_own_sentences() -> None:
         "It is serverless: CloudWatch has no metrics of the machines that it ran on."
     ]
     run = ran(7200, "ml.g4dn.xlarge")
-    blind = written(run, busy(run, 120), policy=Policy(rules_off=WASTE))
+    blind = written(run, busy(run, 120), policy=Policy(disabled_rules=WASTE))
     assert (blind["judged"], blind["avoidable_usd"]) == ("no", None)
     assert blind["not_judged"] == [
         "The policy switches off every rule that judges the use of the machines."
@@ -138,7 +138,7 @@ def test_a_rule_that_fails_is_not_taken_for_an_answer() -> None:
         raise ZeroDivisionError
 
     rules = tuple(
-        replace(rule, check=broken) if rule.name.name == "gpu-idle" else rule  # type: ignore[arg-type]
+        replace(rule, check=broken) if rule.info.name == "gpu-idle" else rule  # type: ignore[arg-type]
         for rule in RULES.rules
     )
     ruleset = replace(RULES, rules=rules)
@@ -187,7 +187,7 @@ RUNNING = job(
 
 def test_a_job_that_still_runs_shows_its_cost_until_now() -> None:
     """An hour at $0.736: ten minutes Downloading, the rest Training; nothing is judged yet."""
-    run = so_far(RUNNING, START + timedelta(hours=1))
+    run = as_of(RUNNING, START + timedelta(hours=1))
     found = written(run, busy(run, 50))
     assert found["bill"]["total_usd"] == Decimal("0.736")
     assert [(p["name"], p["seconds"]) for p in found["phases"]][1:] == [
@@ -217,21 +217,21 @@ def test_a_running_spot_job_costs_at_most_its_billed_phases() -> None:
         purchase=Purchase.SPOT,
         phases=(*RUNNING.phases[:2], replace(waited[0], billed=False), again),
     )
-    found = written(so_far(spot, START + timedelta(hours=1)))
+    found = written(as_of(spot, START + timedelta(hours=1)))
     assert (found["bill"]["basis"], found["bill"]["total_usd"]) == ("upper_bound", Decimal("0.368"))
 
 
 def test_a_job_that_waits_for_its_instances_has_cost_nothing_so_far() -> None:
     """Pending is not billed: 0 so far, and not complete."""
     waiting = replace(RUNNING, started_at=None, phases=(replace(RUNNING.phases[0], seconds=None),))
-    found = written(so_far(waiting, START))
+    found = written(as_of(waiting, START))
     assert (found["bill"]["total_usd"], found["bill"]["complete"]) == (0, False)
     assert (found["judged"], found["avoidable_usd"]) == ("no", None)
 
 
 def test_a_finished_job_has_no_time_until_which_it_ran() -> None:
     """What was closed is not opened again, whatever the time."""
-    assert so_far(job(), START + timedelta(days=9)) == job()
+    assert as_of(job(), START + timedelta(days=9)) == job()
 
 
 @ANY
@@ -245,7 +245,7 @@ def test_no_judgement_goes_with_a_sum_of_0(data: st.DataObject) -> None:
     assert len(judged.not_judged) <= 5
     assert len(set(judged.not_judged)) == len(judged.not_judged)
     open_trial = any(
-        one.stands and one.found.bucket is Bucket.POSSIBLE and one.saving_usd is None
+        one.is_standing and one.found.bucket is Bucket.POSSIBLE and one.saving_usd is None
         for one in audit.savings.findings
     )
     if judged.judged is Judged.NO or open_trial:
@@ -263,12 +263,12 @@ def test_without_metrics_only_dollars_of_the_phases_remain(data: st.DataObject) 
     """No metrics never turn into a sum that a rule did not find without them, nor into "yes"."""
     of = data.draw(likely_jobs())
     full = audited(of, measured(of, data.draw(series(of))))
-    none = measure(of, (), TYPES, absent=Missing("metric_missing", "no points"))
+    none = measure(of, (), TYPES, missing_reason=Missing("metric_missing", "no points"))
     bare = audited(of, none)
     counted = [
         finding
         for finding in bare.savings.findings
-        if finding.stands and finding.saving_usd and finding.found.bucket.value == "avoidable"
+        if finding.is_standing and finding.saving_usd and finding.found.bucket.value == "avoidable"
     ]
     if bare.judgement.judged is not Judged.YES:
         assert (bare.savings.avoidable_usd is not None) == bool(counted)

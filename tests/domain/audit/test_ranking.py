@@ -12,7 +12,7 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.ranking import RankedName, Ranking, family_fix, ranking
-from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, added, total
+from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, add_sums, sum_rows
 from tests.fakes.documents import document, finding
 from tests.fakes.entries import entry_of
 
@@ -52,7 +52,9 @@ def test_a_family_in_two_regions_is_one_row() -> None:
     """With both places; jobs without an owner are a row."""
     rows = [row("a", jobs=1), row("a", "us-east-1", jobs=2), row(None, jobs=3)]
     found = ranked(rows)
-    assert [(one.family.name, [at for _, at in one.family.places]) for one in found.families] == [
+    assert [
+        (one.family.name, [at for _, at in one.family.account_regions]) for one in found.families
+    ] == [
         (None, ["eu-west-1"]),
         ("a", ["eu-west-1", "us-east-1"]),
     ]
@@ -63,7 +65,7 @@ def test_only_some_names_are_shown_and_all_are_counted() -> None:
     """The total is of all."""
     found = ranked([row(f"f{n}", jobs=1, total_usd=n) for n in range(30)], shown=3)
     assert [one.family.name for one in found.families] == ["f29", "f28", "f27"]
-    assert (found.family_count, found.owners.names, found.total.jobs) == (30, 30, 30)
+    assert (found.family_count, found.owners.name_count, found.total.jobs) == (30, 30, 30)
 
 
 USD = st.integers(0, 10**12).map(lambda micro: Decimal(micro).scaleb(-6))
@@ -93,7 +95,7 @@ ROWS = st.lists(ROW, max_size=8)
 def test_every_list_adds_up_to_the_total(rows: list[SumRow]) -> None:
     """To the microdollar, in whatever order the history gives its rows."""
     found = ranked(rows)
-    assert found.total == total(rows)
+    assert found.total == sum_rows(rows)
     assert sum((one.family.sums for one in found.families), Sums()) == found.total
     assert sum((one.sums for one in found.types.shown), Sums()) == found.total
     assert sum((sums for _, sums in found.rules), RuleSums()) == sum(
@@ -114,9 +116,9 @@ def fix_of(*documents: AuditDocument) -> Any:
     entries = [entry_of(audit) for audit in documents]
     for entry in entries:
         history.record(entry)
-    heads = [head for entry in entries if (head := history.head(entry.key))]
+    heads = [head for entry in entries if (head := history.summary(entry.key))]
     newest_first = sorted(heads, key=lambda head: head.ended_at, reverse=True)
-    return family_fix(added([head.sums for head in heads]), newest_first, history.audit)
+    return family_fix(add_sums([head.sums for head in heads]), newest_first, history.audit)
 
 
 def test_the_fix_is_that_of_the_newest_of_the_dearest_runs() -> None:

@@ -5,15 +5,15 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.document import document as document_of
-from sageaudit.domain.audit.rollup import job_of_children, roll_up
+from sageaudit.domain.audit.rollup import roll_up, rollup_job_from_children
 from sageaudit.domain.audit.trials import TrialSavings
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.counterfactual import Severities, SeverityLimits
-from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Found, RuleName, Severity
+from sageaudit.domain.bill.finding import Bucket, Confidence, Detection, Finding, RuleInfo, Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.text.amounts import of_document
-from sageaudit.output.text.finding import saving
+from sageaudit.output.text.amounts import document_amounts
+from sageaudit.output.text.finding import saving_figure
 from tests.fakes.documents import document, finding
 from tests.fakes.sample_documents import GUESSED, TUNING_ARN, trial
 
@@ -38,12 +38,12 @@ def up(
         children,
         family=TUNING_ARN,
         owner=None,
-        launched=launched,
+        launched_count=launched,
         severities=severities or Severities(),
         ruleset="r",
         policy="p",
         outcomes=(),
-        own=own,
+        own_savings=own,
     )
     return document_of(audit, children)
 
@@ -334,14 +334,14 @@ def test_a_possible_saving_of_the_tuning_job_is_no_slice_of_its_bill() -> None:
 
 def tuning_finding(bucket: Bucket, usd: Decimal) -> Finding:
     """A finding on the tuning job itself, with its share."""
-    rule = RuleName("SA901", f"tuning-{bucket.value}")
-    found = Found(Confidence.DERIVED, bucket, "so", {})
+    rule = RuleInfo("SA901", f"tuning-{bucket.value}")
+    found = Detection(Confidence.DERIVED, bucket, "so", {})
     return Finding(rule, found, Severity.LOW, usd, usd, None)
 
 
 def test_a_set_of_children_names_its_tuning_job() -> None:
     """Where the tuning job's own answer was not recorded."""
-    named = job_of_children([trial(1, "1", None), trial(2, "1", None)])
+    named = rollup_job_from_children([trial(1, "1", None), trial(2, "1", None)])
     assert (named.name, named.arn, named.kind) == ("sweep-7", TUNING_ARN, JobKind.TUNING)
     assert named.parent is None
 
@@ -399,7 +399,7 @@ def test_the_cost_of_a_tuning_job_is_as_exact_as_those_of_its_jobs(
         child["bill"].update(cast("Any", changes))
     whole = up(*children, launched=2)
     assert whole["bill"]["spend_qualifier"] == word
-    assert str(of_document(whole).spend) == spelled
+    assert str(document_amounts(whole).spend) == spelled
 
 
 def test_what_may_be_saved_at_most_is_summed_too() -> None:
@@ -410,4 +410,4 @@ def test_what_may_be_saved_at_most_is_summed_too() -> None:
     for child in children:
         child["findings"] = [maybe]
     [found] = up(*children, launched=2)["findings"]
-    assert str(saving(found)) == "up to $8.18"
+    assert str(saving_figure(found)) == "up to $8.18"

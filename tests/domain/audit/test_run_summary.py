@@ -5,7 +5,7 @@ from decimal import Decimal
 from msgspec.structs import fields
 
 from sageaudit.domain.audit.family_runs import summary_of_run
-from sageaudit.domain.audit.finding_document import advised_by, value_text
+from sageaudit.domain.audit.finding_document import recommendation_from_finding, value_text
 from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary
 from tests.fakes import recorded
 from tests.fakes.jobs import ran
@@ -32,11 +32,11 @@ def test_a_later_run_shows_whether_advice_was_followed() -> None:
     for job in recorded.everything():
         facts = summary_of_run(job.job)
         for finding in job.document["findings"]:
-            if advised_by(finding) is None or not finding["fix"]:
+            if recommendation_from_finding(finding) is None or not finding["fix"]:
                 continue
             first = finding["fix"][0]
             seen.add(first["parameter"].partition("[")[0])
-            own = facts.value_of(first["parameter"])
+            own = facts.setting_value(first["parameter"])
             assert own == (value_text(first["old"]) or own), (job.file, first)
             assert own != value_text(first["new"]), (job.file, first)
     assert {"ResourceConfig.InstanceType", "CheckpointConfig.S3Uri"} <= seen

@@ -7,9 +7,9 @@ import pytest
 from sageaudit.domain.audit.bill_document import (
     BillDocument,
     SpendQualifier,
-    qualifier_of_bill,
-    qualifier_of_change,
-    qualifier_of_sum,
+    qualify_bill,
+    qualify_change,
+    qualify_sum,
 )
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from tests.fakes.documents import bill
@@ -38,7 +38,7 @@ BOUND: dict[str, Any] = {"basis": "upper_bound", "missing": [UPPER_BOUND]}
 def test_a_bill_has_a_word(changes: dict[str, Any], word: str) -> None:
     """By what is missing from it, and whether that would add to it or take from it."""
     made: BillDocument = bill(**changes)
-    assert qualifier_of_bill(made).value == word
+    assert qualify_bill(made).value == word
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_bill_has_a_word(changes: dict[str, Any], word: str) -> None:
 def test_a_sum_is_as_exact_as_its_parts(parts: list[str], word: str) -> None:
     """In any order. A part that is not known makes the sum a lower bound."""
     for words in (parts, parts[::-1]):
-        assert qualifier_of_sum(map(SpendQualifier, words)).value == word
+        assert qualify_sum(map(SpendQualifier, words)).value == word
 
 
 @pytest.mark.parametrize(
@@ -79,5 +79,5 @@ def test_a_sum_is_as_exact_as_its_parts(parts: list[str], word: str) -> None:
 def test_the_size_of_a_change_has_a_word(now: str, before: str, rose: str, fell: str) -> None:
     """From at least 3 to 1, spend fell by at least 2; from 1 to at least 3, it rose so much."""
     words = SpendQualifier(now), SpendQualifier(before)
-    assert qualifier_of_change(*words, fell=False).value == rose
-    assert qualifier_of_change(*words, fell=True).value == fell
+    assert qualify_change(*words, has_fallen=False).value == rose
+    assert qualify_change(*words, has_fallen=True).value == fell

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.audit.sums import (
-    MOST_RULES,
+    MAX_RULES_BY_NAME,
     OTHERS,
     RuleSums,
     Scope,
     SumRow,
     Sums,
-    grouped,
+    group_rows,
     storable_usd,
-    sums_of,
-    total,
+    sum_rows,
+    sums_from_document,
 )
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.finding import Bucket
@@ -78,7 +78,7 @@ def test_an_audit_adds_itself_once() -> None:
             finding("d", saving_usd=Decimal(0), bucket="lost"),
         ],
     )
-    assert sums_of(given) == Sums(
+    assert sums_from_document(given) == Sums(
         jobs=1,
         total_usd=Decimal("4.545"),
         judged_usd=Decimal("4.545"),
@@ -102,7 +102,7 @@ def test_what_is_not_known_adds_nothing_and_is_counted(odd: Decimal | None) -> N
         ("avoidable_usd", "lost_usd", "possible_usd", "idle_capacity")
     )
     given = document(bill={"total_usd": odd}, findings=found, **amounts)
-    assert sums_of(given) == Sums(
+    assert sums_from_document(given) == Sums(
         jobs=1,
         unpriced=1,
         avoidable_unknown=1,
@@ -116,7 +116,7 @@ def test_what_is_not_known_adds_nothing_and_is_counted(odd: Decimal | None) -> N
 def test_a_share_of_an_unknown_sum_adds_nothing() -> None:
     """The rules' shares never add up to more than the audits' own sums."""
     given = document(avoidable_usd=None, findings=[finding(saving_usd=Decimal(1))])
-    assert sums_of(given).rules == {"gpu-underused": RuleSums(1, avoidable_unknown=1)}
+    assert sums_from_document(given).rules == {"gpu-underused": RuleSums(1, avoidable_unknown=1)}
 
 
 @pytest.mark.parametrize(
@@ -134,18 +134,20 @@ def test_the_end_of_a_range_counts_where_nothing_else_of_it_does(
     """As every view shows a finding: "up to $4.09", or what counts alone."""
     span = [Decimal(saving), Decimal("4.09")]
     found = [finding(saving_usd=Decimal(saving), saving_range_usd=span, bucket=bucket)]
-    assert sums_of(document(findings=found)).rules == {"gpu-underused": sums}
+    assert sums_from_document(document(findings=found)).rules == {"gpu-underused": sums}
 
 
 def test_a_sum_of_what_is_not_known_is_not_0() -> None:
     """Where something is known it is the sum, and counts say that it is at least that."""
-    unknown = sums_of(document(bill={"total_usd": None}, avoidable_usd=None, lost_usd=None))
+    unknown = sums_from_document(
+        document(bill={"total_usd": None}, avoidable_usd=None, lost_usd=None)
+    )
     assert (unknown.known_total_usd, unknown.known_avoidable_usd) == (None, None)
     assert (unknown + unknown).known_lost_usd is None
-    both = unknown + sums_of(document(findings=[finding(saving_usd=Decimal("1.5"))]))
+    both = unknown + sums_from_document(document(findings=[finding(saving_usd=Decimal("1.5"))]))
     assert (both.known_avoidable_usd, both.avoidable_unknown) == (Decimal("1.5"), 1)
     rule = (unknown + unknown).rules["gpu-underused"]
-    assert (rule.known_usd(Bucket.AVOIDABLE), rule.most_usd(Bucket.AVOIDABLE)) == (None, None)
+    assert (rule.known_usd(Bucket.AVOIDABLE), rule.max_usd(Bucket.AVOIDABLE)) == (None, None)
     assert both.rules["gpu-underused"].known_usd(Bucket.AVOIDABLE) == Decimal("1.5")
 
 
@@ -181,7 +183,7 @@ def test_a_sum_of_what_is_not_known_is_not_0() -> None:
 )
 def test_how_sure_an_audit_is_is_counted(changes: Any, counted: dict[str, int]) -> None:
     """So that a reader learns of how many audits a figure is not the whole truth."""
-    of = sums_of(document(**changes))
+    of = sums_from_document(document(**changes))
     names = (
         "unauditable",
         "not_judged",
@@ -198,7 +200,9 @@ def test_how_sure_an_audit_is_is_counted(changes: Any, counted: dict[str, int]) 
 def test_the_spend_that_was_judged_is_a_sum_of_its_own() -> None:
     """In whole or in part; of a job that nothing could judge, no dollar is."""
     spent: Any = {"bill": {"total_usd": Decimal(3)}}
-    sums = [sums_of(document(judged=how, **spent)) for how in ("yes", "partly", "no", None)]
+    sums = [
+        sums_from_document(document(judged=how, **spent)) for how in ("yes", "partly", "no", None)
+    ]
     assert [one.judged_usd for one in sums] == [3, 3, 0, 0]
     assert sum(sums, Sums()).total_usd == 12
 
@@ -206,7 +210,7 @@ def test_the_spend_that_was_judged_is_a_sum_of_its_own() -> None:
 def test_idle_capacity_is_beside_the_sums() -> None:
     """With the part of it that they contain already."""
     idle = {"idle": 3, "list_usd": Decimal("1.5"), "counted_usd": Decimal("0.25")}
-    of = sums_of(document(idle_capacity=idle))
+    of = sums_from_document(document(idle_capacity=idle))
     assert (of.idle_usd, of.idle_counted_usd) == (Decimal("1.5"), Decimal("0.25"))
 
 
@@ -217,7 +221,7 @@ def test_findings_that_do_not_stand_are_not_counted() -> None:
         finding("b", superseded_by="c"),
         finding("c"),
     ]
-    assert set(sums_of(document(findings=found)).rules) == {"c"}
+    assert set(sums_from_document(document(findings=found)).rules) == {"c"}
 
 
 def test_a_roll_up_adds_the_findings_of_its_own() -> None:
@@ -229,19 +233,21 @@ def test_a_roll_up_adds_the_findings_of_its_own() -> None:
     given = document(
         rollup=True, rollup_rules=["trials-fail"], findings=found, lost_usd=Decimal("2.5")
     )
-    assert sums_of(given) == Sums(
+    assert sums_from_document(given) == Sums(
         lost_usd=Decimal("2.5"),
         lost_up_to_usd=Decimal("2.5"),
         rules={"trials-fail": RuleSums(1, lost_usd=Decimal("2.5"))},
     )
-    assert sums_of(document(rollup=True, findings=found)) == Sums()
+    assert sums_from_document(document(rollup=True, findings=found)) == Sums()
 
 
 def test_rules_beyond_the_most_are_added_together() -> None:
     """No audit makes an item grow without end; the dollars stay whole."""
-    found = [finding(f"rule-{number}", saving_usd=Decimal(1)) for number in range(MOST_RULES + 5)]
-    of = sums_of(document(findings=found, avoidable_usd=Decimal(MOST_RULES + 5)))
-    assert len(of.rules) == MOST_RULES + 1
+    found = [
+        finding(f"rule-{number}", saving_usd=Decimal(1)) for number in range(MAX_RULES_BY_NAME + 5)
+    ]
+    of = sums_from_document(document(findings=found, avoidable_usd=Decimal(MAX_RULES_BY_NAME + 5)))
+    assert len(of.rules) == MAX_RULES_BY_NAME + 1
     assert of.rules[OTHERS] == RuleSums(5, avoidable_usd=Decimal(5))
     assert sum(rule.avoidable_usd for rule in of.rules.values()) == of.avoidable_usd
 
@@ -252,9 +258,9 @@ def test_rows_are_added_by_any_key() -> None:
         SumRow(Scope.FAMILY, "1", "r", name, date(2026, 11, day), Sums(jobs=1))
         for name, day in (("a", 1), ("b", 1), ("a", 2))
     ]
-    assert total(rows) == Sums(jobs=3)
-    assert grouped(rows, lambda row: row.name) == {"a": Sums(jobs=2), "b": Sums(jobs=1)}
-    assert list(grouped(rows, lambda row: row.day).values()) == [Sums(jobs=2), Sums(jobs=1)]
+    assert sum_rows(rows) == Sums(jobs=3)
+    assert group_rows(rows, lambda row: row.name) == {"a": Sums(jobs=2), "b": Sums(jobs=1)}
+    assert list(group_rows(rows, lambda row: row.day).values()) == [Sums(jobs=2), Sums(jobs=1)]
 
 
 def test_a_storable_amount_has_six_decimals() -> None:

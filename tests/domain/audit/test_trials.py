@@ -9,27 +9,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.audit.trials import Trial, TrialSavings, allocate_trials, trial_of
+from sageaudit.domain.audit.trials import (
+    Trial,
+    TrialSavings,
+    allocate_trial_savings,
+    trial_from_document,
+)
 from sageaudit.domain.bill.change import DropTrials
 from sageaudit.domain.bill.counterfactual import Severities
-from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Found, RuleName, Severity
+from sageaudit.domain.bill.finding import (
+    Bucket,
+    Confidence,
+    Detection,
+    Exemption,
+    RuleInfo,
+    Severity,
+)
 from tests.fakes.documents import document
 from tests.fakes.families import trial
 
 
-def found(bucket: Bucket, *trials: str) -> Found:
+def found(bucket: Bucket, *trials: str) -> Detection:
     """A finding that names trials."""
-    return Found(Confidence.HEURISTIC, bucket, "so", {}, change=DropTrials(frozenset(trials)))
+    return Detection(Confidence.HEURISTIC, bucket, "so", {}, change=DropTrials(frozenset(trials)))
 
 
 def allocated(
-    *founds: tuple[str, Found],
+    *founds: tuple[str, Detection],
     trials: tuple[Trial, ...],
     exempt: Mapping[str, Exemption] | None = None,
 ) -> TrialSavings:
     """The findings by rule name with their dollars."""
-    named = [(RuleName(f"SA90{n}", name), one) for n, (name, one) in enumerate(founds)]
-    return allocate_trials(named, trials, Severities(), exempt or {})
+    named = [(RuleInfo(f"SA90{n}", name), one) for n, (name, one) in enumerate(founds)]
+    return allocate_trial_savings(named, trials, Severities(), exempt or {})
 
 
 def test_a_finding_takes_what_the_childrens_findings_left() -> None:
@@ -51,12 +63,12 @@ def test_a_trial_is_taken_once() -> None:
 
 
 HELD = Exemption("ana", date(2027, 1, 31), "release")
-ADVICE = Found(Confidence.HEURISTIC, Bucket.NONE, "so", {})
+ADVICE = Detection(Confidence.HEURISTIC, Bucket.NONE, "so", {})
 
 
 def assert_share(
     *,
-    one: Found,
+    one: Detection,
     trials: tuple[Trial, ...],
     exempt: bool,
     alone_usd: str | None,
@@ -127,7 +139,7 @@ def test_a_trials_claims_are_known_when_both_sums_are(
     changes: dict[str, Any], counted_usd: str | None
 ) -> None:
     """An unknown sum beside a known one leaves what the trial's findings took unknown."""
-    claimed = trial_of(document(**changes), {}, None).counted_usd
+    claimed = trial_from_document(document(**changes), {}, None).counted_usd
     assert claimed == (None if counted_usd is None else Decimal(counted_usd))
 
 

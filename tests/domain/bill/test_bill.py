@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.bill.bill import UPPER_BOUND, Bill, Line, bill
+from sageaudit.domain.bill.bill import UPPER_BOUND, Bill, BillLine, bill
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool
@@ -17,7 +17,7 @@ def usd(amount: Decimal | None) -> str | None:
     return None if amount is None else f"{amount:.6f}"
 
 
-def the(item: str, billed: Bill) -> list[Line]:
+def the(item: str, billed: Bill) -> list[BillLine]:
     """The lines of one kind."""
     return [line for line in billed.lines if line.item == item]
 

@@ -11,13 +11,19 @@ import pytest
 from sageaudit.adapters.prices import sources
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.bill_facts import AMORTISED, NOT_IN_IT, UNDER_A_PLAN, BillFacts, facts
+from sageaudit.domain.bill.bill_facts import (
+    AMORTISED,
+    NOT_INCLUDED_NOTE,
+    SAVINGS_PLAN_NOTE,
+    BillFacts,
+    facts,
+)
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, own_rates
+from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, group_own_rates
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules import catalogue
@@ -125,7 +131,7 @@ def test_what_spot_saved_counts_no_waiting_and_no_repeated_download() -> None:
         ("Downloading", 3600),
         ("Training", 3600),
     )
-    again = replace(again, billed=False, repeated=True)
+    again = replace(again, billed=False, is_repeated=True)
     run = ran(
         20_000,
         purchase=Purchase.SPOT,
@@ -170,7 +176,7 @@ IRELAND = "763104351884.dkr{}/pytorch-training:2.1"
 def test_what_is_not_in_the_figure_is_said_once(changes: dict[str, Any], note: str | None) -> None:
     """S3, NAT, FSx and the like; an image of another region, custom rules."""
     notes = facts_of(describe(**changes)).notes
-    assert notes == (*([note] if note else ()), NOT_IN_IT)
+    assert notes == (*([note] if note else ()), NOT_INCLUDED_NOTE)
 
 
 def test_a_training_plan_costs_nothing_more_and_has_its_value_apart() -> None:
@@ -185,7 +191,7 @@ def test_a_training_plan_costs_nothing_more_and_has_its_value_apart() -> None:
 def audited(path: Path, policy: Policy) -> dict[str, Any]:
     """The document of a recorded job without metrics, at packaged prices."""
     job, market = parse(describe(path), {}), packaged_market()
-    usage = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
+    usage = measure(job, (), market.types, missing_reason=Missing("metric_missing", "none"))
     now = datetime(2026, 1, 1, tzinfo=UTC)
     return dict(document(audit_job(job, usage, market, policy, catalogue.ruleset(), now=now)))
 
@@ -197,8 +203,8 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
     plain = audited(path, policy)
     plan = audited(path, replace(policy, discounts=Discounts(savings_plan=True)))
     assert plain["bill"]["total_usd"] == plan["bill"]["total_usd"]
-    assert UNDER_A_PLAN in plan["bill"]["notes"]
-    assert UNDER_A_PLAN not in plain["bill"]["notes"]
+    assert SAVINGS_PLAN_NOTE in plan["bill"]["notes"]
+    assert SAVINGS_PLAN_NOTE not in plain["bill"]["notes"]
     assert plain["possible_usd"] > plan["possible_usd"] == 0
     [spot] = [found for found in plan["findings"] if found["rule"] == "spot-not-used"]
     assert (spot["saving_usd"], spot["bucket"]) == (None, "none")
@@ -214,10 +220,10 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
         Decimal(10),
         "cur.csv",
     )
-    learnt = own_rates(RateBasis.AMORTISED, None, [rate])
+    learnt = group_own_rates(RateBasis.AMORTISED, None, [rate])
     amortised = audited(path, Policy(discounts=Discounts(savings_plan=True, learnt=learnt)))
     assert AMORTISED in amortised["bill"]["notes"]
-    assert UNDER_A_PLAN not in amortised["bill"]["notes"]
+    assert SAVINGS_PLAN_NOTE not in amortised["bill"]["notes"]
 
 
 def test_own_prices_mark_the_bill_and_its_lines() -> None:

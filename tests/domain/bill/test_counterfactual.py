@@ -17,19 +17,19 @@ from sageaudit.domain.bill.change import (
     SetType,
     SetTypeCount,
 )
-from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate_savings
 from sageaudit.domain.bill.finding import (
     Bucket,
     Confidence,
+    Detection,
     Exemption,
     Finding,
-    Found,
-    RuleName,
+    RuleInfo,
     Severity,
 )
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
-from sageaudit.domain.policy.discounts import Discounts, own
+from sageaudit.domain.policy.discounts import Discounts, with_own_prices
 from sageaudit.domain.prices.market import Market
 from sageaudit.structs import replace
 from tests.fakes.jobs import job, known, market, phases, ran
@@ -46,21 +46,21 @@ def found(
     *,
     best: Change | None = None,
     subsumes: tuple[str, ...] = (),
-) -> tuple[RuleName, Found]:
+) -> tuple[RuleInfo, Detection]:
     """Rule `r<number>` with one fix."""
-    name = RuleName(f"SA{number}", f"r{number}", subsumes=frozenset(subsumes))
-    return name, Found(Confidence.DERIVED, bucket, "because", {}, change=change, best=best)
+    name = RuleInfo(f"SA{number}", f"r{number}", subsumes=frozenset(subsumes))
+    return name, Detection(Confidence.DERIVED, bucket, "because", {}, change=change, best=best)
 
 
 def allocated(
     of: Job,
-    *founds: tuple[RuleName, Found],
+    *founds: tuple[RuleInfo, Detection],
     exempt: Mapping[str, Exemption] | None = None,
     on: Market | None = None,
 ) -> Savings:
     """The savings of some findings."""
     prices = on or market()
-    return allocate(of, bill(of, prices), founds, prices, Severities(), exempt or {})
+    return allocate_savings(of, bill(of, prices), founds, prices, Severities(), exempt or {})
 
 
 def the(name: str, savings: Savings) -> Finding:
@@ -171,7 +171,7 @@ LARGE = found(205, SetType("ml.m5.large"))
         ),
         pytest.param(
             job(),
-            (found(303, SetCount(2, Decimal(1), refills=False)), found(202, SMALLER)),
+            (found(303, SetCount(2, Decimal(1), redistributes_work=False)), found(202, SMALLER)),
             (),
             {"r202": "1.725000"},
             {},
@@ -247,7 +247,7 @@ LARGE = found(205, SetType("ml.m5.large"))
         ),
         pytest.param(
             FOUR,
-            (found(303, SetCount(3, Decimal(1), refills=False)), LARGE),
+            (found(303, SetCount(3, Decimal(1), redistributes_work=False)), LARGE),
             (),
             {"r205": "0.345000", "r303": "0.235645"},
             {},
@@ -257,7 +257,7 @@ LARGE = found(205, SetType("ml.m5.large"))
 )
 def test_each_dollar_is_counted_once(
     of: Job,
-    founds: tuple[tuple[RuleName, Found], ...],
+    founds: tuple[tuple[RuleInfo, Detection], ...],
     exempt: tuple[str, ...],
     shares: dict[str, str],
     instead: dict[str, str],
@@ -269,14 +269,14 @@ def test_each_dollar_is_counted_once(
     winners = {name: one.superseded_by or one.subsumed_by for name, one in by_rule.items()}
     assert {name: winner for name, winner in winners.items() if winner} == instead
     assert [name for name, finding in by_rule.items() if finding.exempt] == list(exempt)
-    counted = [by_rule[n].saving_usd or 0 for n in shares if by_rule[n].found.bucket.counted]
+    counted = [by_rule[n].saving_usd or 0 for n in shares if by_rule[n].found.bucket.is_counted]
     assert savings.avoidable_usd == sum(counted)
     assert known(savings.possible_usd) + sum(counted) == sum(
         one.saving_usd or 0 for one in by_rule.values()
     )
     assert {part.name.rpartition(" ")[2] for part in savings.waterfall} == {
         "rest",
-        *(name for name in shares if by_rule[name].found.bucket.counted),
+        *(name for name in shares if by_rule[name].found.bucket.is_counted),
     }
 
 
@@ -352,22 +352,24 @@ def test_rates_of_different_times_are_not_compared() -> None:
     prices = sources.offline_markets().market(run, datetime(2026, 11, 1, tzinfo=UTC))
     before = bill(run, prices)
     rate = known(before.lines[0].rate)
-    assert (rate.usd, rate.era) == (Decimal("37.688"), "past")
-    assert BilledJob(run, before, prices).saving(SetType("ml.g5.48xlarge")) is None
+    assert (rate.usd, rate.price_age) == (Decimal("37.688"), "past")
+    assert BilledJob(run, before, prices).saving_usd(SetType("ml.g5.48xlarge")) is None
 
 
 def test_what_cannot_be_compared_has_no_saving() -> None:
     """An upper bound (what was really billed is not known), and an own rate with a list price."""
     spot = replace(ran(3600), purchase=Purchase.SPOT, billable_s=None)
     assert bill(spot, market()).basis == "upper_bound"
-    assert BilledJob(spot, bill(spot, market()), market()).saving(DropRun()) is None
-    prices = own(market(), Discounts(rates={"us-east-1": {"ml.m5.xlarge": Decimal("0.2")}}))
+    assert BilledJob(spot, bill(spot, market()), market()).saving_usd(DropRun()) is None
+    prices = with_own_prices(
+        market(), Discounts(rates={"us-east-1": {"ml.m5.xlarge": Decimal("0.2")}})
+    )
     run = ran(3600, "ml.m5.xlarge")
-    assert BilledJob(run, bill(run, prices), prices).saving(SetType("ml.m5.large")) is None
+    assert BilledJob(run, bill(run, prices), prices).saving_usd(SetType("ml.m5.large")) is None
 
 
 def test_severities_and_buckets_have_an_order_and_a_sum() -> None:
     """As words severities would sort by letters; possible dollars are never added to the others."""
     ranked = sorted(Severity, key=lambda severity: severity.rank)
     assert (ranked, Severity.INFO.rank) == (["info", "low", "medium", "high"], 0)
-    assert [bucket for bucket in Bucket if bucket.counted] == ["avoidable", "lost"]
+    assert [bucket for bucket in Bucket if bucket.is_counted] == ["avoidable", "lost"]

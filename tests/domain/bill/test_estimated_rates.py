@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED, facts
-from sageaudit.domain.bill.billed_job import marked
+from sageaudit.domain.bill.bill_facts import PREPAID_ESTIMATE_PREFIX, facts
+from sageaudit.domain.bill.billed_job import mark_estimated
 from sageaudit.domain.bill.change import CutPhase, SetType
-from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate_savings
+from sageaudit.domain.bill.finding import Bucket, Confidence, Detection, RuleInfo
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.parts import WarmPool
-from sageaudit.domain.policy.discounts import Discounts, own
-from sageaudit.domain.prices.market import Market, Rate, comparable
+from sageaudit.domain.policy.discounts import Discounts, with_own_prices
+from sageaudit.domain.prices.market import Market, Rate, is_comparable
 from sageaudit.domain.resize.candidate import Candidate
 from sageaudit.domain.resize.resize import Resize, resize
 from sageaudit.structs import replace
@@ -34,8 +34,8 @@ ALL = frozenset(HOURLY_USD)
 class Unlisted(FixedPrices, frozen=True):
     """A price list was read as a whole and lacks the types whose rates are estimates."""
 
-    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        rate = FixedPrices.hourly(self, region, component, instance_type)
+    def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        rate = FixedPrices.hourly_rate(self, region, component, instance_type)
         if rate is None or not rate.is_estimate:
             return rate
         return rate._replace(unlisted="not in the price list of 2026-11-20")
@@ -56,15 +56,15 @@ def the(name: str, done: Resize) -> Candidate:
     return next(one for one in done.candidates if one.type.name == name)
 
 
-def saved(found: Found, on: Market, run: Job = RUN) -> Savings:
+def saved(found: Detection, on: Market, run: Job = RUN) -> Savings:
     """The savings of one finding."""
-    name = RuleName("SA1", "r1")
-    return allocate(run, bill(run, on), [(name, found)], on, Severities(), {})
+    name = RuleInfo("SA1", "r1")
+    return allocate_savings(run, bill(run, on), [(name, found)], on, Severities(), {})
 
 
-def advice(change: SetType | CutPhase) -> Found:
+def advice(change: SetType | CutPhase) -> Detection:
     """A derived finding with this fix."""
-    return Found(Confidence.DERIVED, Bucket.AVOIDABLE, "because", {}, change=change)
+    return Detection(Confidence.DERIVED, Bucket.AVOIDABLE, "because", {}, change=change)
 
 
 def test_a_bill_at_an_estimated_rate_has_dollars_and_is_not_complete() -> None:
@@ -100,7 +100,7 @@ def test_no_bill_with_an_estimated_line_is_complete(run: Job, names: frozenset[s
 
 def test_one_estimate_makes_the_bill_an_estimate_under_discounts_too() -> None:
     """The storage has a negotiated price, the compute an estimate less the same percentage."""
-    prices = own(at_estimates(BIG), Discounts(percent={"Training": Decimal(10)}))
+    prices = with_own_prices(at_estimates(BIG), Discounts(percent={"Training": Decimal(10)}))
     run = ran(3600, BIG)
     billed = bill(run, prices)
     assert [line.rate.kind for line in billed.lines if line.rate] == ["estimate", "own"]
@@ -115,7 +115,7 @@ def test_the_value_of_prepaid_capacity_says_that_it_is_an_estimate() -> None:
     assert (billed.total_usd, billed.complete) == (0, True)
     found = facts(run, billed, prices, savings_plan=False)
     assert found.prepaid_value_usd == Decimal("0.92")
-    assert f"{VALUE_ESTIMATED}{guessed(BIG)}" in found.notes
+    assert f"{PREPAID_ESTIMATE_PREFIX}{guessed(BIG)}" in found.notes
 
 
 @pytest.mark.parametrize(
@@ -171,14 +171,14 @@ def test_a_saving_is_counted_if_its_own_type_is_estimated_and_possible_if_the_ne
 def test_certain_candidates_have_known_rates() -> None:
     """The one at an estimated rate stands apart, and fits unless a price list lacks it."""
     done = tried(at_estimates(SMALL))
-    assert SMALL not in [one.type.name for one in done.certain]
-    assert SMALL in [one.type.name for one in done.on_trial]
+    assert SMALL not in [one.type.name for one in done.certain_savings]
+    assert SMALL in [one.type.name for one in done.possible_savings]
     assert (the(SMALL, done).usd, the(SMALL, done).price_note) == (
         Decimal("0.46"),
         f"{guessed(SMALL)}.",
     )
     lacking = Unlisted(estimated=frozenset({SMALL}))
-    refused = known(the(SMALL, tried(Market(TYPES, lacking))).refused)
+    refused = known(the(SMALL, tried(Market(TYPES, lacking))).refusal)
     assert refused.constraint.value == "not offered"
     assert refused.reason.endswith("not in the price list of 2026-11-20")
 
@@ -193,7 +193,7 @@ def test_a_difference_within_what_an_estimate_may_be_wrong_is_no_saving(
         estimated=frozenset({estimate}), hourly_usd=HOURLY_USD | {SMALL: usd, TINY: "9"}
     )
     done = tried(prices)
-    names = [one.type.name for one in (*done.certain, *done.on_trial)]
+    names = [one.type.name for one in (*done.certain_savings, *done.possible_savings)]
     assert (SMALL in names) is saves
 
 
@@ -201,10 +201,10 @@ def test_estimates_compare_with_rates_of_the_same_level_and_time() -> None:
     """An estimate before discounts is no match for a negotiated rate."""
     guess = Rate(Decimal(1), "2026-07-20", "EC2", kind="estimate", estimated="how")
     listed, negotiated = Rate(Decimal(1), None, "list"), Rate(Decimal(1), None, "own", kind="own")
-    assert comparable(guess, listed)
-    assert not comparable(guess, negotiated)
-    assert comparable(guess._replace(discounted=True), negotiated)
-    assert not comparable(guess, listed._replace(era="past"))
+    assert is_comparable(guess, listed)
+    assert not is_comparable(guess, negotiated)
+    assert is_comparable(guess._replace(is_discounted=True), negotiated)
+    assert not is_comparable(guess, listed._replace(price_age="past"))
 
 
 @pytest.mark.parametrize(
@@ -220,6 +220,6 @@ def test_a_finding_that_names_dollars_says_that_they_are_estimates(
     summary: str, evidence: dict[str, int], says: bool
 ) -> None:
     """Beside the caveat that it has."""
-    found = Found(Confidence.MEASURED, Bucket.LOST, summary, evidence, caution="Careful.")
+    found = Detection(Confidence.MEASURED, Bucket.LOST, summary, evidence, caution="Careful.")
     said = "Careful. Its dollars rest on an estimated rate." if says else "Careful."
-    assert marked(found).caution == said
+    assert mark_estimated(found).caution == said

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.resize.type_choice import for_family
+from sageaudit.domain.resize.type_choice import best_for_family
 from sageaudit.structs import replace
 from tests.domain.bill.test_resize import ALMOST_NONE, CPU, TYPES, tried
 
@@ -18,7 +18,7 @@ def test_where_a_run_saves_an_unknown_amount_the_types_that_hold_most_runs_keep_
     run = tried(CPU, **ALMOST_NONE)
     known, needs = run.fitting, [{known.type.name: Decimal(1)} for known in run.fitting[-1:]]
     unknown = replace(run, bill=replace(run.bill, basis="upper_bound"))
-    found = for_family(unknown, known, needs, TYPES, known[-1].type.name)
+    found = best_for_family(unknown, known, needs, TYPES, known[-1].type.name)
     assert found
     assert found == [one for one in known if one in found]
 
@@ -30,7 +30,7 @@ def test_a_type_that_was_advised_is_kept_for_nine_tenths_of_the_best_saving(
     """The best one saves $0.60 of $0.80: at $0.54 the family has no other advice."""
     run = tried(CPU, **ALMOST_NONE)
     best, other, *_ = run.fitting
-    assert run.saves(best) == Decimal("0.60")
+    assert run.saving_usd(best) == Decimal("0.60")
     advised = other._replace(usd=Decimal(usd))
-    first, *_ = for_family(run, [best, advised], [], TYPES, advised.type.name)
+    first, *_ = best_for_family(run, [best, advised], [], TYPES, advised.type.name)
     assert (first is advised) is is_kept

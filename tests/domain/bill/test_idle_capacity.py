@@ -13,8 +13,8 @@ from sageaudit.domain.bill.change import (
     SetVolume,
     ShortenPool,
 )
-from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Found, RuleName
+from sageaudit.domain.bill.counterfactual import Severities, allocate_savings
+from sageaudit.domain.bill.finding import Bucket, Confidence, Detection, Exemption, RuleInfo
 from sageaudit.domain.bill.idle_capacity import IdleCapacity, idle_capacity
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
@@ -50,11 +50,11 @@ def figure_of(
 ) -> IdleCapacity | Missing:
     """The figure of a job with these findings."""
     at = market(**prices) if prices else MARKET
-    named = [Found(Confidence.MEASURED, bucket, "", {}, change=one) for bucket, one in changes]
-    founds = [(RuleName(f"SA{n}", f"r{n}"), found) for n, found in enumerate(named)]
+    named = [Detection(Confidence.MEASURED, bucket, "", {}, change=one) for bucket, one in changes]
+    founds = [(RuleInfo(f"SA{n}", f"r{n}"), found) for n, found in enumerate(named)]
     excused = {name: Exemption("ana", None, "accepted") for name in exempt}
     billed = bill(of, at)
-    savings = allocate(of, billed, founds, at, Severities(), excused)
+    savings = allocate_savings(of, billed, founds, at, Severities(), excused)
     return idle_capacity(of, measured, billed, at, savings)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.bill.billed_job import BilledJob, MovedBill
+from sageaudit.domain.bill.billed_job import BilledJob, BillOnType
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.parts import WarmPool
@@ -18,7 +18,7 @@ from sageaudit.structs import replace
 from tests.fakes.jobs import TYPES, FixedPrices, known, market, ran
 
 MONTH_ENDS = datetime(2026, 6, 1, tzinfo=UTC)
-UNSURE = replace(TYPES["ml.m5.large"], name="ml.unsure.large", ebs_billed=None)
+UNSURE = replace(TYPES["ml.m5.large"], name="ml.unsure.large", is_ebs_billed=None)
 ON = Market({**TYPES, UNSURE.name: UNSURE}, FixedPrices())
 
 
@@ -48,15 +48,15 @@ def test_its_total_is_that_of_the_bill(
         run = replace(run, groups=(InstanceGroup(name, 1, "a"), InstanceGroup(name, 2, "b")))
     on = market()
     rate = known(on.hourly(run.region, run.kind, other))
-    found = known(MovedBill.of(run, on)).total_usd(TYPES[other], rate, times)
+    found = known(BillOnType.from_job(run, on)).total_usd(TYPES[other], rate, times)
     moved = bill(SetType(other, times).apply(run), on)
     expected = moved.total_usd
     today = BilledJob(run, bill(run, on), on)
     assert today.compute_usd(SetType(other, times)) == moved.compute_usd
-    assert today.saving(SetType(other, times)) == _difference(today.billed, moved)
+    assert today.saving_usd(SetType(other, times)) == _difference(today.bill, moved)
     into_next = seconds * times > before_month_ends_s
-    on_ebs = TYPES[other].ebs_billed is not False and run.volume_gb != 0
-    sure = TYPES[other].ebs_billed and run.volume_gb and not into_next
+    on_ebs = TYPES[other].is_ebs_billed is not False and run.volume_gb != 0
+    sure = TYPES[other].is_ebs_billed and run.volume_gb and not into_next
     assert found == (expected if sure or not on_ebs else None)
 
 
@@ -78,13 +78,13 @@ def _difference(today: Bill, moved: Bill) -> Decimal | None:
 )
 def test_what_has_other_lines_is_left_to_the_bill(changes: dict[str, Any]) -> None:
     """As a job without seconds, and a type of which nobody knows whether it has a volume."""
-    assert MovedBill.of(ran(3600, **changes), ON) is None
+    assert BillOnType.from_job(ran(3600, **changes), ON) is None
 
 
 def test_a_pool_and_an_unknown_volume_are_left_to_the_bill() -> None:
     """A pool has lines of its own."""
     run = ran(3600, volume_gb=30)
     pool = WarmPool("Terminated", 600, Decimal(600))
-    assert MovedBill.of(replace(run, warm_pool=pool), ON) is None
+    assert BillOnType.from_job(replace(run, warm_pool=pool), ON) is None
     rate = known(ON.hourly(run.region, run.kind, "ml.m5.large"))
-    assert known(MovedBill.of(run, ON)).total_usd(UNSURE, rate, Decimal(1)) is None
+    assert known(BillOnType.from_job(run, ON)).total_usd(UNSURE, rate, Decimal(1)) is None

@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 from sageaudit.domain.job.hints import DISTRIBUTIONS
 from sageaudit.domain.job.job import Hints
 from sageaudit.domain.prices.market import GpuPeaks, GpuRatio, InstanceType, Precision
-from sageaudit.domain.resize.candidate import MOST_TIMES_AS_LONG, Constraint, Duration, TypeRefusal
-from sageaudit.domain.resize.fit import unlike
-from sageaudit.domain.resize.moved_run import MovedRun
+from sageaudit.domain.resize.candidate import (
+    MAX_RUNTIME_FACTOR,
+    Constraint,
+    RuntimeFactor,
+    TypeRefusal,
+)
+from sageaudit.domain.resize.fit import type_class_refusal
+from sageaudit.domain.resize.moved_run import RuntimeOnType
 from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.structs import replace
@@ -65,10 +70,10 @@ def need_of(today: InstanceType, *gpus: Points, **percent: float) -> Demand:
 
 def moved(
     today: InstanceType, other: InstanceType, need: Demand, hosts: int = 1, **hints: Any
-) -> MovedRun:
+) -> RuntimeOnType:
     """The run on the other type."""
     job = ran(3600, today.name, hosts, volume_gb=0, hints=Hints(**hints))
-    return MovedRun(job, today, need, Decimal(20), other)
+    return RuntimeOnType(job, today, need, Decimal(20), other)
 
 
 def broken(today: InstanceType, other: InstanceType, need: Demand, **hints: Any) -> Any:
@@ -77,22 +82,24 @@ def broken(today: InstanceType, other: InstanceType, need: Demand, **hints: Any)
     return refused.constraint if refused else None
 
 
-def not_held(run: MovedRun) -> TypeRefusal | None:
+def not_held(run: RuntimeOnType) -> TypeRefusal | None:
     """By what the types are, else by what the run needs."""
-    return unlike(run.today, run.other) or run.too_small()
+    return type_class_refusal(run.current_type, run.other_type) or run.size_refusal()
 
 
-def times(today: InstanceType, other: InstanceType, *hosts: Points, **hints: Any) -> Duration:
+def times(today: InstanceType, other: InstanceType, *hosts: Points, **hints: Any) -> RuntimeFactor:
     """How long it takes; fails where it is refused."""
-    found = moved(today, other, need_of(today, *hosts), len(hosts), **hints).run_time()
-    assert isinstance(found, Duration), found
+    found = moved(
+        today, other, need_of(today, *hosts), len(hosts), **hints
+    ).unchecked_runtime_factor()
+    assert isinstance(found, RuntimeFactor), found
     assert found.best <= found.counted
     return found
 
 
 def refused(today: InstanceType, other: InstanceType, percent: float, **hints: Any) -> TypeRefusal:
     """Why the run time is not bounded, where the GPU is busy for so much of the time."""
-    found = moved(today, other, need_of(today, gpu=percent), **hints).run_time()
+    found = moved(today, other, need_of(today, gpu=percent), **hints).unchecked_runtime_factor()
     assert isinstance(found, TypeRefusal)
     return found
 
@@ -158,15 +165,15 @@ M5, SMALL_M5 = instance_type("ml.m5.4xlarge", 16, 64), instance_type("ml.m5.xlar
         ),
         pytest.param(
             M5,
-            {"legacy": True, "family": "old"},
+            {"is_legacy": True, "family": "old"},
             {},
             Constraint.GENERATION,
             "old is an older generation than m5",
             id="an older generation",
         ),
         pytest.param(
-            replace(M5, legacy=True),
-            {"legacy": True},
+            replace(M5, is_legacy=True),
+            {"is_legacy": True},
             {},
             None,
             "",
@@ -198,7 +205,7 @@ M5, SMALL_M5 = instance_type("ml.m5.4xlarge", 16, 64), instance_type("ml.m5.xlar
         ),
         pytest.param(
             M5,
-            {"ebs_billed": False, "family": "m5d"},
+            {"is_ebs_billed": False, "family": "m5d"},
             {},
             Constraint.STORAGE,
             "m5 and m5d keep data on different kinds of disk",
@@ -206,7 +213,7 @@ M5, SMALL_M5 = instance_type("ml.m5.4xlarge", 16, 64), instance_type("ml.m5.xlar
         ),
         pytest.param(
             M5,
-            {"ebs_billed": None, "family": "m5d"},
+            {"is_ebs_billed": None, "family": "m5d"},
             {},
             Constraint.STORAGE,
             "whether m5 and m5d keep data alike is not known",
@@ -253,8 +260,8 @@ def test_a_job_that_is_distributed_shares_the_work(distribution: str | None, slo
     takes = times(machine(2), machine(1), two, distribution=distribution)
     assert takes.counted == Decimal(slow)
     assert takes.trial is (distribution not in {None, "parameter_server"})
-    assert (f"does a part of the work ({distribution})" in takes.because) is takes.trial
-    assert ("one of them did the work" in takes.because) is (distribution is None)
+    assert (f"does a part of the work ({distribution})" in takes.explanation) is takes.trial
+    assert ("one of them did the work" in takes.explanation) is (distribution is None)
 
 
 @pytest.mark.parametrize(
@@ -391,10 +398,10 @@ def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
     assert found.constraint is Constraint.RUN_TIME
     assert found.reason.startswith(f"it may take 2.0 times as long: {RANGE.format('2.01', 6)}")
     dark = need_of(machine(1), gpu=-1)
-    known = moved(machine(1), machine(1, "W"), dark).run_time()
-    assert isinstance(known, Duration)
+    known = moved(machine(1), machine(1, "W"), dark).unchecked_runtime_factor()
+    assert isinstance(known, RuntimeFactor)
     says = "how busy it was is not known, so it is counted as always busy."
-    assert (known.counted, known.because) == (2, f"{RANGE.format('2.00', 6)} {WIDEST}; {says}")
+    assert (known.counted, known.explanation) == (2, f"{RANGE.format('2.00', 6)} {WIDEST}; {says}")
     found = refused(machine(1, ratios=half("2.01")), machine(1, "W"), -1)
     assert found.constraint is Constraint.NOT_RECORDED
 
@@ -493,10 +500,10 @@ def assert_run_time(
     says: str,
 ) -> None:
     """The run time on the other type and its reason, as the owner reads it."""
-    found = moved(today, other, need_of(today, gpu=busy), **hints).takes()
-    assert isinstance(found, Duration), found
+    found = moved(today, other, need_of(today, gpu=busy), **hints).runtime_factor()
+    assert isinstance(found, RuntimeFactor), found
     assert (found.counted, found.best) == (Decimal(counted), Decimal(best))
-    assert found.because == says
+    assert found.explanation == says
 
 
 def test_16_bits_alone_were_measured_enough_for_a_run_that_shows_signs_of_them() -> None:
@@ -676,7 +683,7 @@ def slow_end(today: int, other: int, share: float, spread: float = 0.0) -> Decim
     row = machine(today)
     return (
         moved(row, machine(other), need_of(row, unsteady(today, share, spread)))
-        ._bounded(None)
+        ._bounded_factor(None)
         .counted
     )
 
@@ -693,5 +700,5 @@ def test_no_run_is_counted_as_shorter(today: int, other: int, share: float, spre
     counted = slow_end(today, other, share, spread)
     assert counted >= 1
     need = need_of(machine(today), unsteady(today, share, spread))
-    if need.gpus.held_by(other) and other < today:
-        assert counted < MOST_TIMES_AS_LONG
+    if need.gpus.is_met_by(other) and other < today:
+        assert counted < MAX_RUNTIME_FACTOR

@@ -12,7 +12,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.prices.market import GpuRatio, InstanceType, Market, Precision
 from sageaudit.domain.resize.candidate import Candidate, Constraint
-from sageaudit.domain.resize.resize import Resize, impossible, resize
+from sageaudit.domain.resize.resize import Resize, resize, resize_refusal
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
 from tests.fakes.jobs import (
@@ -62,7 +62,7 @@ PRICED = {
     instance_type("ml.trn.xlarge", 8, 32, accelerator="neuron"): "1.00",
     instance_type("ml.unpriced.xlarge", 4, 16): None,
     instance_type("ml.training.xlarge", 4, 16, kinds=frozenset({JobKind.TRAINING})): "1.00",
-    instance_type("ml.odd.xlarge", 4, 16, ebs_billed=None): "1.00",
+    instance_type("ml.odd.xlarge", 4, 16, is_ebs_billed=None): "1.00",
 }
 TYPES = {kind.name: kind for kind in PRICED}
 USD = {kind.name: usd for kind, usd in PRICED.items() if usd is not None}
@@ -76,12 +76,12 @@ def used(run: Job, points: tuple[int, int] = (60, 60), /, **percent: float) -> M
     """So many points of so many seconds, in percent: `cpu`, `memory`, `gpu`, `gpu_memory`."""
     number, period_s = points
     hosts = run.instance_count or 0
-    return by_point(run, hosts, even(number, percent), period_s=period_s, types=TYPES).active()
+    return by_point(run, hosts, even(number, percent), period_s=period_s, types=TYPES).active_part()
 
 
 def tried(run: Job, measured: Measurements | None = None, /, **more: Any) -> Resize:
     """The run on every type, with even use in percent unless it is measured."""
-    assert impossible(run, MARKET) is None
+    assert resize_refusal(run, MARKET) is None
     options = {word: more.pop(word) for word in ("headroom_percent",) if word in more}
     return resize(run, measured or used(run, **more), MARKET, **options)
 
@@ -93,7 +93,7 @@ def on(name: str, done: Resize) -> Candidate:
 
 def why(name: str, done: Resize) -> tuple[Constraint, str]:
     """What refuses a type."""
-    refused = known(on(name, done).refused)
+    refused = known(on(name, done).refusal)
     return refused.constraint, refused.reason
 
 
@@ -103,15 +103,15 @@ LITTLE = {"cpu": 10.0, "memory": 10.0, "gpu": 50.0, "gpu_memory": 25.0}
 
 def test_needs_of_the_host_are_the_peak_plus_headroom_and_those_of_its_gpus_what_was_used() -> None:
     """10% of 8 vCPU and 32 GiB, each times 1.2; 50% of 1 GPU, 25% of 16 GiB."""
-    need = tried(ONE_GPU, **LITTLE).need
+    need = tried(ONE_GPU, **LITTLE).demand
     amounts = (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)
     assert [round(one.needed or 0, 6) for one in amounts] == [0.96, 3.84, 0.5, 4.0]
-    assert need.gpu_busy == Decimal("0.5")
+    assert need.busiest_gpu_share == Decimal("0.5")
 
 
 def test_the_headroom_is_a_setting() -> None:
     """41% of 16 vCPUs need 7.9 of 8 with 20%, and 10.5 of 8, 1.31 times as many, with 60%."""
-    assert on("ml.c.2xlarge", tried(CPU, cpu=41, memory=2)).refused is None
+    assert on("ml.c.2xlarge", tried(CPU, cpu=41, memory=2)).refusal is None
     done = tried(CPU, cpu=41, memory=2, headroom_percent=Decimal(60))
     says = "vCPU: 10.5 needed with headroom, 8 offered"
     assert why("ml.c.2xlarge", done) == (Constraint.VCPU, says)
@@ -119,12 +119,12 @@ def test_the_headroom_is_a_setting() -> None:
 
 def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
     """43% of 16 vCPUs are 8.3 of 8 with a fifth above; without it they fit."""
-    takes = known(on("ml.c.2xlarge", tried(CPU, cpu=43, memory=2)).takes)
+    takes = known(on("ml.c.2xlarge", tried(CPU, cpu=43, memory=2)).runtime_factor)
     assert (takes.counted, takes.best) == (Decimal("1.0320"), 1)
-    assert takes.because == ("At times more cores were busy than 8 vCPUs hold with headroom.")
+    assert takes.explanation == ("At times more cores were busy than 8 vCPUs hold with headroom.")
     for percent, held in ((62.5, True), (62.6, False)):  # 10 of 8 vCPUs are 1.25 times as long
         done = tried(CPU, cpu=percent, memory=2, headroom_percent=Decimal(0))
-        assert (on("ml.c.2xlarge", done).refused is None) is held
+        assert (on("ml.c.2xlarge", done).refusal is None) is held
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_type_is_refused_by_what_binds(
     run: Job, use: dict[str, float], name: str, constraint: Constraint | None
 ) -> None:
     """What was used, what is sold, what a bill would lack, and what nobody knows."""
-    refused = on(name, tried(run, **use)).refused
+    refused = on(name, tried(run, **use)).refusal
     assert (refused.constraint if refused else None) is constraint
 
 
@@ -265,8 +265,8 @@ def test_instances_that_train_on_parts_of_the_data_move_on_trial_only(
     parts = (InputChannel("data", DataSource.S3, "File", "ShardedByS3Key"),)
     run = ran(3600, "ml.big.xlarge", 2, kind=kind, phases=phases((phase, 3600)), channels=parts)
     found = on("ml.small.2xlarge", tried(run, **LITTLE | {"gpu": 10}))
-    assert found.refused is None
-    assert found.on_trial is trial
+    assert found.refusal is None
+    assert found.needs_trial is trial
 
 
 SPOT = ran(3600, "ml.big.xlarge", volume_gb=0, purchase=Purchase.SPOT, billable_s=Decimal(1200))
@@ -288,10 +288,13 @@ def assert_bill_on_type(
     """The slow end of the run time is billed, and the fast end is shown."""
     done = tried(run, **use)
     one = on(name, done)
-    assert one.takes is not None
-    assert (one.takes.counted, one.takes.best) == (Decimal(counted), Decimal(best))
-    assert (one.change.instance_type, one.change.slower) == (name, Decimal(counted))
-    found = (one.usd, done.saves(one), done.saves_at_best(one), one.break_even)
+    assert one.runtime_factor is not None
+    assert (one.runtime_factor.counted, one.runtime_factor.best) == (
+        Decimal(counted),
+        Decimal(best),
+    )
+    assert (one.change.instance_type, one.change.time_factor) == (name, Decimal(counted))
+    found = (one.usd, done.saving_usd(one), done.best_saving_usd(one), one.break_even_factor)
     expected = (usd, saves, at_best, break_even)
     assert [None if amount is None else round(amount, 4) for amount in found] == [
         None if amount is None else Decimal(amount) for amount in expected
@@ -502,7 +505,7 @@ def test_what_certainly_saves_comes_first(
     run: Job, use: dict[str, float], first: str | None
 ) -> None:
     """Cheaper by the hour and by the bill as counted."""
-    assert next((one.type.name for one in tried(run, **use).certain), None) == first
+    assert next((one.type.name for one in tried(run, **use).certain_savings), None) == first
 
 
 def test_a_slow_end_that_costs_more_is_no_certain_saving() -> None:
@@ -510,18 +513,18 @@ def test_a_slow_end_that_costs_more_is_no_certain_saving() -> None:
     dear = Market(TYPES, FixedPrices(hourly_usd=USD | {"ml.small.2xlarge": "1.20"}))
     done = resize(ONE_GPU, used(ONE_GPU, **LITTLE | {"gpu": 20}), dear)
     one = on("ml.small.2xlarge", done)
-    assert (done.saves(one), done.saves_at_best(one)) == (Decimal("-0.16"), Decimal("0.80"))
-    assert one not in list(done.certain)
+    assert (done.saving_usd(one), done.best_saving_usd(one)) == (Decimal("-0.16"), Decimal("0.80"))
+    assert one not in list(done.certain_savings)
 
 
 def test_a_type_without_a_price_that_would_hold_the_run_is_known_by_name() -> None:
     """It may be the cheaper one: nothing is the smallest or cheapest beside it."""
     done = tried(CPU, **ALMOST_NONE)
-    assert [other.name for other in done.not_compared] == ["ml.unpriced.xlarge"]
-    assert tried(CPU, cpu=60, memory=2).not_compared == ()
+    assert [other.name for other in done.feasible_unpriced_by_size] == ["ml.unpriced.xlarge"]
+    assert tried(CPU, cpu=60, memory=2).feasible_unpriced_by_size == ()
     none = {"ml.unpriced.xlarge": replace(TYPES["ml.unpriced.xlarge"], kinds=frozenset())}
     market = Market(TYPES | none, FixedPrices(hourly_usd=USD))
-    assert resize(CPU, used(CPU, **ALMOST_NONE), market).not_compared == ()
+    assert resize(CPU, used(CPU, **ALMOST_NONE), market).feasible_unpriced_by_size == ()
 
 
 def test_candidates_come_by_their_bill_and_the_refused_after_them() -> None:
@@ -531,7 +534,7 @@ def test_candidates_come_by_their_bill_and_the_refused_after_them() -> None:
     assert costs == sorted(costs, key=lambda usd: usd or 0)
     assert done.candidates[: len(costs)] == done.fitting
     assert done.fitting[0].type.name == "ml.c.xlarge"
-    assert all(one.refused for one in done.candidates[len(costs) :])
+    assert all(one.refusal for one in done.candidates[len(costs) :])
 
 
 def test_a_transform_job_is_resized_by_whatever_its_hosts_are_called() -> None:
@@ -542,25 +545,25 @@ def test_a_transform_job_is_resized_by_whatever_its_hosts_are_called() -> None:
         for metric, value in ((Metric.CPU, 40), (Metric.MEMORY, 5))
     )
     done = tried(run, usage(run, *raw, types=TYPES))
-    assert done.saves(on("ml.c.xlarge", done)) == Decimal("0.60")
+    assert done.saving_usd(on("ml.c.xlarge", done)) == Decimal("0.60")
 
 
 def test_an_old_generation_is_advised_only_for_one_of_its_own_age() -> None:
     """However cheap it is by the hour."""
-    old = replace(TYPES["ml.c.xlarge"], name="ml.old.xlarge", family="old", legacy=True)
-    older = replace(TYPES["ml.c.4xlarge"], legacy=True)
+    old = replace(TYPES["ml.c.xlarge"], name="ml.old.xlarge", family="old", is_legacy=True)
+    older = replace(TYPES["ml.c.4xlarge"], is_legacy=True)
     prices = FixedPrices(hourly_usd=USD | {old.name: "0.10"})
     measured = used(CPU, **ALMOST_NONE)
     done = resize(CPU, measured, Market(TYPES | {old.name: old}, prices))
     assert why(old.name, done)[0] is Constraint.GENERATION
     both = Market(TYPES | {old.name: old, older.name: older}, prices)
-    assert next(resize(CPU, measured, both).certain).type.name == old.name
+    assert next(resize(CPU, measured, both).certain_savings).type.name == old.name
 
 
 def test_without_any_record_everything_is_refused() -> None:
     """Not recorded is not little."""
     done = tried(CPU)
-    refused = {one.refused.constraint for one in done.candidates if one.rate and one.refused}
+    refused = {one.refusal.constraint for one in done.candidates if one.rate and one.refusal}
     kinds = (Constraint.NOT_RECORDED, Constraint.ACCELERATOR, Constraint.VCPU, Constraint.STORAGE)
     assert (done.fitting, refused) == ((), {*kinds})
 
@@ -611,7 +614,7 @@ def test_too_few_or_too_coarse_points_are_no_record(
 )
 def test_what_cannot_be_resized_says_why(changes: dict[str, Any], says: str) -> None:
     """One sentence each."""
-    assert says in (impossible(job("ml.c.4xlarge", **changes), MARKET) or "")
+    assert says in (resize_refusal(job("ml.c.4xlarge", **changes), MARKET) or "")
 
 
 percents = st.floats(0.5, 100, allow_nan=False)
@@ -624,9 +627,9 @@ def test_whatever_fits_holds_the_peaks_or_all_that_there_was(
     """And its two ends lie in order, with the counted one never above today's share of time."""
     done = tried(ONE_GPU, cpu=cpu, memory=memory, gpu=gpu, gpu_memory=gpu_memory)
     for one in done.fitting:
-        assert one.takes is not None
+        assert one.runtime_factor is not None
         longer = cpu / 100 * 8 * 1.2 / one.type.vcpu if one.type.vcpu < 8 else 1
-        assert longer <= min(1.25, float(one.takes.counted)) + 1e-4
+        assert longer <= min(1.25, float(one.runtime_factor.counted)) + 1e-4
         assert float(one.type.memory_gib) >= min(memory / 100 * 32 * 1.2, 32) - 1e-9
-        assert one.takes.counted >= 1
-        assert one.takes.best <= one.takes.counted
+        assert one.runtime_factor.counted >= 1
+        assert one.runtime_factor.best <= one.runtime_factor.counted

@@ -9,16 +9,16 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.resize.type_vetoes import (
+    algorithm_refusal,
     has_bf16,
     has_tensor_cores,
-    not_documented,
-    to_check,
-    type_refused,
+    move_caveats,
+    type_refusal,
 )
 from sageaudit.structs import replace
 from tests.fakes.jobs import job
 
-TYPES = packaged.types()
+TYPES = packaged.instance_types()
 JOB = job(image=None)
 DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com/"
 XGBOOST = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:"
@@ -29,7 +29,7 @@ def moved(
 ) -> str | None:
     """Why a job with so many instances cannot change its type."""
     run = replace(JOB, groups=(InstanceGroup(today, count),), hints=hints or Hints(), image=image)
-    return type_refused(run, TYPES[today], TYPES[other])
+    return type_refusal(run, TYPES[today], TYPES[other])
 
 
 TOGETHER = Hints(distribution="ddp")
@@ -177,7 +177,7 @@ def test_instances_that_work_apart_move_as_one_does(
     """Two p3.2xlarge to g5.2xlarge."""
     today, other = TYPES["ml.p3.2xlarge"], TYPES["ml.g5.2xlarge"]
     run = replace(JOB, kind=kind, groups=(InstanceGroup(today.name, 2),), **changes)
-    found = type_refused(run, today, other)
+    found = type_refusal(run, today, other)
     assert found is None if why is None else why in (found or "")
 
 
@@ -186,9 +186,9 @@ def test_training_instances_with_parts_of_the_data_are_to_be_checked() -> None:
     today, other = TYPES["ml.g5.2xlarge"], TYPES["ml.g6.2xlarge"]
     run = replace(JOB, groups=(InstanceGroup(today.name, 2),), channels=SHARD)
     check = "Each instance gets a part of the data: check that they exchange none as they train."
-    assert check in [*to_check(run, today, other)]
-    assert check not in [*to_check(replace(run, kind=JobKind.PROCESSING), today, other)]
-    assert check not in [*to_check(replace(run, groups=run.groups[:0]), today, other)]
+    assert check in [*move_caveats(run, today, other)]
+    assert check not in [*move_caveats(replace(run, kind=JobKind.PROCESSING), today, other)]
+    assert check not in [*move_caveats(replace(run, groups=run.groups[:0]), today, other)]
 
 
 def test_what_each_gpu_can_do() -> None:
@@ -261,15 +261,15 @@ def test_an_algorithm_for_gpus_does_not_move_to_a_type_without() -> None:
     """However idle its GPU is; XGBoost may."""
     today, other = TYPES["ml.p3.2xlarge"], TYPES["ml.m5.2xlarge"]
     seq2seq = replace(JOB, image="811284229777.dkr.ecr.us-east-1.amazonaws.com/seq2seq:1")
-    assert not_documented(seq2seq, today, other) == (
+    assert algorithm_refusal(seq2seq, today, other) == (
         "Sequence to Sequence trains on GPU instances only"
     )
-    assert not_documented(replace(JOB, image=f"{XGBOOST}1.7-1"), today, other) is None
+    assert algorithm_refusal(replace(JOB, image=f"{XGBOOST}1.7-1"), today, other) is None
 
 
 def checks(today: str, other: str, run: Job = JOB) -> list[str]:
     """What is to be checked before a move."""
-    return list(to_check(run, TYPES[today], TYPES[other]))
+    return list(move_caveats(run, TYPES[today], TYPES[other]))
 
 
 def test_what_no_recording_shows_is_to_be_checked() -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sageaudit.domain.guides import TRAITS, Guide, Traits, TraitValue, chosen, load
+from sageaudit.domain.guides import TRAITS, Guide, Traits, TraitValue, load, select_guides
 from sageaudit.domain.job.hints import DISTRIBUTIONS
 
 ROWS = load()
@@ -42,16 +42,16 @@ def knowing(**known: TraitValue) -> Traits:
 
 def test_a_row_with_an_unknown_trait_is_left_out() -> None:
     """Of a job of which nothing is known, nothing is said."""
-    assert chosen(knowing()) == []
-    [row] = chosen(knowing(kind="training", objective_flat=True))
+    assert select_guides(knowing()) == []
+    [row] = select_guides(knowing(kind="training", objective_flat=True))
     assert row["name"] == "subset-of-the-data"
-    assert chosen(knowing(kind="training", objective_flat=False)) == []
+    assert select_guides(knowing(kind="training", objective_flat=False)) == []
 
 
 @pytest.mark.parametrize("method", DISTRIBUTIONS)
 def test_each_distribution_method_has_one_guide_that_names_it(method: str) -> None:
     """They scale differently, so each is said by its name."""
-    [row] = chosen(knowing(kind="training", devices="several", distribution=method))
+    [row] = select_guides(knowing(kind="training", devices="several", distribution=method))
     assert "{" not in row["says"]
     assert row["says"].startswith("The request names ")
     [guide] = [guide for guide in ROWS if guide.name == row["name"]]

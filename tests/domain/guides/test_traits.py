@@ -10,8 +10,14 @@ import pytest
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.family_runs import summary_of_run
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.guides import RULES_READ, TRAITS, TraitValue, of_audit, of_request
-from sageaudit.domain.job.course import reason_class
+from sageaudit.domain.guides import (
+    TRAIT_RULES,
+    TRAITS,
+    TraitValue,
+    traits_of_audit,
+    traits_of_request,
+)
+from sageaudit.domain.job.course import failure_class
 from sageaudit.domain.job.job import Hints, Job, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel, WarmPool
 from sageaudit.rules.catalogue import load
@@ -91,11 +97,11 @@ def trait(
     runs: Sequence[AuditSummary] = (),
 ) -> TraitValue | None:
     """One trait of a job that ran."""
-    facts = summary_of_run(job, reason=reason_class(job)) if job else None
+    facts = summary_of_run(job, reason=failure_class(job)) if job else None
     shown = audit or document()
     if job is not None:
         shown = {**shown, "job": {**shown["job"], "status": job.status}}
-    return of_audit(shown, job, facts, runs, TYPES)[name]
+    return traits_of_audit(shown, job, facts, runs, TYPES)[name]
 
 
 S3, EFS, FSX = DataSource.S3, DataSource.EFS, DataSource.FSX
@@ -263,7 +269,7 @@ def test_every_trait_has_cases_for_its_values() -> None:
 @pytest.mark.parametrize("isolated", [True, False, None])
 def test_a_request_without_runs_has_only_what_it_says(isolated: bool | None) -> None:
     """Its use is "not run", which is known; how long it will take is not."""
-    traits = of_request(ONE, (), None, TYPES, isolated=isolated)
+    traits = traits_of_request(ONE, (), None, TYPES, is_isolated=isolated)
     assert traits["network_isolation"] is isolated
     assert (traits["gpu_use"], traits["download"]) == ("not_run", "not_run")
     unknown = {name for name, value in traits.items() if value is None}
@@ -285,18 +291,18 @@ def test_a_request_has_what_its_familys_newest_run_shows() -> None:
         elapsed_s=Decimal(60),
         reason="code error",
     )
-    traits = of_request(ONE, [failed], found("gpu-starved"), TYPES, isolated=None)
+    traits = traits_of_request(ONE, [failed], found("gpu-starved"), TYPES, is_isolated=None)
     assert (traits["failed_soon"], traits["long"], traits["input_bound"]) == (True, False, True)
 
 
 def test_the_rules_whose_outcomes_are_traits_exist() -> None:
     """A rule that is renamed would leave its guide out without a word."""
-    assert set(RULES_READ) <= {rule.name.name for rule in load()}
+    assert set(TRAIT_RULES) <= {rule.info.name for rule in load()}
 
 
 def test_what_is_kept_longer_than_a_description_still_chooses() -> None:
     """After 90 days the audit and the run's facts are left: how long it took, and what it found."""
     facts = run_summary(Purchase.ON_DEMAND, elapsed_s=Decimal(3600))
-    traits = of_audit(found("metric-plateau"), None, facts, (), TYPES)
+    traits = traits_of_audit(found("metric-plateau"), None, facts, (), TYPES)
     assert (traits["long"], traits["objective_flat"], traits["failed_soon"]) == (True, True, False)
     assert (traits["deep_learning"], traits["gpu"]) == (None, None)

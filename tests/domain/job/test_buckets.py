@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.job.addresses import bucket_of, is_data_pinned
+from sageaudit.domain.job.addresses import bucket_name, is_data_pinned
 
 NO_BUCKETS = """
 s3:// s3:///key s3://ab/key s3://Old_Style/key s3://10.0.0.1/key file:///opt/ml/model
@@ -17,20 +17,20 @@ arn:aws:s3:us-east-1:111122223333:accesspoint/mine https://bucket.s3.amazonaws.c
 @pytest.mark.parametrize("address", [None, "", "s3://" + "a" * 64, *NO_BUCKETS.split()])
 def test_what_is_no_plain_bucket_is_unknown(address: str | None) -> None:
     """Access points, directory buckets, ARNs and HTTP addresses are never asked for."""
-    assert bucket_of(address) is None
+    assert bucket_name(address) is None
 
 
 def test_a_plain_bucket_is_read_with_and_without_a_key() -> None:
     """Dots and digits are part of names."""
     for address in ("s3://my.bucket-1", "s3://my.bucket-1/", "S3://my.bucket-1/a?versionId=1"):
-        assert bucket_of(address) == "my.bucket-1"
+        assert bucket_name(address) == "my.bucket-1"
 
 
 @given(st.text(max_size=80))
 def test_any_address_gives_a_name_that_s3_accepts_or_none(text: str) -> None:
     """3 to 63 characters, lower case."""
     for address in (text, f"s3://{text}"):
-        name = bucket_of(address)
+        name = bucket_name(address)
         assert name is None or (3 <= len(name) <= 63 and name == name.lower() and "/" not in name)
 
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import (
-    JobEnded,
+    JobEndEvent,
     JobRef,
-    described_run,
-    job_ended,
-    partition_of,
-    same_run,
+    is_same_run,
+    parse_described_run,
+    parse_job_end_event,
+    region_partition,
 )
-from sageaudit.errors import Malformed, RejectedEvent
+from sageaudit.errors import MalformedData, RejectedEvent
 from sageaudit.structs import replace
 from tests.fakes.jobs import training_answer
 
@@ -58,9 +58,9 @@ def event(path: str = "", value: object = None) -> str:
     return json.dumps(changed)
 
 
-def read(body: str) -> JobEnded:
+def read(body: str) -> JobEndEvent:
     """The job of an event for one account in one region."""
-    return job_ended(body, accounts={ACCOUNT, "222233334444"}, regions={REGION, NEAR})
+    return parse_job_end_event(body, accounts={ACCOUNT, "222233334444"}, regions={REGION, NEAR})
 
 
 def test_an_event_names_its_job() -> None:
@@ -70,7 +70,7 @@ def test_an_event_names_its_job() -> None:
     assert (ended.ref.account, ended.ref.region) == (ACCOUNT, REGION)
     assert (ended.status, ended.tags) == ("Completed", {"team": "vision"})
     assert ended.created_at == datetime(2026, 5, 20, 9, 40, tzinfo=UTC)
-    assert ended.at == datetime(2026, 5, 20, 13, 0, 1, tzinfo=UTC)
+    assert ended.ended_at == datetime(2026, 5, 20, 13, 0, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ NAMES = ("train-vision", "train-vision-2")
 
 def ref_of(kind: JobKind, name: str, account: str, region: str) -> JobRef:
     """A job."""
-    arn = f"arn:{partition_of(region)}:sagemaker:{region}:{account}:{kind.row.arn_word}/{name}"
+    arn = f"arn:{region_partition(region)}:sagemaker:{region}:{account}:{kind.spec.arn_word}/{name}"
     return JobRef(kind, name, arn, account, region)
 
 
@@ -226,7 +226,7 @@ REFS = st.builds(
 
 def said(of: JobRef, **changes: Any) -> dict[str, Any]:
     """Describe's answer about a job."""
-    row = of.kind.row
+    row = of.kind.spec
     times = {"CreationTime": CREATED, "LastModifiedTime": CREATED + timedelta(hours=1)}
     return {
         row.name_key: of.name,
@@ -239,22 +239,22 @@ def said(of: JobRef, **changes: Any) -> dict[str, Any]:
 
 def test_an_answer_about_the_job_names_the_run() -> None:
     """Its own ARN, when it was created and last changed; names are compared without case."""
-    run = described_run(REF, said(REF))
+    run = parse_described_run(REF, said(REF))
     assert (run.arn, run.created_at) == (REF.arn, CREATED)
     assert run.modified_at == CREATED + timedelta(hours=1)
-    assert described_run(replace(REF, name="Train-Vision"), training_answer()).arn == REF.arn
-    with pytest.raises(Malformed):
-        described_run(REF, said(REF, CreationTime="yesterday"))
+    assert parse_described_run(replace(REF, name="Train-Vision"), training_answer()).arn == REF.arn
+    with pytest.raises(MalformedData):
+        parse_described_run(REF, said(REF, CreationTime="yesterday"))
 
 
 @given(asked=REFS, answered=REFS)
 def test_an_answer_about_another_job_is_refused(asked: JobRef, answered: JobRef) -> None:
     """Whichever of kind, name, account and region it differs in."""
     if asked == answered:
-        assert described_run(asked, said(answered)).arn == asked.arn
+        assert parse_described_run(asked, said(answered)).arn == asked.arn
         return
     with pytest.raises(RejectedEvent) as caught:
-        described_run(asked, said(answered))
+        parse_described_run(asked, said(answered))
     assert caught.value.code == "answer_disagrees"
     assert str(caught.value)
 
@@ -271,7 +271,7 @@ def test_an_answer_about_another_job_is_refused(asked: JobRef, answered: JobRef)
 def test_an_arn_of_something_else_is_refused(arn: str) -> None:
     """The name beside it may be right."""
     with pytest.raises(RejectedEvent):
-        described_run(REF, said(REF, TrainingJobArn=arn))
+        parse_described_run(REF, said(REF, TrainingJobArn=arn))
 
 
 @pytest.mark.parametrize(
@@ -279,6 +279,6 @@ def test_an_arn_of_something_else_is_refused(arn: str) -> None:
 )
 def test_creation_times_name_one_run_to_the_second(apart_s: float, *, same: bool) -> None:
     """Events have milliseconds, lists seconds; an unknown time names what is described."""
-    assert same_run(CREATED, CREATED + timedelta(seconds=apart_s)) is same
-    assert same_run(None, CREATED)
-    assert same_run(CREATED, None)
+    assert is_same_run(CREATED, CREATED + timedelta(seconds=apart_s)) is same
+    assert is_same_run(None, CREATED)
+    assert is_same_run(CREATED, None)

@@ -3,13 +3,13 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import NotApplicable, Unknown
-from sageaudit.domain.job.course import kept, limit_hit, reason_class
+from sageaudit.domain.job.course import failure_class, kept_results, limit_reached
 from sageaudit.domain.job.job import Job, Parent
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.rules.limits.failures import not_lost
+from sageaudit.rules.limits.failures import why_not_lost
 from tests.fakes.jobs import ran
 
-TRIAL = Parent(JobKind.TUNING.row.rollup, "arn:t")
+TRIAL = Parent(JobKind.TUNING.spec.rollup, "arn:t")
 
 
 def failed(reason: str | None = None, **changes: Any) -> Job:
@@ -61,7 +61,7 @@ def stopped(**changes: Any) -> Job:
 )
 def test_the_reason_gets_a_word(reason: str | None, word: str) -> None:
     """A hint: AWS documents neither words nor order."""
-    assert reason_class(failed(reason)) == word
+    assert failure_class(failed(reason)) == word
 
 
 @pytest.mark.parametrize(
@@ -76,44 +76,44 @@ def test_the_reason_gets_a_word(reason: str | None, word: str) -> None:
 def test_the_secondary_status_names_the_limit(status: str | None, limit: str | None) -> None:
     """Whatever the text of the failure says; somebody who stopped it gave no reason."""
     job = stopped(secondary_status=status)
-    assert limit_hit(job) == limit
-    assert reason_class(job) == ("limit reached" if limit else "stopped")
+    assert limit_reached(job) == limit
+    assert failure_class(job) == ("limit reached" if limit else "stopped")
 
 
 def test_a_processing_job_stopped_after_its_limit_was_stopped_by_it() -> None:
     """It has no secondary status; a training job has, and a second too early is too early."""
     processing: dict[str, Any] = {"kind": JobKind.PROCESSING, "secondary_status": None}
-    assert limit_hit(stopped(max_runtime_s=3600, **processing)) == "MaxRuntimeInSeconds"
-    assert limit_hit(stopped(max_runtime_s=3601, **processing)) is None
-    assert limit_hit(stopped(max_runtime_s=3600)) is None
+    assert limit_reached(stopped(max_runtime_s=3600, **processing)) == "MaxRuntimeInSeconds"
+    assert limit_reached(stopped(max_runtime_s=3601, **processing)) is None
+    assert limit_reached(stopped(max_runtime_s=3600)) is None
 
 
 def test_a_completed_run_hit_no_limit() -> None:
     """Whatever time it took, and whatever else is said of it."""
-    assert limit_hit(ran(3600, max_runtime_s=3600, kind=JobKind.PROCESSING)) is None
-    assert limit_hit(ran(3600, secondary_status="MaxRuntimeExceeded")) is None
-    assert limit_hit(ran(3600, failure="MaxRuntimeInSeconds exceeded")) is None
+    assert limit_reached(ran(3600, max_runtime_s=3600, kind=JobKind.PROCESSING)) is None
+    assert limit_reached(ran(3600, secondary_status="MaxRuntimeExceeded")) is None
+    assert limit_reached(ran(3600, failure="MaxRuntimeInSeconds exceeded")) is None
 
 
 def test_an_artifact_goes_before_checkpoints() -> None:
     """What is left, in a word."""
-    assert kept(stopped(has_artifact=True, checkpointed=True)) == "an artifact"
-    assert kept(stopped(checkpointed=True)) == "checkpoints"
-    assert kept(stopped()) is None
+    assert kept_results(stopped(has_artifact=True, checkpointed=True)) == "an artifact"
+    assert kept_results(stopped(checkpointed=True)) == "checkpoints"
+    assert kept_results(stopped()) is None
 
 
 def test_a_failure_is_lost_unless_a_limit_cut_work_that_is_kept() -> None:
     """Half an artifact of a crash is no result; checkpoints before a limit are."""
-    assert not_lost(failed("exit code 1", has_artifact=True)) is None
+    assert why_not_lost(failed("exit code 1", has_artifact=True)) is None
     cut = failed("MaxRuntimeExceeded", has_artifact=False, checkpointed=True)
-    assert not_lost(cut) == NotApplicable("it ended early, but it left checkpoints")
-    assert not_lost(failed("MaxRuntimeExceeded", has_artifact=None)) is None
+    assert why_not_lost(cut) == NotApplicable("it ended early, but it left checkpoints")
+    assert why_not_lost(failed("MaxRuntimeExceeded", has_artifact=None)) is None
 
 
 def test_a_stopped_run_is_lost_only_where_nothing_can_be_left() -> None:
     """A trial's metric is its result; an unknown artifact is unknown."""
-    assert not_lost(stopped()) is None
-    assert isinstance(not_lost(stopped(parent=TRIAL)), NotApplicable)
-    unsure = not_lost(stopped(has_artifact=None))
+    assert why_not_lost(stopped()) is None
+    assert isinstance(why_not_lost(stopped(parent=TRIAL)), NotApplicable)
+    unsure = why_not_lost(stopped(has_artifact=None))
     assert isinstance(unsure, Unknown)
     assert unsure.code == "artifact_unknown"

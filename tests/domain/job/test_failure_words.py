@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.job.failure_words import Failure, failure_of
+from sageaudit.domain.job.failure_words import Failure, parse_failure
 
 TOOLKIT = 'AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage "{}"\nCommand "{}"'
 
@@ -54,7 +54,7 @@ TOOLKIT = 'AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage "{}
 )
 def test_a_message_is_kept_by_its_known_words(message: str, kept: str) -> None:
     """What a reader wants first: whose error, which one, what AWS or the kernel said of it."""
-    assert str(failure_of(message)).startswith(kept)
+    assert str(parse_failure(message)).startswith(kept)
 
 
 _PARTS = st.lists(
@@ -95,15 +95,15 @@ _PARTS = st.lists(
 @given(_PARTS)
 def test_the_kept_words_are_read_back_as_they_are(message: str) -> None:
     """So that a stored failure is judged as the live one was."""
-    failure = failure_of(message)
-    assert failure is None or failure_of(str(failure)) == failure
+    failure = parse_failure(message)
+    assert failure is None or parse_failure(str(failure)) == failure
 
 
 @given(st.text())
 def test_any_other_text_says_nothing(text: str) -> None:
     """Words come from the vocabulary, whatever a container writes."""
-    failure = failure_of(text)
-    shown = failure_of(str(failure)) if failure else None
+    failure = parse_failure(text)
+    shown = parse_failure(str(failure)) if failure else None
     assert failure == shown
     assert failure is None or isinstance(failure, Failure)
 
@@ -112,12 +112,12 @@ def test_any_other_text_says_nothing(text: str) -> None:
 def test_a_huge_message_takes_no_time(text: str) -> None:
     """AWS gives 1,024 characters; a file may hold anything."""
     begun = time.process_time()
-    failure_of(text * 10**5)
+    parse_failure(text * 10**5)
     assert time.process_time() - begun < 1
 
 
 def test_a_message_is_kept_by_eight_words() -> None:
     """More of them say no more of why it failed."""
-    failure = failure_of("KeyError " + " ".join(f"[errno {number}]" for number in range(1, 12)))
+    failure = parse_failure("KeyError " + " ".join(f"[errno {number}]" for number in range(1, 12)))
     assert failure is not None
     assert failure.words == ("KeyError", *(f"errno {number}" for number in range(1, 8)))

@@ -64,7 +64,7 @@ def test_type_and_count_are_no_part_of_a_family() -> None:
 
 def test_a_tuning_jobs_children_are_its_family() -> None:
     """So is the tuning job itself; it comes before every other way."""
-    child = job(parent=Parent(JobKind.TUNING.row.rollup, TUNING), tags={"model": "bert"})
+    child = job(parent=Parent(JobKind.TUNING.spec.rollup, TUNING), tags={"model": "bert"})
     assert family(child, "model") == TUNING
     assert family(job(kind=JobKind.TUNING, arn=TUNING)) == TUNING
 

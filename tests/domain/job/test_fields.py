@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.job import fields
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 
 # 2025-11-20T09:00:00Z is 1763629200 seconds after the epoch
 NINE = datetime(2025, 11, 20, 9, 0, tzinfo=UTC)
@@ -45,7 +45,7 @@ def test_an_absent_time_is_none_and_milliseconds_keep_their_fraction() -> None:
 )
 def test_nonsense_is_no_time_and_names_its_key(value: object) -> None:
     """Whatever stands there, the error says under which key."""
-    with pytest.raises(Malformed, match="CreationTime") as caught:
+    with pytest.raises(MalformedData, match="CreationTime") as caught:
         fields.parsed_time(value, "CreationTime")
     assert caught.value.key == "CreationTime"
 
@@ -65,7 +65,7 @@ def test_a_count_is_a_whole_number(value: object, expected: int | None) -> None:
 )
 def test_nonsense_is_no_count(value: object) -> None:
     """Negative, broken, non-numbers, and what no job has: sums of it would overflow."""
-    with pytest.raises(Malformed, match=r"^n "):
+    with pytest.raises(MalformedData, match=r"^n "):
         fields.count({"n": value}, "n")
 
 
@@ -73,8 +73,8 @@ OTHER_TYPES: dict[Any, list[Any]] = {
     fields.section: [[], "x"],
     fields.items: [{}, [1], "ab"],
     fields.text: [5, []],
-    fields.flag_or_false: ["true", 1],
-    fields.known_flag: ["yes"],
+    fields.flag: ["true", 1],
+    fields.optional_flag: ["yes"],
     fields.number: [True, "0.5", [], {}],
 }
 
@@ -84,7 +84,7 @@ OTHER_TYPES: dict[Any, list[Any]] = {
 )
 def test_a_field_of_another_type_names_its_key(read: Any, value: object) -> None:
     """An object where text belongs, and so on."""
-    with pytest.raises(Malformed, match="VpcConfig"):
+    with pytest.raises(MalformedData, match="VpcConfig"):
         read({"VpcConfig": value}, "VpcConfig")
 
 
@@ -94,13 +94,17 @@ def test_null_is_absent() -> None:
     assert fields.section(answer, "a") == {}
     assert fields.items(answer, "a") == []
     assert fields.text(answer, "a") is None
-    assert fields.flag_or_false(answer, "a") is False
-    assert fields.known_flag(answer, "a") is fields.known_flag({}, "a") is None
-    assert [fields.known_flag({"a": value}, "a") for value in (True, False)] == [True, False]
+    assert fields.flag(answer, "a") is False
+    assert fields.optional_flag(answer, "a") is fields.optional_flag({}, "a") is None
+    assert [fields.optional_flag({"a": value}, "a") for value in (True, False)] == [True, False]
     assert fields.text({"KmsKeyId": ""}, "KmsKeyId") is None
-    assert [fields.has({"a": value}, "a") for value in (None, "", "x")] == [False, False, True]
-    assert fields.at("b.c", fields.text)({"b": {"c": "x"}}) == "x"
-    assert fields.at("b.c", fields.text)({}) is None
+    assert [fields.has_value({"a": value}, "a") for value in (None, "", "x")] == [
+        False,
+        False,
+        True,
+    ]
+    assert fields.nested_reader("b.c", fields.text)({"b": {"c": "x"}}) == "x"
+    assert fields.nested_reader("b.c", fields.text)({}) is None
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.job.describe import keep, parse
-from sageaudit.domain.job.hints import of_answer
+from sageaudit.domain.job.describe import parse, sanitize_answer
+from sageaudit.domain.job.hints import from_answer
 from sageaudit.domain.job.job import Hints, Job
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 from tests.fakes.jobs import training_answer
 
 REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
@@ -22,13 +22,13 @@ def told(hyperparameters: dict[str, Any] | None = None, image: str = OWN, **answ
     changes = {"AlgorithmSpecification": algorithm, **answer}
     if hyperparameters is not None:
         changes["HyperParameters"] = hyperparameters
-    return of_answer(training_answer(**changes))
+    return from_answer(training_answer(**changes))
 
 
 def test_nothing_given_is_no_sign_of_anything() -> None:
     """An own image without hyperparameters."""
     assert told() == Hints()
-    assert of_answer({}) == Hints()
+    assert from_answer({}) == Hints()
 
 
 DEEP = """
@@ -335,7 +335,7 @@ def test_a_processing_jobs_arguments_count() -> None:
     }
     told_of = parse(answer, {}).hints
     assert told_of == Hints(deep_learning=True, mixed_precision=True)
-    assert parse(keep(answer), {}).hints == told_of
+    assert parse(sanitize_answer(answer), {}).hints == told_of
 
 
 RICH = {
@@ -363,9 +363,9 @@ def test_a_stored_job_has_the_same_hints() -> None:
         loader_workers=8,
         schedule="cosine",
     )
-    once = json.loads(json.dumps(keep(answer)))
+    once = json.loads(json.dumps(sanitize_answer(answer)))
     assert parse(once, {}).hints == before
-    assert parse(keep(once), {}).hints == before
+    assert parse(sanitize_answer(once), {}).hints == before
     assert "hunter2" not in json.dumps(once)
     assert "acme-models" not in json.dumps(once)
 
@@ -382,7 +382,7 @@ def test_a_stored_job_has_the_same_hints() -> None:
 )
 def test_nonsense_in_kept_flags_names_its_key(key: str, value: object) -> None:
     """A stored answer is read like any other."""
-    with pytest.raises(Malformed) as caught:
+    with pytest.raises(MalformedData) as caught:
         parse(training_answer(Derived={"Hints": {key: value}}), {})
     assert caught.value.key == key
 

@@ -97,4 +97,4 @@ def test_xgboosts_gpu_families_go_by_its_version(version: str, families: set[str
     found = builtin_algorithm(image)
     assert found is not None
     assert found.families == families
-    assert found.cpu_only == (not families)
+    assert found.is_cpu_only == (not families)

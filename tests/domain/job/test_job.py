@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.job.job import duration
+from sageaudit.domain.job.job import duration_text
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from sageaudit.domain.job.job import duration
 )
 def test_duration(seconds: str | None, shown: str) -> None:
     """Two units at most, the largest that fits first; a time that is not known is not zero."""
-    assert duration(None if seconds is None else Decimal(seconds)) == shown
+    assert duration_text(None if seconds is None else Decimal(seconds)) == shown

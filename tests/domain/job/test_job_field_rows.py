@@ -15,17 +15,17 @@ from msgspec.structs import fields
 
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.fields import DERIVED, KeptAs, Paths
+from sageaudit.domain.job.fields import DERIVED, Paths, StoredAs
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.job_fields import ROWS, Row
+from sageaudit.domain.job.job_fields import FIELDS_BY_KIND, JobField
 from sageaudit.domain.job.kinds import JobKind
 
 NOT_IN_ANSWERS = {
     **dict.fromkeys(("kind", "account", "region"), "what the caller knows, or the ARN says"),
-    **dict.fromkeys(("tags", "tags_set", "pipeline_step"), "of the job's tags"),
+    **dict.fromkeys(("tags", "tag_presence", "pipeline_step"), "of the job's tags"),
     "settings": "what a policy may require: test_settings.py",
     "fingerprint": "a hash of what is not kept",
-    "running_until": "of a job that has not ended",
+    "observed_until": "of a job that has not ended",
 }
 """Fields of Job that no row fills, and where they come from."""
 DERIVED_OF_IT = {
@@ -33,29 +33,29 @@ DERIVED_OF_IT = {
     "EntryPoint": "train.py",
     "TunedFor": "val:loss",
 }
-SAMPLES: Mapping[KeptAs, Any] = {
-    KeptAs.COUNT: 3600,
-    KeptAs.NUMBER: 0.25,
-    KeptAs.SWITCH: True,
-    KeptAs.TIME: "2026-05-20T13:00:00Z",
-    KeptAs.GIVEN: "arn:aws:sagemaker:us-east-1:111122223333:thing/x",
-    KeptAs.FAILURE: "CapacityError: Unable to provision requested ML compute capacity",
-    KeptAs.PULL: "Downloading the training image",
-    KeptAs.TYPE: "ml.m5.xlarge",
-    KeptAs.JOB: "train-7",
-    KeptAs.ARN: "arn:aws:sagemaker:us-east-1:111122223333:labeling-job/label-1",
-    KeptAs.IMAGE: "444455556666.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest",
-    KeptAs.MODEL: "churn",
-    KeptAs.ADDRESS: "s3://bucket/2026-05-20/x",
-    KeptAs.CHANNEL: "train",
-    KeptAs.GROUP: "cpu",
-    KeptAs.METRIC: "val:loss",
-    KeptAs.RULE: "own-rule",
+SAMPLES: Mapping[StoredAs, Any] = {
+    StoredAs.COUNT: 3600,
+    StoredAs.NUMBER: 0.25,
+    StoredAs.FLAG: True,
+    StoredAs.TIME: "2026-05-20T13:00:00Z",
+    StoredAs.PRESENCE: "arn:aws:sagemaker:us-east-1:111122223333:thing/x",
+    StoredAs.FAILURE: "CapacityError: Unable to provision requested ML compute capacity",
+    StoredAs.IMAGE_PULL: "Downloading the training image",
+    StoredAs.TYPE: "ml.m5.xlarge",
+    StoredAs.JOB: "train-7",
+    StoredAs.ARN: "arn:aws:sagemaker:us-east-1:111122223333:labeling-job/label-1",
+    StoredAs.IMAGE: "444455556666.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest",
+    StoredAs.MODEL: "churn",
+    StoredAs.ADDRESS: "s3://bucket/2026-05-20/x",
+    StoredAs.CHANNEL: "train",
+    StoredAs.GROUP: "cpu",
+    StoredAs.METRIC: "val:loss",
+    StoredAs.RULE: "own-rule",
 }
 """A value of each form; words of AWS are in STATES_OF."""
-OTHERS: Mapping[KeptAs, Any] = {
-    KeptAs.CHANNEL: "code",
-    KeptAs.ARN: "arn:aws:sagemaker:us-east-1:444455556666:processing-job/own",
+OTHERS: Mapping[StoredAs, Any] = {
+    StoredAs.CHANNEL: "code",
+    StoredAs.ARN: "arn:aws:sagemaker:us-east-1:444455556666:processing-job/own",
 }
 """Other values of some: a script's channel, and a job in the account of the image above."""
 LISTS = {"TrainingPlanArns": ["arn:aws:sagemaker:us-east-1:111122223333:training-plan/x"]}
@@ -63,9 +63,9 @@ UNTOLD = {
     ("phases", "BillableTimeInSeconds"): "of a repeated download: test_phases.py",
     **{
         ("purchase", path): "the selected type, as for `groups`"
-        for row in ROWS[JobKind.TRAINING]
-        for path in row.keeps
-        if row.field == "groups"
+        for row in FIELDS_BY_KIND[JobKind.TRAINING]
+        for path in row.stored_paths
+        if row.name == "groups"
     },
 }
 """Paths that make no difference in these answers, and why they are kept."""
@@ -86,7 +86,7 @@ STATES_OF = {
 }
 SHOWN_BY = {"groups_unknown": "InstanceType"}
 """What fills a field that says what an answer lacks: its other paths stay empty."""
-_METRIC = {"FinalMetricDataList[].MetricName": KeptAs.METRIC}
+_METRIC = {"FinalMetricDataList[].MetricName": StoredAs.METRIC}
 """A trial's objective is one of its metrics."""
 SHAPES = api_model().shapes
 RECORDED = [
@@ -95,7 +95,9 @@ RECORDED = [
     if not path.name.startswith("tuning-set")
 ]
 CASES = [
-    pytest.param(kind, row, id=f"{kind}-{row.field}") for kind, rows in ROWS.items() for row in rows
+    pytest.param(kind, row, id=f"{kind}-{row.name}")
+    for kind, rows in FIELDS_BY_KIND.items()
+    for row in rows
 ]
 
 
@@ -131,24 +133,24 @@ def sample(
     values = {**SAMPLES, **(OTHERS if ended else {})}
     states = STATES_OF | ({"Status": "Completed"} if ended else {})
     answer: dict[str, Any] = {DERIVED: DERIVED_OF_IT}
-    for path, kept in {kind.row.name_key: KeptAs.JOB, **_METRIC, **paths}.items():
+    for path, kept in {kind.spec.name_key: StoredAs.JOB, **_METRIC, **paths}.items():
         *sections, key = path.split(".")
         place: Any = answer
         for section in sections:
             name = section.removesuffix("[]")
             inner = place.setdefault(name, {} if name == section else [{}])
             place = inner if name == section else inner[0]
-        place[key] = states.get(key) if kept is KeptAs.STATE else LISTS.get(key, values[kept])
+        place[key] = states.get(key) if kept is StoredAs.STATE else LISTS.get(key, values[kept])
         if path in null:
             place[key] = None
-        elif kept is KeptAs.PULL:
+        elif kept is StoredAs.IMAGE_PULL:
             place["Status"] = "Downloading"
-    return {**answer, kind.row.status_key: "Failed"}
+    return {**answer, kind.spec.status_key: "Failed"}
 
 
 def in_answers(kind: JobKind, path: str) -> bool:
     """Whether AWS's answer of a kind has this path."""
-    shape = f"{kind.row.describe_call}Response"
+    shape = f"{kind.spec.describe_call}Response"
     for part in path.split("."):
         member = SHAPES[shape].get("members", {}).get(part.removesuffix("[]"))
         if member is None:
@@ -170,30 +172,32 @@ def samples(kind: JobKind, paths: Paths) -> Iterator[dict[str, Any]]:
         some = {path: kept for path, kept in paths.items() if path not in gone}
         yield sample(kind, some, ended=bool(number % 2))
         yield sample(kind, paths, null=gone, ended=bool(number % 2))
-    yield from (one for one in RECORDED if kind.row.name_key in one)
+    yield from (one for one in RECORDED if kind.spec.name_key in one)
 
 
 @pytest.mark.parametrize(("kind", "row"), CASES)
-def test_a_row_reads_nothing_but_what_it_keeps(kind: JobKind, row: Row[Any]) -> None:
+def test_a_row_reads_nothing_but_what_it_keeps(kind: JobKind, row: JobField[Any]) -> None:
     """Else a value might never arrive, since all that no row keeps is dropped."""
     asked: set[str] = set()
-    for answer in samples(kind, row.keeps):
+    for answer in samples(kind, row.stored_paths):
         row.read(Watched(answer, asked))
-    sections = {path.rsplit(".", depth)[0] for path in row.keeps for depth in range(9)}
-    known = {*row.keeps, *sections, *(section.removesuffix("[]") for section in sections)}
+    sections = {path.rsplit(".", depth)[0] for path in row.stored_paths for depth in range(9)}
+    known = {*row.stored_paths, *sections, *(section.removesuffix("[]") for section in sections)}
     assert [path for path in sorted(asked - known) if in_answers(kind, path)] == []
 
 
 @pytest.mark.parametrize(("kind", "row"), CASES)
-def test_a_row_arrives(kind: JobKind, row: Row[Any]) -> None:
+def test_a_row_arrives(kind: JobKind, row: JobField[Any]) -> None:
     """What the answer says at its paths is another value of the field than without them."""
-    plain = {field.name: field for field in fields(Job)}[row.field]
+    plain = {field.name: field for field in fields(Job)}[row.name]
     default = plain.default if plain.default is not MISSING else plain.default_factory
     unset = default() if callable(default) else None if default is MISSING else default
     paths = {
-        path: kept for path, kept in row.keeps.items() if path.endswith(SHOWN_BY.get(row.field, ""))
+        path: kept
+        for path, kept in row.stored_paths.items()
+        if path.endswith(SHOWN_BY.get(row.name, ""))
     }
-    assert getattr(parse(sample(kind, paths), {}), row.field) != unset
+    assert getattr(parse(sample(kind, paths), {}), row.name) != unset
 
 
 def without(answer: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -208,28 +212,28 @@ def without(answer: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "row"), CASES)
-def test_each_path_that_a_row_keeps_tells_something(kind: JobKind, row: Row[Any]) -> None:
+def test_each_path_that_a_row_keeps_tells_something(kind: JobKind, row: JobField[Any]) -> None:
     """Without it the field has another value, in one answer at least: so none is kept in vain, and
     none can be lost without a failing test.
     """
-    answers = [*samples(kind, row.keeps)]
+    answers = [*samples(kind, row.stored_paths)]
     silent = [
         path
-        for path in row.keeps
-        if (row.field, path) not in UNTOLD
+        for path in row.stored_paths
+        if (row.name, path) not in UNTOLD
         and all(row.read(one) == row.read(without(one, path)) for one in answers)
     ]
-    assert silent == [], (kind.value, row.field, silent)
+    assert silent == [], (kind.value, row.name, silent)
 
 
 @pytest.mark.parametrize("kind", JobKind)
 def test_a_field_has_one_row_a_kind(kind: JobKind) -> None:
     """Two rows of one field would overwrite each other without a word."""
-    named = [row.field for row in ROWS[kind]]
+    named = [row.name for row in FIELDS_BY_KIND[kind]]
     assert len(named) == len({*named})
 
 
 def test_each_field_of_a_job_has_a_row() -> None:
     """Or is no part of an answer, for a reason."""
-    in_table = {row.field for rows in ROWS.values() for row in rows}
+    in_table = {row.name for rows in FIELDS_BY_KIND.values() for row in rows}
     assert {field.name for field in fields(Job)} - in_table == NOT_IN_ANSWERS.keys()

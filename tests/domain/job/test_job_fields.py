@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.job.describe import keep, parse
+from sageaudit.domain.job.describe import parse, sanitize_answer
 from sageaudit.domain.job.family import family
-from sageaudit.domain.job.fields import KeptAs, Shape
+from sageaudit.domain.job.fields import Shape, StoredAs
 from sageaudit.domain.job.job import InstanceGroup, Job, Parent, Purchase
-from sageaudit.domain.job.job_fields import FIELDS
-from sageaudit.domain.job.kinds import JobKind, kind_of
+from sageaudit.domain.job.job_fields import STORED_FIELDS
+from sageaudit.domain.job.kinds import JobKind, kind_from_answer
 from sageaudit.domain.job.parts import (
     DataSource,
     Direction,
     InputChannel,
     Objective,
+    ProcessingOutput,
     TransformBatching,
-    Tuning,
-    Upload,
+    TuningSettings,
     WarmPool,
 )
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer, transition
 
 TRAINING, PROCESSING, TRANSFORM = JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM
@@ -102,7 +102,7 @@ def answer(kind: JobKind, **changes: Any) -> dict[str, Any]:
     """The answer of a kind with some keys changed, or absent (...); without one in the table above,
     a name and a status.
     """
-    bare = {kind.row.name_key: "job", kind.row.status_key: "Completed"}
+    bare = {kind.spec.name_key: "job", kind.spec.status_key: "Completed"}
     whole = ANSWERS.get(kind, bare) | changes
     return {key: value for key, value in whole.items() if value is not ...}
 
@@ -115,12 +115,12 @@ def read(kind: JobKind, **changes: Any) -> Job:
 @pytest.mark.parametrize("kind", JobKind)
 def test_the_kind_is_read_from_name_and_status(kind: JobKind) -> None:
     """The two fields that nothing can stand in for."""
-    assert (kind_of(answer(kind)), read(kind).kind) == (kind, kind)
-    for absent in (kind.row.name_key, kind.row.status_key):
-        assert kind_of(answer(kind, **{absent: ...})) is None
-        with pytest.raises(Malformed, match="describe"):
+    assert (kind_from_answer(answer(kind)), read(kind).kind) == (kind, kind)
+    for absent in (kind.spec.name_key, kind.spec.status_key):
+        assert kind_from_answer(answer(kind, **{absent: ...})) is None
+        with pytest.raises(MalformedData, match="describe"):
             read(kind, **{absent: ...})
-    assert kind_of({"EndpointName": "e", "EndpointStatus": "InService"}) is None
+    assert kind_from_answer({"EndpointName": "e", "EndpointStatus": "InService"}) is None
 
 
 def test_a_whole_answer_is_read() -> None:
@@ -249,7 +249,7 @@ def test_the_run_is_read(
     """Phases with their seconds; without a start nothing was billed."""
     job = read(kind, **changes)
     assert [(p.name, p.seconds, p.billed) for p in job.phases] == phases
-    assert (job.elapsed_s, job.never_started) == (elapsed_s, elapsed_s is None)
+    assert (job.elapsed_s, job.has_never_started) == (elapsed_s, elapsed_s is None)
 
 
 P5, P4 = "ml.p5.48xlarge", "ml.p4d.24xlarge"
@@ -490,13 +490,13 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
             WarmPool("InUse", 1800, Decimal(640)),
         ),
         (TRAINING, {"ResourceConfig": KEPT_ALIVE}, "warm_pool", WarmPool(None, 1800, None)),
-        (TRAINING, {"TuningJobArn": "arn:p"}, "parent", Parent(TUNING.row.rollup, "arn:p")),
-        (TRAINING, {"AutoMLJobArn": "arn:p"}, "parent", Parent(AUTOML.row.rollup, "arn:p")),
+        (TRAINING, {"TuningJobArn": "arn:p"}, "parent", Parent(TUNING.spec.rollup, "arn:p")),
+        (TRAINING, {"AutoMLJobArn": "arn:p"}, "parent", Parent(AUTOML.spec.rollup, "arn:p")),
         (TRAINING, {"LabelingJobArn": "arn:p"}, "parent", Parent(None, "arn:p")),
         (TRAINING, {"TuningJobArn": None}, "parent", None),
         (PROCESSING, {"TrainingJobArn": "arn:p"}, "parent", Parent(None, "arn:p")),
-        (PROCESSING, {"AutoMLJobArn": "arn:p"}, "parent", Parent(AUTOML.row.rollup, "arn:p")),
-        (TRANSFORM, {"AutoMLJobArn": "arn:p"}, "parent", Parent(AUTOML.row.rollup, "arn:p")),
+        (PROCESSING, {"AutoMLJobArn": "arn:p"}, "parent", Parent(AUTOML.spec.rollup, "arn:p")),
+        (TRANSFORM, {"AutoMLJobArn": "arn:p"}, "parent", Parent(AUTOML.spec.rollup, "arn:p")),
         (AUTOML, {}, "parent", None),
         # Describe may name the path of a model that was never written; an answer without it says
         # that nothing was uploaded only where its transitions end a run that ended early
@@ -593,10 +593,10 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
             {"ProcessingOutputConfig": {"Outputs": OUTPUTS}},
             "uploads",
             (
-                Upload("train", "EndOfJob"),
-                Upload("logs", "Continuous"),
-                Upload("own", None),
-                Upload("output", None),
+                ProcessingOutput("train", "EndOfJob"),
+                ProcessingOutput("logs", "Continuous"),
+                ProcessingOutput("own", None),
+                ProcessingOutput("output", None),
             ),
         ),
         # a query's answer may differ each time
@@ -639,10 +639,10 @@ def test_a_field_is_read(kind: JobKind, changes: dict[str, Any], field: str, val
 )
 def test_a_warm_pool_is_final_when_it_is_gone(status: str, final: bool) -> None:
     """Until then its billable seconds still grow."""
-    assert WarmPool(status, 1800, Decimal(640)).final is final
+    assert WarmPool(status, 1800, Decimal(640)).is_final is final
 
 
-def plan(config: dict[str, Any], **changes: Any) -> Tuning:
+def plan(config: dict[str, Any], **changes: Any) -> TuningSettings:
     """What a tuning job's answer says of its search."""
     found = read(TUNING, HyperParameterTuningJobConfig=config, **changes).tuning
     assert found is not None
@@ -657,10 +657,10 @@ def test_a_tuning_jobs_plan_is_read() -> None:
             "ResourceLimits": {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 3},
         }
     )
-    assert (found.launched, found.strategy, found.early_stopping) == (10, "Bayesian", "Auto")
+    assert (found.launched_count, found.strategy, found.early_stopping) == (10, "Bayesian", "Auto")
     assert (found.max_jobs, found.max_parallel) == (30, 3)
     bare = plan({}, TrainingJobStatusCounters=...)
-    assert (bare.objective, bare.max_jobs, bare.max_parallel, bare.launched) == (None,) * 4
+    assert (bare.objective, bare.max_jobs, bare.max_parallel, bare.launched_count) == (None,) * 4
 
 
 MAX_AUC = {"MetricName": "auc", "Type": "Maximize"}
@@ -691,11 +691,11 @@ def test_a_trial_knows_the_metric_that_its_tuning_job_judges_it_by() -> None:
     own = metrics("validation:auc")
     trial = answer(TRAINING, **own, HyperParameters={"_tuning_objective_metric": "validation:auc"})
     wanted = Objective("validation:auc", None)
-    assert parse(trial, {}).objective == parse(keep(trial), {}).objective == wanted
-    assert keep(keep(trial)) == keep(trial)
+    assert parse(trial, {}).objective == parse(sanitize_answer(trial), {}).objective == wanted
+    assert sanitize_answer(sanitize_answer(trial)) == sanitize_answer(trial)
     secret = answer(TRAINING, **own, HyperParameters={"_tuning_objective_metric": "hunter2"})
     assert (parse(secret, {}).objective, read(TRAINING, **own).objective) == (None, None)
-    assert "TunedFor" not in keep(secret)["Derived"]
+    assert "TunedFor" not in sanitize_answer(secret)["Derived"]
 
 
 def test_pipeline_tags_name_pipeline_and_step() -> None:
@@ -707,12 +707,12 @@ def test_pipeline_tags_name_pipeline_and_step() -> None:
     assert parse(training_answer(), tags).pipeline_step == "pipeline/nightly/Train"
 
 
-WRONG: dict[KeptAs, list[Any]] = {
-    KeptAs.COUNT: ["soon", -5],
-    KeptAs.NUMBER: ["low", True],
-    KeptAs.SWITCH: ["yes", 1],
-    KeptAs.TIME: ["noon", {}, True],
-    KeptAs.GIVEN: [],
+WRONG: dict[StoredAs, list[Any]] = {
+    StoredAs.COUNT: ["soon", -5],
+    StoredAs.NUMBER: ["low", True],
+    StoredAs.FLAG: ["yes", 1],
+    StoredAs.TIME: ["noon", {}, True],
+    StoredAs.PRESENCE: [],
 }
 NO_LISTS: list[Any] = [{}, "x", [5]]
 NO_OBJECTS: list[Any] = [[], "x"]
@@ -721,7 +721,7 @@ NO_OBJECTS: list[Any] = [[], "x"]
 def nonsense(shape: Shape) -> Iterator[tuple[str, dict[str, Any]]]:
     """Answers with a value of another type in one field of the table, with its key."""
     for key, inner in shape.items():
-        if isinstance(inner, KeptAs):
+        if isinstance(inner, StoredAs):
             wrong = WRONG.get(inner, [5, []])
             yield from ((key, {"Status": "Downloading"} | {key: value}) for value in wrong)
         elif isinstance(inner, list):
@@ -734,9 +734,9 @@ def nonsense(shape: Shape) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def test_nonsense_in_any_field_names_its_key() -> None:
     """A reader of the error knows where to look."""
-    for key, section in nonsense(FIELDS):
-        with pytest.raises(Malformed) as caught:
-            keep(section)
+    for key, section in nonsense(STORED_FIELDS):
+        with pytest.raises(MalformedData) as caught:
+            sanitize_answer(section)
         assert caught.value.key == key
 
 
@@ -751,7 +751,7 @@ def test_nonsense_in_any_field_names_its_key() -> None:
 )
 def test_a_job_of_nonsense_is_refused(changes: dict[str, Any], key: str) -> None:
     """Also where only signs are read of what the field has."""
-    with pytest.raises(Malformed) as caught:
+    with pytest.raises(MalformedData) as caught:
         read(TRAINING, **changes)
     assert caught.value.key == key
 
@@ -769,4 +769,4 @@ def test_texts_of_the_user_stay_out_of_the_job() -> None:
     )
     inline = ["bash", "-c", "python x.py --password=hunter2secret"]
     command = answer(PROCESSING, AppSpecification={"ContainerEntrypoint": inline})
-    assert "hunter2" not in family(parse(command, {})) + str(keep(command))
+    assert "hunter2" not in family(parse(command, {})) + str(sanitize_answer(command))

@@ -12,36 +12,44 @@ from hypothesis import strategies as st
 
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.addresses import is_data_pinned
-from sageaudit.domain.job.describe import STATES, TAGS, keep, kept_tags, parse
-from sageaudit.domain.job.fields import KeptAs, Shape
-from sageaudit.domain.job.job_fields import FIELDS
+from sageaudit.domain.job.describe import (
+    SAGEAUDIT_TAGS,
+    STATES,
+    filter_tags,
+    parse,
+    sanitize_answer,
+)
+from sageaudit.domain.job.fields import Shape, StoredAs
+from sageaudit.domain.job.job_fields import STORED_FIELDS
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.policy.policy import TAG as EXEMPTION
+from sageaudit.domain.policy.policy import IGNORE_TAG as EXEMPTION
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.rule_choices import RuleChoices, Section
-from sageaudit.errors import Malformed
+from sageaudit.domain.policy.rule_choices import JobOverride, RuleSettings
+from sageaudit.errors import MalformedData
 from sageaudit.rules.purchase.spot_not_used import DEADLINE_TAG
 from tests.fakes.jobs import training_answer
 
 ECR = "111122223333.dkr.ecr.us-east-1.amazonaws.com"
 SHAPES = api_model().shapes
 TYPES = {
-    KeptAs.COUNT: {"integer", "long"},
-    KeptAs.NUMBER: {"float"},
-    KeptAs.SWITCH: {"boolean"},
-    KeptAs.TIME: {"timestamp"},
-    KeptAs.GIVEN: {"string", "list", "structure"},
+    StoredAs.COUNT: {"integer", "long"},
+    StoredAs.NUMBER: {"float"},
+    StoredAs.FLAG: {"boolean"},
+    StoredAs.TIME: {"timestamp"},
+    StoredAs.PRESENCE: {"string", "list", "structure"},
 }
 """The types in AWS's service model of fields that are no text."""
 
 
-def leaves(shape: Shape, names: set[str], path: str = "") -> Iterator[tuple[str, KeptAs, set[str]]]:
+def leaves(
+    shape: Shape, names: set[str], path: str = ""
+) -> Iterator[tuple[str, StoredAs, set[str]]]:
     """Each field of the table with the shapes that AWS's model has for it."""
     for key, inner in shape.items():
         members = [SHAPES[name]["members"].get(key) for name in names]
         found = {member["shape"] for member in members if member}
         assert found, f"{path}{key} is in no answer of AWS"
-        if isinstance(inner, KeptAs):
+        if isinstance(inner, StoredAs):
             yield f"{path}{key}", inner, found
         elif isinstance(inner, list):
             items = {SHAPES[name]["member"]["shape"] for name in found}
@@ -52,18 +60,18 @@ def leaves(shape: Shape, names: set[str], path: str = "") -> Iterator[tuple[str,
 
 def test_the_table_has_the_fields_and_the_states_of_aws() -> None:
     """A newer SDK with a new state fails here: add it, so that it is not Unknown."""
-    answers = {f"Describe{kind.row.prefix}JobResponse" for kind in JobKind}
-    for path, field, names in leaves(FIELDS, answers):
+    answers = {f"Describe{kind.spec.prefix}JobResponse" for kind in JobKind}
+    for path, field, names in leaves(STORED_FIELDS, answers):
         for name in names:
             assert SHAPES[name]["type"] in TYPES.get(field, {"string"}), path
-            if field is KeptAs.STATE:
+            if field is StoredAs.STATE:
                 assert set(SHAPES[name]["enum"]) <= STATES, path
 
 
 def test_the_page_of_permissions_lists_what_is_shown() -> None:
     """Each kind of name, in the words of the table."""
     page = (Path(__file__).parents[3] / "docs" / "permissions.md").read_text(encoding="utf-8")
-    shown = {field.value for field in KeptAs if isinstance(field.value, str)}
+    shown = {field.value for field in StoredAs if isinstance(field.value, str)}
     assert [text for text in sorted(shown) if f"| {text} |" not in page] == []
 
 
@@ -81,7 +89,7 @@ def test_the_page_of_permissions_lists_what_is_shown() -> None:
 )
 def test_an_image_is_kept_by_its_name_and_tag(image: str, kept: str) -> None:
     """A commit may be its tag; its digest is not read."""
-    answer = keep({"AlgorithmSpecification": {"TrainingImage": image}})
+    answer = sanitize_answer({"AlgorithmSpecification": {"TrainingImage": image}})
     assert answer["AlgorithmSpecification"]["TrainingImage"] == kept
 
 
@@ -100,7 +108,7 @@ def test_an_address_is_kept_as_its_bucket_and_whether_its_data_may_change(
     address: str, kept: str
 ) -> None:
     """Keys name people and contracts: no audit reads them."""
-    found = keep({"CheckpointConfig": {"S3Uri": address}})["CheckpointConfig"]["S3Uri"]
+    found = sanitize_answer({"CheckpointConfig": {"S3Uri": address}})["CheckpointConfig"]["S3Uri"]
     assert found == kept
     assert is_data_pinned([("train", found)]) == is_data_pinned([("train", address)])
 
@@ -117,7 +125,7 @@ def test_what_aws_adds_later_is_unknown_and_what_nobody_reads_is_gone() -> None:
             {"Status": "Training", "StatusMessage": "Training for Ada"},
         ],
     )
-    kept = keep(answer)
+    kept = sanitize_answer(answer)
     assert (kept["TrainingJobStatus"], kept["TrainingJobName"]) == ("Unknown", "withheld")
     assert kept["ResourceConfig"]["InstanceType"] == "Unknown"
     assert kept["ResourceConfig"]["VolumeKmsKeyId"] == "withheld"
@@ -151,7 +159,7 @@ def test_only_a_word_with_a_scripts_suffix_is_an_entry_point(
         "ProcessingJobStatus": "Completed",
         "AppSpecification": {"ContainerEntrypoint": command},
     }
-    kept = keep(answer)
+    kept = sanitize_answer(answer)
     assert kept["Derived"].get("EntryPoint") == name
     assert parse(answer, {}).entry_point == parse(kept, {}).entry_point == name
     assert "hunter2" not in json.dumps(kept)
@@ -167,22 +175,22 @@ def test_what_somebody_wrote_into_a_kept_answer_is_checked_again(derived: object
 def test_a_fingerprint_is_made_of_the_whole_answer_and_then_kept() -> None:
     """Under another key, or of an answer without its settings, there is no second one."""
     answer = training_answer(HyperParameters={"lr": "0.1"})
-    once = keep(answer, b"key")
+    once = sanitize_answer(answer, b"key")
     assert parse(answer, {}, key=b"key").fingerprint == once["Derived"]["Fingerprint"]
     assert parse(once, {}, key=b"other").fingerprint == once["Derived"]["Fingerprint"]
-    assert parse(keep(answer), {}, key=b"key").fingerprint is None
+    assert parse(sanitize_answer(answer), {}, key=b"key").fingerprint is None
     assert parse(once, {}).fingerprint is None
-    assert keep({**answer, "HyperParameters": {"lr": "0.2"}}, b"key") != once
+    assert sanitize_answer({**answer, "HyperParameters": {"lr": "0.2"}}, b"key") != once
 
 
 def test_the_tags_are_kept_that_the_policy_names() -> None:
     """And those that audits always read; others may hold anything."""
-    section = Section(None, ("stage", "dev"), None, RuleChoices())
-    policy = Policy(owner_tags=("owner",), family_tag="workload", sections=(section,))
-    assert policy.tags_read.values == {"owner", "workload", "stage", *TAGS}
-    assert {EXEMPTION, DEADLINE_TAG} <= TAGS
+    section = JobOverride(None, ("stage", "dev"), None, RuleSettings())
+    policy = Policy(owner_tags=("owner",), family_tag="workload", overrides=(section,))
+    assert policy.tag_names.values == {"owner", "workload", "stage", *SAGEAUDIT_TAGS}
+    assert {EXEMPTION, DEADLINE_TAG} <= SAGEAUDIT_TAGS
     tags = {"owner": "Jörg Müller", "stage": "", "workload": "a\nb", "password": "hunter2"}
-    assert kept_tags(tags, policy.tags_read.values) == {"owner": "Jörg Müller", "stage": ""}
+    assert filter_tags(tags, policy.tag_names.values) == {"owner": "Jörg Müller", "stage": ""}
 
 
 _JSON = st.recursive(
@@ -192,9 +200,9 @@ _JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(sorted(FIELDS)), _JSON, max_size=6))
+@given(st.dictionaries(st.sampled_from(sorted(STORED_FIELDS)), _JSON, max_size=6))
 def test_whatever_is_kept_is_kept_once_more_as_it_is(answer: Mapping[str, Any]) -> None:
     """Or refused as a whole."""
-    with suppress(Malformed):
-        kept = keep(answer)
-        assert keep(kept) == kept
+    with suppress(MalformedData):
+        kept = sanitize_answer(answer)
+        assert sanitize_answer(kept) == kept

@@ -10,8 +10,8 @@ import pytest
 from botocore import xform_name
 from botocore.model import ServiceModel, Shape
 
-from sageaudit.adapters.aws.sagemaker import PAGE
-from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind, KindRow, RollUp
+from sageaudit.adapters.aws.sagemaker import PAGE_SIZE
+from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind, KindSpec, RollUp
 from sageaudit.structs import replace
 
 LISTED_BY = {"CreationTimeAfter", "CreationTimeBefore", "SortBy", "SortOrder", "MaxResults"}
@@ -56,9 +56,9 @@ def lacks(shape: Shape | None, *paths: str) -> list[str]:
     return [path for path in paths if at(shape, path) is None]
 
 
-def faults(row: KindRow) -> list[str]:
+def faults(row: KindSpec) -> list[str]:
     """What the service model says otherwise than a kind's row."""
-    create = f"Create{row.prefix}Job{row.version}"
+    create = f"Create{row.prefix}Job{row.action_suffix}"
     found = [
         *lacks(shape_of(create, "input"), row.name_key),
         *lacks(shape_of(create, "output"), row.arn_key),
@@ -74,17 +74,17 @@ def faults(row: KindRow) -> list[str]:
     return [*found, *_in_lists(row), *_in_names(row), *_in_requests(row), *_in_rollup(row)]
 
 
-def _in_lists(row: KindRow) -> Iterator[str]:
+def _in_lists(row: KindSpec) -> Iterator[str]:
     yield from lacks(shape_of(row.list_call, "input"), *LISTED_BY)
-    listed = at(shape_of(row.list_call, "output"), row.list_rows)
+    listed = at(shape_of(row.list_call, "output"), row.list_key)
     yield from lacks(listed, row.name_key, row.arn_key, row.status_key, "CreationTime", row.end_key)
     most = at(shape_of(row.list_call, "input"), "MaxResults")
-    if most is not None and most.metadata["max"] < PAGE:
+    if most is not None and most.metadata["max"] < PAGE_SIZE:
         yield "MaxResults"
 
 
-def _in_names(row: KindRow) -> Iterator[str]:
-    name = at(shape_of(f"Create{row.prefix}Job{row.version}", "input"), row.name_key)
+def _in_names(row: KindSpec) -> Iterator[str]:
+    name = at(shape_of(f"Create{row.prefix}Job{row.action_suffix}", "input"), row.name_key)
     if name is None or name.metadata["max"] != row.longest_name:
         yield "longest_name"
     arn = at(shape_of(row.describe_call, "output"), row.arn_key)
@@ -93,28 +93,30 @@ def _in_names(row: KindRow) -> Iterator[str]:
         yield row.arn_word
 
 
-def _in_requests(row: KindRow) -> Iterator[str]:
+def _in_requests(row: KindSpec) -> Iterator[str]:
     """The parts of a request, which are those of the answer too."""
-    paths = [row.image] if row.image else []
+    paths = [row.image_path] if row.image_path else []
     if row.inputs:
-        item = f"{row.inputs.items}." if row.inputs.items else ""
+        item = f"{row.inputs.list_key}." if row.inputs.list_key else ""
         paths += [f"{item}{row.inputs.address}"]
-        paths += [f"{item}{row.inputs.name_key}"] if row.inputs.items else []
-    paths += [f"{row.cluster}.{key}" for key in ("InstanceType", "InstanceCount") if row.cluster]
-    request = shape_of(f"Create{row.prefix}Job{row.version}", "input")
+        paths += [f"{item}{row.inputs.name_key}"] if row.inputs.list_key else []
+    paths += [
+        f"{row.cluster_path}.{key}" for key in ("InstanceType", "InstanceCount") if row.cluster_path
+    ]
+    request = shape_of(f"Create{row.prefix}Job{row.action_suffix}", "input")
     answer = shape_of(row.describe_call, "output")
     yield from (*lacks(request, *paths), *lacks(answer, *paths))
-    if row.volumes is bool(lacks(request, f"{row.cluster}.VolumeSizeInGB")):
+    if row.has_volumes is bool(lacks(request, f"{row.cluster_path}.VolumeSizeInGB")):
         yield "volumes"
-    if row.in_steps is bool(lacks(answer, "SecondaryStatus", "SecondaryStatusTransitions")):
+    if row.has_transitions is bool(lacks(answer, "SecondaryStatus", "SecondaryStatusTransitions")):
         yield "in_steps"
-    definition = row.rollup.definition if row.rollup else None
+    definition = row.rollup.definition_key if row.rollup else None
     section = at(request, definition) if definition else request
     if section is None or row.required_key not in section.required_members:
         yield row.required_key
 
 
-def _in_rollup(row: KindRow) -> Iterator[str]:
+def _in_rollup(row: KindSpec) -> Iterator[str]:
     rollup = row.rollup
     if rollup is None:
         return
@@ -122,18 +124,18 @@ def _in_rollup(row: KindRow) -> Iterator[str]:
     yield from lacks(shape_of(listed.action, "input"), row.name_key)
     if listed.action not in paginated():
         yield listed.action
-    place = f"{listed.rows}.{listed.steps}" if listed.steps else listed.rows
+    place = f"{listed.rows_key}.{listed.steps_key}" if listed.steps_key else listed.rows_key
     jobs = shape_of(listed.action, "output")
     yield from lacks(jobs, f"{place}.{listed.arn_key}", f"{place}.{listed.name_key}")
     yield from _of_children(row, rollup)
 
 
-def _of_children(row: KindRow, rollup: RollUp) -> Iterator[str]:
+def _of_children(row: KindSpec, rollup: RollUp) -> Iterator[str]:
     kinds = [rollup.child_kind] if rollup.child_kind else BILLED_KINDS
     for kind in kinds:
-        yield from lacks(shape_of(kind.row.describe_call, "output"), rollup.child_key)
-    if rollup.definition:
-        both = rollup.definition, f"{rollup.definition}s"
+        yield from lacks(shape_of(kind.spec.describe_call, "output"), rollup.child_key)
+    if rollup.definition_key:
+        both = rollup.definition_key, f"{rollup.definition_key}s"
         yield from lacks(shape_of(f"Create{row.prefix}Job", "input"), *both)
         yield from lacks(shape_of(row.describe_call, "output"), *both)
 
@@ -141,7 +143,7 @@ def _of_children(row: KindRow, rollup: RollUp) -> Iterator[str]:
 @pytest.mark.parametrize("kind", list(JobKind))
 def test_the_names_of_a_row_are_aws_s(kind: JobKind) -> None:
     """Actions, their methods in boto3, keys of requests, answers and lists, and the ARN."""
-    assert faults(kind.row) == []
+    assert faults(kind.spec) == []
 
 
 def changed(whole: Any, **values: object) -> Any:
@@ -156,24 +158,26 @@ def misnamed(whole: Any, names: str) -> Iterator[tuple[str, Any]]:
             yield name, changed(whole, **{name: f"{text}{WRONG}"})
 
 
-def wrong_rows(row: KindRow) -> Iterator[tuple[str, KindRow]]:
+def wrong_rows(row: KindSpec) -> Iterator[tuple[str, KindSpec]]:
     """The row with one wrong value each time, beside the name of what is wrong."""
-    yield from misnamed(row, "prefix sdk_noun version arn_word list_rows start_key end_key")
-    yield from misnamed(row, "required_key cluster image")
+    yield from misnamed(row, "prefix sdk_noun action_suffix arn_word list_key start_key end_key")
+    yield from misnamed(row, "required_key cluster_path image_path")
     yield "longest_name", changed(row, longest_name=row.longest_name + 1)
-    yield "in_steps", changed(row, in_steps=not row.in_steps)
-    yield "volumes", changed(row, volumes=not row.volumes)
+    yield "has_transitions", changed(row, has_transitions=not row.has_transitions)
+    yield "has_volumes", changed(row, has_volumes=not row.has_volumes)
     if row.inputs is not None:
-        for name, inputs in misnamed(row.inputs, "items name_key source"):
+        for name, inputs in misnamed(row.inputs, "list_key name_key source"):
             yield name, changed(row, inputs=inputs)
     if row.rollup is not None:
-        for name, rollup in misnamed(row.rollup, "child_key definition"):
+        for name, rollup in misnamed(row.rollup, "child_key definition_key"):
             yield name, changed(row, rollup=rollup)
-        for name, listed in misnamed(row.rollup.child_list, "action rows steps arn_key name_key"):
+        for name, listed in misnamed(
+            row.rollup.child_list, "action rows_key steps_key arn_key name_key"
+        ):
             yield name, changed(row, rollup=changed(row.rollup, child_list=listed))
 
 
 @pytest.mark.parametrize("kind", list(JobKind))
 def test_a_wrong_name_in_a_row_is_found(kind: JobKind) -> None:
     """Whichever it is."""
-    assert [name for name, row in wrong_rows(kind.row) if not faults(row)] == []
+    assert [name for name, row in wrong_rows(kind.spec) if not faults(row)] == []

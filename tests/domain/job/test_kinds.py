@@ -23,7 +23,7 @@ from sageaudit.domain.job.kinds import (
     Component,
     JobKind,
 )
-from sageaudit.domain.job.ref import TERMINAL, job_ended
+from sageaudit.domain.job.ref import TERMINAL, parse_job_end_event
 from sageaudit.domain.prices.price_list import ROLES
 from tests.fakes.request import known
 from tests.infra.reading import one, statements
@@ -43,8 +43,11 @@ def test_a_kind_has_instances_or_children(kind: JobKind) -> None:
     """It is billed, with instances and metrics of its own, or is the sum of the jobs that it
     launches: a kind with neither, such as labeling jobs, has no bill and is not audited.
     """
-    row = kind.row
-    own = {name: getattr(row, name) for name in ("usage_role", "cluster", "metrics", "whole_run")}
+    row = kind.spec
+    own = {
+        name: getattr(row, name)
+        for name in ("usage_role", "cluster_path", "metrics", "single_phase_name")
+    }
     is_billed = None not in own.values()
     is_sum = row.rollup is not None and not any(own.values())
     assert is_billed or is_sum, f"a kind needs instances ({', '.join(own)}) or children (rollup)"
@@ -52,16 +55,16 @@ def test_a_kind_has_instances_or_children(kind: JobKind) -> None:
 
 def test_a_roll_up_that_names_or_asks_for_its_jobs_launches_one_kind() -> None:
     """They are found in the list of that kind, and asked for in its form."""
-    rollups = [kind.row.rollup for kind in JobKind if kind.row.rollup]
-    assert all(one.child_kind for one in rollups if one.is_prefix or one.definition)
+    rollups = [kind.spec.rollup for kind in JobKind if kind.spec.rollup]
+    assert all(one.child_kind for one in rollups if one.has_name_prefix or one.definition_key)
 
 
 def test_no_two_kinds_share_what_tells_them_apart() -> None:
     """ARN words, events, prefixes, namespaces, console pages."""
-    rows = [kind.row for kind in JobKind]
+    rows = [kind.spec for kind in JobKind]
     for name in ("arn_word", "detail_type", "prefix", "sdk_noun", "console_page"):
         assert len({getattr(row, name) for row in rows}) == len(rows)
-    billed = [kind.row for kind in BILLED_KINDS]
+    billed = [kind.spec for kind in BILLED_KINDS]
     assert len({row.metrics.namespace for row in rows if row.metrics}) == len(billed)
     for name in ("usage_role", "component"):
         assert len({getattr(row, name) for row in billed}) == len(billed)
@@ -72,13 +75,13 @@ def test_request_paths_are_parameters_of_the_request(kind: JobKind) -> None:
     """Type, count and volume; a kind without instances of its own has none."""
     paths = [by_kind.get(kind) for by_kind in (TYPE_PATHS, COUNT_PATHS, VOLUME_PATHS)]
     assert all(path is None or known(kind, path) for path in paths)
-    assert bool(paths[0]) is bool(kind.row.cluster)
+    assert bool(paths[0]) is bool(kind.spec.cluster_path)
 
 
 @EVERY_KIND
 def test_an_event_and_a_bare_answer_of_every_kind_are_read(kind: JobKind) -> None:
     """By the row's detail type, prefix and ARN word; a status is enough."""
-    row = kind.row
+    row = kind.spec
     arn = f"arn:aws:sagemaker:eu-west-1:111122223333:{row.arn_word}/nightly"
     answer = {row.name_key: "nightly", row.status_key: "Stopped"}
     event = {
@@ -86,17 +89,17 @@ def test_an_event_and_a_bare_answer_of_every_kind_are_read(kind: JobKind) -> Non
         "detail-type": row.detail_type,
         "detail": answer | {row.arn_key: arn},
     }
-    ended = job_ended(json.dumps(event), accounts={"111122223333"}, regions={"eu-west-1"})
+    ended = parse_job_end_event(json.dumps(event), accounts={"111122223333"}, regions={"eu-west-1"})
     assert ended.ref.kind is describe.parse(answer, {}).kind is kind
 
 
 def test_the_event_pattern_takes_every_kind_and_no_other(template: Mapping[str, Any]) -> None:
     """Its detail types, and a terminal state of each."""
-    announced = [kind for kind in JobKind if kind.row.has_event]
+    announced = [kind for kind in JobKind if kind.spec.has_event]
     pattern = one(template, "AWS::Events::Rule")["EventPattern"]
-    assert pattern["detail-type"] == [kind.row.detail_type for kind in announced]
+    assert pattern["detail-type"] == [kind.spec.detail_type for kind in announced]
     assert pattern["detail"]["$or"] == [
-        {f"{kind.row.prefix}JobStatus": sorted(TERMINAL)} for kind in announced
+        {f"{kind.spec.prefix}JobStatus": sorted(TERMINAL)} for kind in announced
     ]
 
 
@@ -110,19 +113,19 @@ def test_the_audit_may_describe_every_kind_and_no_other(template: Mapping[str, A
     described = {action for action, _ in granted if action.startswith("Describe")}
     of_jobs = [resource for _, resource in granted if resource != "*"]
     words = {resource.rpartition(":")[2].partition("/")[0] for resource in of_jobs}
-    assert described == {kind.row.describe_call for kind in JobKind}
-    assert words == {kind.row.arn_word for kind in JobKind}
+    assert described == {kind.spec.describe_call for kind in JobKind}
+    assert words == {kind.spec.arn_word for kind in JobKind}
     assert {action for action, _ in granted} == {
         permission.removeprefix("sagemaker:") for permission in sagemaker.AUDIT_PERMISSIONS
     }
     everywhere = {f"sagemaker:{action}" for action, resource in granted if resource == "*"}
-    assert everywhere == set(sagemaker.NOT_LIMITED) == {"sagemaker:ListCandidatesForAutoMLJob"}
+    assert everywhere == set(sagemaker.UNSCOPED_ACTIONS) == {"sagemaker:ListCandidatesForAutoMLJob"}
 
 
 def test_the_command_line_names_every_kind() -> None:
     """`--kind` all of them, `--component` those with a bill of their own."""
 
-    @options.KIND
+    @options.KIND_OPTION
     def command(kind: str) -> None:
         """Takes the option."""
 
@@ -135,4 +138,4 @@ def test_every_component_has_a_role_and_types() -> None:
     """Each is a kind's; the catalogue knows types for each kind with a bill."""
     assert set(ROLES) == set(Component)
     for kind in BILLED_KINDS:
-        assert any(kind in row.kinds for row in packaged.types().values())
+        assert any(kind in row.kinds for row in packaged.instance_types().values())

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.job.course import from_transitions, work_phase
+from sageaudit.domain.job.course import phases_from_transitions, work_phase_name
 from tests.fakes.jobs import job, phases, transition
 
 Step = tuple[str, str] | tuple[str, str, str]
@@ -130,7 +130,7 @@ def test_phases_are_read_from_transitions(
     transitions = [
         transition(name, *(f"{clock}:00" for clock in clocks)) for name, *clocks in steps
     ]
-    found = from_transitions(transitions, at(run[0]), at(run[1]))
+    found = phases_from_transitions(transitions, at(run[0]), at(run[1]))
     assert [
         (p.name, None if p.seconds is None else int(p.seconds) // 60, p.billed) for p in found
     ] == expected
@@ -189,10 +189,12 @@ def test_repeated_downloads_after_an_interruption_are_not_charged(
     names = statuses.split()
     steps = [transition(name, f"10:{minute:02}:00") for minute, name in enumerate(names)]
     started = next(step for step in steps if step["Status"] not in {"Starting", "Interrupted"})
-    found = from_transitions(steps, at(started["StartTime"][11:16]), at(f"10:{len(names):02}"))
+    found = phases_from_transitions(
+        steps, at(started["StartTime"][11:16]), at(f"10:{len(names):02}")
+    )
     downloads = [phase for phase in found if phase.name.startswith("Downloading")]
     assert [phase.billed for phase in downloads] == charged
-    assert [phase.repeated for phase in downloads] == [not one for one in charged]
+    assert [phase.is_repeated for phase in downloads] == [not one for one in charged]
     assert all(phase.billed for phase in found if phase.name == "Training")
 
 
@@ -209,15 +211,17 @@ def test_a_billable_time_that_holds_the_repeated_download_was_charged_for_it() -
         )
     ]
     for billable_s, charged in ((1200, False), (1210, False), (1211, True), (1800, True)):
-        found = from_transitions(steps, at("10:00"), at("10:35"), billable_s)
+        found = phases_from_transitions(steps, at("10:00"), at("10:35"), billable_s)
         downloads = [phase for phase in found if phase.name == "Downloading"]
         assert [phase.billed for phase in downloads] == [True, charged], billable_s
-        assert [phase.repeated for phase in downloads] == [False, not charged]
+        assert [phase.is_repeated for phase in downloads] == [False, not charged]
 
 
 def test_the_work_phase_is_the_first_in_which_the_code_ran() -> None:
     """Where no phase is known, it is called Training."""
-    assert work_phase(job()) == "Training"
-    assert work_phase(job(phases=phases(("Running", 60)))) == "Running"
-    assert work_phase(job(phases=phases(("Starting", -60), ("Processing", 60)))) == "Processing"
-    assert work_phase(job(phases=(), training_s=Decimal(0))) == "Training"
+    assert work_phase_name(job()) == "Training"
+    assert work_phase_name(job(phases=phases(("Running", 60)))) == "Running"
+    assert (
+        work_phase_name(job(phases=phases(("Starting", -60), ("Processing", 60)))) == "Processing"
+    )
+    assert work_phase_name(job(phases=(), training_s=Decimal(0))) == "Training"

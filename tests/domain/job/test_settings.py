@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.aws.clients import api_model
-from sageaudit.domain.job.describe import keep, parse
+from sageaudit.domain.job.describe import parse, sanitize_answer
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.settings import SETTINGS, path_of
-from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE
+from sageaudit.domain.job.settings import SETTINGS, setting_path
+from sageaudit.domain.request.request import REQUEST_SHAPES, TRIAL_SHAPE
 from tests.fakes.jobs import training_answer
 from tests.fakes.planned import ROLE
 
@@ -19,13 +19,13 @@ NETWORK = {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
 
 def values(**changes: Any) -> dict[str, Any]:
     """By path, of an answer of AWS that is kept and read back."""
-    settings = parse(keep(training_answer(RoleArn=ROLE, **changes)), {}).settings
+    settings = parse(sanitize_answer(training_answer(RoleArn=ROLE, **changes)), {}).settings
     return {path: value for each in settings.values() for path, value in each.items()}
 
 
 def test_only_that_there_is_a_network_is_kept() -> None:
     """Subnets and groups say where an organisation's machines are."""
-    kept = keep(training_answer(RoleArn=ROLE, VpcConfig=NETWORK))
+    kept = sanitize_answer(training_answer(RoleArn=ROLE, VpcConfig=NETWORK))
     assert kept["VpcConfig"] == "withheld"
     assert values(VpcConfig=NETWORK)["VpcConfig"] == "set"
     assert values()["VpcConfig"] is None
@@ -47,7 +47,7 @@ def test_a_key_and_an_address_are_set_and_nothing_more() -> None:
 
 def test_what_an_older_kept_answer_lacks_is_not_known() -> None:
     """It does not count as not set, as what AWS's own answer lacks does."""
-    kept = keep(training_answer(RoleArn=ROLE))
+    kept = sanitize_answer(training_answer(RoleArn=ROLE))
     del kept["VpcConfig"]
     old = parse(kept, {}).settings
     assert "VpcConfig" not in old
@@ -71,11 +71,11 @@ def test_a_word_that_aws_added_since_is_not_known() -> None:
 @pytest.mark.parametrize("kind", JobKind)
 def test_each_path_is_one_of_awss_requests(setting: str, kind: JobKind) -> None:
     """Of a tuning job, of the training jobs that it asks for."""
-    path = path_of(kind, setting)
+    path = setting_path(kind, setting)
     if path is None:
         return
     model = api_model()
-    shape = TRIAL_SHAPE if kind is JobKind.TUNING else CREATE[kind]
+    shape = TRIAL_SHAPE if kind is JobKind.TUNING else REQUEST_SHAPES[kind]
     for name in path.split("."):
         members = model.members(shape)
         assert name in members, path
@@ -87,5 +87,5 @@ def test_the_page_lists_every_setting() -> None:
     page = (Path(__file__).parents[3] / "docs" / "check.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([^`]*)` \| (?:`([^`]*)` )?\| (?:`([^`]*)` )?\|$", page, re.MULTILINE)
     other = (JobKind.PROCESSING, JobKind.TRANSFORM)
-    expected = [(name, *(path_of(kind, name) or "" for kind in other)) for name in SETTINGS]
+    expected = [(name, *(setting_path(kind, name) or "" for kind in other)) for name in SETTINGS]
     assert [row for row in rows if row[0] != "Tags.NAME"] == expected

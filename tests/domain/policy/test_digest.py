@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sageaudit.domain.policy.scope import DAYS, DigestTimes, parse_digest
+from sageaudit.domain.policy.scope import DAYS, DigestSchedule, parse_digest
 from sageaudit.domain.policy.table_reader import TableReader
 from sageaudit.errors import BadPolicy
 
@@ -18,12 +18,12 @@ ZONES = (
 )
 
 
-def read(**table: object) -> DigestTimes | None:
+def read(**table: object) -> DigestSchedule | None:
     """The table `[digest]`."""
     return parse_digest(TableReader(table, ("digest",)))
 
 
-def starts(times: DigestTimes) -> Iterator[datetime]:
+def starts(times: DigestSchedule) -> Iterator[datetime]:
     """The moments of 60 weeks at which it is sent, by the clocks of its zone."""
     first = date(2026, 1, 5) + timedelta(days=DAYS.index(times.day))
     for week in range(60):
@@ -42,30 +42,30 @@ def test_weeks_follow_each_other_without_gap_or_overlap(zone: str, day: str) -> 
     for hour in range(23):
         times = read(day=day, hour=hour, timezone=zone)
         assert times is not None
-        weeks = [times.week(moment) for moment in starts(times)]
+        weeks = [times.last_full_week(moment) for moment in starts(times)]
         assert all(after[0] - before[1] == timedelta(days=1) for before, after in pairwise(weeks))
         for (first, last), moment in zip(weeks, starts(times), strict=True):
             over = datetime.combine(last, time(), UTC) + timedelta(days=1)
             assert timedelta(hours=1) <= moment - over <= timedelta(hours=27), (hour, moment)
             assert (last - first).days == 6
-            assert times.week(moment + timedelta(hours=2)) == (first, last)
+            assert times.last_full_week(moment + timedelta(hours=2)) == (first, last)
 
 
 @pytest.mark.parametrize(
     ("table", "expected"),
     [
-        ({}, DigestTimes("monday", 8, "UTC", 0)),
+        ({}, DigestSchedule("monday", 8, "UTC", 0)),
         ({"day": "off"}, None),
         ({"day": "off", "timezone": "Europe/Berlin"}, None),
         (
             {"day": "friday", "hour": 17, "timezone": "Europe/Berlin"},
-            DigestTimes("friday", 17, "Europe/Berlin", 4),
+            DigestSchedule("friday", 17, "Europe/Berlin", 4),
         ),
-        ({"hour": 1, "timezone": "Asia/Tokyo"}, DigestTimes("monday", 1, "Asia/Tokyo", 6)),
-        ({"report_bucket": "our-reports"}, DigestTimes(report_bucket="our-reports")),
+        ({"hour": 1, "timezone": "Asia/Tokyo"}, DigestSchedule("monday", 1, "Asia/Tokyo", 6)),
+        ({"report_bucket": "our-reports"}, DigestSchedule(report_bucket="our-reports")),
     ],
 )
-def test_a_table_is_read(table: dict[str, object], expected: DigestTimes | None) -> None:
+def test_a_table_is_read(table: dict[str, object], expected: DigestSchedule | None) -> None:
     """Each key has a default."""
     assert read(**table) == expected
 
@@ -95,4 +95,4 @@ def test_a_wrong_value_is_refused(table: dict[str, object], why: str) -> None:
 def test_a_week_ends_an_hour_before_its_digest(hour: int, weekday: int) -> None:
     """On Monday at 1 in UTC, Sunday is over for an hour; at midnight its last jobs lack audits."""
     times = read(hour=hour)
-    assert times == DigestTimes("monday", hour, "UTC", weekday)
+    assert times == DigestSchedule("monday", hour, "UTC", weekday)

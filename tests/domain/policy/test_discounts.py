@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.files import policy_file
-from sageaudit.adapters.files.policy_file import load
+from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.policy.discounts import Discounts, OwnPrices, own
-from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, own_rates
+from sageaudit.domain.policy.discounts import Discounts, OwnPrices, with_own_prices
+from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, group_own_rates
 from sageaudit.domain.prices.market import Rate
 from sageaudit.errors import BadPolicy
 from sageaudit.structs import replace
@@ -22,14 +22,14 @@ REGION = "us-east-1"
 
 def hourly(discounts: Discounts, name: str, component: Component = Component.TRAINING) -> Decimal:
     """The own rate of a type in us-east-1."""
-    return known(OwnPrices(packaged_prices(), discounts).hourly(REGION, component, name)).usd
+    return known(OwnPrices(packaged_prices(), discounts).hourly_rate(REGION, component, name)).usd
 
 
 def policy(tmp_path: Path, text: str) -> Discounts:
     """The discounts of a policy file."""
     path = tmp_path / "policy.toml"
     path.write_text(text)
-    return load(path).discounts
+    return load_policy(path).discounts
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_policy_names_percentages_rates_and_a_plan(
         '[discounts.rates.us-east-1]\n"ml.g5.2xlarge" = 1.10\n',
     )
     assert discounts.savings_plan is True
-    rate = OwnPrices(packaged_prices(), discounts).hourly(region, Component(component), name)
+    rate = OwnPrices(packaged_prices(), discounts).hourly_rate(region, Component(component), name)
     assert (rate and rate.usd) == (None if usd is None else Decimal(usd))
 
 
@@ -66,7 +66,7 @@ def test_an_own_price_says_that_it_is_one() -> None:
     """List and own never look alike."""
     prices = OwnPrices(packaged_prices(), Discounts(percent={"Training": Decimal(20)}))
     training, processing = (
-        known(prices.hourly(REGION, one, "ml.g5.2xlarge"))
+        known(prices.hourly_rate(REGION, one, "ml.g5.2xlarge"))
         for one in (Component.TRAINING, Component.PROCESSING)
     )
     assert (training.kind, processing.kind) == ("own", "list")
@@ -76,7 +76,7 @@ def test_an_own_price_says_that_it_is_one() -> None:
 def test_without_discounts_the_market_is_the_list() -> None:
     """A Savings Plan alone changes no price."""
     market = packaged_market()
-    assert own(market, Discounts(savings_plan=True)) is market
+    assert with_own_prices(market, Discounts(savings_plan=True)) is market
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ LEARNT = OwnRate(
     Decimal(100),
     "cur.csv",
 )
-STORED = own_rates(
+STORED = group_own_rates(
     RateBasis.NET, None, [LEARNT, replace(LEARNT, what="VolumeUsage.gp2", usd=Decimal("0.1232"))]
 )
 
@@ -121,7 +121,7 @@ STORED = own_rates(
 def paid(discounts: Discounts, day: date | None = OCTOBER) -> Rate:
     """What an hour of training on ml.g5.2xlarge costs on a day."""
     prices = OwnPrices(packaged_prices(), discounts, day)
-    return known(prices.hourly(REGION, Component.TRAINING, "ml.g5.2xlarge"))
+    return known(prices.hourly_rate(REGION, Component.TRAINING, "ml.g5.2xlarge"))
 
 
 def test_a_learnt_rate_stands_in_place_of_the_list_price() -> None:
@@ -131,8 +131,8 @@ def test_a_learnt_rate_stands_in_place_of_the_list_price() -> None:
     assert paid(discounts, None).usd == Decimal("1.3332")
     before = paid(discounts, date(2026, 9, 30))
     prices = OwnPrices(packaged_prices(), discounts, OCTOBER)
-    processing = known(prices.hourly(REGION, Component.PROCESSING, "ml.g5.2xlarge"))
-    storage = known(prices.storage(REGION, Component.TRAINING))
+    processing = known(prices.hourly_rate(REGION, Component.PROCESSING, "ml.g5.2xlarge"))
+    storage = known(prices.storage_rate(REGION, Component.TRAINING))
     for rate in (before, processing):
         assert (rate.usd, rate.kind) == (Decimal("1.515"), "list")
     assert (storage.usd, storage.kind) == (Decimal("0.1232"), "own")
@@ -144,7 +144,9 @@ def test_no_percentage_is_taken_off_a_learnt_rate() -> None:
     assert paid(discounts).usd == Decimal("1.3332")
     assert paid(discounts, date(2026, 9, 30)).usd == Decimal("1.0605")
     assert hourly(discounts, "ml.m5.xlarge") == Decimal("0.184")
-    storage = OwnPrices(packaged_prices(), discounts, OCTOBER).storage(REGION, Component.TRAINING)
+    storage = OwnPrices(packaged_prices(), discounts, OCTOBER).storage_rate(
+        REGION, Component.TRAINING
+    )
     assert known(storage).usd == Decimal("0.1232")
 
 
@@ -164,15 +166,15 @@ def test_the_policy_names_the_file_of_learnt_rates(tmp_path: Path) -> None:
     (tmp_path / "own-rates.json").write_text(policy_file.own_rates_text(STORED))
     text = '[discounts]\nown_rates = "own-rates.json"\n'
     assert policy(tmp_path, text) == Discounts(learnt=STORED)
-    before = load(tmp_path / "policy.toml").version
-    newer = own_rates(RateBasis.NET, None, [replace(LEARNT, usd=Decimal("1.2"))])
+    before = load_policy(tmp_path / "policy.toml").version
+    newer = group_own_rates(RateBasis.NET, None, [replace(LEARNT, usd=Decimal("1.2"))])
     (tmp_path / "own-rates.json").write_text(policy_file.own_rates_text(newer))
-    assert load(tmp_path / "policy.toml").version != before
+    assert load_policy(tmp_path / "policy.toml").version != before
 
 
 def test_amortised_rates_are_rates_under_a_savings_plan(tmp_path: Path) -> None:
     """What a change saves then depends on the plan's use, unless the policy says otherwise."""
-    amortised = own_rates(RateBasis.AMORTISED, None, [LEARNT])
+    amortised = group_own_rates(RateBasis.AMORTISED, None, [LEARNT])
     (tmp_path / "own-rates.json").write_text(policy_file.own_rates_text(amortised))
     text = '[discounts]\nown_rates = "own-rates.json"\n'
     assert policy(tmp_path, text).savings_plan is True

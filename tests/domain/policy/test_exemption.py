@@ -2,16 +2,16 @@ from datetime import date
 
 import pytest
 
-from sageaudit.domain.bill.finding import Exemption, RuleName
+from sageaudit.domain.bill.finding import Exemption, RuleInfo
 from sageaudit.domain.policy.policy import Policy, exemptions
 from sageaudit.domain.policy.rule_choices import FamilyExemption
 
 TODAY = date(2026, 11, 20)
 RULES = ("gpu-underused", "spot-not-used")
 KNOWN = (
-    *(RuleName(f"SA00{number}", name) for number, name in enumerate(RULES)),
-    RuleName("SA601", "failed-spend", tag_accepts=False),
-    RuleName("SA603", "limit-hit", subsumes=frozenset({"failed-spend"})),
+    *(RuleInfo(f"SA00{number}", name) for number, name in enumerate(RULES)),
+    RuleInfo("SA601", "failed-spend", can_tag_accept=False),
+    RuleInfo("SA603", "limit-hit", subsumes=frozenset({"failed-spend"})),
 )
 
 

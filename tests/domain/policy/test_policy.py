@@ -7,7 +7,7 @@ import pytest
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.policy.policy import Policy, parse
-from sageaudit.domain.policy.scope import Members
+from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.errors import BadPolicy
 
 RULES = {
@@ -36,7 +36,7 @@ def test_an_empty_policy_is_the_default() -> None:
     policy = read("")
     assert (policy.mode, policy.floor_usd) == ("notify", 5)
     assert (policy.severity.high_usd, policy.severity.medium_usd) == (100, 10)
-    assert (policy.rules_off, policy.members) == (frozenset(), Members())
+    assert (policy.disabled_rules, policy.members) == (frozenset(), MemberAccounts())
 
 
 def test_a_whole_policy_is_read() -> None:
@@ -81,7 +81,7 @@ def test_a_whole_policy_is_read() -> None:
         Decimal("2.5"),
         "model",
     )
-    assert policy.members == Members(
+    assert policy.members == MemberAccounts(
         {
             "333344445555": "sageaudit-read",
             "222233334444": "arn:aws:iam::222233334444:role/sageaudit-read",
@@ -90,8 +90,8 @@ def test_a_whole_policy_is_read() -> None:
         "of-sageaudit",
         ("eu-west-1",),
     )
-    assert policy.rules_off == {"spot-not-used"}
-    assert policy.rules_on == {"no-owner"}
+    assert policy.disabled_rules == {"spot-not-used"}
+    assert policy.enabled_rules == {"no-owner"}
     assert policy.thresholds == {"gpu-underused": {"mean_below": 30.0}}
     assert policy.severities == {"gpu-underused": Severity.INFO, "no-owner": Severity.HIGH}
     assert policy.objectives == {"validation:dice": Direction.MAXIMIZE}
@@ -106,7 +106,7 @@ def test_a_cost_tag_is_no_owner_unless_the_policy_says_so() -> None:
     tags = {"team": "growth", "note": "x"}
     shown = read('[tags]\nshow = ["team", "project"]')
     assert (shown.owner(tags), shown.shown(tags)) == (None, {"team": "growth", "project": None})
-    assert {"team", "project", "owner"} <= shown.tags_read.values
+    assert {"team", "project", "owner"} <= shown.tag_names.values
     both = read('owner_tags = ["team"]\n[tags]\nshow = ["team"]')
     assert (both.owner(tags), read("").owner(tags), read("").shown(tags)) == (
         "growth",
@@ -285,7 +285,7 @@ def test_only_a_share_of_a_whole_ends_at_100() -> None:
 def test_a_section_holds_for_the_jobs_that_have_all_it_names(names: str, held: bool) -> None:
     """Family, tag and account; whole values, no patterns."""
     policy = read(f'[[for]]\n{names}\nrules.off = ["no-owner"]').for_job(*PLAIN_JOB)
-    assert (policy.rules_off == {"no-owner"}) is held
+    assert (policy.disabled_rules == {"no-owner"}) is held
 
 
 def test_later_sections_stand_over_earlier_ones() -> None:
@@ -316,7 +316,10 @@ def test_later_sections_stand_over_earlier_ones() -> None:
     held = policy.for_job(*PLAIN_JOB)
     assert held.thresholds == {"gpu-underused": {"mean_below": 5, "headroom_percent": 15}}
     assert held.severities == {"gpu-underused": Severity.INFO}
-    assert (held.rules_off, held.rules_on) == ({"no-owner"}, {"no-owner", "spot-not-used"})
+    assert (held.disabled_rules, held.enabled_rules) == (
+        {"no-owner"},
+        {"no-owner", "spot-not-used"},
+    )
     assert held.for_job(*PLAIN_JOB) == held
     assert held.version == policy.version
     assert policy.for_job(None, "training/z", {}) == policy
@@ -327,7 +330,7 @@ def test_the_version_follows_the_content() -> None:
     one, same = read('mode = "notify"\nfloor_usd = 5'), read('floor_usd = 5\nmode = "notify"')
     assert one.version == same.version
     assert one.version != read("floor_usd = 6").version
-    assert read('[rules]\non = ["gpu-underused"]').rules_on == {"gpu-underused"}
+    assert read('[rules]\non = ["gpu-underused"]').enabled_rules == {"gpu-underused"}
 
 
 @pytest.mark.parametrize(

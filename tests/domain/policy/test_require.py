@@ -114,8 +114,8 @@ def test_a_required_tag_is_read_and_its_value_only_if_it_is_compared() -> None:
         family = "x"
         require."Tags.team" = "set"
     """)
-    read_names = policy.tags_read
+    read_names = policy.tag_names
     assert read_names.required == {"owner", "stage", "team"}
     assert {"owner", "stage"} <= read_names.values
     assert "team" not in read_names.values
-    assert read("").tags_read == TagNames(read("").tags_read.values, frozenset())
+    assert read("").tag_names == TagNames(read("").tag_names.values, frozenset())

@@ -61,10 +61,12 @@ def test_each_condition_takes_its_messages_and_no_other(
 ) -> None:
     """What is not known reaches no amount."""
     routes = read(f'{CHANNELS}[[route]]\nto = ["ml"]\n{condition}').routes
-    assert routes.of(MESSAGE).channels == ("ml",)
-    assert routes.of(replace(MESSAGE, severity=Severity.HIGH, usd=Decimal(900))).routes == (1,)
-    missed = routes.of(replace(MESSAGE, **other))  # type: ignore[arg-type]
-    assert (missed.channels, missed.routes) == (("sns", "vision-team", "data"), ())
+    assert routes.destination_for(MESSAGE).channels == ("ml",)
+    assert routes.destination_for(
+        replace(MESSAGE, severity=Severity.HIGH, usd=Decimal(900))
+    ).route_numbers == (1,)
+    missed = routes.destination_for(replace(MESSAGE, **other))  # type: ignore[arg-type]
+    assert (missed.channels, missed.route_numbers) == (("sns", "vision-team", "data"), ())
 
 
 def test_all_conditions_of_a_route_must_match_and_all_routes_that_match_apply() -> None:
@@ -82,9 +84,9 @@ def test_all_conditions_of_a_route_must_match_and_all_routes_that_match_apply() 
         min_month_severity = "low"
         to = ["sns", "ml"]
     """).routes
-    to = routes.of(MESSAGE)
+    to = routes.destination_for(MESSAGE)
     assert to.channels == ("ml", "vision-team", "sns")
-    assert [str(routes.rows[number - 1]) for number in to.routes] == [
+    assert [str(routes.rows[number - 1]) for number in to.route_numbers] == [
         "owner anna, kind training",
         "min_month_severity low",
     ]
@@ -102,7 +104,7 @@ def test_all_conditions_of_a_route_must_match_and_all_routes_that_match_apply() 
 )
 def test_what_no_route_matches_goes_to_the_default(text: str, default: tuple[str, ...]) -> None:
     """The channels that no route names, unless `default_to` says others."""
-    assert read(text).routes.of(MESSAGE).channels == default
+    assert read(text).routes.destination_for(MESSAGE).channels == default
 
 
 def test_a_channel_has_its_address_and_its_max_per_hour() -> None:
@@ -131,7 +133,7 @@ def test_channels_and_routes_ask_for_a_line_about_each_job() -> None:
 
 def test_the_tag_of_a_route_is_read_and_kept() -> None:
     """As that of any other section."""
-    assert "squad" in read(f'{CHANNELS}[[route]]\ntag = "squad=a"\nto = ["ml"]').tags_read.values
+    assert "squad" in read(f'{CHANNELS}[[route]]\ntag = "squad=a"\nto = ["ml"]').tag_names.values
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.policy.scope import Watching, parse_watch
+from sageaudit.domain.policy.scope import WatchSettings, parse_watch
 from sageaudit.domain.policy.table_reader import TableReader
 from sageaudit.errors import BadPolicy
 
 
-def read(table: dict[str, Any]) -> Watching | None:
+def read(table: dict[str, Any]) -> WatchSettings | None:
     """The choices of a table."""
     return parse_watch(TableReader(table, ("watch",)))
 
 
 def test_it_is_on_with_its_defaults() -> None:
     """A policy without the table watches; one that says so does not."""
-    assert read({}) == Watching()
+    assert read({}) == WatchSettings()
     assert read({"on": False}) is None
-    assert read({"usd_per_hour": 12.5, "idle_minutes": 60}) == Watching(
+    assert read({"usd_per_hour": 12.5, "idle_minutes": 60}) == WatchSettings(
         usd_per_hour=Decimal("12.5"), idle_minutes=60
     )
 
@@ -54,4 +54,4 @@ def test_what_is_wrong_is_named(table: dict[str, Any], why: str) -> None:
 )
 def test_which_jobs_are_watched(usd: Decimal | None, gpus: int, *, watched: bool) -> None:
     """Above the rate; without a price by their GPUs."""
-    assert Watching().includes(usd, gpus) is watched
+    assert WatchSettings().should_watch(usd, gpus) is watched

@@ -11,15 +11,15 @@ from sageaudit.domain.prices.market import (
     UNKNOWN_PRECISION,
     GpuRatio,
     Precision,
-    TimesAsLong,
-    Unmeasured,
-    strict_doubt,
-    times_as_long,
+    RuntimeRange,
+    UnmeasuredPrecisions,
+    fp32_peak_ratio,
+    runtime_range,
 )
 from tests.fakes.jobs import known
 
 HALF, FP32, STRICT = Precision.HALF, Precision.FP32, Precision.STRICT
-MODELS = sorted({kind.gpu_model or "" for kind in packaged.types().values() if kind.gpus})
+MODELS = sorted({kind.gpu_model or "" for kind in packaged.instance_types().values() if kind.gpus})
 MEASURED = {
     # one GPU of each, the ten columns ssd to waveglow of Lambda's tables: FP16, then FP32
     "V100": (
@@ -39,9 +39,9 @@ _FP32_WHATEVER = {6, 9}
 """Tacotron 2 and WaveGlow: their FP16 figures equal their FP32 ones, so they are left out there."""
 
 
-def moved(today: str, other: str, *classes: Precision) -> TimesAsLong | Unmeasured:
+def moved(today: str, other: str, *classes: Precision) -> RuntimeRange | UnmeasuredPrecisions:
     """By the packaged ratios; of unknown precision without any class."""
-    return times_as_long(
+    return runtime_range(
         today, other, packaged.gpu_ratios(), frozenset(classes) or UNKNOWN_PRECISION
     )
 
@@ -49,7 +49,7 @@ def moved(today: str, other: str, *classes: Precision) -> TimesAsLong | Unmeasur
 def ends(today: str, other: str, *classes: Precision) -> tuple[Decimal, Decimal]:
     """Of a known range."""
     found = moved(today, other, *classes)
-    assert isinstance(found, TimesAsLong), found
+    assert isinstance(found, RuntimeRange), found
     return found.low, found.high
 
 
@@ -106,8 +106,8 @@ def test_a_pair_that_lacks_a_class_is_unknown(
     today: str, other: str, absent: set[Precision], one_work: set[Precision]
 ) -> None:
     """Neither a peak nor one work alone is taken for a range."""
-    assert moved(today, other) == Unmeasured(frozenset(absent), frozenset(one_work))
-    assert moved(other, today) == Unmeasured(frozenset(absent), frozenset(one_work))
+    assert moved(today, other) == UnmeasuredPrecisions(frozenset(absent), frozenset(one_work))
+    assert moved(other, today) == UnmeasuredPrecisions(frozenset(absent), frozenset(one_work))
 
 
 def test_what_a_range_rests_on_is_said() -> None:
@@ -115,7 +115,7 @@ def test_what_a_range_rests_on_is_said() -> None:
     said = {
         (today, other): found.basis
         for today, other in (("H100", "A100"), ("A10G", "T4"), ("V100", "A10G"))
-        if isinstance(found := moved(today, other), TimesAsLong)
+        if isinstance(found := moved(today, other), RuntimeRange)
     }
     assert said == {
         ("H100", "A100"): "on 23 measured training workloads",
@@ -129,7 +129,7 @@ def test_what_a_range_rests_on_is_said() -> None:
 
 def test_every_packaged_figure_has_its_source_and_belongs_to_the_catalogue() -> None:
     """Data sheets of the models that have one, ratios between models that SageMaker has."""
-    types = packaged.types().values()
+    types = packaged.instance_types().values()
     models = {kind.gpu_model for kind in types if kind.gpu_peaks is not None}
     assert models == {
         "K80",
@@ -152,11 +152,11 @@ def test_a_class_without_tf32_is_a_doubt_only_where_no_measured_range_covers_it(
     """67 against 19.5 TFLOPS from an H100 to an A100; an L40S has more of it than an A100."""
 
     def doubt(today: str, other: str) -> Decimal | None:
-        types = packaged.types().values()
+        types = packaged.instance_types().values()
         sheets = {kind.gpu_model: kind.gpu_peaks for kind in types}
         found = moved(today, other)
-        assert isinstance(found, TimesAsLong)
-        return strict_doubt(known(sheets[today]), known(sheets[other]), found)
+        assert isinstance(found, RuntimeRange)
+        return fp32_peak_ratio(known(sheets[today]), known(sheets[other]), found)
 
     assert round(known(doubt("H100", "A100")), 2) == Decimal("3.44")
     assert doubt("A100", "L40S") is doubt("H100", "V100") is doubt("V100", "T4") is None
@@ -172,11 +172,15 @@ def test_a_range_is_in_order_and_its_inverse_is_the_way_back(
 ) -> None:
     """Low at most high, above 0; back again takes the inverse, and each class lies within all."""
     there, back = (
-        times_as_long(*pair, packaged.gpu_ratios(), classes)
+        runtime_range(*pair, packaged.gpu_ratios(), classes)
         for pair in ((today, other), (other, today))
     )
-    if isinstance(there, Unmeasured) or isinstance(back, Unmeasured) or today == other:
-        assert isinstance(there, Unmeasured) == isinstance(back, Unmeasured)
+    if (
+        isinstance(there, UnmeasuredPrecisions)
+        or isinstance(back, UnmeasuredPrecisions)
+        or today == other
+    ):
+        assert isinstance(there, UnmeasuredPrecisions) == isinstance(back, UnmeasuredPrecisions)
         return
     assert 0 < there.low <= there.high
     assert abs(there.low * back.high - 1) < Decimal("0.002")
@@ -190,6 +194,6 @@ def test_more_works_widen_a_range_and_never_narrow_it() -> None:
     """A second suite's row counts beside the first one's."""
     row = GpuRatio("S", "W", HALF, Decimal(2), Decimal(3), works=4)
     wider = GpuRatio("S", "W", HALF, Decimal(1), Decimal(4), works=0, via="V")
-    found = times_as_long("S", "W", (row, wider), frozenset({HALF}))
-    assert isinstance(found, TimesAsLong)
+    found = runtime_range("S", "W", (row, wider), frozenset({HALF}))
+    assert isinstance(found, RuntimeRange)
     assert (found.low, found.high) == (1, 4)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.job.kinds import Component, JobKind
-from sageaudit.domain.policy.discounts import Discounts, own
-from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, own_rates
-from sageaudit.domain.prices.market import Era, Market, Rate, comparable
+from sageaudit.domain.policy.discounts import Discounts, with_own_prices
+from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, group_own_rates
+from sageaudit.domain.prices.market import Era, Market, Rate, is_comparable
 from sageaudit.domain.resize.resize import resize
 from sageaudit.structs import replace
 from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, guessed, known, ran
@@ -30,16 +30,18 @@ class DatedPrices(FixedPrices, frozen=True):
 
     then: Mapping[str, tuple[str, Era]] | None = None
 
-    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        newest = self.newest(region, component, instance_type)
+    def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        newest = self.newest_hourly_rate(region, component, instance_type)
         past = (self.then or {}).get(instance_type)
         if newest is None or past is None or region != self.region:
             return newest
-        return newest._replace(usd=Decimal(past[0]), as_of="2023-01", era=past[1])
+        return newest._replace(usd=Decimal(past[0]), as_of="2023-01", price_age=past[1])
 
-    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
+    def newest_hourly_rate(
+        self, region: str, component: Component, instance_type: str
+    ) -> Rate | None:
         # not super(): dataclass slots make another class of this one
-        rate = FixedPrices.hourly(self, region, component, instance_type)
+        rate = FixedPrices.hourly_rate(self, region, component, instance_type)
         if rate is None or not rate.is_estimate:
             return rate
         return rate._replace(unlisted="not in the list")
@@ -80,7 +82,7 @@ def test_a_type_without_a_rate_of_the_day_gets_the_ratio_of_the_newest_rates(
     then = {"m5_4xlarge": own_then, "m5_2xlarge": other_then}
     on = market(**{name: rate for name, rate in then.items() if rate})
     rate = hourly(on.relative_to(RUN), OTHER)
-    assert (rate.usd, rate.era, rate.by_ratio) == (Decimal(usd), era, by_ratio)
+    assert (rate.usd, rate.price_age, rate.is_by_ratio) == (Decimal(usd), era, by_ratio)
     if own_then and by_ratio:
         assert rate.note == (
             "no rate of ml.m5.2xlarge is known for the job's day: the rate of ml.m5.4xlarge on "
@@ -105,10 +107,10 @@ def test_the_jobs_own_bill_does_not_change() -> None:
 def test_own_discounts_are_in_both_rates_of_the_ratio() -> None:
     """20% off all and 50% off odd: $0.96 then, times $0.25 / $0.736 of today."""
     discounts = Discounts(percent={"Training": Decimal(20), "odd": Decimal(50)})
-    beside = own(market(m5_4xlarge=("1.20", "past")), discounts).relative_to(RUN)
+    beside = with_own_prices(market(m5_4xlarge=("1.20", "past")), discounts).relative_to(RUN)
     assert hourly(beside, OWN).usd == Decimal("0.96")
     rate = hourly(beside, "ml.odd.xlarge")
-    assert (rate.by_ratio, round(rate.usd, 6)) == (True, Decimal("0.326087"))
+    assert (rate.is_by_ratio, round(rate.usd, 6)) == (True, Decimal("0.326087"))
 
 
 def learnt(*names: str) -> Discounts:
@@ -126,7 +128,7 @@ def learnt(*names: str) -> Discounts:
         )
         for name in names
     ]
-    return Discounts(learnt=own_rates(RateBasis.NET, None, rates))
+    return Discounts(learnt=group_own_rates(RateBasis.NET, None, rates))
 
 
 @pytest.mark.parametrize(
@@ -167,24 +169,24 @@ def test_an_own_rate_of_one_type_says_what_another_type_costs(
     discounts: Discounts, usd: str, kind: str, note: str | None
 ) -> None:
     """An own rate of the job's type, of the other one, or of both, beside list prices."""
-    beside = own(market(), discounts).relative_to(RUN)
+    beside = with_own_prices(market(), discounts).relative_to(RUN)
     rate, job_rate = hourly(beside, OTHER), hourly(beside, OWN)
     assert (rate.usd, rate.kind) == (Decimal(usd), kind)
     assert note is None or rate.note == note
-    assert rate.by_ratio is (note is not None)
-    assert comparable(job_rate, rate) is (discounts in (learnt(OWN), learnt(OWN, OTHER)))
+    assert rate.is_by_ratio is (note is not None)
+    assert is_comparable(job_rate, rate) is (discounts in (learnt(OWN), learnt(OWN, OTHER)))
 
 
 def test_what_the_ratio_says_is_said_with_the_candidate() -> None:
     """Half of the bill is saved, at a rate that nobody saw that day."""
     beside = market(m5_4xlarge=("1.20", "past")).relative_to(RUN)
     done = resize(RUN, LITTLE, beside)
-    best = next(done.certain)
+    best = next(done.certain_savings)
     assert best.type.name == "ml.m5.large"
     # an eighth of $1.20
-    assert done.saves(best) == Decimal("1.05")
-    assert "No rate of ml.m5.large is known for the job's day" in best.because
-    assert "0.1250, the ratio of the newest rates of both" in best.because
+    assert done.saving_usd(best) == Decimal("1.05")
+    assert "No rate of ml.m5.large is known for the job's day" in best.explanation
+    assert "0.1250, the ratio of the newest rates of both" in best.explanation
 
 
 money = st.decimals("0.01", "50", places=3, allow_nan=False, allow_infinity=False)
@@ -196,7 +198,7 @@ def test_no_saving_is_above_the_bill(then: Decimal, today: Decimal, other: Decim
     rates = {OWN: str(today), OTHER: str(other)}
     dated = DatedPrices(hourly_usd=rates, then={OWN: (str(then), "past")})
     done = resize(RUN, LITTLE, Market(TYPES, dated).relative_to(RUN))
-    savings = [known(done.saves(candidate)) for candidate in done.certain]
+    savings = [known(done.saving_usd(candidate)) for candidate in done.certain_savings]
     assert all(0 < saving <= known(done.bill.total_usd) for saving in savings)
     assert bool(savings) == (other < today)
 
@@ -206,7 +208,7 @@ def test_a_ratio_with_an_estimate_in_it_is_an_estimate() -> None:
     guesses = DatedPrices(estimated=frozenset({OTHER}), then={OWN: ("1.20", "past")})
     past = Market(TYPES, guesses).relative_to(RUN)
     rate = hourly(past, OTHER)
-    assert (rate.usd, rate.by_ratio, rate.kind) == (Decimal("0.6"), True, "estimate")
+    assert (rate.usd, rate.is_by_ratio, rate.kind) == (Decimal("0.6"), True, "estimate")
     assert (rate.estimated, rate.unlisted) == (guessed(OTHER), "not in the list")
-    assert rate.negotiated is False
+    assert rate.is_negotiated is False
     assert hourly(past, OWN).kind == "list"

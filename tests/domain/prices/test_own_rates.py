@@ -6,7 +6,13 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.known_prices import OwnRate, OwnRates, RateBasis, merged, own_rates
+from sageaudit.domain.prices.known_prices import (
+    OwnRate,
+    OwnRates,
+    RateBasis,
+    group_own_rates,
+    merge_own_rates,
+)
 from sageaudit.domain.prices.market import Rate
 from sageaudit.structs import replace
 from tests.fakes.jobs import known
@@ -29,7 +35,7 @@ HALF = replace(OCTOBER, usd=Decimal("1.31"), last=date(2026, 10, 15))
 
 def rates(*rows: OwnRate) -> OwnRates:
     """These rates, of all accounts."""
-    return own_rates(RateBasis.NET, None, rows)
+    return group_own_rates(RateBasis.NET, None, rows)
 
 
 def on(of: OwnRates, day: date | None) -> Rate | None:
@@ -42,7 +48,7 @@ def test_each_day_has_the_rate_that_was_paid_then() -> None:
     of = rates(NOVEMBER, OCTOBER)
     october, november = known(on(of, date(2026, 10, 9))), known(on(of, date(2026, 11, 9)))
     assert (october.usd, november.usd) == (Decimal("1.30"), Decimal("1.20"))
-    assert (october.kind, october.era, october.learnt) == ("own", "today", "net")
+    assert (october.kind, october.price_age, october.learnt) == ("own", "today", "net")
     assert october.as_of == "2026-10-01/2026-10-31"
     assert october.source == "learnt from october.csv, net of discounts"
 
@@ -62,7 +68,7 @@ def test_between_two_different_rates_both_are_shown() -> None:
     """Nobody knows on which of these days the price changed."""
     later = replace(NOVEMBER, first=date(2026, 11, 10))
     rate = known(on(rates(OCTOBER, later), date(2026, 11, 5)))
-    assert (str(rate.usd), str(rate.other_usd), rate.era) == ("1.20", "1.30", "ambiguous")
+    assert (str(rate.usd), str(rate.other_usd), rate.price_age) == ("1.20", "1.30", "ambiguous")
 
 
 def test_other_products_have_no_rate() -> None:
@@ -86,4 +92,4 @@ def test_other_products_have_no_rate() -> None:
 )
 def test_a_later_report_is_added(before: list[OwnRate], learnt: OwnRate) -> None:
     """No rate of other days is lost."""
-    assert merged(rates(*before), rates(learnt)) == rates(OCTOBER, NOVEMBER)
+    assert merge_own_rates(rates(*before), rates(learnt)) == rates(OCTOBER, NOVEMBER)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.prices.known_prices import KnownRate, rate_on
+from sageaudit.domain.prices.known_prices import DatedRate, rate_on
 from tests.adapters.history.tables import dynamodb
 from tests.adapters.prices.test_price_book import World
 from tests.fakes.jobs import known
@@ -24,10 +24,10 @@ def client() -> Iterator[Any]:
 @pytest.mark.parametrize(("older_usd", "is_ambiguous"), [("9.98", False), ("9.979", True)])
 def test_prices_that_differ_by_two_thousandths_are_one(older_usd: str, is_ambiguous: bool) -> None:
     """AWS rounds one price differently; on a day between two others the rate is not known."""
-    older = KnownRate.seen(Decimal(older_usd), "2025-01", "a table")
-    newer = KnownRate.seen(Decimal(10), "2026-05-20", "a table")
+    older = DatedRate.from_observation(Decimal(older_usd), "2025-01", "a table")
+    newer = DatedRate.from_observation(Decimal(10), "2026-05-20", "a table")
     rate = known(rate_on([older, newer], date(2025, 6, 1)))
-    assert (rate.era == "ambiguous") is is_ambiguous
+    assert (rate.price_age == "ambiguous") is is_ambiguous
 
 
 @pytest.mark.parametrize(("after_h", "reads"), [(24 - 1e-3, 1), (24, 2)])

@@ -5,13 +5,13 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.prices.known_prices import KnownRate, day_of, rate_on
+from sageaudit.domain.prices.known_prices import DatedRate, pricing_day, rate_on
 from tests.fakes.jobs import known, ran
 
-OLD = KnownRate.seen(Decimal("37.688"), "2025-01", "a table of January 2025")
-NEW = KnownRate.seen(Decimal("25.2512883"), "2026-05-20", "the packaged table")
-ROUNDED = KnownRate.seen(Decimal("25.251"), "2026-11-20", "Price List API")
-SUSPECT = KnownRate.seen(Decimal(1), "2026-05-20", "a table", "suspect")
+OLD = DatedRate.from_observation(Decimal("37.688"), "2025-01", "a table of January 2025")
+NEW = DatedRate.from_observation(Decimal("25.2512883"), "2026-05-20", "the packaged table")
+ROUNDED = DatedRate.from_observation(Decimal("25.251"), "2026-11-20", "Price List API")
+SUSPECT = DatedRate.from_observation(Decimal(1), "2026-05-20", "a table", "suspect")
 BOTH = [OLD, NEW]
 BETWEEN = (
     "ambiguous: {} lies between two known prices, $37.688 (2025-01) and $25.2512883 (2026-05-20)"
@@ -73,7 +73,7 @@ BETWEEN = (
     ],
 )
 def test_a_day_has_the_price_that_was_seen_then(
-    rates: list[KnownRate], day: str | None, usd: str, other_usd: str | None, note: str | None
+    rates: list[DatedRate], day: str | None, usd: str, other_usd: str | None, note: str | None
 ) -> None:
     """Between two that differ the newer is taken and the other shown; in any order."""
     for order in (rates, rates[::-1]):
@@ -101,18 +101,18 @@ def test_a_price_may_be_seen_on_a_day_in_a_month_or_for_years(
     when: str, first: str, last: str
 ) -> None:
     """It held on each of those days."""
-    seen = KnownRate.seen(Decimal(1), when, "x")
-    assert (seen.first.isoformat(), seen.last.isoformat()) == (first, last)
+    seen = DatedRate.from_observation(Decimal(1), when, "x")
+    assert (seen.first_day.isoformat(), seen.last_day.isoformat()) == (first, last)
 
 
 @pytest.mark.parametrize("when", ["", "May 2026", "2026-13", "2026-05-20T10:00", "26"])
 def test_a_date_that_is_none_is_an_error(when: str) -> None:
     """Of the data file's author."""
     with pytest.raises(ValueError, match=r"."):
-        KnownRate.seen(Decimal(1), when, "x")
+        DatedRate.from_observation(Decimal(1), when, "x")
 
 
 def test_a_job_is_priced_on_the_day_it_started() -> None:
     """In UTC."""
     east = datetime(2026, 3, 2, 3, tzinfo=timezone(timedelta(hours=9)))
-    assert day_of(ran(60, at=east), datetime.now(UTC)) == date(2026, 3, 1)
+    assert pricing_day(ran(60, at=east), datetime.now(UTC)) == date(2026, 3, 1)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing, Refused, read
+from sageaudit.domain.prices.price_list import STORAGE, InvalidPrice, ListedRate, PriceListing, read
 from tests.fakes.price_lists import DOCUMENTS, dimension_of, product, recorded, volume
 
 pytestmark = pytest.mark.money
@@ -38,7 +38,7 @@ def rates(documents: list[Any], region: str, component: Component) -> dict[str, 
 
 def entry(*documents: Any, name: str = "ml.m5.xlarge") -> object:
     """What is read of one type."""
-    return read(documents, "eu-west-1", Component.TRAINING).entries.get(name)
+    return read(documents, "eu-west-1", Component.TRAINING).entry_by_product.get(name)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_trap_gives_no_rate_for_any_component(name: str) -> None:
     """Nor a refusal: it is simply not ours."""
     for region in REGIONS:
         for component in Component:
-            assert not read([ALL[name]], region, component).entries
+            assert not read([ALL[name]], region, component).entry_by_product
 
 
 def test_a_rate_carries_its_usage_type_and_the_day_it_holds_from() -> None:
@@ -139,7 +139,7 @@ def test_a_product_without_an_attribute_is_none(missing: str) -> None:
 def test_a_price_that_is_no_amount_is_refused_with_one_sentence(usd: object) -> None:
     """Never 0, never a guess."""
     found = entry(product(usd=usd))
-    assert isinstance(found, Refused)
+    assert isinstance(found, InvalidPrice)
     assert found.reason.startswith("XX1-Train:ml.m5.xlarge has a price that is not an amount:")
     assert "\n" not in found.reason
 
@@ -163,7 +163,7 @@ def changed(**dimension: Any) -> Any:
 )
 def test_a_product_that_is_not_priced_in_usd_an_hour_is_refused(document: Any, why: str) -> None:
     """With the reason."""
-    assert entry(document) == Refused(f"XX1-Train:ml.m5.xlarge {why}")
+    assert entry(document) == InvalidPrice(f"XX1-Train:ml.m5.xlarge {why}")
 
 
 def with_free_tier() -> Any:
@@ -175,7 +175,7 @@ def with_free_tier() -> Any:
     return document
 
 
-SEVERAL = Refused("the price list has several rates: $0.25 and $0.3")
+SEVERAL = InvalidPrice("the price list has several rates: $0.25 and $0.3")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_refused_product_spoils_its_type_and_no_other() -> None:
     """Nobody knows which of the two is billed."""
     documents = [product(), product(usd="-1"), product("ml.c5.xlarge")]
     found = read(documents, "eu-west-1", Component.TRAINING)
-    assert isinstance(found.entries["ml.m5.xlarge"], Refused)
+    assert isinstance(found.entry_by_product["ml.m5.xlarge"], InvalidPrice)
     assert list(found.rates) == ["ml.c5.xlarge"]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.reconcile.coverage import Coverage, coverage
-from sageaudit.domain.reconcile.lines import AuditedLine, AwsLine, AwsSpend, parsed
+from sageaudit.domain.reconcile.lines import AuditedLine, AwsLine, AwsSpend, parse_usage_type
 
 pytestmark = pytest.mark.money
 
@@ -22,7 +22,7 @@ def line(usage_type: str, usd: str | Decimal, region: str | None = "us-east-1") 
 
 def audited(usage_type: str | None, usd: str) -> AuditedLine:
     """A line of an audit."""
-    usage = None if usage_type is None else parsed(usage_type)
+    usage = None if usage_type is None else parse_usage_type(usage_type)
     one, amount = Decimal(1), Decimal(usd)
     return AuditedLine(
         "arn", "job", "us-east-1", "compute", usage_type, usage, "h", one, amount, True, False
@@ -50,8 +50,8 @@ def test_the_regions_of_a_usage_type_are_one_row() -> None:
         [audited("Train:ml.m5.large", "8"), audited("EU-Train:ml.m5.large", "1")],
         "9",
     )
-    [row] = found.jobs
-    assert (row.usage, row.bill_usd, row.audited_usd) == ("Train:ml.m5.large", 12, 9)
+    [row] = found.covered_usage
+    assert (row.usage_type, row.bill_usd, row.audited_usd) == ("Train:ml.m5.large", 12, 9)
     assert found.percent == 75
 
 
@@ -70,15 +70,15 @@ def test_the_regions_of_a_usage_type_are_one_row() -> None:
 )
 def test_what_audits_do_not_cover_has_a_name(usage_type: str, region: str, name: str) -> None:
     """Its area; where that is not known, the usage type itself."""
-    [outside] = covered([line(usage_type, "5", region)]).outside
+    [outside] = covered([line(usage_type, "5", region)]).uncovered_usage
     assert (outside.name, outside.usd, outside.percent) == (name, 5, 100)
 
 
 def test_an_audited_line_without_a_usage_type_is_shown_as_such() -> None:
     """Warm pools have none of their own; a bill of nothing has no share: it is not 0."""
     found = covered([], [audited(None, "3")], "3")
-    [row] = found.jobs
-    assert (row.usage, row.bill_usd, row.audited_usd) == ("(usage type not known)", 0, 3)
+    [row] = found.covered_usage
+    assert (row.usage_type, row.bill_usd, row.audited_usd) == ("(usage type not known)", 0, 3)
     assert found.percent is None
 
 
@@ -94,5 +94,7 @@ LINES = st.builds(
 def test_the_rows_add_up_to_the_bill(lines: list[AwsLine]) -> None:
     """No line is lost, none is counted twice."""
     found = covered(lines)
-    rows = [row.bill_usd for row in found.jobs] + [row.usd for row in found.outside]
+    rows = [row.bill_usd for row in found.covered_usage] + [
+        row.usd for row in found.uncovered_usage
+    ]
     assert sum(rows) == found.bill_usd == sum(line.usd for line in lines)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import OwnRate, RateBasis
-from sageaudit.domain.reconcile.learning import Learnt, NotLearnt, learn
+from sageaudit.domain.reconcile.learning import DerivedRate, UsageWithoutRate, derive_rates
 from sageaudit.domain.reconcile.lines import PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
 from sageaudit.structs import replace
@@ -38,7 +38,7 @@ def line(
         1,
         quantity,
         usd,
-        covered=NOTHING,
+        covered_quantity=NOTHING,
         list_rate=Decimal("1.515"),
         largest_usd=usd,
         largest_line="cur.csv: line 7",
@@ -48,29 +48,31 @@ def line(
 LINE = line("1.3332")
 
 
-FREE = replace(LINE, lines=0, quantity=NOTHING, usd=NOTHING)
+FREE = replace(LINE, line_count=0, quantity=NOTHING, usd=NOTHING)
 """Usage at $0."""
 
 
 def under_plan(hours: str, usd: str) -> PaidUsage:
     """Usage that a Savings Plan paid for."""
-    return replace(line("0", hours), usd=Decimal(usd), covered=Decimal(hours))
+    return replace(line("0", hours), usd=Decimal(usd), covered_quantity=Decimal(hours))
 
 
-def taught(*usage: PaidUsage, basis: RateBasis = RateBasis.NET) -> list[Learnt | NotLearnt]:
+def taught(
+    *usage: PaidUsage, basis: RateBasis = RateBasis.NET
+) -> list[DerivedRate | UsageWithoutRate]:
     """What a report of this usage teaches."""
-    return learn(PaidReport(usage), basis, "cur.csv")
+    return derive_rates(PaidReport(usage), basis, "cur.csv")
 
 
-def rates(found: list[Learnt | NotLearnt]) -> list[OwnRate]:
+def rates(found: list[DerivedRate | UsageWithoutRate]) -> list[OwnRate]:
     """Its rates."""
-    return [one.rate for one in found if isinstance(one, Learnt)]
+    return [one.rate for one in found if isinstance(one, DerivedRate)]
 
 
 def test_cost_over_usage_is_the_rate_of_type_region_and_component() -> None:
     """With its days, from the first of the month on, its hours and the report's public price."""
     [found] = taught(line("1.3332", "3"), line("1.3332", "0.5", day=9))
-    assert isinstance(found, Learnt)
+    assert isinstance(found, DerivedRate)
     assert found.rate == OwnRate(
         "us-east-1",
         Component.TRAINING,
@@ -204,9 +206,9 @@ def test_a_rate_is_of_a_month(
 def test_too_little_tells_no_rate(usage: PaidUsage, why: str) -> None:
     """And says why."""
     [found] = taught(usage)
-    assert isinstance(found, NotLearnt)
+    assert isinstance(found, UsageWithoutRate)
     assert found.name == "ml.g5.2xlarge, Training, us-east-1"
-    assert found.why.startswith(why)
+    assert found.reason.startswith(why)
 
 
 @pytest.mark.parametrize("price", ["10000.0001", "1e15"])
@@ -228,7 +230,7 @@ def test_usage_of_jobs_that_no_price_table_knows_is_listed_and_no_rate_is_guesse
         replace(LINE, region=None),
     )
     name = "Train:ml.g5.2xlarge"
-    assert {(one.name, one.why) for one in found if isinstance(one, NotLearnt)} == {
+    assert {(one.name, one.reason) for one in found if isinstance(one, UsageWithoutRate)} == {
         *((one, "no price table knows it") for one in unknown),
         (name, "it is counted in Quantity, not in hours"),
         (name, "its region is not named"),

@@ -15,10 +15,10 @@ from sageaudit.domain.reconcile.lines import (
     AuditedMonth,
     AwsLine,
     AwsSpend,
-    Usage,
+    UsageType,
+    job_usage_type,
     lines_of,
-    of_job,
-    parsed,
+    parse_usage_type,
 )
 from sageaudit.domain.reconcile.reconcile import (
     Presence,
@@ -48,7 +48,7 @@ def audited(
     usage_type: str | None, quantity: str | None, usd: str | None, **changes: Any
 ) -> AuditedLine:
     """One line of job "a", in us-east-1."""
-    usage = None if usage_type is None else parsed(usage_type)
+    usage = None if usage_type is None else parse_usage_type(usage_type)
     used, cost = (None if text is None else Decimal(text) for text in (quantity, usd))
     whole = AuditedLine(
         ARN + "a",
@@ -60,13 +60,13 @@ def audited(
         "instance-hours",
         used,
         cost,
-        paid=True,
-        crosses=False,
+        is_metered=True,
+        crosses_month=False,
     )
     return replace(whole, **changes)
 
 
-OF_TYPE = audited(None, "2", "0.46", usage=of_job("training", "ml.m5.xlarge"))
+OF_TYPE = audited(None, "2", "0.46", usage=job_usage_type("training", "ml.m5.xlarge"))
 """Of a usage type that nobody knows: kind and instance type decide."""
 
 
@@ -139,9 +139,9 @@ def test_differences_have_their_percentages_of_awss_figure(
     """Differences with their percentages of AWS's figure; what is unknown is in none."""
     other = metered("USE2-Train:ml.m5.xlarge", "7", "1.61", resource=ARN + "other")
     found = held([aws, other], history)
-    row = only(found.placed[Presence.MATCHED])
+    row = only(found.rows_by_presence[Presence.MATCHED])
     assert (row.usage, row.region) == (aws.usage_type, aws.region)
-    assert row.history.lines == len(history)
+    assert row.history.line_count == len(history)
     figures = row.quantity_difference, row.quantity_percent, row.usd_difference, row.usd_percent
     assert figures == tuple(None if text is None else Decimal(text) for text in (*quantity, *usd))
     assert found.unpriced_lines == sum(line.usd is None for line in history)
@@ -162,16 +162,16 @@ def test_what_no_audit_covers_has_its_share() -> None:
     )
     areas = {row.area for row in found.rows}
     assert areas == {"endpoints", JOBS, "notebooks", "Studio"}
-    assert found.aws_usd(of_jobs=False) == 8
-    assert found.aws_usd(Presence.ONLY_IN_AWS, of_jobs=True) == Decimal("0.5")
-    assert percent(found.aws_usd(of_jobs=False), found.aws_usd()) == 80
+    assert found.aws_usd(jobs_only=False) == 8
+    assert found.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True) == Decimal("0.5")
+    assert percent(found.aws_usd(jobs_only=False), found.aws_usd()) == 80
 
 
 def test_one_side_only_is_said_and_has_no_difference() -> None:
     """What AWS alone has, and what the history alone has."""
     found = held([metered(M5, "4", "0.92")], [audited("USE1-Train:ml.p3.2xlarge", "1", "3.83")])
-    alone = only(found.placed[Presence.ONLY_IN_AWS])
-    ours = only(found.placed[Presence.ONLY_IN_HISTORY])
+    alone = only(found.rows_by_presence[Presence.ONLY_IN_AWS])
+    ours = only(found.rows_by_presence[Presence.ONLY_IN_HISTORY])
     assert (alone.usage, ours.usage) == (M5, "USE1-Train:ml.p3.2xlarge")
     assert alone.quantity_difference is alone.usd_percent is ours.usd_difference is None
     assert found.history_usd(Presence.ONLY_IN_HISTORY) == Decimal("3.83")
@@ -180,7 +180,7 @@ def test_one_side_only_is_said_and_has_no_difference() -> None:
 def test_what_cannot_be_compared_stands_apart_with_its_dollars() -> None:
     """A warm pool has no usage type to compare by; it is in no difference."""
     found = held([], [audited(None, "1", "0.46", item="warm_pool")])
-    assert only(found.placed[Presence.NOT_COMPARABLE]).usage == "warm_pool"
+    assert only(found.rows_by_presence[Presence.NOT_COMPARABLE]).usage == "warm_pool"
     assert found.history_usd(Presence.NOT_COMPARABLE) == found.history_usd() == Decimal("0.46")
 
 
@@ -194,10 +194,13 @@ def test_by_job_each_job_stands_beside_its_own_lines() -> None:
         ],
         [audited(M5, "2", "0.47", job=ARN + "Job-A"), audited(M5, "1", "0.23", job=ARN + "lost")],
     )
-    assert only(found.placed[Presence.MATCHED]).job == ARN + "job-a"
-    assert only(found.placed[Presence.ONLY_IN_HISTORY]).job == ARN + "lost"
-    assert [row.job for row in found.placed[Presence.ONLY_IN_AWS]] == [None, ARN + "by-hand"]
-    assert found.jobs() == dict.fromkeys(found.jobs(), 1)
+    assert only(found.rows_by_presence[Presence.MATCHED]).job == ARN + "job-a"
+    assert only(found.rows_by_presence[Presence.ONLY_IN_HISTORY]).job == ARN + "lost"
+    assert [row.job for row in found.rows_by_presence[Presence.ONLY_IN_AWS]] == [
+        None,
+        ARN + "by-hand",
+    ]
+    assert found.count_jobs() == dict.fromkeys(found.count_jobs(), 1)
 
 
 def test_the_row_with_the_most_dollars_comes_first() -> None:
@@ -225,14 +228,14 @@ def test_volumes_count_in_their_month_and_compute_in_the_month_of_the_end() -> N
     october, november = ([*lines_of(ran, month)] for month in ("2026-10", "2026-11"))
     assert [one.quantity for one in october] == [Decimal("0.16")]
     assert [one.item for one in november] == ["compute", "storage"]
-    assert all(one.crosses for one in (*october, *november))
+    assert all(one.crosses_month for one in (*october, *november))
 
 
 def test_a_job_within_one_month_does_not_cross_it() -> None:
     """Up to its last second; without a start, the month of the end is all that is known."""
     for started_at in ("2026-10-01T00:00:00Z", "2026-10-31T20:00:00Z", None):
         within = document(job=job(started_at=started_at, ended_at="2026-10-31T23:59:59Z"))
-        assert not any(one.crosses for one in lines_of(within, "2026-10"))
+        assert not any(one.crosses_month for one in lines_of(within, "2026-10"))
         assert [*lines_of(within, "2026-10")]
 
 
@@ -270,42 +273,42 @@ def test_what_was_never_used_or_never_paid_is_told_apart() -> None:
         line(rate_usd=Decimal(0), usd=Decimal(0)),
         line(rate_usd=None, usd=None),
     ]
-    assert [one.paid for one in lines_of(ran, "2026-05")] == [False, True]
+    assert [one.is_metered for one in lines_of(ran, "2026-05")] == [False, True]
     ran["bill"]["lines"] = [line(price_kind="estimate"), line()]
-    assert [one.estimated for one in lines_of(ran, "2026-05")] == [True, False]
+    assert [one.is_estimated for one in lines_of(ran, "2026-05")] == [True, False]
 
 
 @pytest.mark.parametrize(
     ("usage_type", "usage", "area"),
     [
-        ("USE1-Train:ml.m5.large", Usage("Train", "ml.m5.large"), JOBS),
-        ("EU-Processing:VolumeUsage.gp2", Usage("Processing", "VolumeUsage.gp2"), JOBS),
-        ("APS3-Tsform:ml.g4dn.xlarge", Usage("Tsform", "ml.g4dn.xlarge"), JOBS),
-        ("Tsform:ml.g4dn.xlarge", Usage("Tsform", "ml.g4dn.xlarge"), JOBS),
-        ("USE1-train:ml.m5.large", Usage("train", "ml.m5.large"), JOBS),
-        ("USE1-Host:ml.m5.large", Usage("Host", "ml.m5.large"), "endpoints"),
-        ("USE1-ServerlessInf:Mem-4GB", Usage("ServerlessInf", "Mem-4GB"), "endpoints"),
+        ("USE1-Train:ml.m5.large", UsageType("Train", "ml.m5.large"), JOBS),
+        ("EU-Processing:VolumeUsage.gp2", UsageType("Processing", "VolumeUsage.gp2"), JOBS),
+        ("APS3-Tsform:ml.g4dn.xlarge", UsageType("Tsform", "ml.g4dn.xlarge"), JOBS),
+        ("Tsform:ml.g4dn.xlarge", UsageType("Tsform", "ml.g4dn.xlarge"), JOBS),
+        ("USE1-train:ml.m5.large", UsageType("train", "ml.m5.large"), JOBS),
+        ("USE1-Host:ml.m5.large", UsageType("Host", "ml.m5.large"), "endpoints"),
+        ("USE1-ServerlessInf:Mem-4GB", UsageType("ServerlessInf", "Mem-4GB"), "endpoints"),
         (
             "USE1-TrainDebugFreeTier:ml.m5.large",
-            Usage("TrainDebugFreeTier", "ml.m5.large"),
+            UsageType("TrainDebugFreeTier", "ml.m5.large"),
             "free Debugger and Monitor rules",
         ),
         (
             "USE1-TrainingPlanUpfrontFee:ml.p4d.24xlarge",
-            Usage("TrainingPlanUpfrontFee", "ml.p4d.24xlarge"),
+            UsageType("TrainingPlanUpfrontFee", "ml.p4d.24xlarge"),
             "training plans",
         ),
-        ("Studio:KernelGateway-x", Usage("Studio", "KernelGateway-x"), "Studio"),
-        ("something new", Usage("something new", ""), "other"),
-        ("", Usage("", ""), "other"),
+        ("Studio:KernelGateway-x", UsageType("Studio", "KernelGateway-x"), "Studio"),
+        ("something new", UsageType("something new", ""), "other"),
+        ("", UsageType("", ""), "other"),
     ],
 )
 def test_a_usage_type_is_a_prefix_a_role_and_a_thing(
-    usage_type: str, usage: Usage, area: str
+    usage_type: str, usage: UsageType, area: str
 ) -> None:
     """The role says what of SageMaker it is; an unknown one is "other"."""
-    assert parsed(usage_type) == usage
-    assert parsed(usage_type).area == area
+    assert parse_usage_type(usage_type) == usage
+    assert parse_usage_type(usage_type).area == area
 
 
 AMOUNTS = st.decimals(0, 10_000, places=6)
@@ -334,7 +337,7 @@ def test_totals_add_up_whatever_the_lines(aws: list[AwsLine], history: list[Audi
     whole = sum((one.usd for one in aws), Decimal(0))
     assert found.aws_usd(Presence.MATCHED) + found.aws_usd(Presence.ONLY_IN_AWS) == whole
     of_jobs = sum((row.aws.known_usd for row in found.rows if row.area == JOBS), Decimal(0))
-    assert found.aws_usd() == whole == of_jobs + found.aws_usd(of_jobs=False)
+    assert found.aws_usd() == whole == of_jobs + found.aws_usd(jobs_only=False)
     assert found.history_usd() == sum((one.usd or Decimal(0) for one in history), Decimal(0))
     assert found.history_usd() == sum(
         found.history_usd(presence) for presence in Presence if presence is not Presence.ONLY_IN_AWS
@@ -381,9 +384,9 @@ def test_lines_at_an_estimated_rate_are_compared_by_quantity_and_counted() -> No
     m6i = "USE1-Train:ml.m6i.large"
     found = held(
         [metered(m6i, "4", "0.46"), metered(M5, "1", "1")],
-        [audited(m6i, "4", "0.4608", estimated=True), audited(M5, "1", "1")],
+        [audited(m6i, "4", "0.4608", is_estimated=True), audited(M5, "1", "1")],
     )
-    assert {row.usage: row.estimated for row in found.rows} == {m6i: True, M5: False}
+    assert {row.usage: row.is_estimated for row in found.rows} == {m6i: True, M5: False}
     assert (found.audited.estimated_lines, found.audited.estimated_usd) == (1, Decimal("0.4608"))
     assert found.history_usd() == Decimal("1.4608")
 
@@ -393,9 +396,9 @@ def test_a_managed_spot_usage_type_is_seen_and_compared_with_no_job() -> None:
     name = "USE1-TrSpt:ml.m5.xlarge"
     found = held([metered(name, "4", "0.3")], [audited(M5, "4", "0.92")])
     assert found.spend.managed_spot == (name,)
-    assert only(found.placed[Presence.ONLY_IN_AWS]).usage == name
-    assert only(found.placed[Presence.ONLY_IN_AWS]).area == MANAGED_SPOT
-    assert (found.aws_usd(), found.aws_usd(Presence.ONLY_IN_AWS, of_jobs=True)) == (
+    assert only(found.rows_by_presence[Presence.ONLY_IN_AWS]).usage == name
+    assert only(found.rows_by_presence[Presence.ONLY_IN_AWS]).area == MANAGED_SPOT
+    assert (found.aws_usd(), found.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True)) == (
         Decimal("0.3"),
         0,
     )

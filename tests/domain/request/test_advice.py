@@ -3,8 +3,8 @@ from typing import Any, cast
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.forecast import ignored
-from sageaudit.domain.request.request import CREATE, Request
+from sageaudit.domain.request.forecast import find_unfollowed
+from sageaudit.domain.request.request import REQUEST_SHAPES, Request
 from tests.fakes import documents
 from tests.fakes.families import earlier_run
 from tests.fakes.planned import LATER, body, planned
@@ -27,14 +27,14 @@ def audit(*findings: FindingDocument, name: str = "train-1") -> AuditDocument:
 def asked(audits: list[AuditDocument], changes: dict[str, Any] | None = None) -> list[str]:
     """The rules whose advice a request ignores."""
     kind = JobKind.TRAINING
-    request = Request(kind, body(kind, changes), "training job", CREATE[kind])
-    return [item.finding["rule"] for item in ignored(request, audits)]
+    request = Request(kind, body(kind, changes), "training job", REQUEST_SHAPES[kind])
+    return [item.finding["rule"] for item in find_unfollowed(request, audits)]
 
 
 def test_advice_whose_old_value_still_stands_is_ignored() -> None:
     """It is told once, with the number of runs that were told it."""
-    request = Request(JobKind.TRAINING, body(), "training job", CREATE[JobKind.TRAINING])
-    [item] = ignored(request, [audit(finding(), name="new"), audit(finding(), name="old")])
+    request = Request(JobKind.TRAINING, body(), "training job", REQUEST_SHAPES[JobKind.TRAINING])
+    [item] = find_unfollowed(request, [audit(finding(), name="new"), audit(finding(), name="old")])
     assert (item.finding["rule"], item.run, item.runs, item.usd) == ("cheaper-type", "new", 2, 2)
 
 

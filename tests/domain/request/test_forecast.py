@@ -7,7 +7,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.request.forecast import Basis, Cost, RunLimit, Span
+from sageaudit.domain.request.forecast import DurationBasis, MaxCost, MedianRange, RunLimit
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.planned import LATER, planned, request_finding
@@ -16,7 +16,7 @@ RUN = "StoppingCondition.MaxRuntimeInSeconds"
 SIZE = "ResourceConfig.VolumeSizeInGB"
 
 
-def cost(changes: dict[str, Any] | None = None, **more: Any) -> Cost:
+def cost(changes: dict[str, Any] | None = None, **more: Any) -> MaxCost:
     """The most that a request costs."""
     found = planned(changes, **more).cost
     assert found is not None
@@ -32,7 +32,7 @@ def test_the_most_is_the_limit_times_the_rate_and_the_volumes() -> None:
 
 def test_without_a_limit_aws_takes_a_day() -> None:
     """For training and processing."""
-    assert cost({RUN: None}).limit == RunLimit(Decimal(86_400), default=True)
+    assert cost({RUN: None}).limit == RunLimit(Decimal(86_400), is_default=True)
     assert cost({RUN: 60}).limit == RunLimit(Decimal(60))
 
 
@@ -52,7 +52,7 @@ def test_what_cannot_be_priced_is_unknown_with_its_reason(
     """Never 0."""
     found = cost(changes)
     assert found.usd is None
-    assert why in (found.why or "")
+    assert why in (found.unknown_because or "")
 
 
 def test_a_transform_job_has_no_limit() -> None:
@@ -74,7 +74,7 @@ def test_of_preferred_types_the_dearest_counts() -> None:
 
 def test_trials_are_counted() -> None:
     """Eight at their limit; a grid by its combinations; or what fits into the search's time."""
-    trial = Cost(RunLimit(Decimal(3600)), Decimal(2), hourly_usd=Decimal(2))
+    trial = MaxCost(RunLimit(Decimal(3600)), Decimal(2), hourly_usd=Decimal(2))
     config = "HyperParameterTuningJobConfig"
     tuning: dict[str, Any] = {
         "kind": JobKind.TUNING,
@@ -106,8 +106,8 @@ def test_only_like_runs_are_compared() -> None:
     ]
     found = planned(earlier=runs).forecast
     assert found
-    assert (found.runs, found.alike, found.failed) == (6, 3, 1)
-    assert found.usd == Span(Decimal(3), Decimal(1), Decimal(8))
+    assert (found.runs, found.comparable_runs, found.failed_runs) == (6, 3, 1)
+    assert found.usd == MedianRange(Decimal(3), Decimal(1), Decimal(8))
     assert found.seconds
     assert found.seconds.median == 300
 
@@ -116,7 +116,7 @@ def test_a_family_without_like_runs_predicts_nothing() -> None:
     """And a family without runs is known to be new."""
     other = planned(earlier=[earlier_run(1, instance_type="ml.m5.large")]).forecast
     assert other
-    assert (other.runs, other.alike, other.usd) == (1, 0, None)
+    assert (other.runs, other.comparable_runs, other.usd) == (1, 0, None)
     first = planned(earlier=[]).forecast
     assert first
     assert first.runs == 0
@@ -125,9 +125,9 @@ def test_a_family_without_like_runs_predicts_nothing() -> None:
 
 def test_dollars_rest_on_the_family_where_it_is_known() -> None:
     """Else on the limit, else on an hour."""
-    assert planned(earlier=[earlier_run(1)]).basis is Basis.HISTORY
-    assert planned().basis is Basis.LIMIT
-    assert planned(kind=JobKind.TRANSFORM).basis is Basis.HOUR
+    assert planned(earlier=[earlier_run(1)]).basis is DurationBasis.HISTORY
+    assert planned().basis is DurationBasis.LIMIT
+    assert planned(kind=JobKind.TRANSFORM).basis is DurationBasis.HOUR
 
 
 @pytest.mark.parametrize(
@@ -150,5 +150,5 @@ def test_the_policy_decides_about_severity_and_exemptions() -> None:
     assert request_finding("spot-wait", spot, policy=quiet).severity is Severity.LOW
     tagged = spot | {"Tags": [{"Key": "sageaudit:ignore", "Value": "spot-wait"}]}
     assert request_finding("spot-wait", tagged).exempt is not None
-    off = Policy(rules_off=frozenset({"spot-wait"}))
+    off = Policy(disabled_rules=frozenset({"spot-wait"}))
     assert "spot-wait" not in {f.rule.name for f in planned(spot, policy=off).findings}

@@ -1,8 +1,8 @@
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.request import NotKnown
-from sageaudit.domain.request.sources import of_definition
+from sageaudit.domain.request.request import UnknownValue
+from sageaudit.domain.request.sources import requests_in_definition
 
 PARAMETERS = [
     {"Name": "Type", "Type": "String", "DefaultValue": "ml.m5.xlarge"},
@@ -17,7 +17,7 @@ def step(name: str, kind: str, **arguments: Any) -> dict[str, Any]:
 
 def read(*steps: dict[str, Any], **more: Any) -> Any:
     """What a definition of these steps has."""
-    return of_definition({"Parameters": PARAMETERS, "Steps": list(steps)}, **more)
+    return requests_in_definition({"Parameters": PARAMETERS, "Steps": list(steps)}, **more)
 
 
 def test_parameters_get_their_defaults() -> None:
@@ -31,9 +31,9 @@ def test_parameters_get_their_defaults() -> None:
     [request] = read(step("Train", "Training", ResourceConfig=config)).requests
     resolved = request.body["ResourceConfig"]
     assert resolved["InstanceType"] == "ml.m5.xlarge"
-    assert "Count has no default" in resolved["InstanceCount"].why
-    assert "no parameter Absent" in resolved["VolumeSizeInGB"].why
-    assert isinstance(resolved["TrainingPlanArn"], NotKnown)
+    assert "Count has no default" in resolved["InstanceCount"].reason
+    assert "no parameter Absent" in resolved["VolumeSizeInGB"].reason
+    assert isinstance(resolved["TrainingPlanArn"], UnknownValue)
     assert request.parameters[("ResourceConfig", "InstanceType")] == "Type"
 
 
@@ -43,7 +43,7 @@ def test_texts_are_joined() -> None:
     unknown = {"Std:Join": {"On": "", "Values": ["s3://", {"Get": "Execution.PipelineName"}]}}
     [request] = read(step("T", "Transform", A=known, B=unknown)).requests
     assert request.body["A"] == "s3://b/ml.m5.xlarge"
-    assert isinstance(request.body["B"], NotKnown)
+    assert isinstance(request.body["B"], UnknownValue)
 
 
 def test_branches_of_conditions_are_read() -> None:
@@ -55,7 +55,7 @@ def test_branches_of_conditions_are_read() -> None:
         ("step Deep", JobKind.PROCESSING, "runs only in ElseSteps of Inner"),
         ("step Tune", JobKind.TUNING, "runs only in IfSteps of Outer"),
     ]
-    assert found.requests[0].origin.base == (
+    assert found.requests[0].origin.base_path == (
         *("Steps", 0, "Arguments", "IfSteps", 0, "Arguments", "ElseSteps", 0, "Arguments"),
     )
 
@@ -64,7 +64,7 @@ def test_checks_run_processing_jobs_and_other_steps_are_named() -> None:
     """ClarifyCheck and QualityCheck start jobs of their own."""
     found = read(step("Q", "QualityCheck"), step("L", "Lambda"))
     assert [request.kind for request in found.requests] == [JobKind.PROCESSING]
-    assert found.left_out == ("step L: a Lambda step is not checked",)
+    assert found.unchecked_sentences == ("step L: a Lambda step is not checked",)
 
 
 def test_the_family_needs_the_pipelines_name() -> None:
@@ -77,10 +77,10 @@ def test_the_family_needs_the_pipelines_name() -> None:
 
 def test_nonsense_is_no_step() -> None:
     """A definition that somebody writes by hand."""
-    assert of_definition({"Steps": [1, None, {"Type": "Training"}]}).requests[0].body == {}
+    assert requests_in_definition({"Steps": [1, None, {"Type": "Training"}]}).requests[0].body == {}
     whole = read({"Name": "T", "Type": "Training", "Arguments": {"Get": "Parameters.Type"}})
-    assert whole.left_out == ("step T: its Arguments are no object",)
-    assert of_definition({"Steps": "none", "Parameters": 3}).requests == ()
+    assert whole.unchecked_sentences == ("step T: its Arguments are no object",)
+    assert requests_in_definition({"Steps": "none", "Parameters": 3}).requests == ()
 
 
 def test_a_small_definition_gives_no_endless_text() -> None:
@@ -94,9 +94,9 @@ def test_a_small_definition_gives_no_endless_text() -> None:
         step("A", "Training", One=join, Many=[{"Get": "Parameters.Lists"}]),
         step("B", "Training", One=join),
     ]
-    first, second = of_definition({"Parameters": parameters, "Steps": steps}).requests
+    first, second = requests_in_definition({"Parameters": parameters, "Steps": steps}).requests
     assert len(first.body["One"]) == 600 * 1000 + 599
     assert first.body["Many"] == [
-        NotKnown("the default of the pipeline parameter Lists is no plain value")
+        UnknownValue("the default of the pipeline parameter Lists is no plain value")
     ]
-    assert second.body["One"] == NotKnown("what Std:Join gives is longer than any definition")
+    assert second.body["One"] == UnknownValue("what Std:Join gives is longer than any definition")

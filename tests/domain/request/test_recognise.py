@@ -5,8 +5,8 @@ import pytest
 
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.recognise import Form, recognise
-from sageaudit.errors import Malformed
+from sageaudit.domain.request.recognise import FileFormat, recognise
+from sageaudit.errors import MalformedData
 from tests.fakes.planned import REQUESTED, body
 
 STEPS = {"Steps": [{"Name": "T", "Type": "Training", "Arguments": {}}]}
@@ -16,9 +16,9 @@ STEPS = {"Steps": [{"Name": "T", "Type": "Training", "Arguments": {}}]}
 def test_a_request_is_recognised_by_its_name_key_or_its_parameters(kind: JobKind) -> None:
     """Also without the job's name."""
     made = body(kind)
-    assert recognise(made, api_model()).form.value == kind.value
-    made.pop(f"{kind.row.prefix}JobName")
-    assert recognise(made, api_model()).form.value == kind.value
+    assert recognise(made, api_model()).format.value == kind.value
+    made.pop(f"{kind.spec.prefix}JobName")
+    assert recognise(made, api_model()).format.value == kind.value
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_request_is_recognised_by_its_name_key_or_its_parameters(kind: JobKind
 def test_a_pipeline_may_be_wrapped(document: dict[str, Any]) -> None:
     """As create-pipeline takes it, and describe-pipeline prints it."""
     found = recognise(document, api_model())
-    assert found.form is Form.PIPELINE
+    assert found.format is FileFormat.PIPELINE
     assert [request.label for request in found.requests] == ["step T"]
 
 
@@ -47,14 +47,17 @@ def test_the_region_of_a_pipeline_is_that_of_its_arn() -> None:
 def test_a_tuning_job_asks_for_training_jobs() -> None:
     """Each definition is a request of its own, after the tuning job's."""
     [tuning, trial] = recognise(body(JobKind.TUNING), api_model()).requests
-    assert trial.trial_of is tuning
+    assert trial.tuning_request is tuning
     assert trial.kind is JobKind.TRAINING
-    assert trial.origin.in_file(("ResourceConfig",)) == ("TrainingJobDefinition", "ResourceConfig")
+    assert trial.origin.path_in_file(("ResourceConfig",)) == (
+        "TrainingJobDefinition",
+        "ResourceConfig",
+    )
 
 
 def test_the_user_may_say_what_it_is() -> None:
     """Where nothing in it says so."""
-    assert recognise({}, api_model(), form=Form.TRANSFORM).form is Form.TRANSFORM
+    assert recognise({}, api_model(), form=FileFormat.TRANSFORM).format is FileFormat.TRANSFORM
 
 
 @pytest.mark.parametrize(
@@ -75,5 +78,5 @@ def test_the_user_may_say_what_it_is() -> None:
 )
 def test_what_is_no_request_is_refused_with_what_to_do(document: object, says: str) -> None:
     """In one sentence."""
-    with pytest.raises(Malformed, match=says):
+    with pytest.raises(MalformedData, match=says):
         recognise(document, api_model())

@@ -5,9 +5,9 @@ import pytest
 
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.request import FoundRequests, NotKnown
-from sageaudit.domain.request.sources import of_plan
-from sageaudit.errors import Malformed
+from sageaudit.domain.request.request import ParsedRequests, UnknownValue
+from sageaudit.domain.request.sources import requests_in_plan
+from sageaudit.errors import MalformedData
 
 TRAINING = "aws_sagemaker_training_job"
 VALUES: dict[str, Any] = {
@@ -31,11 +31,11 @@ def resource(kind: str, values: dict[str, Any], name: str = "x") -> dict[str, An
     return {"address": address, "mode": "managed", "type": kind, "change": {"after": values}}
 
 
-def plan(*resources: dict[str, Any], unknown: object = None, actions: Any = None) -> FoundRequests:
+def plan(*resources: dict[str, Any], unknown: object = None, actions: Any = None) -> ParsedRequests:
     """The plan of these resources."""
     how = {"actions": actions or ["create"], "after_unknown": unknown or {}}
     changes = [{**one, "change": {**one["change"], **how}} for one in resources]
-    return of_plan({"resource_changes": changes}, api_model())
+    return requests_in_plan({"resource_changes": changes}, api_model())
 
 
 def test_arguments_become_the_apis_parameters() -> None:
@@ -59,7 +59,7 @@ def test_arguments_become_the_apis_parameters() -> None:
 def test_a_parameter_stands_where_its_resource_does() -> None:
     """Nobody writes a plan: its lines are no one's to change."""
     [request] = plan(resource(TRAINING, VALUES)).requests
-    place = request.origin.in_file(("ResourceConfig", "InstanceType"))
+    place = request.origin.path_in_file(("ResourceConfig", "InstanceType"))
     assert place == ("resource_changes", 0, "change", "after")
 
 
@@ -67,15 +67,15 @@ def test_what_is_known_after_apply_is_not_known() -> None:
     """Beside values that are."""
     later = {"role_arn": True, "checkpoint_config": [{"s3_uri": True}]}
     [request] = plan(resource(TRAINING, VALUES), unknown=later).requests
-    assert isinstance(request.body["RoleArn"], NotKnown)
-    assert isinstance(request.value("CheckpointConfig.S3Uri"), NotKnown)
+    assert isinstance(request.body["RoleArn"], UnknownValue)
+    assert isinstance(request.value("CheckpointConfig.S3Uri"), UnknownValue)
 
 
 def test_a_resource_that_does_not_change_starts_nothing() -> None:
     """It is named."""
     found = plan(resource(TRAINING, VALUES), actions=["no-op"])
     assert found.requests == ()
-    assert found.left_out == (f"module.m.{TRAINING}.x: the plan does not change it",)
+    assert found.unchecked_sentences == (f"module.m.{TRAINING}.x: the plan does not change it",)
 
 
 def test_a_tuning_job_has_shorter_names_in_terraform() -> None:
@@ -106,16 +106,19 @@ def test_pipelines_of_both_providers_are_read() -> None:
         "module.m.awscc_sagemaker_pipeline.x, step T",
     ]
     assert {r.step for r in found.requests} == {"pipeline/p/T"}
-    assert found.requests[0].origin.in_file(("ResourceConfig",))[-1] == "pipeline_definition"
+    assert found.requests[0].origin.path_in_file(("ResourceConfig",))[-1] == "pipeline_definition"
 
 
 def test_a_definition_that_cannot_be_read_is_named() -> None:
     """In S3, known after apply, or no JSON."""
     kind = "aws_sagemaker_pipeline"
-    assert "in S3" in plan(resource(kind, {})).left_out[0]
+    assert "in S3" in plan(resource(kind, {})).unchecked_sentences[0]
     later = plan(resource(kind, {}), unknown={"pipeline_definition": True})
-    assert "after apply" in later.left_out[0]
-    assert "no JSON object" in plan(resource(kind, {"pipeline_definition": "{"})).left_out[0]
+    assert "after apply" in later.unchecked_sentences[0]
+    assert (
+        "no JSON object"
+        in plan(resource(kind, {"pipeline_definition": "{"})).unchecked_sentences[0]
+    )
 
 
 def test_a_processing_job_of_awscc_is_read() -> None:
@@ -127,13 +130,13 @@ def test_a_processing_job_of_awscc_is_read() -> None:
     [request] = plan(resource("awscc_sagemaker_processing_job", values)).requests
     assert request.value("ProcessingResources.ClusterConfig.InstanceType") == "ml.m5.xlarge"
     assert request.tags == {"owner": "x"}
-    assert request.named_later == "AWS"
+    assert request.name_source == "AWS"
 
 
 def test_other_providers_are_told_apart() -> None:
     """So that a plan of another cloud is no plan without jobs."""
-    assert plan(resource("aws_s3_bucket", {})) == FoundRequests(())
-    with pytest.raises(Malformed, match="without any resource of AWS"):
+    assert plan(resource("aws_s3_bucket", {})) == ParsedRequests(())
+    with pytest.raises(MalformedData, match="without any resource of AWS"):
         plan(resource("google_storage_bucket", {}))
 
 
@@ -141,8 +144,8 @@ def test_nonsense_in_a_plan_is_no_plan() -> None:
     """Each part of another type."""
     for part in (None, 3, "x", [], [3], [{"change": 3}], {"root_module": 3}):
         nonsense = {"resource_changes": part, "configuration": part}
-        with pytest.raises(Malformed, match="without any resource of AWS"):
-            of_plan(nonsense, api_model())
+        with pytest.raises(MalformedData, match="without any resource of AWS"):
+            requests_in_plan(nonsense, api_model())
     [request] = plan(resource(TRAINING, {"resource_config": 3, "tags": 4})).requests
     assert request.body["ResourceConfig"] == 3
 

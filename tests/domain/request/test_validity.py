@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.request import CREATE
+from sageaudit.domain.request.request import REQUEST_SHAPES
 from sageaudit.domain.request.validity import Fault, Problem
 from tests.fakes.planned import LATER, REQUESTED, body
 
@@ -16,7 +16,7 @@ TRAINING = JobKind.TRAINING
 
 def problems(changes: dict[str, Any], kind: JobKind = TRAINING) -> list[Problem]:
     """What AWS would refuse of a changed request."""
-    return list(MODEL.problems(CREATE[kind], body(kind, changes)))
+    return list(MODEL.problems(REQUEST_SHAPES[kind], body(kind, changes)))
 
 
 @pytest.mark.parametrize("kind", REQUESTED)
@@ -67,14 +67,14 @@ def test_each_fault_has_its_word_and_path(
 ) -> None:
     """And the name or value that was probably meant."""
     [problem] = problems(changes)
-    assert (problem.fault, problem.place[-1], problem.near) == (fault, path, near)
+    assert (problem.fault, problem.path[-1], problem.suggestion) == (fault, path, near)
 
 
 def test_items_beyond_the_most_are_refused_with_the_list_alone() -> None:
     """A list of a million empty items is one fault and those of the 20 that AWS takes."""
     found = problems({"InputDataConfig": [{}] * 1_000_000})
     assert found[0].fault is Fault.LIMITS
-    assert len({problem.place[1] for problem in found[1:]}) == 20
+    assert len({problem.path[1] for problem in found[1:]}) == 20
 
 
 def test_a_type_that_is_newer_than_the_sdk_is_no_problem() -> None:
@@ -92,13 +92,13 @@ def test_what_is_known_later_is_neither_wrong_nor_missing() -> None:
 def test_the_name_may_be_given_later() -> None:
     """By a pipeline."""
     made = body(TRAINING, {"TrainingJobName": None})
-    assert MODEL.problems(CREATE[TRAINING], made, ("TrainingJobName",)) == ()
+    assert MODEL.problems(REQUEST_SHAPES[TRAINING], made, ("TrainingJobName",)) == ()
 
 
 def test_a_misspelled_parameter_is_not_reported_as_missing_too() -> None:
     """It is one mistake."""
     [problem] = problems({"RoleArn": None, "RoleARN": "arn:aws:iam::111122223333:role/train"})
-    assert (problem.fault, problem.near) == (Fault.UNKNOWN, "RoleArn")
+    assert (problem.fault, problem.suggestion) == (Fault.UNKNOWN, "RoleArn")
 
 
 @given(
@@ -111,4 +111,4 @@ def test_a_misspelled_parameter_is_not_reported_as_missing_too() -> None:
 def test_any_value_is_reported_and_never_raises(value: object) -> None:
     """Whatever stands where an object is expected."""
     for path in ("ResourceConfig", "InputDataConfig", "Tags", "HyperParameters"):
-        MODEL.problems(CREATE[TRAINING], {path: value})
+        MODEL.problems(REQUEST_SHAPES[TRAINING], {path: value})

@@ -1,16 +1,16 @@
 import pytest
 
 from sageaudit.domain.request.request import (
-    NotKnown,
+    UnknownValue,
+    find_unknown_values,
     matches,
     path_text,
-    place_of,
-    unknown_places,
+    resolve_path,
     value_at,
-    without,
+    without_paths,
 )
 
-LATER = NotKnown("known after apply")
+LATER = UnknownValue("known after apply")
 BODY = {
     "InputDataConfig": [
         {"ChannelName": "train", "DataSource": {"S3DataSource": {"S3Uri": "s3://b/x"}}},
@@ -40,8 +40,8 @@ def test_a_value_is_read_by_its_path(path: str, value: object) -> None:
 
 def test_a_path_leads_as_far_as_it_exists() -> None:
     """The nearest place to point at."""
-    assert place_of(BODY, "InputDataConfig[train].InputMode") == ("InputDataConfig", 0)
-    assert place_of(BODY, "StoppingCondition.MaxRuntimeInSeconds") == ()
+    assert resolve_path(BODY, "InputDataConfig[train].InputMode") == ("InputDataConfig", 0)
+    assert resolve_path(BODY, "StoppingCondition.MaxRuntimeInSeconds") == ()
 
 
 def test_items_are_shown_by_their_names() -> None:
@@ -56,13 +56,13 @@ def test_items_are_shown_by_their_names() -> None:
 
 def test_what_is_not_known_is_listed_and_left_out() -> None:
     """A list keeps its other items."""
-    places = [place for place, _ in unknown_places(BODY)]
+    places = [place for place, _ in find_unknown_values(BODY)]
     assert places == [
         ("InputDataConfig", 1, "ChannelName"),
         ("ResourceConfig", "InstanceType"),
         ("VpcConfig",),
     ]
-    left = without(BODY, frozenset({("ResourceConfig", "InstanceCount")}))
+    left = without_paths(BODY, frozenset({("ResourceConfig", "InstanceCount")}))
     assert left["ResourceConfig"] == {}
     assert left["InputDataConfig"][1] == {}
     assert "VpcConfig" not in left

@@ -148,6 +148,6 @@ def test_active_minutes_are_without_standstills() -> None:
     """In the middle and at the end; the minutes around one are neighbours."""
     gpu = worked(20) + [0.0] * 40 + worked(30) + [0.0] * 35
     of = on(gpu, [2.0] * 20 + [1.0] * 40 + [2.0] * 30 + [1.0] * 35)
-    active = of.active()
+    active = of.active_part()
     assert (active.points, active.begins_at) == (50, of.begins_at)
     assert set(active.series[Metric.GPU]["train/algo-1"].values) == {90.0}

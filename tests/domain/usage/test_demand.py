@@ -13,10 +13,10 @@ def test_more_work_or_fewer_vcpus_never_take_less_time(cores: list[float], fewer
     """And all that time is what the cores did: no more than all of it one after the other."""
     host = BusyCores(Series(tuple(100 * one / 16 for one in cores)), 16)
     busier = BusyCores(Series(tuple(100 * min(one + 1, 16) / 16 for one in cores)), 16)
-    times = host.times_as_long(fewer)
+    times = host.runtime_factor(fewer)
     assert 1 <= times <= max(*cores, fewer) / fewer + 1e-9
-    assert times <= busier.times_as_long(fewer) + 1e-9
-    assert times <= host.times_as_long(fewer / 2) + 1e-9
+    assert times <= busier.runtime_factor(fewer) + 1e-9
+    assert times <= host.runtime_factor(fewer / 2) + 1e-9
 
 
 @given(
@@ -33,5 +33,5 @@ def test_only_the_periods_above_a_limit_are_summed(
     sums_from = [*accumulate(reversed(cores), initial=0.0)][::-1]
     within = bisect_right(cores, fewer)
     host = BusyCores(Series(tuple(percents)), vcpu)
-    assert host.times_as_long(fewer) == (within + sums_from[within] / fewer) / len(cores)
-    assert host.at_limit(fewer) is (cores[len(cores) // 2] >= 0.9 * fewer)
+    assert host.runtime_factor(fewer) == (within + sums_from[within] / fewer) / len(cores)
+    assert host.is_at_limit(fewer) is (cores[len(cores) // 2] >= 0.9 * fewer)

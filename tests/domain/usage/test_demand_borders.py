@@ -31,7 +31,7 @@ def test_points_of_more_than_five_minutes_hide_peaks(period_s: int, is_known: bo
 @pytest.mark.parametrize(("percent", "is_at_limit"), [(45.0, True), (44.9, False)])
 def test_vcpus_are_at_their_limit_from_90_percent(percent: float, is_at_limit: bool) -> None:
     """1.8 of 2, by a host that has 4."""
-    assert BusyCores(Series((percent,) * 10), 4).at_limit(2) is is_at_limit
+    assert BusyCores(Series((percent,) * 10), 4).is_at_limit(2) is is_at_limit
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_a_memory_that_fills_up_twice_in_a_row_loads(memory: Points, is_calm: bo
         series(Metric.MEMORY, [*memory, 20.0, 20.0]),
         series(Metric.GPU_MEMORY, [0.0] * 8 + [50.0] * 2),
     )
-    assert what_came_before_gpu(run, range(4, 5), calm_cores=1.2).calm == is_calm
+    assert what_came_before_gpu(run, range(4, 5), calm_cores=1.2).one_core_busy == is_calm

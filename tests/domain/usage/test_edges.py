@@ -1,15 +1,15 @@
 import pytest
 
 from sageaudit.domain.usage.edges import (
-    HostEnd,
-    at_work,
-    before_gpu,
-    host_ends,
+    HostActivity,
+    activity_by_host,
+    host_activities,
     idle_head,
     idle_tail,
+    periods_before_gpu,
 )
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.series import cpu_works, gpu_works
+from sageaudit.domain.usage.series import cpu_states, gpu_states
 from sageaudit.structs import replace
 from tests.fakes.jobs import Points, ran, series, usage
 
@@ -25,11 +25,11 @@ def measured(cpu: Points, gpu: Points | None = None) -> Measurements:
 
 def test_a_fifth_of_a_core_is_work_on_any_size() -> None:
     """20 of 100 of one vCPU, 5 of 4, and no answer where their number is not known."""
-    assert cpu_works((19.9, 20), 1) == [False, True]
-    assert cpu_works((4.9, 5), 4) == [False, True]
-    assert cpu_works((90,), None) == [None]
-    assert gpu_works((1, 1.1), 1) == [False, True]
-    assert gpu_works((0.1, 0.2), 8) == [False, True]
+    assert cpu_states((19.9, 20), 1) == [False, True]
+    assert cpu_states((4.9, 5), 4) == [False, True]
+    assert cpu_states((90,), None) == [None]
+    assert gpu_states((1, 1.1), 1) == [False, True]
+    assert gpu_states((0.1, 0.2), 8) == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_host_works_by_either_and_is_idle_by_both(
     cpu: Points, gpu: Points, works: list[bool | None]
 ) -> None:
     """Of CPU and GPU."""
-    assert at_work(measured(cpu, gpu)) == {"train/algo-1": works}
+    assert activity_by_host(measured(cpu, gpu)) == {"train/algo-1": works}
 
 
 def test_hosts_end_and_take_part_by_themselves() -> None:
@@ -65,10 +65,10 @@ def test_hosts_end_and_take_part_by_themselves() -> None:
         series(Metric.CPU, [100] * 6 + [0] * 14, host="train/algo-2"),
         series(Metric.CPU, [0] * 7 + [100] + [0] * 12, host="train/algo-3"),
     )
-    assert host_ends(of) == [
-        HostEnd("train/algo-1", 0, 0, took_part=True),
-        HostEnd("train/algo-2", 0, 14, took_part=False),
-        HostEnd("train/algo-3", 7, 12, took_part=True),
+    assert host_activities(of) == [
+        HostActivity("train/algo-1", 0, 0, has_worked=True),
+        HostActivity("train/algo-2", 0, 14, has_worked=False),
+        HostActivity("train/algo-3", 7, 12, has_worked=True),
     ]
 
 
@@ -112,7 +112,7 @@ def test_the_head_is_the_longest_known_idle_stretch_at_the_start(
 )
 def test_the_wait_for_the_gpu_is_known_throughout(gpu: Points | None, wait: range) -> None:
     """From its first point to its first work; a CPU job has none."""
-    assert [*before_gpu(measured([100] * len(gpu or (0, 100)), gpu))] == [*wait]
+    assert [*periods_before_gpu(measured([100] * len(gpu or (0, 100)), gpu))] == [*wait]
 
 
 @pytest.mark.parametrize(

@@ -253,11 +253,13 @@ def test_an_accelerator_without_a_metric_may_work_unseen() -> None:
     neuron = instance_type("ml.trn1.2xlarge", 8, 32, accelerator="neuron")
     run = ran(600, neuron.name)
     quiet = [series(CPU, [1] * 5 + [400] * 5)]
-    of = measure(run, quiet, {neuron.name: neuron}, absent=Missing("metric_missing", "no points"))
+    of = measure(
+        run, quiet, {neuron.name: neuron}, missing_reason=Missing("metric_missing", "no points")
+    )
     assert (of.gpus, of.missing[GPU].code) == (None, "accelerator_unseen")
-    assert of.active().points == 10
+    assert of.active_part().points == 10
     mixed = ran(600, groups=(InstanceGroup(neuron.name, 1), InstanceGroup("ml.m5.2xlarge", 1)))
-    beside = measure(mixed, quiet, TYPES | {neuron.name: neuron}, absent=of.missing[GPU])
+    beside = measure(mixed, quiet, TYPES | {neuron.name: neuron}, missing_reason=of.missing[GPU])
     assert beside.missing[GPU].code == "accelerator_unseen"
     assert beside.vcpu == 8
 
@@ -307,9 +309,9 @@ def cut(cpu: Points, gpu: Points | None = None) -> list[float | None]:
     """The CPU points of the active minutes of a g4dn.xlarge (m5.xlarge without `gpu`)."""
     minutes = 60 * len(cpu)
     if gpu is None:
-        return values(usage(ran(minutes), series(CPU, cpu)).active(), CPU)
+        return values(usage(ran(minutes), series(CPU, cpu)).active_part(), CPU)
     run = ran(minutes, "ml.g4dn.xlarge")
-    return values(usage(run, series(CPU, cpu), series(GPU, gpu)).active(), CPU)
+    return values(usage(run, series(CPU, cpu), series(GPU, gpu)).active_part(), CPU)
 
 
 @pytest.mark.parametrize(
@@ -343,9 +345,9 @@ def test_one_busy_host_or_core_keeps_the_minute_of_all() -> None:
     """Every host must be idle for the head to be cut; one core of 48 vCPUs is 2 %."""
     run = ran(180, instances=2)
     of = usage(run, series(CPU, [0, 40, 40]), series(CPU, [40, 40, 40], host="train/algo-2"))
-    assert of.active().points == 3
+    assert of.active_part().points == 3
     large = ran(120, "ml.g4dn.12xlarge")
-    assert usage(large, series(CPU, [100, 100]), series(GPU, [0, 0])).active().points == 2
+    assert usage(large, series(CPU, [100, 100]), series(GPU, [0, 0])).active_part().points == 2
 
 
 def algorithm(*points: float | None, host: str = "train", **changes: Any) -> RawSeries:
@@ -444,13 +446,13 @@ def test_a_metric_without_points_when_active_is_missing() -> None:
     early = [5, 5, *[None] * 8]
     memory = series(MEMORY, early)
     disk = [series(DISK, early), series(DISK, [5] * 10, host="train/algo-2")]
-    of = usage(run, *cpu, memory, *disk).active()
+    of = usage(run, *cpu, memory, *disk).active_part()
     assert (of.points, of.missing[MEMORY].code) == (5, "metric_missing")
     assert set(of.series) == {CPU, DISK}
     assert list(of.series[DISK]) == ["train/algo-2"]
     # a curve's points come while the hosts seem idle too, and are not cut
     of = usage(ran(300), series(CPU, [0, 0, 400, 400, 400]), algorithm(0.1, 0.2))
-    assert (of.active().points, curve(of.active())) == (3, [(0, 0.1), (60, 0.2)])
+    assert (of.active_part().points, curve(of.active_part())) == (3, [(0, 0.1), (60, 0.2)])
 
 
 def late(kind: JobKind, minutes: int, *also: RawSeries) -> Measurements:

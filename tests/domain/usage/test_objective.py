@@ -6,11 +6,11 @@ import pytest
 from sageaudit.domain.job.parts import Direction, Objective
 from sageaudit.domain.usage.measurements import Curve, Missing
 from sageaudit.domain.usage.objective import (
-    Watched,
+    ObjectiveCurve,
     direction,
+    find_objective_curve,
     last_gain,
     objective_direction,
-    watch,
 )
 from tests.fakes.jobs import START
 
@@ -115,16 +115,18 @@ def of(*values: float) -> Curve:
     return Curve(tuple((START + timedelta(minutes=n), value) for n, value in enumerate(values)))
 
 
-def watched(curves: dict[str, Curve], objective: Objective | None = None) -> Watched | Missing:
+def watched(
+    curves: dict[str, Curve], objective: Objective | None = None
+) -> ObjectiveCurve | Missing:
     """With 3 points and 1%."""
-    return watch(curves, {}, objective, min_points=3, tolerance_percent=Decimal(1))
+    return find_objective_curve(curves, {}, objective, min_points=3, tolerance_percent=Decimal(1))
 
 
 def test_the_running_median_is_watched() -> None:
     """One point far off moves nothing; an objective that was not reported leaves the others."""
     usage = watched({"loss": of(5, 4, 0.1, 3, 3, 3)}, Objective("auc", Direction.MAXIMIZE))
-    assert isinstance(usage, Watched)
-    assert (usage.metric, usage.best, usage.last) == ("loss", 3, 3)
+    assert isinstance(usage, ObjectiveCurve)
+    assert (usage.metric, usage.best_value, usage.last_value) == ("loss", 3, 3)
 
 
 def test_a_long_curve_of_less_use_is_no_substitute() -> None:

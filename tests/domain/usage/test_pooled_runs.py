@@ -5,7 +5,12 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.usage.judged_use import ENOUGH_MINUTES, pooled, short_use, use_digest
+from sageaudit.domain.usage.judged_use import (
+    ENOUGH_MINUTES,
+    pool_runs,
+    short_run_usage,
+    usage_digest,
+)
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import flat, job, ran, series, usage
 
@@ -19,7 +24,7 @@ def gpu_run(gpu: Sequence[float | None], cpu: float = 100.0) -> Measurements:
 
 def own(measured: Measurements) -> Measurements:
     """The active minutes of a short run."""
-    active = short_use(measured)
+    active = short_run_usage(measured)
     assert active is not None
     return active
 
@@ -33,11 +38,11 @@ def gpu_points(measured: Measurements) -> list[float | None]:
 def test_the_oldest_run_comes_first_and_the_own_last() -> None:
     """Its hosts are the run's own, and so it reads as one run."""
     newest, oldest = gpu_run([2.0] * 5), gpu_run([1.0] * 4)
-    made = pooled(own(gpu_run([3.0] * 6)), [("newest", newest), ("oldest", oldest)])
+    made = pool_runs(own(gpu_run([3.0] * 6)), [("newest", newest), ("oldest", oldest)])
     assert made.names == ("newest", "oldest")
     assert (made.runs, made.usage.points, made.own.points) == (3, 15, 6)
     assert gpu_points(made.usage) == [1.0] * 4 + [2.0] * 5 + [3.0] * 6
-    assert made.enough
+    assert made.has_enough_minutes
     assert made.usage.hosts == made.own.hosts
 
 
@@ -50,7 +55,7 @@ def test_no_more_is_read_than_is_needed() -> None:
             read.append(f"run-{number}")
             yield read[-1], gpu_run([1.0] * 14)
 
-    made = pooled(own(gpu_run([1.0] * 14)), runs())
+    made = pool_runs(own(gpu_run([1.0] * 14)), runs())
     assert read == list(made.names) == ["run-0", "run-1", "run-2"]
     assert made.usage.minutes == 56 >= ENOUGH_MINUTES
 
@@ -63,8 +68,8 @@ def test_runs_of_other_shape_are_left_out() -> None:
     hosts = flat(job("ml.g5.2xlarge", instances=2), 10, hosts=2, cpu=50, gpu=1)
     bare = usage(ran(600, "ml.g5.2xlarge"), series(Metric.CPU, [100.0] * 10))
     long = gpu_run([1.0] * 30)
-    made = pooled(own(gpu_run([1.0] * 14)), [("two", hosts), ("bare", bare), ("long", long)])
-    assert (made.names, made.enough) == ((), False)
+    made = pool_runs(own(gpu_run([1.0] * 14)), [("two", hosts), ("bare", bare), ("long", long)])
+    assert (made.names, made.has_enough_minutes) == ((), False)
 
 
 def test_minutes_before_the_first_point_count_for_peaks_only() -> None:
@@ -75,10 +80,10 @@ def test_minutes_before_the_first_point_count_for_peaks_only() -> None:
         series(Metric.CPU, [700.0, 100.0, 100.0, 100.0, 100.0, 100.0]),
         series(Metric.GPU, [None, None, None, 40.0, 50.0, 60.0]),
     )
-    made = pooled(own(late), [("before", late)])
+    made = pool_runs(own(late), [("before", late)])
     assert gpu_points(made.usage) == [40.0, 50.0, 60.0] * 2
     assert made.own.minutes == 3
-    of_all, of_own = made.for_peaks
+    of_all, of_own = made.usage_for_peaks
     assert (of_all.minutes, of_own.minutes) == (12, 6)
     [cpu] = of_own.series[Metric.CPU].values()
     assert max(cpu.present) == 87.5
@@ -86,13 +91,13 @@ def test_minutes_before_the_first_point_count_for_peaks_only() -> None:
 
 def test_a_run_is_short_with_less_than_15_active_minutes() -> None:
     """Less of them in a long run are still few; a run that never worked adds nothing."""
-    assert short_use(gpu_run([1.0] * 15)) is None
-    assert short_use(gpu_run([1.0] * 14)) is not None
+    assert short_run_usage(gpu_run([1.0] * 15)) is None
+    assert short_run_usage(gpu_run([1.0] * 14)) is not None
     cpu, idle = [0.0] * 40 + [100.0] * 14 + [0.0] * 6, series(Metric.GPU, [0.0] * 60)
     run = ran(3600, "ml.g5.2xlarge")
     assert own(usage(run, series(Metric.CPU, cpu), idle)).minutes == 14
     hung = usage(run, series(Metric.CPU, [0.0] * 60), idle)
-    assert short_use(hung) is use_digest(hung) is None
+    assert short_run_usage(hung) is usage_digest(hung) is None
 
 
 percents = st.lists(st.floats(2, 100), min_size=1, max_size=14)
@@ -104,7 +109,7 @@ def test_a_pool_has_all_minutes_of_its_runs_and_no_others(
 ) -> None:
     """None is counted twice, none is made up, and the own ones are always in it."""
     runs = [(f"run-{number}", gpu_run(values)) for number, values in enumerate(others)]
-    made = pooled(own(gpu_run(mine)), runs)
+    made = pool_runs(own(gpu_run(mine)), runs)
     used = [gpu_points(run) for name, run in reversed(runs) if name in made.names]
     expected = [value for values in used for value in values] + gpu_points(made.own)
     assert gpu_points(made.usage) == expected
@@ -117,4 +122,4 @@ def test_the_digest_tells_whether_the_minutes_are_the_same(
 ) -> None:
     """To a tenth of a percent, as they are stored."""
     same = [round(value * 10) for value in one] == [round(value * 10) for value in other]
-    assert (use_digest(gpu_run(one)) == use_digest(gpu_run(other))) is same
+    assert (usage_digest(gpu_run(one)) == usage_digest(gpu_run(other))) is same

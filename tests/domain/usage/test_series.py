@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.usage.measure import _normal, _normal_all
 from sageaudit.domain.usage.series import (
-    GAP_S,
+    MAX_IDLE_GAP_S,
     Series,
-    any_of,
-    gpu_works,
+    any_active,
+    combine_states,
+    gpu_states,
     mean_of_hosts,
     pairs,
     percentile,
     percentile_of_busiest,
-    pick_all,
+    select_points,
     states,
-    together,
 )
 
 PERCENT = st.floats(0, 100) | st.sampled_from((0.0, 50.0, 100.0))
@@ -80,8 +80,8 @@ def by_points(values: list[float | None], longest: int) -> list[bool | None]:
 )
 def test_states_of_a_whole_line(values: list[float | None], period_s: int) -> None:
     """With and without missing points."""
-    found = states(Series(tuple(values)), lambda points: gpu_works(points, 2), period_s)
-    assert found == by_points(values, GAP_S // period_s)
+    found = states(Series(tuple(values)), lambda points: gpu_states(points, 2), period_s)
+    assert found == by_points(values, MAX_IDLE_GAP_S // period_s)
 
 
 @given(lines=LINES)
@@ -89,7 +89,7 @@ def test_either_of_two_hosts(lines: list[list[float | None]]) -> None:
     """As `any_of` says of each period."""
     one = [None if value is None else value > 50 for value in lines[0]]
     for hosts in ([one], [one, one[::-1]], [one, one[::-1], one]):
-        assert together(hosts) == [any_of(at) for at in zip(*hosts, strict=True)]
+        assert combine_states(hosts) == [any_active(at) for at in zip(*hosts, strict=True)]
 
 
 @given(lines=LINES, data=st.data())
@@ -112,4 +112,4 @@ def test_pairs_means_and_picked_points(
     kept = sorted(data.draw(st.sets(st.integers(0, shortest - 1))))
     picked = {host: tuple(line.values[at] for at in kept) for host, line in hosts.items()}
     some = {host: values for host, values in picked.items() if set(values) - {None}}
-    assert {host: line.values for host, line in pick_all(hosts, kept).items()} == some
+    assert {host: line.values for host, line in select_points(hosts, kept).items()} == some

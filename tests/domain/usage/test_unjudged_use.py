@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.usage.judged_use import unjudged_use
+from sageaudit.domain.usage.judged_use import unjudged_usage_sentences
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.structs import replace
@@ -47,7 +47,7 @@ def on_trainium() -> Measurements:
     trn = replace(TYPES["ml.m5.xlarge"], name="ml.trn1.2xlarge", accelerator="trainium")
     raw = [series(metric, [50.0] * 60) for metric in (CPU, MEMORY)]
     absent = Missing("metric_missing", "no points")
-    return measure(ran(3600, trn.name), raw, {trn.name: trn}, absent=absent)
+    return measure(ran(3600, trn.name), raw, {trn.name: trn}, missing_reason=absent)
 
 
 TOGETHER = (
@@ -70,7 +70,10 @@ MACHINES = "The use of its machines was not judged"
         ),
         pytest.param(
             lambda: measure(
-                ON_GPU, (), TYPES, absent=Missing("metric_denied", "GetMetricData is", "Allow it.")
+                ON_GPU,
+                (),
+                TYPES,
+                missing_reason=Missing("metric_denied", "GetMetricData is", "Allow it."),
             ),
             (),
             f"{MACHINES}: GetMetricData is. Allow it.",
@@ -199,4 +202,4 @@ def test_what_was_not_judged_is_one_sentence_a_reason(
     measured: Callable[[], Measurements], codes: tuple[str, ...], said: str | None
 ) -> None:
     """With the resource, the reason and what to do about it."""
-    assert list(unjudged_use(measured(), set(codes))) == ([said] if said else [])
+    assert list(unjudged_usage_sentences(measured(), set(codes))) == ([said] if said else [])

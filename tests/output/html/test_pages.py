@@ -15,7 +15,7 @@ from sageaudit.output.html.account import account_body
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.html.markup import join
-from sageaudit.output.text.money import usd as dollars
+from sageaudit.output.text.money import format_usd as dollars
 from tests.fakes import documents, jobs, reports, sample_documents
 from tests.fakes.hostile import documents as hostile_documents
 from tests.fakes.hostile import whole_documents
@@ -133,8 +133,8 @@ def test_the_headline_is_the_daily_sums(account: AccountReport) -> None:
     assert f"150 jobs cost {total}: {avoidable} or more was avoidable." in words(body)
     for title in ("By family", "By owner", "By instance type"):
         rows = amounts(body, title)
-        assert account.before is not None
-        for cell, sums in ((1, account.total), (2, account.before.total)):
+        assert account.period_before is not None
+        for cell, sums in ((1, account.total), (2, account.period_before.total)):
             off_by = abs(sum(usd(row[cell]) for row in rows) - sums.total_usd)
             assert off_by <= Decimal("0.005") * len(rows) + Decimal("0.005")
         assert sum(int(row[5]) for row in rows) == 150
@@ -220,7 +220,7 @@ def test_every_job_has_a_row_and_the_dearest_a_section(account: AccountReport) -
     body = join(account_body(account))
     assert len(re.findall(r'<tr><th scope="row"><a href="#j\d+">', body)) == 150
     assert len(re.findall(r'<details id="j\d+"', body)) == 150
-    wasted = [(head.avoidable_usd or 0) + (head.lost_usd or 0) for head in account.heads]
+    wasted = [(head.avoidable_usd or 0) + (head.lost_usd or 0) for head in account.summaries]
     assert wasted == sorted(wasted, reverse=True)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.bill import UPPER_BOUND
-from sageaudit.output.text.amounts import of_document, of_sums
+from sageaudit.output.text.amounts import document_amounts, sums_amounts
 from sageaudit.output.text.headline import account_headline
 from tests.fakes.documents import document
 from tests.fakes.sample_documents import GUESSED, estimated_document, perhaps_lost_document
@@ -97,7 +97,7 @@ def test_what_is_not_known_of_any_job_is_not_0(
     sums: Sums, spend: str, avoidable: str, lost: str
 ) -> None:
     """Neither for jobs without a price nor for jobs that could not be judged."""
-    assert tuple(map(str, of_sums(sums)[:3])) == (spend, avoidable, lost)
+    assert tuple(map(str, sums_amounts(sums)[:3])) == (spend, avoidable, lost)
 
 
 @pytest.mark.parametrize(
@@ -154,15 +154,15 @@ def test_the_cost_of_a_job_says_how_certain_it_is(changes: dict[str, Any], spend
     """A bound with a part missing is none any more."""
     audit = estimated_document()
     bill = {**audit["bill"], **changes}
-    assert str(of_document({**audit, "bill": bill}).spend) == spend  # type: ignore[typeddict-item]
+    assert str(document_amounts({**audit, "bill": bill}).spend) == spend  # type: ignore[typeddict-item]
 
 
 def test_the_other_figures_of_a_job() -> None:
     """Possible savings and idle capacity have two digits, and nothing is known without metrics."""
-    _, avoidable, lost, possible, idle = map(str, of_document(document()))
+    _, avoidable, lost, possible, idle = map(str, document_amounts(document()))
     assert (avoidable, lost, possible, idle) == ("$2.04", "$0.00", "about $0.90", "about $4.10")
     unjudged = document(avoidable_usd=None, judged="no", lost_usd=None, idle_capacity=None)
-    assert [*map(str, of_document(unjudged))][1:] == [
+    assert [*map(str, document_amounts(unjudged))][1:] == [
         *("not judged", "unknown", "about $0.90", "unknown")
     ]
-    assert str(of_document(perhaps_lost_document()).waste) == "up to $4.55"
+    assert str(document_amounts(perhaps_lost_document()).waste) == "up to $4.55"

@@ -10,13 +10,21 @@ from hypothesis import given
 
 from sageaudit.domain.advice.comparison import CostSpike
 from sageaudit.domain.advice.totals import Month
-from sageaudit.domain.alert.alert import AlertDecision, AlertKind, News
+from sageaudit.domain.alert.alert import AlertDecision, AlertKind, FollowUpReason
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import Worth
-from sageaudit.errors import Malformed
+from sageaudit.domain.audit.finding_document import AmountKind
+from sageaudit.errors import MalformedData
 from sageaudit.output.text import plain, slack, teams
-from sageaudit.output.text.card import ROWS, WIDTH, CardLine, Check, MessageCard, Notice, read_body
-from sageaudit.output.text.links import HistoryPlace
+from sageaudit.output.text.card import (
+    MAX_ROWS,
+    ROW_WIDTH,
+    CardLine,
+    Check,
+    MessageCard,
+    Notice,
+    parse_notice,
+)
+from sageaudit.output.text.links import HistoryLocation
 from sageaudit.structs import replace
 from tests.fakes.deliver_function import PAYLOADS, notice_body
 from tests.fakes.documents import document, finding, fix, job
@@ -37,7 +45,7 @@ DEAR = AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(
 LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
 
 
-def due(worth: Worth = Worth.COUNTED, said: str = "541.7", **more: Any) -> AlertDecision:
+def due(worth: AmountKind = AmountKind.COUNTED, said: str = "541.7", **more: Any) -> AlertDecision:
     """A message about 12 runs of a month."""
     runs = more.pop("runs", 12)
     month = Month(worth, Decimal(more.pop("total", said)), Decimal(said), runs, occasions=runs)
@@ -46,19 +54,22 @@ def due(worth: Worth = Worth.COUNTED, said: str = "541.7", **more: Any) -> Alert
 
 def rows_of(audit: AuditDocument, notify: AlertDecision) -> list[str]:
     """What a phone shows of the Slack message."""
-    blocks = slack.message(document_card(audit, notify))["blocks"]
+    blocks = slack.make_payload(document_card(audit, notify))["blocks"]
     lines = "\n".join(block["text"]["text"] for block in blocks).split("\n")
     shown = [html.unescape(LINK.sub(r"\1", line)) for line in lines]
     plain_lines = [line.replace("*", "").replace("`", "") for line in shown]
-    return [row for line in plain_lines for row in textwrap.wrap(line, WIDTH) or [""]]
+    return [row for line in plain_lines for row in textwrap.wrap(line, ROW_WIDTH) or [""]]
 
 
 @pytest.mark.parametrize("name", [*messages()])
 def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
     """At most 18 rows with its commands, and as many lines in a mail."""
     audit, notify = messages()[name]
-    assert len(rows_of(audit, notify)) <= ROWS
-    assert len(plain.message(document_card(audit, notify))["message"].strip().split("\n")) <= ROWS
+    assert len(rows_of(audit, notify)) <= MAX_ROWS
+    assert (
+        len(plain.make_payload(document_card(audit, notify))["message"].strip().split("\n"))
+        <= MAX_ROWS
+    )
 
 
 @whole_documents
@@ -66,9 +77,12 @@ def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
 def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
     """Also with texts that attack, and where a row more is that of a word of 1,000 letters."""
     notify = replace(due(), advice=open_advice())
-    assert len(plain.message(document_card(audit, notify))["message"].strip().split("\n")) <= ROWS
+    assert (
+        len(plain.make_payload(document_card(audit, notify))["message"].strip().split("\n"))
+        <= MAX_ROWS
+    )
     card = document_card(audit, notify)
-    assert card.more[-1].text == "sageaudit advice snooze abcdefgh"
+    assert card.commands[-1].text == "sageaudit advice snooze abcdefgh"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +126,7 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
         ),
         pytest.param(
             document(),
-            due(kind=AlertKind.AGAIN, news=News.CAME_BACK),
+            due(kind=AlertKind.FOLLOW_UP, follow_up_reason=FollowUpReason.CAME_BACK),
             "again wastes about $540 a month, 12 runs: use",
             id="waste that came back",
         ),
@@ -127,7 +141,7 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
         ),
         pytest.param(
             trial_document(),
-            due(Worth.TRIAL),
+            due(AmountKind.POSSIBLE),
             "might save about $540 a month, 12 runs: try EnableManagedSpotTraining = true",
             id="a trial",
         ),
@@ -278,7 +292,7 @@ def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> 
     """Its path stays where it fits, or says what the name does not; three at most, none open."""
     ways = [fix(parameter, None, new)] * 4
     lines = document_card(document(findings=[finding(fix=ways)]), due()).lines
-    assert [one.text for one in lines if one.code] == [line, line, line]
+    assert [one.text for one in lines if one.is_code] == [line, line, line]
     assert lines[-1].text == "and 1 parameter more"
 
 
@@ -298,7 +312,7 @@ def test_where_there_is_no_room_the_least_important_goes_first() -> None:
     card = document_card(long, replace(due(), advice=open_advice()))
     assert [line.label for line in card.lines] == ["Why", "Do this", "", "Caveat"]
     assert card.lines[0].text.endswith(" …")
-    assert [line.label for line in card.more] == ["Snooze 30 days"]
+    assert [line.label for line in card.commands] == ["Snooze 30 days"]
 
 
 @pytest.mark.parametrize(
@@ -369,7 +383,7 @@ def test_a_dear_run_says_what_changed() -> None:
     """What it cost stands in the first line."""
     card = document_card(dearer_document(), DEAR)
     assert [line.text for line in card.lines] == ["Changed: Training +4 h 12 min."]
-    assert card.place == "111122223333, us-east-1"
+    assert card.account_region == "111122223333, us-east-1"
 
 
 @pytest.mark.parametrize("name", [*messages()])
@@ -377,17 +391,19 @@ def test_no_card_shows_a_severity(name: str) -> None:
     """Its dollars are a month's; the severity that `show` prints is of a run."""
     audit, notify = messages()[name]
     card = document_card(audit, notify)
-    shown = " ".join([card.title, card.whose, *(line.shown for line in card.lines)])
+    shown = " ".join(
+        [card.title, card.owner_and_place, *(line.labelled_text for line in card.lines)]
+    )
     assert not re.search(r"\b(HIGH|MEDIUM|LOW)\b", shown)
 
 
 def test_the_commands_of_a_card_name_the_stacks_table_and_its_region() -> None:
     """So that they work where they are pasted, also with a job's name that a shell would read."""
-    place = HistoryPlace.of_table("SageAudit-History", "eu-west-1")
+    place = HistoryLocation.for_table("SageAudit-History", "eu-west-1")
     audit = document(job=job(name="a;b"), findings=[])
     card = document_card(audit, replace(due(), advice=open_advice()), place)
     where = "--table SageAudit-History --table-region eu-west-1"
-    assert [line.text for line in card.more] == [
+    assert [line.text for line in card.commands] == [
         f"sageaudit show 'a;b' {where}",
         f"sageaudit advice snooze abcdefgh {where}",
     ]
@@ -395,12 +411,12 @@ def test_the_commands_of_a_card_name_the_stacks_table_and_its_region() -> None:
 
 def test_the_longest_names_are_whole_in_a_command_of_every_service() -> None:
     """A table's name has up to 255 characters, a job's 63."""
-    place = HistoryPlace.of_table("t" * 255, "us-gov-east-1")
+    place = HistoryLocation.for_table("t" * 255, "us-gov-east-1")
     command = place.command("show", "j" * 63)
-    card = MessageCard("news", more=(CardLine(command, "Numbers", code=True),))
-    assert command in plain.message(card)["message"]
-    assert f"`{command}`" in slack.message(card)["blocks"][-1]["text"]["text"]
-    assert f"Numbers: {command}" in [*teams.shown(teams.message(card))]
+    card = MessageCard("news", commands=(CardLine(command, "Numbers", is_code=True),))
+    assert command in plain.make_payload(card)["message"]
+    assert f"`{command}`" in slack.make_payload(card)["blocks"][-1]["text"]["text"]
+    assert f"Numbers: {command}" in [*teams.text_lines(teams.make_payload(card))]
 
 
 def test_chat_gets_neither_s3_paths_nor_role_names() -> None:
@@ -416,17 +432,17 @@ def test_a_long_name_of_an_owner_or_family_is_cut_in_the_middle() -> None:
     """Numbers and parameters never are."""
     audit = document(job=job(owner="o" * 60, family="f" * 63))
     card = document_card(audit, due())
-    assert len(f"{card.owner_shown}, {card.place}") == WIDTH
+    assert len(f"{card.short_owner}, {card.account_region}") == ROW_WIDTH
     assert card.title.endswith("ffff wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge")
 
 
-CHECKS: dict[str, Check] = {"sns": plain.check, "slack": slack.check}
+CHECKS: dict[str, Check] = {"sns": plain.check_payload, "slack": slack.check_payload}
 
 
 def test_a_body_is_read_back_as_it_was_written() -> None:
     """For each channel."""
     for channel, payload in PAYLOADS.items():
-        assert read_body(notice_body(channel), CHECKS) == Notice(
+        assert parse_notice(notice_body(channel), CHECKS) == Notice(
             f"{PK}|1|{channel}", channel, payload
         )
 
@@ -463,30 +479,30 @@ def test_a_body_is_read_back_as_it_was_written() -> None:
 )
 def test_a_body_that_is_no_notice_names_its_key(change: dict[str, Any], key: str) -> None:
     """One sentence for the dead-letter queue."""
-    with pytest.raises(Malformed) as raised:
-        read_body(json.dumps({**json.loads(notice_body()), **change}), CHECKS)
+    with pytest.raises(MalformedData) as raised:
+        parse_notice(json.dumps({**json.loads(notice_body()), **change}), CHECKS)
     assert raised.value.key == key
 
 
 def test_a_notice_of_a_channel_that_left_the_policy_is_one() -> None:
     """Its payload cannot be checked: it is not posted."""
-    assert read_body(notice_body("sns"), {"slack": slack.check}).channel == "sns"
+    assert parse_notice(notice_body("sns"), {"slack": slack.check_payload}).channel == "sns"
 
 
 @pytest.mark.parametrize("body", ["", "{", "[]", "null", "7", '"x"', "\ud800", "[" * 200_000])
 def test_a_body_that_is_no_object_is_malformed(body: str) -> None:
     """Nothing else is raised."""
-    with pytest.raises(Malformed, match="body "):
-        read_body(body, CHECKS)
+    with pytest.raises(MalformedData, match="body "):
+        parse_notice(body, CHECKS)
 
 
 def test_a_repeat_says_so_where_it_is_read_first() -> None:
     """In the notification, the headline and the subject; the rest is as it was."""
-    post = slack.as_repeat(PAYLOADS["slack"])
+    post = slack.mark_as_repeat(PAYLOADS["slack"])
     assert post["text"] == "(possible repeat) HIGH  $2.04 was avoidable"
     assert post["blocks"][0]["text"]["text"] == "(possible repeat) HIGH"
     assert post["blocks"][1] == PAYLOADS["slack"]["blocks"][1]
-    mail = plain.as_repeat(PAYLOADS["sns"])
+    mail = plain.mark_as_repeat(PAYLOADS["sns"])
     assert mail["subject"] == "(possible repeat) HIGH $2.04 was avoidable"
     assert mail["message"] == "(possible repeat) HIGH  $2.04\n"
     assert mail["attributes"] == PAYLOADS["sns"]["attributes"]

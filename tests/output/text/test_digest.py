@@ -9,17 +9,17 @@ from textwrap import wrap
 import pytest
 
 from sageaudit.adapters.channels.services import SERVICES
-from sageaudit.domain.advice.advice import Advice, Silence, State
+from sageaudit.domain.advice.advice import FamilyRecommendation, Silence, State
 from sageaudit.domain.advice.comparison import Comparison, Effect
 from sageaudit.domain.advice.totals import Digest
-from sageaudit.domain.audit.finding_document import Worth
+from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.routes import Route
-from sageaudit.output.text.card import WIDTH, rows
+from sageaudit.output.text.card import ROW_WIDTH, row_count
 from sageaudit.output.text.digest import DIGEST_ROWS, DigestReport, digest_card
 from sageaudit.output.text.links import Link
-from sageaudit.output.text.plain import message
+from sageaudit.output.text.plain import make_payload
 from sageaudit.structs import replace
 from tests.fakes.hostile import ATTACKS
 
@@ -28,10 +28,12 @@ SNOOZED = Silence("snoozed", "ana", None, None)
 REPORT = DigestReport(Link("Report", "https://us-east-1.console.aws.amazon.com/s3/object/b?x=y"))
 
 
-def advice(family: str, usd: int, state: State = State.OPEN, *, days: int = 20) -> Advice:
+def advice(
+    family: str, usd: int, state: State = State.OPEN, *, days: int = 20
+) -> FamilyRecommendation:
     """An advice whose newest run was yesterday; it came so many days ago."""
     began, yesterday = NOW - timedelta(days=days), NOW - timedelta(days=1)
-    return Advice(
+    return FamilyRecommendation(
         id=f"{family.replace('-', '')}abcdefgh"[:8],
         account="111122223333",
         region="us-east-1",
@@ -43,10 +45,10 @@ def advice(family: str, usd: int, state: State = State.OPEN, *, days: int = 20) 
         new="ml.g6e.4xlarge",
         state=state,
         severity=Severity.LOW,
-        worth=Worth.COUNTED,
+        worth=AmountKind.COUNTED,
         amount=Decimal(usd),
-        hits=((yesterday, Decimal(usd)),),
-        amounts=(Decimal(usd),),
+        occurrences=((yesterday, Decimal(usd)),),
+        all_amounts=(Decimal(usd),),
         times=1,
         first_at=began,
         since=began,
@@ -54,7 +56,7 @@ def advice(family: str, usd: int, state: State = State.OPEN, *, days: int = 20) 
     )
 
 
-def taken(family: str, effect: Effect, state: State) -> Advice:
+def taken(family: str, effect: Effect, state: State) -> FamilyRecommendation:
     """An advice that was followed in six runs; each one then cost $14 less."""
     found = Comparison(effect, "", 6, Decimal(16), Decimal(30), Decimal(16))
     return replace(advice(family, 0, state), comparison=found)
@@ -90,15 +92,15 @@ NORMAL = Digest(
     until=date(2026, 11, 22),
     now=NOW,
     total=SUMS,
-    before=replace(SUMS, total_usd=Decimal("1144.07")),
-    changed=CHANGED,
+    previous_total=replace(SUMS, total_usd=Decimal("1144.07")),
+    changed_families=CHANGED,
     advices=(
         *OPEN,
         replace(advice("later", 120, State.SILENCED), silence=SNOOZED),
-        taken("done", Effect.CHEAPER, State.TAKEN),
+        taken("done", Effect.CHEAPER, State.FOLLOWED),
         taken("worse", Effect.WORSE, State.CLOSED),
     ),
-    unsent=(OPEN[4], OPEN[5], replace(OPEN[5], id="anotherr")),
+    unsent_recommendations=(OPEN[4], OPEN[5], replace(OPEN[5], id="anotherr")),
 )
 WEEKS = {
     "normal": (
@@ -131,9 +133,12 @@ Snooze 30 days: sageaudit advice snooze nlpfinet
         replace(
             NORMAL,
             total=replace(SUMS, total_usd=Decimal("3870.02"), lost_usd=Decimal(2410)),
-            changed=(ChangedFamily("training/llm", "dearer", Decimal(2611), 1, 4), *CHANGED),
+            changed_families=(
+                ChangedFamily("training/llm", "dearer", Decimal(2611), 1, 4),
+                *CHANGED,
+            ),
             advices=(replace(advice("llm", 2410), rule="failed-spend", parameter="", new=""),),
-            unsent=(),
+            unsent_recommendations=(),
             route=Route(owner="ana"),
         ),
         """\
@@ -153,10 +158,10 @@ Snooze 30 days: sageaudit advice snooze llmabcde
         replace(
             NORMAL,
             total=Sums(jobs=3, total_usd=Decimal(5), judged_usd=Decimal(5)),
-            before=None,
-            changed=(),
+            previous_total=None,
+            changed_families=(),
             advices=(),
-            unsent=(),
+            unsent_recommendations=(),
         ),
         """Week to 2026-11-22: $5.00, none of it found avoidable
 Spend: 3 jobs, the week before is not known, 100% judged
@@ -168,10 +173,10 @@ All jobs, 2026-11-16 to 2026-11-22
         replace(
             NORMAL,
             total=Sums(jobs=3, not_judged=3, avoidable_unknown=3, total_usd=Decimal(5)),
-            before=Sums(),
-            changed=(),
+            previous_total=Sums(),
+            changed_families=(),
             advices=(),
-            unsent=(),
+            unsent_recommendations=(),
         ),
         """Week to 2026-11-22: $5.00, avoidable: not judged
 Spend: 3 jobs, 0% judged
@@ -186,7 +191,7 @@ All jobs, 2026-11-16 to 2026-11-22
 def test_a_week_reads_so(name: str) -> None:
     """As in a mail; the first line is the news."""
     digest, expected = WEEKS[name]
-    assert message(digest_card(digest))["message"] == expected
+    assert make_payload(digest_card(digest))["message"] == expected
 
 
 @pytest.mark.parametrize("name", WEEKS)
@@ -195,16 +200,16 @@ def test_it_fits_two_screens(name: str) -> None:
     card = digest_card(WEEKS[name][0], REPORT)
     parts: Sequence[str] = (
         card.title,
-        card.whose,
-        *(one.shown for one in (*card.lines, *card.more)),
+        card.owner_and_place,
+        *(one.labelled_text for one in (*card.lines, *card.commands)),
     )
-    links = " ".join(link.word for link in card.links)
-    assert sum(rows(part) for part in (*parts, links) if part) <= DIGEST_ROWS
+    links = " ".join(link.label for link in card.links)
+    assert sum(row_count(part) for part in (*parts, links) if part) <= DIGEST_ROWS
 
 
 def test_what_is_worth_a_trial_says_so() -> None:
     """These are no dollars that are counted."""
-    trial = replace(advice("a", 40), worth=Worth.TRIAL)
+    trial = replace(advice("a", 40), worth=AmountKind.POSSIBLE)
     unknown = replace(advice("c", 0), amount=None)
     found = digest_card(replace(NORMAL, advices=(trial, unknown)))
     shown = [line.text.partition(":")[0] for line in found.lines if line.label[0].isdigit()]
@@ -231,8 +236,8 @@ def test_idle_capacity_has_a_line_as_far_as_no_sum_has_it(
 
 def test_a_report_that_was_not_written_is_said() -> None:
     """Nobody looks for a link that is not there."""
-    card = digest_card(NORMAL, DigestReport(missing="it could not be written"))
-    assert "Report: it could not be written" in [line.shown for line in card.lines]
+    card = digest_card(NORMAL, DigestReport(missing_reason="it could not be written"))
+    assert "Report: it could not be written" in [line.labelled_text for line in card.lines]
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -243,15 +248,17 @@ def test_hostile_names_fit_every_service(service: str, text: str) -> None:
     advices = tuple(replace(one, family=text, new=text, parameter=text) for one in OPEN)
     changed = tuple(replace(one, family=text) for one in CHANGED)
     route = Route(owner=text)
-    card = digest_card(replace(NORMAL, advices=advices, changed=changed, route=route), REPORT)
+    card = digest_card(
+        replace(NORMAL, advices=advices, changed_families=changed, route=route), REPORT
+    )
     payload = channel.write(card)
     channel.check(payload)
-    channel.check(channel.as_repeat(payload))
+    channel.check(channel.mark_as_repeat(payload))
 
 
 def test_the_page_shows_the_normal_week() -> None:
     """As on a phone."""
     page = (Path(__file__).parents[3] / "docs" / "digest.md").read_text(encoding="utf-8")
     shown = page.split("```")[1].strip().split("\n")
-    lines = message(digest_card(NORMAL))["message"].splitlines()
-    assert shown == [row for line in lines for row in wrap(line, WIDTH)]
+    lines = make_payload(digest_card(NORMAL))["message"].splitlines()
+    assert shown == [row for line in lines for row in wrap(line, ROW_WIDTH)]

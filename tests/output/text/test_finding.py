@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.output.text.finding import findings_of, fix_text, parts_of
+from sageaudit.output.text.finding import finding_parts, fix_text, make_finding_parts
 from tests.fakes.documents import document, finding
 
 WAY = [{"parameter": "A.B", "old": 2, "new": 1}]
@@ -108,32 +108,32 @@ def test_a_finding_says_its_dollars_and_what_its_fix_saves(
     """The counted end first; what is left with the other fixes applied is in the totals."""
     amount = Decimal("1.2")
     whole = {"saving_usd": amount, "saving_alone_usd": amount, "saving_range_usd": None}
-    parts = parts_of(finding(**(whole | changes)))
-    assert (parts.dollars, parts.saves) == (dollars, saves)
+    parts = make_finding_parts(finding(**(whole | changes)))
+    assert (parts.dollars, parts.saving_text) == (dollars, saves)
 
 
 def test_the_parts_of_a_finding() -> None:
     """Each way with its title, the caveat, and the facts of its evidence."""
-    parts = parts_of(finding("gpu-underused", alternatives=[WAY], saving_range_usd=None))
-    assert [title for title, _ in parts.ways] == [
+    parts = make_finding_parts(finding("gpu-underused", alternatives=[WAY], saving_range_usd=None))
+    assert [title for title, _ in parts.alternatives] == [
         "Fix, saves $1.53 per run with the other fixes applied; alone $1.73:",
         "Or, dollars unknown:",
     ]
-    priced = parts_of(
+    priced = make_finding_parts(
         finding("gpu-underused", alternatives=[WAY, WAY], alternatives_usd=[Decimal("1.4")])
     )
-    assert [title for title, _ in priced.ways][1:] == [
+    assert [title for title, _ in priced.alternatives][1:] == [
         "Or, saves $1.40 per run:",
         "Or, dollars unknown:",
     ]
     assert parts.caveat == "The data loader gets 4 vCPUs in place of 8."
     assert dict(parts.facts)["GPU memory max"] == "38.5%"
-    lost = parts_of(finding(bucket="lost"))
-    assert [title for title, _ in lost.ways] == ["Fix:"]
-    code = parts_of(finding(fix=[], first_step="Exit when done"))
-    assert code.ways == (("First step: Exit when done.", ()),)
+    lost = make_finding_parts(finding(bucket="lost"))
+    assert [title for title, _ in lost.alternatives] == ["Fix:"]
+    code = make_finding_parts(finding(fix=[], first_step="Exit when done"))
+    assert code.alternatives == (("First step: Exit when done.", ()),)
     old = {"series": [], "vcpu": 4, "limit_s": None}
-    facts = parts_of(finding(evidence=old)).facts
+    facts = make_finding_parts(finding(evidence=old)).facts
     assert facts == (("vCPU", "4"), ("Limit", "unknown"))
 
 
@@ -167,15 +167,15 @@ def test_what_is_set_aside_comes_last_with_its_reason(aside: dict[str, Any], why
     small, large = finding(rule="small"), finding(rule="large", saving_usd=Decimal(8))
     possible = finding(rule="perhaps", bucket="possible", saving_usd=Decimal(9))
     put_aside = finding(rule="aside", saving_usd=Decimal(9), **aside)
-    found, repeated = findings_of(document(findings=[put_aside, possible, small, large]))
+    found, repeated = finding_parts(document(findings=[put_aside, possible, small, large]))
     assert [one.rule for one in found] == ["large", "small", "perhaps", "aside"]
-    assert (found[-1].set_aside, found[-1].dollars, repeated) == (why, None, None)
+    assert (found[-1].not_counted_because, found[-1].dollars, repeated) == (why, None, None)
 
 
 def test_advice_that_an_earlier_run_had_is_only_named() -> None:
     """In one sentence, with the run."""
     again = [finding(rule=rule, reported_for_run="train-1") for rule in ("a", "b")]
-    found, repeated = findings_of(document(findings=[*again, finding(rule="new")]))
+    found, repeated = finding_parts(document(findings=[*again, finding(rule="new")]))
     assert [one.rule for one in found] == ["new"]
     assert repeated == "As for train-1, an earlier run of the family: a, b"
 

@@ -10,10 +10,17 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.text.fix_code import DIALECTS, ELEMENT_NAMES, Dialect, fix_text, names_of, way
+from sageaudit.output.text.fix_code import (
+    DIALECTS,
+    ELEMENT_NAMES,
+    Dialect,
+    fix_text,
+    parse_path,
+    sdk_paths,
+)
 from tests.fakes.documents import fix
 
-KINDS: list[tuple[JobKind, str]] = [(kind, path) for kind in JobKind for path in names_of(kind)]
+KINDS: list[tuple[JobKind, str]] = [(kind, path) for kind in JobKind for path in sdk_paths(kind)]
 REQUESTS: dict[JobKind, str] = {
     JobKind.TRAINING: "CreateTrainingJob",
     JobKind.PROCESSING: "CreateProcessingJob",
@@ -31,7 +38,7 @@ def one(path: str, new: Any) -> list[FixDocument]:
 def test_every_path_is_one_of_the_request(kind: JobKind) -> None:
     """And the elements of its lists are told apart by a member that they have."""
     service = botocore.session.get_session().get_service_model("sagemaker")
-    for path in names_of(kind):
+    for path in sdk_paths(kind):
         shape: Any = service.operation_model(REQUESTS[kind]).input_shape
         for part in path.split("."):
             name = part.removesuffix("[*]")
@@ -47,11 +54,11 @@ def test_every_path_is_one_of_the_request(kind: JobKind) -> None:
 
 def test_a_slip_in_the_table_fails() -> None:
     """Here, and not in somebody's terminal."""
-    for names in (names for kind in JobKind for names in names_of(kind).values()):
+    for names in (names for kind in JobKind for names in sdk_paths(kind).values()):
         for text in names:
-            assert text is None or way(text, ["x", "y", "z"])
+            assert text is None or parse_path(text, ["x", "y", "z"])
     with pytest.raises(ValueError, match="is not a way"):
-        way("ModelTrainer > compute: Compute", [])
+        parse_path("ModelTrainer > compute: Compute", [])
 
 
 def test_no_fix_is_no_text() -> None:

@@ -6,7 +6,7 @@ import pytest
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.bill import UPPER_BOUND
-from sageaudit.output.text.headline import headline, judged_words, part_of_judged
+from sageaudit.output.text.headline import headline, judged_text, part_of_judged
 from sageaudit.output.text.money import Figure
 from tests.fakes.documents import document
 from tests.fakes.sample_documents import estimated_document, perhaps_lost_document
@@ -222,7 +222,7 @@ def test_a_headline_says_up_to_what_may_be_lost() -> None:
 )
 def test_a_sum_says_how_much_of_the_spend_was_judged(total: Sums, words: str) -> None:
     """In dollars, which weigh more than jobs; without a price in jobs alone."""
-    assert judged_words(total) == words
+    assert judged_text(total) == words
 
 
 def test_the_part_that_was_avoidable_is_of_the_judged_spend() -> None:

@@ -42,7 +42,11 @@ def test_it_says_hours_dollars_and_what_to_look_at() -> None:
             "not used; what they cost is not known. Look",
         ),
         ({}, {"likely_causes": ["profile"]}, "save it. A profile shows why."),
-        ({}, {"likely_causes": ["data_loader", "batch_size"]}, "the GPU waited), then a larger batch"),
+        (
+            {},
+            {"likely_causes": ["data_loader", "batch_size"]},
+            "the GPU waited), then a larger batch",
+        ),
         ({"estimated": ["a guess"]}, {}, "at an estimated rate"),
         ({"notes": ["its value on demand: a guess"]}, {}, "at an estimated rate"),
         ({}, {"unit": "vcpu_hours"}, "1,536 vCPU-hours (67%)"),

@@ -5,24 +5,24 @@ from typing import Any
 
 import pytest
 
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 from sageaudit.output.text import plain, slack, teams
 from sageaudit.output.text.card import MessageCard
 
 
 def teams_message(size: int) -> Any:
     """A message of this many bytes, marked as a possible repeat."""
-    payload = teams.message(MessageCard("x"))
-    room = size - len(json.dumps(teams.as_repeat(payload)))
+    payload = teams.make_payload(MessageCard("x"))
+    room = size - len(json.dumps(teams.mark_as_repeat(payload)))
     payload["attachments"][0]["content"]["body"][0]["inlines"][0]["text"] += "x" * room
-    assert len(json.dumps(teams.as_repeat(payload))) == size
+    assert len(json.dumps(teams.mark_as_repeat(payload))) == size
     return payload
 
 
 def slack_message(blocks: int = 1, characters: int = 1) -> Any:
     """A message of sections of this many characters, marked as a possible repeat."""
-    payload: Any = slack.message(MessageCard("x"))
-    marked = slack.as_repeat(payload)["blocks"][0]["text"]["text"]
+    payload: Any = slack.make_payload(MessageCard("x"))
+    marked = slack.mark_as_repeat(payload)["blocks"][0]["text"]["text"]
     [block] = payload["blocks"]
     block["text"]["text"] += "x" * (characters - len(marked))
     payload["blocks"] = [{**block, "block_id": f"{n or 'headline'}"} for n in range(blocks)]
@@ -32,9 +32,9 @@ def slack_message(blocks: int = 1, characters: int = 1) -> Any:
 @pytest.mark.parametrize(
     ("check", "fits", "is_too_large"),
     [
-        (teams.check, teams_message(20_000), teams_message(20_001)),
-        (slack.check, slack_message(blocks=50), slack_message(blocks=51)),
-        (slack.check, slack_message(characters=3_000), slack_message(characters=3_001)),
+        (teams.check_payload, teams_message(20_000), teams_message(20_001)),
+        (slack.check_payload, slack_message(blocks=50), slack_message(blocks=51)),
+        (slack.check_payload, slack_message(characters=3_000), slack_message(characters=3_001)),
     ],
     ids=["20,000 bytes of Teams", "50 blocks of Slack", "3,000 characters of a section"],
 )
@@ -43,13 +43,13 @@ def test_a_message_that_is_larger_than_its_service_takes_is_malformed(
 ) -> None:
     """By one byte, block or character."""
     check(fits)
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedData):
         check(is_too_large)
 
 
 @pytest.mark.parametrize(("length", "is_whole"), [(99, True), (100, False)])
 def test_a_subject_has_under_100_characters(length: int, is_whole: bool) -> None:
     """SNS refuses a longer one, so it is cut in the middle."""
-    subject = plain.message(MessageCard("x" * length))["subject"]
+    subject = plain.make_payload(MessageCard("x" * length))["subject"]
     assert (subject == "x" * length) is is_whole
     assert len(subject) == 99

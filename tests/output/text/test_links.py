@@ -4,14 +4,14 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given
 
-from sageaudit.output.text.links import links
+from sageaudit.output.text.links import document_links
 from tests.fakes.documents import document, job
 from tests.fakes.hostile import texts
 
 
 def urls(**overrides: Any) -> dict[str, str]:
     """The links of a job, by their word."""
-    return {link.word: link.url for link in links(document(job=job(**overrides)))}
+    return {link.label: link.url for link in document_links(document(job=job(**overrides)))}
 
 
 def test_training_links() -> None:

@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.output.text.money import (
-    DOWN,
-    NEAREST,
+    ROUND_DOWN,
+    ROUND_NEAREST,
     Figure,
-    difference,
-    percent_change,
-    rate,
-    share,
-    signed,
-    together,
-    usd,
+    difference_text,
+    format_rate,
+    format_signed_usd,
+    format_usd,
+    percent_change_text,
+    percent_text,
+    sum_figures,
 )
 
 pytestmark = pytest.mark.money
@@ -37,7 +37,7 @@ AMOUNTS = st.decimals(min_value=Decimal("0.000001"), max_value=Decimal(10) ** 9,
 )
 def test_an_amount_has_cents_and_little_is_not_nothing(amount: str, shown: str) -> None:
     """A figure of which nothing more is known is written alike."""
-    assert usd(Decimal(amount)) == str(Figure(Decimal(amount))) == shown
+    assert format_usd(Decimal(amount)) == str(Figure(Decimal(amount))) == shown
 
 
 @pytest.mark.parametrize(
@@ -50,25 +50,25 @@ def test_an_amount_has_cents_and_little_is_not_nothing(amount: str, shown: str) 
         ("4.55", {"at_most": True}, "up to $4.55"),
         ("4.55", {"estimated": True, "at_most": True}, "up to about $4.55"),
         ("4.55", {"at_least": True, "at_most": True}, "about $4.55"),
-        ("1", {"most_usd": "4.55", "at_least": True}, "$1.00 to $4.55 or more"),
+        ("1", {"upper_usd": "4.55", "at_least": True}, "$1.00 to $4.55 or more"),
         ("0.001", {"estimated": True}, "<$0.01"),
-        ("0", {"most_usd": "4.55"}, "up to $4.55"),
-        ("0", {"most_usd": "4.55", "estimated": True}, "up to about $4.55"),
-        ("0", {"most_usd": "0.004"}, "<$0.01"),
-        ("0", {"most_usd": "0"}, "$0.00"),
-        ("1", {"most_usd": "4.55"}, "$1.00 to $4.55"),
-        ("1", {"most_usd": "4.55", "estimated": True}, "about $1.00 to $4.55"),
-        ("1", {"most_usd": "0.5"}, "$1.00"),
-        ("1234.56", {"rough": DOWN}, "about $1,200"),
-        ("9.87", {"rough": DOWN}, "about $9.80"),
-        ("0.0999", {"rough": DOWN}, "about $0.09"),
-        ("0.004", {"rough": DOWN}, "<$0.01"),
-        ("0", {"rough": DOWN}, "$0.00"),
-        ("700.4", {"most_usd": "829.9", "rough": DOWN}, "about $700 to $830"),
-        ("700", {"most_usd": "704", "rough": DOWN}, "about $700"),
-        ("0", {"most_usd": "9.87", "rough": DOWN}, "up to about $9.90"),
-        ("15.6", {"rough": NEAREST}, "about $16"),
-        (None, {"estimated": True, "rough": DOWN, "most_usd": "3"}, "unknown"),
+        ("0", {"upper_usd": "4.55"}, "up to $4.55"),
+        ("0", {"upper_usd": "4.55", "estimated": True}, "up to about $4.55"),
+        ("0", {"upper_usd": "0.004"}, "<$0.01"),
+        ("0", {"upper_usd": "0"}, "$0.00"),
+        ("1", {"upper_usd": "4.55"}, "$1.00 to $4.55"),
+        ("1", {"upper_usd": "4.55", "estimated": True}, "about $1.00 to $4.55"),
+        ("1", {"upper_usd": "0.5"}, "$1.00"),
+        ("1234.56", {"rounding": ROUND_DOWN}, "about $1,200"),
+        ("9.87", {"rounding": ROUND_DOWN}, "about $9.80"),
+        ("0.0999", {"rounding": ROUND_DOWN}, "about $0.09"),
+        ("0.004", {"rounding": ROUND_DOWN}, "<$0.01"),
+        ("0", {"rounding": ROUND_DOWN}, "$0.00"),
+        ("700.4", {"upper_usd": "829.9", "rounding": ROUND_DOWN}, "about $700 to $830"),
+        ("700", {"upper_usd": "704", "rounding": ROUND_DOWN}, "about $700"),
+        ("0", {"upper_usd": "9.87", "rounding": ROUND_DOWN}, "up to about $9.90"),
+        ("15.6", {"rounding": ROUND_NEAREST}, "about $16"),
+        (None, {"estimated": True, "rounding": ROUND_DOWN, "upper_usd": "3"}, "unknown"),
         (None, {"absent": "not judged"}, "not judged"),
     ],
 )
@@ -76,8 +76,8 @@ def test_a_figure_says_what_is_certain_of_it(
     amount: str | None, known: dict[str, Any], shown: str
 ) -> None:
     """In one spelling; 0, unknown and less than a cent are not "about" anything."""
-    if "most_usd" in known:
-        known = {**known, "most_usd": Decimal(known["most_usd"])}
+    if "upper_usd" in known:
+        known = {**known, "upper_usd": Decimal(known["upper_usd"])}
     assert str(Figure(None if amount is None else Decimal(amount), **known)) == shown
 
 
@@ -86,11 +86,11 @@ def test_rounding_keeps_order_makes_no_zero_and_promises_no_more(
     one: Decimal, two: Decimal
 ) -> None:
     """A rough figure is at most the amount; a smaller amount is never shown as more."""
-    low, high = (str(Figure(amount, rough=DOWN)) for amount in sorted((one, two)))
+    low, high = (str(Figure(amount, rounding=ROUND_DOWN)) for amount in sorted((one, two)))
     assert read(low) <= read(high)
     if one >= Decimal("0.01"):
-        assert 0 < read(str(Figure(one, rough=DOWN))) <= one
-        assert read(usd(one)) == one.quantize(Decimal("0.01"), "ROUND_HALF_UP")
+        assert 0 < read(str(Figure(one, rounding=ROUND_DOWN))) <= one
+        assert read(format_usd(one)) == one.quantize(Decimal("0.01"), "ROUND_HALF_UP")
 
 
 def read(shown: str) -> Decimal:
@@ -115,7 +115,7 @@ def read(shown: str) -> Decimal:
 )
 def test_a_sum_is_as_certain_as_its_parts(figures: tuple[Figure, ...], shown: str) -> None:
     """What is not known of one part is not 0."""
-    assert str(together(figures)) == shown
+    assert str(sum_figures(figures)) == shown
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_sum_is_as_certain_as_its_parts(figures: tuple[Figure, ...], shown: st
 )
 def test_a_difference_has_its_sign(amount: str, shown: str) -> None:
     """Whatever its size."""
-    assert signed(Decimal(amount)) == shown
+    assert format_signed_usd(Decimal(amount)) == shown
 
 
 EXACT, GUESS = Figure(Decimal(4)), Figure(Decimal(4), estimated=True)
@@ -156,8 +156,8 @@ def test_a_difference_is_as_certain_as_its_ends(
     now: Figure, before: Figure, shown: str | None, percent: str | None
 ) -> None:
     """Bounds are of its size: what fell by three dollars or more is "-$3.00 or more"."""
-    assert difference(now, before) == shown
-    assert percent_change(now, before) == percent
+    assert difference_text(now, before) == shown
+    assert percent_change_text(now, before) == percent
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_a_difference_is_as_certain_as_its_ends(
 )
 def test_a_rate_keeps_its_decimals(amount: str, shown: str) -> None:
     """So that quantity times rate can be done by hand."""
-    assert rate(Decimal(amount)) == shown
-    assert rate(None) == usd(None) == "unknown"
+    assert format_rate(Decimal(amount)) == shown
+    assert format_rate(None) == format_usd(None) == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -175,4 +175,4 @@ def test_a_rate_keeps_its_decimals(amount: str, shown: str) -> None:
 )
 def test_a_share_of_something_is_neither_none_nor_all(part: str, shown: str) -> None:
     """Something is never 0% and less than all never 100%."""
-    assert share(Decimal(part), Decimal("0.66")) == shown
+    assert percent_text(Decimal(part), Decimal("0.66")) == shown

@@ -5,7 +5,7 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
-from sageaudit.output.text.notes import money_notes, pool_note, price_note, unchecked
+from sageaudit.output.text.notes import money_notes, pool_note, price_note, unchecked_lines
 from tests.fakes.documents import document, line
 from tests.fakes.sample_documents import GUESSED, estimated_document
 
@@ -97,6 +97,6 @@ def test_what_no_reader_can_act_on_stands_under_not_checked_in_no_view() -> None
     short = {"rule": "gpu-starved", "code": "too_short", "reason": "14 active minutes"}
     denied = {"rule": "gpu-idle", "code": "metric_denied", "reason": "access was denied"}
     audit = document(unknown=[few, short, denied])
-    assert [line for line in unchecked(audit) if "metrics" not in line] == [
+    assert [line for line in unchecked_lines(audit) if "metrics" not in line] == [
         "gpu-idle: access was denied"
     ]

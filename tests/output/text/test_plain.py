@@ -10,10 +10,10 @@ from sageaudit.domain.advice.totals import Month
 from sageaudit.domain.alert.alert import AlertDecision, AlertKind
 from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import Worth
+from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.output.text.card import attributes_of
-from sageaudit.output.text.plain import message
+from sageaudit.output.text.card import message_attributes
+from sageaudit.output.text.plain import make_payload
 from tests.fakes.documents import document, finding, fix, job
 from tests.fakes.hostile import documents, whole_documents
 from tests.fakes.messages import alert, document_card
@@ -23,19 +23,19 @@ from tests.fakes.sample_documents import lost_document
 def test_subject() -> None:
     """The subject is the whole news."""
     news = "train-bert wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge"
-    assert message(document_card(document()))["subject"] == news
+    assert make_payload(document_card(document()))["subject"] == news
 
 
 def test_a_long_subject_loses_what_to_do() -> None:
     """And a longer one its middle."""
     step = "A" * 60
     audit = document(findings=[finding(saving_usd=Decimal("2.04"), fix=[fix("A" * 60, 1, None)])])
-    assert step not in message(document_card(audit))["subject"]
+    assert step not in make_payload(document_card(audit))["subject"]
     figures = AlertFigures(Severity.HIGH, Decimal(10**12), Decimal(10**12), Decimal(10**12))
     last = alert(figures)
-    subject = message(document_card(audit, AlertDecision(AlertKind.CORRECTION, since_alert=last)))[
-        "subject"
-    ]
+    subject = make_payload(
+        document_card(audit, AlertDecision(AlertKind.CORRECTION, previous_alert=last))
+    )["subject"]
     assert len(subject) == 99
     assert subject.startswith("Correction: train-bert wasted $2.04, we said ")
     assert subject.endswith(" more")
@@ -44,8 +44,8 @@ def test_a_long_subject_loses_what_to_do() -> None:
 
 def test_attributes() -> None:
     """A subscription can filter by the month's severity, kind, rule, owner, place and dollars."""
-    month = Month(Worth.COUNTED, Decimal(540), Decimal(540), 12)
-    assert attributes_of(MessageAudit.parse(document()), AlertDecision(month=month)) == {
+    month = Month(AmountKind.COUNTED, Decimal(540), Decimal(540), 12)
+    assert message_attributes(MessageAudit.parse(document()), AlertDecision(month=month)) == {
         "month_severity": {"type": "String", "value": "high"},
         "job_type": {"type": "String", "value": "training"},
         "rule_ids": {"type": "String.Array", "value": '["SA202", "SA101"]'},
@@ -64,7 +64,7 @@ def test_unknown_has_no_attribute() -> None:
     audit = document(
         job=job(owner=None, account=None, region=None), avoidable_usd=None, lost_usd=None
     )
-    assert set(attributes_of(MessageAudit.parse(audit))) == {
+    assert set(message_attributes(MessageAudit.parse(audit))) == {
         "job_type",
         "rule_ids",
         "judged",
@@ -79,16 +79,16 @@ def test_unknown_has_no_attribute() -> None:
 def test_numbers_a_filter_can_read(amount: str, shown: str) -> None:
     """SNS compares numbers up to a thousand million with five decimals."""
     assert (
-        attributes_of(MessageAudit.parse(document(avoidable_usd=Decimal(amount))))["avoidable_usd"][
-            "value"
-        ]
+        message_attributes(MessageAudit.parse(document(avoidable_usd=Decimal(amount))))[
+            "avoidable_usd"
+        ]["value"]
         == shown
     )
 
 
 def test_hostile_failure_is_inert() -> None:
     """No line, link or control character of a failure message reaches the e-mail."""
-    body = message(document_card(lost_document()))["message"]
+    body = make_payload(document_card(lost_document()))["message"]
     assert "http://evil" not in body
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", body)
 
@@ -97,7 +97,7 @@ def test_hostile_failure_is_inert() -> None:
 @given(documents())
 def test_any_audit_is_a_valid_notice(audit: AuditDocument) -> None:
     """Whatever the audit holds, SNS takes the notice."""
-    notice = message(document_card(audit))
+    notice = make_payload(document_card(audit))
     subject = notice["subject"]
     assert 0 < len(subject) < 100
     assert subject.isascii()

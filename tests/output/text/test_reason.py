@@ -10,13 +10,19 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.advice.comparison import CostSpike
 from sageaudit.domain.advice.totals import Month
-from sageaudit.domain.alert.alert import FIRST, Alert, AlertDecision, AlertKind, News
+from sageaudit.domain.alert.alert import (
+    FIRST_ALERT,
+    Alert,
+    AlertDecision,
+    AlertKind,
+    FollowUpReason,
+)
 from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import Worth
+from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, reason, slack
-from sageaudit.output.text.reason import since_last_alert, what_changed
+from sageaudit.output.text.reason import change_clauses, last_alert_lines
 from sageaudit.structs import replace
 from tests.fakes.documents import document, finding
 from tests.fakes.hostile import documents, dollars, whole_documents
@@ -34,13 +40,18 @@ SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 
 def further(
-    news: News | None, why: str, after: Alert = LOW, *, is_single_occurrence: bool = False
+    news: FollowUpReason | None, why: str, after: Alert = LOW, *, is_single_occurrence: bool = False
 ) -> AlertDecision:
     """A message about what is new; without any, it is worse."""
-    last = replace(after, worth=Worth.COUNTED, amount=Decimal(6), is_single_occurrence=is_single_occurrence)
-    kind = AlertKind.AGAIN if news else AlertKind.WORSE
+    last = replace(
+        after,
+        worth=AmountKind.COUNTED,
+        amount=Decimal(6),
+        is_single_occurrence=is_single_occurrence,
+    )
+    kind = AlertKind.FOLLOW_UP if news else AlertKind.WORSE
     return AlertDecision(
-        kind, news, why, last, month=Month(Worth.COUNTED, Decimal(60), Decimal(60), 12)
+        kind, news, why, last, month=Month(AmountKind.COUNTED, Decimal(60), Decimal(60), 12)
     )
 
 
@@ -53,18 +64,22 @@ def further(
             TEN_TIMES,
         ),
         (
-            further(News.GREW, "it", is_single_occurrence=True),
+            further(FollowUpReason.GREW, "it", is_single_occurrence=True),
             "now wastes about $60 a month, 12 runs",
             "it",
         ),
         (
-            further(News.GREW, "it grew"),
+            further(FollowUpReason.GREW, "it grew"),
             "now wastes about $60 a month, was $6.00, 12 runs",
             "it grew",
         ),
-        (further(News.OTHER_ADVICE, "another"), "wastes about $60 a month, 12 runs", "another"),
         (
-            further(News.CAME_BACK, "it came back"),
+            further(FollowUpReason.OTHER_ADVICE, "another"),
+            "wastes about $60 a month, 12 runs",
+            "another",
+        ),
+        (
+            further(FollowUpReason.CAME_BACK, "it came back"),
             "again wastes about $60 a month, 12 runs",
             "it came back",
         ),
@@ -76,8 +91,8 @@ def test_a_further_message_says_after_what_and_why(
     """In the first line and in a sentence; a first message has none."""
     assert reason.message_headline("train-bert", parse(document()), notify) == f"train-bert {news}"
     told = [("New", f"{says} (last told 2026-05-20)")]
-    assert [*since_last_alert(parse(document()), notify)] == told
-    assert not [*since_last_alert(parse(document()), FIRST)]
+    assert [*last_alert_lines(parse(document()), notify)] == told
+    assert not [*last_alert_lines(parse(document()), FIRST_ALERT)]
 
 
 def test_a_correction_says_what_it_corrects_and_why() -> None:
@@ -86,9 +101,9 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
         findings=[*document()["findings"], finding(rule="gpu-idle", saving_usd=Decimal(410))]
     )
     assert [
-        *since_last_alert(
+        *last_alert_lines(
             parse(document()),
-            AlertDecision(AlertKind.CORRECTION, since_alert=HIGH, corrected_audit=parse(before)),
+            AlertDecision(AlertKind.CORRECTION, previous_alert=HIGH, corrected_audit=parse(before)),
         )
     ] == [
         ("We said on 2026-05-20", "$412.00."),
@@ -96,7 +111,7 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
     ]
     nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
     assert [
-        *since_last_alert(parse(nothing), AlertDecision(AlertKind.CORRECTION, since_alert=HIGH))
+        *last_alert_lines(parse(nothing), AlertDecision(AlertKind.CORRECTION, previous_alert=HIGH))
     ] == [("We said on 2026-05-20", "$412.00. Do not act on it.")]
 
 
@@ -125,7 +140,7 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
     now: AuditDocument, before: Alert, shown: str
 ) -> None:
     """And what it replaces; a severity of the run only where nothing else differs."""
-    notify = AlertDecision(AlertKind.CORRECTION, since_alert=before)
+    notify = AlertDecision(AlertKind.CORRECTION, previous_alert=before)
     assert reason.message_headline("bert", parse(now), notify) == f"Correction: bert wasted {shown}"
 
 
@@ -159,7 +174,7 @@ def test_what_changed_is_said_as_far_as_two_versions_show_it(
     before: AuditDocument, now: AuditDocument, said: tuple[str, ...]
 ) -> None:
     """Causes before figures; nothing is guessed."""
-    assert what_changed(parse(before), parse(now)) == said
+    assert change_clauses(parse(before), parse(now)) == said
 
 
 def figures() -> st.SearchStrategy[AlertFigures]:
@@ -171,24 +186,26 @@ def figures() -> st.SearchStrategy[AlertFigures]:
 
 def decisions() -> st.SearchStrategy[AlertDecision]:
     """Any message that is not the first."""
-    worths = st.sampled_from([None, *Worth])
+    worths = st.sampled_from([None, *AmountKind])
     alerts = st.builds(alert, figures(), worth=worths, amount=dollars())
     whys = st.sampled_from([SEVERE, TEN_TIMES, "what was fixed came back: third time, $9 so far"])
-    months = st.builds(Month, st.sampled_from(Worth), dollars(), dollars(), st.integers(1, 10**6))
+    months = st.builds(
+        Month, st.sampled_from(AmountKind), dollars(), dollars(), st.integers(1, 10**6)
+    )
     further_ones = st.builds(
         AlertDecision,
         st.sampled_from(AlertKind),
-        st.none() | st.sampled_from(News),
+        st.none() | st.sampled_from(FollowUpReason),
         whys,
         alerts,
-        st.sampled_from(Worth),
+        st.sampled_from(AmountKind),
         month=months,
     )
     dear = st.builds(CostSpike, dollars(), dollars())
     dear_ones = st.builds(AlertDecision, st.just(AlertKind.COST_SPIKE), spike=dear)
     before = st.none() | documents().map(parse)
     kind = st.just(AlertKind.CORRECTION)
-    corrections = st.builds(AlertDecision, kind, since_alert=alerts, corrected_audit=before)
+    corrections = st.builds(AlertDecision, kind, previous_alert=alerts, corrected_audit=before)
     return further_ones | dear_ones | corrections
 
 
@@ -198,12 +215,12 @@ def test_any_message_keeps_the_limits_of_each_channel(
     audit: AuditDocument, notify: AlertDecision
 ) -> None:
     """Also marked as a repeat; the subject is less than 100 printable ASCII characters."""
-    notice: dict[str, Any] = dict(plain.message(document_card(audit, notify)))
-    for payload in (notice, plain.as_repeat(notice)):
+    notice: dict[str, Any] = dict(plain.make_payload(document_card(audit, notify)))
+    for payload in (notice, plain.mark_as_repeat(notice)):
         assert 0 < len(payload["subject"]) < 100
         assert payload["subject"].isascii()
         assert payload["subject"].isprintable()
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", notice["message"])
-    post = slack.message(document_card(audit, notify))
+    post = slack.make_payload(document_card(audit, notify))
     assert_within_limits(post)
-    assert_within_limits(slack.as_repeat(post))
+    assert_within_limits(slack.mark_as_repeat(post))

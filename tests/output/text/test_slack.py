@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.errors import Malformed
-from sageaudit.output.text.slack import check, message
-from sageaudit.output.text.untrusted import units
+from sageaudit.errors import MalformedData
+from sageaudit.output.text.slack import check_payload, make_payload
+from sageaudit.output.text.untrusted import utf16_length
 from tests.fakes.documents import document, job
 from tests.fakes.hostile import documents, whole_documents
 from tests.fakes.messages import decided, document_card, open_advice
@@ -26,16 +26,16 @@ def texts(payload: dict[str, Any]) -> list[str]:
 
 def assert_within_limits(payload: dict[str, Any]) -> None:
     """Slack's limits, and that no text is empty."""
-    check(payload)
+    check_payload(payload)
     assert len(payload["blocks"]) <= 50
-    assert all(0 < units(text) <= 3000 for text in texts(payload))
-    assert 0 < units(payload["text"]) < 4000
-    assert units(json.dumps(payload["blocks"], ensure_ascii=False)) <= 13_000
+    assert all(0 < utf16_length(text) <= 3000 for text in texts(payload))
+    assert 0 < utf16_length(payload["text"]) < 4000
+    assert utf16_length(json.dumps(payload["blocks"], ensure_ascii=False)) <= 13_000
 
 
 def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
     """The card in three sections: the news, why and what to do, whose it is and how to go on."""
-    payload = message(document_card(document(), decided(advice=open_advice())))
+    payload = make_payload(document_card(document(), decided(advice=open_advice())))
     news = "train-bert wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge"
     assert payload["text"] == news
     headline, card, foot = texts(payload)
@@ -65,12 +65,12 @@ def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
 )
 def test_owner(ids: dict[str, str], shown: str) -> None:
     """Only an id on the list that looks like one is mentioned."""
-    assert texts(message(document_card(document()), ids))[-1].startswith(f"{shown}, 1111")
+    assert texts(make_payload(document_card(document()), ids))[-1].startswith(f"{shown}, 1111")
 
 
 def test_hostile_failure_is_inert() -> None:
     """A failure message neither mentions, links nor formats."""
-    whole = json.dumps(message(document_card(lost_document())), ensure_ascii=False)
+    whole = json.dumps(make_payload(document_card(lost_document())), ensure_ascii=False)
     for attack in ("<!channel", "<https://evil", "\\u001b", "\u202e"):
         assert attack not in whole
 
@@ -78,7 +78,7 @@ def test_hostile_failure_is_inert() -> None:
 def test_what_is_not_known_is_said_or_left_out() -> None:
     """Without owner, account or region."""
     unknown = job(owner=None, account=None, region=None)
-    payload = message(document_card(document(job=unknown)), {"": "U0123ABC"})
+    payload = make_payload(document_card(document(job=unknown)), {"": "U0123ABC"})
     whose, links, *_ = texts(payload)[-1].split("\n")
     assert (whose, links) == ("(no owner), account unknown, region unknown", "gpu-underused")
 
@@ -87,7 +87,7 @@ def test_what_is_not_known_is_said_or_left_out() -> None:
 @given(documents())
 def test_any_audit_fits_and_is_inert(audit: AuditDocument) -> None:
     """Whatever the audit holds: within every limit, valid UTF-8, no mention, no foreign link."""
-    payload = message(document_card(audit), {"anna": "U0123ABC"})
+    payload = make_payload(document_card(audit), {"anna": "U0123ABC"})
     assert_within_limits(payload)
     assert json.dumps(payload, ensure_ascii=False).encode("utf-8")
     assert all(block["text"]["verbatim"] is True for block in payload["blocks"])
@@ -99,9 +99,9 @@ def test_any_audit_fits_and_is_inert(audit: AuditDocument) -> None:
 
 def test_a_link_too_long_to_post_is_left_out() -> None:
     """Names of SageMaker are far shorter."""
-    foot = texts(message(document_card(document(job=job(name="ä" * 500)))))[-1]
+    foot = texts(make_payload(document_card(document(job=job(name="ä" * 500)))))[-1]
     assert "|Job>" not in foot
-    assert_within_limits(message(document_card(document(job=job(name="ä" * 500)))))
+    assert_within_limits(make_payload(document_card(document(job=job(name="ä" * 500)))))
 
 
 @pytest.mark.parametrize(
@@ -116,5 +116,5 @@ def test_a_link_too_long_to_post_is_left_out() -> None:
 )
 def test_what_slack_refuses_is_malformed(blocks: Any) -> None:
     """Also where only the mark of a repeat is too much."""
-    with pytest.raises(Malformed, match="payload"):
-        check({"text": "news", "blocks": blocks})
+    with pytest.raises(MalformedData, match="payload"):
+        check_payload({"text": "news", "blocks": blocks})

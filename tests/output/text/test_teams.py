@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 from sageaudit.output.text.card import CardLine, MessageCard
 from sageaudit.output.text.links import Link
-from sageaudit.output.text.teams import MOST_BYTES, as_repeat, check, message, shown
+from sageaudit.output.text.teams import (
+    MAX_BYTES,
+    check_payload,
+    make_payload,
+    mark_as_repeat,
+    text_lines,
+)
 from tests.fakes.documents import document
 from tests.fakes.hostile import documents, whole_documents
 from tests.fakes.messages import decided, document_card, open_advice
@@ -30,8 +36,8 @@ def content(payload: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_news_comes_first_then_what_to_do_and_the_links_are_buttons() -> None:
     """The lines of a mail, with the links of Slack."""
-    payload = message(document_card(document(), decided(advice=open_advice())))
-    assert list(shown(payload)) == [
+    payload = make_payload(document_card(document(), decided(advice=open_advice())))
+    assert list(text_lines(payload)) == [
         "train-bert wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge",
         "Why: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
         "Do this: saves $1.53 of this run's $4.55; $540 a month",
@@ -47,23 +53,26 @@ def test_the_news_comes_first_then_what_to_do_and_the_links_are_buttons() -> Non
     card = content(payload)
     assert {one["type"] for one in card["actions"]} == {"Action.OpenUrl"}
     assert all("console.aws.amazon.com/" in one["url"] for one in card["actions"])
-    assert next(shown(as_repeat(payload))).startswith("(possible repeat) train-bert")
+    assert next(text_lines(mark_as_repeat(payload))).startswith("(possible repeat) train-bert")
 
 
 def test_a_card_that_is_about_no_run_has_neither_owner_nor_rule() -> None:
     """As that of what was held in an hour."""
     card = MessageCard("And 12 more messages", lines=(CardLine("nlp: about $540 a month"),))
-    assert list(shown(message(card))) == ["And 12 more messages", "nlp: about $540 a month"]
+    assert list(text_lines(make_payload(card))) == [
+        "And 12 more messages",
+        "nlp: about $540 a month",
+    ]
 
 
 def test_hostile_text_stays_text() -> None:
     """No Markdown is read in a run; addresses and date functions are broken."""
     evil = "[x](https://evil.example) **b** <at>all</at> {{DATE(2026-01-01T00:00:00Z)}} \u202ertl"
-    whole = json.dumps(message(MessageCard(evil, lines=(CardLine(evil, code=True),))))
+    whole = json.dumps(make_payload(MessageCard(evil, lines=(CardLine(evil, is_code=True),))))
     assert "{{" not in whole
     assert "\\u202e" not in whole
-    assert "https://evil" not in json.dumps(message(MessageCard(evil)))
-    failed = json.dumps(message(document_card(lost_document())), ensure_ascii=False)
+    assert "https://evil" not in json.dumps(make_payload(MessageCard(evil)))
+    failed = json.dumps(make_payload(document_card(lost_document())), ensure_ascii=False)
     assert "https://evil" not in failed
 
 
@@ -71,9 +80,9 @@ def test_hostile_text_stays_text() -> None:
 @given(documents())
 def test_any_audit_fits_and_is_plain_runs(audit: AuditDocument) -> None:
     """Whatever the audit holds: within the size, valid UTF-8, and no element that reads markup."""
-    payload = message(document_card(audit))
-    check(payload)
-    assert len(json.dumps(payload)) <= MOST_BYTES
+    payload = make_payload(document_card(audit))
+    check_payload(payload)
+    assert len(json.dumps(payload)) <= MAX_BYTES
     assert json.dumps(payload, ensure_ascii=False).encode("utf-8")
     for element in content(payload)["body"]:
         assert element["type"] == "RichTextBlock"
@@ -86,9 +95,9 @@ def test_a_card_that_is_too_large_loses_its_buttons_then_its_last_lines(lines: i
     """Each letter is six bytes of JSON."""
     links = tuple(Link(str(n), "https://x/" + "y" * 8000) for n in range(3))
     long = tuple(CardLine("ä" * 990) for _ in range(lines))
-    payload = message(MessageCard("news", lines=long, links=links))
-    check(payload)
-    left = list(shown(payload))
+    payload = make_payload(MessageCard("news", lines=long, links=links))
+    check_payload(payload)
+    left = list(text_lines(payload))
     assert left[0] == "news"
     assert left[-1] == ("[0]  [1]" if not lines else "ä" * 990)
 
@@ -99,13 +108,13 @@ def test_a_card_that_is_too_large_loses_its_buttons_then_its_last_lines(lines: i
         [],
         [{"type": "TextBlock", "text": "x"}],
         [{"inlines": [{"type": "TextRun", "text": ""}]}, {"inlines": [{"text": ""}]}],
-        [{"inlines": [{"type": "TextRun", "text": "x" * MOST_BYTES}]}],
+        [{"inlines": [{"type": "TextRun", "text": "x" * MAX_BYTES}]}],
         ["no element"],
     ],
 )
 def test_what_teams_refuses_is_malformed(body: Any) -> None:
     """Also where it cannot be marked."""
-    payload = message(MessageCard("news"))
+    payload = make_payload(MessageCard("news"))
     content(payload)["body"] = body
-    with pytest.raises(Malformed, match="payload"):
-        check(payload)
+    with pytest.raises(MalformedData, match="payload"):
+        check_payload(payload)

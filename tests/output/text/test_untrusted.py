@@ -26,7 +26,7 @@ from tests.fakes.hostile import texts
 )
 def test_slack(text: str, shown: str) -> None:
     """Slack makes neither mention, link, quote, emoji nor format of what a name holds."""
-    assert untrusted.slack(text) == shown
+    assert untrusted.for_slack(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,14 @@ def test_slack(text: str, shown: str) -> None:
 )
 def test_terminal(text: str, shown: str) -> None:
     """A terminal gets one line that moves no cursor, sets no colour and turns nothing around."""
-    assert untrusted.terminal(text) == shown
+    assert untrusted.for_terminal(text) == shown
 
 
 def test_plain_breaks_addresses() -> None:
     """A mail reader finds no address to link, and a person still reads what it was."""
-    shown = untrusted.plain("see HTTPS://evil.example/a, www.evil.example/b, mailto:x@evil.example")
+    shown = untrusted.for_plain_text(
+        "see HTTPS://evil.example/a, www.evil.example/b, mailto:x@evil.example"
+    )
     assert shown == (
         "see HTTPS[:]//evil[.]example/a, www[.]evil[.]example/b, mailto[:]x@evil[.]example"
     )
@@ -80,12 +82,12 @@ def test_plain_breaks_addresses() -> None:
 )
 def test_plain_breaks_bare_hosts(text: str, shown: str) -> None:
     """Mail programs link a host without a scheme too; files, types and names in code stay."""
-    assert untrusted.plain(text) == shown
+    assert untrusted.for_plain_text(text) == shown
 
 
 def test_log_is_short() -> None:
     """A log line keeps start and end of a long text and no line break."""
-    assert untrusted.log("a" * 200 + "\n" + "z" * 200, limit=11) == "aaaaa…zzzzz"
+    assert untrusted.for_log("a" * 200 + "\n" + "z" * 200, limit=11) == "aaaaa…zzzzz"
 
 
 def test_code_span_ends_where_it_should() -> None:
@@ -96,17 +98,17 @@ def test_code_span_ends_where_it_should() -> None:
 
 def test_middle_keeps_both_ends() -> None:
     """The start and the end of a name tell it; an emoji counts twice, as Slack counts it."""
-    assert untrusted.middle("train-bert-large-0412", 11) == "train…-0412"
-    assert untrusted.middle("\U0001f600" * 4, 5) == "\U0001f600…\U0001f600"
-    assert untrusted.middle("short", 5) == "short"
+    assert untrusted.cut_middle("train-bert-large-0412", 11) == "train…-0412"
+    assert untrusted.cut_middle("\U0001f600" * 4, 5) == "\U0001f600…\U0001f600"
+    assert untrusted.cut_middle("short", 5) == "short"
 
 
 def test_cut_leaves_tokens_whole() -> None:
     """A cut never leaves half an entity, half a link or an open code span."""
     text = "&amp;" * 5 + "<https://example.org|Job>" + "`code`" * 3
     for limit in range(60):
-        rest = untrusted.cut(text, limit)
-        assert untrusted.units(rest) <= max(limit, 1)
+        rest = untrusted.cut_mrkdwn_middle(text, limit)
+        assert untrusted.utf16_length(rest) <= max(limit, 1)
         assert rest.count("`") % 2 == 0
         assert rest.count("<") == rest.count(">")
         assert rest.count("&") == rest.count(";")
@@ -115,8 +117,8 @@ def test_cut_leaves_tokens_whole() -> None:
 @given(texts(), st.integers(1, 400))
 def test_slack_text_is_inert(text: str, limit: int) -> None:
     """Whatever comes in: within the limit, valid UTF-8, one line, no raw bracket."""
-    shown = untrusted.slack(text, limit)
-    assert untrusted.units(shown) <= limit
+    shown = untrusted.for_slack(text, limit)
+    assert untrusted.utf16_length(shown) <= limit
     assert not set(shown) & set("<>`\n\r\u2028\u2029")
     shown.encode("utf-8")
     for piece in shown.split("&")[1:]:
@@ -126,7 +128,7 @@ def test_slack_text_is_inert(text: str, limit: int) -> None:
 @given(texts())
 def test_terminal_text_is_inert(text: str) -> None:
     """Whatever comes in: no control, format or separator character comes out."""
-    categories = {unicodedata.category(char) for char in untrusted.terminal(text)}
+    categories = {unicodedata.category(char) for char in untrusted.for_terminal(text)}
     assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
@@ -143,7 +145,7 @@ def test_terminal_text_is_inert(text: str) -> None:
 )
 def test_html(text: str, shown: str) -> None:
     """Neither an element nor the end of an attribute comes of it, and nothing turns around."""
-    assert untrusted.html(text) == shown
+    assert untrusted.for_html(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -156,4 +158,4 @@ def test_html(text: str, shown: str) -> None:
 )
 def test_markdown_names_nobody_and_no_issue(text: str, shown: str) -> None:
     """GitHub makes links of these, escaped or not."""
-    assert untrusted.markdown(text) == shown
+    assert untrusted.for_markdown(text) == shown

@@ -2,13 +2,21 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.output.text.words import assignment, before, counted, label, number, setting, value
+from sageaudit.output.text.words import (
+    assignment_line,
+    count_text,
+    format_number,
+    key_label,
+    old_value_text,
+    setting_text,
+    value_text,
+)
 
 
 def test_counted() -> None:
     """One of a thing, or several; infinity is no number for a person."""
-    assert [counted(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
-    assert number(Decimal("Infinity")) == "unknown"
+    assert [count_text(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
+    assert format_number(Decimal("Infinity")) == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -27,7 +35,7 @@ def test_counted() -> None:
 )
 def test_label(key: str, shown: str) -> None:
     """A key becomes words; its unit moves to the value."""
-    assert label(key) == shown
+    assert key_label(key) == shown
 
 
 @pytest.mark.parametrize(
@@ -48,16 +56,16 @@ def test_label(key: str, shown: str) -> None:
 )
 def test_value(key: str, fact: object, shown: str) -> None:
     """A fact carries the unit its key names, and unknown is said."""
-    assert value(key, fact) == shown
+    assert value_text(key, fact) == shown
 
 
 def test_fix_lines() -> None:
     """The line to copy is written as in the request, beside it what it replaces."""
     fix = {"parameter": "ResourceConfig.InstanceCount", "old": Decimal(4), "new": Decimal(1)}
-    assert assignment(fix) == "ResourceConfig.InstanceCount = 1"  # type: ignore[arg-type]
-    assert before(fix) == "was 4"  # type: ignore[arg-type]
-    assert assignment({"parameter": "A.B", "old": "x", "new": None}) == "remove A.B"
-    assert before({"parameter": "A.B", "old": None, "new": 1}) == "was not set"
+    assert assignment_line(fix) == "ResourceConfig.InstanceCount = 1"  # type: ignore[arg-type]
+    assert old_value_text(fix) == "was 4"  # type: ignore[arg-type]
+    assert assignment_line({"parameter": "A.B", "old": "x", "new": None}) == "remove A.B"
+    assert old_value_text({"parameter": "A.B", "old": None, "new": 1}) == "was not set"
 
 
 @pytest.mark.parametrize(
@@ -66,4 +74,4 @@ def test_fix_lines() -> None:
 )
 def test_setting(fact: object, shown: str) -> None:
     """Values look as in a request's JSON."""
-    assert setting(fact) == shown
+    assert setting_text(fact) == shown

@@ -146,7 +146,7 @@ def test_an_unknown_change_is_stated() -> None:
 
 def test_runs_that_are_meant_to_differ_are_not_compared() -> None:
     # Trials of a tuning job; nor is a failed run, or a free one.
-    result = verdict(replace(HOUR, parent=Parent(JobKind.TUNING.row.rollup, "arn:tuning")))
+    result = verdict(replace(HOUR, parent=Parent(JobKind.TUNING.spec.rollup, "arn:tuning")))
     assert result == does_not_apply("the trials of one search are meant to differ")
     assert verdict(replace(HOUR, status="Failed")) == does_not_apply("…did not complete…")
     result = verdict(replace(HOUR, free="built-in Debugger rule"))

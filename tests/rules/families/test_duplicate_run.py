@@ -106,10 +106,14 @@ def test_data_at_a_moving_prefix_is_not_the_same() -> None:
     """A daily job reads other objects."""
     result = verdict(replace(RUN, is_data_pinned=False), earlier=[same(is_data_pinned=False)])
     assert result == cannot_judge("data_may_have_changed")
-    assert verdict(RUN, earlier=[same(is_data_pinned=False)]) == cannot_judge("data_may_have_changed")
+    assert verdict(RUN, earlier=[same(is_data_pinned=False)]) == cannot_judge(
+        "data_may_have_changed"
+    )
     result = verdict(replace(RUN, is_data_pinned=None), earlier=[same(is_data_pinned=None)])
     assert result == cannot_judge("data_may_have_changed")
-    assert verdict(RUN, earlier=[same(is_data_pinned=None)]) == cannot_judge("data_may_have_changed")
+    assert verdict(RUN, earlier=[same(is_data_pinned=None)]) == cannot_judge(
+        "data_may_have_changed"
+    )
 
 
 def test_without_a_fingerprint_or_history_it_is_unknown() -> None:

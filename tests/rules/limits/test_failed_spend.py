@@ -6,7 +6,7 @@ import pytest
 
 from sageaudit.domain.job.job import Hints, Job, Parent, Phase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import Upload
+from sageaudit.domain.job.parts import ProcessingOutput
 from sageaudit.structs import replace
 from tests.fakes.jobs import START, job, never_started, phases, ran
 from tests.fakes.judging import answer
@@ -23,7 +23,7 @@ from tests.fakes.rule_cases import (
 )
 
 RULE = "failed-spend"
-SEARCH = JobKind.TUNING.row.rollup
+SEARCH = JobKind.TUNING.spec.rollup
 
 
 def failed(reason: str | None = None, **changes: Any) -> Job:
@@ -276,7 +276,7 @@ def test_with_checkpoints_of_the_scripts_own_or_uploaded_outputs_lost_is_up_to_t
         failed(
             "AlgorithmError: exit code 1",
             kind=JobKind.PROCESSING,
-            uploads=(Upload("out", "Continuous"),),
+            uploads=(ProcessingOutput("out", "Continuous"),),
         )
     )
     assert result == finds("…outputs that were uploaded while it ran may hold…", usd="0.000000")

@@ -227,7 +227,7 @@ def test_without_a_limit_or_a_bill_it_is_clear() -> None:
 
 def test_trials_and_free_jobs_are_not_its_concern() -> None:
     # A trial reported its metric; a built-in Debugger rule costs nothing.
-    result = verdict(cut(parent=Parent(JobKind.TUNING.row.rollup, "arn:t")))
+    result = verdict(cut(parent=Parent(JobKind.TUNING.spec.rollup, "arn:t")))
     assert result == does_not_apply("…trial…")
     result = verdict(cut(kind=JobKind.PROCESSING, free="built-in Debugger rule"))
     assert result == does_not_apply("…Debugger…")

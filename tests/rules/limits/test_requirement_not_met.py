@@ -5,13 +5,13 @@ from functools import partial
 from typing import Any
 
 from sageaudit.domain.bill.finding import Finding, Outcome, Severity
-from sageaudit.domain.job.describe import audited_tags, keep, parse
+from sageaudit.domain.job.describe import parse, sanitize_answer, tags_to_store
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.policy import parse as parse_policy
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import TuningCase
+from sageaudit.rules.card import RollUpCase
 from sageaudit.rules.judge import judge
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 from tests.fakes.judging import answer, card
@@ -31,7 +31,7 @@ NETWORK = {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
 
 def required(table: Mapping[str, object], **rules: Any) -> Policy:
     """The policy of a `[require]`."""
-    known: dict[str, dict[str, str]] = {rule.name.name: {} for rule in catalogue.load()}
+    known: dict[str, dict[str, str]] = {rule.info.name: {} for rule in catalogue.load()}
     return parse_policy({"require": dict(table), "rules": rules}, known)
 
 
@@ -39,7 +39,7 @@ def of_job(rule: str, table: Mapping[str, object], job: Job, **rules: Any) -> Fi
     """What is said of a job that ran."""
     policy = required(table, **rules)
     if job.kind is JobKind.TUNING:
-        [(_, said)] = judge(TuningCase(job, (), policy=policy), [card(rule)])
+        [(_, said)] = judge(RollUpCase(job, (), policy=policy), [card(rule)])
         return said
     return answer(rule, job, policy=policy)
 
@@ -58,17 +58,17 @@ def ran(tags: Mapping[str, str] | None = None, *, stored: bool = False, **change
     if stored:
         described = {
             key: value
-            for key, value in keep(described).items()
+            for key, value in sanitize_answer(described).items()
             if key not in {"VpcConfig", "EnableNetworkIsolation", "EnableManagedSpotTraining"}
         }
-    names = required({**TEAM, **STAGE}).tags_read
-    kept = audited_tags(tags or {}, names, all_read=tags is not None)
+    names = required({**TEAM, **STAGE}).tag_names
+    kept = tags_to_store(tags or {}, names, is_complete=tags is not None)
     return parse(described, kept)
 
 
 def other(kind: JobKind, **changes: Any) -> Job:
     """A job of another kind by AWS's answer."""
-    row, name = kind.row, f"{kind.value}-1"
+    row, name = kind.spec, f"{kind.value}-1"
     arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{row.arn_word}/{name}"
     named = {row.name_key: name, row.arn_key: arn, row.status_key: "Completed"}
     times = {
@@ -323,4 +323,4 @@ def test_the_policy_sets_another_severity() -> None:
 
 def test_a_jobs_own_tag_does_not_accept_it() -> None:
     """Else nobody would be held to it; the policy can, for a family."""
-    assert not card(RULE).tag_accepts
+    assert not card(RULE).can_tag_accept

@@ -162,7 +162,7 @@ def test_the_evidence_says_whether_the_settings_were_the_same() -> None:
 
 def test_trials_and_free_jobs_are_not_its_concern() -> None:
     # Trials are one family and fail in parallel; a free job costs nothing.
-    result = verdict(failed(parent=Parent(JobKind.TUNING.row.rollup, "arn:t")))
+    result = verdict(failed(parent=Parent(JobKind.TUNING.spec.rollup, "arn:t")))
     assert result == does_not_apply("…trial…")
     result = verdict(failed(kind=JobKind.PROCESSING, free="built-in Debugger rule"))
     assert result == does_not_apply("…Debugger…")

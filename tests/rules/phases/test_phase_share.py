@@ -3,7 +3,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.job.job import Job, Phase, Purchase
-from sageaudit.rules.phases.phase_share import PhaseShare, phase_share, seconds_of_attempts
+from sageaudit.rules.phases.phase_share import PhaseShare, phase_seconds_by_attempt, phase_share
 from sageaudit.structs import replace
 from tests.fakes.jobs import START, job, known, phases
 
@@ -35,11 +35,11 @@ def test_the_seconds_of_each_attempt_are_apart() -> None:
     )
     names = ("Downloading", "DownloadingTrainingImage")
     run = job(phases=(first, image, train, again, rest))
-    assert seconds_of_attempts(run, *names) == [150, 70]
+    assert phase_seconds_by_attempt(run, *names) == [150, 70]
     lasts = replace(run, phases=(first, train, replace(again, seconds=None)))
-    assert seconds_of_attempts(lasts, *names) == [100, None]
+    assert phase_seconds_by_attempt(lasts, *names) == [100, None]
     free = replace(run, phases=(first, train, replace(again, billed=False), rest))
-    assert seconds_of_attempts(free, *names) == [100]
+    assert phase_seconds_by_attempt(free, *names) == [100]
 
 
 def test_waiting_is_no_part_of_it() -> None:
@@ -76,9 +76,9 @@ def test_a_repeated_download_has_no_share_of_the_bill() -> None:
     first, train, again, rest = phases(
         ("Downloading", 600), ("Training", 300), ("Downloading", 600), ("Training", 300)
     )
-    run = replace(SPOT, phases=(first, train, replace(again, billed=False, repeated=True), rest))
+    run = replace(SPOT, phases=(first, train, replace(again, billed=False, is_repeated=True), rest))
     share = known(phase_share(run, "Downloading"))
-    assert (share.seconds, share.phases_s, share.own_billed_s) == (600, 1200, 600)
+    assert (share.seconds, share.phases_s, share.phase_billed_s) == (600, 1200, 600)
 
 
 @pytest.mark.parametrize(

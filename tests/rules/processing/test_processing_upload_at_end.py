@@ -4,11 +4,11 @@ from typing import Any
 
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.change import CutPhase
-from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Confidence, RuleName
+from sageaudit.domain.bill.counterfactual import Severities, allocate_savings
+from sageaudit.domain.bill.finding import Confidence, RuleInfo
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import Upload
+from sageaudit.domain.job.parts import ProcessingOutput
 from sageaudit.structs import replace
 from tests.fakes.jobs import batch_job, market
 from tests.fakes.judging import answer, card, expect_found
@@ -24,7 +24,7 @@ from tests.fakes.rule_cases import (
 )
 
 RULE = "processing-upload-at-end"
-AT_END = Upload("result", "EndOfJob")
+AT_END = ProcessingOutput("result", "EndOfJob")
 
 
 def processing(minutes: int = 60, hosts: int = 1, **changes: Any) -> Job:
@@ -45,7 +45,13 @@ verdict = partial(answer, RULE)
 def test_a_long_idle_end_with_end_of_job_outputs_is_found() -> None:
     # 18 of 60 minutes; Continuous for that output, not for the one that has it.
     result = verdict(
-        processing(uploads=(AT_END, Upload("log", "Continuous"), Upload("features", None))),
+        processing(
+            uploads=(
+                AT_END,
+                ProcessingOutput("log", "Continuous"),
+                ProcessingOutput("features", None),
+            )
+        ),
         ends_idle(idle_minutes=18),
     )
     assert result == finds(
@@ -92,7 +98,7 @@ def test_minutes_without_data_are_not_idle() -> None:
 def test_other_jobs_are_not_its_concern() -> None:
     """The advised job among them."""
     result = verdict(
-        processing(uploads=(Upload("result", "Continuous"),)), ends_idle(idle_minutes=18)
+        processing(uploads=(ProcessingOutput("result", "Continuous"),)), ends_idle(idle_minutes=18)
     )
     assert result == does_not_apply("…no output is uploaded at the end…")
     result = verdict(processing(uploads=()), ends_idle(idle_minutes=18))
@@ -122,8 +128,8 @@ def test_the_tail_is_one_story() -> None:
     tail = replace(
         here, confidence=Confidence.MEASURED, change=CutPhase("Processing", Decimal(1080))
     )
-    both = [(card(RULE).name, here), (RuleName("SA211", "idle-tail"), tail)]
-    savings = allocate(run, bill(run, market()), both, market(), Severities(), {})
+    both = [(card(RULE).info, here), (RuleInfo("SA211", "idle-tail"), tail)]
+    savings = allocate_savings(run, bill(run, market()), both, market(), Severities(), {})
     assert savings.avoidable_usd == 0
     [quiet] = [one for one in savings.findings if one.subsumed_by]
     assert (quiet.rule.name, quiet.subsumed_by) == ("idle-tail", RULE)

@@ -129,7 +129,7 @@ def test_payloads_of_1_mb_leave_room_for_a_request_per_vcpu() -> None:
     """On 96 vCPUs, up to 100 requests."""
     result = verdict(
         transform(concurrent=1, payload_mb=1, instance="ml.m5.24xlarge"),
-        even_use(minutes=60, cpu=12, types=packaged.types()),
+        even_use(minutes=60, cpu=12, types=packaged.instance_types()),
         market=packaged_market(),
     )
     assert result == finds(fix=[96])

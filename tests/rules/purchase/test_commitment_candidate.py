@@ -112,7 +112,8 @@ def test_without_a_plans_rate_or_with_a_plan_it_says_nothing() -> None:
 def test_spot_advice_is_to_be_decided_first() -> None:
     """Of $3 an hour $2 may move to spot."""
     result = verdict(
-        [*month(usd=48, rules_with_findings=("spot-not-used",)), *month(usd=24)], policy=TWO_DOLLARS_AN_HOUR
+        [*month(usd=48, rules_with_findings=("spot-not-used",)), *month(usd=24)],
+        policy=TWO_DOLLARS_AN_HOUR,
     )
     assert result == finds(
         caution="Without the runs that managed spot may suit, $1.00 an hour are steady: "

@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.rules.purchase.commitment_candidate import RunCost, hourly_spend, reached_usd
+from sageaudit.rules.purchase.commitment_candidate import RunCost, hourly_spend, spend_reached
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 HALF = timedelta(minutes=30)
@@ -49,9 +49,9 @@ def test_hours_are_those_of_utc() -> None:
 def test_the_spend_that_so_many_hours_reach(percent: int, usd: int) -> None:
     """Of five hours: all reach $1, four of them $2; three are not yet 61%."""
     hours = [Decimal(n) for n in (3, 1, 5, 2, 4)]
-    assert reached_usd(hours, Decimal(percent)) == usd
+    assert spend_reached(hours, Decimal(percent)) == usd
 
 
 def test_no_hours_reach_nothing() -> None:
     """An account that never ran."""
-    assert reached_usd([], Decimal(80)) == 0
+    assert spend_reached([], Decimal(80)) == 0

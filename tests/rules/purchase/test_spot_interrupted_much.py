@@ -151,7 +151,9 @@ def test_the_advised_run_is_not_sent_back_to_spot() -> None:
         "spot-not-used",
         ran(100_000, "ml.m5.xlarge", checkpointed=True),
         earlier=[
-            earlier_run(purchase=Purchase.SPOT, rules_with_findings=(RULE,), instance_type="ml.m5.large")
+            earlier_run(
+                purchase=Purchase.SPOT, rules_with_findings=(RULE,), instance_type="ml.m5.large"
+            )
         ],
     )
     assert result == FOUND

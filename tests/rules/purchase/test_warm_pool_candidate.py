@@ -177,7 +177,7 @@ def test_a_pool_is_not_to_be_had_or_is_there_already() -> None:
         run(groups=(InstanceGroup("ml.m5.xlarge", 1, "a"), InstanceGroup("ml.m5.2xlarge", 1, "b")))
     )
     assert result == does_not_apply("…several groups")
-    result = verdict(run(parent=Parent(JobKind.TUNING.row.rollup, "arn:t")))
+    result = verdict(run(parent=Parent(JobKind.TUNING.spec.rollup, "arn:t")))
     assert result == does_not_apply("…one search…")
     assert verdict(run(kind=JobKind.PROCESSING)) == does_not_apply("…processing…")
 

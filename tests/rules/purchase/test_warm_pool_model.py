@@ -9,8 +9,8 @@ from sageaudit.domain.job.job import Phase
 from sageaudit.rules.purchase.warm_pool_model import (
     RunTimes,
     best_keep_alive,
-    times_of,
-    times_of_earlier,
+    run_times,
+    run_times_from_summary,
 )
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job
@@ -21,20 +21,20 @@ HOUR = Decimal(3600)
 def test_an_earlier_run_is_counted_back_from_its_end() -> None:
     """An hour of work after two minutes of Starting."""
     run = earlier_run(1)
-    times = times_of_earlier(run)
+    times = run_times_from_summary(run)
     assert times == RunTimes(run.ended_at - timedelta(seconds=3720), run.ended_at, Decimal(120))
-    assert times_of_earlier(earlier_run(1, phase_s={"Training": HOUR})) is None
-    assert times_of_earlier(earlier_run(1, elapsed_s=Decimal(0))) is None
+    assert run_times_from_summary(earlier_run(1, phase_s={"Training": HOUR})) is None
+    assert run_times_from_summary(earlier_run(1, elapsed_s=Decimal(0))) is None
 
 
 def test_a_job_says_when_it_was_requested() -> None:
     """Unknown when a phase has no end, or the run no times."""
     run = job()
-    assert times_of(run) == RunTimes(
+    assert run_times(run) == RunTimes(
         START - timedelta(minutes=2), START + timedelta(hours=3), Decimal(120)
     )
-    assert times_of(job(phases=(Phase("Starting", START, None, billed=False),))) is None
-    assert times_of(job(training_s=None, ended_at=None)) is None
+    assert run_times(job(phases=(Phase("Starting", START, None, billed=False),))) is None
+    assert run_times(job(training_s=None, ended_at=None)) is None
 
 
 def test_the_best_keep_alive_serves_the_gaps_that_cost_less_than_a_start() -> None:

@@ -110,7 +110,7 @@ def test_each_attempt_has_a_volume_of_its_own() -> None:
             download_s=60,
             phases=(
                 *phases(("Downloading", 60)),
-                Phase("Downloading", START, Decimal(120), billed=False, repeated=True),
+                Phase("Downloading", START, Decimal(120), billed=False, is_repeated=True),
                 *phases(("Training", 7200)),
             ),
         ),

@@ -2,7 +2,7 @@ from decimal import Decimal
 from functools import partial
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.forecast import Cost, RunLimit
+from sageaudit.domain.request.forecast import MaxCost, RunLimit
 from tests.fakes.planned import LATER, request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
@@ -11,9 +11,9 @@ TUNING = JobKind.TUNING
 LIMITS = "HyperParameterTuningJobConfig.ResourceLimits"
 
 
-def trial(usd: int) -> Cost:
+def trial(usd: int) -> MaxCost:
     """A training job of $1 an hour that may cost so much."""
-    return Cost(RunLimit(Decimal(3600)), Decimal(usd), hourly_usd=Decimal(1))
+    return MaxCost(RunLimit(Decimal(3600)), Decimal(usd), hourly_usd=Decimal(1))
 
 
 verdict = partial(request_answer, RULE)

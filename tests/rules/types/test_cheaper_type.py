@@ -5,10 +5,10 @@ from typing import Any
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.change import SetType
-from sageaudit.domain.bill.finding import Found
+from sageaudit.domain.bill.finding import Detection
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.resize.candidate import MOST_STEPS, DearerStep
+from sageaudit.domain.resize.candidate import MAX_STEPS, CostlierStep
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
@@ -30,9 +30,9 @@ WELL_USED = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 15.0, "memory": 10.0}
 def audited(run: Job, of: Measurements) -> Audit:
     """By every rule."""
     ruleset = catalogue.ruleset()
-    policy = Policy(rules_on=frozenset(rule.name.name for rule in ruleset.rules))
+    policy = Policy(enabled_rules=frozenset(rule.info.name for rule in ruleset.rules))
     assert run.ended_at is not None
-    return audit_job(run, of, market(), policy, ruleset, now=run.ended_at, earlier=None)
+    return audit_job(run, of, market(), policy, ruleset, now=run.ended_at, earlier_runs=None)
 
 
 def audited_after(earlier: list[AuditSummary], **changes: Any) -> Audit:
@@ -43,7 +43,9 @@ def audited_after(earlier: list[AuditSummary], **changes: Any) -> Audit:
         replace(T4_HALF, **changes),
     )
     assert run.ended_at is not None
-    return audit_job(run, of, market(), Policy(), ruleset, now=run.ended_at, earlier=tuple(earlier))
+    return audit_job(
+        run, of, market(), Policy(), ruleset, now=run.ended_at, earlier_runs=tuple(earlier)
+    )
 
 
 def tried(*stretches: tuple[str, int, str], count: int = 3, **facts: Any) -> list[AuditSummary]:
@@ -58,7 +60,7 @@ def tried(*stretches: tuple[str, int, str], count: int = 3, **facts: Any) -> lis
 
 ON_TODAYS = ("ml.g4dn.4xlarge", 3600, "1.505")
 HALF = ("ml.g4dn.2xlarge", 3600, "0.94")
-STEP = DearerStep(
+STEP = CostlierStep(
     "ml.g4dn.2xlarge", "ml.g4dn.xlarge", Decimal("0.94"), Decimal("1.1"), 1, Purchase.ON_DEMAND
 )
 ADVISED = tried(ON_TODAYS, count=1, recommended_type="ml.g4dn.2xlarge")
@@ -199,7 +201,7 @@ def test_a_type_that_is_dearer_by_the_hour_and_was_cheaper_by_the_run_is_worth_a
         "Runs of its family cost less on ml.g4dn.4xlarge than on ml.g4dn.2xlarge.",
         bucket="possible",
         usd="0.438333",
-        change=SetType("ml.g4dn.4xlarge", Decimal(1) / 3, trial=True),
+        change=SetType("ml.g4dn.4xlarge", Decimal(1) / 3, needs_trial=True),
         caution="The family's runs took 0.33 times as long there (medians of 3 and 4 "
         "runs). They cost $0.50, not $0.94; the data may differ.",
     )
@@ -212,7 +214,7 @@ def test_so_is_the_way_back_to_an_old_generation_where_the_runs_fit_and_cost_les
         earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1200, "0.5017")),
         market=replace(
             market(),
-            types={**TYPES, "ml.g4dn.4xlarge": replace(TYPES["ml.g4dn.4xlarge"], legacy=True)},
+            types={**TYPES, "ml.g4dn.4xlarge": replace(TYPES["ml.g4dn.4xlarge"], is_legacy=True)},
         ),
     )
     assert result == finds(bucket="possible", usd="0.438333", fix=["ml.g4dn.4xlarge"])
@@ -288,7 +290,9 @@ def test_the_type_that_the_family_was_advised_is_kept_while_it_saves_nearly_as_m
     result = verdict(
         T4,
         even_use(minutes=60, **WELL_USED),
-        earlier=tried(("ml.g4dn.2xlarge", 3600, "0.9"), count=1, recommended_type="ml.g4dn.2xlarge"),
+        earlier=tried(
+            ("ml.g4dn.2xlarge", 3600, "0.9"), count=1, recommended_type="ml.g4dn.2xlarge"
+        ),
         market=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.805"}),
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
@@ -326,7 +330,9 @@ def test_such_a_step_is_known_for_as_long_as_the_family_has_runs() -> None:
     # The runs of the step are long gone: a run of today's family kept it, and so no run is moved to
     # that type or a smaller one. Nor for runs of another count, or where it is shown to pay by now.
     assert (
-        verdict(T4_HALF, even_use(minutes=60, **LITTLE), earlier=tried(HALF, costlier_steps=(STEP,)))
+        verdict(
+            T4_HALF, even_use(minutes=60, **LITTLE), earlier=tried(HALF, costlier_steps=(STEP,))
+        )
         == CLEAR
     )
     result = verdict(
@@ -374,7 +380,7 @@ def test_a_run_is_stored_with_the_type_that_it_was_advised() -> None:
 
 def test_an_old_type_with_a_newer_one_is_left_to_old_generation() -> None:
     """One story, told once."""
-    kinds = {**TYPES, "ml.g4dn.4xlarge": replace(TYPES["ml.g4dn.4xlarge"], legacy=True)}
+    kinds = {**TYPES, "ml.g4dn.4xlarge": replace(TYPES["ml.g4dn.4xlarge"], is_legacy=True)}
     on = replace(market(), types=kinds)
     answer = outcome(RULE, T4, flat(T4, 60, hosts=1, **WELL_USED), market=on)
     assert "old-generation" in str(answer)
@@ -387,7 +393,7 @@ def test_a_rule_that_names_the_reason_speaks_instead() -> None:
     assert "gpu-underused" in shown
     assert RULE not in shown
     answers = {name.name: answer for name, answer in audit.outcomes}
-    assert isinstance(answers[RULE], Found)
+    assert isinstance(answers[RULE], Detection)
 
 
 def test_each_run_keeps_the_steps_of_the_runs_before_it() -> None:
@@ -414,7 +420,7 @@ def test_a_run_keeps_eight_steps_at_most() -> None:
     """The newest: what is stored of it stays small."""
     steps = tuple(replace(STEP, to_type=f"ml.type{number}.large") for number in range(20))
     facts = run_summary(audited_after(tried(HALF, costlier_steps=steps)))
-    assert facts.costlier_steps == steps[:MOST_STEPS]
+    assert facts.costlier_steps == steps[:MAX_STEPS]
 
 
 def test_without_a_history_no_step_is_known() -> None:

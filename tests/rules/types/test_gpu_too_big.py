@@ -35,7 +35,7 @@ LITTLE = {"gpu": 10, "gpu_memory": 30, "cpu": 30, "memory": 20}
 def market_without(*names: str) -> Market:
     """The catalogue at the rates above, less some types."""
     rates = {name: rate for name, rate in USD.items() if name not in names}
-    return Market(packaged.types(), FixedPrices(hourly_usd=rates))
+    return Market(packaged.instance_types(), FixedPrices(hourly_usd=rates))
 
 
 def hours(instance: str = "ml.p3.2xlarge", instances: int = 1, **changes: Any) -> Job:
@@ -47,7 +47,7 @@ def hours(instance: str = "ml.p3.2xlarge", instances: int = 1, **changes: Any) -
 def used(run: Job, minutes: int = 120, **percent: float) -> Measurements:
     """Even use over so many minutes, in percent of all there is."""
     hosts = run.instance_count or 1
-    return by_point(run, hosts, even(minutes, LITTLE | percent), types=packaged.types())
+    return by_point(run, hosts, even(minutes, LITTLE | percent), types=packaged.instance_types())
 
 
 verdict = partial(answer, RULE, market=market_without())
@@ -107,7 +107,7 @@ def test_several_gpus_on_nvlink_are_not_moved_to_pcie() -> None:
 def test_a_smaller_type_with_the_same_gpu_is_left_to_another_rule() -> None:
     # 4 x 5% fit one V100, in a p3.2xlarge at $2: cheaper than any g type here.
     rates = {"ml.p3.8xlarge": "14.688", "ml.p3.2xlarge": "2", "ml.g5.8xlarge": "3.06"}
-    market = Market(packaged.types(), FixedPrices(hourly_usd=rates))
+    market = Market(packaged.instance_types(), FixedPrices(hourly_usd=rates))
     use = used(gpu=5, gpu_memory=5, cpu=5, memory=5)
     assert verdict(hours("ml.p3.8xlarge"), use, market=market) == CLEAR
     result = answer("gpu-underused", hours("ml.p3.8xlarge"), use, market=market)
@@ -146,7 +146,7 @@ def test_points_that_hide_peaks_make_it_unknown() -> None:
         gpu=[10] * 10,
         gpu_memory=[30] * 10,
         period_s=3600,
-        types=packaged.types(),
+        types=packaged.instance_types(),
     )
     ten_hours = ran(36_000, "ml.p3.2xlarge", volume_gb=0)
     assert verdict(ten_hours, hourly, market=market_without("ml.g5.4xlarge")) == cannot_judge(
@@ -165,7 +165,7 @@ def test_bf16_and_flash_attention_stay_off_old_gpus() -> None:
     """From an H100 the T4 would be cheapest, were it as strong; with a sign of either it is not."""
     run = hours("ml.p5.4xlarge")
     little: dict[str, Any] = {"gpu": 1.5, "gpu_memory": 2, "cpu": 10, "memory": 3}
-    kinds = dict(packaged.types())
+    kinds = dict(packaged.instance_types())
     strong = tuple(
         replace(row, slow="T4") for row in kinds["ml.p5.4xlarge"].gpu_ratios if row.slow == "A10G"
     )

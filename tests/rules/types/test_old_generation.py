@@ -48,7 +48,7 @@ USD = {
 def market_with(**changed: str) -> Market:
     """The catalogue at the rates above; keywords, such as `m5_xlarge`, change one."""
     rates = USD | {f"ml.{name.replace('_', '.')}": usd for name, usd in changed.items()}
-    return Market(packaged.types(), FixedPrices(hourly_usd=rates))
+    return Market(packaged.instance_types(), FixedPrices(hourly_usd=rates))
 
 
 def hour(instance: str, instances: int = 1, **changes: Any) -> Job:
@@ -59,14 +59,14 @@ def hour(instance: str, instances: int = 1, **changes: Any) -> Job:
 def market_without(*names: str) -> Market:
     """The same without the rates of these types."""
     rates = {name: usd for name, usd in USD.items() if name not in names}
-    return Market(packaged.types(), FixedPrices(hourly_usd=rates))
+    return Market(packaged.instance_types(), FixedPrices(hourly_usd=rates))
 
 
 @given_job
 def used(run: Job, gpu: float = 40, memory: float = 20) -> Measurements:
     """Even use, in percent of all there is; CPU and GPU memory at a quarter."""
     of = {"cpu": 25, "memory": memory, "gpu": gpu, "gpu_memory": 25}
-    return by_point(run, run.instance_count or 1, even(60, of), types=packaged.types())
+    return by_point(run, run.instance_count or 1, even(60, of), types=packaged.instance_types())
 
 
 verdict = partial(answer, RULE, market=market_with())
@@ -147,7 +147,7 @@ def test_several_gpu_instances_that_may_exchange_data_stay_where_they_are() -> N
 
 def test_what_a_gpu_run_used_must_be_known() -> None:
     # Without metrics no type is advised; the cheaper one is mentioned.
-    result = verdict(hour("ml.p3.2xlarge"), measured(types=packaged.types()))
+    result = verdict(hour("ml.p3.2xlarge"), measured(types=packaged.instance_types()))
     assert result == finds(
         fix=[],
         builder="advice",
@@ -236,7 +236,9 @@ def test_a_cheaper_successor_is_taken_and_one_at_the_same_price_is_not_it_is_nam
 
 def test_every_advised_type_is_clear_itself() -> None:
     """At the packaged prices, on every legacy CPU type."""
-    legacy = [kind for kind in packaged.types().values() if kind.legacy and not kind.gpus]
+    legacy = [
+        kind for kind in packaged.instance_types().values() if kind.is_legacy and not kind.gpus
+    ]
     for kind in legacy:
         what = expect_found(RULE, hour(kind.name), market=packaged_market())
         for fix in what.fix:
@@ -246,12 +248,12 @@ def test_every_advised_type_is_clear_itself() -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [{"legacy": True}, {"kinds": frozenset({JobKind.TRANSFORM})}, None],
+    [{"is_legacy": True}, {"kinds": frozenset({JobKind.TRANSFORM})}, None],
     ids=["old itself", "not for this kind of job", "not in the catalogue"],
 )
 def test_a_successor_that_the_job_cannot_use_is_passed_over(other: dict[str, Any] | None) -> None:
     """However cheap it is: the advice ends at a current type that takes the kind of job."""
-    types = packaged.types()
+    types = packaged.instance_types()
     today, good = types["ml.m4.xlarge"], types["ml.m5.xlarge"]
     kinds = {**types, today.name: replace(today, successors=("ml.odd.xlarge", good.name))}
     if other is not None:
@@ -264,7 +266,7 @@ def test_a_run_too_short_to_size_says_what_its_gpu_did() -> None:
     """Eight minutes of a GPU at 2%: the move that holds in any case is counted, and no more."""
     result = verdict(
         ran(480, "ml.p3.2xlarge", volume_gb=0),
-        one_host(gpu=[2] * 8, cores=[2.0] * 8, types=packaged.types()),
+        one_host(gpu=[2] * 8, cores=[2.0] * 8, types=packaged.instance_types()),
         market=market_with(g5_4xlarge="2.03"),
     )
     assert result == finds(

@@ -33,7 +33,7 @@ def audited(percent: float, on: str, earlier: Sequence[AuditSummary]) -> Audit:
         use = {"cpu": percent, "memory": 8.0}
     of: Measurements = by_point(run, 1, even(60, use), types=market.types)
     now, ruleset = run.ended_at + timedelta(days=1), catalogue.ruleset()
-    return audit_job(run, of, market, Policy(), ruleset, now=now, earlier=tuple(earlier))
+    return audit_job(run, of, market, Policy(), ruleset, now=now, earlier_runs=tuple(earlier))
 
 
 def told(*stretches: tuple[str, Sequence[float]]) -> Iterator[str]:

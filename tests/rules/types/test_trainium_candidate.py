@@ -20,7 +20,7 @@ USD = {
     "ml.trn1.32xlarge": "24.73",
 }
 NEURON = f"{REGISTRY}/pytorch-training-neuronx:<tag>"
-MARKET = Market(packaged.types(), FixedPrices(hourly_usd=USD))
+MARKET = Market(packaged.instance_types(), FixedPrices(hourly_usd=USD))
 
 
 def deep_learning(seconds: int = 21_600, instance: str = "ml.g5.12xlarge", **changes: Any) -> Job:
@@ -93,7 +93,7 @@ def test_without_a_price_it_does_not_know() -> None:
     result = verdict(
         deep_learning(),
         market=Market(
-            packaged.types(),
+            packaged.instance_types(),
             FixedPrices(hourly_usd={name: usd for name, usd in USD.items() if "trn1" not in name}),
         ),
     )

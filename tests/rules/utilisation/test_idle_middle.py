@@ -2,7 +2,7 @@ from functools import partial
 
 import pytest
 
-from sageaudit.domain.bill.finding import Found
+from sageaudit.domain.bill.finding import Detection
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import Points, batch_job, ran
@@ -260,4 +260,4 @@ def test_a_gap_is_not_a_standstill() -> None:
     """Without points nobody knows."""
     points: Points = [90.0] * 40 + [None] * 40 + [90.0] * 40
     cores: Points = [2.0] * 40 + [None] * 40 + [2.0] * 40
-    assert not isinstance(outcome(RULE, ONE_HOST, gpu_and_cores((points, cores))), Found)
+    assert not isinstance(outcome(RULE, ONE_HOST, gpu_and_cores((points, cores))), Detection)

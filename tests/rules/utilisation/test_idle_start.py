@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.bill.change import CutPhase
-from sageaudit.domain.bill.finding import Found
+from sageaudit.domain.bill.finding import Detection
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import TRAINIUM, FixedPrices, Points, batch_job, ran
@@ -281,7 +281,7 @@ def counted_s(cores: list[float]) -> Decimal:
     said = outcome(
         RULE, ON_GPU, on_gpu(cores=[*cores, *[2.0] * work], gpu=[0] * len(cores) + [90] * work)
     )
-    if not isinstance(said, Found):
+    if not isinstance(said, Detection):
         return Decimal(0)
     assert isinstance(said.change, CutPhase)
     return said.change.seconds

@@ -36,8 +36,8 @@ KINDS = {
         _sized("ml.c5.xlarge", 4, 8, "compute"),
         _sized("ml.c5.2xlarge", 8, 16, "compute"),
         _sized("ml.c5.4xlarge", 16, 32, "compute"),
-        _sized("ml.c4.4xlarge", 16, 30, "compute", legacy=True),
-        _sized("ml.c5d.4xlarge", 16, 32, "compute", ebs_billed=False),
+        _sized("ml.c4.4xlarge", 16, 30, "compute", is_legacy=True),
+        _sized("ml.c5d.4xlarge", 16, 32, "compute", is_ebs_billed=False),
         _sized("ml.c7i-flex.4xlarge", 16, 32, "compute"),
         _sized("ml.r5.4xlarge", 16, 128, "memory"),
         _sized("ml.t3.2xlarge", 8, 32, "burstable"),
@@ -165,7 +165,7 @@ def test_the_advised_type_gets_no_advice_back() -> None:
 
 def test_a_legacy_type_may_move_within_its_time() -> None:
     """A job on an old type is told of the old c type where that is the cheapest."""
-    kinds = KINDS | {"ml.m4.4xlarge": _sized("ml.m4.4xlarge", 16, 64, "general", legacy=True)}
+    kinds = KINDS | {"ml.m4.4xlarge": _sized("ml.m4.4xlarge", 16, 64, "general", is_legacy=True)}
     prices = Market(kinds, FixedPrices(USD | {"ml.m4.4xlarge": "0.96"}))
     use = even_use(minutes=60, cpu=70, memory=20, types=kinds)
     assert verdict(ran(3600, "ml.m4.4xlarge"), use, market=prices) == finds(fix=["ml.c4.4xlarge"])

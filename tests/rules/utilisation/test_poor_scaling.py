@@ -54,7 +54,9 @@ CHEAPER_ON_ONE = ((4, 3600, "0.92"), (1, 7200, "0.46"), (1, 9000, "0.575"))
 
 def heeded(instances: int | None) -> list[AuditSummary]:
     """A run on so many hosts of which the rule said that fewer could do its work."""
-    return [earlier_run(1, instance_count=instances, rules_with_findings=(RULE,), fingerprint="other")]
+    return [
+        earlier_run(1, instance_count=instances, rules_with_findings=(RULE,), fingerprint="other")
+    ]
 
 
 verdict = partial(answer, RULE)
@@ -84,7 +86,9 @@ def test_where_the_data_may_have_changed_the_difference_of_the_medians_is_possib
         caution="Possible only: the data may have changed…",
     )
     result = verdict(
-        replace(TWINS, is_data_pinned=None), BUSY, earlier=family(*CHEAPER_ON_ONE, is_data_pinned=None)
+        replace(TWINS, is_data_pinned=None),
+        BUSY,
+        earlier=family(*CHEAPER_ON_ONE, is_data_pinned=None),
     )
     assert result == finds(builder="possible_by_runs", usd="0.402500")
 

@@ -110,7 +110,7 @@ def test_every_host_must_sit_at_one_core() -> None:
 def test_no_older_generation_is_advised_to_a_current_type() -> None:
     # However cheap it is; a type that is old itself may move within its time.
     def old(*names: str) -> Market:
-        types = TYPES | {name: replace(TYPES[name], legacy=True) for name in names}
+        types = TYPES | {name: replace(TYPES[name], is_legacy=True) for name in names}
         return replace(market(), types=types)
 
     on_one_core = cores([1.0] * 60)

@@ -213,5 +213,5 @@ def test_it_tells_gpu_underuseds_story_on_the_advised_size_nothing_is_said_again
 
 def test_its_first_step_needs_no_type() -> None:
     """It is shown where no type is advised, beside the reason why none fits."""
-    [rule] = [one for one in catalogue.load() if one.name.name == RULE]
-    assert (rule.name.first_step or "").startswith("Spread the work over all GPUs")
+    [rule] = [one for one in catalogue.load() if one.info.name == RULE]
+    assert (rule.info.first_step or "").startswith("Spread the work over all GPUs")

@@ -12,11 +12,16 @@ from msgspec import Struct
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.audit.sums import Scope, total
+from sageaudit.domain.audit.sums import Scope, sum_rows
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Repeated
+from sageaudit.workflows.audit.attempt import (
+    AlreadyAudited,
+    AuditDependencies,
+    AuditRecorded,
+    AuditTrigger,
+)
 from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.audit_flow import FakeJobs, dependencies
 from tests.fakes.calls import Watched
@@ -95,9 +100,13 @@ def flow_dependencies(runs: Sequence[Run], **changes: Any) -> AuditDependencies:
 def audit(number: int, of: AuditDependencies, *, again: bool = False) -> None:
     """One delivery, a day later: all metrics are there."""
     done = audit_finished_job(
-        ended(f"train-{number}", CreationTime=None), of, now=DAY, caller=Caller.PERSON, again=again
+        ended(f"train-{number}", CreationTime=None),
+        of,
+        now=DAY,
+        caller=AuditTrigger.PERSON,
+        force=again,
     )
-    assert isinstance(done, Audited | Repeated)
+    assert isinstance(done, AuditRecorded | AlreadyAudited)
 
 
 def look_again(of: AuditDependencies, *, newest_first: bool = False) -> int:
@@ -113,7 +122,7 @@ def look_again(of: AuditDependencies, *, newest_first: bool = False) -> int:
 
 def told(of: AuditDependencies, runs: Sequence[Run]) -> list[AuditDocument]:
     """The newest audit of each run, without its version."""
-    heads = {head.job: head for head in of.history.runs(RunQuery.of_day(START.date()))}
+    heads = {head.job: head for head in of.history.runs(RunQuery.for_day(START.date()))}
     documents = []
     for number in range(len(runs)):
         document = of.history.audit(heads[f"train-{number}"].key)
@@ -127,7 +136,7 @@ def stamps(of: AuditDependencies) -> dict[str, AuditSummary]:
     """The heads, but for their version."""
     return {
         head.job: replace(head, version=0)
-        for head in of.history.runs(RunQuery.of_day(START.date()))
+        for head in of.history.runs(RunQuery.for_day(START.date()))
     }
 
 
@@ -219,8 +228,8 @@ def test_the_family_shows_the_sum_of_its_runs_own_dollars() -> None:
     assert bill is not None
     assert 0 < known[0] < bill
     job = documents[0]["job"]
-    family = total(
-        of.history.sums(
+    family = sum_rows(
+        of.history.daily_sums(
             Scope.FAMILY,
             START.date(),
             FAR.date(),

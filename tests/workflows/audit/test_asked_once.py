@@ -15,13 +15,13 @@ from msgspec import field
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill import billed_job
 from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.bill.finding import Found
+from sageaudit.domain.bill.finding import Detection
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market, Rate
 from sageaudit.domain.resize import resize as resize_module
-from sageaudit.domain.resize.resize import Resize, Resizes, resize
+from sageaudit.domain.resize.resize import Resize, ResizeCache, resize
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
@@ -42,7 +42,7 @@ class CountedPrices(FixedPrices, frozen=True):
 
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
         self.asked[instance_type] += 1
-        return super().hourly(region, component, instance_type)
+        return super().hourly_rate(region, component, instance_type)
 
 
 @pytest.fixture
@@ -77,7 +77,9 @@ def test_rules_that_ask_the_same_share_one_resize(resizes: list[Decimal]) -> Non
     named = [
         name.name
         for name, outcome in audited().outcomes
-        if isinstance(outcome, Found) and outcome.change and "type" in str(outcome.change).lower()
+        if isinstance(outcome, Detection)
+        and outcome.change
+        and "type" in str(outcome.change).lower()
     ]
     assert len(named) > 1
     assert resizes == [HEADROOM]
@@ -164,10 +166,10 @@ def test_the_points_of_a_host_are_picked_once() -> None:
 
 def test_other_minutes_are_another_question() -> None:
     """Also where the job, its market and the headroom are the same."""
-    asked, on = Resizes(), market()
+    asked, on = ResizeCache(), market()
     busy = flat(LARGE, 120, cpu=90, memory=90, gpu=95, gpu_memory=90)
     little = asked.resize(LARGE, LITTLE_USED, on, HEADROOM)
-    assert asked.resize(LARGE, busy, on, HEADROOM).need != little.need
+    assert asked.resize(LARGE, busy, on, HEADROOM).demand != little.demand
     assert asked.resize(LARGE, replace(LITTLE_USED), on, HEADROOM) is little
 
 
@@ -178,13 +180,15 @@ def test_types_that_are_left_out_are_never_named(name: str, percent: int) -> Non
     run = ran(7200, name)
     used = flat(run, 120, cpu=percent, memory=percent, gpu=percent, gpu_memory=percent)
     on = market(estimated=frozenset({"ml.g4dn.xlarge"}))
-    fewer = Resizes().resize(run, used, on, HEADROOM)
+    fewer = ResizeCache().resize(run, used, on, HEADROOM)
     every = resize(run, used, on, headroom_percent=HEADROOM)
-    assert (list(fewer.certain), list(fewer.on_trial)) == (
-        list(every.certain),
-        list(every.on_trial),
+    assert (list(fewer.certain_savings), list(fewer.possible_savings)) == (
+        list(every.certain_savings),
+        list(every.possible_savings),
     )
-    assert list(fewer.unrecorded) == list(every.unrecorded)
-    assert fewer.not_compared == every.not_compared
-    cheaper = [candidate for candidate in every.candidates if every.cheaper(candidate)]
-    assert [candidate for candidate in fewer.candidates if fewer.cheaper(candidate)] == cheaper
+    assert list(fewer.unrecorded_refusals) == list(every.unrecorded_refusals)
+    assert fewer.feasible_unpriced_by_size == every.feasible_unpriced_by_size
+    cheaper = [candidate for candidate in every.candidates if every.is_cheaper_per_hour(candidate)]
+    assert [
+        candidate for candidate in fewer.candidates if fewer.is_cheaper_per_hour(candidate)
+    ] == cheaper

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sageaudit.errors import JobNotFound, Throttled
-from sageaudit.workflows.audit.attempt import Audited, Later, Wait
-from sageaudit.workflows.audit.reaudit import same_figures
+from sageaudit.workflows.audit.attempt import AuditDeferred, AuditRecorded, WaitReason
+from sageaudit.workflows.audit.reaudit import has_same_figures
 from tests.fakes.audit_flow import END, KEY, AuditFlow, FakeMetrics
 from tests.fakes.documents import bill, document
 from tests.fakes.jobs import training_answer
@@ -28,13 +28,13 @@ def test_cloudwatch_is_asked_again_while_it_keeps_points_of_a_minute(
     one.event(END + 30 * MINUTE)
     one.sweeps(END + 30 * MINUTE)
     asked = one.metrics.asked
-    one.history.make_due(KEY, END + after_end)
+    one.history.schedule_reaudit(KEY, END + after_end)
     one.event(END + after_end)
     assert (one.metrics.asked > asked) is is_asked
 
 
 @pytest.mark.parametrize(
-    ("after_end", "outcome"), [(20 * MINUTE - SECOND, Later), (20 * MINUTE, Audited)]
+    ("after_end", "outcome"), [(20 * MINUTE - SECOND, AuditDeferred), (20 * MINUTE, AuditRecorded)]
 )
 def test_metrics_are_waited_for_until_20_minutes_after_the_end(
     after_end: timedelta, outcome: type
@@ -44,11 +44,13 @@ def test_metrics_are_waited_for_until_20_minutes_after_the_end(
     assert isinstance(one.event(END + after_end), outcome)
 
 
-def delays_min(one: AuditFlow, wait: Wait) -> list[float]:
+def delays_min(one: AuditFlow, wait: WaitReason) -> list[float]:
     """For how long an event is sent away each time, until its audit waits no more."""
     delays: list[float] = []
-    while isinstance(later := one.event(END + 5 * MINUTE, waited={wait: len(delays)}), Later):
-        assert later.wait is wait
+    while isinstance(
+        later := one.event(END + 5 * MINUTE, waited={wait: len(delays)}), AuditDeferred
+    ):
+        assert later.wait_reason is wait
         delays.append(later.delay_s / 60)
     return delays
 
@@ -56,26 +58,26 @@ def delays_min(one: AuditFlow, wait: Wait) -> list[float]:
 def test_a_run_that_describe_does_not_find_is_waited_for_twice() -> None:
     """One minute, then five: an answer that comes at all comes within seconds."""
     one = AuditFlow([JobNotFound("there is no training job train-vision")])
-    assert delays_min(one, Wait.NOT_FOUND) == [1, 5]
+    assert delays_min(one, WaitReason.NOT_FOUND) == [1, 5]
 
 
 def test_a_run_that_describe_says_still_runs_is_waited_for_two_hours() -> None:
     """Twice as long each time, up to SQS's longest delay."""
     one = AuditFlow([training_answer(TrainingJobStatus="InProgress")])
-    assert delays_min(one, Wait.DESCRIBE_BEHIND) == [1, 2, 4, 8, *[15] * 8]
+    assert delays_min(one, WaitReason.DESCRIBE_BEHIND) == [1, 2, 4, 8, *[15] * 8]
 
 
 def test_metrics_that_are_late_are_waited_for_once() -> None:
     """A quarter of an hour, and then they are looked for when the audit is made again."""
     one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
-    assert delays_min(one, Wait.LATE_METRICS) == [15]
+    assert delays_min(one, WaitReason.LATE_METRICS) == [15]
 
 
 def test_tags_that_are_throttled_are_waited_for_an_hour_and_a_half() -> None:
     """Twice as long each time, up to SQS's longest delay."""
     one = AuditFlow([training_answer()])
     one.jobs.tag_answer = Throttled("slow down")
-    assert delays_min(one, Wait.TAGS) == [1, 2, 4, 8, *[15] * 5]
+    assert delays_min(one, WaitReason.TAGS) == [1, 2, 4, 8, *[15] * 5]
 
 
 def short_run(number: int, end: datetime, minutes: int) -> dict[str, Any]:
@@ -147,4 +149,4 @@ def test_dollars_that_differ_by_a_cent_or_a_hundredth_are_the_same(
     one, other = (
         document(bill=bill(total_usd=Decimal(total))) for total in (before_usd, after_usd)
     )
-    assert same_figures(one, other) is is_same
+    assert has_same_figures(one, other) is is_same

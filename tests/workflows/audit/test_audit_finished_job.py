@@ -10,16 +10,23 @@ import pytest
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled, Unavailable
-from sageaudit.workflows.audit.attempt import Audited, Caller, Dropped, Later, Outcome, Wait
+from sageaudit.workflows.audit.attempt import (
+    AuditDeferred,
+    AuditOutcome,
+    AuditRecorded,
+    AuditTrigger,
+    EventDropped,
+    WaitReason,
+)
 from tests.fakes.audit_flow import END, KEY, NAME, AuditFlow, FakeMetrics
 from tests.fakes.entries import due
 from tests.fakes.jobs import training_answer, transition
 
 FIVE, TWENTY = END + timedelta(minutes=5), END + timedelta(minutes=20, seconds=10)
 """The queue's delay after the end, and one delivery of 15 minutes later."""
-FIRST: Mapping[Wait, int] = {}
+FIRST: Mapping[WaitReason, int] = {}
 """A first delivery: nothing was waited for."""
-WAITED: Mapping[Wait, int] = dict.fromkeys(Wait, 99)
+WAITED: Mapping[WaitReason, int] = dict.fromkeys(WaitReason, 99)
 """All that may be waited for was."""
 NONE = Missing("metric_missing", "no points")
 NEVER_STARTED: dict[str, Any] = {
@@ -35,20 +42,20 @@ NEVER_STARTED: dict[str, Any] = {
 def audit(
     flow: AuditFlow,
     now: datetime = FIVE,
-    waited: Mapping[Wait, int] | None = FIRST,
+    waited: Mapping[WaitReason, int] | None = FIRST,
     **event: Any,
-) -> Outcome:
+) -> AuditOutcome:
     """One delivery; a person's command where it cannot wait."""
-    caller = Caller.PERSON if waited is None else Caller.DELIVERY
+    caller = AuditTrigger.PERSON if waited is None else AuditTrigger.DELIVERY
     return flow.event(now, caller=caller, waited=waited, **event)
 
 
 def done(
-    flow: AuditFlow, now: datetime = FIVE, waited: Mapping[Wait, int] | None = FIRST
+    flow: AuditFlow, now: datetime = FIVE, waited: Mapping[WaitReason, int] | None = FIRST
 ) -> AuditDocument:
     """The document of a delivery that ends in a record."""
     result = audit(flow, now, waited)
-    assert isinstance(result, Audited), result
+    assert isinstance(result, AuditRecorded), result
     return result.document
 
 
@@ -69,7 +76,7 @@ def test_the_event_is_only_a_hint() -> None:
     """Nothing is priced from what it says."""
     forged = {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 99}
     result = audit(AuditFlow([training_answer()]), ResourceConfig=forged)
-    assert isinstance(result, Audited)
+    assert isinstance(result, AuditRecorded)
     assert result.document["bill"]["total_usd"] == Decimal("1.472")
 
 
@@ -89,7 +96,7 @@ GONE = JobNotFound("there is no training job train-vision")
 def test_what_comes_late_is_waited_for(answer: Any, metrics: FakeMetrics, delay_s: int) -> None:
     """Five minutes after the end."""
     result = audit(AuditFlow([answer], metrics))
-    assert isinstance(result, Later)
+    assert isinstance(result, AuditDeferred)
     assert result.delay_s == delay_s
 
 
@@ -97,7 +104,7 @@ def test_what_comes_late_is_waited_for(answer: Any, metrics: FakeMetrics, delay_
     ("now", "waited", "settled"), [(END + timedelta(days=30), FIRST, True), (FIVE, None, False)]
 )
 def test_who_cannot_wait_takes_what_is_there(
-    now: datetime, waited: Mapping[Wait, int] | None, *, settled: bool
+    now: datetime, waited: Mapping[WaitReason, int] | None, *, settled: bool
 ) -> None:
     """An old job has the metrics that it will have; a command shortly after the end says so."""
     document = done(AuditFlow([training_answer()], LATE), now, waited)
@@ -131,7 +138,7 @@ def test_a_short_run_does_not_wait_for_points_that_no_rule_needs() -> None:
         BillableTimeInSeconds=899,
         SecondaryStatusTransitions=[transition("Training", "10:00:00", "10:14:59")],
     )
-    assert isinstance(audit(AuditFlow([short], FakeMetrics(minutes=1))), Audited)
+    assert isinstance(audit(AuditFlow([short], FakeMetrics(minutes=1))), AuditRecorded)
 
 
 def test_denied_metrics_are_named_and_not_waited_for() -> None:
@@ -159,7 +166,7 @@ def test_tags_of_the_event_are_not_asked_for(
     """An event without any is no proof that there are none. Where they are denied, it is said."""
     refused = AccessDenied("sagemaker:ListTags", "sagemaker:ListTags is not permitted.")
     result = audit(AuditFlow([training_answer()], tags=refused), Tags=tags)
-    assert isinstance(result, Audited)
+    assert isinstance(result, AuditRecorded)
     assert result.document["job"]["owner"] == owner
     missing = " ".join(result.document["audit"]["coverage"]["missing"])
     assert ("sagemaker:ListTags" in missing) is asked
@@ -170,15 +177,15 @@ def test_tags_that_are_throttled_are_waited_for(refusal: Exception) -> None:
     """They decide family and owner: it waits an hour and more, each time longer."""
     flow = AuditFlow([training_answer()], tags=refusal)
     delays: list[int] = []
-    while isinstance(result := audit(flow, waited={Wait.TAGS: len(delays)}), Later):
-        assert result.wait is Wait.TAGS
+    while isinstance(result := audit(flow, waited={WaitReason.TAGS: len(delays)}), AuditDeferred):
+        assert result.wait_reason is WaitReason.TAGS
         delays.append(result.delay_s)
     assert (delays[0], max(delays)) == (60, 900)
     assert 3600 < sum(delays) < 2 * 3600
 
 
 @pytest.mark.parametrize("waited", [WAITED, None])
-def test_without_its_tags_an_audit_is_unsettled(waited: Mapping[Wait, int] | None) -> None:
+def test_without_its_tags_an_audit_is_unsettled(waited: Mapping[WaitReason, int] | None) -> None:
     """It says what was not read, and is looked at again: its family may be another."""
     document = done(AuditFlow([training_answer()], tags=Throttled("slow down.")), TWENTY, waited)
     assert document["audit"]["settled"] is False
@@ -187,7 +194,9 @@ def test_without_its_tags_an_audit_is_unsettled(waited: Mapping[Wait, int] | Non
 
 
 @pytest.mark.parametrize("waited", [WAITED, None])
-def test_a_job_that_is_gone_is_recorded_as_unauditable(waited: Mapping[Wait, int] | None) -> None:
+def test_a_job_that_is_gone_is_recorded_as_unauditable(
+    waited: Mapping[WaitReason, int] | None,
+) -> None:
     """With its reason; every figure is unknown, none is 0."""
     flow = AuditFlow([JobNotFound("there is no training job train-vision")])
     document = done(flow, FIVE, waited)
@@ -195,7 +204,7 @@ def test_a_job_that_is_gone_is_recorded_as_unauditable(waited: Mapping[Wait, int
     assert document["bill"]["total_usd"] is None
     assert document["avoidable_usd"] is None
     assert flow.document["unauditable"] == document["unauditable"]
-    head = flow.history.head(KEY)
+    head = flow.history.summary(KEY)
     assert head is not None
     assert head.unauditable == document["unauditable"]
     assert head.purchase is None  # nothing that the family's next runs could be compared with
@@ -213,8 +222,8 @@ def test_an_answer_that_cannot_be_read_is_recorded_with_its_key() -> None:
     """It is asked for twice more, as a broken answer heals; then it does not come back for ever."""
     broken = AuditFlow([training_answer(ResourceConfig="ml.m5.large")] * 3)
     for times in (0, 1):
-        assert isinstance(audit(broken, FIVE, {Wait.NOT_FOUND: times}), Later)
-    document = done(broken, waited={Wait.NOT_FOUND: 2})
+        assert isinstance(audit(broken, FIVE, {WaitReason.NOT_FOUND: times}), AuditDeferred)
+    document = done(broken, waited={WaitReason.NOT_FOUND: 2})
     assert document["unauditable"] is not None
     assert "ResourceConfig" in document["unauditable"]
 
@@ -315,13 +324,13 @@ def test_a_tag_that_is_bad_or_asks_for_more_than_it_may_is_said(tag: str, says: 
     ("replayed", "waited"), [(True, FIRST), (True, WAITED), (True, None), (False, FIRST)]
 )
 def test_a_name_that_nobody_knows_leaves_no_row(
-    waited: Mapping[Wait, int] | None, *, replayed: bool
+    waited: Mapping[WaitReason, int] | None, *, replayed: bool
 ) -> None:
     """Of a person's event nothing is recorded; SageMaker's own waits first."""
     flow = AuditFlow([JobNotFound("there is no training job")])
     result = audit(flow, waited=waited, source="sageaudit.replay" if replayed else "aws.sagemaker")
-    assert isinstance(result, Dropped if replayed else Later)
-    assert flow.history.head(KEY) is None
+    assert isinstance(result, EventDropped if replayed else AuditDeferred)
+    assert flow.history.summary(KEY) is None
 
 
 ODD: dict[str, dict[str, Any]] = {

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from local.functions import Killed
+from local.functions import ProcessKilled
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.scope import Members
+from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 from sageaudit.rules.card import Ruleset
@@ -201,7 +201,7 @@ def _answer_is_lost(world: AuditFunction) -> None:
 
 
 def _killed_after_the_write(world: AuditFunction) -> None:
-    world.faults.lose_answer("TransactWriteItems", Killed())
+    world.faults.lose_answer("TransactWriteItems", ProcessKilled())
 
 
 def _delete_fails(world: AuditFunction) -> None:
@@ -246,7 +246,7 @@ def _defect(world: AuditFunction) -> None:
     def fails(case: object) -> Any:
         raise ZeroDivisionError
 
-    [rule] = [rule for rule in world.deps.ruleset.rules if rule.name.name == "gpu-underused"]
+    [rule] = [rule for rule in world.deps.ruleset.rules if rule.info.name == "gpu-underused"]
     others = tuple(one for one in world.deps.ruleset.rules if one is not rule)
     ruleset = Ruleset((*others, replace(rule, check=fails)), "test")
     world.deps = replace(world.deps, ruleset=ruleset)
@@ -468,7 +468,7 @@ CALLS = {"Describe", "GetItem", "ListTags", "GetMetricData", "TransactWriteItems
 def a_world() -> AuditFunction:
     """One with a second account."""
     return AuditFunction(
-        Policy(members=Members({OTHER_ACCOUNT: f"arn:aws:iam::{OTHER_ACCOUNT}:role/read"}))
+        Policy(members=MemberAccounts({OTHER_ACCOUNT: f"arn:aws:iam::{OTHER_ACCOUNT}:role/read"}))
     )
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from sageaudit.domain.bill.finding import Clear, Outcome
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import FamilyCase, Rule, Ruleset, rule
-from sageaudit.workflows.audit.attempt import Audited, Caller
+from sageaudit.workflows.audit.attempt import AuditRecorded, AuditTrigger
 from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.audit_flow import FakeJobs, dependencies
 from tests.fakes.jobs import training_answer, transition
@@ -51,12 +51,12 @@ def test_each_run_is_judged_beside_those_that_ended_before() -> None:
     for number in (0, 2, 1):
         now = FIRST_END + timedelta(hours=number, minutes=25)
         result = audit_finished_job(
-            ended(f"train-{number}", CreationTime=None), of, now=now, caller=Caller.PERSON
+            ended(f"train-{number}", CreationTime=None), of, now=now, caller=AuditTrigger.PERSON
         )
-        assert isinstance(result, Audited)
-    names = [[run.job for run in case.runs] for case in usage]
+        assert isinstance(result, AuditRecorded)
+    names = [[run.job for run in case.earlier_runs] for case in usage]
     assert names == [[], ["train-0"], ["train-0"]]
-    [earlier] = usage[1].runs
+    [earlier] = usage[1].earlier_runs
     assert earlier.total_usd is not None
     assert earlier.elapsed_s == Decimal(3600)
     assert (earlier.instance_type, earlier.instance_count) == ("ml.g4dn.xlarge", 2)
@@ -68,9 +68,9 @@ def test_a_failed_run_is_kept_with_the_class_of_its_reason() -> None:
         {"train-0": [answer(0, TrainingJobStatus="Failed", FailureReason="out of memory")]}
     )
     of = dependencies(jobs)
-    result = audit_finished_job(ended("train-0"), of, now=FIRST_END, caller=Caller.PERSON)
-    assert isinstance(result, Audited)
-    head = of.history.head(result.key)
+    result = audit_finished_job(ended("train-0"), of, now=FIRST_END, caller=AuditTrigger.PERSON)
+    assert isinstance(result, AuditRecorded)
+    head = of.history.summary(result.key)
     assert head is not None
     assert head.reason == "memory error"
     assert head.rules_with_findings == (), "no later run asks for a loss"
@@ -84,5 +84,5 @@ def test_a_history_that_starts_empty_is_no_history() -> None:
         ruleset=Ruleset((listening(usage),), "test"),
         history_lasts=False,
     )
-    audit_finished_job(ended("train-0"), of, now=FIRST_END, caller=Caller.PERSON)
-    assert usage[0].earlier is None
+    audit_finished_job(ended("train-0"), of, now=FIRST_END, caller=AuditTrigger.PERSON)
+    assert usage[0].family_history is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sageaudit.domain.sweep import SentNote
+from sageaudit.domain.sweep import SentEvent
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
 from tests.fakes.audit_flow import KEY
 from tests.fakes.audit_function import AuditFunction, at, running
@@ -27,9 +27,9 @@ def test_an_event_whose_audit_waits_or_fails_is_noted_once(operation: str) -> No
     function.outage(operation, Throttled("Rate exceeded"), 240)
     function.send()
     function.run(30)
-    assert function.notes.notes == {KEY: SentNote(at(5), None)}
+    assert function.notes.notes == {KEY: SentEvent(at(5), None)}
     function.run()
-    assert function.notes.notes == {KEY: SentNote(at(5), None)}
+    assert function.notes.notes == {KEY: SentEvent(at(5), None)}
     assert function.counts["JobsAudited"] == 1
 
 

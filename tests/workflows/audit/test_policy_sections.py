@@ -11,9 +11,9 @@ from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Parent
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.rule_choices import RuleChoices, Section
+from sageaudit.domain.policy.rule_choices import JobOverride, RuleSettings
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import Ruleset, TuningCase
+from sageaudit.rules.card import RollUpCase, Ruleset
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import Child, audit_job, audit_roll_up
 from tests.fakes.jobs import ACCOUNT, START, job, market, usage
@@ -23,24 +23,24 @@ NOW = START + timedelta(hours=4)
 RULES = Ruleset(catalogue.load(), "test")
 RAN = job(tags={"team": "research"})
 SWEEP = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:hyper-parameter-tuning-job/sweep"
-OFF = RuleChoices(off=frozenset({RULE}))
+OFF = RuleSettings(off=frozenset({RULE}))
 
 
-def audited(*sections: Section) -> Any:
+def audited(*sections: JobOverride) -> Any:
     """An on-demand run of three hours, as a document."""
-    policy = Policy(sections=sections)
+    policy = Policy(overrides=sections)
     return document(audit_job(RAN, usage(RAN), market(), policy, RULES, now=NOW))
 
 
 @pytest.mark.parametrize(
     "section",
     [
-        Section(None, ("team", "research"), None, OFF),
-        Section(None, None, ACCOUNT, OFF),
-        Section(family(RAN, None), None, None, OFF),
+        JobOverride(None, ("team", "research"), None, OFF),
+        JobOverride(None, None, ACCOUNT, OFF),
+        JobOverride(family(RAN, None), None, None, OFF),
     ],
 )
-def test_a_rule_is_off_for_the_jobs_of_a_section(section: Section) -> None:
+def test_a_rule_is_off_for_the_jobs_of_a_section(section: JobOverride) -> None:
     """By tag, by account, by family."""
     [why] = [one["reason"] for one in audited(section)["not_applicable"] if one["rule"] == RULE]
     assert why == "switched off by the policy"
@@ -48,7 +48,7 @@ def test_a_rule_is_off_for_the_jobs_of_a_section(section: Section) -> None:
 
 def test_a_section_for_other_jobs_changes_nothing() -> None:
     """The rule finds what it finds."""
-    section = Section(None, ("team", "vision"), None, OFF)
+    section = JobOverride(None, ("team", "vision"), None, OFF)
     assert audited(section) == audited()
     assert RULE in [finding["rule"] for finding in audited()["findings"]]
 
@@ -56,20 +56,20 @@ def test_a_section_for_other_jobs_changes_nothing() -> None:
 def test_a_section_sets_thresholds_and_severity() -> None:
     """Three hours are short enough under one threshold; under another the severity is as set."""
     tag = ("team", "research")
-    high = Section(None, tag, None, RuleChoices(severities={RULE: Severity.HIGH}))
+    high = JobOverride(None, tag, None, RuleSettings(severities={RULE: Severity.HIGH}))
     [finding] = [one for one in audited(high)["findings"] if one["rule"] == RULE]
     assert finding["severity"] == "high"
-    longer = Section(None, tag, None, RuleChoices(thresholds={RULE: {"from_s": 36000}}))
+    longer = JobOverride(None, tag, None, RuleSettings(thresholds={RULE: {"from_s": 36000}}))
     assert RULE in audited(longer)["clear"]
 
 
 def test_a_merged_finding_of_a_tuning_job_follows_its_sections() -> None:
     """The policy's severity for the tuning job's family holds for its merged findings."""
-    ran = replace(RAN, parent=Parent(JobKind.TUNING.row.rollup, SWEEP), tags={})
+    ran = replace(RAN, parent=Parent(JobKind.TUNING.spec.rollup, SWEEP), tags={})
     child = document(audit_job(ran, usage(ran), market(), Policy(), RULES, now=NOW))
     assert "high" not in {one["severity"] for one in child["findings"]}
-    high = Section(SWEEP, None, None, RuleChoices(severities={RULE: Severity.HIGH}))
-    policy = Policy(sections=(high,))
+    high = JobOverride(SWEEP, None, None, RuleSettings(severities={RULE: Severity.HIGH}))
+    policy = Policy(overrides=(high,))
     audit = audit_roll_up(None, [Child(child, {})], policy, RULES, now=NOW)
     [merged] = [one for one in document(audit)["findings"] if one["rule"] == RULE]
     assert merged["severity"] == "high"
@@ -78,9 +78,9 @@ def test_a_merged_finding_of_a_tuning_job_follows_its_sections() -> None:
 def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
     """Its family is its ARN."""
     sweep = replace(RAN, kind=JobKind.TUNING, name="sweep", arn=SWEEP)
-    rule = next(one for one in RULES.rules if one.scope is TuningCase)
-    off = RuleChoices(off=frozenset({rule.name.name}))
-    policy = Policy(sections=(Section(sweep.arn, None, None, off),))
+    rule = next(one for one in RULES.rules if one.scope is RollUpCase)
+    off = RuleSettings(off=frozenset({rule.info.name}))
+    policy = Policy(overrides=(JobOverride(sweep.arn, None, None, off),))
     audit = audit_roll_up(sweep, [], policy, RULES, now=NOW)
     reasons = {one["rule"]: one["reason"] for one in document(audit)["not_applicable"]}
-    assert reasons[rule.name.name] == "switched off by the policy"
+    assert reasons[rule.info.name] == "switched off by the policy"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.record import Verdict
+from sageaudit.domain.audit.record import RecordOutcome
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled
-from sageaudit.workflows.audit.attempt import Audited, Later, Repeated
+from sageaudit.workflows.audit.attempt import AlreadyAudited, AuditDeferred, AuditRecorded
 from tests.fakes.audit_flow import END, KEY, AuditFlow, FakeMetrics
 from tests.fakes.jobs import training_answer, transition
 from tests.workflows.audit.test_roll_up import NOW, flow_with_trials, sweep, tuned
@@ -39,16 +39,16 @@ def test_a_warm_pools_dollars_are_found_after_it_ended() -> None:
     first = one.audited(END + 5 * MINUTE)
     assert (one.head.settled, one.head.due_at) == (False, END + HOUR)
     assert first.document["bill"]["complete"] is False
-    assert isinstance(one.event(END + 30 * MINUTE), Repeated)
+    assert isinstance(one.event(END + 30 * MINUTE), AlreadyAudited)
     second = one.audited(END + HOUR + 10 * MINUTE)
-    assert (second.recorded.verdict, second.recorded.version) == (Verdict.RECORDED, 2)
-    assert second.reaudited
+    assert (second.result.outcome, second.result.version) == (RecordOutcome.RECORDED, 2)
+    assert second.is_reaudit
     paid = first.document["bill"]["total_usd"], second.document["bill"]["total_usd"]
     assert paid[0] is not None
     assert paid[1] is not None
     assert paid[1] - paid[0] == Decimal("0.736")
     assert (one.head.settled, one.head.due_at) == (True, None)
-    assert isinstance(one.event(END + 2 * HOUR), Repeated)
+    assert isinstance(one.event(END + 2 * HOUR), AlreadyAudited)
 
 
 def test_a_second_look_keeps_the_whole_metrics_it_has() -> None:
@@ -94,12 +94,12 @@ def trained_for(seconds: int) -> dict[str, Any]:
 def test_of_a_run_that_hardly_ran_metrics_are_looked_for_once_more(seconds: int, most: int) -> None:
     """There is a point or two at best; nor is CloudWatch asked when its family makes it due."""
     one = AuditFlow([trained_for(seconds)], FakeMetrics(minutes=0))
-    assert isinstance(one.event(END + 5 * MINUTE), Later)
+    assert isinstance(one.event(END + 5 * MINUTE), AuditDeferred)
     one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
     one.sweeps(END + 21 * MINUTE)
     asked = one.metrics.asked
     assert (asked <= most, asked > 2) == (True, most > 2)
-    one.history.make_due(KEY, END + DAY)
+    one.history.schedule_reaudit(KEY, END + DAY)
     one.sweeps(END + DAY)
     assert one.head.settled
     assert one.metrics.asked - asked == (most > 2)
@@ -108,7 +108,7 @@ def test_of_a_run_that_hardly_ran_metrics_are_looked_for_once_more(seconds: int,
 def test_a_doubled_event_does_not_settle_a_run_whose_metrics_are_late() -> None:
     """The second copy comes after the time in which an event waits, and finds no metrics yet."""
     one = AuditFlow([training_answer()], FakeMetrics(minutes=0))
-    assert isinstance(one.event(END + 14 * MINUTE), Later)
+    assert isinstance(one.event(END + 14 * MINUTE), AuditDeferred)
     first = one.audited(END + 22 * MINUTE)
     assert first.document["avoidable_usd"] is None
     assert one.is_open()
@@ -263,7 +263,7 @@ def test_a_run_that_is_gone_keeps_its_figures_and_is_settled(gone: Any) -> None:
     assert one.document["bill"]["total_usd"] == first.document["bill"]["total_usd"]
     assert one.document["bill"]["complete"] is False
     assert one.document["audit"]["coverage"]["missing"][-1].startswith("closed: ")
-    assert isinstance(one.event(END + 3 * HOUR), Repeated)
+    assert isinstance(one.event(END + 3 * HOUR), AlreadyAudited)
 
 
 def test_a_run_that_is_gone_and_forgotten_is_settled_as_it_stands() -> None:
@@ -281,7 +281,7 @@ def test_a_run_that_is_gone_without_a_stored_audit_is_left_as_it_is() -> None:
     one = AuditFlow([pool("Available"), JobNotFound("gone")])
     one.audited(END + 5 * MINUTE)
     one.history.audit = lambda *_: None
-    assert isinstance(one.event(END + 91 * DAY), Repeated)
+    assert isinstance(one.event(END + 91 * DAY), AlreadyAudited)
 
 
 def test_tags_that_are_throttled_at_a_second_look_hold_it_up() -> None:
@@ -300,9 +300,9 @@ def test_a_second_look_that_changes_nothing_is_no_version() -> None:
     """A settled run whose family was told of a further run, which changes no figure of it."""
     one = AuditFlow([training_answer()])
     one.event(END + 5 * MINUTE)
-    one.history.make_due(KEY, END + HOUR)
+    one.history.schedule_reaudit(KEY, END + HOUR)
     result = one.audited(END + 2 * HOUR)
-    assert (result.recorded.verdict, one.head.version) == (Verdict.DUPLICATE, 1)
+    assert (result.result.outcome, one.head.version) == (RecordOutcome.DUPLICATE, 1)
     assert (one.head.settled, one.head.due_at) == (True, None)
     assert one.metrics.asked == 1
 
@@ -324,6 +324,6 @@ def test_a_roll_up_whose_children_never_come_is_settled_after_a_day() -> None:
     flow.audited(NOW, "trial-1")
     tuned(flow, 3)
     last = [tuned(flow, now=END + hours * HOUR) for hours in (2, 5, 11, 23, 25)][-1]
-    assert isinstance(last, Audited)
-    assert (last.document["audit"]["settled"], last.recorded.version) == (True, 2)
+    assert isinstance(last, AuditRecorded)
+    assert (last.document["audit"]["settled"], last.result.version) == (True, 2)
     assert last.document["bill"]["missing"] == ["2 of 3 training jobs are not audited"]

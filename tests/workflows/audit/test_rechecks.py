@@ -12,7 +12,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Throttled
-from sageaudit.workflows.audit.attempt import Caller, Repeated
+from sageaudit.workflows.audit.attempt import AlreadyAudited, AuditTrigger
 from sageaudit.workflows.audit.judge import audit_roll_up
 from tests.fakes.audit_flow import AuditFlow
 from tests.fakes.jobs import ACCOUNT, REGION
@@ -37,7 +37,7 @@ def failing_once(flow: AuditFlow, question: str) -> Any:
 
 def sum_of(flow: AuditFlow) -> AuditSummary:
     """The newest sum of the tuning job."""
-    family = RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)
+    family = RunQuery.for_family(ACCOUNT, REGION, TUNING_ARN)
     heads: list[AuditSummary] = [head for head in flow.history.runs(family) if head.rollup]
     [head] = heads
     return head
@@ -61,7 +61,7 @@ def test_a_sum_is_due_although_the_process_stopped_between_a_trials_record_and_i
     with failing_once(flow, "make_due"), pytest.raises(Throttled):
         flow.event(late, "trial-3")
     assert sum_of(flow).due_at is None
-    flow.event(late, "trial-3", caller=Caller.REDELIVERY)
+    flow.event(late, "trial-3", caller=AuditTrigger.REDELIVERY)
     assert sum_of(flow).due_at == late
 
 
@@ -72,7 +72,7 @@ def test_a_sum_that_still_waits_for_trials_is_due_when_it_was() -> None:
     tuned(flow, waits=None)
     waiting = sum_of(flow)
     assert not waiting.settled
-    flow.event(NOW, "sweep", JobKind.TUNING, caller=Caller.REDELIVERY, CreationTime=None)
+    flow.event(NOW, "sweep", JobKind.TUNING, caller=AuditTrigger.REDELIVERY, CreationTime=None)
     assert sum_of(flow).due_at == waiting.due_at
 
 
@@ -80,7 +80,7 @@ def test_a_message_that_comes_for_the_first_time_checks_nothing_twice() -> None:
     """A repeated event costs Describe and one read."""
     flow = settled_sum_without_the_last()
     result = flow.event(NOW + 3 * DAY, "trial-1")
-    assert isinstance(result, Repeated)
+    assert isinstance(result, AlreadyAudited)
     assert sum_of(flow).due_at is None
 
 
@@ -91,9 +91,9 @@ def test_a_run_is_due_although_the_check_after_an_earlier_runs_record_failed() -
     second = flow.audited(now, "train-1", CreationTime=None)
     with failing_once(flow, "recheck_family"), pytest.raises(Throttled):
         flow.event(now, "train-0", CreationTime=None)
-    assert flow.history.head(second.key).due_at is None
-    flow.event(now, "train-0", caller=Caller.REDELIVERY, CreationTime=None)
-    assert flow.history.head(second.key).due_at == now
+    assert flow.history.summary(second.key).due_at is None
+    flow.event(now, "train-0", caller=AuditTrigger.REDELIVERY, CreationTime=None)
+    assert flow.history.summary(second.key).due_at == now
 
 
 def test_a_trial_that_is_recorded_while_its_sum_is_made_makes_the_sum_due(
@@ -132,4 +132,4 @@ def test_no_tag_puts_a_job_into_the_sum_of_a_tuning_job() -> None:
     flow = AuditFlow({"trial-1": job}, policy=Policy(family_tag="family"))
     flow.jobs.tag_answer = {"family": TUNING_ARN}
     flow.audited(NOW, "trial-1")
-    assert not list(flow.history.runs(RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)))
+    assert not list(flow.history.runs(RunQuery.for_family(ACCOUNT, REGION, TUNING_ARN)))

@@ -13,7 +13,7 @@ from tests.fakes.jobs import training_answer
 from tests.workflows.audit.test_reaudit import DAY, HOUR, MINUTE, pool
 
 RULE = "requirement-not-met"
-KNOWN: dict[str, dict[str, str]] = {rule.name.name: {} for rule in catalogue.load()}
+KNOWN: dict[str, dict[str, str]] = {rule.info.name: {} for rule in catalogue.load()}
 TEAM = parse({"require": {"Tags.purpose": "set"}}, KNOWN)
 DENIED = AccessDenied("sagemaker:ListTags", "sagemaker:ListTags is not permitted.")
 

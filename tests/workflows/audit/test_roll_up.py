@@ -7,12 +7,19 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.record import RunQuery
-from sageaudit.domain.audit.sums import Scope, total
+from sageaudit.domain.audit.sums import Scope, sum_rows
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing
-from sageaudit.workflows.audit.attempt import Audited, Caller, Later, Outcome, Repeated, Wait
+from sageaudit.workflows.audit.attempt import (
+    AlreadyAudited,
+    AuditDeferred,
+    AuditOutcome,
+    AuditRecorded,
+    AuditTrigger,
+    WaitReason,
+)
 from tests.fakes.audit_flow import AuditFlow, FakeMetrics
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 
@@ -54,17 +61,17 @@ def flow_with_trials(tuning: dict[str, Any], **metrics: Any) -> AuditFlow:
     return AuditFlow(answers, FakeMetrics(**metrics))
 
 
-def tuned(flow: AuditFlow, waits: int | None = 0, now: datetime = NOW) -> Outcome:
+def tuned(flow: AuditFlow, waits: int | None = 0, now: datetime = NOW) -> AuditOutcome:
     """The tuning job's end, after so many waits of each reason; None: it may not wait."""
-    caller = Caller.PERSON if waits is None else Caller.DELIVERY
-    waited = dict.fromkeys(Wait, waits or 0)
+    caller = AuditTrigger.PERSON if waits is None else AuditTrigger.DELIVERY
+    waited = dict.fromkeys(WaitReason, waits or 0)
     return flow.event(now, "sweep", JobKind.TUNING, caller=caller, waited=waited, CreationTime=None)
 
 
-def summed(flow: AuditFlow, waits: int | None = 0) -> Audited:
+def summed(flow: AuditFlow, waits: int | None = 0) -> AuditRecorded:
     """The same where it ends in a record."""
     result = tuned(flow, waits)
-    assert isinstance(result, Audited), result
+    assert isinstance(result, AuditRecorded), result
     return result
 
 
@@ -75,8 +82,8 @@ def test_it_waits_for_its_children() -> None:
     flow.audited(NOW, "trial-2")
     for waits in range(3):
         result = tuned(flow, waits)
-        assert isinstance(result, Later)
-        assert (result.delay_s, result.reason) == (900, "2 of 3 training jobs are audited")
+        assert isinstance(result, AuditDeferred)
+        assert (result.delay_s, result.explanation) == (900, "2 of 3 training jobs are audited")
 
 
 def test_it_adds_its_children_up() -> None:
@@ -91,7 +98,7 @@ def test_it_adds_its_children_up() -> None:
     assert document["lost_usd"] == Decimal("0.736")
     assert (document["bill"]["complete"], document["audit"]["settled"]) == (True, True)
     assert document["job"]["family"] == TUNING_ARN
-    family = RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)
+    family = RunQuery.for_family(ACCOUNT, REGION, TUNING_ARN)
     [head] = [head for head in flow.history.runs(family) if head.rollup]
     assert (head.job, head.total_usd) == ("sweep", Decimal("2.208"))
     assert head.purchase is None  # a sum is no run to compare with
@@ -103,8 +110,8 @@ def test_it_adds_no_dollars_of_its_children_to_its_family() -> None:
     for name in ("trial-1", "trial-2", "trial-3"):
         flow.audited(NOW, name)
     tuned(flow)
-    rows = flow.history.sums(Scope.FAMILY, NOW.date(), NOW.date(), account=ACCOUNT, name=TUNING_ARN)
-    family = total(rows)
+    rows = flow.history.daily_sums(Scope.FAMILY, NOW.date(), NOW.date(), account=ACCOUNT, name=TUNING_ARN)
+    family = sum_rows(rows)
     assert (family.jobs, family.total_usd) == (3, Decimal("2.208"))
     assert family.avoidable_usd + family.lost_usd == Decimal("0.736")
 
@@ -129,7 +136,7 @@ def test_a_second_roll_up_with_all_children_amends_the_first() -> None:
     flow.audited(NOW, "trial-2")
     flow.audited(NOW, "trial-3")
     second = summed(flow, None)
-    assert (first.recorded.version, second.recorded.version) == (1, 2)
+    assert (first.result.version, second.result.version) == (1, 2)
     assert second.document["bill"]["total_usd"] == Decimal("2.208")
 
 
@@ -153,9 +160,9 @@ def test_the_same_roll_up_twice_is_one_version() -> None:
     flow = flow_with_trials(sweep(Completed=1))
     flow.audited(NOW, "trial-1")
     first, second = tuned(flow), tuned(flow)
-    assert isinstance(first, Audited)
-    assert isinstance(second, Repeated)
-    assert (first.recorded.version, second.head.version) == (1, 1)
+    assert isinstance(first, AuditRecorded)
+    assert isinstance(second, AlreadyAudited)
+    assert (first.result.version, second.summary.version) == (1, 1)
 
 
 def test_another_tuning_jobs_children_are_not_its_own() -> None:
@@ -163,14 +170,14 @@ def test_another_tuning_jobs_children_are_not_its_own() -> None:
     answer = trial("trial-1") | {"TuningJobArn": TUNING_ARN + "-other"}
     flow = AuditFlow({"sweep": sweep(Completed=1), "trial-1": answer})
     flow.audited(NOW, "trial-1")
-    assert isinstance(tuned(flow), Later)
+    assert isinstance(tuned(flow), AuditDeferred)
 
 
 class NoHosts:
     """A tuning job has no hosts of its own to read."""
 
     def read(self, job: Job, now: datetime) -> Measurements:
-        return measure(job, (), {}, absent=Missing("metric_missing", "it has no hosts"))
+        return measure(job, (), {}, missing_reason=Missing("metric_missing", "it has no hosts"))
 
 
 def test_a_tuning_job_that_still_runs_is_no_sum_yet() -> None:

@@ -12,7 +12,7 @@ from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.stored import MAX_BYTES, detail_of
+from sageaudit.workflows.audit.stored import MAX_DETAIL_BYTES, make_detail
 from tests.fakes.jobs import START, market, ran, series, training_answer, usage
 from tests.fakes.judging import case
 
@@ -53,7 +53,7 @@ def test_series_are_kept_as_tenths_of_a_percent() -> None:
 def test_the_hosts_that_are_kept_are_the_extreme_ones() -> None:
     """Of 64 hosts of a day of noise."""
     of = noise(64, 1440, 5)
-    detail = detail_of(training_answer(), {}, of)
+    detail = make_detail(training_answer(), {}, of)
     document = unpacked(detail.series)
     medians = {host: sorted(line.present)[720] for host, line in of.series[Metric.CPU].items()}
     extremes = {min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)}
@@ -104,9 +104,9 @@ def test_what_is_kept_fits(
     dice = random.Random(5)
     drawn = {f"metric {n}": a_curve(1440, dice) for n in range(curves)}
     of = replace(noise(hosts, points, metrics), curves=drawn)
-    detail = detail_of(training_answer(), {"team": "vision"}, of)
+    detail = make_detail(training_answer(), {"team": "vision"}, of)
     assert (detail.note, detail.tags) == (note, {"team": "vision"})
-    assert len(detail.series) <= MAX_BYTES == 200 * 1024
+    assert len(detail.series) <= MAX_DETAIL_BYTES == 200 * 1024
     if not detail.series:
         return
     document = unpacked(detail.series)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from local.functions import Killed
-from sageaudit.errors import ChannelUnavailable, MaybeSent
+from local.functions import ProcessKilled
+from sageaudit.errors import ChannelUnavailable, PossiblySent
 from sageaudit.ports import Circuit
 from tests.fakes.calls import Clock
 from tests.fakes.deliver_function import RecordingChannel, deliverer, notice_body, slow_claims
@@ -29,9 +29,9 @@ def test_a_delivery_that_died_holds_its_notice_for_three_minutes(
 ) -> None:
     """The function ends after two: then nobody posts it any more."""
     clock, channel, ledger = Clock(), RecordingChannel(), MemorySendLedger()
-    dies = RecordingChannel([Killed()])
+    dies = RecordingChannel([ProcessKilled()])
 
-    with pytest.raises(Killed):
+    with pytest.raises(ProcessKilled):
         deliverer(ledger, {"slack": dies}, clock=clock)(batch(RECORD), None)
     clock.move(after_s)
     deliverer(ledger, {"slack": channel}, clock=clock)(batch(RECORD), None)
@@ -41,7 +41,7 @@ def test_a_delivery_that_died_holds_its_notice_for_three_minutes(
 def test_a_notice_that_may_be_posted_is_repeated_after_five_minutes() -> None:
     """Else the same outage would take both tries."""
     queue = FakeQueue()
-    channel = RecordingChannel([MaybeSent("no answer")])
+    channel = RecordingChannel([PossiblySent("no answer")])
     handle = deliverer(MemorySendLedger(), {"slack": channel}, queues={"slack": queue})
     assert failures(handle(batch(RECORD), Lambda(iter([60_000])))) == ["m1"]
     assert queue.waits_s == [300]
@@ -55,7 +55,7 @@ def test_a_silent_channel_is_left_alone_from_a_minute_to_an_hour(
 ) -> None:
     """Twice as long after each post without an answer."""
     ledger, clock = MemorySendLedger(), Clock()
-    ledger.change_circuit("slack", Circuit(), Circuit(failed_before), clock())
+    ledger.replace_circuit("slack", Circuit(), Circuit(failed_before), clock())
     channel = RecordingChannel([ChannelUnavailable("no connection")])
     deliverer(ledger, {"slack": channel}, clock=clock)(batch(RECORD), None)
     now_s = int(clock().timestamp())
@@ -68,12 +68,12 @@ def test_a_repeat_tests_a_silent_channel_only_after_half_an_hour(
 ) -> None:
     """It is its notice's last try, which another notice had better make."""
     ledger, clock = MemorySendLedger(), Clock()
-    channel = RecordingChannel([MaybeSent("no answer")])
+    channel = RecordingChannel([PossiblySent("no answer")])
     handle = deliverer(ledger, {"slack": channel}, clock=clock)
     handle(batch(RECORD), None)
     clock.move(600)
     closed = Circuit(3, int(clock().timestamp()))
-    ledger.change_circuit("slack", ledger.circuit("slack"), closed, clock())
+    ledger.replace_circuit("slack", ledger.circuit("slack"), closed, clock())
     clock.move(silent_s)
     handle(batch(RECORD), None)
     assert bool(channel.posted) is is_posted
@@ -84,10 +84,10 @@ def test_a_notice_has_two_tries(died: int, is_posted: bool) -> None:
     """Nobody knows whether those that died had posted it: after two a person has to look."""
     clock, channel, ledger = Clock(), RecordingChannel(), MemorySendLedger()
     dead_letters = FakeQueue()
-    dies = RecordingChannel([Killed()] * died)
+    dies = RecordingChannel([ProcessKilled()] * died)
 
     for _ in range(died):
-        with pytest.raises(Killed):
+        with pytest.raises(ProcessKilled):
             deliverer(ledger, {"slack": dies}, clock=clock)(batch(RECORD), None)
         clock.move(180)
     handle = deliverer(ledger, {"slack": channel}, clock=clock, dead_letters=dead_letters)

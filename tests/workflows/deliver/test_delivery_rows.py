@@ -11,9 +11,9 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from botocore.parsers import ResponseParserError
 
-from local.functions import Killed
+from local.functions import ProcessKilled
 from sageaudit.adapters.history.dynamo.send_ledger import NO_LEASE
-from sageaudit.errors import AccessDenied, ChannelUnavailable, MaybeSent, Throttled, Unavailable
+from sageaudit.errors import AccessDenied, ChannelUnavailable, PossiblySent, Throttled, Unavailable
 from tests.fakes.calls import NOON
 from tests.fakes.channel_services import (
     OK,
@@ -262,7 +262,7 @@ def html() -> Behaviour:
 REFUSED = ChannelUnavailable("no connection (ConnectionRefusedError)")
 NO_NAME = ChannelUnavailable("no connection (gaierror)")
 NO_TLS = ChannelUnavailable("no secure connection (SSLCertVerificationError)")
-CUT = MaybeSent("no answer came (ConnectionResetError)")
+CUT = PossiblySent("no answer came (ConnectionResetError)")
 BUSY_SECRETS = secret_error("ThrottlingException")
 GONE = answers(404, "no_service")
 BUSY = answers(429, "rate_limited")
@@ -306,7 +306,7 @@ CASES = [
             Case(slowly),
             with_cached_webhook(move(600), outage("get_secret_value", BUSY_SECRETS, 600, 4_200)),
             Case(of="sns"),
-            failing("get_secret_value", Killed()),
+            failing("get_secret_value", ProcessKilled()),
             away("mark_sent", 1),
             aged(4),
             redriven_after(6),
@@ -362,8 +362,8 @@ CASES = [
             *(once(answers(status, "", shown=True)) for status in (408, 425)),
             once(hangs),
             once(says(CUT, shown=True)),
-            once(says(MaybeSent("half an answer came"), shown=True)),
-            once(says(MaybeSent("no answer came (BrokenPipeError)"), shown=True)),
+            once(says(PossiblySent("half an answer came"), shown=True)),
+            once(says(PossiblySent("no answer came (BrokenPipeError)"), shown=True)),
             on_sns(first(says(SILENT_SNS, shown=True))),
         ],
         id="an answer that may come after the post is followed by a marked repeat",
@@ -542,24 +542,24 @@ CASES = [
     pytest.param(
         "sent; 1 posted, 1 seen, 1 marked; NoticesSent 1",
         [
-            once(refuses(Killed())),
+            once(refuses(ProcessKilled())),
             Case(before=[damaged]),
         ],
         id="a function that is killed before its post posts with a mark",
     ),
     pytest.param(
         "sent; 2 posted, 2 seen, 1 marked; NoticesSent 1",
-        [once(says(Killed(), shown=True))],
+        [once(says(ProcessKilled(), shown=True))],
         id="a function that is killed after its post repeats it with a mark",
     ),
     pytest.param(
         "unknown_outcome; 2 posted, 2 seen, 1 marked; NotifyUnknown 1; redriven, 1 marked",
-        [Case(first(says(Killed(), shown=True), says(Killed(), shown=True)))],
+        [Case(first(says(ProcessKilled(), shown=True), says(ProcessKilled(), shown=True)))],
         id="a function that is killed after its post twice is given up",
     ),
     pytest.param(
         "sent; 1 posted, 1 seen; DuplicateNotices 1",
-        [answer_lost("mark_sent", Killed())],
+        [answer_lost("mark_sent", ProcessKilled())],
         id="a mark whose answer is lost is a mark",
     ),
     pytest.param(
@@ -592,7 +592,7 @@ CASES = [
     ),
     pytest.param(
         "no reason; 0 posted, 0 seen; ; redriven",
-        [failing("circuit", *(Killed() for _ in range(120)))],
+        [failing("circuit", *(ProcessKilled() for _ in range(120)))],
         id="a function that is killed at every try leaves a dead letter without a reason",
     ),
     pytest.param(

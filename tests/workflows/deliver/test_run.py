@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local.functions import Killed
-from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.domain.alert.alert import ChannelHour, hour_of
-from sageaudit.domain.audit.record import Claim
+from local.functions import ProcessKilled
+from sageaudit.adapters.lambda_runtime.report import RecordReport
+from sageaudit.domain.alert.alert import ChannelHour, start_of_hour
+from sageaudit.domain.audit.record import SendClaim
 from sageaudit.errors import (
     ChannelBroken,
     ChannelUnavailable,
-    MaybeSent,
+    PossiblySent,
     RateLimited,
-    UnexpectedAnswer,
+    UnexpectedResponse,
 )
-from sageaudit.output.text.card import Notice, to_body
+from sageaudit.output.text.card import Notice, to_json
 from sageaudit.ports import Circuit
-from sageaudit.workflows.deliver import LEASE_S, LONGEST_PAUSE_S, POST_WITHIN_S
+from sageaudit.workflows.deliver import LEASE_S, MAX_PAUSE_S, POST_TIMEOUT_S
 from tests.fakes.calls import NOON, Clock, Watched, dying, stepped
 from tests.fakes.deliver_function import RecordingChannel, deliverer, notice_body, slow_claims
 from tests.fakes.lambda_events import PK, Lambda, batch, counted, failures, sqs_record
@@ -78,7 +78,7 @@ def test_killed_between_any_two_steps_and_delivered_again_it_is_posted_once() ->
         first = deliverer(stepped(ledger, step), {"slack": stepped(channel, step)}, clock=clock)
         try:
             first(batch(RECORD), None)
-        except Killed:
+        except ProcessKilled:
             clock.move(360)
             again = deliverer(ledger, {"slack": channel}, clock=clock)
             assert again(batch(RECORD), None) == DONE
@@ -94,7 +94,7 @@ def test_killed_between_any_two_steps_and_delivered_again_it_is_posted_once() ->
     ("error", "reason", "then"),
     [
         (ChannelBroken("slack: 410 gone"), "channel_broken", [False]),
-        (UnexpectedAnswer("a proxy's page"), "unexpected_answer", [True]),
+        (UnexpectedResponse("a proxy's page"), "unexpected_answer", [True]),
     ],
 )
 def test_killed_while_it_is_given_up_nothing_is_lost(
@@ -114,7 +114,7 @@ def test_killed_while_it_is_given_up_nothing_is_lost(
         again = deliverer(ledger, {"slack": channel}, dead_letters=dead, clock=clock)
         try:
             first(batch(RECORD), None)
-        except Killed:
+        except ProcessKilled:
             clock.move(360)
             assert again(batch(RECORD), None) == DONE
             killed = True
@@ -134,10 +134,10 @@ def test_killed_while_it_is_given_up_nothing_is_lost(
 FAULTS = [
     None,
     RateLimited(30),
-    MaybeSent("no answer"),
+    PossiblySent("no answer"),
     ChannelUnavailable("no connection"),
     ChannelBroken("410"),
-    UnexpectedAnswer("a proxy's page"),
+    UnexpectedResponse("a proxy's page"),
 ]
 
 
@@ -146,7 +146,7 @@ class Doubtful(RecordingChannel):
     """Posts, and then says that nobody knows."""
 
     def post(self, payload: dict[str, Any]) -> None:
-        if self.answers and isinstance(self.answers[0], MaybeSent | UnexpectedAnswer):
+        if self.answers and isinstance(self.answers[0], PossiblySent | UnexpectedResponse):
             self.posted.append(payload)
         super().post(payload)
 
@@ -171,13 +171,13 @@ def test_no_order_of_faults_posts_more_than_once_unmarked(
         channel.answers = [] if fault is None else [fault]
         step = dying(steps)
         handle = deliverer(stepped(ledger, step), {"slack": stepped(channel, step)}, clock=clock)
-        with contextlib.suppress(Killed):
+        with contextlib.suppress(ProcessKilled):
             handle(batch(RECORD), None)
         clock.move(seconds)
     posts = repeats(channel)
     assert False not in posts[1:]
     assert posts
-    assert ledger.claim_send(NOTICE, clock(), 1) is Claim.DONE
+    assert ledger.claim_send(NOTICE, clock(), 1) is SendClaim.DONE
 
 
 def test_what_waits_behind_it_is_not_even_tried() -> None:
@@ -224,8 +224,8 @@ def test_a_pause_that_no_channel_can_ask_for_silences_nothing(failures: int) -> 
     """A damaged row, or one of a clock that was ahead, is replaced by none."""
     ledger, channel, clock = MemorySendLedger(), RecordingChannel(), Clock()
     now_s = int(clock().timestamp())
-    damaged = Circuit(failures, now_s + LONGEST_PAUSE_S + LEASE_S + 1)
-    ledger.change_circuit("slack", Circuit(), damaged, clock())
+    damaged = Circuit(failures, now_s + MAX_PAUSE_S + LEASE_S + 1)
+    ledger.replace_circuit("slack", Circuit(), damaged, clock())
     handle = deliverer(ledger, {"slack": channel}, clock=clock)
     assert handle(batch(RECORD), None) == DONE
     assert ledger.circuit("slack") == Circuit()
@@ -234,8 +234,8 @@ def test_a_pause_that_no_channel_can_ask_for_silences_nothing(failures: int) -> 
 def test_the_longest_pause_that_a_channel_can_have_is_kept() -> None:
     """An hour, and the lease of a test."""
     ledger, channel, clock = MemorySendLedger(), RecordingChannel(), Clock()
-    open_until = int(clock().timestamp()) + LONGEST_PAUSE_S + LEASE_S
-    ledger.change_circuit("slack", Circuit(), Circuit(0, open_until), clock())
+    open_until = int(clock().timestamp()) + MAX_PAUSE_S + LEASE_S
+    ledger.replace_circuit("slack", Circuit(), Circuit(0, open_until), clock())
     handle = deliverer(ledger, {"slack": channel}, clock=clock)
     assert failures(handle(batch(RECORD), None)) == ["m1"]
     assert not channel.posted
@@ -265,7 +265,7 @@ def test_each_wait_is_longer_than_the_last_and_never_shorter_than_slack_said(
 def test_a_defect_fails_that_record_alone_and_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody knows whether the notice was posted: it keeps its lease, and its repeat is marked."""
     channel, clock = RecordingChannel([RuntimeError("nobody foresaw this")]), Clock()
-    report = Report({"POWERTOOLS_SERVICE_NAME": "defective"})
+    report = RecordReport({"POWERTOOLS_SERVICE_NAME": "defective"})
     handle = deliverer(MemorySendLedger(), {"slack": channel}, clock=clock, report=report)
     other = sqs_record(notice_body(version=2), message_id="m2")
     assert failures(handle(batch(RECORD, other), None)) == ["m1"]
@@ -300,22 +300,22 @@ def test_without_time_left_to_post_it_comes_back_unposted() -> None:
     clock, channel, queue = Clock(), RecordingChannel(), FakeQueue()
     ledger = MemorySendLedger()
     handle = deliverer(
-        slow_claims(ledger, clock, POST_WITHIN_S + 1),
+        slow_claims(ledger, clock, POST_TIMEOUT_S + 1),
         {"slack": channel},
         queues={"slack": queue},
         clock=clock,
     )
     assert len(failures(handle(batch(RECORD), None))) == 1
     assert (channel.posted, len(queue.waits_s)) == ([], 1)
-    assert ledger.claim_send(NOTICE, clock(), LEASE_S) is Claim.FIRST
+    assert ledger.claim_send(NOTICE, clock(), LEASE_S) is SendClaim.FIRST
 
 
 def of_an_hour(held: int = 2, *, count: int = 1) -> tuple[MemorySendLedger, dict[str, Any]]:
     """A ledger with an hour of Slack above its most, and the notice of what was held."""
-    ledger, began = MemorySendLedger(), hour_of(NOON)
+    ledger, began = MemorySendLedger(), start_of_hour(NOON)
     dearest = tuple((f"family-{n}: <b>", Decimal(n)) for n in range(held))
     ledger.hours["slack", began] = ChannelHour("slack", began, 20, held, dearest)
-    return ledger, sqs_record(to_body(Notice(NOTICE, "slack", {}, began)), received=count)
+    return ledger, sqs_record(to_json(Notice(NOTICE, "slack", {}, began)), received=count)
 
 
 def test_what_was_held_in_an_hour_waits_for_its_end_and_is_posted_once() -> None:
@@ -326,7 +326,9 @@ def test_what_was_held_in_an_hour_waits_for_its_end_and_is_posted_once() -> None
     assert failures(handle(batch(record), None)) == ["m1"]
     assert queue.waits_s == [55 * 60]  # 13:10 to 14:05
     assert channel.posted == []
-    ledger.hours["slack", hour_of(NOON)] = of_an_hour(3)[0].hour("slack", hour_of(NOON))
+    ledger.hours["slack", start_of_hour(NOON)] = of_an_hour(3)[0].channel_hour(
+        "slack", start_of_hour(NOON)
+    )
     clock.move(55 * 60)
     for _ in range(2):
         assert handle(batch(record), None) == DONE
@@ -342,7 +344,7 @@ def test_killed_at_any_step_what_was_held_in_an_hour_is_posted_once_or_marked() 
         clock.move(3600)
         step = dying(steps)
         first = deliverer(stepped(ledger, step), {"slack": stepped(channel, step)}, clock=clock)
-        with suppress(Killed):
+        with suppress(ProcessKilled):
             first(batch(record), None)
             break
         clock.move(360)

@@ -7,13 +7,13 @@ from typing import Any, cast
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.advice.advice import Decision, Verb
+from sageaudit.domain.advice.advice import Decision, DecisionAction
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Unavailable
 from sageaudit.output.text import plain
 from sageaudit.output.text.card import MessageCard
 from sageaudit.structs import replace
-from sageaudit.workflows.digest import DigestDependencies, Digested, digests, send_digest
+from sageaudit.workflows.digest import DigestDependencies, DigestWritten, make_digests, send_digest
 from sageaudit.workflows.report import ReportSource
 from tests.fakes.entries import record_run
 
@@ -33,8 +33,8 @@ class Kept:
     def decisions(self) -> Sequence[Decision]:
         return self.decided
 
-    def alerts(self, group: str) -> tuple[()]:
-        self.done.append(f"alerts {group.rpartition('/')[2]}")
+    def alerts(self, subject: str) -> tuple[()]:
+        self.done.append(f"alerts {subject.rpartition('/')[2]}")
         return ()
 
     def has_digest(self, last_day: date) -> bool:
@@ -68,11 +68,11 @@ def history() -> Iterator[SqliteHistory]:
 
 def asked(
     history: SqliteHistory, kept: Kept, source: SqliteHistory | None = None, policy: Policy = ON
-) -> Digested | str:
+) -> DigestWritten | str:
     """What became of the week's digest."""
 
     def write(card: MessageCard, _: object) -> dict[str, Any]:
-        return dict(plain.message(card))
+        return dict(plain.make_payload(card))
 
     deps = DigestDependencies(
         history,
@@ -86,10 +86,10 @@ def asked(
     return send_digest(deps, now=NOW)
 
 
-def sent(history: SqliteHistory, kept: Kept, source: SqliteHistory | None = None) -> Digested:
+def sent(history: SqliteHistory, kept: Kept, source: SqliteHistory | None = None) -> DigestWritten:
     """The digest of the week was written."""
     outcome = asked(history, kept, source)
-    assert isinstance(outcome, Digested)
+    assert isinstance(outcome, DigestWritten)
     return outcome
 
 
@@ -106,9 +106,13 @@ def test_a_policy_may_have_none(history: SqliteHistory, changes: dict[str, Any],
 
 def test_the_report_knows_what_people_answered(history: SqliteHistory) -> None:
     """As that of the command: a snoozed advice is not open."""
-    [digest] = digests(history, WEEK, [None], (), lambda _: (), NOW)
+    [digest] = make_digests(history, WEEK, [None], (), lambda _: (), NOW)
     snoozed = Decision(
-        digest.advices[0].id, Verb.SNOOZE, "ana", NOW - timedelta(days=2), date(2027, 1, 1)
+        digest.advices[0].id,
+        DecisionAction.SNOOZE,
+        "ana",
+        NOW - timedelta(days=2),
+        date(2027, 1, 1),
     )
     pages = []
     for kept in (Kept(), Kept(snoozed)):
@@ -120,7 +124,7 @@ def test_the_report_knows_what_people_answered(history: SqliteHistory) -> None:
 class Broken(SqliteHistory):
     """A history that has no time left."""
 
-    def sums(self, *_: Any, **__: Any) -> Any:
+    def daily_sums(self, *_: Any, **__: Any) -> Any:
         raise Unavailable("no time was left to ask Query")
 
 
@@ -128,8 +132,8 @@ def test_a_report_without_time_takes_none_of_the_digest(history: SqliteHistory) 
     """All that the digest says was read before."""
     kept = Kept()
     with Broken() as broken:
-        assert sent(history, kept, broken).unwritten is not None
+        assert sent(history, kept, broken).report_error is not None
     assert kept.done == ["alerts ranker", "written"]
     kept = Kept()
-    assert sent(history, kept).unwritten is None
+    assert sent(history, kept).report_error is None
     assert kept.done == ["alerts ranker", "2026-11-22.html", "written"]

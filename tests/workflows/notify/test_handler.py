@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.history.record_steps import stored_text
+from sageaudit.adapters.history.record_steps import to_stored_json
 from sageaudit.errors import Throttled
 from tests.fakes.documents import document, job
 from tests.fakes.family import run_document
@@ -103,7 +103,7 @@ def test_a_record_that_cannot_be_read_does_not_stop_its_shard(
 
 def _corrupt(path: list[str | int], junk: Any) -> str:
     """A stored document with something else inside."""
-    whole: Any = json.loads(stored_text(document(), 1))
+    whole: Any = json.loads(to_stored_json(document(), 1))
     holder = whole
     for key in path[:-1]:
         holder = holder[key]
@@ -134,7 +134,7 @@ CORRUPT = {
     "the end is no time": _corrupt(["job", "ended_at"], "yesterday"),
     "coverage is missing": _corrupt(["audit"], {}),
     **{
-        f"dollars of {number[:9]}": stored_text(document(), 1).replace(
+        f"dollars of {number[:9]}": to_stored_json(document(), 1).replace(
             '"avoidable_usd":2.035', f'"avoidable_usd":{number}'
         )
         for number in ("1E+999999", "-1E+400", "9" * 5_000, "NaN", "Infinity")
@@ -159,7 +159,7 @@ def test_a_failure_is_set_aside_and_counted(
     stream: Stream, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its keys are decided about from the queue; what is after it in the shard at once."""
-    stream.story.ledger.past = failing_once(stream.story.ledger.past, RuntimeError("no such part"))
+    stream.story.ledger.past_alerts = failing_once(stream.story.ledger.past_alerts, RuntimeError("no such part"))
     assert stream.handler()(batch(run_of(stream, 1), run_of(stream, 2)), None) == DONE
     assert notified(stream) == {2}
     printed = capsys.readouterr().out
@@ -190,7 +190,7 @@ def test_a_failure_names_the_first_record_that_can_be_kept_nowhere(stream: Strea
     records = [run_of(stream, number) for number in (1, 2, 3)]
     handle = stream.handler()
     assert handle(batch(records[0]), None) == DONE
-    past = stream.story.ledger.past
+    past = stream.story.ledger.past_alerts
     stream.story.ledger.past = failing_once(past, Throttled("table"))
     stream.decisions.errors.append(Throttled("queue"))
     assert failures(handle(batch(*records[1:]), None)) == ["2"]
@@ -232,11 +232,11 @@ def test_a_letter_that_fails_waits_longer_each_time(stream: Stream) -> None:
     """And goes to the undecided ones at an age of 3.5 days."""
     pk = stream.story.audit(SIXTY, stream.clock()).pk
     record = sqs_record(json.dumps({"pk": pk, "sk": "AUDIT#00001"}), queue="work", received=4)
-    stream.story.ledger.past = failing_once(stream.story.ledger.past, Throttled("table"))
+    stream.story.ledger.past_alerts = failing_once(stream.story.ledger.past_alerts, Throttled("table"))
     assert failures(stream.handler()(batch(record), None)) == ["m1"]
     assert 384 <= stream.decisions.waits_s[0] <= 480
     sent_ms = int((stream.clock().timestamp() - 84 * 3_600) * 1_000)
     record["attributes"]["SentTimestamp"] = str(sent_ms)
-    stream.story.ledger.past = failing_once(stream.story.ledger.past, Throttled("table"))
+    stream.story.ledger.past_alerts = failing_once(stream.story.ledger.past_alerts, Throttled("table"))
     assert stream.handler()(batch(record), None) == DONE
     assert [attributes["reason"] for _, attributes in stream.undecided.sent] == ["gave_up"]

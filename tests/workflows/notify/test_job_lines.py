@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.alert.alert import hour_of
+from sageaudit.domain.alert.alert import start_of_hour
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
+from sageaudit.domain.policy.routes import ChannelConfig, Route, Routes
 from sageaudit.structs import replace
 from tests.fakes.calls import NOON, die
 from tests.fakes.documents import document, job
@@ -22,7 +22,7 @@ from tests.workflows.notify.test_outbox import each_step
 
 RUN = "train-bert-0001"
 HEALTHY, SIXTY, NOT_MUCH = (run_document(RUN, avoidable=usd) for usd in ("0", "60", "0.40"))
-CHANNELS = {"sns": ChannelChoice("sns"), "slack": ChannelChoice("slack", "webhook", every_job=True)}
+CHANNELS = {"sns": ChannelConfig("sns"), "slack": ChannelConfig("slack", "webhook", job_lines=True)}
 ASKED = Policy(channels=CHANNELS, routes=Routes(("sns",)))
 """Alerts go to the topic, and a line about each job to Slack."""
 BOTH = replace(ASKED, routes=Routes(("sns", "slack")))
@@ -54,7 +54,7 @@ def test_a_healthy_job_has_a_line_on_the_channel_that_asks_for_one_and_no_alert(
     assert told(ASKED, HEALTHY) == [f"{RUN} completed: $0.01, nothing to change"]
     assert told(ASKED, HEALTHY, channel="sns") == []
     assert (
-        told(replace(ASKED, channels={**CHANNELS, "slack": ChannelChoice("slack", "w")}), HEALTHY)
+        told(replace(ASKED, channels={**CHANNELS, "slack": ChannelConfig("slack", "w")}), HEALTHY)
         == []
     )
 
@@ -190,8 +190,8 @@ def test_in_mode_observe_and_about_the_past_there_is_no_line(
 @pytest.mark.parametrize(("owner", "count"), [("anna", 1), ("ben", 0), (None, 0)])
 def test_a_route_asks_for_lines_about_its_own_jobs(owner: str | None, count: int) -> None:
     """Its other messages go by the routes as before."""
-    route = Route(owner="anna", to=("slack",), every_job=True)
-    channels = {**CHANNELS, "slack": ChannelChoice("slack", "webhook")}
+    route = Route(owner="anna", channels=("slack",), job_lines=True)
+    channels = {**CHANNELS, "slack": ChannelConfig("slack", "webhook")}
     policy = Policy(channels=channels, routes=Routes(("sns",), (route,)))
     audit = document(job=job(name=RUN, owner=owner), findings=[], avoidable_usd=Decimal(0))
     assert len(told(policy, audit)) == count
@@ -204,7 +204,7 @@ def test_lines_above_the_most_of_an_hour_are_held_and_counted() -> None:
     for number in range(5):
         stream.written(run_document(f"healthy-{number}", avoidable="0"))
     stream.settle()
-    hour = stream.story.ledger.hour("slack", hour_of(NOON))
+    hour = stream.story.ledger.channel_hour("slack", start_of_hour(NOON))
     assert (hour.sent, hour.held) == (2, 3)
     posted: list[dict[str, Any]] = stream.posted("slack")
     assert [bool(one["payload"]) for one in posted] == [True, True, False]
@@ -212,7 +212,7 @@ def test_lines_above_the_most_of_an_hour_are_held_and_counted() -> None:
 
 def test_subscriptions_can_leave_the_lines_out() -> None:
     """By `message_kind` = `job`."""
-    topic = replace(CHANNELS["sns"], every_job=True)
+    topic = replace(CHANNELS["sns"], job_lines=True)
     stream = asked(replace(ASKED, channels={**CHANNELS, "sns": topic}))
     stream.written(HEALTHY)
     stream.settle()
@@ -227,7 +227,7 @@ def test_the_notification_says_which_channels_get_the_line() -> None:
     story = FamilyStory(ASKED)
     assert is_quiet(story.audited(HEALTHY, NOON))
     assert story.notification
-    assert story.notification.line
-    assert story.notification.line.to.channels == ("slack",)
+    assert story.notification.job_line
+    assert story.notification.job_line.destination.channels == ("slack",)
     assert is_quiet(story.audited(HEALTHY, NOON))
-    assert story.notification.line is None
+    assert story.notification.job_line is None

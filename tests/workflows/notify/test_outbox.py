@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.domain.alert.alert import hour_of
+from sageaudit.domain.alert.alert import start_of_hour
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import ChannelChoice, Routes
+from sageaudit.domain.policy.routes import ChannelConfig, Routes
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
 from sageaudit.output.text import plain
-from sageaudit.output.text.card import held_card
+from sageaudit.output.text.card import held_messages_card
 from tests.fakes.calls import NOON, at_step, die, dying
 from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document
@@ -158,8 +158,8 @@ def test_a_channel_that_was_switched_off_since_keeps_its_notice_for_a_redrive() 
 FEW = Policy(
     floor_usd=Decimal(1),
     channels={
-        "sns": ChannelChoice("sns", max_per_hour=1),
-        "slack": ChannelChoice("slack", "webhook"),
+        "sns": ChannelConfig("sns", max_per_hour=1),
+        "slack": ChannelConfig("slack", "webhook"),
     },
     routes=Routes(("sns", "slack")),
 )
@@ -182,9 +182,9 @@ def test_above_its_most_a_channel_has_one_notice_for_what_is_held_in_the_hour() 
     assert (own["payload"]["subject"][:9], held["payload"]) == ("family-0 ", {})
     assert held["held_hour"] == "2026-05-20T13"
     assert len(stream.posted("slack")) == 6
-    hour = stream.story.ledger.hour("sns", hour_of(NOON))
+    hour = stream.story.ledger.channel_hour("sns", start_of_hour(NOON))
     assert (hour.sent, hour.held) == (1, 5)
-    card = plain.message(held_card(hour))
+    card = plain.make_payload(held_messages_card(hour))
     assert card["attributes"]["message_kind"]["value"] == "held"
     assert card["message"].split("\n")[:-1] == [
         "And 5 more messages since 13:00 UTC",
@@ -210,7 +210,7 @@ def test_a_correction_is_never_held() -> None:
     posted = [one["payload"] for one in stream.posted("sns") if one["payload"]]
     kinds = [one["attributes"]["message_kind"]["value"] for one in posted]
     assert sorted(kinds) == ["correction", "first"]
-    hour = stream.story.ledger.hour("sns", hour_of(NOON))
+    hour = stream.story.ledger.channel_hour("sns", start_of_hour(NOON))
     assert (hour.sent, hour.held) == (1, 2)
 
 
@@ -225,7 +225,7 @@ def test_killed_at_any_step_each_message_of_an_hour_is_counted_once() -> None:
     for do in (lambda _: die(), lambda stream: stream.read_at_once(fourth)):
         for stream in each_step(do, begin):
             count = 3 + ("run-9" in str(stream.story.ledger.notices))
-            hour = stream.story.ledger.hour("sns", hour_of(NOON))
+            hour = stream.story.ledger.channel_hour("sns", start_of_hour(NOON))
             assert (hour.sent, hour.held) == (1, count - 1)
             notices = stream.posted("sns")
             assert sorted("held_hour" in one for one in notices) == [False, True]
@@ -306,6 +306,6 @@ def test_in_any_order_no_large_loss_is_lost(happened: list[tuple[int, int, int]]
     stream.settle()
     ids = [body["notice_id"] for body in stream.posted("sns")]
     group = "111122223333/us-east-1/train-bert"
-    alerts = stream.story.ledger.past(stream.story.audit(document(), NOON).key, group).of_subject
+    alerts = stream.story.ledger.past_alerts(stream.story.audit(document(), NOON).key, group).subject_alerts
     assert max(one.amount for one in alerts) >= 60_000
     assert len({one.run for one in alerts}) == len(ids) == len(stream.posted("slack")) <= 5

@@ -11,16 +11,16 @@ from unittest.mock import patch
 import pytest
 
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.adapters.lambda_runtime.records import version_of
-from sageaudit.domain.advice.advice import Decision, Verb
-from sageaudit.domain.alert.alert import AlertKind, News, no_alert
+from sageaudit.adapters.lambda_runtime.records import parse_version
+from sageaudit.domain.advice.advice import Decision, DecisionAction
+from sageaudit.domain.alert.alert import AlertKind, FollowUpReason, no_alert
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
-from sageaudit.errors import BadHistory, Malformed
-from sageaudit.output.text.money import usd
+from sageaudit.domain.policy.routes import ChannelConfig, Route, Routes
+from sageaudit.errors import BadHistory, MalformedData
+from sageaudit.output.text.money import format_usd
 from sageaudit.structs import replace
 from sageaudit.workflows.notify import NotifyDependencies, notify
 from tests.fakes.calls import NOON
@@ -37,7 +37,7 @@ from tests.fakes.sample_documents import (
 OTHER = PK.replace("0412", "0413")
 FAMILY = "111122223333/us-east-1/train-bert"
 ONE = document()
-KEY, _ = version_of(PK, "AUDIT#00001")
+KEY, _ = parse_version(PK, "AUDIT#00001")
 NOTHING = document(findings=[], avoidable_usd=Decimal(0))
 DEARER = document(avoidable_usd=Decimal("9.04"))
 
@@ -103,8 +103,8 @@ def test_what_can_never_be_worth_a_message_asks_nobody(
     story = FamilyStory(policy)
     audit = story.audit(quiet, NOON)
     with (
-        patch.object(story.history, "head", side_effect=AssertionError),
-        patch.object(story.ledger, "past", side_effect=AssertionError),
+        patch.object(story.history, "summary", side_effect=AssertionError),
+        patch.object(story.ledger, "past_alerts", side_effect=AssertionError),
     ):
         assert story.decided(audit, NOON) == no_alert(reason)
 
@@ -211,14 +211,14 @@ def test_a_correction_goes_to_the_channels_of_its_message(story: FamilyStory) ->
     """Whatever the routes say of it then."""
     story.policy = replace(
         story.policy,
-        routes=Routes(("slack",), (Route(min_usd_per_month=Decimal(20), to=("sns",)),)),
-        channels={"sns": ChannelChoice("sns"), "slack": ChannelChoice("slack", "s")},
+        routes=Routes(("slack",), (Route(min_usd_per_month=Decimal(20), channels=("sns",)),)),
+        channels={"sns": ChannelConfig("sns"), "slack": ChannelConfig("slack", "s")},
     )
     for version, dollars in ((1, "30"), (2, "9")):
         assert is_sent(story.audited(step_document("a", "1", NOON, dollars), NOON, version=version))
         assert story.notification
         assert story.notification.alert
-        assert story.notification.alert.to.channels == ("sns",)
+        assert story.notification.alert.destination.channels == ("sns",)
 
 
 def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
@@ -227,8 +227,8 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     assert is_sent(first)
     assert first.advice is not None
     last = NOON.date() + timedelta(days=30)
-    decision = Decision(first.advice.id, Verb.SNOOZE, "ana", NOON, last)
-    story.decisions.decide(decision)
+    decision = Decision(first.advice.id, DecisionAction.SNOOZE, "ana", NOON, last)
+    story.decisions.save_decision(decision)
     later = NOON + timedelta(days=10)
     quiet = story.audited(named("train-bert-0413", ended_at=later), later)
     assert quiet == no_alert("the family's 1.01 of 30 days are under the floor of 2.00")
@@ -237,10 +237,10 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     whole["avoidable_usd"] = Decimal("42.04")
     told = story.audited(whole, later)
     assert is_sent(told)
-    assert (told.kind, told.news) == (AlertKind.AGAIN, News.OTHER_ADVICE)
+    assert (told.kind, told.follow_up_reason) == (AlertKind.FOLLOW_UP, FollowUpReason.OTHER_ADVICE)
     assert "$42.04" not in story.messages[-1].text
     assert f"snooze {first.advice.id} " not in story.messages[-1].text
-    story.decisions.decide(replace(decision, verb=Verb.EXEMPT, at=later))
+    story.decisions.save_decision(replace(decision, action=DecisionAction.EXEMPT, at=later))
     told = story.audited(named("train-bert-0415", ended_at=later), later)
     assert is_quiet(told)
 
@@ -283,7 +283,7 @@ def test_a_document_that_cannot_be_read_is_malformed_and_nothing_is_written(
     """The family's message is left to the next audit."""
     audit = story.audit(ONE, NOON)
     whole: Any = broken and {**document(), **broken}
-    with pytest.raises(Malformed, match="document cannot be read"):
+    with pytest.raises(MalformedData, match="document cannot be read"):
         story.decided(replace(audit, document=whole), NOON)
     assert not story.ledger.notices
     assert is_first(story.decided(audit, NOON))
@@ -303,7 +303,7 @@ def failing(story: FamilyStory, error: Exception) -> NotifyDependencies:
 def test_a_writer_that_fails_leaves_nothing_written(story: FamilyStory, defect: Exception) -> None:
     """Its error is named; once it is mended, the notices are written."""
     audit = story.audit(ONE, NOON)
-    with pytest.raises(Malformed, match=f"document cannot be read: {type(defect).__name__}"):
+    with pytest.raises(MalformedData, match=f"document cannot be read: {type(defect).__name__}"):
         notify(*args(audit), failing(story, defect), now=NOON)
     assert not story.ledger.notices
     assert is_first(story.decided(audit, NOON))
@@ -321,7 +321,7 @@ def test_what_is_stored_of_the_family_and_cannot_be_read_is_malformed(
     audit = story.audit(ONE, NOON)
     with (
         patch.object(story.history, method, side_effect=error),
-        pytest.raises(Malformed, match=f"{what} cannot be read"),
+        pytest.raises(MalformedData, match=f"{what} cannot be read"),
     ):
         story.decided(audit, NOON)
 
@@ -334,7 +334,7 @@ def test_a_later_version_with_the_same_figures_is_not_sent_again(story: FamilySt
         assert story.audited(settled, NOON + timedelta(days=days), version=number) == no_alert(
             "version 1 was notified, and what changed since does not matter"
         )
-    assert len(story.ledger.past(KEY, FAMILY).of_subject) == 1
+    assert len(story.ledger.past_alerts(KEY, FAMILY).subject_alerts) == 1
 
 
 def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
@@ -398,8 +398,8 @@ def test_the_known_figure_beside_an_unknown_one_is_kept(
 ) -> None:
     """Only two unknowns are an unknown figure."""
     story.audited(document(**one_unknown), NOON)
-    last = story.ledger.past(KEY, FAMILY).last_of_run
-    assert (last.figures.severity, usd(last.figures.usd)) == ("high", dollars)
+    last = story.ledger.past_alerts(KEY, FAMILY).last_run_alert
+    assert (last.figures.severity, format_usd(last.figures.usd)) == ("high", dollars)
 
 
 def test_a_later_version_of_a_run_without_a_message_can_get_the_first_one(

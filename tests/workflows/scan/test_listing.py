@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 from sageaudit.adapters.aws.sagemaker import SageMakerJobLists
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.sweep import Listed, Period, chosen, in_order, newest
+from sageaudit.domain.sweep import ListedJob, Period, newest_rows, select_rows, sort_for_audit
 from sageaudit.errors import AccessDenied, Unavailable
 from sageaudit.workflows.scan.accounts import list_jobs
 from tests.fakes.jobs import ACCOUNT, REGION
@@ -29,15 +29,15 @@ def row(
     kind: JobKind = JobKind.TRAINING,
     status: str = "Completed",
     created_at: datetime = NOON - timedelta(days=1),
-) -> Listed:
+) -> ListedJob:
     """A job that ended at noon."""
-    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.row.arn_word}/{name}"
-    return Listed(
+    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.spec.arn_word}/{name}"
+    return ListedJob(
         JobRef(kind, name, arn, ACCOUNT, REGION), status, created_at, ended_at, ended_at or NOON
     )
 
 
-def names(rows: list[Listed]) -> list[str]:
+def names(rows: list[ListedJob]) -> list[str]:
     """In order."""
     return [one.ref.name for one in rows]
 
@@ -51,7 +51,7 @@ def test_both_days_of_a_period_belong_to_it() -> None:
         "after": datetime(2026, 11, 23, tzinfo=UTC),
     }
     rows = [row(name, end) for name, end in ends.items()]
-    assert names(chosen(rows, PERIOD, [JobKind.TRAINING])) == ["first", "last"]
+    assert names(select_rows(rows, PERIOD, [JobKind.TRAINING])) == ["first", "last"]
 
 
 def test_a_job_that_was_created_a_month_before_can_end_in_the_period() -> None:
@@ -71,8 +71,8 @@ def test_a_tuning_job_comes_with_its_training_jobs_of_any_day() -> None:
         row("sweep-003-0a1b2c3d", long_ago, created_at=long_ago - timedelta(days=9)),
     ]
     expected = ["sweep", "sweep-001-0a1b2c3d", "sweep-002-0a1b2c3d"]
-    assert names(chosen(rows, PERIOD, [JobKind.TUNING])) == expected
-    assert names(chosen(rows, PERIOD, list(JobKind))) == expected
+    assert names(select_rows(rows, PERIOD, [JobKind.TUNING])) == expected
+    assert names(select_rows(rows, PERIOD, list(JobKind))) == expected
 
 
 def test_tuning_jobs_are_audited_last_and_the_others_by_their_ends() -> None:
@@ -82,8 +82,8 @@ def test_tuning_jobs_are_audited_last_and_the_others_by_their_ends() -> None:
         row("late", NOON),
         row("early", NOON - timedelta(days=2)),
     ]
-    assert names(in_order(rows)) == ["early", "late", "sweep"]
-    assert names(newest(rows, 2)) == ["early", "late"]
+    assert names(sort_for_audit(rows)) == ["early", "late", "sweep"]
+    assert names(newest_rows(rows, 2)) == ["early", "late"]
 
 
 def summary(name: str) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def test_pages_are_followed_also_through_an_empty_one(stubbed: tuple[Any, Stubbe
         answer = {"TrainingJobSummaries": [summary(name) for name in page], **following}
         stubber.add_response("list_training_jobs", answer, asked)
     lists = SageMakerJobLists(lambda _: client)
-    rows = list(lists.listed(JobKind.TRAINING, REGION, PERIOD))
+    rows = list(lists.list_jobs(JobKind.TRAINING, REGION, PERIOD))
     assert names(rows) == ["a", "b"]
     assert rows[0].modified_at == rows[0].ended_at == NOON + timedelta(hours=1)
     stubber.assert_no_pending_responses()
@@ -136,7 +136,7 @@ def test_a_token_that_repeats_ends_no_list(stubbed: tuple[Any, Stubber]) -> None
     page = {"TrainingJobSummaries": [summary("a")], "NextToken": "1"}
     stubber.add_response("list_training_jobs", page, ASKED)
     stubber.add_response("list_training_jobs", page, ASKED | {"NextToken": "1"})
-    rows = SageMakerJobLists(lambda _: client).listed(JobKind.TRAINING, REGION, PERIOD)
+    rows = SageMakerJobLists(lambda _: client).list_jobs(JobKind.TRAINING, REGION, PERIOD)
     with pytest.raises(Unavailable, match="returned no last page"):
         list(rows)
 
@@ -147,8 +147,8 @@ def test_every_kind_is_listed_by_a_request_that_aws_takes(
 ) -> None:
     """Names of methods and fields are those of botocore's model."""
     client, stubber = stubbed
-    stubber.add_response(kind.row.list_method, {kind.row.list_rows: []}, {**ASKED})
-    assert list(SageMakerJobLists(lambda _: client).listed(kind, REGION, PERIOD)) == []
+    stubber.add_response(kind.spec.list_method, {kind.spec.list_key: []}, {**ASKED})
+    assert list(SageMakerJobLists(lambda _: client).list_jobs(kind, REGION, PERIOD)) == []
 
 
 def test_a_refused_kind_in_one_region_leaves_the_others() -> None:
@@ -156,7 +156,7 @@ def test_a_refused_kind_in_one_region_leaves_the_others() -> None:
     denied = AccessDenied("sagemaker:ListProcessingJobs", "denied")
 
     class Lists:
-        def listed(self, kind: JobKind, region: str, period: Period) -> Iterator[Listed]:
+        def list_jobs(self, kind: JobKind, region: str, period: Period) -> Iterator[ListedJob]:
             if (kind, region) == (JobKind.PROCESSING, "eu-west-1"):
                 raise denied
             yield row(f"{kind.value}-{region}", kind=kind)

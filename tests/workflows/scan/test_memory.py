@@ -9,8 +9,8 @@ import pytest
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.workflows.scan import lanes as scanning
-from sageaudit.workflows.scan.accounts import lanes_of, list_jobs
-from sageaudit.workflows.scan.lanes import scan
+from sageaudit.workflows.scan.accounts import list_jobs, make_lanes
+from sageaudit.workflows.scan.lanes import scan_lanes
 from sageaudit.workflows.scan.tally import ScanTally
 from tests.fakes.documents import document
 from tests.fakes.jobs import REGION
@@ -39,7 +39,7 @@ def peak_bytes(jobs: int) -> int:
             account.lists, no_children, [REGION], [JobKind.TRAINING], PERIOD, account.time
         )
         tally = ScanTally()
-        for outcome in scan(lanes_of(listing.jobs, deps), account.time, clock=lambda: NOW):
+        for outcome in scan_lanes(make_lanes(listing.jobs, deps), account.time, clock=lambda: NOW):
             tally.add(outcome)
         _, peak = tracemalloc.get_traced_memory()
     finally:

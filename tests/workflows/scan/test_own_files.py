@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.aws.pace import Stopped
+from sageaudit.adapters.aws.pace import ScanStopped
 from sageaudit.adapters.files.local_files import fingerprint_key
 from sageaudit.cli.asking_aws import Interruption
 
@@ -52,11 +52,11 @@ def test_the_first_interruption_is_a_wish_and_the_second_ends_at_once() -> None:
     before = signal.getsignal(signal.SIGINT)
     with Interruption(said.append) as interruption:
         interruption.sleep(0)
-        wished = [interruption.wished]
+        wished = [interruption.is_requested]
         signal.raise_signal(signal.SIGINT)
-        wished.append(interruption.wished)
+        wished.append(interruption.is_requested)
         assert (wished, len(said)) == ([False, True], 1)
-        with pytest.raises(Stopped):
+        with pytest.raises(ScanStopped):
             interruption.sleep(60)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -66,6 +66,6 @@ def test_the_first_interruption_is_a_wish_and_the_second_ends_at_once() -> None:
 def test_a_question_is_ended_by_the_first_interruption() -> None:
     """Nobody has to answer it first."""
     with Interruption(lambda _: None) as interruption:
-        with pytest.raises(KeyboardInterrupt), interruption.question():
+        with pytest.raises(KeyboardInterrupt), interruption.during_question():
             signal.raise_signal(signal.SIGINT)
-        assert not interruption.wished
+        assert not interruption.is_requested

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sageaudit.workflows.scan import lanes as scanning
-from sageaudit.workflows.scan.lanes import Result
+from sageaudit.workflows.scan.lanes import ScanResult
 from tests.fakes.quota_aws import QUOTAS
 from tests.fakes.quota_scan import QuotaScan
 
@@ -29,7 +29,7 @@ def test_a_scan_takes_as_long_as_the_rates_of_aws(jobs: int) -> None:
     """No request is throttled, and beside the rates only the latency of one job is waited for."""
     scan = QuotaScan(jobs)
     took_s = scan.run(scan.dependencies())
-    assert scan.results == {Result.AUDITED: jobs}
+    assert scan.results == {ScanResult.AUDITED: jobs}
     assert by_the_docs(jobs) <= took_s + 1 <= by_the_docs(jobs) + 3
     assert not scan.aws.throttled
 
@@ -51,7 +51,7 @@ def test_regions_are_scanned_at_the_same_time() -> None:
     """Rates are those of an account and region: three regions take as long as one."""
     scan = QuotaScan(300)
     took_s = scan.run(scan.dependencies(), regions=("us-east-1", "eu-west-1", "eu-west-2"))
-    assert scan.results == {Result.AUDITED: 900}
+    assert scan.results == {ScanResult.AUDITED: 900}
     assert took_s <= by_the_docs(300) + 3
     assert not scan.aws.throttled
 
@@ -61,7 +61,7 @@ def test_a_scan_slows_down_where_aws_throttles_it() -> None:
     """With a quota of 4 a second, of which nobody told, no job is lost, and few tries are."""
     scan = QuotaScan(300, quotas={**QUOTAS, "DescribeTrainingJob": 4})
     took_s = scan.run(scan.dependencies())
-    assert scan.results == {Result.AUDITED: 300}
+    assert scan.results == {ScanResult.AUDITED: 300}
     assert 300 / 4 <= took_s <= 300 / 4 * 2
     assert scan.aws.throttled["DescribeTrainingJob"] <= 300 / 4
     assert scan.pace.requests["DescribeTrainingJob"] == scan.aws.requests["DescribeTrainingJob"]

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import Entry, Recorded
+from sageaudit.domain.audit.record import AuditEntry, RecordResult
 from sageaudit.domain.audit.summary import JobKey
-from sageaudit.domain.audit.sums import Scope, total
+from sageaudit.domain.audit.sums import Scope, sum_rows
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.sweep import Listed
+from sageaudit.domain.sweep import ListedJob
 from sageaudit.errors import AccessDenied, HistoryFileError, JobNotFound, NoCredentials, Unavailable
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
-from sageaudit.workflows.scan.accounts import lanes_of
-from sageaudit.workflows.scan.lanes import AHEAD, Outcome, Result, scan
+from sageaudit.workflows.scan.accounts import make_lanes
+from sageaudit.workflows.scan.lanes import READ_AHEAD, JobOutcome, ScanResult, scan_lanes
 from tests.fakes.audit_flow import FakeJobs, dependencies
 from tests.fakes.entries import due
 from tests.fakes.jobs import ACCOUNT, REGION, START, training_answer
@@ -54,15 +54,15 @@ def answer(number: int, region: str = REGION, **changes: Any) -> dict[str, Any]:
     )
 
 
-def listed(said: dict[str, Any], kind: JobKind = JobKind.TRAINING) -> Listed:
+def listed(said: dict[str, Any], kind: JobKind = JobKind.TRAINING) -> ListedJob:
     """Its row in the list."""
-    prefix = kind.row.prefix
+    prefix = kind.spec.prefix
     ref = JobRef.from_arn(said[f"{prefix}JobArn"], said[f"{prefix}JobName"])
     created_at = fields.time(said, "CreationTime")
     assert ref is not None
     assert created_at is not None
     times = (fields.time(said, f"{prefix}EndTime"), fields.time(said, "LastModifiedTime"))
-    return Listed(ref, said[f"{prefix}JobStatus"], created_at, *times)
+    return ListedJob(ref, said[f"{prefix}JobStatus"], created_at, *times)
 
 
 @dataclass
@@ -82,21 +82,21 @@ class Account:
     def __init__(self, *said: dict[str, Any]) -> None:
         self.time = VirtualTime()
         self.jobs = LateJobs(time=self.time)
-        self.rows: list[Listed] = []
+        self.rows: list[ListedJob] = []
         for one in said:
             self.add(one)
         self.deps = replace(dependencies(self.jobs), history=SqliteHistory())
 
     def add(self, said: dict[str, Any], kind: JobKind = JobKind.TRAINING) -> None:
-        self.jobs.answers[said[f"{kind.row.prefix}JobName"]] = [said]
+        self.jobs.answers[said[f"{kind.spec.prefix}JobName"]] = [said]
         self.rows.append(listed(said, kind))
 
     def scan(
         self, stopped: Callable[[], bool] = lambda: False, *, again: bool = False, **changes: Any
-    ) -> list[Outcome]:
+    ) -> list[JobOutcome]:
         self.jobs.asked.clear()
-        lanes = lanes_of(self.rows, replace(self.deps, **changes), again=again)
-        return list(scan(lanes, self.time, clock=lambda: NOW, stopped=stopped))
+        lanes = make_lanes(self.rows, replace(self.deps, **changes), force=again)
+        return list(scan_lanes(lanes, self.time, clock=lambda: NOW, is_stopped=stopped))
 
     def audits(self) -> Iterator[Any]:
         """The documents of the history, in the order of the list."""
@@ -106,7 +106,7 @@ class Account:
                 yield document
 
 
-def counts(outcomes: Sequence[Outcome]) -> dict[Result, int]:
+def counts(outcomes: Sequence[JobOutcome]) -> dict[ScanResult, int]:
     """Outcomes by result."""
     return dict(Counter(outcome.result for outcome in outcomes))
 
@@ -116,7 +116,7 @@ def test_jobs_are_audited_in_the_order_of_their_ends() -> None:
     account = Account(*(answer(number) for number in (3, 0, 4, 1, 2)))
     outcomes = account.scan()
     assert [outcome.job.ref.name for outcome in outcomes] == [f"train-00{n}" for n in range(5)]
-    assert counts(outcomes) == {Result.AUDITED: 5}
+    assert counts(outcomes) == {ScanResult.AUDITED: 5}
     assert due(account.deps.history, NOW + timedelta(days=1)) == []
 
 
@@ -124,8 +124,8 @@ def test_the_sums_of_the_outcomes_are_those_of_the_history() -> None:
     """To the microdollar."""
     account = Account(*map(answer, range(5)))
     outcomes = account.scan()
-    rows = account.deps.history.sums(Scope.ACCOUNT, START.date(), NOW.date())
-    found = total(rows)
+    rows = account.deps.history.daily_sums(Scope.ACCOUNT, START.date(), NOW.date())
+    found = sum_rows(rows)
     assert found.total_usd == sum(outcome.sums.total_usd for outcome in outcomes if outcome.sums)
     assert found.total_usd > 0
 
@@ -136,7 +136,7 @@ def test_a_second_scan_asks_nothing_about_final_audits() -> None:
     first = account.scan()
     second = account.scan()
     assert account.jobs.asked == []
-    assert counts(second) == {Result.KNOWN: 5}
+    assert counts(second) == {ScanResult.KNOWN: 5}
     assert [outcome.sums for outcome in second] == [outcome.sums for outcome in first]
 
 
@@ -145,7 +145,7 @@ def test_a_job_that_changed_is_asked_for_again() -> None:
     account = Account(*map(answer, range(3)))
     account.scan()
     account.rows[1] = replace(account.rows[1], modified_at=NOW)
-    assert counts(account.scan()) == {Result.KNOWN: 2, Result.AUDITED: 1}
+    assert counts(account.scan()) == {ScanResult.KNOWN: 2, ScanResult.AUDITED: 1}
     assert account.jobs.asked == ["train-001"]
 
 
@@ -154,9 +154,9 @@ def test_other_rules_and_again_audit_everything_again() -> None:
     account = Account(*map(answer, range(3)))
     account.scan()
     other = Ruleset(account.deps.ruleset.rules, "other")
-    assert counts(account.scan(ruleset=other)) == {Result.AUDITED: 3}
+    assert counts(account.scan(ruleset=other)) == {ScanResult.AUDITED: 3}
     assert {audit["audit"]["ruleset"] for audit in account.audits()} == {"other"}
-    assert counts(account.scan(ruleset=other, again=True)) == {Result.AUDITED: 3}
+    assert counts(account.scan(ruleset=other, again=True)) == {ScanResult.AUDITED: 3}
     assert {audit["audit"]["version"] for audit in account.audits()} == {2}
 
 
@@ -164,14 +164,14 @@ def test_a_job_deleted_after_the_list_is_counted_and_not_recorded() -> None:
     """It is no error."""
     account = Account(*map(answer, range(3)))
     account.jobs.answers["train-001"] = [JobNotFound("there is no training job train-001")]
-    assert counts(account.scan()) == {Result.AUDITED: 2, Result.GONE: 1}
+    assert counts(account.scan()) == {ScanResult.AUDITED: 2, ScanResult.GONE: 1}
     assert len(list(account.audits())) == 2
 
 
 def test_a_job_that_runs_is_left_out() -> None:
     """The next scan has it."""
     account = Account(answer(0), answer(1, TrainingJobStatus="InProgress"))
-    assert counts(account.scan()) == {Result.AUDITED: 1, Result.RUNNING: 1}
+    assert counts(account.scan()) == {ScanResult.AUDITED: 1, ScanResult.RUNNING: 1}
     assert account.jobs.asked == ["train-000"]
 
 
@@ -180,7 +180,7 @@ def test_a_refused_job_stops_no_other() -> None:
     account = Account(*map(answer, range(3)))
     account.jobs.answers["train-001"] = [DENIED]
     outcomes = account.scan()
-    assert counts(outcomes) == {Result.AUDITED: 2, Result.REFUSED: 1}
+    assert counts(outcomes) == {ScanResult.AUDITED: 2, ScanResult.REFUSED: 1}
     assert [outcome.error for outcome in outcomes if outcome.error] == [DENIED]
 
 
@@ -189,7 +189,7 @@ def test_an_answer_about_another_job_stops_no_other() -> None:
     account = Account(*map(answer, range(3)))
     account.jobs.answers["train-001"] = [answer(7)]
     outcomes = account.scan()
-    assert counts(outcomes) == {Result.AUDITED: 2, Result.REFUSED: 1}
+    assert counts(outcomes) == {ScanResult.AUDITED: 2, ScanResult.REFUSED: 1}
     [error] = [outcome.error for outcome in outcomes if outcome.error]
     assert str(error).startswith("train-001: Describe answers with a job of another name")
 
@@ -199,8 +199,8 @@ def test_an_action_that_is_always_denied_is_not_asked_for_ever() -> None:
     account = Account(*map(answer, range(100)))
     account.jobs.answers = {name: [DENIED] for name in account.jobs.answers}
     found = counts(account.scan())
-    assert found[Result.REFUSED] <= 20 + AHEAD
-    assert found[Result.REFUSED] + found[Result.NOT_ASKED] == 100
+    assert found[ScanResult.REFUSED] <= 20 + READ_AHEAD
+    assert found[ScanResult.REFUSED] + found[ScanResult.NOT_ASKED] == 100
 
 
 def test_expired_credentials_end_the_account_and_keep_what_is_done() -> None:
@@ -209,12 +209,12 @@ def test_expired_credentials_end_the_account_and_keep_what_is_done() -> None:
     account.jobs.answers |= {f"train-{n:03}": [EXPIRED] for n in range(30, 60)}
     outcomes = account.scan()
     found = counts(outcomes)
-    assert found[Result.AUDITED] == 40
-    assert found[Result.NOT_ASKED] == 60 - 30 - found[Result.REFUSED]
-    assert found[Result.REFUSED] <= AHEAD + 1
+    assert found[ScanResult.AUDITED] == 40
+    assert found[ScanResult.NOT_ASKED] == 60 - 30 - found[ScanResult.REFUSED]
+    assert found[ScanResult.REFUSED] <= READ_AHEAD + 1
     assert len(list(account.audits())) == 40
     account.jobs.answers |= {f"train-{n:03}": [answer(n)] for n in range(30, 60)}
-    assert counts(account.scan()) == {Result.KNOWN: 40, Result.AUDITED: 30}
+    assert counts(account.scan()) == {ScanResult.KNOWN: 40, ScanResult.AUDITED: 30}
 
 
 def test_a_network_that_is_gone_ends_the_lane() -> None:
@@ -222,15 +222,15 @@ def test_a_network_that_is_gone_ends_the_lane() -> None:
     account = Account(*map(answer, range(100)))
     gone = Unavailable("sagemaker did not answer.")
     account.jobs.answers = {name: [gone] for name in account.jobs.answers}
-    assert counts(account.scan())[Result.NOT_ASKED] >= 100 - 20 - AHEAD
+    assert counts(account.scan())[ScanResult.NOT_ASKED] >= 100 - 20 - READ_AHEAD
 
 
 def test_it_stops_after_the_audit_in_hand() -> None:
     """What was done is in the history."""
     account = Account(*map(answer, range(60)))
     outcomes = account.scan(lambda: len(list(account.audits())) >= 7)
-    assert counts(outcomes) == {Result.AUDITED: 7}
-    assert counts(account.scan()) == {Result.KNOWN: 7, Result.AUDITED: 53}
+    assert counts(outcomes) == {ScanResult.AUDITED: 7}
+    assert counts(account.scan()) == {ScanResult.KNOWN: 7, ScanResult.AUDITED: 53}
 
 
 def test_an_earlier_run_that_is_new_has_later_runs_audited_again_by_the_next_scan() -> None:
@@ -241,8 +241,8 @@ def test_an_earlier_run_that_is_new_has_later_runs_audited_again_by_the_next_sca
     twice.scan()
     for run in runs[:3]:
         twice.add(run)
-    assert counts(twice.scan()) == {Result.AUDITED: 3, Result.KNOWN: 3}
-    again = [outcome for outcome in twice.scan() if outcome.result is Result.AUDITED]
+    assert counts(twice.scan()) == {ScanResult.AUDITED: 3, ScanResult.KNOWN: 3}
+    again = [outcome for outcome in twice.scan() if outcome.result is ScanResult.AUDITED]
     assert [outcome.job.ref.name for outcome in again] == ["train-003", "train-004", "train-005"]
     assert due(twice.deps.history, NOW + timedelta(days=1)) == []
     ours = {audit["job"]["name"]: audit["findings"] for audit in twice.audits()}
@@ -279,8 +279,8 @@ def test_a_tuning_job_is_audited_after_its_training_jobs() -> None:
 class FullDisk(SqliteHistory):
     """A history that takes two audits."""
 
-    def record(self, entry: Entry) -> Recorded:
-        if total(self.sums(Scope.ACCOUNT, date.min, date.max)).jobs >= 2:
+    def record(self, entry: AuditEntry) -> RecordResult:
+        if sum_rows(self.daily_sums(Scope.ACCOUNT, date.min, date.max)).jobs >= 2:
             raise HistoryFileError("history.db cannot be written: the disk is full")
         return super().record(entry)
 

@@ -5,20 +5,22 @@ from decimal import Decimal
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.sweep import Listed
+from sageaudit.domain.sweep import ListedJob
 from sageaudit.errors import AccessDenied, Throttled
 from sageaudit.exits import Exit
 from sageaudit.structs import replace
-from sageaudit.workflows.scan.lanes import Lane, Outcome, Result
+from sageaudit.workflows.scan.lanes import JobOutcome, Lane, ScanResult
 from sageaudit.workflows.scan.tally import ScanTally
 from tests.fakes.audit_flow import FakeJobs, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, START
 
-JOB = Listed(JobRef(JobKind.TRAINING, "a", "arn", ACCOUNT, REGION), "Completed", START, None, None)
-AUDITED = Outcome(
-    Lane(ACCOUNT, REGION, dependencies(FakeJobs()), (JOB,), again=False),
+JOB = ListedJob(
+    JobRef(JobKind.TRAINING, "a", "arn", ACCOUNT, REGION), "Completed", START, None, None
+)
+AUDITED = JobOutcome(
+    Lane(ACCOUNT, REGION, dependencies(FakeJobs()), (JOB,), force=False),
     JOB,
-    Result.AUDITED,
+    ScanResult.AUDITED,
     Sums(jobs=1, total_usd=Decimal(2)),
 )
 
@@ -47,7 +49,7 @@ def test_endless_reasons_do_not_fill_the_memory() -> None:
 def test_the_exit_code_is_the_gravest_failure() -> None:
     """No failure is 0."""
     tally = ScanTally()
-    refused = replace(AUDITED, result=Result.REFUSED, sums=None)
+    refused = replace(AUDITED, result=ScanResult.REFUSED, sums=None)
     exits = []
     for outcome in (
         AUDITED,
@@ -55,6 +57,6 @@ def test_the_exit_code_is_the_gravest_failure() -> None:
         replace(refused, error=AccessDenied("sagemaker:ListTags", "denied")),
     ):
         tally.add(outcome)
-        exits.append(tally.exit)
+        exits.append(tally.exit_code)
     assert exits == [Exit.DONE, Exit.UNAVAILABLE, Exit.DENIED]
     assert tally.done == 3

@@ -7,12 +7,18 @@ from typing import Any
 
 import pytest
 
-from infra.alarm_list import QUEUE_LATE_S
+from infra.alarm_list import QUEUE_MAX_AGE_S
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.sweep import Listed, SentNote, in_order
+from sageaudit.domain.sweep import ListedJob, SentEvent, sort_for_audit
 from sageaudit.errors import AwsError, NoCredentials, Throttled, Unavailable
-from sageaudit.workflows.backfill import Deployed, Sent, Standing, send, standings
+from sageaudit.workflows.backfill import (
+    BackfillStatus,
+    Deployment,
+    SendProgress,
+    job_statuses,
+    send_events,
+)
 from sageaudit.workflows.scan.accounts import list_jobs
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.memory_ledger import MemoryNotes
@@ -26,7 +32,7 @@ INSTALLED = NOON - 60 * DAY
 OLD = INSTALLED - DAY
 
 
-def deployed(**changes: Any) -> Deployed:
+def deployed(**changes: Any) -> Deployment:
     """A stack of 60 days that audits one account and region."""
     made: Any = {
         "history": KnownRuns(),
@@ -34,47 +40,49 @@ def deployed(**changes: Any) -> Deployed:
         "places": {(ACCOUNT, REGION)},
         "installed_at": INSTALLED,
     }
-    return Deployed(**made | changes)
+    return Deployment(**made | changes)
 
 
 @pytest.mark.parametrize(
     ("job", "standing"),
     [
-        (row("a", OLD), Standing.MISSING),
-        (row("a", INSTALLED - timedelta(seconds=1)), Standing.MISSING),
-        (row("a", INSTALLED), Standing.MISSING),
-        (row("a", NOON - 30 * DAY - HOUR), Standing.MISSING),
-        (row("a", NOON - 30 * DAY - 59 * MINUTE), Standing.RECENT),
-        (row("a", NOON - HOUR), Standing.RECENT),
-        (row("a", None, created_at=OLD), Standing.RUNNING),
-        (row("a", OLD, account="222233334444"), Standing.ELSEWHERE),
-        (row("a", OLD, region="eu-west-1"), Standing.ELSEWHERE),
+        (row("a", OLD), BackfillStatus.MISSING),
+        (row("a", INSTALLED - timedelta(seconds=1)), BackfillStatus.MISSING),
+        (row("a", INSTALLED), BackfillStatus.MISSING),
+        (row("a", NOON - 30 * DAY - HOUR), BackfillStatus.MISSING),
+        (row("a", NOON - 30 * DAY - 59 * MINUTE), BackfillStatus.RECENT),
+        (row("a", NOON - HOUR), BackfillStatus.RECENT),
+        (row("a", None, created_at=OLD), BackfillStatus.RUNNING),
+        (row("a", OLD, account="222233334444"), BackfillStatus.ELSEWHERE),
+        (row("a", OLD, region="eu-west-1"), BackfillStatus.ELSEWHERE),
     ],
 )
-def test_only_what_nobody_is_told_of_is_sent(job: Listed, standing: Standing) -> None:
+def test_only_what_nobody_is_told_of_is_sent(job: ListedJob, standing: BackfillStatus) -> None:
     """As `notify` decides it, with an hour for a clock that is ahead; no dead letter is made."""
-    assert deployed().standing(job, NOON) is standing
+    assert deployed().status(job, NOON) is standing
 
 
 def test_what_is_audited_or_came_is_not_sent() -> None:
     """Also where its row cannot be read; `audit` leaves a note while it waits or fails."""
     job, stack = row("a", OLD), deployed()
-    stack.notes.note_sent(key_of(job), SentNote(NOON, None))
-    assert stack.standing(job, NOON) is Standing.CAME
+    stack.sweep_store.record_event_sent(key_of(job), SentEvent(NOON, None))
+    assert stack.status(job, NOON) is BackfillStatus.CAME
     stack.history.audited(job)  # type: ignore[attr-defined]
-    assert stack.standing(job, NOON) is Standing.AUDITED
+    assert stack.status(job, NOON) is BackfillStatus.AUDITED
     stack.history.unreadable.add(key_of(job))  # type: ignore[attr-defined]
-    assert stack.standing(job, NOON) is Standing.AUDITED
+    assert stack.status(job, NOON) is BackfillStatus.AUDITED
 
 
-def past(count: int) -> list[Listed]:
+def past(count: int) -> list[ListedJob]:
     """Jobs of the past, in order."""
     return [row(f"job-{number:05}", OLD + number * MINUTE) for number in range(count)]
 
 
-def sent(jobs: list[Listed], queue: WorkedOff, time: VirtualTime, per_minute: int = 20) -> Sent:
+def sent(
+    jobs: list[ListedJob], queue: WorkedOff, time: VirtualTime, per_minute: int = 20
+) -> SendProgress:
     """All of it; the last word."""
-    *_, last = send(jobs, queue, per_minute=per_minute, sleep=time.sleep)
+    *_, last = send_events(jobs, queue, per_minute=per_minute, sleep=time.sleep)
     return last
 
 
@@ -82,7 +90,7 @@ def test_it_keeps_its_pace_and_its_order() -> None:
     """Each job once, the oldest end first."""
     time, jobs = VirtualTime(), past(95)
     queue = WorkedOff(time.clock, at_once=100)
-    assert sent(jobs, queue, time, per_minute=30) == Sent(95)
+    assert sent(jobs, queue, time, per_minute=30) == SendProgress(95)
     assert queue.names == [job.ref.name for job in jobs]
     assert time.now_s == 9 * 20
 
@@ -92,7 +100,7 @@ def test_a_queue_that_does_not_answer_is_asked_again(error: AwsError) -> None:
     """For ten minutes; then it is an error."""
     time = VirtualTime()
     queue = WorkedOff(time.clock, fails=[error] * 9)
-    assert sent(past(3), queue, time) == Sent(3)
+    assert sent(past(3), queue, time) == SendProgress(3)
     queue.fails = [error] * 10
     with pytest.raises(type(error)):
         sent(past(3), queue, time)
@@ -101,7 +109,7 @@ def test_a_queue_that_does_not_answer_is_asked_again(error: AwsError) -> None:
 def test_other_errors_and_refused_messages_are_said() -> None:
     """Expired credentials end it at once; what SQS does not take is not counted as sent."""
     time = VirtualTime()
-    assert sent(past(12), WorkedOff(time.clock, refuses=frozenset({1})), time) == Sent(
+    assert sent(past(12), WorkedOff(time.clock, refuses=frozenset({1})), time) == SendProgress(
         10, ("InternalError",) * 2
     )
     with pytest.raises(NoCredentials):
@@ -115,10 +123,14 @@ def test_stopped_anywhere_and_started_again_every_job_is_audited_and_none_twice(
     while rounds < 60:
         rounds += 1
         queue = WorkedOff(time.clock, fails=[])
-        left = [job for job, what in standings(jobs, stack, time, NOON) if what is Standing.MISSING]
+        left = [
+            job
+            for job, what in job_statuses(jobs, stack, time, NOON)
+            if what is BackfillStatus.MISSING
+        ]
         if not left:
             break
-        for done in send(left, queue, per_minute=600, sleep=time.sleep):
+        for done in send_events(left, queue, per_minute=600, sleep=time.sleep):
             if done.sent >= 10 * (1 + rounds % 3):
                 break
         audited = {*queue.names[: -3 if rounds % 2 else None]}
@@ -151,7 +163,7 @@ def test_jobs_of_today_do_not_wait_for_the_past(burst: int) -> None:
     without.depth()
     pairs = zip(queue.waits_s["today"], without.waits_s["today"], strict=True)
     assert max(beside - by_itself for beside, by_itself in pairs) < 90
-    assert max(queue.waits_s["today"] + queue.waits_s["past"]) < QUEUE_LATE_S["FinishedJobs"]
+    assert max(queue.waits_s["today"] + queue.waits_s["past"]) < QUEUE_MAX_AGE_S["FinishedJobs"]
     assert 8.3 < time.now_s / 3_600 < (9.8 if burst else 8.4), "hours"
 
 
@@ -172,8 +184,8 @@ def test_ten_thousand_jobs_are_listed_and_looked_up_within_aws_rates() -> None:
     )
     listed_s = account.time.now_s
     stack = deployed(history=Slow(), notes=SlowNotes(), installed_at=NOW + DAY)
-    found = list(standings(in_order(listing.jobs), stack, account.time, NOW))
-    assert [what for _, what in found] == [Standing.MISSING] * 10_000
+    found = list(job_statuses(sort_for_audit(listing.jobs), stack, account.time, NOW))
+    assert [what for _, what in found] == [BackfillStatus.MISSING] * 10_000
     assert not account.aws.throttled
     looked_up_s = account.time.now_s - listed_s
     assert (45 < listed_s < 55, 12 < looked_up_s < 15) == (True, True)

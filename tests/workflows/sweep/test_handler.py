@@ -6,13 +6,13 @@ from unittest.mock import patch
 
 import pytest
 
-from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.routes import Destination
 from sageaudit.domain.running import RunningKind
 from sageaudit.errors import AwsError, Throttled, Unavailable
 from sageaudit.workflows.sweep import run as sweeping
-from sageaudit.workflows.sweep.watch import WatchedList, WatchMessage
+from sageaudit.workflows.sweep.watch import WatchMessage, WatchResult
 from sweep import handler
 from tests.fakes.lambda_events import Lambda, counted
 from tests.fakes.sweeps import (
@@ -38,7 +38,7 @@ def context(request_id: str = "one", *, left_ms: int = 600_000) -> Lambda:
 
 def sweeper(flow: SweepFlow) -> handler.Sweeper:
     """The function over these jobs."""
-    return handler.Sweeper(flow.dependencies, flow.notes, lambda: flow.now, Report(ENVIRON))
+    return handler.Sweeper(flow.dependencies, flow.notes, lambda: flow.now, RecordReport(ENVIRON))
 
 
 def counts(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
@@ -108,7 +108,7 @@ def test_a_table_that_does_not_answer_is_a_failure_without_an_error(
     """The next sweep is in a quarter of an hour; the alarm is about failures in a row."""
     flow = flow_with()
 
-    with patch.object(flow.notes, "take_turn", side_effect=error):
+    with patch.object(flow.notes, "acquire_lease", side_effect=error):
         assert sweeper(flow)({}, context()) == {"failed": 1}
     assert counts(capsys) == {"SweepFailed": 1}
 
@@ -122,13 +122,13 @@ def test_a_defect_is_counted_raised_and_leaves_no_turn(capsys: pytest.CaptureFix
         sweeper(flow)({}, context())
     found = counts(capsys)
     assert (found["SweepFailed"], found["Defects"]) == (1, 1)
-    assert flow.notes.take_turn("another", NOON, 1)
+    assert flow.notes.acquire_lease("another", NOON, 1)
 
 
 def test_a_second_sweep_does_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """The first one still has its turn."""
     flow = flow_with(row("a", NOON - HOUR))
-    flow.notes.take_turn("first", flow.now, handler.LEASE_S)
+    flow.notes.acquire_lease("first", flow.now, handler.LEASE_S)
     asked = len(flow.pages.asked)
     assert sweeper(flow)({}, context("second")) == {"failed": 0}
     assert len(flow.pages.asked) == asked
@@ -142,7 +142,7 @@ def test_a_sweep_without_time_leaves_the_rest(capsys: pytest.CaptureFixture[str]
     assert sweeper(flow)({}, context(left_ms=1_000)) == {"failed": 0}
     assert len(flow.pages.asked) == asked
     assert not counts(capsys)
-    assert flow.notes.state(TRAINING) is not None
+    assert flow.notes.list_state(TRAINING) is not None
 
 
 def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> None:
@@ -157,7 +157,7 @@ def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> No
         flow.dependencies,
         flow.notes,
         lambda: flow.now,
-        Report(ENVIRON),
+        RecordReport(ENVIRON),
         members=members,
         lacking=lacking,
     )
@@ -176,9 +176,9 @@ def test_the_watch_counts_its_defects_and_what_no_route_takes(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """A bug with one running job fails the part, and not the sweep."""
-    message = WatchMessage("a", (RunningKind.IDLE,), Destination(("sns",)), unrouted=True)
+    message = WatchMessage("a", (RunningKind.IDLE,), Destination(("sns",)), has_no_route=True)
     defects = (("arn", ZeroDivisionError("bug")),)
-    part = WatchedList(TRAINING, 9, 1, left=7, messages=(message,), defects=defects)
+    part = WatchResult(TRAINING, 9, 1, not_checked=7, messages=(message,), defects=defects)
     with patch.object(sweeping, "sweep", return_value=[part]):
         assert sweeper(flow_with())({}, context()) == {"failed": 1}
     assert counts(capsys) == {"MessagesUnrouted": 1, "SweepFailed": 1, "Defects": 1}

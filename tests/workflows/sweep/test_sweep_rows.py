@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.sweep import Listed, ListOfJobs
+from sageaudit.domain.sweep import JobList, ListedJob
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 from sageaudit.structs import replace
-from sageaudit.workflows.sweep.run import DueSent, Swept
-from sageaudit.workflows.sweep.watch import WatchedList
+from sageaudit.workflows.sweep.run import DueAuditsSent, ListSweepResult
+from sageaudit.workflows.sweep.watch import WatchResult
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, TRAINING, SweepFlow, flow_with, refuses, row
 
@@ -31,15 +31,15 @@ OTHERS = ("444455556666", "777788889999")
 Story = Callable[[], Counter[str]]
 
 
-def _counts(parts: list[DueSent | Swept | WatchedList]) -> Counter[str]:
+def _counts(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> Counter[str]:
     """The metrics of sweeps; the most that were missing at one of them."""
-    lists = [part for part in parts if isinstance(part, Swept)]
+    lists = [part for part in parts if isinstance(part, ListSweepResult)]
     return Counter(
-        ReconcilerFound=sum(one.found for one in lists),
+        ReconcilerFound=sum(one.lost_events for one in lists),
         JobsEnded=sum(one.ended for one in lists),
         JobsMissing=max((one.missing for one in lists), default=0),
         SweepFailed=sum(one.error is not None for one in lists),
-        DueAudited=sum(part.sent for part in parts if isinstance(part, DueSent)),
+        DueAudited=sum(part.sent for part in parts if isinstance(part, DueAuditsSent)),
     )
 
 
@@ -85,7 +85,7 @@ def _first_install() -> Counter[str]:
     flow = SweepFlow(NOON)
     flow.pages.rows += [row(f"job-{n}", NOON - n * DAY / 50) for n in range(1, 1500)]
     parts = flow.sweeps(NOON + 2 * HOUR)
-    looked_back = sum(part.looked_back for part in parts if isinstance(part, Swept))
+    looked_back = sum(part.sent_from_before for part in parts if isinstance(part, ListSweepResult))
     assert 47 <= looked_back <= len(flow.names) <= 51
     assert flow.notes.installed
     assert _counts(parts)["JobsEnded"] == _counts(parts)["JobsMissing"] == 0
@@ -146,9 +146,11 @@ def _third_page_fails() -> Counter[str]:
     flow.pages.spoils = refuses(TRAINING, Throttled("slow down"), from_page=3)
     before = flow.notes.states[TRAINING].watermark
     parts = flow.sweep()
-    failed = [part for part in parts if isinstance(part, Swept) and part.error]
-    assert [(part.of, part.found, part.whole) for part in failed] == [(TRAINING, 8, False)]
-    assert len([part for part in parts if isinstance(part, Swept)]) == len(JobKind)
+    failed = [part for part in parts if isinstance(part, ListSweepResult) and part.error]
+    assert [(part.job_list, part.lost_events, part.is_complete) for part in failed] == [
+        (TRAINING, 8, False)
+    ]
+    assert len([part for part in parts if isinstance(part, ListSweepResult)]) == len(JobKind)
     assert flow.notes.states[TRAINING].watermark == before
     flow.pages.spoils = lambda _of, _number, page: page
     flow.pages.asked.clear()
@@ -173,7 +175,7 @@ def _empty_page() -> Counter[str]:
     flow = flow_with(row("lost", NOON - HOUR), row("other", NOON - 90 * MINUTE))
     flow.history.audited(flow.pages.rows[1])
     flow.pages.size = 1
-    pages: list[list[Listed]] = [[], flow.pages.rows[:]]
+    pages: list[list[ListedJob]] = [[], flow.pages.rows[:]]
     flow.pages.spoils = lambda of, n, page: pages[n - 1] if of == TRAINING else page
     return _counts(flow.sweep())
 
@@ -223,10 +225,12 @@ def _one_account_denied() -> Counter[str]:
     accounts = (ACCOUNT, *OTHERS)
     jobs = [row("lost", NOON - HOUR, account=account) for account in accounts]
     flow = flow_with(*jobs, accounts=accounts)
-    denied = ListOfJobs(OTHERS[0], REGION, JobKind.TRAINING)
+    denied = JobList(OTHERS[0], REGION, JobKind.TRAINING)
     flow.pages.spoils = refuses(denied, AccessDenied("sagemaker:ListTrainingJobs", "denied"))
     parts = flow.sweep()
-    [refused] = [part for part in parts if isinstance(part, Swept) and part.of == denied]
+    [refused] = [
+        part for part in parts if isinstance(part, ListSweepResult) and part.job_list == denied
+    ]
     assert (refused.ended, refused.missing) == (0, 0)
     assert [body["account"] for body in flow.events] == [ACCOUNT, OTHERS[1]]
     return _counts(parts)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.adapters.lambda_runtime.batch import LONGEST_WAIT_S
+from sageaudit.adapters.lambda_runtime.batch import MAX_WAIT_S
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.sweep import OVERLAP, Listed
+from sageaudit.domain.sweep import OVERLAP, ListedJob
 from sageaudit.errors import GIVE_UP_AFTER, Throttled, Unavailable
 from sageaudit.structs import replace
-from sageaudit.workflows.sweep.run import DUE_AGAIN_AFTER, DueSent, Swept, sweep
+from sageaudit.workflows.sweep.run import RESEND_DUE_AFTER, DueAuditsSent, ListSweepResult, sweep
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.sweeps import (
     DAY,
@@ -38,14 +38,14 @@ def test_a_lost_event_is_found_within_the_hour_and_sent_once() -> None:
     job = row("lost", NOON + 7 * MINUTE)
     flow = flow_with(job)
     counts = flow.sweeps_until(NOON + 7 * MINUTE + HOUR)
-    assert (counts.ended, counts.missing, counts.found) == (1, 1, 1)
+    assert (counts.ended, counts.missing, counts.lost_events) == (1, 1, 1)
     [event] = flow.events
     assert event == {
         "source": "sageaudit.sweep",
         "detail-type": "SageMaker Training Job State Change",
         "account": ACCOUNT,
         "region": REGION,
-        "time": job.last_at.isoformat(),
+        "time": job.last_changed_at.isoformat(),
         "detail": {
             "TrainingJobName": "lost",
             "TrainingJobArn": job.ref.arn,
@@ -61,9 +61,9 @@ def test_a_job_that_stays_without_an_audit_is_missing_for_hours(found: int, *, n
     job = row("waits", NOON)
     flow = flow_with(job)
     if noted:
-        flow.notes.note_came(key_of(job), NOON + 5 * MINUTE)
+        flow.notes.record_event_arrival(key_of(job), NOON + 5 * MINUTE)
     counts = flow.sweeps_until(NOON + DAY, audits=False)
-    assert (counts.ended, counts.found) == (1, found)
+    assert (counts.ended, counts.lost_events) == (1, found)
     assert OVERLAP / QUARTER <= counts.missing <= (OVERLAP + HOUR) / QUARTER
     assert flow.names == ["waits"] * found
 
@@ -72,7 +72,7 @@ def test_a_run_whose_event_came_is_sent_when_it_is_due() -> None:
     """The note is of its end, and not of the second look."""
     flow = flow_with()
     [pool] = due(flow, "pool")
-    flow.notes.note_came(key_of(pool), NOON - HOUR)
+    flow.notes.record_event_arrival(key_of(pool), NOON - HOUR)
     flow.sweep()
     flow.sweep()
     assert flow.names == ["pool"]
@@ -85,7 +85,7 @@ def test_a_list_that_is_behind_is_caught_by_the_overlap() -> None:
     flow.pages.rows.append(replace(job, status="InProgress", ended_at=None))
     flow.sweeps_until(NOON + 2 * HOUR)
     flow.pages.rows[:] = [job]
-    assert flow.sweeps_until(NOON + 3 * HOUR).found == 1
+    assert flow.sweeps_until(NOON + 3 * HOUR).lost_events == 1
     assert OVERLAP >= 2 * HOUR
 
 
@@ -96,7 +96,7 @@ def test_a_job_that_ends_while_its_list_is_read_is_not_missed() -> None:
     listed_at = flow.pages.asked[0][0]
     assert flow.notes.states[TRAINING].watermark <= listed_at - 30 * MINUTE
     flow.pages.rows.append(row("ended-meanwhile", listed_at + timedelta(seconds=2)))
-    assert flow.sweeps_until(NOON + 2 * HOUR).found == 1
+    assert flow.sweeps_until(NOON + 2 * HOUR).lost_events == 1
 
 
 def test_an_account_that_was_added_looks_back_a_day_and_is_told_apart() -> None:
@@ -104,17 +104,20 @@ def test_an_account_that_was_added_looks_back_a_day_and_is_told_apart() -> None:
     flow = flow_with(row("earlier", NOON - 3 * HOUR, account=OTHERS[0]))
     flow.accounts = (ACCOUNT, OTHERS[0])
     counts = together(flow.sweep())
-    assert (counts.found, counts.looked_back, counts.ended) == (0, 1, 0)
+    assert (counts.lost_events, counts.sent_from_before, counts.ended) == (0, 1, 0)
 
 
 def test_every_region_of_the_policy_is_swept() -> None:
     """A job of another one is found as soon as the policy has that region."""
     flow = flow_with(row("far", NOON - HOUR, region="eu-west-1"))
-    assert together(flow.sweep()).found == 0
+    assert together(flow.sweep()).lost_events == 0
     flow.regions = (REGION, "eu-west-1")
     parts = flow.sweep()
-    assert {part.of.region for part in parts if isinstance(part, Swept)} == {REGION, "eu-west-1"}
-    assert together(parts).looked_back == 1
+    assert {part.job_list.region for part in parts if isinstance(part, ListSweepResult)} == {
+        REGION,
+        "eu-west-1",
+    }
+    assert together(parts).sent_from_before == 1
     [body] = flow.events
     assert (body["region"], body["detail"]["TrainingJobName"]) == ("eu-west-1", "far")
 
@@ -125,19 +128,19 @@ def test_a_table_that_does_not_answer_moves_no_watermark() -> None:
     before = dict(flow.notes.states)
     flow.history.fails = Throttled("The table is busy")
     parts = flow.sweep()
-    assert [type(part) for part in parts if part.error] == [DueSent, Swept]
+    assert [type(part) for part in parts if part.error] == [DueAuditsSent, ListSweepResult]
     assert flow.notes.states[TRAINING].watermark == before[TRAINING].watermark
     flow.history.fails = None
-    assert together(flow.sweep()).found == 1
+    assert together(flow.sweep()).lost_events == 1
 
 
 def test_a_queue_that_does_not_answer_loses_no_job() -> None:
     """It is sent by the next sweep."""
     flow = flow_with(row("lost", NOON - HOUR))
     flow.queue.errors = [Unavailable("sqs did not answer")]
-    assert together(flow.sweep()).found == 0
+    assert together(flow.sweep()).lost_events == 0
     flow.queue.errors = []
-    assert together(flow.sweep()).found == 1
+    assert together(flow.sweep()).lost_events == 1
 
 
 def test_known_runs_cost_a_read_of_the_table_and_no_more() -> None:
@@ -186,7 +189,7 @@ def test_a_job_that_is_being_deleted_holds_nothing_up(status: str) -> None:
     assert flow.notes.states[TRAINING].next_created_after > NOON - OVERLAP - MINUTE
 
 
-def due(flow: SweepFlow, *names: str, at: object = None) -> list[Listed]:
+def due(flow: SweepFlow, *names: str, at: object = None) -> list[ListedJob]:
     """Runs of earlier days whose audits are due."""
     rows = [row(name, NOON - DAY) for name in names]
     flow.history.audited(*rows, due_at=at or NOON - HOUR)  # type: ignore[arg-type]
@@ -201,7 +204,7 @@ def test_what_is_due_is_sent_again_when_its_message_is_no_longer_tried() -> None
     assert flow.names == ["pool"]
     flow.sweeps_until(NOON + 4 * DAY + HOUR, audits=False)
     assert flow.names == ["pool"] * 2
-    assert GIVE_UP_AFTER + 2 * timedelta(seconds=LONGEST_WAIT_S) <= DUE_AGAIN_AFTER
+    assert GIVE_UP_AFTER + 2 * timedelta(seconds=MAX_WAIT_S) <= RESEND_DUE_AFTER
 
 
 def test_a_due_audit_that_cannot_be_read_stops_no_other() -> None:
@@ -209,7 +212,7 @@ def test_a_due_audit_that_cannot_be_read_stops_no_other() -> None:
     flow = flow_with()
     rows = due(flow, *(f"pool-{n:03}" for n in range(150)))
     flow.history.unreadable = {key_of(rows[0]), key_of(rows[70]), key_of(rows[120])}
-    [sent] = [part for part in flow.sweep() if isinstance(part, DueSent)]
+    [sent] = [part for part in flow.sweep() if isinstance(part, DueAuditsSent)]
     assert (sent.sent, len(sent.unreadable), sent.error) == (147, 3, None)
     assert rows[70].ref.arn in sent.unreadable[1]
 
@@ -220,14 +223,14 @@ def test_an_audit_that_cannot_be_read_stops_no_other_job_of_its_list() -> None:
     flow = flow_with(lost, bad)
     flow.history.unreadable = {key_of(bad)}
     first = together(flow.sweep())
-    assert (first.ended, first.missing, first.found, first.whole) == (2, 1, 1, True)
+    assert (first.ended, first.missing, first.lost_events, first.is_complete) == (2, 1, 1, True)
     assert [bad.ref.arn in why for why in first.unreadable] == [True]
     state = flow.notes.states[TRAINING]
-    assert state.watermark > bad.last_at
+    assert state.watermark > bad.last_changed_at
     assert state.next_created_after < bad.created_at
     flow.audit_sent()
     later = flow.sweeps_until(NOON + DAY)
-    assert (later.ended, later.found) == (0, 0)
+    assert (later.ended, later.lost_events) == (0, 0)
     assert OVERLAP / QUARTER <= len(later.unreadable) + 1 <= (OVERLAP + HOUR) / QUARTER
     assert flow.names == ["lost"]
     assert flow.notes.states[TRAINING].next_created_after > NOON + HOUR
@@ -308,7 +311,7 @@ def test_every_job_is_counted_once_and_found_whenever_sweeps_run(
     flow.now = max(flow.now, NOON + 12 * HOUR)
     parts += flow.sweep() + flow.sweep()
     counts = together(parts)
-    assert counts.found == counts.ended == len(ends)
+    assert counts.lost_events == counts.ended == len(ends)
     assert len(set(flow.names)) == len(flow.names) == len(ends)
 
 

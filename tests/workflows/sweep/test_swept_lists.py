@@ -8,15 +8,15 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from local.requests import Requests, http_answer
-from sageaudit.adapters.aws.sagemaker import SweptLists
+from local.requests import RequestRouter, http_answer
+from sageaudit.adapters.aws.sagemaker import PacedJobPages
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.sweep import Listed, ListOfJobs
+from sageaudit.domain.sweep import JobList, ListedJob
 from sageaudit.errors import AccessDenied, RejectedEvent, Throttled, Unavailable
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.sweeps import DAY, NOON
 
-TRAINING = ListOfJobs(ACCOUNT, REGION, JobKind.TRAINING)
+TRAINING = JobList(ACCOUNT, REGION, JobKind.TRAINING)
 Answers = Callable[[int], tuple[int, dict[str, Any]]]
 
 
@@ -27,8 +27,8 @@ class Wire:
         self.now = 0.0
         self.sent_at: list[float] = []
         session = boto3.Session("key", "secret", region_name=REGION)
-        Requests(session).between = None
-        requests = Requests(session)
+        RequestRouter(session).between = None
+        requests = RequestRouter(session)
 
         def between(_operation: str, request: Any, _send: Any) -> Any:
             self.sent_at.append(self.now)
@@ -41,16 +41,16 @@ class Wire:
             account: session.client("sagemaker", config=config)
             for account in (ACCOUNT, "444455556666")
         }
-        self.lists = SweptLists(
+        self.lists = PacedJobPages(
             lambda account, _region: self._clients[account], lambda: self.now, self._sleep
         )
 
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def pages(self, of: ListOfJobs = TRAINING) -> list[list[Listed]]:
+    def pages(self, job_list: JobList = TRAINING) -> list[list[ListedJob]]:
         """All pages of a list."""
-        found = self.lists.pages(of, created_after=NOON - DAY, created_before=NOON + DAY)
+        found = self.lists.pages(job_list, created_after=NOON - DAY, created_before=NOON + DAY)
         return list(found)
 
     @property
@@ -81,7 +81,7 @@ def test_requests_are_a_second_apart_in_each_account() -> None:
     """Pages and lists alike; AWS counts the requests of each account by itself."""
     wire = Wire(lambda n: (200, body("a", token=str(n)) if n % 3 else body("b")))
     wire.pages()
-    wire.pages(ListOfJobs("444455556666", REGION, JobKind.TRAINING))
+    wire.pages(JobList("444455556666", REGION, JobKind.TRAINING))
     assert wire.gaps == [1, 1, 0, 1, 1]
 
 
@@ -118,7 +118,7 @@ def test_a_role_of_another_account_fails_its_lists_alone() -> None:
     def disagrees(_account: str, _region: str) -> Any:
         raise RejectedEvent("role_disagrees", "the role is of another account")
 
-    lists = SweptLists(disagrees, lambda: 0.0, lambda _: None)
+    lists = PacedJobPages(disagrees, lambda: 0.0, lambda _: None)
     with pytest.raises(Unavailable, match="the role is of another account"):
         list(lists.pages(TRAINING, created_after=NOON - DAY, created_before=NOON))
 

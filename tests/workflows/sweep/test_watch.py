@@ -11,27 +11,33 @@ from unittest import mock
 
 import pytest
 
-from sageaudit.adapters.channels.services import writers
-from sageaudit.domain.advice.advice import Decision, Verb, advice_id
-from sageaudit.domain.audit.finding_document import Advised
+from sageaudit.adapters.channels.services import channel_writers
+from sageaudit.domain.advice.advice import Decision, DecisionAction, recommendation_id
+from sageaudit.domain.audit.finding_document import Recommendation
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Exemption, Severity
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
+from sageaudit.domain.policy.routes import ChannelConfig, Route, Routes
 from sageaudit.domain.policy.rule_choices import FamilyExemption
-from sageaudit.domain.policy.scope import Watching
+from sageaudit.domain.policy.scope import WatchSettings
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.running import FinishedRuns, limit_of
-from sageaudit.domain.sweep import Listed
+from sageaudit.domain.running import FinishedRuns, next_limit
+from sageaudit.domain.sweep import ListedJob
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import DENIED, Measurements, Metric, Missing, RawSeries
+from sageaudit.domain.usage.measurements import (
+    METRIC_DENIED_CODE,
+    Measurements,
+    Metric,
+    Missing,
+    RawSeries,
+)
 from sageaudit.errors import AccessDenied, AwsError, JobNotFound, Throttled
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList, watch
+from sageaudit.workflows.sweep.watch import WatchDependencies, WatchResult, check_running_jobs
 from tests.fakes.families import run_fields, run_summary
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES, job, known, market, phases
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
@@ -42,7 +48,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 BUSY, HUNG, SPINS, NOTHING = (3000.0, 300.0), (10.0, 0.0), (101.0, 0.0), (None, None)
 """CPU and GPU as CloudWatch sums them, of a host with 48 vCPUs and 4 GPUs."""
 Use = tuple[int, tuple[float | None, float | None]]
-RULES = [rule.name for rule in catalogue.ruleset().rules]
+RULES = [rule.info for rule in catalogue.ruleset().rules]
 
 
 @dataclass
@@ -63,7 +69,7 @@ class Run:
     fails: AwsError | None = None
 
     @property
-    def listed(self) -> Listed:
+    def list_jobs(self) -> ListedJob:
         return row(self.name, None, created_at=NOON - 5 * MINUTE)
 
     def describe(self) -> dict[str, Any]:
@@ -71,7 +77,7 @@ class Run:
             raise self.fails
         return {
             "TrainingJobName": self.name,
-            "TrainingJobArn": self.listed.ref.arn,
+            "TrainingJobArn": self.list_jobs.ref.arn,
             "TrainingJobStatus": "InProgress",
             "SecondaryStatus": self.phase,
             "ResourceConfig": {
@@ -80,7 +86,7 @@ class Run:
                 "VolumeSizeInGB": 1,
             },
             "StoppingCondition": {"MaxRuntimeInSeconds": self.limit_s},
-            "CreationTime": self.listed.created_at.isoformat(),
+            "CreationTime": self.list_jobs.created_at.isoformat(),
             "TrainingStartTime": NOON.isoformat(),
             "SecondaryStatusTransitions": [{"Status": self.phase, "StartTime": NOON.isoformat()}],
             **self.more,
@@ -120,7 +126,7 @@ class Watch:
     def read(self, job: Job, now: datetime) -> Measurements:
         self.asked[f"read {job.name}"] += 1
         raw = self.runs_there[job.name].series(now)
-        return measure(job, raw, TYPES, absent=Missing("metric_missing", "no points"))
+        return measure(job, raw, TYPES, missing_reason=Missing("metric_missing", "no points"))
 
     def market(self, job: Job, now: datetime) -> Market:
         return market()
@@ -130,7 +136,7 @@ class Watch:
     ) -> Iterator[AuditSummary]:
         return iter(self.heads)
 
-    def at(self, minute: int) -> WatchedList:
+    def at(self, minute: int) -> WatchResult:
         """What a sweep at this minute does."""
         self.now = NOON + minute * MINUTE
         here = cast("Any", self)
@@ -143,10 +149,10 @@ class Watch:
             self.ledger,
             self.policy,
             RULES,
-            writers(self.policy.channels),
+            channel_writers(self.policy.channels),
         )
-        rows = [run.listed for run in self.runs_there.values()]
-        return watch(deps, TRAINING, rows, lambda: self.now, lambda: False)
+        rows = [run.list_jobs for run in self.runs_there.values()]
+        return check_running_jobs(deps, TRAINING, rows, lambda: self.now, lambda: False)
 
     def said(self, minute: int) -> list[str]:
         """The kinds of what it says, one word for each message."""
@@ -160,7 +166,7 @@ class Watch:
 
 
 def earlier(
-    seconds: int, *, advised: Advised | None = None, status: str = "Completed", **facts: Any
+    seconds: int, *, advised: Recommendation | None = None, status: str = "Completed", **facts: Any
 ) -> AuditSummary:
     """A finished run of the family on the same instances."""
     listed = row(f"before-{seconds}", NOON - HOUR, status=status)
@@ -321,9 +327,13 @@ def test_a_figure_says_what_it_is(more: Mapping[str, Any], costs: str) -> None:
     assert costs in one.cards[0].splitlines()[0]
 
 
-IDLES = Advised("idle-middle", "", "", Severity.HIGH, amount=Decimal(50))
+IDLES = Recommendation("idle-middle", "", "", Severity.HIGH, amount=Decimal(50))
 SNOOZE = Decision(
-    advice_id(ACCOUNT, REGION, FAMILY, IDLES), Verb.SNOOZE, "ana", NOON - HOUR, date(2026, 6, 1)
+    recommendation_id(ACCOUNT, REGION, FAMILY, IDLES),
+    DecisionAction.SNOOZE,
+    "ana",
+    NOON - HOUR,
+    date(2026, 6, 1),
 )
 EXEMPT = FamilyExemption("idle-middle", None, Exemption("ana", None, "it waits"))
 
@@ -346,25 +356,25 @@ def test_a_tag_and_a_snooze_silence() -> None:
     tagged = Watch(Run(uses=HANGS, tags={"sageaudit:ignore": "idle-middle"}))
     assert tagged.said(90) == []
     snoozed = Watch(Run(uses=HANGS), heads=(earlier(100_000, advised=IDLES),))
-    snoozed.decided.decide(SNOOZE)
+    snoozed.decided.save_decision(SNOOZE)
     assert snoozed.said(90) == []
 
 
 def test_it_goes_by_the_routes_and_the_all_clear_to_the_same_place() -> None:
     """The owner's channel, whatever the routes say later."""
-    routes = Routes(("sns",), (Route(rule="idle-middle", to=("vision",)),))
-    channels = {**Policy().channels, "vision": ChannelChoice("slack", "sageaudit/channel/vision")}
+    routes = Routes(("sns",), (Route(rule="idle-middle", channels=("vision",)),))
+    channels = {**Policy().channels, "vision": ChannelConfig("slack", "sageaudit/channel/vision")}
     policy = replace(Policy(), channels=channels, routes=routes)
     one = Watch(Run(uses=((30, BUSY), (60, HUNG), (60, BUSY))), policy=policy)
-    assert [said.to.channels for said in one.at(90).messages] == [("vision",)]
+    assert [said.destination.channels for said in one.at(90).messages] == [("vision",)]
     one.policy = replace(policy, routes=Routes())
-    assert [said.to.channels for said in one.at(120).messages] == [("vision",)]
+    assert [said.destination.channels for said in one.at(120).messages] == [("vision",)]
 
 
 def test_a_cheap_job_is_described_once() -> None:
     """What it costs does not change; its metrics are never read."""
     one = Watch(Run(name="cheap", count=1, uses=HANGS), Run(name="dear", uses=HANGS))
-    looked = [one.at(minute).looked for minute in (15, 30, 60, 120)]
+    looked = [one.at(minute).checked for minute in (15, 30, 60, 120)]
     assert looked == [1, 1, 1, 1]
     assert one.asked == {"describe cheap": 1, "describe dear": 4, "read dear": 2}
 
@@ -383,10 +393,10 @@ def test_one_that_fails_stops_no_other() -> None:
 def test_of_two_sweeps_at_once_one_tells() -> None:
     """Both have read the same state: the second one's condition fails."""
     one = Watch(Run(uses=HANGS))
-    state = one.ledger.watched(key_of(one.runs_there["train"].listed))
+    state = one.ledger.watch_state(key_of(one.runs_there["train"].list_jobs))
     assert one.said(90) == ["idle"]
     kept = dict(one.ledger.notices)
-    with mock.patch.object(one.ledger, "watched", return_value=state):
+    with mock.patch.object(one.ledger, "watch_state", return_value=state):
         assert one.said(90) == []
     assert one.ledger.notices == kept
 
@@ -433,9 +443,9 @@ def test_the_run_time_limit_counts_a_repeated_download() -> None:
         status="InProgress",
         purchase=Purchase.SPOT,
         max_runtime_s=3600,
-        phases=(first, train, replace(again, billed=False, repeated=True), rest),
+        phases=(first, train, replace(again, billed=False, is_repeated=True), rest),
     )
-    assert known(limit_of(run, FinishedRuns(), NOON)).left_s == 1200
+    assert known(next_limit(run, FinishedRuns(), NOON)).left_s == 1200
 
 
 def test_the_limit_of_a_spot_jobs_whole_time_is_named() -> None:
@@ -470,13 +480,13 @@ def test_a_job_that_does_nothing_is_not_told_to_take_a_higher_limit() -> None:
 
 def test_one_message_goes_where_each_of_its_kinds_goes() -> None:
     """And says that all may be lost."""
-    routes = Routes(("sns",), (Route(rule="limit-hit", to=("vision",)),))
-    channels = {**Policy().channels, "vision": ChannelChoice("slack", "sageaudit/channel/vision")}
+    routes = Routes(("sns",), (Route(rule="limit-hit", channels=("vision",)),))
+    channels = {**Policy().channels, "vision": ChannelConfig("slack", "sageaudit/channel/vision")}
     policy = replace(Policy(), channels=channels, routes=routes)
     one = Watch(Run(uses=HANGS, limit_s=6_000), policy=policy)
     [message] = one.at(90).messages
     assert message.kinds == ("idle", "limit")
-    assert (message.to.channels, message.unrouted) == (("sns", "vision"), False)
+    assert (message.destination.channels, message.has_no_route) == (("sns", "vision"), False)
     assert "all may be lost" in one.cards[0]
 
 
@@ -493,7 +503,7 @@ def test_work_again_does_not_lead_where_a_limit_nears() -> None:
 def test_a_price_that_was_missing_is_looked_for_again() -> None:
     """One GPU less than is watched without a price, until the price is there."""
     one = Watch(Run(uses=HANGS, instance="ml.g4dn.12xlarge", count=2))
-    watching = replace(one.policy.watch or Watching(), gpus_unpriced=9)
+    watching = replace(one.policy.watch or WatchSettings(), gpus_unpriced=9)
     one.policy = replace(one.policy, watch=watching)
     with mock.patch("sageaudit.workflows.sweep.watch.cluster_usd_per_hour", return_value=None):
         assert one.said(90) == []
@@ -506,7 +516,7 @@ def test_a_bug_with_one_job_stops_no_other() -> None:
     first.fails = cast("Any", ZeroDivisionError())
     done = Watch(first, second).at(90)
     assert [(arn, type(error)) for arn, error in done.defects] == [
-        (first.listed.ref.arn, ZeroDivisionError)
+        (first.list_jobs.ref.arn, ZeroDivisionError)
     ]
     assert [said.job for said in done.messages] == ["second"]
 
@@ -519,7 +529,7 @@ def test_denied_metrics_are_a_failure_and_the_limit_is_still_told() -> None:
         parse(run.describe(), {}, account=ACCOUNT, region=REGION),
         [],
         TYPES,
-        absent=Missing(DENIED, "cloudwatch:GetMetricData is denied"),
+        missing_reason=Missing(METRIC_DENIED_CODE, "cloudwatch:GetMetricData is denied"),
     )
     with mock.patch.object(one, "read", return_value=denied):
         done = one.at(90)
@@ -529,5 +539,5 @@ def test_denied_metrics_are_a_failure_and_the_limit_is_still_told() -> None:
 
 def test_what_there_is_no_time_for_is_counted() -> None:
     """They are looked at by a later sweep."""
-    deps, rows = mock.Mock(policy=Policy()), [Run(name).listed for name in ("a", "b")]
-    assert watch(deps, TRAINING, rows, lambda: NOON, lambda: True).left == 2
+    deps, rows = mock.Mock(policy=Policy()), [Run(name).list_jobs for name in ("a", "b")]
+    assert check_running_jobs(deps, TRAINING, rows, lambda: NOON, lambda: True).not_checked == 2

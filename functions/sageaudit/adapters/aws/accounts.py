@@ -20,13 +20,13 @@ from sageaudit.adapters.aws.clients import (
     CONFIG,
     aws_errors,
     client,
-    code_of,
-    parsing,
-    part_of,
-    text_in,
-    unanswered,
+    error_code,
+    no_answer_error,
+    parse_errors,
+    read_text,
+    require_key,
 )
-from sageaudit.domain.job.ref import REGION, partition_of
+from sageaudit.domain.job.ref import REGION, region_partition
 from sageaudit.errors import AccessDenied, BadUsage, RejectedEvent, Unavailable
 
 SESSION_NAME = "sageaudit"
@@ -36,12 +36,12 @@ PERMISSIONS = ("sts:AssumeRole",)
 """Only on the roles that the policy lists, or on those of one name in one organization. The role
 itself does not need it; of a scan, the user's own credentials do."""
 _EARLY_S = 300
-_MOST_CLIENTS = 256
+_MAX_CLIENTS = 256
 """Clients that are kept, of all accounts: each takes half a megabyte."""
 LIST_PERMISSIONS = ("organizations:ListAccounts",)
 """Answered in the management account and in those of delegated administrators only."""
-_NO_ORGANIZATION = "AWSOrganizationsNotInUseException"
-_MOST_PAGES = 5_000
+_NO_ORGANIZATION_CODE = "AWSOrganizationsNotInUseException"
+_MAX_PAGES = 5_000
 
 
 class Role(Struct, frozen=True):
@@ -67,10 +67,10 @@ class Role(Struct, frozen=True):
 
 def role_arn(role: str, account: str, region: str) -> str:
     """The ARN of a role in an account, in the partition of a region; `role` may be it already."""
-    return role if ":" in role else f"arn:{partition_of(region)}:iam::{account}:role/{role}"
+    return role if ":" in role else f"arn:{region_partition(region)}:iam::{account}:role/{role}"
 
 
-class Accounts:
+class AccountClients:
     """Creates clients, on any thread, and keeps them until their credentials expire.
 
     `own` is the account of the session; `roles` maps every other account to the ARN or the name of
@@ -81,7 +81,7 @@ class Accounts:
     def __init__(
         self,
         session: Any,
-        own: str,
+        own_account: str,
         roles: Mapping[str, str | None],
         clock: Callable[[], float],
         *,
@@ -89,7 +89,7 @@ class Accounts:
         region: str | None = None,
     ) -> None:
         self._session = session
-        self._own = own
+        self._own = own_account
         self._roles = roles
         self._clock = clock
         self._trust = {} if external_id is None else {"ExternalId": external_id}
@@ -98,7 +98,7 @@ class Accounts:
         self._clients: dict[tuple[str, str, str], tuple[Any, float | None]] = {}
         self._lock = threading.Lock()
 
-    def of(self, service: str, config: Config = CONFIG) -> Callable[[str, str], Any]:
+    def client_factory(self, service: str, config: Config = CONFIG) -> Callable[[str, str], Any]:
         """Returns a function from account and region to the service's client.
 
         `config`: retries and timeouts, the same at each call for one service. The function raises
@@ -118,7 +118,7 @@ class Accounts:
             credentials, until = self.credentials(account, arn, region)
         with self._lock:
             made = self._session.client(service, region_name=region, config=config, **credentials)
-            if len(self._clients) >= _MOST_CLIENTS:
+            if len(self._clients) >= _MAX_CLIENTS:
                 del self._clients[next(iter(self._clients))]
             self._clients[key] = made, until
         return made
@@ -127,10 +127,10 @@ class Accounts:
         """Those of a role, and when to ask for new ones. Raises as clients do."""
         known = self._credentials.get(account)
         if known is None or self._clock() >= known[1]:
-            known = self._credentials[account] = self._assumed(account, role, region)
+            known = self._credentials[account] = self._assume_role(account, role, region)
         return known
 
-    def _assumed(self, account: str, role: str, region: str) -> tuple[dict[str, str], float]:
+    def _assume_role(self, account: str, role: str, region: str) -> tuple[dict[str, str], float]:
         sts = self._sts or client(self._session, "sts", region)
         try:
             with aws_errors("sts", f"on {role}"):
@@ -141,18 +141,20 @@ class Accounts:
                 f"{role} cannot be assumed: it is not there, does not trust you, wants another"
                 " external id, or you may not call sts:AssumeRole on it.",
             ) from error
-        with parsing("sts"):
-            own = text_in(part_of(answer, "AssumedRoleUser"), "Arn").split(":")[4:5] == [account]
+        with parse_errors("sts"):
+            own = read_text(require_key(answer, "AssumedRoleUser"), "Arn").split(":")[4:5] == [
+                account
+            ]
         if not own:
             raise RejectedEvent(
                 "role_disagrees", f"the role {role} that reads {account} is of another account"
             )
-        found = part_of(answer, "Credentials")
-        with parsing("sts"):
+        found = require_key(answer, "Credentials")
+        with parse_errors("sts"):
             credentials = {
-                "aws_access_key_id": text_in(found, "AccessKeyId"),
-                "aws_secret_access_key": text_in(found, "SecretAccessKey"),
-                "aws_session_token": text_in(found, "SessionToken"),
+                "aws_access_key_id": read_text(found, "AccessKeyId"),
+                "aws_secret_access_key": read_text(found, "SecretAccessKey"),
+                "aws_session_token": read_text(found, "SessionToken"),
             }
             return credentials, found["Expiration"].timestamp() - _EARLY_S
 
@@ -171,7 +173,7 @@ def active_accounts(client: Any) -> list[NamedAccount]:
     """
     found: list[NamedAccount] = []
     call: dict[str, Any] = {}
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         answer = _page(client, call)
         found += [
             NamedAccount(str(row["Id"]), str(row.get("Name") or "") or None)
@@ -191,7 +193,7 @@ def _page(client: Any, call: dict[str, Any]) -> dict[str, Any]:
             try:
                 answer: dict[str, Any] = client.list_accounts(**call)
             except ClientError as error:
-                if code_of(error) == _NO_ORGANIZATION:
+                if error_code(error) == _NO_ORGANIZATION_CODE:
                     raise BadUsage(
                         "--organization: this account is in no organization; name the accounts"
                         " with --account ID"
@@ -219,7 +221,7 @@ def open_session(profile: str | None, region: str | None) -> Any:
     try:
         session = boto3.Session(profile_name=profile, region_name=region)
     except BotoCoreError as error:
-        raise unanswered(error, "AWS's configuration") from error
+        raise no_answer_error(error, "AWS's configuration") from error
     name = session.region_name
     if name is not None and not REGION.fullmatch(name):
         raise BadUsage(f"{name!r} is not a region; a region looks like eu-west-1")
@@ -236,20 +238,20 @@ class Identity(Struct, frozen=True):
 class AccountList(Struct, frozen=True):
     """The accounts that were asked for, and the role to assume in those that are not the own."""
 
-    own: Identity
+    own_identity: Identity
     accounts: tuple[NamedAccount, ...]
     role: Role | None
 
     @property
-    def names(self) -> dict[str, str | None]:
+    def account_names(self) -> dict[str, str | None]:
         """What the organization calls each account."""
         return {account.id: account.name for account in self.accounts}
 
-    def clients(self, session: Any, region: str) -> Accounts:
+    def make_clients(self, session: Any, region: str) -> AccountClients:
         """Clients of all of them; roles are assumed in `region`."""
-        own, role = self.own.account, self.role
-        others = [name for name in self.names if name != own] if role else []
-        return Accounts(
+        own, role = self.own_identity.account, self.role
+        others = [name for name in self.account_names if name != own] if role else []
+        return AccountClients(
             session,
             own,
             {account: role.arn(account, region) for account in others if role},
@@ -259,21 +261,21 @@ class AccountList(Struct, frozen=True):
         )
 
 
-def home_region(session: Any, regions: Sequence[str], *, every: bool) -> str:
+def home_region(session: Any, regions: Sequence[str], *, all_regions: bool) -> str:
     """Where STS is asked: an enabled region, in the partition of the regions to scan.
 
     The first of all regions may be one that the account has not enabled. Empty without regions.
     """
     if not regions:
         return ""
-    own, partition = session.region_name, partition_of(regions[0])
-    if own is not None and partition_of(own) == partition:
+    own, partition = session.region_name, region_partition(regions[0])
+    if own is not None and region_partition(own) == partition:
         return str(own)
-    return "us-east-1" if every and partition == "aws" else regions[0]
+    return "us-east-1" if all_regions and partition == "aws" else regions[0]
 
 
 def identity(session: Any, region: str | None) -> Identity:
     """The account and ARN of the session's credentials. Raises AwsError."""
     with aws_errors("sts"):
         answer = client(session, "sts", region).get_caller_identity()
-    return Identity(str(part_of(answer, "Account")), str(part_of(answer, "Arn")))
+    return Identity(str(require_key(answer, "Account")), str(require_key(answer, "Arn")))

@@ -35,7 +35,7 @@ from botocore.parsers import ResponseParserError
 from sageaudit.domain.request.validity import ApiModel
 from sageaudit.domain.token_shapes import redact
 from sageaudit.errors import (
-    UNREADABLE,
+    PARSE_ERRORS,
     AccessDenied,
     AwsError,
     NoCredentials,
@@ -46,14 +46,14 @@ from sageaudit.errors import (
 CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 6}, connect_timeout=3, read_timeout=10
 )
-QUICK = CONFIG.merge(
+QUICK_CONFIG = CONFIG.merge(
     Config(retries={"mode": "standard", "total_max_attempts": 3}, connect_timeout=2, read_timeout=3)
 )
 """For functions that make several calls before their time-out: a call ends within 12 seconds."""
 
 _THROTTLES = re.compile(r"Throttl|RequestLimitExceeded|TooManyRequests|SlowDown|LimitExceeded\Z")
-_DENIED = re.compile(r"AccessDenied|UnauthorizedOperation|NotAuthorized|AuthorizationError")
-_NO_CREDENTIALS = re.compile(
+_DENIED_CODES = re.compile(r"AccessDenied|UnauthorizedOperation|NotAuthorized|AuthorizationError")
+_CREDENTIAL_CODES = re.compile(
     r"ExpiredToken|InvalidClientTokenId|UnrecognizedClient|InvalidSignature|SignatureDoesNotMatch"
     r"|IncompleteSignature|InvalidAccessKeyId"
 )
@@ -65,7 +65,7 @@ _ACTION = re.compile(r"not authorized to perform: ([\w-]+:\w+)")
 _PARSER = ResponseParserError.__module__
 _HTML = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
 _LOG_IN = "log in again with `aws sso login` or `aws login` (with --profile for a named profile)"
-_WHAT_TO_DO: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
+_CREDENTIAL_ADVICE: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
     ((SSOError, TokenRetrievalError, NoAuthTokenError, LoginError), _LOG_IN),
     ((ProfileNotFound,), "`aws configure list-profiles` names the profiles there are"),
     ((ConfigParseError, InvalidConfigError), "correct the AWS config file"),
@@ -75,19 +75,19 @@ _WHAT_TO_DO: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
     ),
 )
 """What a person does about each kind of missing credentials."""
-UNLIMITED = frozenset({"sqs"})
+SERVICES_WITHOUT_LIMIT = frozenset({"sqs"})
 """SQS must still hear what became of the record."""
 RESERVE_S = 60
 """Seconds before the function's end after which no try begins. One that has begun takes at most 13
 s, a pause between two tries 16 s; then SQS is told, within two tries of 8 s each."""
 
 
-def code_of(error: ClientError) -> str:
+def error_code(error: ClientError) -> str:
     """The error code, empty when the response has none."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
-def message_of(error: ClientError) -> str:
+def error_message(error: ClientError) -> str:
     """AWS's error message without secrets, at most 300 characters.
 
     AWS quotes in it what the caller sent. A proxy answers with a page of HTML, which says nothing.
@@ -97,7 +97,7 @@ def message_of(error: ClientError) -> str:
 
 
 @contextmanager
-def aws_errors(service: str, where: str = "") -> Iterator[None]:
+def aws_errors(service: str, resource: str = "") -> Iterator[None]:
     """Turns botocore's errors into NoCredentials, AccessDenied, Throttled or Unavailable.
 
     `service` is the IAM prefix, such as "sagemaker"; `where` names the resource in the message.
@@ -105,28 +105,28 @@ def aws_errors(service: str, where: str = "") -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise translated(error, service, where) from error
+        raise translate_error(error, service, resource) from error
     except BotoCoreError as error:
-        raise unanswered(error, service) from error
-    except (ResponseParserError, *UNREADABLE) as error:
-        if not is_of_parser(error):
+        raise no_answer_error(error, service) from error
+    except (ResponseParserError, *PARSE_ERRORS) as error:
+        if not is_parser_error(error):
             raise
-        raise unreadable(service) from error
+        raise unreadable_answer_error(service) from error
 
 
 @contextmanager
-def parsing(service: str) -> Iterator[None]:
+def parse_errors(service: str) -> Iterator[None]:
     """Turns what an answer with a part missing, or of another type, raises into Unavailable.
 
     For the lines that read an answer, and no others: a defect in them would pass for an answer.
     """
     try:
         yield
-    except UNREADABLE as error:
-        raise unreadable(service) from error
+    except PARSE_ERRORS as error:
+        raise unreadable_answer_error(service) from error
 
 
-def is_of_parser(error: Exception) -> bool:
+def is_parser_error(error: Exception) -> bool:
     """Whether the SDK could not read an answer: its parser raises many types of error."""
     frame = error.__traceback__
     while frame is not None:
@@ -136,7 +136,7 @@ def is_of_parser(error: Exception) -> bool:
     return isinstance(error, ResponseParserError)
 
 
-def text_in(row: Mapping[str, Any], key: str) -> str:
+def read_text(row: Mapping[str, Any], key: str) -> str:
     """The text under a key. Raises TypeError or KeyError, for `parsing`."""
     value = row[key]
     if not isinstance(value, str):
@@ -144,40 +144,40 @@ def text_in(row: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def part_of(answer: Mapping[str, Any], key: str) -> Any:
+def require_key(answer: Mapping[str, Any], key: str) -> Any:
     """What AWS always answers under a key. Raises Unavailable where it is not there."""
     if key not in answer:
         raise Unavailable(f"An answer of AWS has no {key}; is a proxy between? Try again later.")
     return answer[key]
 
 
-def unanswered(error: BotoCoreError, service: str) -> AwsError:
+def no_answer_error(error: BotoCoreError, service: str) -> AwsError:
     """The project's error where no answer came: NoCredentials with what to do, or Unavailable."""
     text = redact(str(error)).strip().rstrip(".:")
-    for kinds, what_to_do in _WHAT_TO_DO:
+    for kinds, what_to_do in _CREDENTIAL_ADVICE:
         if isinstance(error, kinds):
             return NoCredentials(f"No usable AWS credentials: {text}; {what_to_do}.")
     return Unavailable(f"{service} did not answer: {text}.")
 
 
-def unreadable(service: str) -> Unavailable:
+def unreadable_answer_error(service: str) -> Unavailable:
     """The project's error where something else than AWS answered."""
     return Unavailable(f"{service} sent an answer that cannot be read; is a proxy between?")
 
 
-def translated(error: ClientError, service: str, where: str = "") -> AwsError:
+def translate_error(error: ClientError, service: str, resource: str = "") -> AwsError:
     """The project's error for a ClientError."""
-    code, message = code_of(error), message_of(error)
-    on = f" {where}" if where else ""
+    code, message = error_code(error), error_message(error)
+    on = f" {resource}" if resource else ""
     if _THROTTLES.search(code):
         return Throttled(f"{service}:{error.operation_name}{on} is throttled: try again later.")
     if _WRONG_CLOCK.search(f"{code} {message}"):
         return NoCredentials(
             f"AWS refuses requests signed at this machine's time ({code}): set its clock."
         )
-    if _NO_CREDENTIALS.search(code):
+    if _CREDENTIAL_CODES.search(code):
         return NoCredentials(f"The AWS credentials are expired or not valid ({code}): {_LOG_IN}.")
-    if _DENIED.search(code):
+    if _DENIED_CODES.search(code):
         named = _ACTION.search(message)
         action = named[1] if named else f"{service}:{error.operation_name}"
         return AccessDenied(action, f"{action}{on} is not permitted.")
@@ -238,15 +238,19 @@ class TimeLimit:
         self._clock = clock
         self._until: datetime | None = None
 
-    def begin(self, left_ms: float | None) -> None:
+    def start(self, remaining_ms: float | None) -> None:
         """A new record: the function has so many milliseconds left; None where there is no end."""
-        until = None if left_ms is None else timedelta(milliseconds=left_ms, seconds=-RESERVE_S)
+        until = (
+            None
+            if remaining_ms is None
+            else timedelta(milliseconds=remaining_ms, seconds=-RESERVE_S)
+        )
         self._until = None if until is None else self._clock() + until
 
-    def client(self, service: str, **more: Any) -> Any:
+    def client(self, service: str, **options: Any) -> Any:
         """A client of the service."""
-        made = self._session.client(service, **more)
-        if service not in UNLIMITED:
+        made = self._session.client(service, **options)
+        if service not in SERVICES_WITHOUT_LIMIT:
             made.meta.events.register_first("before-send", self._check)
         return made
 

@@ -8,43 +8,43 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of, text_in
+from sageaudit.adapters.aws.clients import aws_errors, parse_errors, read_text, require_key
 from sageaudit.domain.job.course import work_windows
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobMetrics
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.measure import disk_is_judged, measure
+from sageaudit.domain.usage.measure import is_disk_judged, measure
 from sageaudit.domain.usage.measurements import (
-    DENIED,
+    METRIC_DENIED_CODE,
     Measurements,
     Metric,
     Missing,
     RawSeries,
-    ReadSeries,
+    RawUsage,
 )
 from sageaudit.errors import AccessDenied
 
 PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")
 
-MAX_POINTS = 1440
+MAX_POINTS_PER_SERIES = 1440
 """Most points of a series: one day of minutes. Longer runs are read at a longer period."""
-MOST_HOSTS = 1_000
+MAX_HOSTS = 1_000
 """Most hosts of a job that are read: our choice."""
-MOST_POINTS = 1_440_000
+MAX_TOTAL_POINTS = 1_440_000
 """Most points of a job: 200 hosts of five metrics over a day of minutes, 1,000 over one of five
 minutes. They take 15 calls, 200 MB and about 45 s of an audit's 120: our choice. A larger run is
 read at a longer period."""
-_QUERIES_A_CALL = 500
-_POINTS_A_CALL = 100_800
-_MOST_ALGORITHM_METRICS = 40
+_QUERIES_PER_CALL = 500
+_POINTS_PER_CALL = 100_800
+_MAX_ALGORITHM_METRICS = 40
 """The most that a training job can define."""
-_MAX_LISTED = 20_000
+_MAX_LISTED_METRICS = 20_000
 """The most metrics of a job kind that ListMetrics is searched for one job's hosts."""
-_MAX_LISTED_ONCE = 250_000
+_MAX_LISTED_METRICS_ONCE = 250_000
 """The most that it is searched for the hosts of all jobs: 500 pages."""
 _MAX_PAGES = 200
 """A cap on NextToken loops: 500 queries of 1,440 points are 8 pages."""
-_OneSeries = tuple[str, str, str]
+_SeriesKey = tuple[str, str, str]
 """Name and value of its dimension, and the metric."""
 _RETENTION = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
 
@@ -61,53 +61,55 @@ class CloudWatchMetrics:
         client_of: Callable[[str, str], Any],
         types: Mapping[str, InstanceType],
         *,
-        lists_once: bool = False,
+        list_hosts_once: bool = False,
         metrics: Collection[Metric] = tuple(Metric),
     ) -> None:
         self._client_of = client_of
         self._wanted = metrics
         self._types = types
-        self._lists_once = lists_once
+        self._lists_once = list_hosts_once
         self._listed: dict[tuple[str | None, str | None, str], tuple[str, ...]] = {}
         self._lock = threading.Lock()
 
     def read(self, job: Job, now: datetime) -> Measurements:
         """The measurements of what `series` reads. Raises Throttled or Unavailable."""
-        read = self.series(job, now)
-        return measure(job, read.series, self._types, absent=read.absent, notes=read.notes)
+        read = self.read_series(job, now)
+        return measure(
+            job, read.series, self._types, missing_reason=read.missing_reason, notes=read.notes
+        )
 
-    def series(self, job: Job, now: datetime) -> ReadSeries:
+    def read_series(self, job: Job, now: datetime) -> RawUsage:
         """Reads every host and metric, at the shortest period that the run's age and size allow.
 
         Metrics that are absent or denied are reported as missing; other AWS errors are raised.
         """
         windows = list(work_windows(job))
-        published = job.kind.row.metrics
+        published = job.kind.spec.metrics
         if published is None or not windows:
-            return _unread(_not_at_work(job))
+            return _unread(_no_run_time_reason(job))
         if job.account is None or job.region is None:
             return _unread("the job's account or region is not known")
         start, end = windows[0][0], windows[-1][1]
-        if (kept_s := finest_s(start, now)) is None:
+        if (kept_s := finest_period_s(start, now)) is None:
             return _unread("CloudWatch keeps metrics for 455 days")
         absent = Missing("metric_missing", "CloudWatch has no points", _later(job, now))
         try:
-            with aws_errors("cloudwatch"), parsing("cloudwatch"):
+            with aws_errors("cloudwatch"), parse_errors("cloudwatch"):
                 client = self._client_of(job.account, job.region)
                 hosts = self._hosts(client, job, published, now)
                 series = self._series(job, published, hosts)
-                period_s = period_for(start, end, kept_s, len(series))
+                period_s = choose_period_s(start, end, kept_s, len(series))
                 queries = _queries(published, series, period_s)
                 raw, notes = _read(client, queries, start, end, period_s)
         except AccessDenied as denied:
             allow = f"Allow {denied.action}."
-            return ReadSeries((), Missing(DENIED, str(denied).rstrip("."), allow))
-        if published.hosts_numbered and (job.instance_count or 0) > MOST_HOSTS:
-            notes.append(f"the metrics of {MOST_HOSTS} of {job.instance_count} hosts were read")
+            return RawUsage((), Missing(METRIC_DENIED_CODE, str(denied).rstrip("."), allow))
+        if published.has_numbered_hosts and (job.instance_count or 0) > MAX_HOSTS:
+            notes.append(f"the metrics of {MAX_HOSTS} of {job.instance_count} hosts were read")
         if period_s > kept_s:
             rarer = f"one point every {period_s} s was read, not every {kept_s} s"
             notes.append(f"{rarer}: the run has so many days or hosts")
-        return ReadSeries(tuple(raw), absent, tuple(notes))
+        return RawUsage(tuple(raw), absent, tuple(notes))
 
     def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
         """The names of the job's hosts.
@@ -115,25 +117,25 @@ class CloudWatchMetrics:
         ListMetrics returns the hosts of all jobs of a kind. For a job that ended lately it is
         asked for recently active metrics only.
         """
-        if published.hosts_numbered:
-            read = min(job.instance_count or 0, MOST_HOSTS)
+        if published.has_numbered_hosts:
+            read = min(job.instance_count or 0, MAX_HOSTS)
             return [f"{job.name}/algo-{n}" for n in range(1, read + 1)]
         if self._lists_once:
-            hosts = self._all_hosts(client, job, published)
+            hosts = self._list_all_hosts(client, job, published)
         else:
-            recent = {"RecentlyActive": "PT3H"} if _ended_lately(job, now) else {}
-            hosts = tuple(_listed_hosts(client, published, _MAX_LISTED, **recent))
+            recent = {"RecentlyActive": "PT3H"} if _has_ended_recently(job, now) else {}
+            hosts = tuple(_list_hosts(client, published, _MAX_LISTED_METRICS, **recent))
         return sorted({host for host in hosts if host.startswith(f"{job.name}/")})
 
-    def _all_hosts(self, client: Any, job: Job, published: JobMetrics) -> tuple[str, ...]:
+    def _list_all_hosts(self, client: Any, job: Job, published: JobMetrics) -> tuple[str, ...]:
         """The hosts of all jobs of a kind; other threads wait for the one that lists them."""
         key = (job.account, job.region, published.namespace)
         with self._lock:
             if key not in self._listed:
-                self._listed[key] = tuple(_listed_hosts(client, published, _MAX_LISTED_ONCE))
+                self._listed[key] = tuple(_list_hosts(client, published, _MAX_LISTED_METRICS_ONCE))
             return self._listed[key]
 
-    def _series(self, job: Job, published: JobMetrics, hosts: list[str]) -> list[_OneSeries]:
+    def _series(self, job: Job, published: JobMetrics, hosts: list[str]) -> list[_SeriesKey]:
         """One per host and metric, and one per algorithm metric of the job.
 
         Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
@@ -141,18 +143,18 @@ class CloudWatchMetrics:
         instance_types = [self._types.get(group.instance_type) for group in job.groups]
         gpus = any(known is None or known.gpus for known in instance_types)
         absent = {*(() if gpus else (Metric.GPU, Metric.GPU_MEMORY))}
-        if not (published.disk and disk_is_judged(job, self._types)):
+        if not (published.has_disk_metric and is_disk_judged(job, self._types)):
             absent.add(Metric.DISK)
         metrics = [metric for metric in self._wanted if metric not in absent]
         series = [("Host", host, metric.value) for host in hosts for metric in metrics]
         if published.algorithm_dimension is not None and job.status == "Completed":
-            names = job.metric_names[:_MOST_ALGORITHM_METRICS]
+            names = job.metric_names[:_MAX_ALGORITHM_METRICS]
             series += [(published.algorithm_dimension, job.name, name) for name in names]
         return series
 
 
 def _queries(
-    published: JobMetrics, series: list[_OneSeries], period_s: int
+    published: JobMetrics, series: list[_SeriesKey], period_s: int
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -171,27 +173,27 @@ def _queries(
     ]
 
 
-def _listed_hosts(client: Any, published: JobMetrics, most: int, **recent: str) -> Iterator[str]:
+def _list_hosts(client: Any, published: JobMetrics, limit: int, **recent: str) -> Iterator[str]:
     """The hosts that ListMetrics names, of all jobs of a kind."""
     pages = client.get_paginator("list_metrics").paginate(
         Namespace=published.namespace,
         MetricName=Metric.CPU.value,
         Dimensions=[{"Name": "Host"}],
-        PaginationConfig={"MaxItems": most},
+        PaginationConfig={"MaxItems": limit},
         **recent,
     )
     for page in pages:
-        for metric in part_of(page, "Metrics"):
+        for metric in require_key(page, "Metrics"):
             for dimension in metric["Dimensions"]:
                 if dimension["Name"] == "Host":
-                    yield text_in(dimension, "Value")
+                    yield read_text(dimension, "Value")
 
 
-def _unread(why: str) -> ReadSeries:
-    return ReadSeries((), Missing("metric_missing", why))
+def _unread(why: str) -> RawUsage:
+    return RawUsage((), Missing("metric_missing", why))
 
 
-def _not_at_work(job: Job) -> str:
+def _no_run_time_reason(job: Job) -> str:
     """Why a job has no time in which its own code ran."""
     if not job.finished:
         return "the job's own code has not run yet"
@@ -202,29 +204,31 @@ def _not_at_work(job: Job) -> str:
 
 def _later(job: Job, now: datetime) -> str | None:
     """Advice for a job that ended minutes ago: its points may be on their way."""
-    return "Audit it again in some minutes." if _ended_lately(job, now) else None
+    return "Audit it again in some minutes." if _has_ended_recently(job, now) else None
 
 
-def _ended_lately(job: Job, now: datetime) -> bool:
+def _has_ended_recently(job: Job, now: datetime) -> bool:
     """True if the job ended under 2 hours ago: ListMetrics counts 3 hours as recently active.
 
     One that was looked at while it runs counts as ended then.
     """
-    end = job.ended_at or job.running_until
+    end = job.ended_at or job.observed_until
     return end is not None and now - end < timedelta(hours=2)
 
 
-def finest_s(start: datetime, now: datetime) -> int | None:
+def finest_period_s(start: datetime, now: datetime) -> int | None:
     """The finest period in seconds that is still stored for `start`; None where none is."""
     return next((period for age, period in _RETENTION if now - start <= age), None)
 
 
-def period_for(start: datetime, end: datetime, kept_s: int, series: int) -> int:
+def choose_period_s(start: datetime, end: datetime, finest_period_s: int, series: int) -> int:
     """Period in seconds: the multiple of `kept_s` with at most 1,440 points of each series, and
     MOST_POINTS of all.
     """
-    most = min(MAX_POINTS, MOST_POINTS // max(series, 1))
-    return max(1, math.ceil((end - start).total_seconds() / most / kept_s)) * kept_s
+    most = min(MAX_POINTS_PER_SERIES, MAX_TOTAL_POINTS // max(series, 1))
+    return (
+        max(1, math.ceil((end - start).total_seconds() / most / finest_period_s)) * finest_period_s
+    )
 
 
 def _read(
@@ -232,7 +236,7 @@ def _read(
 ) -> tuple[list[RawSeries], list[str]]:
     first = math.floor(start.timestamp() / period_s) * period_s
     points = math.ceil((end.timestamp() - first) / period_s)
-    batch = max(1, min(_QUERIES_A_CALL, _POINTS_A_CALL // max(points, 1)))
+    batch = max(1, min(_QUERIES_PER_CALL, _POINTS_PER_CALL // max(points, 1)))
     values: dict[str, list[float | None]] = {q["Id"]: [None] * points for q in queries}
     notes: dict[str, None] = {}
     for position in range(0, len(queries), batch):
@@ -243,7 +247,9 @@ def _read(
             "ScanBy": "TimestampAscending",
         }
         for result in _results(client, call, notes):
-            _place(result["Timestamps"], result["Values"], values[result["Id"]], first, period_s)
+            _place_points(
+                result["Timestamps"], result["Values"], values[result["Id"]], first, period_s
+            )
             if result.get("StatusCode") in {"InternalError", "Forbidden"}:
                 notes[f"CloudWatch returned {result['StatusCode']} for some series"] = None
     raw = [
@@ -260,7 +266,7 @@ def _read(
     return raw, list(notes)
 
 
-def _place(
+def _place_points(
     moments: Sequence[datetime],
     found: Sequence[object],
     values: list[float | None],
@@ -305,7 +311,7 @@ def _results(client: Any, call: dict[str, Any], notes: dict[str, None]) -> Itera
     token: str | None = None
     for _ in range(_MAX_PAGES):
         answer = client.get_metric_data(**call, **({"NextToken": token} if token else {}))
-        yield from part_of(answer, "MetricDataResults")
+        yield from require_key(answer, "MetricDataResults")
         following = answer.get("NextToken")
         if not following:
             return

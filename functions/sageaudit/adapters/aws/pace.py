@@ -32,62 +32,62 @@ from msgspec import Struct, field
 from sageaudit.adapters.aws.clients import is_throttle
 from sageaudit.ports import Pending
 
-LISTS_A_SECOND = 2.0
-DESCRIBES_A_SECOND = 10.0
+LISTS_PER_SECOND = 2.0
+DESCRIBES_PER_SECOND = 10.0
 RATES: Mapping[str, float] = {
-    "ListTags": DESCRIBES_A_SECOND,
+    "ListTags": DESCRIBES_PER_SECOND,
     "GetMetricData": 50.0,
     "ListMetrics": 10.0,
     "GetProducts": 5.0,
 }
 """Requests a second of an API, where it is not that of its first word."""
-_RATES_OF_WORD = {"List": LISTS_A_SECOND, "Describe": DESCRIBES_A_SECOND}
-POINTS_A_SECOND = 90_000.0
+_RATES_BY_VERB = {"List": LISTS_PER_SECOND, "Describe": DESCRIBES_PER_SECOND}
+POINTS_PER_SECOND = 90_000.0
 """GetMetricData's data points of more than 3 hours ago."""
 _POINTS = "GetMetricData points"
-_LEAST = 1 / 16
+_MIN_RATE_FACTOR = 1 / 16
 """A throttled API keeps this part of its rate at least."""
 _SLOWS = 0.7
 """What a throttled answer multiplies the rate by."""
 _RECOVERS = 1.01
 """What each request that is let through multiplies a lowered rate by: 36 undo one throttle."""
-_ONE_THROTTLE_S = 1.0
+_THROTTLE_PAUSE_S = 1.0
 """Throttled answers within this time count once: they were under way together."""
 T = TypeVar("T")
-_LOOK_S = 0.2
+_POLL_INTERVAL_S = 0.2
 """How long a caller waits before it may look whether it shall stop."""
 _Task = tuple[Future[Any], Callable[[], Any]]
 
 
-class Stopped(BaseException):
+class ScanStopped(BaseException):
     """The scan was stopped while a request waited: no `except Exception` may hold it up."""
 
 
 class _Turns(Struct):
     """One API of one account and region: when the next request may be sent."""
 
-    a_second: float
+    per_second: float
     free_at: float = 0.0
-    share: float = 1.0
+    rate_factor: float = 1.0
     throttled_at: float = float("-inf")
 
-    def take(self, now: float, amount: float) -> float:
+    def reserve(self, now: float, amount: float) -> float:
         """Seconds to wait before the request."""
-        self.share = min(1.0, self.share * _RECOVERS)
+        self.rate_factor = min(1.0, self.rate_factor * _RECOVERS)
         starts_at = max(self.free_at, now)
-        self.free_at = starts_at + amount / (self.a_second * self.share)
+        self.free_at = starts_at + amount / (self.per_second * self.rate_factor)
         return starts_at - now
 
     def slow_down(self, now: float) -> None:
         """Lowers the rate, and lets nothing through for a second."""
-        if now - self.throttled_at < _ONE_THROTTLE_S:
+        if now - self.throttled_at < _THROTTLE_PAUSE_S:
             return
         self.throttled_at = now
-        self.share = max(_LEAST, self.share * _SLOWS)
-        self.free_at = max(self.free_at, now + _ONE_THROTTLE_S)
+        self.rate_factor = max(_MIN_RATE_FACTOR, self.rate_factor * _SLOWS)
+        self.free_at = max(self.free_at, now + _THROTTLE_PAUSE_S)
 
 
-class Pace(Struct):
+class RateLimiter(Struct):
     """Lets requests through at the services' rates, from any thread.
 
     `clock` returns seconds that only grow; `sleep` waits for seconds, or raises Stopped.
@@ -101,17 +101,17 @@ class Pace(Struct):
     """What GetMetricData is billed by."""
     throttles: int = 0
     _apis: dict[tuple[str, str, str], _Turns] = field(default_factory=dict)
-    _watched: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
+    _hooked_clients: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def paced(self, client_of: Callable[[str, str], Any]) -> Callable[[str, str], Any]:
+    def limit_clients(self, client_of: Callable[[str, str], Any]) -> Callable[[str, str], Any]:
         """The same clients by account and region, whose requests wait for their turn."""
 
         def client(account: str, region: str) -> Any:
             with self._lock:  # a boto3 session makes one client at a time
                 found = client_of(account, region)
-                if id(found) not in self._watched:
-                    self._watched[id(found)] = found
+                if id(found) not in self._hooked_clients:
+                    self._hooked_clients[id(found)] = found
                     self._watch(found, account, region)
             return found
 
@@ -143,7 +143,7 @@ class Pace(Struct):
         with self._lock:
             if api != _POINTS:
                 self.requests[api] += 1
-            wait_s = self._turns(account, region, api).take(self.clock(), amount)
+            wait_s = self._turns(account, region, api).reserve(self.clock(), amount)
         self.sleep(wait_s)  # also for 0 s: it may be time to stop
 
     def _slow_down(self, account: str, region: str, api: str) -> None:
@@ -154,16 +154,16 @@ class Pace(Struct):
     def _turns(self, account: str, region: str, api: str) -> _Turns:
         key = (account, region, api)
         if key not in self._apis:
-            self._apis[key] = _Turns(rate_of(api))
+            self._apis[key] = _Turns(requests_per_second(api))
         return self._apis[key]
 
 
-def rate_of(api: str) -> float:
+def requests_per_second(api: str) -> float:
     """Requests a second of an API, as the table says; of the points of GetMetricData, points."""
     if api == _POINTS:
-        return POINTS_A_SECOND
-    of_word = (rate for word, rate in _RATES_OF_WORD.items() if api.startswith(word))
-    return RATES.get(api) or next(of_word, DESCRIBES_A_SECOND)
+        return POINTS_PER_SECOND
+    of_word = (rate for word, rate in _RATES_BY_VERB.items() if api.startswith(word))
+    return RATES.get(api) or next(of_word, DESCRIBES_PER_SECOND)
 
 
 def _points(call: Mapping[str, Any]) -> float:
@@ -176,11 +176,11 @@ def _points(call: Mapping[str, Any]) -> float:
     return sum(seconds / period_s for period_s in periods)
 
 
-class Threads:
+class DaemonThreads:
     """Implements Workers. At its end no call is begun any more, and none is waited for."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_threads: int) -> None:
+        self._most = max_threads
         self._count = 0
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
 
@@ -207,10 +207,10 @@ class Threads:
             threading.Thread(target=self._work, name="sageaudit", daemon=True).start()
         return future
 
-    def first_done(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
+    def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
         """Those that are done; none after 0.2 s without one."""
         futures = cast("Collection[Future[T]]", pending)
-        return wait(futures, timeout=_LOOK_S, return_when=FIRST_COMPLETED).done
+        return wait(futures, timeout=_POLL_INTERVAL_S, return_when=FIRST_COMPLETED).done
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:

@@ -14,22 +14,22 @@ from botocore import xform_name
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sageaudit.adapters.aws import cloudwatch, sagemaker
-from sageaudit.adapters.aws.accounts import Accounts
-from sageaudit.adapters.aws.clients import translated, unanswered
-from sageaudit.adapters.prices.price_list import SERVICE, endpoint_of
+from sageaudit.adapters.aws.accounts import AccountClients
+from sageaudit.adapters.aws.clients import no_answer_error, translate_error
+from sageaudit.adapters.prices.price_list import SERVICE, endpoint_region
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import partition_of
+from sageaudit.domain.job.ref import region_partition
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, RejectedEvent, Throttled
 
 _NAME = "sageaudit-doctor"
 """Of a job, or a stack, that does not exist."""
 _SERVER_ERROR = 500
-_SPECS = {kind.row.describe_call: kind for kind in JobKind}
-_LISTS = {kind.row.list_call: kind for kind in JobKind}
-_CHILDREN = {kind.row.rollup.child_list.action: kind for kind in JobKind if kind.row.rollup}
+_SPECS = {kind.spec.describe_call: kind for kind in JobKind}
+_LISTS = {kind.spec.list_call: kind for kind in JobKind}
+_CHILDREN = {kind.spec.rollup.child_list.action: kind for kind in JobKind if kind.spec.rollup}
 
 
-def probe(
+def check_permission(
     action: str, client_of: Callable[[str, str], Any], region: str, account: str
 ) -> AwsError | None:
     """What keeps an account from calling an action in a region; None where it may.
@@ -38,17 +38,17 @@ def probe(
     KeyError for an action without a harmless call.
     """
     service, _, operation = action.partition(":")
-    endpoint = endpoint_of(region) if service == "pricing" else region
+    endpoint = endpoint_region(region) if service == "pricing" else region
     call = _call(operation, region, account)
     try:
         getattr(client_of(service, endpoint), call[0])(**call[1])
     except ClientError as error:
-        found = translated(error, service)
+        found = translate_error(error, service)
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         refused = isinstance(found, (AccessDenied, NoCredentials, Throttled))
         return found if refused or status >= _SERVER_ERROR else None
     except BotoCoreError as error:
-        return unanswered(error, service)
+        return no_answer_error(error, service)
     except AwsError as error:
         return error
     return None
@@ -57,16 +57,16 @@ def probe(
 def _call(operation: str, region: str, account: str) -> tuple[str, Mapping[str, Any]]:
     """The client's method and what it is called with."""
     if (kind := _SPECS.get(operation)) is not None:
-        return kind.row.describe_method, {kind.row.name_key: _NAME}
+        return kind.spec.describe_method, {kind.spec.name_key: _NAME}
     if (kind := _LISTS.get(operation)) is not None:
-        return kind.row.list_method, {"MaxResults": 1}
+        return kind.spec.list_method, {"MaxResults": 1}
     if (kind := _CHILDREN.get(operation)) is not None:
-        return xform_name(operation), {kind.row.name_key: _NAME, "MaxResults": 1}
-    return _OTHERS[operation](region, account)
+        return xform_name(operation), {kind.spec.name_key: _NAME, "MaxResults": 1}
+    return _OTHER_CALLS[operation](region, account)
 
 
 def _tags(region: str, account: str) -> tuple[str, Mapping[str, Any]]:
-    job = f"arn:{partition_of(region)}:sagemaker:{region}:{account}:training-job/{_NAME}"
+    job = f"arn:{region_partition(region)}:sagemaker:{region}:{account}:training-job/{_NAME}"
     return "list_tags", {"ResourceArn": job, "MaxResults": 50}
 
 
@@ -81,7 +81,7 @@ def _metric_data(_: str, __: str) -> tuple[str, Mapping[str, Any]]:
     }
 
 
-_OTHERS: Mapping[str, Callable[[str, str], tuple[str, Mapping[str, Any]]]] = {
+_OTHER_CALLS: Mapping[str, Callable[[str, str], tuple[str, Mapping[str, Any]]]] = {
     "ListTags": _tags,
     "ListMetrics": lambda *_: ("list_metrics", {"Namespace": "/aws/sagemaker/TrainingJobs"}),
     "GetMetricData": _metric_data,
@@ -91,25 +91,27 @@ _OTHERS: Mapping[str, Callable[[str, str], tuple[str, Mapping[str, Any]]]] = {
 }
 
 
-IN_A_MEMBER = tuple(
+MEMBER_ACTIONS = tuple(
     sorted({*sagemaker.AUDIT_PERMISSIONS, *cloudwatch.PERMISSIONS, *sagemaker.LIST_PERMISSIONS})
 )
 """What the role of a member needs: prices are asked for at home."""
-ASSUME = "sts:AssumeRole"
+ASSUME_ROLE = "sts:AssumeRole"
 
 
-def lacking(accounts: Accounts, account: str, region: str) -> dict[str, str]:
+def missing_permissions(accounts: AccountClients, account: str, region: str) -> dict[str, str]:
     """The actions that the functions need in a member and may not call, each with the reason.
 
     If its role cannot be assumed, that alone.
     """
     try:
-        accounts.of("sagemaker")(account, region)
+        accounts.client_factory("sagemaker")(account, region)
     except (AwsError, RejectedEvent) as error:
-        return {ASSUME: str(error)}
+        return {ASSUME_ROLE: str(error)}
 
     def client_of(service: str, place: str) -> Any:
-        return accounts.of(service)(account, place)
+        return accounts.client_factory(service)(account, place)
 
-    refused = {action: probe(action, client_of, region, account) for action in IN_A_MEMBER}
+    refused = {
+        action: check_permission(action, client_of, region, account) for action in MEMBER_ACTIONS
+    }
     return {action: str(error) for action, error in refused.items() if error is not None}

@@ -20,45 +20,47 @@ from msgspec import Struct, field
 
 from sageaudit.adapters.aws.clients import (
     aws_errors,
-    code_of,
-    message_of,
-    parsing,
-    part_of,
-    text_in,
+    error_code,
+    error_message,
+    parse_errors,
+    read_text,
+    require_key,
 )
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import ChildList, JobKind
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.sweep import Listed, ListOfJobs, Period
-from sageaudit.errors import JobNotFound, Malformed, RejectedEvent, Unavailable
+from sageaudit.domain.sweep import JobList, ListedJob, Period
+from sageaudit.errors import JobNotFound, MalformedData, RejectedEvent, Unavailable
 
 JOB_PERMISSIONS = (
-    *(f"sagemaker:{kind.row.describe_call}" for kind in JobKind),
+    *(f"sagemaker:{kind.spec.describe_call}" for kind in JobKind),
     "sagemaker:ListTags",
 )
 """What is asked of one job, to which IAM may limit it."""
-_ROLL_UPS = [rollup for kind in JobKind if (rollup := kind.row.rollup)]
+_ROLL_UPS = [rollup for kind in JobKind if (rollup := kind.spec.rollup)]
 COUNT_PERMISSIONS = tuple(
-    f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS if not rollup.is_counted
+    f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS if not rollup.has_child_count
 )
 """An audit lists the jobs of a roll-up that Describe does not count, to know which are missing."""
 AUDIT_PERMISSIONS = (*JOB_PERMISSIONS, *COUNT_PERMISSIONS)
 """What an audit calls."""
 CHILDREN_PERMISSIONS = tuple(f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS)
 """Only the command line lists every roll-up's jobs; the Lambda reads them from the history."""
-LIST_PERMISSIONS = tuple(f"sagemaker:{kind.row.list_call}" for kind in JobKind)
+LIST_PERMISSIONS = tuple(f"sagemaker:{kind.spec.list_call}" for kind in JobKind)
 """What a sweep calls, whose role alone has them; none can be limited to certain jobs."""
 PERMISSIONS = (*AUDIT_PERMISSIONS, *LIST_PERMISSIONS)
-NOT_LIMITED = tuple(
-    f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS if not rollup.child_list.limited
+UNSCOPED_ACTIONS = tuple(
+    f"sagemaker:{rollup.child_list.action}"
+    for rollup in _ROLL_UPS
+    if not rollup.child_list.is_resource_limited
 )
 """Those that no policy limits to certain jobs: AWS's guide on SageMaker's API permissions says so
 of all List calls but ListTags."""
-PAGE = 100
+PAGE_SIZE = 100
 """The most that one request returns; the default is 10."""
-_MOST_WITHOUT_NEWS = 50
+_MAX_PAGES_WITHOUT_NEW_ROWS = 50
 """A list by creation time has full pages, so this many in a row have no end."""
-APART_S = 1.0
+MIN_INTERVAL_S = 1.0
 
 
 class SageMakerJobs:
@@ -69,41 +71,41 @@ class SageMakerJobs:
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
         """The Describe* response without ResponseMetadata. Raises JobNotFound or AwsError."""
-        method = ref.kind.row.describe_method
-        name = {ref.kind.row.name_key: ref.name}
+        method = ref.kind.spec.describe_method
+        name = {ref.kind.spec.name_key: ref.name}
         with aws_errors("sagemaker"):
             client = self._client_of(ref.account, ref.region)
             try:
                 answer: dict[str, Any] = getattr(client, method)(**name)
             except ClientError as error:
-                if is_gone(error):
+                if is_job_missing(error):
                     raise JobNotFound(f"there is no {ref.kind.value} job {ref.name}") from error
                 raise
         answer.pop("ResponseMetadata", None)
         # A page of a proxy is an empty answer to the SDK, and must not pass for a job's.
-        part_of(answer, ref.kind.row.arn_key)
+        require_key(answer, ref.kind.spec.arn_key)
         return answer
 
     def tags(self, ref: JobRef) -> dict[str, str]:
         """All tags of the job. Raises AwsError."""
-        with aws_errors("sagemaker"), parsing("sagemaker"):
+        with aws_errors("sagemaker"), parse_errors("sagemaker"):
             pages = self._client_of(ref.account, ref.region).get_paginator("list_tags")
             return {
-                text_in(tag, "Key"): text_in(tag, "Value")
+                read_text(tag, "Key"): read_text(tag, "Value")
                 for page in pages.paginate(ResourceArn=ref.arn)
-                for tag in part_of(page, "Tags")
+                for tag in require_key(page, "Tags")
             }
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
         """The jobs that a roll-up launched, each once. Raises AwsError."""
-        rollup = ref.kind.row.rollup
+        rollup = ref.kind.spec.rollup
         if rollup is None:
             return
         listed, seen = rollup.child_list, set[str]()
-        with aws_errors("sagemaker"), parsing("sagemaker"):
+        with aws_errors("sagemaker"), parse_errors("sagemaker"):
             client = self._client_of(ref.account, ref.region)
             pages = client.get_paginator(xform_name(listed.action))
-            for page in pages.paginate(**{ref.kind.row.name_key: ref.name}):
+            for page in pages.paginate(**{ref.kind.spec.name_key: ref.name}):
                 for row in _child_rows(page, listed):
                     child = _child(row, listed)
                     if child is not None and child.arn not in seen:
@@ -111,31 +113,31 @@ class SageMakerJobs:
                         yield child
 
 
-def _child_rows(page: Mapping[str, Any], listed: ChildList) -> Iterator[Mapping[str, Any]]:
-    for row in part_of(page, listed.rows):
-        if listed.steps is None:
+def _child_rows(page: Mapping[str, Any], child_list: ChildList) -> Iterator[Mapping[str, Any]]:
+    for row in require_key(page, child_list.rows_key):
+        if child_list.steps_key is None:
             yield row
         else:
-            yield from row.get(listed.steps) or ()
+            yield from row.get(child_list.steps_key) or ()
 
 
-def _child(row: Mapping[str, Any], listed: ChildList) -> JobRef | None:
+def _child(row: Mapping[str, Any], child_list: ChildList) -> JobRef | None:
     """A launched job; None for a row or step without a job, or with one of no audited kind.
 
     A step may have a name of its own.
     """
-    arn, name = row.get(listed.arn_key), row.get(listed.name_key)
+    arn, name = row.get(child_list.arn_key), row.get(child_list.name_key)
     if not isinstance(arn, str):
         return None
     return (isinstance(name, str) and JobRef.from_arn(arn, name)) or JobRef.from_arn(arn)
 
 
-def is_gone(error: ClientError) -> bool:
+def is_job_missing(error: ClientError) -> bool:
     """True when the job does not exist: ResourceNotFound, or in practice ValidationException."""
-    if code_of(error) in {"ResourceNotFound", "ResourceNotFoundException"}:
+    if error_code(error) in {"ResourceNotFound", "ResourceNotFoundException"}:
         return True
-    message = message_of(error).lower()
-    return code_of(error) == "ValidationException" and (
+    message = error_message(error).lower()
+    return error_code(error) == "ValidationException" and (
         "not found" in message or "could not find" in message or "does not exist" in message
     )
 
@@ -149,38 +151,40 @@ class SageMakerJobLists:
     def __init__(self, client_of: Callable[[str], Any]) -> None:
         self._client_of = client_of
 
-    def listed(self, kind: JobKind, region: str, period: Period) -> Iterator[Listed]:
+    def list_jobs(self, kind: JobKind, region: str, period: Period) -> Iterator[ListedJob]:
         """The jobs that were created in the period or at most 30 days before it."""
         pages = _pages(self._client_of, kind, region, period.created_after, period.created_before)
         return chain.from_iterable(pages)
 
     def pages(
-        self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
-    ) -> Iterator[list[Listed]]:
+        self, job_list: JobList, *, created_after: datetime, created_before: datetime
+    ) -> Iterator[list[ListedJob]]:
         """Implements JobPages for its account."""
-        return _pages(self._client_of, of.kind, of.region, created_after, created_before)
+        return _pages(
+            self._client_of, job_list.kind, job_list.region, created_after, created_before
+        )
 
 
 def _pages(
     client_of: Callable[[str], Any], kind: JobKind, region: str, after: datetime, before: datetime
-) -> Iterator[list[Listed]]:
+) -> Iterator[list[ListedJob]]:
     """The pages of a list; `client_of` is asked for a client of the region before each.
 
     Raises Unavailable if the pages do not end: if a token repeats, and after _MOST_WITHOUT_NEWS
     pages without a new row. A list that seems to be whole and is not would move the watermark past
     jobs that nobody saw.
     """
-    seen, without_news = set[Listed](), 0
+    seen, without_news = set[ListedJob](), 0
     call: dict[str, Any] = {
         "CreationTimeAfter": after,
         "CreationTimeBefore": before,
         "SortBy": "CreationTime",
         "SortOrder": "Descending",
-        "MaxResults": PAGE,
+        "MaxResults": PAGE_SIZE,
     }
     while True:
         with aws_errors("sagemaker", f"in {region}"):
-            answer = getattr(client_of(region), kind.row.list_method)(**call)
+            answer = getattr(client_of(region), kind.spec.list_method)(**call)
         page = list(_rows(kind, answer))
         without_news = 0 if not seen.issuperset(page) else without_news + 1
         seen.update(page)
@@ -188,40 +192,40 @@ def _pages(
         token = answer.get("NextToken")
         if not token:
             return
-        if token == call.get("NextToken") or without_news >= _MOST_WITHOUT_NEWS:
-            method = f"sagemaker:{kind.row.list_call}"
+        if token == call.get("NextToken") or without_news >= _MAX_PAGES_WITHOUT_NEW_ROWS:
+            method = f"sagemaker:{kind.spec.list_call}"
             raise Unavailable(f"{method} in {region} returned no last page.")
         call["NextToken"] = token
 
 
-def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[Listed]:
-    with parsing("sagemaker"):
-        for row in part_of(answer, kind.row.list_rows):
-            if row is not None and (job := _listed(kind, row)) is not None:
+def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[ListedJob]:
+    with parse_errors("sagemaker"):
+        for row in require_key(answer, kind.spec.list_key):
+            if row is not None and (job := _parse_row(kind, row)) is not None:
                 yield job
 
 
-def _listed(kind: JobKind, row: Mapping[str, Any]) -> Listed | None:
+def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
     """A row; None for one without a usable name, ARN or time, which cannot be described either."""
-    keys = kind.row
+    keys = kind.spec
     try:
         name, arn = fields.text(row, keys.name_key), fields.text(row, keys.arn_key)
         created_at = fields.time(row, "CreationTime")
         ref = JobRef.from_arn(arn, name) if arn and name else None
         if ref is None or created_at is None:
             return None
-        return Listed(
+        return ListedJob(
             ref,
             fields.text(row, keys.status_key) or "",
             created_at,
             fields.time(row, keys.end_key),
             fields.time(row, "LastModifiedTime"),
         )
-    except Malformed:
+    except MalformedData:
         return None
 
 
-class SweptLists(Struct, frozen=True):
+class PacedJobPages(Struct, frozen=True):
     """Implements JobPages. `client_of` returns SageMaker's client for an account and region.
 
     `clock` returns seconds that only grow; `sleep` waits for seconds.
@@ -233,11 +237,11 @@ class SweptLists(Struct, frozen=True):
     paced: WeakSet[Any] = field(default_factory=WeakSet)
 
     def pages(
-        self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
-    ) -> Iterator[list[Listed]]:
+        self, job_list: JobList, *, created_after: datetime, created_before: datetime
+    ) -> Iterator[list[ListedJob]]:
         """The pages of a list. Raises AwsError."""
-        lists = SageMakerJobLists(partial(self._client, of.account))
-        return lists.pages(of, created_after=created_after, created_before=created_before)
+        lists = SageMakerJobLists(partial(self._client, job_list.account))
+        return lists.pages(job_list, created_after=created_after, created_before=created_before)
 
     def _client(self, account: str, region: str) -> Any:
         try:
@@ -258,9 +262,9 @@ def _keep_apart(client: Any, clock: Callable[[], float], sleep: Callable[[float]
     def take_turn(**_: Any) -> None:
         nonlocal last_s
         now_s = clock()
-        wait_s = max(last_s + APART_S - now_s, 0.0)
+        wait_s = max(last_s + MIN_INTERVAL_S - now_s, 0.0)
         if wait_s:
-            sleep(min(wait_s, APART_S))
+            sleep(min(wait_s, MIN_INTERVAL_S))
         last_s = now_s + wait_s
 
     client.meta.events.register_first("before-send.sagemaker", take_turn)

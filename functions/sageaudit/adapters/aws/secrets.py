@@ -8,12 +8,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.aws.clients import aws_errors, code_of
+from sageaudit.adapters.aws.clients import aws_errors, error_code
 from sageaudit.errors import BadSettings, Throttled, Unavailable
 
 PERMISSIONS = ("secretsmanager:GetSecretValue",)
 
-_NOT_THERE = {
+_UNUSABLE_REASONS = {
     "ResourceNotFoundException": "there is no such secret",
     "InvalidRequestException": "it is marked for deletion",
     "DecryptionFailure": "its key does not decrypt it",
@@ -52,7 +52,7 @@ class SecretReader:
             try:
                 answer = self._client.get_secret_value(SecretId=self._secret_id)
             except ClientError as error:
-                reason = _NOT_THERE.get(code_of(error))
+                reason = _UNUSABLE_REASONS.get(error_code(error))
                 if reason is None:
                     raise
                 raise BadSettings(f"the secret {self._secret_id}: {reason}") from error

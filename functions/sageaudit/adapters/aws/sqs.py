@@ -15,9 +15,9 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from msgspec import Struct
 
-from sageaudit.adapters.aws.clients import aws_errors, code_of, parsing, translated
+from sageaudit.adapters.aws.clients import aws_errors, error_code, parse_errors, translate_error
 from sageaudit.errors import ResourceNotFound, Unavailable
-from sageaudit.ports import Depth
+from sageaudit.ports import QueueDepth
 
 QUEUE_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=3, read_timeout=5
@@ -32,16 +32,16 @@ WAIT_PERMISSIONS = ("sqs:ChangeMessageVisibility",)
 DEPTH_PERMISSIONS = ("sqs:GetQueueAttributes",)
 """What `depth` calls."""
 
-BATCH = 10
-BATCH_BYTES = 262_144
+BATCH_SIZE = 10
+MAX_BATCH_BYTES = 262_144
 """The most messages of one request, and of their bodies (SQS takes 1 MiB since 2025)."""
-LONGEST_DELAY_S = 900
-LONGEST_VISIBILITY_S = 43_200
-_LONGEST_VALUE = 1_000
+MAX_DELAY_S = 900
+MAX_VISIBILITY_S = 43_200
+_MAX_ATTRIBUTE_LENGTH = 1_000
 """Most characters of an attribute, so that body and attributes stay under SQS's size limit."""
-_NO_QUEUE = re.compile(r"NonExistentQueue|QueueDoesNotExist")
+_NO_QUEUE_CODES = re.compile(r"NonExistentQueue|QueueDoesNotExist")
 _NUMBER = re.compile(r"[0-9]{1,38}")
-_REFUSED = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INVALID_CHARACTERS = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that SQS does not accept in a message."""
 CLI_PERMISSIONS = (
     "sqs:ChangeMessageVisibility",
@@ -73,10 +73,10 @@ class SqsQueue:
         Raises AccessDenied, NoCredentials or Throttled: then SQS has not taken it. Raises
         Unavailable where it may have; ValueError for a delay over 15 minutes.
         """
-        if not 0 <= delay_s <= LONGEST_DELAY_S:
-            raise ValueError(f"SQS delays a message 0 to {LONGEST_DELAY_S} s, not {delay_s} s")
-        named = {name: _typed(value) for name, value in (attributes or {}).items() if value}
-        with aws_errors("sqs"), _only_try():
+        if not 0 <= delay_s <= MAX_DELAY_S:
+            raise ValueError(f"SQS delays a message 0 to {MAX_DELAY_S} s, not {delay_s} s")
+        named = {name: _attribute(value) for name, value in (attributes or {}).items() if value}
+        with aws_errors("sqs"), _no_earlier_try():
             self._client.send_message(
                 QueueUrl=self.url,
                 MessageBody=body,
@@ -85,7 +85,7 @@ class SqsQueue:
                 **({"MessageAttributes": named} if named else {}),
             )
 
-    def send_all(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
+    def send_batch(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
         """Sends bodies unchanged, without attributes; by place, why SQS refused one.
 
         At 0, the queue's default delay applies. Raises ResourceNotFound or AwsError: then nobody
@@ -97,12 +97,12 @@ class SqsQueue:
             entries = [{"Id": str(at), "MessageBody": bodies[at], **delay} for at in part]
             with queue_errors(self.name):
                 answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
-            with parsing("sqs"):
+            with parse_errors("sqs"):
                 for failed in answer.get("Failed", []):
                     refused[int(failed["Id"])] = str(failed.get("Code", "no reason given"))
         return refused
 
-    def depth(self) -> Depth:
+    def depth(self) -> QueueDepth:
         """By SQS's own, approximate, counts. Raises AwsError."""
         names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
         with queue_errors(self.name):
@@ -110,15 +110,15 @@ class SqsQueue:
                 QueueUrl=self.url, AttributeNames=[*names, "MessageRetentionPeriod"]
             ).get("Attributes", {})
         visible, hidden = (int(found.get(name, 0)) for name in names)
-        return Depth(visible, hidden, int(found["MessageRetentionPeriod"]))
+        return QueueDepth(visible, hidden, int(found["MessageRetentionPeriod"]))
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
         """Makes a received message visible again after `seconds`, at most 12 hours.
 
         Raises ValueError for a longer time, or AwsError.
         """
-        if not 0 <= seconds <= LONGEST_VISIBILITY_S:
-            raise ValueError(f"SQS hides a message 0 to {LONGEST_VISIBILITY_S} s, not {seconds} s")
+        if not 0 <= seconds <= MAX_VISIBILITY_S:
+            raise ValueError(f"SQS hides a message 0 to {MAX_VISIBILITY_S} s, not {seconds} s")
         with aws_errors("sqs"):
             self._client.change_message_visibility(
                 QueueUrl=self.url, ReceiptHandle=receipt_handle, VisibilityTimeout=seconds
@@ -132,7 +132,7 @@ def queue_errors(name: str) -> Iterator[None]:
         try:
             yield
         except ClientError as error:
-            if not _NO_QUEUE.search(code_of(error)):
+            if not _NO_QUEUE_CODES.search(error_code(error)):
                 raise
             raise ResourceNotFound(
                 f"There is no queue {name}: check its name, --region and --profile."
@@ -140,66 +140,66 @@ def queue_errors(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _only_try() -> Iterator[None]:
+def _no_earlier_try() -> Iterator[None]:
     """Raises Unavailable for a refusal that was not the first answer: the SDK had tried before."""
     try:
         yield
     except ClientError as error:
         if not error.response.get("ResponseMetadata", {}).get("RetryAttempts"):
             raise
-        refused = translated(error, "sqs")
+        refused = translate_error(error, "sqs")
         raise Unavailable(f"{refused} It may have taken an earlier try.") from error
 
 
 def _batches(bodies: Sequence[str]) -> Iterator[list[int]]:
     """The places of bodies that fit into one request together."""
     part: list[int] = []
-    room = BATCH_BYTES
+    room = MAX_BATCH_BYTES
     for place, body in enumerate(bodies):
         size = len(body.encode("utf-8", "replace"))
-        if part and (len(part) == BATCH or size > room):
+        if part and (len(part) == BATCH_SIZE or size > room):
             yield part
-            part, room = [], BATCH_BYTES
+            part, room = [], MAX_BATCH_BYTES
         part.append(place)
         room -= size
     if part:
         yield part
 
 
-def _typed(value: str) -> dict[str, str]:
-    safe = _REFUSED.sub("\ufffd", value[:_LONGEST_VALUE])
+def _attribute(value: str) -> dict[str, str]:
+    safe = _INVALID_CHARACTERS.sub("\ufffd", value[:_MAX_ATTRIBUTE_LENGTH])
     return {"DataType": "Number" if _NUMBER.fullmatch(safe) else "String", "StringValue": safe}
 
 
-class Received(Struct, frozen=True):
+class ReceivedMessage(Struct, frozen=True):
     """One message. `attributes` are those that its sender gave, `system` those of SQS."""
 
     message_id: str
     receipt_handle: str
     body: str
     attributes: Mapping[str, str]
-    system: Mapping[str, str]
+    system_attributes: Mapping[str, str]
 
 
 class DeadLetterQueue(SqsQueue):
     """`client` is boto3's SQS client of the queue's region. All methods raise AwsError."""
 
-    def receive(self, *, hidden_s: int) -> list[Received]:
+    def receive(self, *, visibility_timeout_s: int) -> list[ReceivedMessage]:
         """Up to ten messages, hidden from now on; none if SQS finds none."""
         with queue_errors(self.name):
             answer = self._client.receive_message(
                 QueueUrl=self.url,
-                MaxNumberOfMessages=BATCH,
+                MaxNumberOfMessages=BATCH_SIZE,
                 WaitTimeSeconds=LONG_POLL_S,
-                VisibilityTimeout=hidden_s,
+                VisibilityTimeout=visibility_timeout_s,
                 AttributeNames=["All"],
                 MessageAttributeNames=["All"],
             )
-        return [_received(message) for message in answer.get("Messages", [])]
+        return [_parse_message(message) for message in answer.get("Messages", [])]
 
-    def show_again(self, handles: Sequence[str]) -> None:
+    def make_visible(self, handles: Sequence[str]) -> None:
         """Others can receive these messages from now on."""
-        for start in range(0, len(handles), BATCH):
+        for start in range(0, len(handles), BATCH_SIZE):
             entries = [{**one, "VisibilityTimeout": 0} for one in _entries(handles[start:])]
             with queue_errors(self.name):
                 self._client.change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
@@ -213,12 +213,13 @@ class DeadLetterQueue(SqsQueue):
 
 def _entries(handles: Sequence[str]) -> list[dict[str, Any]]:
     return [
-        {"Id": str(place), "ReceiptHandle": handle} for place, handle in enumerate(handles[:BATCH])
+        {"Id": str(place), "ReceiptHandle": handle}
+        for place, handle in enumerate(handles[:BATCH_SIZE])
     ]
 
 
-def _received(message: Mapping[str, Any]) -> Received:
-    return Received(
+def _parse_message(message: Mapping[str, Any]) -> ReceivedMessage:
+    return ReceivedMessage(
         message["MessageId"],
         message["ReceiptHandle"],
         message["Body"],

@@ -8,11 +8,11 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of
+from sageaudit.adapters.aws.clients import aws_errors, error_code, error_message
 from sageaudit.errors import ResourceNotFound
 
 CLI_PERMISSIONS = ("cloudformation:DescribeStacks",)
-QUEUE_OF = "NoticesQueueUrl"
+QUEUE_URL_PREFIX = "NoticesQueueUrl"
 """Output of each channel, before its name: the URL of its queue."""
 CHANNEL = "Channel"
 """The same: its service and address."""
@@ -21,12 +21,12 @@ AUDITS_AT_ONCE = "AuditsAtOnce"
 """Output: how many functions audit at the same time."""
 
 
-def in_words(channel: str) -> str:
+def pascal_case(channel: str) -> str:
     """A channel's name in names of CloudFormation: `ml-platform` is `MlPlatform`."""
     return "".join(word.capitalize() for word in channel.split("-"))
 
 
-def of_channels(outputs: Mapping[str, str], prefix: str) -> dict[str, str]:
+def outputs_by_channel(outputs: Mapping[str, str], prefix: str) -> dict[str, str]:
     """The outputs with this prefix, by the channel's name."""
     return {
         re.sub(r"(?<!^)(?=[A-Z])", "-", name.removeprefix(prefix)).lower(): value
@@ -35,7 +35,7 @@ def of_channels(outputs: Mapping[str, str], prefix: str) -> dict[str, str]:
     }
 
 
-def stack_outputs(client: Any, name: str) -> dict[str, str]:
+def read_stack_outputs(client: Any, name: str) -> dict[str, str]:
     """The outputs of one stack. `client` is boto3's CloudFormation client.
 
     Raises ResourceNotFound if there is no such stack, or AwsError.
@@ -44,7 +44,7 @@ def stack_outputs(client: Any, name: str) -> dict[str, str]:
         try:
             stacks = client.describe_stacks(StackName=name).get("Stacks", [])
         except ClientError as error:
-            if code_of(error) == "ValidationError" and "does not exist" in message_of(error):
+            if error_code(error) == "ValidationError" and "does not exist" in error_message(error):
                 stacks = []
             else:
                 raise

@@ -13,20 +13,20 @@ from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors
 from sageaudit.domain.reconcile.lines import USAGE_TYPES, AwsLine, AwsSpend
-from sageaudit.errors import Malformed, Unavailable
+from sageaudit.errors import MalformedData, Unavailable
 
 CLI_PERMISSIONS = ("ce:GetCostAndUsage",)
 """Needed by the user of the command line; no Lambda function calls Cost Explorer."""
 REGION = "us-east-1"
 """Cost Explorer's only endpoint; it covers usage in all regions."""
 USD_PER_REQUEST = Decimal("0.01")
-MOST_REQUESTS = 20
+MAX_REQUESTS = 20
 
 _SERVICE = "Amazon SageMaker"
 _USAGE = {"Dimensions": {"Key": "RECORD_TYPE", "Values": list(USAGE_TYPES)}}
 _NOWHERE = frozenset({"", "global", "NoRegion"})
 _METRICS = ("UnblendedCost", "UsageQuantity")
-_LARGEST_EXPONENT = 15
+_MAX_EXPONENT = 15
 
 
 class CostExplorer:
@@ -50,7 +50,9 @@ class CostExplorer:
                     lines.append(AwsLine(usage_type, known, unit, quantity, usd))
         return AwsSpend(tuple(lines))
 
-    def by_account(self, accounts: Sequence[str], since: date, until: date) -> dict[str, Decimal]:
+    def cost_by_account(
+        self, accounts: Sequence[str], since: date, until: date
+    ) -> dict[str, Decimal]:
         """The dollars of the same usage by account; one without usage is left out."""
         sums: dict[str, Decimal] = {}
         period = _period(since, until)
@@ -63,7 +65,7 @@ class CostExplorer:
         self,
         accounts: Sequence[str],
         period: dict[str, str],
-        by: tuple[str, ...],
+        group_by: tuple[str, ...],
     ) -> Iterator[dict[str, Any]]:
         """The results of every page. Raises Unavailable after `MOST_REQUESTS` requests."""
         of_account = {"Dimensions": {"Key": "LINKED_ACCOUNT", "Values": [*accounts]}}
@@ -73,14 +75,14 @@ class CostExplorer:
             "Granularity": "MONTHLY",
             "Metrics": [*_METRICS],
             "Filter": {"And": [of_service, of_account, _USAGE]},
-            "GroupBy": [{"Type": "DIMENSION", "Key": key} for key in by],
+            "GroupBy": [{"Type": "DIMENSION", "Key": key} for key in group_by],
         }
         seen: set[str] = set()
         while True:
-            if self.requests >= MOST_REQUESTS:
+            if self.requests >= MAX_REQUESTS:
                 spent = self.requests * USD_PER_REQUEST
                 raise Unavailable(
-                    f"Cost Explorer has more than {MOST_REQUESTS} pages for this period: "
+                    f"Cost Explorer has more than {MAX_REQUESTS} pages for this period: "
                     f"stopped after ${spent}; use a cost report (`sageaudit reconcile --cur`)."
                 )
             self.requests += 1
@@ -88,7 +90,7 @@ class CostExplorer:
                 answer = self._client.get_cost_and_usage(**asked)
             results = answer.get("ResultsByTime")
             if not isinstance(results, list):
-                raise Malformed("ResultsByTime", "is missing in Cost Explorer's response")
+                raise MalformedData("ResultsByTime", "is missing in Cost Explorer's response")
             yield from results
             token = answer.get("NextPageToken")
             if not token:
@@ -114,14 +116,16 @@ def _groups(
             cost, used = (group["Metrics"][name] for name in _METRICS)
             usd, quantity = (Decimal(str(metric["Amount"])) for metric in (cost, used))
             amounts = all(
-                amount.is_finite() and amount.adjusted() <= _LARGEST_EXPONENT
+                amount.is_finite() and amount.adjusted() <= _MAX_EXPONENT
                 for amount in (usd, quantity)
             )
             if len(names) != keys or not amounts:
-                raise Malformed("Groups", "has a group without its keys or amounts")
+                raise MalformedData("Groups", "has a group without its keys or amounts")
             if cost.get("Unit") not in {None, "USD"}:
-                raise Malformed("UnblendedCost", f"is in {cost['Unit']}: only USD can be compared")
+                raise MalformedData(
+                    "UnblendedCost", f"is in {cost['Unit']}: only USD can be compared"
+                )
             unit = str(used.get("Unit") or "")
             yield names, usd, quantity, "" if unit == "N/A" else unit
     except (ArithmeticError, AttributeError, KeyError, TypeError) as error:
-        raise Malformed("Groups", "cannot be read in Cost Explorer's response") from error
+        raise MalformedData("Groups", "cannot be read in Cost Explorer's response") from error

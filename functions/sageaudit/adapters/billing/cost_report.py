@@ -10,9 +10,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sageaudit.adapters.billing.report_lines import ReportLines, report_lines
+from sageaudit.adapters.billing.report_lines import ReportLines, open_report_lines
 from sageaudit.domain.prices.known_prices import RateBasis
-from sageaudit.domain.reconcile.lines import AwsLine, AwsSpend, Excluded, PaidReport, PaidUsage
+from sageaudit.domain.reconcile.lines import AwsLine, AwsSpend, ExcludedLines, PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
 from sageaudit.structs import replace
 
@@ -63,17 +63,17 @@ WHERE kind LIKE '%Discount' AND amount(cost) <> 0 AND coalesce(payer, '') NOT IN
 """Discounts as lines of their own, where the payer's usage has no net cost that includes them."""
 
 
-def spend(path: Path, month: str, account: str) -> AwsSpend:
+def read_spend(path: Path, month: str, account: str) -> AwsSpend:
     """SageMaker's usage of a month (YYYY-MM) and account at on-demand cost, by resource.
 
     `path` is a cost report, or a folder with its files. Raises BadUsage naming the file.
     """
-    with report_lines([path], ["resource"]) as report:
-        report.keep(account, month)
-        report.drop_repeats()
-        report.check(amortised=False)
+    with open_report_lines([path], ["resource"]) as report:
+        report.keep_only(account, month)
+        report.drop_duplicates()
+        report.check_readable(amortised=False)
         if not report.count():
-            _refuse_other(report, path, month, account)
+            _check_month_and_account(report, path, month, account)
         return AwsSpend(
             tuple(
                 AwsLine(usage_type, region, unit, Decimal(quantity), Decimal(usd), resource)
@@ -81,11 +81,11 @@ def spend(path: Path, month: str, account: str) -> AwsSpend:
                     _SPEND
                 ).fetchall()
             ),
-            tuple(Excluded(*row) for row in report.query(_EXCLUDED)),
+            tuple(ExcludedLines(*row) for row in report.query(_EXCLUDED)),
         )
 
 
-def _refuse_other(report: ReportLines, path: Path, month: str, account: str) -> None:
+def _check_month_and_account(report: ReportLines, path: Path, month: str, account: str) -> None:
     """Raises BadUsage for a report without the month, or without the account in it."""
     found = report.months()
     if not found:
@@ -97,18 +97,18 @@ def _refuse_other(report: ReportLines, path: Path, month: str, account: str) -> 
         raise BadUsage(f"{path}: has no line of account {account} in {month}")
 
 
-def paid(paths: Sequence[Path], account: str | None, basis: RateBasis) -> PaidReport:
+def read_paid_usage(paths: Sequence[Path], account: str | None, basis: RateBasis) -> PaidReport:
     """What was paid for SageMaker's usage, by account and days.
 
     `paths` are the files of one report, or folders with them; `account` (12 digits) reads its lines
     only. Raises BadUsage naming the file, and for discounts that the usage's cost does not include.
     """
-    with report_lines(paths) as report:
+    with open_report_lines(paths) as report:
         if account is not None:
-            report.keep(account)
+            report.keep_only(account)
         amortised = basis is RateBasis.AMORTISED
-        repeats = report.drop_repeats()
-        report.check(amortised=amortised)
+        repeats = report.drop_duplicates()
+        report.check_readable(amortised=amortised)
         if not report.count():
             of = "" if account is None else f" of account {account}"
             names = ", ".join(path.name for path in paths)
@@ -121,7 +121,7 @@ def paid(paths: Sequence[Path], account: str | None, basis: RateBasis) -> PaidRe
         report.connection.execute(_PRICED.format(amortised=amortised))
         return PaidReport(
             tuple(_usage(row, report.files) for row in report.query(_PAID)),
-            tuple(Excluded(*row) for row in report.query(_LEFT_OUT)),
+            tuple(ExcludedLines(*row) for row in report.query(_LEFT_OUT)),
             repeats,
         )
 

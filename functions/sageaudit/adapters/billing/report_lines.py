@@ -54,9 +54,9 @@ _COLUMNS = {
 
 A CUR has net costs only in accounts with a discount; BilledCost is net, and 0 under a Savings Plan.
 """
-_NEEDED = ("service", "kind", "usage_type", "quantity", "cost", "start")
-_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_LONGEST_HEADER = 1_000_000
+_REQUIRED_COLUMNS = ("service", "kind", "usage_type", "quantity", "cost", "start")
+_CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_MAX_HEADER_LENGTH = 1_000_000
 _SETUP = f"""
 CREATE MACRO is_usage(kind) AS kind IN {USAGE_TYPES};
 CREATE MACRO is_covered(kind) AS kind = 'SavingsPlanCoveredUsage';
@@ -87,7 +87,7 @@ SELECT
 FROM source_{file}
 WHERE starts_with(replace(lower(service), ' ', ''), 'amazonsagemaker')
 """
-_ONCE = """
+_DISTINCT_LINES_SQL = """
 CREATE TABLE once AS FROM line QUALIFY resource IS NULL OR NOT is_usage(kind) OR file = min(file)
     OVER (PARTITION BY account, payer, kind, usage_type, resource, start, quantity, cost, net_cost);
 DROP TABLE line;
@@ -128,28 +128,28 @@ class ReportLines(Struct, frozen=True):
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a statement; decimals without zeros at their end."""
         rows = self.connection.execute(sql).fetchall()
-        return [tuple(_short(value) for value in row) for row in rows]
+        return [tuple(_trim_decimal(value) for value in row) for row in rows]
 
     def count(self) -> int:
         """Number of lines."""
         [[count]] = self.query("SELECT count(*) FROM line")
         return int(count)
 
-    def keep(self, account: str, month: str | None = None) -> None:
+    def keep_only(self, account: str, month: str | None = None) -> None:
         """Drops the lines of other accounts, and of other months (YYYY-MM) where one is named."""
         self.connection.execute("DELETE FROM line WHERE account <> ?", [account])
         if month is not None:
             other = "DELETE FROM line WHERE left(period, 7) IS DISTINCT FROM ?"
             self.connection.execute(other, [month])
 
-    def drop_repeats(self) -> int:
+    def drop_duplicates(self) -> int:
         """Keeps each line once that several files have; returns how many were dropped."""
         before = self.count()
         if len(self.files) > 1:
-            self.connection.execute(_ONCE)
+            self.connection.execute(_DISTINCT_LINES_SQL)
         return before - self.count()
 
-    def check(self, *, amortised: bool) -> None:
+    def check_readable(self, *, amortised: bool) -> None:
         """Raises BadUsage for the first line that cannot be read: nothing is taken for 0."""
         for file, number, fault in self.query(_FAULT.format(amortised=amortised)):
             raise BadUsage(f"{self.files[file]}: line {number} {fault}")
@@ -162,14 +162,16 @@ class ReportLines(Struct, frozen=True):
         return found
 
 
-def _short(value: object) -> object:
+def _trim_decimal(value: object) -> object:
     if not isinstance(value, Decimal) or "." not in (text := f"{value:f}"):
         return value
     return Decimal(text.rstrip("0").rstrip("."))
 
 
 @contextmanager
-def report_lines(paths: Sequence[Path], needed: Sequence[str] = ()) -> Iterator[ReportLines]:
+def open_report_lines(
+    paths: Sequence[Path], required_columns: Sequence[str] = ()
+) -> Iterator[ReportLines]:
     """Reads files, and the reports in folders. `needed`: more columns that each must have.
 
     Raises BadUsage naming the file that cannot be read, or the column that it lacks.
@@ -179,7 +181,9 @@ def report_lines(paths: Sequence[Path], needed: Sequence[str] = ()) -> Iterator[
         connection.execute(_SETUP)
         for file, path in enumerate(files):
             with _naming(path):
-                connection.execute(_source(connection, path, file, (*_NEEDED, *needed)))
+                connection.execute(
+                    _source(connection, path, file, (*_REQUIRED_COLUMNS, *required_columns))
+                )
                 into = "INSERT INTO line" if file else "CREATE TABLE line AS"
                 connection.execute(into + _LINES.format(file=file))
         yield ReportLines(connection, files)
@@ -218,7 +222,7 @@ def _source(connection: Any, path: Path, file: int, needed: Sequence[str]) -> st
         cells = _cells(path, [(column, f'"{column}"') for column in rows.columns], needed)
     else:
         packed = start[:2] == b"\x1f\x8b"
-        header = _header(path, packed=packed)
+        header = _header(path, is_gzipped=packed)
         columns = [f"c{index}" for index in range(len(header))]
         cells = _cells(path, zip(header, columns, strict=True), needed)
         rows = connection.read_csv(
@@ -230,9 +234,9 @@ def _source(connection: Any, path: Path, file: int, needed: Sequence[str]) -> st
     return _SOURCE.format(file=file, cells=cells, above=0 if is_parquet else 1)
 
 
-def _header(path: Path, *, packed: bool) -> list[str]:
-    with gzip.open(path) if packed else path.open("rb") as file:
-        line = file.readline(_LONGEST_HEADER)
+def _header(path: Path, *, is_gzipped: bool) -> list[str]:
+    with gzip.open(path) if is_gzipped else path.open("rb") as file:
+        line = file.readline(_MAX_HEADER_LENGTH)
     return next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
 
 
@@ -243,7 +247,9 @@ def _cells(path: Path, columns: Iterable[tuple[str, str]], needed: Sequence[str]
     """
     by_name: dict[str, str] = {}
     for written, column in columns:
-        by_name.setdefault(_WORD.sub("_", written.strip().replace("/", "_")).lower(), column)
+        by_name.setdefault(
+            _CAMEL_CASE_BOUNDARY.sub("_", written.strip().replace("/", "_")).lower(), column
+        )
     is_focus = {"charge_category", "billed_cost"} <= by_name.keys()
     cells = []
     for field, formats in _COLUMNS.items():

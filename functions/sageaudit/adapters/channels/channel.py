@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 from msgspec import Struct, field
 
-from sageaudit.adapters.aws.clients import QUICK, client
+from sageaudit.adapters.aws.clients import QUICK_CONFIG, client
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.domain.policy.routes import Service
 from sageaudit.errors import (
@@ -24,28 +24,28 @@ from sageaudit.errors import (
     BadSettings,
     ChannelBroken,
     ChannelUnavailable,
-    MaybeSent,
+    PossiblySent,
     RateLimited,
-    UnexpectedAnswer,
+    UnexpectedResponse,
 )
-from sageaudit.output.text.card import NOBODY, MessageCard, Payload
+from sageaudit.output.text.card import NO_OWNER_IDS, MessageCard, Payload
 
-WAIT_S = 30
+DEFAULT_WAIT_S = 30
 """Seconds to wait when the service does not say how long."""
-LONGEST_WAIT_S = 3_600
+MAX_WAIT_S = 3_600
 """Our choice: a service that asks for more is asked again after this time."""
 
 _SUCCESS = range(200, 300)
-_MOVED = range(300, 400)
-_TOO_MANY = 429
+_REDIRECT_STATUSES = range(300, 400)
+_TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
-_REVOKED = frozenset({401, 403, 404, 410})
+_REVOKED_STATUSES = frozenset({401, 403, 404, 410})
 """What a webhook answers that was deleted or renewed: the secret may already hold the new one."""
-_NO_ACCESS = _REVOKED | {407}
-_IN_DOUBT = frozenset({408, 425})
+_NO_ACCESS_STATUSES = _REVOKED_STATUSES | {407}
+_AMBIGUOUS_STATUSES = frozenset({408, 425})
 """The server gave up waiting, or asks to send again: it may have read the notice all the same."""
 _HEADERS = {"Content-Type": "application/json; charset=utf-8"}
-_WORD = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
+_ERROR_WORD = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
 
@@ -69,7 +69,7 @@ class Secret(Protocol):
         """The address."""
 
 
-class SecretForm(Struct, frozen=True):
+class SecretFormat(Struct, frozen=True):
     """What the secret of a channel holds.
 
     `kind` describes it to a person: "Slack incoming webhook URL". `refusal` says why a text is not
@@ -78,10 +78,10 @@ class SecretForm(Struct, frozen=True):
 
     kind: str
     example: str
-    refusal: Callable[[str], str | None]
+    invalid_reason: Callable[[str], str | None]
 
 
-class Connections(Struct, frozen=True):
+class ChannelConnections(Struct, frozen=True):
     """What a channel is connected with: the boto3 session, and how a webhook is posted to."""
 
     session: Any
@@ -89,7 +89,7 @@ class Connections(Struct, frozen=True):
 
     def secret(self, secret_id: str) -> SecretReader:
         """A reader of one secret."""
-        store = client(self.session, "secretsmanager", config=QUICK)
+        store = client(self.session, "secretsmanager", config=QUICK_CONFIG)
         return SecretReader(store, secret_id, time.monotonic)
 
 
@@ -97,14 +97,14 @@ class NoticeChannel(ABC):
     """One way to send notices. An instance is connected to one address and posts to it."""
 
     service: ClassVar[Service]
-    secret: ClassVar[SecretForm | None] = None
+    secret_format: ClassVar[SecretFormat | None] = None
     """None where the address is a topic's ARN."""
     permissions: ClassVar[tuple[str, ...]]
     """What `post` needs on the topic or the secret."""
 
     @staticmethod
     @abstractmethod
-    def write(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
+    def write(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
         """The payload for a card, within every size limit of the service.
 
         `owner_ids`: by owner, whom to mention where that is Slack.
@@ -117,7 +117,7 @@ class NoticeChannel(ABC):
 
     @staticmethod
     @abstractmethod
-    def as_repeat(payload: Payload) -> Payload:
+    def mark_as_repeat(payload: Payload) -> Payload:
         """The payload with `card.REPEAT` where it is read first, within the size limits again.
 
         Works on every payload that `check` takes.
@@ -125,12 +125,12 @@ class NoticeChannel(ABC):
 
     @staticmethod
     @abstractmethod
-    def shown(payload: Payload) -> Iterable[str]:
+    def text_lines(payload: Payload) -> Iterable[str]:
         """The lines of a payload as they are read, for `sageaudit notify`."""
 
     @classmethod
     @abstractmethod
-    def connect(cls, name: str, address: str, connections: Connections) -> Self:
+    def connect(cls, name: str, address: str, connections: ChannelConnections) -> Self:
         """The channel of this name; `address` is a topic's ARN or the name of a secret."""
 
     @abstractmethod
@@ -156,7 +156,7 @@ class WebhookChannel(NoticeChannel):
     service reaches it.
     """
 
-    secret: ClassVar[SecretForm]
+    secret: ClassVar[SecretFormat]
 
     def __init__(self, name: str, address: Secret, transport: Transport) -> None:
         self._name = name
@@ -165,11 +165,11 @@ class WebhookChannel(NoticeChannel):
 
     @staticmethod
     @abstractmethod
-    def accepted(status: int, word: str) -> bool:
+    def is_accepted(status: int, word: str) -> bool:
         """Whether this answer, by status and error word, means that the payload was posted."""
 
     @classmethod
-    def connect(cls, name: str, address: str, connections: Connections) -> Self:
+    def connect(cls, name: str, address: str, connections: ChannelConnections) -> Self:
         """`address` is the secret that holds the webhook's URL."""
         return cls(name, connections.secret(address), connections.transport)
 
@@ -178,8 +178,8 @@ class WebhookChannel(NoticeChannel):
 
         Raises ChannelBroken or ChannelUnavailable.
         """
-        if self.secret.refusal(self._url(refresh=False)) is not None:
-            self._checked(self._url(refresh=True))
+        if self.secret.invalid_reason(self._url(refresh=False)) is not None:
+            self._checked_url(self._url(refresh=True))
 
     def post(self, payload: Payload) -> None:
         """Posts the payload, once more when the secret was renewed in the meantime.
@@ -190,10 +190,10 @@ class WebhookChannel(NoticeChannel):
         self.prepare()
         url = self._url(refresh=False)
         answer = self._transport(url, body, _HEADERS)
-        if answer.status in _REVOKED:
+        if answer.status in _REVOKED_STATUSES:
             renewed = self._url(refresh=True)
             if renewed != url:
-                answer = self._transport(self._checked(renewed), body, _HEADERS)
+                answer = self._transport(self._checked_url(renewed), body, _HEADERS)
         self._judge(answer)
 
     def _url(self, *, refresh: bool) -> str:
@@ -206,41 +206,41 @@ class WebhookChannel(NoticeChannel):
         except AwsError as error:
             raise ChannelUnavailable(f"{self._name}: {error}") from error
 
-    def _checked(self, url: str) -> str:
+    def _checked_url(self, url: str) -> str:
         """The address. Raises ChannelBroken when nothing may be sent there."""
-        if reason := self.secret.refusal(url):
+        if reason := self.secret.invalid_reason(url):
             why = f"{self._name}: the stored webhook is refused: {reason}"
             raise ChannelBroken(why, "secret_unusable")
         return url
 
     def _judge(self, answer: Response) -> None:
         """Raises unless the payload was posted."""
-        status, word = answer.status, _word(answer.body)
+        status, word = answer.status, _error_word(answer.body)
         answered = f"{self._name}: {status} {word}"
-        if self.accepted(status, word):
+        if self.is_accepted(status, word):
             return
-        if status == _TOO_MANY or word == "rate_limited":
+        if status == _TOO_MANY_REQUESTS or word == "rate_limited":
             raise RateLimited(_retry_after_s(answer.headers))
-        if status >= _SERVER_ERROR or status in _IN_DOUBT:
+        if status >= _SERVER_ERROR or status in _AMBIGUOUS_STATUSES:
             asked = "retry-after" in answer.headers
-            raise MaybeSent(answered, _retry_after_s(answer.headers) if asked else 0)
-        if status in _MOVED:
+            raise PossiblySent(answered, _retry_after_s(answer.headers) if asked else 0)
+        if status in _REDIRECT_STATUSES:
             why = f"{self._name}: {status}, a redirect, which is never followed"
             raise ChannelBroken(why, "redirected")
-        if status in _NO_ACCESS:
+        if status in _NO_ACCESS_STATUSES:
             raise ChannelBroken(f"{answered}: the webhook is revoked or not permitted")
         if status in _SUCCESS or status < _SUCCESS.start:
-            raise UnexpectedAnswer(f"{answered}: it is not known whether the notice was posted")
+            raise UnexpectedResponse(f"{answered}: it is not known whether the notice was posted")
         raise ChannelBroken(f"{answered}: the notice is refused", "refused")
 
 
-def _word(body: bytes) -> str:
+def _error_word(body: bytes) -> str:
     """A short error word; anything else is not repeated."""
     text = body.decode("ascii", "replace").strip()
-    return text if _WORD.fullmatch(text) else "with an unknown text"
+    return text if _ERROR_WORD.fullmatch(text) else "with an unknown text"
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> int:
     asked = headers.get("retry-after", "").strip()
-    seconds = int(asked) if _SECONDS.fullmatch(asked) else WAIT_S
-    return min(max(seconds, 1), LONGEST_WAIT_S)
+    seconds = int(asked) if _SECONDS.fullmatch(asked) else DEFAULT_WAIT_S
+    return min(max(seconds, 1), MAX_WAIT_S)

@@ -30,22 +30,28 @@ from botocore.exceptions import (
 )
 
 from sageaudit.adapters.aws import secrets
-from sageaudit.adapters.aws.clients import CONFIG, code_of, is_of_parser, translated, unanswered
+from sageaudit.adapters.aws.clients import (
+    CONFIG,
+    error_code,
+    is_parser_error,
+    no_answer_error,
+    translate_error,
+)
 from sageaudit.adapters.channels.channel import (
-    Connections,
+    ChannelConnections,
     NoticeChannel,
     Response,
-    SecretForm,
+    SecretFormat,
     WebhookChannel,
 )
-from sageaudit.domain.policy.routes import ChannelChoice, Service
+from sageaudit.domain.policy.routes import ChannelConfig, Service
 from sageaudit.errors import (
     AwsError,
     ChannelBroken,
     ChannelError,
     ChannelUnavailable,
-    MaybeSent,
     NoCredentials,
+    PossiblySent,
     Throttled,
 )
 from sageaudit.output.text import plain, slack, teams
@@ -54,33 +60,33 @@ from sageaudit.output.text.card import Check, Payload, Writer
 _WEBHOOK = re.compile(
     r"https://(?:hooks\.slack\.com|hooks\.slack-gov\.com)(?::443)?/services(?:/[A-Za-z0-9_-]+)+"
 )
-_NO_WEBHOOK = "it is not of the form https://hooks.slack.com/services/T.../B.../..."
+_INVALID_WEBHOOK = "it is not of the form https://hooks.slack.com/services/T.../B.../..."
 _LABELS = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,4}"
 _WORKFLOW = re.compile(
     rf"https://{_LABELS}(?:environment\.api\.powerplatform\.com|logic\.azure\.com)(?::443)?"
     r"(?:/[A-Za-z0-9_-]+)*/workflows/[A-Za-z0-9_-]+/triggers/[A-Za-z0-9_-]+/paths/invoke/?"
     r"\?(?:[A-Za-z0-9_.-]+=[A-Za-z0-9_.%~+-]*&)*sig=[A-Za-z0-9_.%~-]+(?:&[A-Za-z0-9_.%~=+-]*)*"
 )
-_LONGEST_ADDRESS = 2_000
-_NO_WORKFLOW = (
+_MAX_ADDRESS_LENGTH = 2_000
+_INVALID_WORKFLOW = (
     "it is not of the form https://….environment.api.powerplatform.com:443/…/workflows/…/triggers/"
     "manual/paths/invoke?…&sig=…"
 )
 CONNECT_TIMEOUT_S = 3
-EXCHANGE_WITHIN_S = 10
+EXCHANGE_TIMEOUT_S = 10
 """TLS, request and answer together: the time-out of a socket starts again at each byte."""
 _HTTPS = 443
-_MOST_BYTES = 1_000
+_MAX_ANSWER_BYTES = 1_000
 PERMISSIONS = ("sns:Publish",)
-ONE_TRY = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
+NO_RETRY_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
 """For this client: SNS knows no repeat of a publish, so the SDK must not make an unmarked one.
 
 SQS repeats instead, and the ledger marks what may be one.
 """
-_MOVED = 300
+_REDIRECT = 300
 _REQUEST_TIMEOUT = 408
 _SERVER_ERROR = 500
-_NO_REQUEST = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
+_NOT_SENT_ERRORS = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
 """The errors of a request that did not leave this machine."""
 _UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
 _KEY = "KMS"
@@ -91,66 +97,68 @@ _REFUSALS = {
     "NotFound": ("channel_broken", "there is no such topic"),
 }
 """By SNS's code: the code of this project, and what it means."""
-Channels = Mapping[str, ChannelChoice]
+ChannelChoices = Mapping[str, ChannelConfig]
 
 
-def check_webhook(url: str) -> str | None:
+def webhook_invalid_reason(url: str) -> str | None:
     """Why this is no address of a Slack webhook, or None when it is one; says nothing of it.
 
     One strict form: https, Slack's hosts, no user, no port but 443, no dots, queries or fragments.
     """
-    return None if _WEBHOOK.fullmatch(url) else _NO_WEBHOOK
+    return None if _WEBHOOK.fullmatch(url) else _INVALID_WEBHOOK
 
 
 class SlackChannel(WebhookChannel):
     """Slack answers 200 with `ok` for what it posted, and an error word otherwise."""
 
     service = "slack"
-    secret = SecretForm(
+    secret = SecretFormat(
         kind="Slack incoming webhook URL",
         example="https://hooks.slack.com/services/T00000000/B00000000/local",
-        refusal=check_webhook,
+        invalid_reason=webhook_invalid_reason,
     )
     permissions = secrets.PERMISSIONS
-    write = staticmethod(slack.message)
-    check = staticmethod(slack.check)
-    as_repeat = staticmethod(slack.as_repeat)
-    shown = staticmethod(slack.shown)
+    write = staticmethod(slack.make_payload)
+    check = staticmethod(slack.check_payload)
+    mark_as_repeat = staticmethod(slack.mark_as_repeat)
+    text_lines = staticmethod(slack.text_lines)
 
     @staticmethod
-    def accepted(status: int, word: str) -> bool:
+    def is_accepted(status: int, word: str) -> bool:
         """200 with `ok`."""
         return status == HTTPStatus.OK and word == "ok"
 
 
-def check_workflow(url: str) -> str | None:
+def workflow_invalid_reason(url: str) -> str | None:
     """Why this is no address of a workflow, or None when it is one; says nothing of it.
 
     One strict form: https, hosts of Power Automate, no user, no port but 443, no dots in the path,
     no fragment. Who knows its `sig` may post.
     """
-    return None if len(url) <= _LONGEST_ADDRESS and _WORKFLOW.fullmatch(url) else _NO_WORKFLOW
+    return (
+        None if len(url) <= _MAX_ADDRESS_LENGTH and _WORKFLOW.fullmatch(url) else _INVALID_WORKFLOW
+    )
 
 
 class TeamsChannel(WebhookChannel):
     """A workflow answers 202 when it has taken a card, which it posts after that."""
 
     service = "teams"
-    secret = SecretForm(
+    secret = SecretFormat(
         kind="Microsoft Teams workflow URL",
         example="https://default00000000.00.environment.api.powerplatform.com:443/powerautomate/"
         "automations/direct/workflows/00000000/triggers/manual/paths/invoke?api-version=1"
         "&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=local",
-        refusal=check_workflow,
+        invalid_reason=workflow_invalid_reason,
     )
     permissions = secrets.PERMISSIONS
-    write = staticmethod(teams.message)
-    check = staticmethod(teams.check)
-    as_repeat = staticmethod(teams.as_repeat)
-    shown = staticmethod(teams.shown)
+    write = staticmethod(teams.make_payload)
+    check = staticmethod(teams.check_payload)
+    mark_as_repeat = staticmethod(teams.mark_as_repeat)
+    text_lines = staticmethod(teams.text_lines)
 
     @staticmethod
-    def accepted(status: int, word: str) -> bool:
+    def is_accepted(status: int, word: str) -> bool:
         """202, whatever it says."""
         del word
         return status == HTTPStatus.ACCEPTED
@@ -163,7 +171,7 @@ def https_post(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
     path = f"{parts.path}?{parts.query}" if parts.query else parts.path
     context = ssl.create_default_context()
     try:
-        secured = _connected(context, host, parts.port or _HTTPS)
+        secured = _connect(context, host, parts.port or _HTTPS)
     except OSError as error:
         raise ChannelUnavailable(f"no connection ({type(error).__name__})") from None
     with secured, _ends(secured) as over:
@@ -176,16 +184,16 @@ def https_post(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
             try:
                 connection.request("POST", path, body, dict(headers))
                 answer = connection.getresponse()
-                read = answer.read(_MOST_BYTES)
+                read = answer.read(_MAX_ANSWER_BYTES)
             except (OSError, HTTPException) as error:
-                raise MaybeSent(f"no answer came ({type(error).__name__})") from None
-        if over.is_set() or (answer.length and len(read) < _MOST_BYTES):
-            raise MaybeSent("half an answer came")
+                raise PossiblySent(f"no answer came ({type(error).__name__})") from None
+        if over.is_set() or (answer.length and len(read) < _MAX_ANSWER_BYTES):
+            raise PossiblySent("half an answer came")
     named = {name.lower(): value for name, value in answer.getheaders()}
     return Response(answer.status, named, read)
 
 
-def _connected(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
+def _connect(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
     """A connection before its TLS handshake, which will check the certificate and its name.
 
     Wrapped before it is connected: of a connection that the other side has reset meanwhile,
@@ -199,7 +207,7 @@ def _connected(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
         try:
             secured.settimeout(CONNECT_TIMEOUT_S)
             secured.connect(address)
-            secured.settimeout(EXCHANGE_WITHIN_S)
+            secured.settimeout(EXCHANGE_TIMEOUT_S)
         except OSError as error:
             secured.close()
             failed = error
@@ -219,7 +227,7 @@ def _ends(secured: ssl.SSLSocket) -> Iterator[threading.Event]:
             # Not SSLSocket.shutdown, which takes TLS away under whoever is still reading.
             socket.socket.shutdown(secured, socket.SHUT_RDWR)
 
-    timer = threading.Timer(EXCHANGE_WITHIN_S, shut)
+    timer = threading.Timer(EXCHANGE_TIMEOUT_S, shut)
     timer.daemon = True
     timer.start()
     try:
@@ -233,21 +241,23 @@ class SnsChannel(NoticeChannel):
 
     service = "sns"
     permissions = PERMISSIONS
-    write = staticmethod(plain.message)
-    check = staticmethod(plain.check)
-    as_repeat = staticmethod(plain.as_repeat)
-    shown = staticmethod(plain.shown)
+    write = staticmethod(plain.make_payload)
+    check = staticmethod(plain.check_payload)
+    mark_as_repeat = staticmethod(plain.mark_as_repeat)
+    text_lines = staticmethod(plain.text_lines)
 
     def __init__(self, client: Any, topic_arn: str) -> None:
         self._client = client
         self._topic_arn = topic_arn
 
     @classmethod
-    def connect(cls, name: str, address: str, connections: Connections) -> Self:
+    def connect(cls, name: str, address: str, connections: ChannelConnections) -> Self:
         """`address` is the topic's ARN, which says its region."""
         del name
         region = address.split(":")[3]
-        return cls(connections.session.client("sns", region_name=region, config=ONE_TRY), address)
+        return cls(
+            connections.session.client("sns", region_name=region, config=NO_RETRY_CONFIG), address
+        )
 
     def prepare(self) -> None:
         """A topic needs nothing."""
@@ -271,37 +281,37 @@ class SnsChannel(NoticeChannel):
             why = "sns: the payload is not one that SNS takes"
             raise ChannelBroken(why, "refused") from error
         except BotoCoreError as error:
-            raise _no_answer(error) from error
+            raise _transport_error(error) from error
         except Exception as error:
-            if not is_of_parser(error):
+            if not is_parser_error(error):
                 raise
-            raise MaybeSent("sns: the answer cannot be read") from error
+            raise PossiblySent("sns: the answer cannot be read") from error
 
 
 def _refusal(error: ClientError) -> ChannelError:
     """Permanent when SNS says that the request is wrong: topic, text, permission or key."""
-    code = code_of(error)
-    meant: AwsError = translated(error, "sns")
+    code = error_code(error)
+    meant: AwsError = translate_error(error, "sns")
     if isinstance(meant, Throttled | NoCredentials):
         return ChannelUnavailable(f"sns: {code}")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if not _MOVED <= status < _SERVER_ERROR or status == _REQUEST_TIMEOUT:
-        return MaybeSent(f"sns: {code}")
+    if not _REDIRECT <= status < _SERVER_ERROR or status == _REQUEST_TIMEOUT:
+        return PossiblySent(f"sns: {code}")
     if code.startswith(_KEY):
         return ChannelBroken(f"sns: {code}, the topic's KMS key cannot be used", "key_unusable")
     reason, means = _REFUSALS.get(code, ("channel_broken", "the topic refuses the notice"))
     return ChannelBroken(f"sns: {code}, {means}", reason)
 
 
-def _no_answer(error: BotoCoreError) -> ChannelError:
+def _transport_error(error: BotoCoreError) -> ChannelError:
     """In doubt, the request left."""
     if (
-        isinstance(error, _NO_REQUEST)
-        or isinstance(unanswered(error, "sns"), NoCredentials)
+        isinstance(error, _NOT_SENT_ERRORS)
+        or isinstance(no_answer_error(error, "sns"), NoCredentials)
         or (isinstance(error, SSLError) and _UNTRUSTED in str(error))
     ):
         return ChannelUnavailable(f"sns: no request was sent ({type(error).__name__})")
-    return MaybeSent(f"sns: no answer came ({type(error).__name__})")
+    return PossiblySent(f"sns: no answer came ({type(error).__name__})")
 
 
 SERVICES: Mapping[Service, type[NoticeChannel]] = {
@@ -309,18 +319,18 @@ SERVICES: Mapping[Service, type[NoticeChannel]] = {
 }
 
 
-def writers(channels: Channels) -> dict[str, Writer]:
+def channel_writers(channels: ChannelChoices) -> dict[str, Writer]:
     """What writes a card for each channel; with the ids of owners to mention."""
     return {name: SERVICES[one.service].write for name, one in channels.items()}
 
 
-def checks(channels: Channels) -> dict[str, Check]:
+def payload_checks(channels: ChannelChoices) -> dict[str, Check]:
     """What checks the payload of each channel."""
     return {name: SERVICES[one.service].check for name, one in channels.items()}
 
 
-def connected(
-    channels: Channels, own_topic: str, connections: Connections
+def connect_channels(
+    channels: ChannelChoices, own_topic: str, connections: ChannelConnections
 ) -> dict[str, NoticeChannel]:
     """Each channel; `own_topic` is the ARN of the stack's own topic."""
     return {

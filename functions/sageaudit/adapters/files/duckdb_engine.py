@@ -17,7 +17,7 @@ _MEMORY = "2GB"
 
 
 @contextmanager
-def duckdb_connection(what: str) -> Iterator[Any]:
+def duckdb_connection(purpose: str) -> Iterator[Any]:
     """An empty database in memory, in UTC. Raises BadUsage where DuckDB is not installed.
 
     `what` is what needs it. An error of DuckDB inside becomes BadUsage too.
@@ -26,29 +26,29 @@ def duckdb_connection(what: str) -> Iterator[Any]:
         duckdb = importlib.import_module("duckdb")
     except ImportError as error:
         raise BadUsage(
-            f"{what} needs DuckDB: `pip install duckdb`, or `pipx inject sageaudit duckdb`"
+            f"{purpose} needs DuckDB: `pip install duckdb`, or `pipx inject sageaudit duckdb`"
         ) from error
     with TemporaryDirectory(prefix="sageaudit-") as folder:
         config = {"memory_limit": _MEMORY, "temp_directory": folder}
-        with duckdb.connect(config=config) as connection, duckdb_errors(what):
+        with duckdb.connect(config=config) as connection, duckdb_errors(purpose):
             connection.execute("SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false")
             yield connection
 
 
 @contextmanager
-def duckdb_errors(what: str) -> Iterator[None]:
+def duckdb_errors(message: str) -> Iterator[None]:
     """Raises BadUsage for an error of DuckDB: `what`, and the first line of its message."""
     duckdb = importlib.import_module("duckdb")
     try:
         yield
     except duckdb.Error as error:
-        raise BadUsage(f"{what} ({str(error).partition(chr(10))[0]})") from error
+        raise BadUsage(f"{message} ({str(error).partition(chr(10))[0]})") from error
 
 
 _ROWS = 5_000
 """Rows that are in Python's memory together."""
-Column = Literal["text", "usd", "count", "flag", "time", "day"]
-_TYPES: Mapping[Column, str] = {
+ColumnType = Literal["text", "usd", "count", "flag", "time", "day"]
+_TYPES: Mapping[ColumnType, str] = {
     "text": "VARCHAR",
     "usd": "DECIMAL(38, 6)",
     "count": "BIGINT",
@@ -59,7 +59,7 @@ _TYPES: Mapping[Column, str] = {
 
 
 def write_parquet(
-    path: Path, columns: Mapping[str, Column], rows: Iterable[Mapping[str, object]]
+    path: Path, columns: Mapping[str, ColumnType], rows: Iterable[Mapping[str, object]]
 ) -> int:
     """Writes the rows and returns how many. Raises BadUsage if DuckDB is missing.
 

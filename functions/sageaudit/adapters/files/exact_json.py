@@ -15,15 +15,15 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-_quoted = json.encoder.encode_basestring
+_quote = json.encoder.encode_basestring
 _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
 """What most values are: asked first, as audits have thousands."""
 _read = json.JSONDecoder(parse_float=Decimal).decode
-_MOST_BYTES = 64 * 2**20
+_MAX_BYTES = 64 * 2**20
 """Of one value, unpacked: a file of somebody else must not fill the memory."""
 _GZIP = zlib.MAX_WBITS | 16
 """Tells zlib to read gzip's header, and its checksum at the end."""
-NOT_GZIP_JSON = (ValueError, zlib.error, RecursionError)
+GZIP_JSON_ERRORS = (ValueError, zlib.error, RecursionError)
 """What reading bytes raises that are not JSON in gzip."""
 
 
@@ -48,7 +48,7 @@ def from_json(text: str) -> Any:
     return _read(text)
 
 
-def whole_text(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text with `?` for lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -61,13 +61,13 @@ def _key(name: str) -> str:
 
 def _scalar(value: object) -> str:
     if type(value) is str:
-        return _quoted(value if value.isascii() else whole_text(value))
+        return _quote(value if value.isascii() else replace_surrogates(value))
     if value is None or isinstance(value, int):
         return json.dumps(value)
     if isinstance(value, (Decimal, float)):
         return _decimal(Decimal(str(value)))
     text = value.isoformat() if isinstance(value, date) else str(value)
-    return _quoted(whole_text(text))
+    return _quote(replace_surrogates(text))
 
 
 def _decimal(value: Decimal) -> str:
@@ -95,7 +95,7 @@ def read_gzip_json(packed: bytes) -> Any:
 def read_gzip_text(packed: bytes) -> str:
     """Return the text of `gzip_text`. Raises one of NOT_GZIP_JSON."""
     unpacker = zlib.decompressobj(wbits=_GZIP)
-    data = unpacker.decompress(packed, _MOST_BYTES)
+    data = unpacker.decompress(packed, _MAX_BYTES)
     if not unpacker.eof or unpacker.unused_data:
         raise ValueError("it is not one whole gzip file of at most 64 MiB")
     return data.decode()

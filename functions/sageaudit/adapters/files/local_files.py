@@ -47,7 +47,7 @@ _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 
 
 @contextmanager
-def whole_file(path: Path, mode: int | None = None) -> Iterator[Path]:
+def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
     """Yields the path to write to: a file beside `path`, which then takes its place.
 
     It gets `mode`, else that of the file before. A link stays a link, and its file is replaced. A
@@ -83,26 +83,26 @@ def whole_file(path: Path, mode: int | None = None) -> Iterator[Path]:
 
 def write_text(path: Path, text: str, mode: int | None = None) -> None:
     """Writes a whole file. Raises BadUsage where it cannot be written."""
-    with whole_file(path, mode) as beside:
+    with atomic_write(path, mode) as beside:
         beside.write_text(text, encoding="utf-8", errors="replace")
 
 
-def other_form(path: Path, make: str) -> str | None:
+def wrong_format_reason(path: Path, advice: str) -> str | None:
     """`is a folder: ...`, with `make` where nothing better is known; None for any other file."""
     if path.is_dir():
-        return f"is a folder: {make}"
+        return f"is a folder: {advice}"
     with suppress(OSError), path.open("rb") as file:
-        return other_form_of(str(path), file.read(_HEAD), make)
+        return wrong_format_reason_of_bytes(str(path), file.read(_HEAD), advice)
     return None
 
 
-def other_form_of(path: str, head: bytes, make: str) -> str | None:
+def wrong_format_reason_of_bytes(path: str, content: bytes, make: str) -> str | None:
     """The same of what was read."""
-    head = head.removeprefix(codecs.BOM_UTF8)
-    if _PLAN_TEXT.search(head, 0, _HEAD):
+    content = content.removeprefix(codecs.BOM_UTF8)
+    if _PLAN_TEXT.search(content, 0, _HEAD):
         return f"is a Terraform plan as text: {_MAKE_PLAN}"
     for begins, what, do in _FORMS:
-        if begins.match(head):
+        if begins.match(content):
             return f"is {what}: {do.format(path=path) or make}"
     return None
 
@@ -113,12 +113,12 @@ def data_folder() -> Path:
     As each system wants it: below XDG_DATA_HOME where it is set; else ~/Library/Application Support
     on macOS, %LOCALAPPDATA% on Windows, ~/.local/share elsewhere.
     """
-    if chosen := _named("XDG_DATA_HOME"):
+    if chosen := _folder_from_variable("XDG_DATA_HOME"):
         return chosen / _NAME
     if sys.platform == "darwin":
         return _home() / "Library" / "Application Support" / _NAME
     if sys.platform == "win32":
-        return (_named("LOCALAPPDATA") or _home() / "AppData" / "Local") / _NAME
+        return (_folder_from_variable("LOCALAPPDATA") or _home() / "AppData" / "Local") / _NAME
     return _home() / ".local" / "share" / _NAME
 
 
@@ -142,7 +142,7 @@ def fingerprint_key() -> bytes | None:
     return None
 
 
-def _named(variable: str) -> Path | None:
+def _folder_from_variable(variable: str) -> Path | None:
     """The folder that a variable names; a relative one is ignored, as the XDG standard says."""
     path = Path(os.environ.get(variable, ""))
     return path if path.is_absolute() else None

@@ -15,24 +15,24 @@ from typing import Any
 
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.adapters.files.local_files import other_form
+from sageaudit.adapters.files.local_files import wrong_format_reason
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy, parse
-from sageaudit.domain.policy.table_reader import named
+from sageaudit.domain.policy.table_reader import full_key
 from sageaudit.domain.prices.known_prices import (
-    HIGHEST_USD,
+    MAX_RATE_USD,
     TYPE,
     OwnRate,
     OwnRates,
     RateBasis,
-    own_rates,
+    group_own_rates,
 )
 from sageaudit.domain.prices.price_list import STORAGE
-from sageaudit.errors import UNREADABLE, BadPolicy, BadUsage, KeyPath
+from sageaudit.errors import PARSE_ERRORS, BadPolicy, BadUsage, KeyPath
 from sageaudit.rules.catalogue import threshold_units
 
 _MAKE = "a policy is a TOML file, such as policy.toml of the repository"
@@ -40,31 +40,31 @@ SCHEMA = 1
 _KEYS = ("region", "type", "component", "usd", "first", "last", "quantity", "source", "note")
 
 
-def load(path: Path) -> Policy:
+def load_policy(path: Path) -> Policy:
     """Reads and validates a policy. Raises BadPolicy: one sentence with file, line and key."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         table = tomllib.loads(text)
     except OSError as error:
-        why = other_form(path, _MAKE) or f"cannot be read ({error.strerror})"
+        why = wrong_format_reason(path, _MAKE) or f"cannot be read ({error.strerror})"
         raise BadPolicy(f"{path}: {why}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        why = other_form(path, _MAKE) or f"is not TOML: {error}"
+        why = wrong_format_reason(path, _MAKE) or f"is not TOML: {error}"
         raise BadPolicy(f"{path}: {why}") from error
     except (ValueError, RecursionError) as error:
         # numbers of thousands of digits, or too deep nesting
         raise BadPolicy(f"{path}: is too long or too deeply nested to be read") from error
     try:
-        policy = parse(table, threshold_units(), _own_rates(table, path))
+        policy = parse(table, threshold_units(), _load_own_rates(table, path))
         _check_names(policy.discounts)
     except BadPolicy as error:
-        line = line_of(text, error.key)
+        line = line_number(text, error.key)
         where = path if line is None else f"{path}:{line}"
         raise BadPolicy(f"{where}: {error}", error.key) from error
     return policy
 
 
-def _own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
+def _load_own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
     """The file that `discounts.own_rates` names, from the policy's folder. Raises BadPolicy."""
     discounts = table.get("discounts")
     name = discounts.get("own_rates") if isinstance(discounts, dict) else None
@@ -74,10 +74,10 @@ def _own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
         return read_own_rates(path.parent / name)
     except BadUsage as error:
         key = ("discounts", "own_rates")
-        raise BadPolicy(f"{named(key)}: {error}", key) from error
+        raise BadPolicy(f"{full_key(key)}: {error}", key) from error
 
 
-def line_of(text: str, key: KeyPath) -> int | None:
+def line_number(text: str, key: KeyPath) -> int | None:
     """The line that sets the last name of `key`; None where that is not one line alone."""
     name = next((re.escape(part) for part in reversed(key) if isinstance(part, str)), None)
     sets = re.compile(rf"""[\s\[]*(?:[\w."'-]+\.)?["']?{name}["']?\s*[.=\]]""")
@@ -87,22 +87,22 @@ def line_of(text: str, key: KeyPath) -> int | None:
 
 def _check_names(discounts: Discounts) -> None:
     """Raises BadPolicy for an unknown family, region or type, so that no typo goes unnoticed."""
-    types = packaged.types()
+    types = packaged.instance_types()
     known = {row.family for row in types.values()} | {part.value for part in Component}
     if strange := sorted(set(discounts.percent) - known):
-        raise _refused("is neither a component nor a family", "percent", strange[0])
+        raise _bad_policy("is neither a component nor a family", "percent", strange[0])
     regions = known_regions() if discounts.rates else set()
     for region, rates in discounts.rates.items():
         if region not in regions:
-            raise _refused("is no AWS region that is known", "rates", region)
+            raise _bad_policy("is no AWS region that is known", "rates", region)
         if strange := sorted(set(rates) - set(types)):
             near = did_you_mean(strange[0], types)
-            raise _refused(f"is no type of the catalogue{near}", "rates", region, strange[0])
+            raise _bad_policy(f"is no type of the catalogue{near}", "rates", region, strange[0])
 
 
-def _refused(why: str, *parts: str) -> BadPolicy:
+def _bad_policy(why: str, *parts: str) -> BadPolicy:
     path = ("discounts", *parts)
-    return BadPolicy(f"{named(path)} {why}", path)
+    return BadPolicy(f"{full_key(path)} {why}", path)
 
 
 def read_own_rates(path: Path) -> OwnRates:
@@ -119,8 +119,8 @@ def read_own_rates(path: Path) -> OwnRates:
             raise BadUsage(f"{path}: is of a newer version of sageaudit (schema)")
         account = document["account"]
         rates = [_rate(row) for row in document["rates"]]
-        found = own_rates(RateBasis(document["basis"]), account and str(account), rates)
-    except UNREADABLE as error:
+        found = group_own_rates(RateBasis(document["basis"]), account and str(account), rates)
+    except PARSE_ERRORS as error:
         raise BadUsage(
             f"{path}: is no file of own rates as `sageaudit prices learn` writes it"
         ) from error
@@ -179,6 +179,6 @@ def _possible(rate: OwnRate) -> bool:
         named
         and REGION.fullmatch(rate.region) is not None
         and rate.usd.is_finite()
-        and 0 < rate.usd <= HIGHEST_USD
+        and 0 < rate.usd <= MAX_RATE_USD
         and rate.first <= rate.last
     )

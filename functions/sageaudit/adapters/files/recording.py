@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.local_files import other_form
+from sageaudit.adapters.files.local_files import wrong_format_reason
 from sageaudit.adapters.prices.price_list import (
     ListedPrices,
     Stored,
@@ -24,11 +24,11 @@ from sageaudit.adapters.prices.price_list import (
 )
 from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.kinds import Component, JobKind, kind_of
+from sageaudit.domain.job.kinds import Component, JobKind, kind_from_answer
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.prices.price_list import PriceListing
 from sageaudit.domain.usage.measurements import Missing, RawSeries
-from sageaudit.errors import BadRecording, Malformed
+from sageaudit.errors import BadRecording, MalformedData
 
 SCHEMA = 1
 """The version of the format; a file without one is of a time before there were versions."""
@@ -50,8 +50,8 @@ class Recording(Struct, frozen=True):
     series: tuple[RawSeries, ...]
     account: str | None
     region: str | None
-    as_read: AsRead | None = None
-    all_tags: bool = False
+    read_context: ReadContext | None = None
+    has_all_tags: bool = False
     """Whether `tags` are all that the job has: an answer of AWS, not what an audit kept."""
 
 
@@ -69,63 +69,65 @@ def read(path: Path) -> Recording | RecordedSet:
     try:
         document = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        why = other_form(path, _MAKE) or f"cannot be read ({error.strerror})"
+        why = wrong_format_reason(path, _MAKE) or f"cannot be read ({error.strerror})"
         raise BadRecording(f"{path}: {why}") from error
     except (ValueError, RecursionError) as error:
-        raise BadRecording(f"{path}: {other_form(path, _MAKE) or 'is not JSON'}") from error
+        raise BadRecording(
+            f"{path}: {wrong_format_reason(path, _MAKE) or 'is not JSON'}"
+        ) from error
     if not isinstance(document, dict):
-        why = other_form(path, _MAKE) or f"is not an object with {_FORMS}"
+        why = wrong_format_reason(path, _MAKE) or f"is not an object with {_FORMS}"
         raise BadRecording(f"{path}: {why}")
     try:
-        return parsed(document)
-    except Malformed as error:
+        return parse(document)
+    except MalformedData as error:
         raise BadRecording(f"{path}: {error}") from error
 
 
-def parsed(document: Mapping[str, Any]) -> Recording | RecordedSet:
+def parse(document: Mapping[str, Any]) -> Recording | RecordedSet:
     """The recording in parsed JSON. Raises Malformed with the key."""
     if "children" not in document:
-        return of_document(document)
+        return parse_job(document)
     _check_schema(document)
     children = fields.items(document, "children")
-    kind = kind_of(fields.section(document, "describe"))
-    is_rollup = kind is not None and kind.row.rollup is not None
+    kind = kind_from_answer(fields.section(document, "describe"))
+    is_rollup = kind is not None and kind.spec.rollup is not None
     if not children and not (is_rollup and "schema" in document):
-        raise Malformed("children", "is empty")
+        raise MalformedData("children", "is empty")
     shared = {key: document[key] for key in ("as_of",) if key in document}
-    prices = prices_of(document)
+    prices = parse_prices(document)
     return RecordedSet(
         tuple(_child(shared | dict(child), at, prices) for at, child in enumerate(children)),
-        of_document(document) if is_rollup else None,
-        tuple(_deleted(document)),
+        parse_job(document) if is_rollup else None,
+        tuple(_parse_deleted(document)),
     )
 
 
-def _deleted(document: Mapping[str, Any]) -> Iterator[JobRef]:
+def _parse_deleted(document: Mapping[str, Any]) -> Iterator[JobRef]:
     """The jobs of a roll-up that are not in the file. Raises Malformed."""
     arns = document.get("deleted") or []
     for arn in arns if isinstance(arns, list) else [None]:
         ref = JobRef.from_arn(arn) if isinstance(arn, str) else None
         if ref is None:
-            raise Malformed("deleted", "is not a list of the ARNs of jobs")
+            raise MalformedData("deleted", "is not a list of the ARNs of jobs")
         yield ref
 
 
 def _check_schema(document: Mapping[str, Any]) -> None:
     if document.get("schema", SCHEMA) != SCHEMA:
-        raise Malformed("schema", f"is not {SCHEMA}: a newer sageaudit reads this file")
+        raise MalformedData("schema", f"is not {SCHEMA}: a newer sageaudit reads this file")
 
 
 def _child(document: Mapping[str, Any], position: int, prices: ListedPrices | None) -> Recording:
     try:
-        return of_document(document, prices)
-    except Malformed as error:
+        return parse_job(document, prices)
+    except MalformedData as error:
         where = f"children[{position}]"
         key = where if error.key == _TOP else f"{where}.{error.key}"
-        raise Malformed(key, error.reason) from error
+        raise MalformedData(key, error.reason) from error
 
 
-def of_document(document: Mapping[str, Any], prices: ListedPrices | None = None) -> Recording:
+def parse_job(document: Mapping[str, Any], prices: ListedPrices | None = None) -> Recording:
     """The recording of one job from parsed JSON; `prices` are those of its set.
 
     Raises Malformed with the key.
@@ -133,8 +135,8 @@ def of_document(document: Mapping[str, Any], prices: ListedPrices | None = None)
     if "describe" in document:
         _check_schema(document)
         answer = fields.section(document, "describe")
-        if (kind := kind_of(answer)) is None:
-            raise Malformed("describe", "has no ...JobName with a ...JobStatus of a known kind")
+        if (kind := kind_from_answer(answer)) is None:
+            raise MalformedData("describe", "has no ...JobName with a ...JobStatus of a known kind")
         _check_name(answer, kind, "describe.")
         return Recording(
             describe=answer,
@@ -142,21 +144,21 @@ def of_document(document: Mapping[str, Any], prices: ListedPrices | None = None)
             series=tuple(_series(fields.section(document, "metrics"))),
             account=fields.text(document, "account"),
             region=fields.text(document, "region"),
-            as_read=as_read_of(document, prices),
-            all_tags="tags" in document and "schema" not in document,
+            read_context=parse_read_context(document, prices),
+            has_all_tags="tags" in document and "schema" not in document,
         )
-    if (kind := kind_of(document)) is not None:
+    if (kind := kind_from_answer(document)) is not None:
         _check_name(document, kind)
-        return Recording(document, _tags(document), (), None, None, all_tags="Tags" in document)
-    raise Malformed(_TOP, f"has none of {_FORMS}")
+        return Recording(document, _tags(document), (), None, None, has_all_tags="Tags" in document)
+    raise MalformedData(_TOP, f"has none of {_FORMS}")
 
 
-def _check_name(answer: Mapping[str, Any], kind: JobKind, where: str = "") -> None:
+def _check_name(answer: Mapping[str, Any], kind: JobKind, key_prefix: str = "") -> None:
     """Raises Malformed for a name that SageMaker gives no job; the name itself is not repeated."""
-    name = fields.text(answer, kind.row.name_key)
+    name = fields.text(answer, kind.spec.name_key)
     if name is not None and not JOB_NAME.match(name):
         reason = "is not the name of a job: at most 63 letters, digits and hyphens"
-        raise Malformed(f"{where}{kind.row.name_key}", reason)
+        raise MalformedData(f"{key_prefix}{kind.spec.name_key}", reason)
 
 
 def _tags(document: Mapping[str, Any]) -> dict[str, str]:
@@ -165,7 +167,7 @@ def _tags(document: Mapping[str, Any]) -> dict[str, str]:
     for item in fields.items(document, key):
         name = fields.text(item, "Key")
         if name is None:
-            raise Malformed(key, "has an item without Key")
+            raise MalformedData(key, "has an item without Key")
         tags[name] = fields.text(item, "Value") or ""
     return tags
 
@@ -179,7 +181,7 @@ def _series(metrics: Mapping[str, Any]) -> list[RawSeries]:
         start = fields.parsed_time(item.get("start"), f"{where}.start")
         period_s = fields.count(item, "period_s") or common_s
         if host is None or metric is None or start is None or not period_s:
-            raise Malformed(where, "needs host, metric, start and a period_s above 0")
+            raise MalformedData(where, "needs host, metric, start and a period_s above 0")
         if (fields.text(item, "stat") or "Average") == "Average":
             values = _values(item.get("values"), f"{where}.values")
             series.append(RawSeries(host, metric, start, period_s, values))
@@ -188,17 +190,17 @@ def _series(metrics: Mapping[str, Any]) -> list[RawSeries]:
 
 def _values(values: object, key: str) -> tuple[float | None, ...]:
     if not isinstance(values, list) or len(values) > _MAX_POINTS:
-        raise Malformed(key, "is not a list of numbers")
+        raise MalformedData(key, "is not a list of numbers")
     for value in values:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise Malformed(key, "holds something that is neither a number nor null")
+            raise MalformedData(key, "holds something that is neither a number nor null")
     try:
         return tuple(None if value is None else float(value) for value in values)
     except OverflowError as error:
-        raise Malformed(key, "holds a number that is too large") from error
+        raise MalformedData(key, "holds a number that is too large") from error
 
 
-class AsRead(Struct, frozen=True):
+class ReadContext(Struct, frozen=True):
     """`as_of`: when the job was read, the `now` of its audits.
 
     `absent`: why a metric without points has none. `metric_notes`, `notes`: sentences on what else
@@ -206,25 +208,27 @@ class AsRead(Struct, frozen=True):
     where it was not asked for.
     """
 
-    as_of: datetime
-    absent: Missing
+    read_at: datetime
+    no_points_reason: Missing
     metric_notes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     prices: ListedPrices | None = None
 
 
-def as_read_of(document: Mapping[str, Any], shared: ListedPrices | None) -> AsRead | None:
+def parse_read_context(
+    document: Mapping[str, Any], shared_prices: ListedPrices | None
+) -> ReadContext | None:
     """What a recording's JSON says of its reading; None without a moment. Raises Malformed."""
     as_of = fields.parsed_time(document.get("as_of"), "as_of")
     if as_of is None:
         return None
     metrics = fields.section(document, "metrics")
-    return AsRead(
-        as_of=as_of,
-        absent=_absent(fields.section(metrics, "absent")),
+    return ReadContext(
+        read_at=as_of,
+        no_points_reason=_absent(fields.section(metrics, "absent")),
         metric_notes=_sentences(metrics, "notes"),
         notes=_sentences(document, "notes"),
-        prices=prices_of(document) or shared,
+        prices=parse_prices(document) or shared_prices,
     )
 
 
@@ -240,7 +244,7 @@ def _absent(section: Mapping[str, Any]) -> Missing:
 def _sentences(section: Mapping[str, Any], key: str) -> tuple[str, ...]:
     found = section.get(key) or []
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise Malformed(key, "is not a list of sentences")
+        raise MalformedData(key, "is not a list of sentences")
     return tuple(found)
 
 
@@ -249,13 +253,15 @@ def prices_document(prices: ListedPrices) -> dict[str, Any]:
     return {
         "region": prices.region,
         "component": prices.component.value,
-        "read_at": iso(prices.stored.read_at) if prices.stored else None,
-        "why": prices.why,
-        "rates": entries_document(prices.stored.listing.entries if prices.stored else {}),
+        "read_at": iso(prices.last_listing.read_at) if prices.last_listing else None,
+        "why": prices.unavailable_because,
+        "rates": entries_document(
+            prices.last_listing.listing.entry_by_product if prices.last_listing else {}
+        ),
     }
 
 
-def prices_of(document: Mapping[str, Any]) -> ListedPrices | None:
+def parse_prices(document: Mapping[str, Any]) -> ListedPrices | None:
     """The price list in a recording's JSON; None where there is none. Raises Malformed."""
     section = fields.section(document, _PRICES)
     if not section:
@@ -264,14 +270,16 @@ def prices_of(document: Mapping[str, Any]) -> ListedPrices | None:
     try:
         component = Component(named)
     except ValueError as error:
-        raise Malformed(f"{_PRICES}.component", "is not a component of the price list") from error
+        raise MalformedData(
+            f"{_PRICES}.component", "is not a component of the price list"
+        ) from error
     read_at = fields.time(section, "read_at")
     stored = None
     if read_at is not None and region is not None:
         rates = fields.section(section, "rates")
         try:
             entries = read_entries(rates)
-        except Malformed as error:
-            raise Malformed(f"{_PRICES}.rates.{error.key}", error.reason) from error
+        except MalformedData as error:
+            raise MalformedData(f"{_PRICES}.rates.{error.key}", error.reason) from error
         stored = Stored(PriceListing(region, component, entries), read_at)
     return ListedPrices(region, component, stored, fields.text(section, "why"))

@@ -23,30 +23,37 @@ from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.files.recording import SCHEMA, RecordedSet, Recording
 from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
-from sageaudit.domain.job.describe import TAG_NOT_SET, TAG_SET, TAGS, TagNames, audited_tags, keep
-from sageaudit.domain.job.fields import DERIVED, UNKNOWN, KeptAs, walked
-from sageaudit.domain.job.job_fields import FIELDS
+from sageaudit.domain.job.describe import (
+    SAGEAUDIT_TAGS,
+    TAG_VALUE_ABSENT,
+    TAG_VALUE_PRESENT,
+    TagNames,
+    sanitize_answer,
+    tags_to_store,
+)
+from sageaudit.domain.job.fields import DERIVED, UNKNOWN, StoredAs, read_fields
+from sageaudit.domain.job.job_fields import STORED_FIELDS
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
-from sageaudit.domain.policy.policy import TAG as EXEMPTION
+from sageaudit.domain.policy.policy import IGNORE_TAG as EXEMPTION
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.token_shapes import is_name
-from sageaudit.domain.usage.measurements import DENIED, RawSeries
+from sageaudit.domain.usage.measurements import METRIC_DENIED_CODE, RawSeries
 from sageaudit.errors import BadUsage
 
 _WIDTH = 100
-_TAGS = Policy().tags_read
+_TAGS = Policy().tag_names
 ANONYMIZED = "anonymized"
 """The key that says so in the file."""
-NOT_SHARED = "not shared"
+REDACTED = "not shared"
 """In place of a sentence that is not our own."""
 _PUBLIC = ("region", "component", "read_at", "managed_spot", "rates")
 """What a recording has of the price list, which AWS publishes."""
-_KNOWN_TAGS = TAGS.union(Policy().owner_tags)
+_KNOWN_TAGS = SAGEAUDIT_TAGS.union(Policy().owner_tags)
 """Names of tags that stay: those that audits read by default."""
-_CODES = frozenset({"metric_missing", DENIED})
+_CODES = frozenset({"metric_missing", METRIC_DENIED_CODE})
 """Why a job's metrics are absent, as the reader of CloudWatch says it."""
-_OPEN = re.compile(
+_SAFE_SENTENCES = re.compile(
     r"(?:tags: )?[a-z]{1,20}:[A-Za-z]{1,60} (?:is not permitted|is throttled: try again later)"
     r"|CloudWatch has no points|CloudWatch keeps metrics for 455 days"
     r"|the job's own code (?:did not run|has not run yet)"
@@ -56,7 +63,7 @@ _OPEN = re.compile(
 """Sentences of our own that hold nothing of the account."""
 
 
-def document_of(
+def make_document(
     recorded: Recording | RecordedSet, key: bytes | None = None, tags: TagNames = _TAGS
 ) -> dict[str, Any]:
     """The JSON of a recording: what a history keeps of a job, with its metrics and prices.
@@ -66,9 +73,9 @@ def document_of(
     list once, for all of its jobs. Raises Malformed.
     """
     if isinstance(recorded, Recording):
-        return {"schema": SCHEMA, **_of_one(recorded, key, tags)}
-    children = [_of_one(child, key, tags) for child in recorded.children]
-    written = {} if recorded.rollup is None else _of_one(recorded.rollup, key, tags)
+        return {"schema": SCHEMA, **_job_document(recorded, key, tags)}
+    children = [_job_document(child, key, tags) for child in recorded.children]
+    written = {} if recorded.rollup is None else _job_document(recorded.rollup, key, tags)
     for part in ("as_of", "prices"):
         shared = next((child[part] for child in children if child.get(part)), None)
         if shared is not None and written.setdefault(part, shared) == shared:
@@ -79,22 +86,22 @@ def document_of(
     return {"schema": SCHEMA, **written, **deleted, "children": children}
 
 
-def _of_one(recorded: Recording, key: bytes | None, tags: TagNames) -> dict[str, Any]:
-    kept = audited_tags(recorded.tags, tags, all_read=recorded.all_tags)
-    read = recorded.as_read
+def _job_document(recorded: Recording, key: bytes | None, tags: TagNames) -> dict[str, Any]:
+    kept = tags_to_store(recorded.tags, tags, is_complete=recorded.has_all_tags)
+    read = recorded.read_context
     named = [one for one in recorded.series if is_name(one.host) and is_name(one.metric)]
     metrics: dict[str, Any] = {"series": [_series(one) for one in named]}
     written: dict[str, Any] = {"account": recorded.account, "region": recorded.region}
     if read is not None:
-        written["as_of"] = iso(read.as_of)
+        written["as_of"] = iso(read.read_at)
         if read.notes:
             written["notes"] = list(read.notes)
         metrics = {
-            "absent": asdict(read.absent),
+            "absent": asdict(read.no_points_reason),
             **({"notes": list(read.metric_notes)} if read.metric_notes else {}),
             **metrics,
         }
-    written["describe"] = keep(recorded.describe, key)
+    written["describe"] = sanitize_answer(recorded.describe, key)
     written["tags"] = [{"Key": name, "Value": value} for name, value in kept.items()]
     written["metrics"] = metrics
     if read is not None and read.prices is not None:
@@ -112,7 +119,7 @@ def _series(series: RawSeries) -> dict[str, Any]:
     }
 
 
-def text_of(document: Mapping[str, Any]) -> str:
+def to_text(document: Mapping[str, Any]) -> str:
     """The JSON text of a recording, to be read by people too: lists of numbers on one line."""
     return "".join(_lines(document, "")) + "\n"
 
@@ -135,7 +142,7 @@ def _lines(value: object, indent: str) -> Iterator[str]:
     yield f"\n{indent}{closing}"
 
 
-def check_free(path: Path, *, replace: bool) -> None:
+def check_can_write(path: Path, *, replace: bool) -> None:
     """Raises BadUsage without its folder, and for a file that may not be replaced."""
     if not path.parent.is_dir():
         raise BadUsage(f"{path}: there is no folder {path.parent}")
@@ -159,11 +166,11 @@ def write(path: Path, text: str, *, replace: bool) -> None:
     `replace`: an existing file may be replaced. Raises BadUsage where one is in the way, or where
     the file cannot be written.
     """
-    check_free(path, replace=replace)
+    check_can_write(path, replace=replace)
     local_files.write_text(path, text, mode=0o600)
 
 
-def anonymized(
+def anonymize(
     document: Mapping[str, Any], salt: bytes, rules: Collection[str], types: Collection[str]
 ) -> dict[str, Any]:
     """A recording's JSON for sharing. Raises Malformed.
@@ -173,16 +180,16 @@ def anonymized(
     shifted: prices are those of a day.
     """
     file = _File(Pseudonyms(salt, _job_names(document)), rules, types)
-    kept = {"schema": document["schema"], ANONYMIZED: True, **file.one(document)}
+    kept = {"schema": document["schema"], ANONYMIZED: True, **file.anonymize_job(document)}
     if "children" in document:
-        kept["children"] = [file.one(child) for child in document["children"]]
+        kept["children"] = [file.anonymize_job(child) for child in document["children"]]
     return kept
 
 
 def _job_names(document: Mapping[str, Any]) -> Iterator[str]:
     for one in (document, *document.get("children", ())):
         answer = one.get("describe") or {}
-        found = (answer.get(kind.row.name_key) for kind in JobKind)
+        found = (answer.get(kind.spec.name_key) for kind in JobKind)
         yield from (name for name in found if isinstance(name, str))
 
 
@@ -193,7 +200,7 @@ class _File(Struct, frozen=True):
     rules: Collection[str]
     types: Collection[str]
 
-    def one(self, document: Mapping[str, Any]) -> dict[str, Any]:
+    def anonymize_job(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """One recorded job."""
         names, account = self.names, document.get("account")
         shared: Mapping[str, Callable[[Any], Any]] = {
@@ -215,27 +222,27 @@ class _File(Struct, frozen=True):
         }
         return {key: share(document[key]) for key, share in shared.items() if key in document}
 
-    def _answer(self, answer: Mapping[str, Any], own_account: str | None) -> dict[str, Any]:
+    def _answer(self, answer: Mapping[str, Any], job_account: str | None) -> dict[str, Any]:
         """An answer; `own_account`: whose images are not AWS's."""
         names = self.names
-        pseudonyms: Mapping[KeptAs, Callable[[str], str]] = {
-            KeptAs.TYPE: lambda text: text if text in self.types else UNKNOWN,
-            KeptAs.JOB: names.job,
-            KeptAs.ARN: names.arn,
-            KeptAs.IMAGE: lambda text: names.image(text, own_account),
-            KeptAs.MODEL: lambda text: names.word("mod", text),
-            KeptAs.ADDRESS: names.address,
-            KeptAs.CHANNEL: names.channel,
-            KeptAs.GROUP: lambda text: names.word("grp", text),
-            KeptAs.METRIC: names.metric,
-            KeptAs.RULE: names.debugger_rule,
+        pseudonyms: Mapping[StoredAs, Callable[[str], str]] = {
+            StoredAs.TYPE: lambda text: text if text in self.types else UNKNOWN,
+            StoredAs.JOB: names.job,
+            StoredAs.ARN: names.arn,
+            StoredAs.IMAGE: lambda text: names.image(text, job_account),
+            StoredAs.MODEL: lambda text: names.word("mod", text),
+            StoredAs.ADDRESS: names.address,
+            StoredAs.CHANNEL: names.channel,
+            StoredAs.GROUP: lambda text: names.word("grp", text),
+            StoredAs.METRIC: names.metric,
+            StoredAs.RULE: names.debugger_rule,
         }
 
-        def shared(field: KeptAs, section: Mapping[str, Any], key: str) -> Any:
+        def shared(field: StoredAs, section: Mapping[str, Any], key: str) -> Any:
             text, pseudonym = section[key], pseudonyms.get(field)
             return pseudonym(text) if pseudonym and isinstance(text, str) else text
 
-        plain = keep(answer)
+        plain = sanitize_answer(answer)
         derived = dict(plain[DERIVED])
         for key, pseudonym in (
             ("EntryPoint", names.script),
@@ -244,13 +251,13 @@ class _File(Struct, frozen=True):
         ):
             if key in derived:
                 derived[key] = pseudonym(derived[key])
-        return {**walked(plain, FIELDS, shared), DERIVED: derived}
+        return {**read_fields(plain, STORED_FIELDS, shared), DERIVED: derived}
 
     def _metrics(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
         kept: dict[str, Any] = {}
         if "absent" in metrics:
             absent = metrics["absent"]
-            code = absent["code"] if absent["code"] in _CODES else NOT_SHARED
+            code = absent["code"] if absent["code"] in _CODES else REDACTED
             kept["absent"] = {"code": code, "reason": _sentence(absent["reason"]), "advice": None}
         if "notes" in metrics:
             kept["notes"] = [_sentence(text) for text in metrics["notes"]]
@@ -276,7 +283,7 @@ class _File(Struct, frozen=True):
         shown = name if name in _KNOWN_TAGS else names.word("tag", name)
         if name == EXEMPTION:
             value = " ".join(map(self._exempt, value.split()))
-        elif value and value not in {TAG_SET, TAG_NOT_SET}:
+        elif value and value not in {TAG_VALUE_PRESENT, TAG_VALUE_ABSENT}:
             value = names.arn(value) if value.startswith("arn:") else names.word("val", value)
         return {"Key": shown, "Value": value}
 
@@ -292,4 +299,4 @@ class _File(Struct, frozen=True):
 
 def _sentence(text: str) -> str:
     bare = text.rstrip(".")
-    return bare if _OPEN.fullmatch(bare) else NOT_SHARED
+    return bare if _SAFE_SENTENCES.fullmatch(bare) else REDACTED

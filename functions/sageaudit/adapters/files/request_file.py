@@ -11,19 +11,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.local_files import other_form, other_form_of
+from sageaudit.adapters.files.local_files import wrong_format_reason, wrong_format_reason_of_bytes
 from sageaudit.domain.request.request import Path as Place
 from sageaudit.errors import BadUsage
 
 STDIN = "-"
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 """A Terraform plan of thousands of resources has some MB."""
 _LARGE = 2**20
 """Characters from which a file's beginning is looked at first."""
 _HEAD = 2**16
 """How many characters of it."""
 _MAKE = "give the JSON of one request, of a pipeline definition, or of `terraform show -json`"
-TOO_DEEP = "has too many brackets inside each other"
+TOO_DEEPLY_NESTED = "has too many brackets inside each other"
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
@@ -34,7 +34,7 @@ class RequestFile(Struct, frozen=True):
     document: Any
     text: str
 
-    def lines(self) -> tuple[dict[Place, int], list[Place]]:
+    def line_numbers(self) -> tuple[dict[Place, int], list[Place]]:
         """The line (from 1) of each key and list item, by path; and the keys that are there twice.
 
         What is inside a key that is there twice is not named too.
@@ -69,41 +69,46 @@ class RequestFile(Struct, frozen=True):
         return found, list(repeated)
 
 
-def name_of(path: str) -> str:
+def display_name(path: str) -> str:
     """The file, for people."""
     return "standard input" if path == STDIN else path
 
 
-def read(path: str, refuse: Callable[[Any], None]) -> RequestFile:
+def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
     """Reads a file, or stdin for "-". Raises BadUsage with one sentence that names the file.
 
     `refuse` raises Malformed for a list, or an object with such keys: of a large file it is asked
     before the whole is parsed.
     """
-    name = name_of(path)
+    name = display_name(path)
     try:
-        data = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else _bytes(Path(path))
+        data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == STDIN else _bytes(Path(path))
     except OSError as error:
-        why = other_form(Path(path), _MAKE) or f"cannot be read ({error.strerror})"
+        why = wrong_format_reason(Path(path), _MAKE) or f"cannot be read ({error.strerror})"
         raise BadUsage(f"{name}: {why}") from error
-    if len(data) > MOST_BYTES:
-        raise BadUsage(f"{name}: is larger than {MOST_BYTES // 2**20} MB: no request is so large")
+    if len(data) > MAX_BYTES:
+        raise BadUsage(f"{name}: is larger than {MAX_BYTES // 2**20} MB: no request is so large")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        why = other_form_of(path, data, _MAKE) or "is not text in UTF-8: give a file with JSON"
+        why = (
+            wrong_format_reason_of_bytes(path, data, _MAKE)
+            or "is not text in UTF-8: give a file with JSON"
+        )
         raise BadUsage(f"{name}: {why}") from error
     if not text.strip():
         raise BadUsage(f"{name}: is empty: give a file with JSON")
     if len(text) > _LARGE:
-        refuse([] if text.lstrip().startswith("[") else dict.fromkeys(_first_keys(text)))
+        check_keys([] if text.lstrip().startswith("[") else dict.fromkeys(_first_keys(text)))
     try:
         document = json.loads(text, parse_constant=_refuse)
     except RecursionError as error:
-        raise BadUsage(f"{name}: {TOO_DEEP}") from error
+        raise BadUsage(f"{name}: {TOO_DEEPLY_NESTED}") from error
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        why = other_form_of(path, data, _MAKE) or f"is not JSON ({where}: {error.msg})"
+        why = (
+            wrong_format_reason_of_bytes(path, data, _MAKE) or f"is not JSON ({where}: {error.msg})"
+        )
         raise BadUsage(f"{name}: {why}") from error
     except ValueError as error:
         why = str(error).partition(";")[0]  # after it Python advises its programmers
@@ -124,7 +129,7 @@ def _first_keys(text: str) -> Iterator[str]:
 
 def _bytes(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(MOST_BYTES + 1)
+        return file.read(MAX_BYTES + 1)
 
 
 def _refuse(word: str) -> None:

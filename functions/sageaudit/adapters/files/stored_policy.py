@@ -20,27 +20,27 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import UNREADABLE, BadPolicy
+from sageaudit.errors import PARSE_ERRORS, BadPolicy
 
-NAME = "policy.json"
-IN_ASSET = Path(__file__).parents[3] / NAME
+FILE_NAME = "policy.json"
+ASSET_PATH = Path(__file__).parents[3] / FILE_NAME
 """Beside the package, at the root of the Lambda asset."""
 
 
 def load(path: Path | None = None) -> Policy:
     """Reads the policy of the asset, or of `path`. Raises BadPolicy."""
-    path = path or IN_ASSET
+    path = path or ASSET_PATH
     try:
         return from_text(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadPolicy(f"{path}: cannot be read ({error.strerror})") from error
-    except UNREADABLE as error:
+    except PARSE_ERRORS as error:
         raise BadPolicy(f"{path}: is not a policy that `make synth` wrote") from error
 
 
 def to_text(policy: Policy) -> str:
     """One line of JSON."""
-    return json.dumps(_stored(policy)) + "\n"
+    return json.dumps(_to_json_value(policy)) + "\n"
 
 
 def from_text(text: str) -> Policy:
@@ -49,11 +49,11 @@ def from_text(text: str) -> Policy:
     return policy
 
 
-def _stored(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _stored(inner) for key, inner in value.items()}
+        return {key: _to_json_value(inner) for key, inner in value.items()}
     if isinstance(value, tuple):
-        return [_stored(inner) for inner in value]
+        return [_to_json_value(inner) for inner in value]
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, Enum):
@@ -61,7 +61,7 @@ def _stored(value: Any) -> Any:
     if isinstance(value, (Decimal, date)):
         return str(value)
     if isinstance(value, Struct):
-        return {name: _stored(part) for name, part in asdict(value).items()}
+        return {name: _to_json_value(part) for name, part in asdict(value).items()}
     return value
 
 

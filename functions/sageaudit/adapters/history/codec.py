@@ -22,25 +22,27 @@ from msgspec.structs import FieldInfo, asdict, fields
 
 from sageaudit.adapters.files.exact_json import gzip_json, read_gzip_json
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.audit.finding_document import Advised
+from sageaudit.domain.audit.finding_document import Recommendation
 from sageaudit.domain.audit.record import Detail, FindingRow
 from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Sums
-from sageaudit.domain.resize.candidate import DearerStep
+from sageaudit.domain.resize.candidate import CostlierStep
 
-LONGEST_TEXT = 2_000
+MAX_TEXT_LENGTH = 2_000
 """Most characters of a text in rows and keys; the document has the full text."""
-_LONGEST_PART_BYTES = 512
+_MAX_PART_BYTES = 512
 """A partition key has at most 2,048 bytes, a sort key 1,024; a longer one fails the transaction."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Item = dict[str, Any]
-Stored = TypeVar("Stored", AuditSummary, FindingRow, JobKey, Advised, DearerStep, Decision)
-LONGEST_NAME = 200
-_LARGEST_DETAIL_BYTES = 350_000
+StoredT = TypeVar(
+    "StoredT", AuditSummary, FindingRow, JobKey, Recommendation, CostlierStep, Decision
+)
+MAX_NAME_LENGTH = 200
+_MAX_DETAIL_BYTES = 350_000
 """Description in gzip and series together; above it the series are dropped."""
-_OF_A_RUN = frozenset(RUN_FIELDS)
-_FORMS = (AuditSummary, FindingRow, JobKey, Advised, DearerStep, Decision)
-_TOLD_BY_FINDINGS = frozenset({"key", "job", "family", "owner", "ended_at"})
+_RUN_FIELD_NAMES = frozenset(RUN_FIELDS)
+_FORMS = (AuditSummary, FindingRow, JobKey, Recommendation, CostlierStep, Decision)
+_FIELDS_IN_FINDINGS = frozenset({"key", "job", "family", "owner", "ended_at"})
 _NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
     form: {
         name: Decimal if name.endswith("_usd") else int
@@ -51,28 +53,28 @@ _NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
 }
 
 
-def part(text: str) -> str:
+def key_part(text: str) -> str:
     """The text as one part of a key: itself, or when too long its beginning and a hash."""
-    encoded = text[:LONGEST_TEXT].encode("utf-8", "replace")
-    if len(encoded) <= _LONGEST_PART_BYTES:
+    encoded = text[:MAX_TEXT_LENGTH].encode("utf-8", "replace")
+    if len(encoded) <= _MAX_PART_BYTES:
         return encoded.decode()
-    kept = encoded[: _LONGEST_PART_BYTES - 65].decode("utf-8", "ignore")
+    kept = encoded[: _MAX_PART_BYTES - 65].decode("utf-8", "ignore")
     return f"{kept}~{hashlib.sha256(encoded).hexdigest()}"
 
 
-def run_id(key: JobKey) -> str:
+def run_key(key: JobKey) -> str:
     """Identifies one run: its ARN and creation time in epoch milliseconds."""
-    return f"{part(key.arn)}#{epoch_ms(key.created_at)}"
+    return f"{key_part(key.arn)}#{epoch_ms(key.created_at)}"
 
 
 def moment_sk(moment: datetime, key: JobKey) -> str:
     """Sorts runs by a moment of each, its end or recheck; unique, so that a list can be continued
     after it.
     """
-    return f"{moment_text(moment)}#{run_id(key)}"
+    return f"{moment_text(moment)}#{run_key(key)}"
 
 
-def before_sk(before: datetime | None) -> str:
+def sk_before(before: datetime | None) -> str:
     """Sorts after every `moment_sk` that a list shows: those before a moment, or all."""
     return "~" if before is None else moment_text(before)
 
@@ -117,18 +119,18 @@ class FieldReader(NamedTuple):
     """
 
     name: str
-    read: Callable[..., Any] | None
-    optional: bool
+    convert: Callable[..., Any] | None
+    is_optional: bool
     default: Any
-    nested: bool
+    is_nested: bool
 
 
-def to_item(row: Stored) -> Item:
+def to_item(row: StoredT) -> Item:
     """The attributes of a row."""
-    return to_attributes(row, READERS[type(row)])
+    return to_attributes(row, READERS_BY_TYPE[type(row)])
 
 
-def to_attributes(row: Stored, readers: Iterable[FieldReader]) -> Item:
+def to_attributes(row: StoredT, readers: Iterable[FieldReader]) -> Item:
     """The attributes of these fields of a row."""
     item: Item = {}
     for name, _, optional, default, _ in readers:
@@ -136,13 +138,13 @@ def to_attributes(row: Stored, readers: Iterable[FieldReader]) -> Item:
         if isinstance(value, JobKey):
             item |= to_item(value)
         elif value is not None and not (optional and value == default):
-            item[name] = _run_value(value) if name in _OF_A_RUN else _plain(value)
+            item[name] = _run_value(value) if name in _RUN_FIELD_NAMES else _plain(value)
     return item
 
 
-def from_item(form: type[Stored], item: Item) -> Stored:
+def from_item(row_type: type[StoredT], item: Item) -> StoredT:
     """The row of an item. Raises KeyError if a required attribute is missing."""
-    return form(**read_fields(READERS[form], item))
+    return row_type(**read_fields(READERS_BY_TYPE[row_type], item))
 
 
 def read_fields(readers: Iterable[FieldReader], item: Item) -> dict[str, Any]:
@@ -173,14 +175,14 @@ def _plain(value: object) -> object:
 
 
 def _run_value(value: object) -> object:
-    if isinstance(value, Advised):
+    if isinstance(value, Recommendation):
         return {name: _run_value(part) for name, part in to_item(value).items()}
-    if isinstance(value, DearerStep):
+    if isinstance(value, CostlierStep):
         return {name: _run_value(part) for name, part in to_item(value).items()}
     if isinstance(value, tuple | list):
         return [_run_value(part) for part in value]
     if isinstance(value, Mapping):
-        return {name[:LONGEST_NAME]: str(number) for name, number in value.items()}
+        return {name[:MAX_NAME_LENGTH]: str(number) for name, number in value.items()}
     return str(value) if isinstance(value, str | Decimal) else value
 
 
@@ -191,22 +193,22 @@ def _sums_item(sums: Sums) -> Item:
 
 
 def _texts(sums: Sums | RuleSums) -> Item:
-    return {name: str(number) for name, number in numbers_of(sums).items()}
+    return {name: str(number) for name, number in non_zero_numbers(sums).items()}
 
 
-def numbers_of(sums: Sums | RuleSums) -> Item:
+def non_zero_numbers(sums: Sums | RuleSums) -> Item:
     """The counts and amounts that are not zero, without those of rules."""
     return {name: value for name, value in asdict(sums).items() if value and name != "rules"}
 
 
 def _read_sums(item: Item) -> Sums:
     rules = {
-        name: RuleSums(**read_numbers(RuleSums, of)) for name, of in item.get("rules", {}).items()
+        name: RuleSums(**parse_numbers(RuleSums, of)) for name, of in item.get("rules", {}).items()
     }
-    return Sums(**read_numbers(Sums, item), rules=rules)
+    return Sums(**parse_numbers(Sums, item), rules=rules)
 
 
-def read_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
+def parse_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
     """Counts as int, amounts as Decimal (a count has no unit in its name), from numbers or texts.
 
     Other attributes of the item are left out.
@@ -215,10 +217,10 @@ def read_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
     return {name: numbers[name](value) for name, value in item.items() if name in numbers}
 
 
-def detail_attributes(detail: Detail) -> Item:
+def detail_to_item(detail: Detail) -> Item:
     """The attributes of a detail: description and tags as JSON in gzip, series as bytes."""
     description = gzip_json({"describe": detail.describe, "tags": detail.tags})
-    fits = len(description) + len(detail.series) <= _LARGEST_DETAIL_BYTES
+    fits = len(description) + len(detail.series) <= _MAX_DETAIL_BYTES
     dropped = None if fits else "The series were too large to keep."
     notes = [note for note in (detail.note, dropped) if note]
     series = detail.series if fits else b""
@@ -257,7 +259,7 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
         return None
     if get_origin(hint) is tuple:
         form = get_args(hint)[0]
-        if form in (Advised, DearerStep):
+        if form in (Recommendation, CostlierStep):
             return lambda items: tuple(from_item(form, item) for item in items)
         return tuple
     if get_origin(hint) is Mapping and get_args(hint)[1] is str:
@@ -274,6 +276,6 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
     return reader
 
 
-READERS = {form: _readers(form) for form in _FORMS}
-RUN_READERS = tuple(row for row in READERS[AuditSummary] if row.name in _TOLD_BY_FINDINGS)
+READERS_BY_TYPE = {form: _readers(form) for form in _FORMS}
+RUN_READERS = tuple(row for row in READERS_BY_TYPE[AuditSummary] if row.name in _FIELDS_IN_FINDINGS)
 """Fields of a summary that the rows of its findings have too: what a rule's list tells of a run."""

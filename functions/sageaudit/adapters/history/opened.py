@@ -23,7 +23,7 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.errors import BadUsage, HistoryDenied, NoHistory
 from sageaudit.ports import Decisions, History
 
-_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
 
 
@@ -40,7 +40,7 @@ class HistorySource(Struct, frozen=True):
     close: Callable[[], None] = lambda: None
 
     @property
-    def words(self) -> str:
+    def location_text(self) -> str:
         """`/home/ana/history.db`, `the table sageaudit in eu-west-1`: where it is."""
         if self.session is None:
             return self.name
@@ -83,19 +83,19 @@ def open_history(
         return HistorySource(of_table, decisions, table, session)
     path = history or default_path()
     if history is None and create:
-        make_folder(path.parent)
+        create_private_folder(path.parent)
     if history is None and not create and not _exists(path):
         raise NoHistory(
             "there is no history yet: make one with `sageaudit scan`, or name one with --history"
             " FILE or --table NAME"
         )
     of_file = SqliteHistory(path, create=create)
-    if os.name == "posix" and path.stat().st_mode & _BY_OTHERS:
+    if os.name == "posix" and path.stat().st_mode & _WRITABLE_BY_OTHERS:
         warn(f"others may write {path}, and so change what it says: `chmod go-w {path}` ends that")
     return HistorySource(of_file, of_file, str(path), close=of_file.close)
 
 
-def in_memory(name: str) -> HistorySource:
+def open_in_memory(name: str) -> HistorySource:
     """An empty history that nobody keeps."""
     history = SqliteHistory()
     return HistorySource(history, history, name)
@@ -130,7 +130,7 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def make_folder(folder: Path) -> None:
+def create_private_folder(folder: Path) -> None:
     """Makes the folder of a history, readable by its owner alone. Raises HistoryDenied."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def make_folder(folder: Path) -> None:
         ) from error
 
 
-class BesideTable(SqliteHistory):
+class TableOverlay(SqliteHistory):
     """What an audit reads of a table, as if the audits kept in memory were in it.
 
     Nothing is written to the table.
@@ -173,9 +173,9 @@ class BesideTable(SqliteHistory):
             rows, others, key=lambda head: moment_sk(head.ended_at, head.key), reverse=True
         )
 
-    def head(self, key: JobKey) -> AuditSummary | None:
+    def summary(self, key: JobKey) -> AuditSummary | None:
         """The head in memory, or the stored one."""
-        return super().head(key) or self._table.head(key)
+        return super().summary(key) or self._table.summary(key)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         """The document in memory, or the stored one."""

@@ -17,20 +17,20 @@ from msgspec import Struct
 
 from sageaudit.adapters.files.exact_json import gzip_text, to_json
 from sageaudit.adapters.history.codec import as_utc, moment_sk
-from sageaudit.adapters.history.rows import findings_without_row
+from sageaudit.adapters.history.rows import unlisted_finding_count
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Recorded, Verdict
+from sageaudit.domain.audit.record import MAX_EARLIER_RUNS, AuditEntry, RecordOutcome, RecordResult
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.structs import replace
 
 STAMP_LENGTH = 8
 """Letters of what `run_stamp` makes."""
-LARGEST_BYTES = 350_000
+MAX_DOCUMENT_BYTES = 350_000
 """UTF-8 bytes of the JSON of one document: whatever it says, its gzip then fits the 400 KB of an
 item, names and other attributes included."""
-LONGEST_TEXT = 300
-LONGEST_LIST = 50
+MAX_TEXT_LENGTH = 300
+MAX_LIST_LENGTH = 50
 """Characters and entries kept of each text and list by the last trim."""
 _Document = dict[str, Any]
 
@@ -47,7 +47,7 @@ class RecordStep(enum.Enum):
     OLDER = "older"
 
 
-def next_step(newest: AuditSummary | None, entry: Entry, digest: str) -> RecordStep:
+def next_step(newest: AuditSummary | None, entry: AuditEntry, digest: str) -> RecordStep:
     """Decides so that the result does not depend on the order or number of deliveries.
 
     ADVANCE stores the newer time of an unchanged document, so that an older state is rejected
@@ -62,17 +62,21 @@ def next_step(newest: AuditSummary | None, entry: Entry, digest: str) -> RecordS
         return RecordStep.OLDER
     newer = modified_at > known_at
     if digest == newest.digest:
-        if entry.again:
+        if entry.force_new_version:
             return RecordStep.CONFIRM
         return RecordStep.ADVANCE if newer else RecordStep.DUPLICATE
     becomes_final = entry.document["audit"]["settled"] and not newest.settled
-    return RecordStep.WRITE if newer or becomes_final or entry.again else RecordStep.DUPLICATE
+    return (
+        RecordStep.WRITE
+        if newer or becomes_final or entry.force_new_version
+        else RecordStep.DUPLICATE
+    )
 
 
-def unchanged(step: RecordStep, newest: AuditSummary) -> Recorded:
+def unchanged_result(step: RecordStep, newest: AuditSummary) -> RecordResult:
     """The result for an entry that made no new version."""
-    verdict = Verdict.OLDER if step is RecordStep.OLDER else Verdict.DUPLICATE
-    return Recorded(verdict, newest.version, newest)
+    verdict = RecordOutcome.OUTDATED if step is RecordStep.OLDER else RecordOutcome.DUPLICATE
+    return RecordResult(verdict, newest.version, newest)
 
 
 class FamilyRow(Struct, frozen=True):
@@ -88,16 +92,16 @@ class FamilyRow(Struct, frozen=True):
     ended_sk: str
     stamp: str
     compared: tuple[str, ...] | None
-    since: str
+    compared_since: str
 
     @property
     def compared_text(self) -> str | None:
         """The stamps without anything between: each has STAMP_LENGTH letters."""
         return None if self.compared is None else "".join(self.compared)
 
-    def misses(self, earlier: FamilyRow) -> bool:
+    def has_missed(self, earlier: FamilyRow) -> bool:
         """Whether it was not judged with a run that ended before it, as that run is now."""
-        if self.compared is None or earlier.ended_sk < self.since:
+        if self.compared is None or earlier.ended_sk < self.compared_since:
             return False
         return earlier.stamp not in self.compared
 
@@ -109,28 +113,28 @@ def read_compared(text: str | None) -> tuple[str, ...] | None:
     return tuple(text[at : at + STAMP_LENGTH] for at in range(0, len(text), STAMP_LENGTH))
 
 
-def family_row(entry: Entry, head: AuditSummary) -> FamilyRow | None:
+def family_row(entry: AuditEntry, head: AuditSummary) -> FamilyRow | None:
     """The row of a run; None for a run that none is compared with."""
     if head.stamp is None:
         return None
-    read = entry.compared
-    full = read is not None and len(read) >= FAMILY_RUNS
+    read = entry.earlier_runs
+    full = read is not None and len(read) >= MAX_EARLIER_RUNS
     return FamilyRow(
         key=head.key,
         ended_sk=moment_sk(head.ended_at, head.key),
         stamp=head.stamp,
         compared=None if read is None else tuple(run.stamp for run in read if run.stamp),
-        since=moment_sk(read[-1].ended_at, read[-1].key) if read and full else "",
+        compared_since=moment_sk(read[-1].ended_at, read[-1].key) if read and full else "",
     )
 
 
-def out_of_date(
-    own: FamilyRow, before: Iterable[FamilyRow], after: Iterable[FamilyRow]
+def find_outdated(
+    row: FamilyRow, before: Iterable[FamilyRow], after: Iterable[FamilyRow]
 ) -> Iterator[JobKey]:
     """The run itself if it missed one of those before it, and those after it that missed it."""
-    if any(own.misses(earlier) for earlier in before):
-        yield own.key
-    yield from (later.key for later in after if later.misses(own))
+    if any(row.has_missed(earlier) for earlier in before):
+        yield row.key
+    yield from (later.key for later in after if later.has_missed(row))
 
 
 def sum_row(head: AuditSummary, scope: Scope) -> SumRow:
@@ -145,7 +149,7 @@ def sum_row(head: AuditSummary, scope: Scope) -> SumRow:
     return SumRow(scope, head.account, head.region, names[scope], day, head.sums)
 
 
-def changes(newest: AuditSummary | None, head: AuditSummary) -> Iterator[SumRow]:
+def sum_differences(previous: AuditSummary | None, head: AuditSummary) -> Iterator[SumRow]:
     """What recording a version adds to the sums, as differences to the newest one before it.
 
     No difference is zero: a roll-up without findings of its own adds nothing anywhere.
@@ -153,15 +157,15 @@ def changes(newest: AuditSummary | None, head: AuditSummary) -> Iterator[SumRow]
     for scope in Scope:
         new = sum_row(head, scope)
         rows = [new]
-        if newest is not None:
-            old = sum_row(newest, scope)
+        if previous is not None:
+            old = sum_row(previous, scope)
             moved = replace(old, sums=Sums()) != replace(new, sums=Sums())
             taken_out = replace(old, sums=-old.sums)
             rows = [taken_out, new] if moved else [replace(new, sums=new.sums - old.sums)]
         yield from (row for row in rows if row.sums != Sums())
 
 
-def digest_of(document: AuditDocument) -> str:
+def document_digest(document: AuditDocument) -> str:
     """Half a SHA-256 of the document without its version, which History assigns, and without its
     recheck time: a recheck that changes nothing else is no new version.
     """
@@ -172,21 +176,21 @@ def digest_of(document: AuditDocument) -> str:
     ).hexdigest()[:32]
 
 
-def stored(document: AuditDocument, version: int) -> bytes:
+def to_stored_bytes(document: AuditDocument, version: int) -> bytes:
     """The bytes to store."""
-    return gzip_text(stored_text(document, version))
+    return gzip_text(to_stored_json(document, version))
 
 
-def stored_text(document: AuditDocument, version: int) -> str:
+def to_stored_json(document: AuditDocument, version: int) -> str:
     """The JSON to store, with its version, trimmed to fit one item."""
     audit = {**document["audit"], "version": version}
     fitting = cast("_Document", {**document, "audit": audit})
-    if more := findings_without_row(document):
+    if more := unlisted_finding_count(document):
         note = f"Findings that no list shows: {more} (lists have one of each rule, 40 at most)."
         fitting = _with_note(fitting, note)
     text = to_json(fitting)
     for trim, note in _TRIMS:
-        if len(text.encode()) <= LARGEST_BYTES:
+        if len(text.encode()) <= MAX_DOCUMENT_BYTES:
             break
         trimmed = trim(fitting)
         if trimmed != fitting:
@@ -208,7 +212,7 @@ def _without_evidence(document: _Document) -> _Document:
     }
 
 
-def _with_light_children(document: _Document) -> _Document:
+def _shorten_children(document: _Document) -> _Document:
     light = [
         {**_without_evidence(child), "phases": [], "waterfall": []}
         for child in document["children"] or ()
@@ -220,20 +224,20 @@ def _without_children(document: _Document) -> _Document:
     return {**document, "children": [] if document["children"] is not None else None}
 
 
-def _clipped(value: Any) -> Any:
+def _clip(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _clipped(entry) for name, entry in value.items()}
+        return {name: _clip(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_clipped(entry) for entry in value[:LONGEST_LIST]]
-    if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        return value[: LONGEST_TEXT - 1] + "…"
+        return [_clip(entry) for entry in value[:MAX_LIST_LENGTH]]
+    if isinstance(value, str) and len(value) > MAX_TEXT_LENGTH:
+        return value[: MAX_TEXT_LENGTH - 1] + "…"
     return value
 
 
 _TRIMS: tuple[tuple[Callable[[_Document], _Document], str], ...] = (
-    (_with_light_children, "Phases and evidence of the child jobs are only in their own audits."),
+    (_shorten_children, "Phases and evidence of the child jobs are only in their own audits."),
     (_without_children, "The child jobs are left out: each has its own audit."),
     (_without_evidence, "The evidence of the findings was too large to store."),
-    (_clipped, "Long texts and lists were cut: the audit was too large to store."),
+    (_clip, "Long texts and lists were cut: the audit was too large to store."),
 )
 """Applied in this order until the document fits; no trim changes a total in dollars."""

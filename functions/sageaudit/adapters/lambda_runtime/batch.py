@@ -17,14 +17,14 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from sageaudit.adapters.aws.sqs import LONGEST_VISIBILITY_S, SqsQueue
-from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, Change, SqsMessage
-from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.aws.sqs import MAX_VISIBILITY_S, SqsQueue
+from sageaudit.adapters.lambda_runtime.records import FIRST_SENT_ATTRIBUTE, SqsMessage, TableChange
+from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.errors import (
     GIVE_UP_AFTER,
     AwsError,
     BadHistory,
-    Malformed,
+    MalformedData,
     RejectedEvent,
     doubled_s,
 )
@@ -35,26 +35,26 @@ DEFECTS = "Defects"
 """The metric for records that failed with an unexpected error, in each function."""
 REJECTED = "RejectedEvents"
 """The metric for records that went to the dead letters without a retry."""
-GIVEN_UP = "GivenUp"
+ABANDONED = "GivenUp"
 """The metric for messages that did not succeed before they were too old."""
-SET_ASIDE = "SetAside"
+REQUEUED = "SetAside"
 """The metric for changes of the table that come again from a queue."""
-FIRST_WAIT_S = 60
-LONGEST_WAIT_S = 3_600
+MIN_WAIT_S = 60
+MAX_WAIT_S = 3_600
 """Failures hide a message from one minute to one hour, twice as long each time: our choice."""
-_SHORTEST_PART = 0.8
+_MIN_JITTER_FACTOR = 0.8
 """Of a wait, so that what failed together does not come back together: our choice."""
 ON_LAMBDA = "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ
-_IN_HAND_S = 900
+_RUN_TIME_RESERVE_S = 900
 """SQS counts 12 hours of invisibility from the receive: the longest that a function may run."""
 
 
-Record = SqsMessage | Change
+Record = SqsMessage | TableChange
 R = TypeVar("R", bound=Record)
 R_contra = TypeVar("R_contra", contravariant=True)
 
 
-class ComesBack(Exception):
+class RetryRecord(Exception):
     """A record has to wait for `wait_s` seconds, for the reason that the text says."""
 
     def __init__(self, why: str, wait_s: int) -> None:
@@ -62,13 +62,13 @@ class ComesBack(Exception):
         self.wait_s = wait_s
 
 
-class Retries(Protocol[R_contra]):
+class RetryPolicy(Protocol[R_contra]):
     """Where records go that were not done."""
 
-    def reject(self, record: R_contra, code: str, why: str) -> None:
+    def reject(self, record: R_contra, code: str, reason: str) -> None:
         """Sends a record away that no retry helps. Raises AwsError."""
 
-    def again(self, record: R_contra, why: str, wait_s: int | None = None) -> str | None:
+    def retry_later(self, record: R_contra, reason: str, wait_s: int | None = None) -> str | None:
         """Has a record come back after `wait_s`, or after a time of this object's choice.
 
         None then; the metric to count where it was sent elsewhere. Raises AwsError.
@@ -91,19 +91,19 @@ class Batch(Struct, Generic[R]):
     work: Callable[[R], None]
     failed: str
     stop_before_ms: int
-    retries: Retries[R]
-    report: Report
+    retries: RetryPolicy[R]
+    report: RecordReport
     begin: Callable[[float | None], None] = lambda _: None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers which records to deliver again; the others are done."""
-        self.report.begin(context)
+        self.report.start_invocation(context)
         coming_back = (
             {"itemIdentifier": record.identifier}
             for record in map(self.record, event["Records"])
             if not self._done(record, context)
         )
-        failures = list(islice(coming_back, 1) if self.record.IN_ORDER else coming_back)
+        failures = list(islice(coming_back, 1) if self.record.IS_ORDERED else coming_back)
         return {"batchItemFailures": failures}
 
     def _done(self, record: R, context: Any) -> bool:
@@ -113,14 +113,14 @@ class Batch(Struct, Generic[R]):
         self.begin(left_ms)
         named = {self.record.LABEL: record.identifier}
         try:
-            return self._worked(record, named)
+            return self._is_processed(record, named)
         except AwsError as error:  # what was not done could not be sent elsewhere either
-            self.report.error("record failed", **named, **_said(error))
+            self.report.error("record failed", **named, **_error_labels(error))
             return False
         finally:
             self.report.flush()
 
-    def _worked(self, record: R, named: Mapping[str, str]) -> bool:
+    def _is_processed(self, record: R, named: Mapping[str, str]) -> bool:
         try:
             self.work(record)
         except RejectedEvent as rejected:
@@ -128,23 +128,23 @@ class Batch(Struct, Generic[R]):
             self.report.count(REJECTED)
             reason = {"error": rejected.code, "reason": str(rejected)}
             self.report.error("record rejected", **named, **reason)
-        except ComesBack as waits:
-            return self._again(record, named, str(waits), waits.wait_s)
-        except (AwsError, BadHistory, Malformed) as error:
+        except RetryRecord as waits:
+            return self._retry(record, named, str(waits), waits.wait_s)
+        except (AwsError, BadHistory, MalformedData) as error:
             self.report.count(self.failed)
-            self.report.error("record failed", **named, **_said(error))
-            return self._again(record, named, str(error))
+            self.report.error("record failed", **named, **_error_labels(error))
+            return self._retry(record, named, str(error))
         except Exception as error:  # noqa: BLE001 - a bug with one record must not fail the others
             self.report.count(self.failed)
             self.report.count(DEFECTS)
             self.report.defect("record failed", error, **named)
-            return self._again(record, named, f"an unexpected {type(error).__name__}")
+            return self._retry(record, named, f"an unexpected {type(error).__name__}")
         return True
 
-    def _again(
+    def _retry(
         self, record: R, named: Mapping[str, str], why: str, wait_s: int | None = None
     ) -> bool:
-        gone = self.retries.again(record, why, wait_s)
+        gone = self.retries.retry_later(record, why, wait_s)
         if gone is None:
             return False
         self.report.count(gone)
@@ -152,7 +152,7 @@ class Batch(Struct, Generic[R]):
         return True
 
 
-def _said(error: Exception) -> dict[str, str]:
+def _error_labels(error: Exception) -> dict[str, str]:
     return {"error": type(error).__name__, "reason": str(error)}
 
 
@@ -169,35 +169,37 @@ class QueueRetries:
         self._dead_letters = dead_letters
         self._clock = clock
 
-    def reject(self, record: SqsMessage, code: str, why: str) -> None:
+    def reject(self, record: SqsMessage, code: str, reason: str) -> None:
         """A dead letter with its reason."""
-        sent_first = {FIRST_SENT: str(record.first_sent_ms)} if record.first_sent_ms else {}
-        attributes = {"reason": code, "why": why, **sent_first}
-        self._dead_letters.send(record.letter, attributes=attributes)
+        sent_first = (
+            {FIRST_SENT_ATTRIBUTE: str(record.first_sent_ms)} if record.first_sent_ms else {}
+        )
+        attributes = {"reason": code, "why": reason, **sent_first}
+        self._dead_letters.send(record.dead_letter_body, attributes=attributes)
 
-    def gives_up(self, record: SqsMessage) -> bool:
+    def is_too_old(self, record: SqsMessage) -> bool:
         """Whether the message is too old to come back."""
         return record.age_s(self._clock()) >= GIVE_UP_AFTER.total_seconds()
 
-    def again(self, record: SqsMessage, why: str, wait_s: int | None = None) -> str | None:
+    def retry_later(self, record: SqsMessage, reason: str, wait_s: int | None = None) -> str | None:
         """Hides the message, or gives it up."""
-        if self.gives_up(record):
-            self.reject(record, "gave_up", why)
-            return GIVEN_UP
+        if self.is_too_old(record):
+            self.reject(record, "gave_up", reason)
+            return ABANDONED
         if wait_s is None:
-            wait_s = longer_each_time_s(record)
+            wait_s = retry_delay_s(record)
         if queue := self._queues.get(record.queue_name):
-            longest_s = LONGEST_VISIBILITY_S - _IN_HAND_S
+            longest_s = MAX_VISIBILITY_S - _RUN_TIME_RESERVE_S
             queue.change_visibility(record.receipt_handle, min(wait_s, longest_s))
         return None
 
 
-def longer_each_time_s(record: SqsMessage) -> int:
+def retry_delay_s(record: SqsMessage) -> int:
     """How long a message that failed is hidden: 80 to 100 percent of its time, by its own id."""
-    longest_s = doubled_s(FIRST_WAIT_S, record.received - 1, LONGEST_WAIT_S)
-    digest = hashlib.sha256(f"{record.identifier} {record.received}".encode()).digest()
+    longest_s = doubled_s(MIN_WAIT_S, record.receive_count - 1, MAX_WAIT_S)
+    digest = hashlib.sha256(f"{record.identifier} {record.receive_count}".encode()).digest()
     drawn = digest[0] / 255
-    return round(longest_s * (_SHORTEST_PART + (1 - _SHORTEST_PART) * drawn))
+    return round(longest_s * (_MIN_JITTER_FACTOR + (1 - _MIN_JITTER_FACTOR) * drawn))
 
 
 class StreamRetries(Struct, frozen=True):
@@ -206,15 +208,17 @@ class StreamRetries(Struct, frozen=True):
     decisions: Queue
     undecided: Queue
 
-    def reject(self, record: Change, code: str, why: str) -> None:
+    def reject(self, record: TableChange, code: str, reason: str) -> None:
         """A dead letter with its reason."""
-        self.undecided.send(record.letter, attributes={"reason": code, "why": why})
+        self.undecided.send(record.dead_letter_body, attributes={"reason": code, "why": reason})
 
-    def again(self, record: Change, why: str, wait_s: int | None = None) -> str | None:
+    def retry_later(
+        self, record: TableChange, reason: str, wait_s: int | None = None
+    ) -> str | None:
         """Its keys come again from the queue. After an AwsError the stream repeats the record."""
         del wait_s
-        self.decisions.send(record.letter, delay_s=FIRST_WAIT_S, attributes={"why": why})
-        return SET_ASIDE
+        self.decisions.send(record.dead_letter_body, delay_s=MIN_WAIT_S, attributes={"why": reason})
+        return REQUEUED
 
 
 def entry_point(build: Callable[[Mapping[str, str]], Handler]) -> Handler:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.exact_json import NOT_GZIP_JSON, read_gzip_json, read_gzip_text
+from sageaudit.adapters.files.exact_json import GZIP_JSON_ERRORS, read_gzip_json, read_gzip_text
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
@@ -24,10 +24,10 @@ from sageaudit.adapters.history.dynamo.keys import (
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.routes import CHANNEL_NAME
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 
 T = TypeVar("T")
-FIRST_SENT = "first-sent"
+FIRST_SENT_ATTRIBUTE = "first-sent"
 """Attribute of a message that was sent again: when it was sent first, in ms since the epoch."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _RUN = re.compile(r"JOB#(?P<arn>.+)#(?P<created_ms>-?[0-9]{1,15})")
@@ -43,7 +43,7 @@ class SqsMessage(Struct, frozen=True):
 
     LABEL: ClassVar[str] = "message_id"
     """The name of its identifier in a log."""
-    IN_ORDER: ClassVar[bool] = False
+    IS_ORDERED: ClassVar[bool] = False
     """Whether the records after one that is not done must wait."""
     raw: dict[str, Any]
 
@@ -58,7 +58,7 @@ class SqsMessage(Struct, frozen=True):
         return str(self.raw["body"])
 
     @property
-    def letter(self) -> str:
+    def dead_letter_body(self) -> str:
         """The body to send to the dead-letter queue: unchanged."""
         return self.body
 
@@ -68,7 +68,7 @@ class SqsMessage(Struct, frozen=True):
         return str(self.raw["receiptHandle"])
 
     @property
-    def received(self) -> int:
+    def receive_count(self) -> int:
         """How often SQS has delivered it, from 1."""
         return int(self.raw.get("attributes", {}).get("ApproximateReceiveCount", "1"))
 
@@ -81,7 +81,7 @@ class SqsMessage(Struct, frozen=True):
     def first_sent_ms(self) -> int:
         """When it was sent first, in ms since the epoch; 0 where SQS does not say."""
         sent = str(self.raw.get("attributes", {}).get("SentTimestamp", ""))
-        return self.number(FIRST_SENT, int(sent) if sent.isdecimal() else 0)
+        return self.attribute_number(FIRST_SENT_ATTRIBUTE, int(sent) if sent.isdecimal() else 0)
 
     def age_s(self, now: datetime) -> float:
         """Seconds since it was sent first; 0 where that is not known."""
@@ -89,18 +89,18 @@ class SqsMessage(Struct, frozen=True):
             return 0.0
         return now.astimezone(UTC).timestamp() - self.first_sent_ms / 1000
 
-    def number(self, name: str, default: int) -> int:
+    def attribute_number(self, name: str, default: int) -> int:
         """A number of at most 18 digits from the message attributes."""
         attribute = self.raw.get("messageAttributes", {}).get(name, {})
         value = attribute.get("stringValue", "")
         return int(value) if _NUMBER.fullmatch(value) else default
 
 
-class Change(Struct, frozen=True):
+class TableChange(Struct, frozen=True):
     """Changes have an order: those after one that is not done must wait."""
 
     LABEL: ClassVar[str] = "sequence_number"
-    IN_ORDER: ClassVar[bool] = True
+    IS_ORDERED: ClassVar[bool] = True
     raw: dict[str, Any]
 
     @property
@@ -110,7 +110,7 @@ class Change(Struct, frozen=True):
         return number if isinstance(number, str) else ""
 
     @property
-    def letter(self) -> str:
+    def dead_letter_body(self) -> str:
         """The keys of the item in the table, and its place in the stream."""
         return json.dumps(
             {
@@ -123,12 +123,12 @@ class Change(Struct, frozen=True):
     @property
     def pk(self) -> str:
         """The partition key of the item; empty where it has none."""
-        return self.text(PARTITION_KEY)
+        return self.attribute_text(PARTITION_KEY)
 
     @property
     def sk(self) -> str:
         """The sort key of the item; empty where it has none."""
-        return self.text(SORT_KEY)
+        return self.attribute_text(SORT_KEY)
 
     @property
     def is_new(self) -> bool:
@@ -139,7 +139,7 @@ class Change(Struct, frozen=True):
         known = self.sk.startswith((AUDIT_PREFIX, NOTICE_PREFIX))
         return self.raw.get("eventName") == "INSERT" and (known or not self.sk)
 
-    def text(self, name: str) -> str:
+    def attribute_text(self, name: str) -> str:
         """An attribute of the item; empty where it is no text."""
         return self._attribute(name, "S")
 
@@ -151,19 +151,19 @@ class Change(Struct, frozen=True):
 
     def body(self) -> str:
         """The body of a notice. Raises Malformed."""
-        return self._unpacked("body", read_gzip_text)
+        return self._read_binary("body", read_gzip_text)
 
-    def _unpacked(self, name: str, read: Callable[[bytes], T]) -> T:
+    def _read_binary(self, name: str, read: Callable[[bytes], T]) -> T:
         try:
             return read(base64.b64decode(self._attribute(name, "B"), validate=True))
-        except NOT_GZIP_JSON as error:
-            raise Malformed(name, "cannot be unpacked") from error
+        except GZIP_JSON_ERRORS as error:
+            raise MalformedData(name, "cannot be unpacked") from error
 
     def document(self) -> AuditDocument:
         """The document of an audit. Raises Malformed."""
-        document: AuditDocument = self._unpacked("document", read_gzip_json)
+        document: AuditDocument = self._read_binary("document", read_gzip_json)
         if not isinstance(document, dict):
-            raise Malformed("document", "is not an object")
+            raise MalformedData("document", "is not an object")
         return document
 
     @property
@@ -172,44 +172,44 @@ class Change(Struct, frozen=True):
         return stream if isinstance(stream, dict) else {}
 
 
-def read_letter(body: str) -> tuple[str, str]:
+def parse_change_keys(body: str) -> tuple[str, str]:
     """The keys of an item, by the letter of a Change. Raises Malformed."""
     try:
         letter: Any = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise Malformed("body", "is not JSON") from error
+        raise MalformedData("body", "is not JSON") from error
     if not isinstance(letter, dict):
-        raise Malformed("body", "is not an object")
+        raise MalformedData("body", "is not an object")
     pk, sk = letter.get(PARTITION_KEY), letter.get(SORT_KEY)
     if not isinstance(pk, str) or not isinstance(sk, str):
-        raise Malformed("body", "has no keys of an item")
+        raise MalformedData("body", "has no keys of an item")
     return pk, sk
 
 
-def about_notice(pk: str, sk: str) -> dict[str, Any]:
+def notice_labels(pk: str, sk: str) -> dict[str, Any]:
     """Which audit, running job or week's digest a notice is about, for a log. Raises Malformed."""
     if _DIGEST.fullmatch(pk) and _VERSION.fullmatch(sk):
         return {"digest": pk.rpartition("#")[2]}
     if pk.startswith(WATCH_PREFIX):
-        key, number = version_of(f"JOB#{pk.removeprefix(WATCH_PREFIX)}", sk)
+        key, number = parse_version(f"JOB#{pk.removeprefix(WATCH_PREFIX)}", sk)
         return {"job": key.arn, "said": number}
-    key, version = version_of(pk, sk)
+    key, version = parse_version(pk, sk)
     return {"job": key.arn, "version": version}
 
 
-def version_of(pk: str, sk: str) -> tuple[JobKey, int]:
+def parse_version(pk: str, sk: str) -> tuple[JobKey, int]:
     """The run and version of an audit, or of a notice about it, by its keys. Raises Malformed."""
-    job_pk = pk.removeprefix(keys.alert_pk(""))
+    job_pk = pk.removeprefix(keys.run_alerts_pk(""))
     run, version = _RUN.fullmatch(job_pk), _VERSION.fullmatch(sk)
     if run is None:
-        raise Malformed(PARTITION_KEY, "is not a run of a job")
+        raise MalformedData(PARTITION_KEY, "is not a run of a job")
     if version is None:
-        raise Malformed(SORT_KEY, "is not a version of an audit")
+        raise MalformedData(SORT_KEY, "is not a version of an audit")
     try:
         created_at = _EPOCH + timedelta(milliseconds=int(run["created_ms"]))
     except OverflowError as error:
-        raise Malformed(PARTITION_KEY, "has a creation time out of range") from error
+        raise MalformedData(PARTITION_KEY, "has a creation time out of range") from error
     key = JobKey(run["arn"], created_at)
     if keys.job_pk(key) != job_pk:
-        raise Malformed(PARTITION_KEY, "is not a run of a job")
+        raise MalformedData(PARTITION_KEY, "is not a run of a job")
     return key, int(version["version"])

@@ -27,7 +27,7 @@ class _Formatter(LambdaPowertoolsFormatter):
         return super().serialize(_redacted(log))
 
 
-class Report:
+class RecordReport:
     """Log and counts of one function. A text may quote user input: it is escaped to one line.
 
     Powertools' `Metrics` is shared by the process, has one set of dimensions and warns when empty.
@@ -41,31 +41,31 @@ class Report:
         self._invocation: dict[str, Any] = {}
         self._about: dict[str, Any] = {}
 
-    def begin(self, context: Any) -> None:
+    def start_invocation(self, context: Any) -> None:
         """A new invocation: all that follows has its request id, under the key of Powertools."""
         request_id = getattr(context, "aws_request_id", None)
         self._invocation = {} if request_id is None else {REQUEST_ID: request_id}
         self._about = {}
 
-    def about(self, **named: Any) -> None:
+    def set_labels(self, **labels: Any) -> None:
         """Which job or notice the following lines are about, until the counts are printed."""
-        self._about = named
+        self._about = labels
 
-    def info(self, message: str, **named: Any) -> None:
+    def info(self, message: str, **labels: Any) -> None:
         """Something that was done."""
-        self._logger.info(message, extra=self._extra(named), stacklevel=_CALLER)
+        self._logger.info(message, extra=self._extra(labels), stacklevel=_CALLER)
 
-    def warning(self, message: str, **named: Any) -> None:
+    def warning(self, message: str, **labels: Any) -> None:
         """Something that will be tried again, or that is missing."""
-        self._logger.warning(message, extra=self._extra(named), stacklevel=_CALLER)
+        self._logger.warning(message, extra=self._extra(labels), stacklevel=_CALLER)
 
-    def error(self, message: str, **named: Any) -> None:
+    def error(self, message: str, **labels: Any) -> None:
         """Something that was not done."""
-        self._logger.error(message, extra=self._extra(named), stacklevel=_CALLER)
+        self._logger.error(message, extra=self._extra(labels), stacklevel=_CALLER)
 
-    def defect(self, message: str, error: Exception, **named: Any) -> None:
+    def defect(self, message: str, error: Exception, **labels: Any) -> None:
         """An unexpected error, with its traceback."""
-        self._logger.error(message, exc_info=error, extra=self._extra(named), stacklevel=_CALLER)
+        self._logger.error(message, exc_info=error, extra=self._extra(labels), stacklevel=_CALLER)
 
     def count(self, name: str, *, channel: str | None = None, number: int = 1) -> None:
         """Adds a number, also 0: the metric then has a value. `channel` is a dimension."""
@@ -91,7 +91,7 @@ class Report:
 
 def _safe(named: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: untrusted.log(redact(value)) if isinstance(value, str) else value
+        key: untrusted.for_log(redact(value)) if isinstance(value, str) else value
         for key, value in named.items()
     }
 

@@ -16,11 +16,11 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.domain.job.kinds import Component, JobKind
-from sageaudit.domain.prices.known_prices import KnownRate, Quote
+from sageaudit.domain.prices.known_prices import DatedRate, Quote
 from sageaudit.domain.prices.market import GpuPeaks, GpuRatio, InstanceType, Precision, Rate
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
 
-HOURLY = "hourly_prices.json"
+HOURLY_TABLE = "hourly_prices.json"
 STORAGE_TABLE = "storage_prices.json"
 """File names of the price tables in the package's data."""
 _PROCESSING_DISCOUNT = Decimal("1.4")
@@ -61,38 +61,50 @@ class PackagedPrices(Struct, frozen=True, dict=True):
         """The regions with at least one hourly price."""
         return tuple(sorted(self.hourly_table["usd_per_hour"]))
 
-    def quote(self, region: str, component: Component, what: str) -> Quote:
+    def quote(self, region: str, component: Component, product: str) -> Quote:
         """Every known price: those of the table's history, then the current one."""
-        asked = region, component, what
+        asked = region, component, product
         if asked not in self._quotes:
-            of = self._hourly if what != STORAGE else self._storage
+            of = self._hourly if product != STORAGE else self._storage
             self._quotes[asked] = of(*asked)
         return self._quotes[asked]
 
     def _hourly(self, region: str, component: Component, what: str) -> Quote:
         past = (
-            KnownRate.seen(Decimal(row["usd"]), row["seen"], row["source"], row.get("note"))
+            DatedRate.from_observation(
+                Decimal(row["usd"]), row["seen"], row["source"], row.get("note")
+            )
             for row in self.hourly_table["history"]
             if (row["region"], row["type"]) == (region, what)
             and row.get("component", component.value) == component.value
         )
-        present = self.present(region, component, what)
+        present = self.current_rate(region, component, what)
         return Quote((*past,) if present is None else (*past, present))
 
-    def present(self, region: str, component: Component, instance_type: str) -> KnownRate | None:
+    def current_rate(
+        self, region: str, component: Component, instance_type: str
+    ) -> DatedRate | None:
         """The table's current price: one figure for all components, or each component's own."""
         listed = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
         source = f"{self.name} Price List rates ({self.hourly_table['provenance']['component']})"
         if isinstance(listed, Mapping):
             own = listed.get(component.value)
-            return None if own is None else KnownRate.seen(Decimal(own), self.as_of, source)
+            return (
+                None
+                if own is None
+                else DatedRate.from_observation(Decimal(own), self.as_of, source)
+            )
         note = None
         for row in self._exceptions(region, component, instance_type):
             if "usd" in row:
                 usd = Decimal(row["usd"])
-                return KnownRate.seen(usd, self.as_of, row["source"], row["note"])
+                return DatedRate.from_observation(usd, self.as_of, row["source"], row["note"])
             note = row["note"]
-        return None if listed is None else KnownRate.seen(Decimal(listed), self.as_of, source, note)
+        return (
+            None
+            if listed is None
+            else DatedRate.from_observation(Decimal(listed), self.as_of, source, note)
+        )
 
     def _exceptions(
         self, region: str, component: Component, instance_type: str
@@ -120,25 +132,25 @@ class PackagedPrices(Struct, frozen=True, dict=True):
             source = f"{self.name}, derived: training storage / 1.4"
         as_of = row.get("as_of", self.storage_table["provenance"]["as_of"])
         # No earlier price is known, so this one applies to every day.
-        return Quote((KnownRate(Rate(usd, as_of, source), date.min, date.max),))
+        return Quote((DatedRate(Rate(usd, as_of, source), date.min, date.max),))
 
-    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+    def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """The usage type as bills print it; None where the region's prefix was never observed."""
         prefix = self.usage_table["prefixes"].get(region)
-        return None if prefix is None else f"{prefix}-{ROLES[component]}:{what}"
+        return None if prefix is None else f"{prefix}-{ROLES[component]}:{product}"
 
 
 @cache
-def types() -> Mapping[str, InstanceType]:
+def instance_types() -> Mapping[str, InstanceType]:
     """The catalogue of instance types."""
     rows = _read("instance_types.json")["types"]
     return {name: _type(name, row) for name, row in rows.items()}
 
 
 @cache
-def tables() -> PackagedPrices:
+def packaged_prices() -> PackagedPrices:
     """The packaged tables."""
-    return PackagedPrices(_read(HOURLY), _read(STORAGE_TABLE), _read("usage_types.json"))
+    return PackagedPrices(_read(HOURLY_TABLE), _read(STORAGE_TABLE), _read("usage_types.json"))
 
 
 def _exact_or_none(amount: Decimal | int | None) -> Decimal | None:
@@ -163,8 +175,8 @@ def _type(name: str, row: Mapping[str, Any]) -> InstanceType:
         gpu_model=row.get("gpu"),
         gpu_memory_gib=None if gpu_memory is None else Decimal(gpu_memory),
         accelerator=row.get("accelerator"),
-        ebs_billed=row["ebs_volume_billed"],
-        legacy=row["legacy_family"],
+        is_ebs_billed=row["ebs_volume_billed"],
+        is_legacy=row["legacy_family"],
         gpu_peaks=None if gpu_memory is None else _peaks().get((row["gpu"], Decimal(gpu_memory))),
         gpu_ratios=_ratios().get(row.get("gpu", ""), ()),
         kinds=frozenset(JobKind(kind) for kind in row["kinds"]),

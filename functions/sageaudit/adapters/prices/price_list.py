@@ -28,17 +28,17 @@ from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.known_prices import KnownRate, Quote
+from sageaudit.domain.prices.known_prices import DatedRate, Quote
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import (
     STORAGE,
     Entry,
+    InvalidPrice,
     ListedRate,
     PriceListing,
-    Refused,
     read,
 )
-from sageaudit.errors import UNREADABLE, AwsError, Malformed, Unavailable
+from sageaudit.errors import PARSE_ERRORS, AwsError, MalformedData, Unavailable
 
 PERMISSIONS = ("pricing:GetProducts",)
 """The API has no resource-level permissions."""
@@ -46,7 +46,7 @@ SERVICE = "AmazonSageMaker"
 ENDPOINT = "us-east-1"
 CHINA_ENDPOINT = "cn-northwest-1"
 _PAGE = 100
-_MOST_PAGES = 30
+_MAX_PAGES = 30
 """225 types take three pages; reading stops with an error after this many."""
 FRESH_FOR = timedelta(days=1)
 """Rates change only a few times a year."""
@@ -67,8 +67,8 @@ class ListedPrices(Struct, frozen=True):
 
     region: str | None
     component: Component
-    stored: Stored | None
-    why: str | None
+    last_listing: Stored | None
+    unavailable_because: str | None
     name: str = "Price List API"
 
     @property
@@ -78,30 +78,34 @@ class ListedPrices(Struct, frozen=True):
 
     @property
     def _read_on(self) -> date | None:
-        return None if self.stored is None else self.stored.read_at.astimezone(UTC).date()
+        return (
+            None if self.last_listing is None else self.last_listing.read_at.astimezone(UTC).date()
+        )
 
-    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+    def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """The product's own usage type; None without a listed rate."""
-        entry = self._entry(region, component, what)
+        entry = self._entry(region, component, product)
         return entry.usage_type if isinstance(entry, ListedRate) else None
 
     def _entry(self, region: str, component: Component, what: str) -> Entry | None:
-        if self.stored is None or (region, component) != (self.region, self.component):
+        if self.last_listing is None or (region, component) != (self.region, self.component):
             return None
-        return self.stored.listing.entries.get(what)
+        return self.last_listing.listing.entry_by_product.get(what)
 
-    def quote(self, region: str, component: Component, what: str) -> Quote:
+    def quote(self, region: str, component: Component, product: str) -> Quote:
         """The listed rate, or why there is none."""
-        entry, read_on = self._entry(region, component, what), self._read_on
+        entry, read_on = self._entry(region, component, product), self._read_on
         if read_on is None or (region, component) != (self.region, self.component):
-            return Quote(why=self.why or "the price list was not read for it")
+            return Quote(
+                absence_reason=self.unavailable_because or "the price list was not read for it"
+            )
         if entry is None:
-            return Quote(why=f"not in the price list of {read_on}", absent=True)
+            return Quote(absence_reason=f"not in the price list of {read_on}", is_absent=True)
         if not isinstance(entry, ListedRate):
-            return Quote(why=entry.reason)
-        first = min(entry.effective or read_on, read_on)
-        rate = Rate(entry.usd, read_on.isoformat(), self.name, self.why)
-        return Quote((KnownRate(rate, first, read_on),))
+            return Quote(absence_reason=entry.reason)
+        first = min(entry.effective_from or read_on, read_on)
+        rate = Rate(entry.usd, read_on.isoformat(), self.name, self.unavailable_because)
+        return Quote((DatedRate(rate, first, read_on),))
 
 
 class PriceListSource(Struct, frozen=True):
@@ -119,20 +123,20 @@ class PriceListSource(Struct, frozen=True):
         key, now = (region, component), self.clock()
         kept = self.memory.get(key)
         if kept is None or now >= kept[1]:
-            kept = self.memory[key] = self._look_up(
+            kept = self.memory[key] = self._refresh(
                 region, component, now, kept[0] if kept else None
             )
         return kept[0]
 
-    def _look_up(
+    def _refresh(
         self, region: str, component: Component, now: datetime, known: ListedPrices | None
     ) -> tuple[ListedPrices, datetime]:
         """What is known now, and until when it is kept in memory."""
-        stored = self._cached(region, component) or (known.stored if known else None)
+        stored = self._read_cache(region, component) or (known.last_listing if known else None)
         if stored is not None and now < stored.read_at + FRESH_FOR:
             return ListedPrices(region, component, stored, None), stored.read_at + FRESH_FOR
         try:
-            listing = self.price_list.listing(region, component)
+            listing = self.price_list.read_listing(region, component)
         except AwsError as error:
             why = str(error).rstrip(".")
             return ListedPrices(region, component, stored, why), now + ASK_AGAIN_AFTER
@@ -142,7 +146,7 @@ class PriceListSource(Struct, frozen=True):
                 self.cache.write(fresh)
         return ListedPrices(region, component, fresh, None), now + FRESH_FOR
 
-    def _cached(self, region: str, component: Component) -> Stored | None:
+    def _read_cache(self, region: str, component: Component) -> Stored | None:
         with suppress(AwsError):  # the price list itself is read next
             return self.cache.read(region, component) if self.cache is not None else None
         return None
@@ -159,16 +163,16 @@ class PriceCache:
     """`client` is boto3's low-level DynamoDB client."""
 
     def __init__(self, client: Any, table_name: str) -> None:
-        from sageaudit.adapters.history.dynamo.calls import Dynamo  # noqa: PLC0415 - it needs boto3
+        from sageaudit.adapters.history.dynamo.calls import DynamoTable  # noqa: PLC0415 - it needs boto3
 
-        self._table = Dynamo(client, table_name)
+        self._table = DynamoTable(client, table_name)
 
     def read(self, region: str, component: Component) -> Stored | None:
         """The last read; None when there is none, or none that can be read. Raises AwsError."""
         item = self._table.get(keys.price_pk(region, component.value), _LISTING_SK)
         if item is None:
             return None
-        with suppress(Malformed, *UNREADABLE):  # the price list itself is read instead
+        with suppress(MalformedData, *PARSE_ERRORS):  # the price list itself is read instead
             entries = read_entries(from_json(item["rates"]))
             return Stored(PriceListing(region, component, entries), read_moment(item["read_at"]))
         return None
@@ -181,7 +185,7 @@ class PriceCache:
                 PARTITION_KEY: keys.price_pk(listing.region, listing.component.value),
                 SORT_KEY: _LISTING_SK,
                 "read_at": moment_text(stored.read_at),
-                "rates": to_json(entries_document(listing.entries)),
+                "rates": to_json(entries_document(listing.entry_by_product)),
                 TTL_ATTRIBUTE: epoch_s(stored.read_at + timedelta(days=KEPT_DAYS)),
             }
         )
@@ -193,9 +197,9 @@ def entries_document(entries: Mapping[str, Entry]) -> dict[str, Any]:
 
 
 def _entry_document(entry: Entry) -> dict[str, Any]:
-    if isinstance(entry, Refused):
+    if isinstance(entry, InvalidPrice):
         return {"refused": entry.reason}
-    effective = None if entry.effective is None else entry.effective.isoformat()
+    effective = None if entry.effective_from is None else entry.effective_from.isoformat()
     return {"usd": str(entry.usd), "effective": effective, "usage_type": entry.usage_type}
 
 
@@ -206,20 +210,20 @@ def read_entries(rates: Mapping[str, Any]) -> dict[str, Entry]:
 
 def _entry(name: str, section: Mapping[str, Any]) -> Entry:
     if reason := fields.text(section, "refused"):
-        return Refused(reason)
+        return InvalidPrice(reason)
     effective = fields.text(section, "effective")
     try:
         day = date.fromisoformat(effective) if effective else None
     except ValueError as error:
-        raise Malformed(f"{name}.effective", "is not a date") from error
+        raise MalformedData(f"{name}.effective", "is not a date") from error
     with suppress(InvalidOperation):
         usd = Decimal(str(section.get("usd")))
         if usd.is_finite() and usd > 0:
             return ListedRate(usd, day, fields.text(section, "usage_type") or "")
-    raise Malformed(name, "has a rate that is not an amount")
+    raise MalformedData(name, "has a rate that is not an amount")
 
 
-def endpoint_of(region: str) -> str:
+def endpoint_region(region: str) -> str:
     """The region of the endpoint that serves the prices of a region."""
     return CHINA_ENDPOINT if region.startswith("cn-") else ENDPOINT
 
@@ -227,10 +231,10 @@ def endpoint_of(region: str) -> str:
 class PriceList:
     """Reads live prices. `clients` returns a pricing client for an endpoint's region."""
 
-    def __init__(self, clients: Callable[[str], Any]) -> None:
-        self._clients = clients
+    def __init__(self, client_of: Callable[[str], Any]) -> None:
+        self._clients = client_of
 
-    def listing(self, region: str, component: Component) -> PriceListing:
+    def read_listing(self, region: str, component: Component) -> PriceListing:
         """All rates of a region and component, ML storage included.
 
         Raises AccessDenied, NoCredentials, Throttled or Unavailable; Unavailable also when no
@@ -241,13 +245,13 @@ class PriceList:
             documents = chain(documents, self._products(region, {"productFamily": "Storage"}))
         listing = read(documents, region, component)
         if not listing.rates.keys() - {STORAGE}:
-            raise Unavailable(_why_nothing(listing))
+            raise Unavailable(_no_rates_reason(listing))
         return listing
 
     def _products(self, region: str, wanted: dict[str, str]) -> Iterator[object]:
-        from sageaudit.adapters.aws.clients import aws_errors, parsing  # noqa: PLC0415
+        from sageaudit.adapters.aws.clients import aws_errors, parse_errors  # noqa: PLC0415
 
-        client = self._clients(endpoint_of(region))
+        client = self._clients(endpoint_region(region))
         asked: dict[str, Any] = {
             "ServiceCode": SERVICE,
             "FormatVersion": "aws_v1",
@@ -257,17 +261,17 @@ class PriceList:
                 for name, value in {"regionCode": region, **wanted}.items()
             ],
         }
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             with aws_errors("pricing"):
                 answer = client.get_products(**asked)
-            with parsing("pricing"):
+            with parse_errors("pricing"):
                 texts = list(answer.get("PriceList") or ())
             yield from map(_document, texts)
             if not answer.get("NextToken"):
                 return
             asked["NextToken"] = answer["NextToken"]
         raise Unavailable(
-            f"pricing:GetProducts returned more than {_MOST_PAGES} pages for {region}."
+            f"pricing:GetProducts returned more than {_MAX_PAGES} pages for {region}."
         )
 
 
@@ -279,9 +283,11 @@ def _document(text: object) -> object:
         return None
 
 
-def _why_nothing(listing: PriceListing) -> str:
+def _no_rates_reason(listing: PriceListing) -> str:
     where = f"{listing.component.value} prices of {listing.region}"
-    reasons = sorted(e.reason for e in listing.entries.values() if isinstance(e, Refused))
+    reasons = sorted(
+        e.reason for e in listing.entry_by_product.values() if isinstance(e, InvalidPrice)
+    )
     if reasons:
         return f"The price list has no usable {where}: {reasons[0]}."
     return f"The price list has no {where}."

@@ -32,31 +32,31 @@ from sageaudit.adapters.prices.price_list import PriceCache, PriceList, PriceLis
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import (
-    KnownPrices,
-    KnownRate,
+    DatedRate,
     PriceSource,
     Quote,
-    day_of,
+    SourcePrices,
+    pricing_day,
     rate_on,
 )
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.structs import replace
 
-TABLE = "estimated_prices.json"
+ESTIMATES_TABLE = "estimated_prices.json"
 """File name in the package's data."""
-_STANDS_FOR_ALL = "Hosting"
+_REFERENCE_COMPONENT = "Hosting"
 """Its rates stand in for Training, Processing and Transform, as in the packaged table."""
 
 
-def offline() -> tuple[PriceSource, ...]:
+def offline_sources() -> tuple[PriceSource, ...]:
     """Sources without network calls: for recordings, replays, and after the live price list."""
-    return (packaged.tables(), estimates())
+    return (packaged.packaged_prices(), estimated_prices())
 
 
 def offline_book(region: str, component: Component, day: date | None) -> PriceBook:
     """The price book of a region and component from the offline sources only."""
-    return PriceBook(tuple(source.read(region, component) for source in offline()), day)
+    return PriceBook(tuple(source.read(region, component) for source in offline_sources()), day)
 
 
 @cache
@@ -65,14 +65,16 @@ def offline_markets() -> PricedMarkets:
 
     One for each process, whose jobs share price books.
     """
-    return PricedMarkets(packaged.types(), offline())
+    return PricedMarkets(packaged.instance_types(), offline_sources())
 
 
 def live_markets(
     price_list: PriceList, cache: PriceCache | None, clock: Callable[[], datetime]
 ) -> PricedMarkets:
     """Implements Markets: the live price list first, then the offline sources."""
-    return PricedMarkets(packaged.types(), (PriceListSource(price_list, cache, clock), *offline()))
+    return PricedMarkets(
+        packaged.instance_types(), (PriceListSource(price_list, cache, clock), *offline_sources())
+    )
 
 
 class EstimatedPrices(Struct, frozen=True, dict=True):
@@ -101,17 +103,19 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         family, _, size = instance_type.partition(".")[2].partition(".")
         rows = {row.get("size"): row for row in self.table["factors"] if row["family"] == family}
         row = rows.get(size) or rows.get(None)
-        tested = row and (row["pairs"].get(component.value) or row["pairs"].get(_STANDS_FOR_ALL))
+        tested = row and (
+            row["pairs"].get(component.value) or row["pairs"].get(_REFERENCE_COMPONENT)
+        )
         return row if tested else None
 
-    def quote(self, region: str, component: Component, what: str) -> Quote:
+    def quote(self, region: str, component: Component, product: str) -> Quote:
         """An estimate; none where EC2's rate or a tested factor is missing, as for all volumes."""
-        asked = region, component, what
+        asked = region, component, product
         if asked not in self._quotes:
-            self._quotes[asked] = self._estimated(*asked)
+            self._quotes[asked] = self._estimate(*asked)
         return self._quotes[asked]
 
-    def _estimated(self, region: str, component: Component, what: str) -> Quote:
+    def _estimate(self, region: str, component: Component, what: str) -> Quote:
         ec2_usd = self.table["ec2_usd_per_hour"].get(region, {}).get(what)
         row = self.factor(what, component)
         if ec2_usd is None or row is None:
@@ -123,17 +127,17 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         source = f"EC2's on-demand rate in {region} {times}: {provenance['source']}"
         note = f"EC2's ${usd:f} {times}; {compared} of its family: {span}"
         how = f"SageMaker's rate for {what} is not known here; estimated from EC2's rate {times}"
-        known = KnownRate.seen(usd * factor, provenance["as_of"], source, note)
-        why = self._unlisted(region, component, row["family"])
+        known = DatedRate.from_observation(usd * factor, provenance["as_of"], source, note)
+        why = self._not_sold_reason(region, component, row["family"])
         rate = known.rate._replace(kind="estimate", estimated=how, unlisted=why)
         return Quote((replace(known, rate=rate),))
 
-    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+    def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """None: an estimate has no product."""
-        del region, component, what
+        del region, component, product
         return None
 
-    def _unlisted(self, region: str, component: Component, family: str) -> str | None:
+    def _not_sold_reason(self, region: str, component: Component, family: str) -> str | None:
         for row in self.table["unlisted"]:
             named = (row["region"], row["family"]) == (region, family)
             if named and component.value in row["components"]:
@@ -142,15 +146,15 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
 
 
 @cache
-def estimates() -> EstimatedPrices:
+def estimated_prices() -> EstimatedPrices:
     """The packaged table, read once per process."""
-    text = resources.files("sageaudit.data").joinpath(TABLE).read_text(encoding="utf-8")
+    text = resources.files("sageaudit.data").joinpath(ESTIMATES_TABLE).read_text(encoding="utf-8")
     return EstimatedPrices(json.loads(text, parse_float=Decimal))
 
 
-_Asked = tuple[date | None, str, Component, str]
+_RateKey = tuple[date | None, str, Component, str]
 """Day, region, component, and an instance type or the key of ML storage."""
-_KEPT = 8
+_CACHED_MARKETS = 8
 """A process sees jobs of a few components, of today and of the days before."""
 
 
@@ -160,11 +164,11 @@ class PriceBook(Struct, frozen=True, dict=True):
     What sources know never changes, so each rate is worked out once and kept in `_rates`.
     """
 
-    sources: tuple[KnownPrices, ...]
+    sources: tuple[SourcePrices, ...]
     day: date | None = None
 
     @cached_property
-    def _rates(self) -> dict[_Asked, Rate | None]:
+    def _rates(self) -> dict[_RateKey, Rate | None]:
         return {}
 
     @property
@@ -173,24 +177,28 @@ class PriceBook(Struct, frozen=True, dict=True):
         versions = (source.version for source in self.sources)
         return next((version for version in versions if version is not None), "no prices")
 
-    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
+    def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """USD per instance-hour on the day; its `era` is "ambiguous" between two known prices."""
-        return self._on(self.day, region, component, instance_type)
+        return self._rate_on_day(self.day, region, component, instance_type)
 
-    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
+    def newest_hourly_rate(
+        self, region: str, component: Component, instance_type: str
+    ) -> Rate | None:
         """USD per instance-hour by the newest known price."""
-        return self._on(None, region, component, instance_type)
+        return self._rate_on_day(None, region, component, instance_type)
 
-    def storage(self, region: str, component: Component) -> Rate | None:
+    def storage_rate(self, region: str, component: Component) -> Rate | None:
         """USD per GB-month, from one source only: these rates have no dates to compare by."""
-        return self._on(self.day, region, component, STORAGE)
+        return self._rate_on_day(self.day, region, component, STORAGE)
 
-    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+    def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """The usage type from the first source that knows it; None if none does."""
-        named = (source.usage_type(region, component, what) for source in self.sources)
+        named = (source.usage_type(region, component, product) for source in self.sources)
         return next((usage_type for usage_type in named if usage_type is not None), None)
 
-    def _on(self, day: date | None, region: str, component: Component, what: str) -> Rate | None:
+    def _rate_on_day(
+        self, day: date | None, region: str, component: Component, what: str
+    ) -> Rate | None:
         asked = (day, region, component, what)
         if asked not in self._rates:
             quotes = [source.quote(region, component, what) for source in self.sources]
@@ -209,9 +217,11 @@ class PriceBook(Struct, frozen=True, dict=True):
             if other_days and known.rate.note is None and known.rate.kind == rates[0].rate.kind
         )
         rate = rate_on([*undisputed, *rates], day)
-        why = "; ".join(quote.why for quote in quotes[:first] if quote.why)
+        why = "; ".join(quote.absence_reason for quote in quotes[:first] if quote.absence_reason)
         if rate is not None and rate.is_estimate:
-            absent = next((quote.why for quote in quotes[:first] if quote.absent), None)
+            absent = next(
+                (quote.absence_reason for quote in quotes[:first] if quote.is_absent), None
+            )
             rate = rate._replace(unlisted=absent or rate.unlisted)
         if rate is None or not why:
             return rate
@@ -228,17 +238,19 @@ class PricedMarkets:
     def __init__(self, types: Mapping[str, InstanceType], sources: Sequence[PriceSource]) -> None:
         self._types = types
         self._sources = sources
-        self._kept: deque[Market] = deque(maxlen=_KEPT)
+        self._kept: deque[Market] = deque(maxlen=_CACHED_MARKETS)
 
-    def market(self, job: Job, now: datetime, first: KnownPrices | None = None) -> Market:
+    def market(
+        self, job: Job, now: datetime, recorded_prices: SourcePrices | None = None
+    ) -> Market:
         """Types, and the prices of the job's region, component and day; missing ones are None.
 
         `first`: prices that were read before, to be asked before all sources.
         """
-        component = job.kind.row.component
+        component = job.kind.spec.component
         read = (source.read(job.region, component) for source in self._sources)
-        known = tuple(read) if first is None else (first, *read)
-        book = PriceBook(known, day_of(job, now))
+        known = tuple(read) if recorded_prices is None else (recorded_prices, *read)
+        book = PriceBook(known, pricing_day(job, now))
         kept = next((market for market in self._kept if market.prices == book), None)
         if kept is None:
             kept = Market(self._types, book)

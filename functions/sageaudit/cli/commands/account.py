@@ -10,19 +10,19 @@ import click
 from rich.console import Console
 
 from sageaudit.cli import asking, options
-from sageaudit.cli.asking import HistoryOptions
+from sageaudit.cli.asking import HistoryChoice
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.finding_document import finding_document, other_outcomes
-from sageaudit.domain.audit.record import NOT_NAMED
+from sageaudit.domain.audit.record import UNKNOWN_NAME
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import JobNotFound
-from sageaudit.output.terminal.layout import line
+from sageaudit.output.terminal.layout import print_line
 from sageaudit.output.terminal.render import show_finding
-from sageaudit.output.text.finding import parts_of
-from sageaudit.output.text.words import counted
-from sageaudit.queries.lists import heads_of_period
-from sageaudit.queries.window import DAY_FORMS, window_of_days
+from sageaudit.output.text.finding import make_finding_parts
+from sageaudit.output.text.words import count_text
+from sageaudit.queries.lists import audits_of_period
+from sageaudit.queries.window import DAY_FORMATS, parse_whole_days
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import AccountAudit, audit_account
 
@@ -35,12 +35,16 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("account")
-@asking.since(forms=DAY_FORMS)
-@asking.WHERE
+@asking.since_option(forms=DAY_FORMATS)
+@asking.HISTORY_OPTIONS
 @options.POLICY
-@options.PRINTED
+@options.PRINT_OPTIONS
 def account(
-    account: str, since: str, where: HistoryOptions, policy: Policy, printed: options.Printed
+    account: str,
+    since: str,
+    where: HistoryChoice,
+    policy: Policy,
+    printed: options.PrintOptions,
 ) -> None:
     """Audits all runs of an account together.
 
@@ -48,17 +52,17 @@ def account(
     [commitment] in the policy). ACCOUNT has 12 digits, or is `unknown` for recordings that name no
     account. Reads only.
     """
-    now = asking.now()
-    period = window_of_days(since, None, now).period(now.date())
+    now = asking.utc_now()
+    period = parse_whole_days(since, None, now).period(now.date())
     days = (period.until - period.since).days + 1
-    asked = account if account == NOT_NAMED else options.account_id(account, "ACCOUNT")
+    asked = account if account == UNKNOWN_NAME else options.check_account_id(account, "ACCOUNT")
     with where.open() as source:
-        heads = list(heads_of_period(source.history, period, asked))
+        heads = list(audits_of_period(source.history, period, asked))
     runs = [head for head in heads if head.is_comparable]
     if not runs:
         raise JobNotFound(f"no audited run of account {account} was found")
     audit = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())
-    printed.show(_document(account, days, runs, audit), _show)
+    printed.print_document(_document(account, days, runs, audit), _show)
 
 
 def _document(
@@ -87,18 +91,18 @@ def _document(
 
 def _show(document: dict[str, Any], console: Console) -> None:
     """Prints the findings with their fixes, then the other rules with their outcomes."""
-    runs, days = counted(document["runs"], "run"), counted(document["days"], "day")
-    line(console, f"Account {document['account']}: {runs} in {days}", "bold")
+    runs, days = count_text(document["runs"], "run"), count_text(document["days"], "day")
+    print_line(console, f"Account {document['account']}: {runs} in {days}", "bold")
     for doubt in _doubts(document):
-        line(console, doubt, "yellow")
+        print_line(console, doubt, "yellow")
     for finding in document["findings"]:
         console.print()
-        show_finding(parts_of(finding), console)
+        show_finding(make_finding_parts(finding), console)
     console.print()
     for row in (*document["unknown"], *document["not_applicable"]):
-        line(console, f"{row['rule']}: {row['reason']}", "dim")
+        print_line(console, f"{row['rule']}: {row['reason']}", "dim")
     for name in document["clear"]:
-        line(console, f"{name}: clear", "dim")
+        print_line(console, f"{name}: clear", "dim")
 
 
 def _doubts(document: dict[str, Any]) -> Iterator[str]:
@@ -109,14 +113,14 @@ def _doubts(document: dict[str, Any]) -> Iterator[str]:
         "unknown": "audited before audits said so",
     }
     judged = document["runs_judged"]
-    if parts := [f"{counted(judged[how], 'run')} {words[how]}" for how in words if judged[how]]:
+    if parts := [f"{count_text(judged[how], 'run')} {words[how]}" for how in words if judged[how]]:
         yield f"{', '.join(parts)}."
     if count := document["runs_at_estimated_rates"]:
-        runs = counted(count, "run")
+        runs = count_text(count, "run")
         yield f"{runs} billed at an estimated rate: sums that contain them are estimates."
     if count := document["runs_with_incomplete_bills"]:
-        runs = counted(count, "run")
+        runs = count_text(count, "run")
         yield f"{runs} with an incomplete bill: sums that contain them are at least that much."
     if count := document["runs_with_upper_bounds"]:
-        runs = counted(count, "spot run")
+        runs = count_text(count, "spot run")
         yield f"{runs} without billable seconds: sums that contain them are at most that much."

@@ -8,15 +8,15 @@ from datetime import date, datetime, timedelta
 import click
 
 from sageaudit.cli import advices, asking, options
-from sageaudit.cli.advices import FILTERS, AdviceFilters
-from sageaudit.cli.asking import HistoryOptions, Shown
-from sageaudit.cli.messages import say
-from sageaudit.domain.advice.advice import Advice, Decision, State, Verb
+from sageaudit.cli.advices import FILTERS, RecommendationFilters
+from sageaudit.cli.asking import HistoryChoice, OutputOptions
+from sageaudit.cli.messages import print_message
+from sageaudit.domain.advice.advice import Decision, DecisionAction, FamilyRecommendation, State
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 
 _USUALLY = timedelta(days=30)
-_LONGEST = 200
+_MAX_REASON_LENGTH = 200
 _EPILOG = """\b
 Examples:
   sageaudit advice
@@ -31,10 +31,10 @@ _DECIDE_EPILOG = """\b
 Example:
   sageaudit advice {verb} abcdefgh --by ana"""
 _HELP = {
-    Verb.ACCEPT: "Says that it will be followed, until a day; without --until within 30 days.",
-    Verb.SNOOZE: "Keeps it out of messages until a day; without --until for 30 days.",
-    Verb.EXEMPT: "Keeps it out of messages for a --reason, --until a day.",
-    Verb.REOPEN: "Undoes what was decided, or that the runs withdrew it.",
+    DecisionAction.ACCEPT: "Says that it will be followed, until a day; without --until within 30 days.",
+    DecisionAction.SNOOZE: "Keeps it out of messages until a day; without --until for 30 days.",
+    DecisionAction.EXEMPT: "Keeps it out of messages for a --reason, --until a day.",
+    DecisionAction.REOPEN: "Undoes what was decided, or that the runs withdrew it.",
 }
 
 
@@ -51,27 +51,31 @@ def advice() -> None:
     help="Advices in this state; by default open ones.",
 )
 @click.option("--all", "every", is_flag=True, help="Print those in any state.")
-@asking.WHERE
-@asking.SHOWN
-def listed(
-    filters: AdviceFilters, state: State | None, every: bool, where: HistoryOptions, shown: Shown
+@asking.HISTORY_OPTIONS
+@asking.OUTPUT_OPTIONS
+def list_recommendations(
+    filters: RecommendationFilters,
+    state: State | None,
+    every: bool,
+    where: HistoryChoice,
+    shown: OutputOptions,
 ) -> None:
     """Lists advices: what counts before what is worth a trial, the most dollars of 30 days first.
 
     A state follows from the runs since --since, and from what people decided.
     """
-    shown.of(advices.ADVICES)
+    shown.chosen_fields(advices.RECOMMENDATIONS)
     with where.open() as opened:
-        found = filters.advices(opened, asking.now())
+        found = filters.find_recommendations(opened, asking.utc_now())
     asked = {state or State.OPEN}
     rows = [row for row in found if every or row.state in asked]
-    shown.write(rows, advices.ADVICES, dict, filters.days)
+    shown.write_rows(rows, advices.RECOMMENDATIONS, dict, filters.days_text)
     if not rows:
         others = f": {len(found):,} in other states (--all)" if found else ""
-        say(f"no such advice since {filters.since}{others}")
+        print_message(f"no such advice since {filters.since}{others}")
 
 
-def _decide(verb: Verb) -> None:
+def _decide(verb: DecisionAction) -> None:
     @advice.command(verb.value, help=_HELP[verb], epilog=_DECIDE_EPILOG.format(verb=verb.value))
     @click.argument("name", metavar="ID")
     @click.option("--by", help="Who decides; by default your name on this computer.")
@@ -79,49 +83,60 @@ def _decide(verb: Verb) -> None:
         "--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Its last day, in UTC."
     )
     @click.option("--reason", help="Why, for those who ask later.")
-    @asking.WHERE
+    @asking.HISTORY_OPTIONS
     def decided(
-        name: str, by: str | None, until: datetime | None, reason: str | None, where: HistoryOptions
+        name: str, by: str | None, until: datetime | None, reason: str | None, where: HistoryChoice
     ) -> None:
-        now = asking.now()
+        now = asking.utc_now()
         last = _last_day(verb, until, now)
-        if verb is Verb.EXEMPT and not reason:
+        if verb is DecisionAction.EXEMPT and not reason:
             raise BadUsage("an exemption needs its reason: --reason TEXT")
-        if verb is Verb.EXEMPT and last is None:
+        if verb is DecisionAction.EXEMPT and last is None:
             raise BadUsage("an exemption needs its end: --until DATE")
         made = Decision(
-            name, verb, (by or getpass.getuser())[:_LONGEST], now, last, (reason or "")[:_LONGEST]
+            name,
+            verb,
+            (by or getpass.getuser())[:_MAX_REASON_LENGTH],
+            now,
+            last,
+            (reason or "")[:_MAX_REASON_LENGTH],
         )
         with where.open() as opened:
-            known = _known(AdviceFilters().advices(opened, now), name)
-            opened.decisions.decide(made)
+            known = _find_by_id(RecommendationFilters().find_recommendations(opened, now), name)
+            opened.decisions.save_decision(made)
         until_when = f" until {last}" if last else ""
-        change = f"{advices.change_of(known)} in {known.family}"
-        say(f"{name}: {verb.value}{until_when}: {change}; written to {opened.words}")
+        change = f"{advices.change_text(known)} in {known.family}"
+        print_message(
+            f"{name}: {verb.value}{until_when}: {change}; written to {opened.location_text}"
+        )
 
 
-def _last_day(verb: Verb, until: datetime | None, now: datetime) -> date | None:
+def _last_day(verb: DecisionAction, until: datetime | None, now: datetime) -> date | None:
     """Raises BadUsage for a day that is over, and for one that means nothing."""
     if until is None:
-        return (now + _USUALLY).date() if verb in {Verb.SNOOZE, Verb.ACCEPT} else None
-    if verb is Verb.REOPEN:
+        return (
+            (now + _USUALLY).date()
+            if verb in {DecisionAction.SNOOZE, DecisionAction.ACCEPT}
+            else None
+        )
+    if verb is DecisionAction.REOPEN:
         raise BadUsage("reopen has no end: --until is for the other answers")
     if until.date() < now.date():
         raise BadUsage(f"--until {until.date()} is over")
     return until.date()
 
 
-def _known(found: list[Advice], name: str) -> Advice:
+def _find_by_id(found: list[FamilyRecommendation], name: str) -> FamilyRecommendation:
     """Raises BadUsage for an id that no advice has."""
     known = {one.id: one for one in found}
     if name not in known:
         perhaps = did_you_mean(name, sorted(known)) or ":"
         raise BadUsage(
             f"there is no advice {name}{perhaps} `sageaudit advice list --all` has those of"
-            f" {advices.SINCE}"
+            f" {advices.DEFAULT_SINCE}"
         )
     return known[name]
 
 
-for _verb in Verb:
+for _verb in DecisionAction:
     _decide(_verb)

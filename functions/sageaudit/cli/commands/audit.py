@@ -14,15 +14,15 @@ from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
-from sageaudit.cli.messages import echo_json, say, shown
+from sageaudit.cli.messages import print_json, print_message, show_result
 from sageaudit.cli.options import JobOptions
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.guides import GuideDocument
 from sageaudit.errors import BadRecording
-from sageaudit.exits import Exit, gravest
-from sageaudit.output.terminal.layout import console_for
+from sageaudit.exits import Exit, worst_exit
+from sageaudit.output.terminal.layout import make_console
 from sageaudit.output.terminal.render import render, show_code, show_guides
 from sageaudit.output.text.fix_code import Dialect
 from sageaudit.ports import History
@@ -45,7 +45,7 @@ Examples:
 @options.history_option("History file to judge with and to record in; made if it does not exist.")
 @options.JOB
 @options.OUTPUT
-@options.fail_on("the job")
+@options.fail_on_option("the job")
 @options.FIX_AS
 @options.GUIDES
 @options.NO_COLOR
@@ -72,37 +72,43 @@ def audit(
         raise click.UsageError(
             "--fix-as cannot be used with --output json, which has every fix already"
         )
-    show = _json if output == "json" else _table(console_for(no_color=no_color), fix_as)
+    show = _json if output == "json" else _table(make_console(no_color=no_color), fix_as)
     lasts = history is not None
 
-    with _opened(history) as opened:
+    with _open_history(history) as opened:
 
         def show_one(audited: AuditDocument) -> Exit:
-            show(audited, read_guides(opened, audited, packaged.types()) if guides else None)
+            show(
+                audited, read_guides(opened, audited, packaged.instance_types()) if guides else None
+            )
             return _gate(audited, fail_on)
 
-        audits = audit_recordings(recordings, target.policy, opened, lasts=lasts)
-        tasks = [partial(_recorded, audits) for _ in recordings]
+        audits = audit_recordings(recordings, target.policy, opened, is_history_persistent=lasts)
+        tasks = [partial(_next_recorded_audit, audits) for _ in recordings]
         if jobs:
             from sageaudit.workflows import live  # noqa: PLC0415 - it needs boto3
 
-            account = live.Account(target.profile, target.region, opened, lasts=lasts, warn=say)
+            account = live.LiveAccount(
+                target.profile, target.region, opened, is_persistent=lasts, warn=print_message
+            )
             tasks += [partial(account.audit, job, target.kind, target.policy) for job in jobs]
-        return gravest(shown(task, show_one) for task in tasks)
+        return worst_exit(show_result(task, show_one) for task in tasks)
 
 
 @contextmanager
-def _opened(history: Path | None) -> Iterator[History]:
+def _open_history(history: Path | None) -> Iterator[History]:
     """The history to audit with, which records new audits too; without a file, in memory."""
     if history is None:
         yield SqliteHistory()
         return
-    with histories.open_history(history, None, None, None, create=True, warn=say) as source:
+    with histories.open_history(
+        history, None, None, None, create=True, warn=print_message
+    ) as source:
         yield source.history
-        say(f"the audits are kept in {source.words}")
+        print_message(f"the audits are kept in {source.location_text}")
 
 
-def _recorded(audits: Iterator[AuditDocument | BadRecording]) -> AuditDocument:
+def _next_recorded_audit(audits: Iterator[AuditDocument | BadRecording]) -> AuditDocument:
     audited = next(audits)
     if isinstance(audited, BadRecording):
         raise audited
@@ -112,21 +118,23 @@ def _recorded(audits: Iterator[AuditDocument | BadRecording]) -> AuditDocument:
 def _gate(audited: AuditDocument, fail_on: Severity | None) -> Exit:
     counted = (one["severity"] for one in audited["findings"] if one["exempt"] is None)
     known = audited["judged"] != Judged.NO and audited["avoidable_usd"] is not None
-    return options.gate(audited["job"]["name"], counted, fail_on, could_judge=known)
+    return options.exit_code(audited["job"]["name"], counted, fail_on, could_judge=known)
 
 
-Guides = Sequence[GuideDocument] | None
+OptionalGuides = Sequence[GuideDocument] | None
 """None where they are not asked for."""
 
 
-def _json(audited: AuditDocument, guides: Guides) -> None:
-    echo_json(audited if guides is None else {**audited, "guides": guides})
+def _json(audited: AuditDocument, guides: OptionalGuides) -> None:
+    print_json(audited if guides is None else {**audited, "guides": guides})
 
 
-def _table(console: Console, fix_as: Dialect | None) -> Callable[[AuditDocument, Guides], None]:
+def _table(
+    console: Console, fix_as: Dialect | None
+) -> Callable[[AuditDocument, OptionalGuides], None]:
     shown = 0
 
-    def show(audited: AuditDocument, guides: Guides) -> None:
+    def show(audited: AuditDocument, guides: OptionalGuides) -> None:
         nonlocal shown
         if shown:
             console.rule(style="dim")

@@ -11,39 +11,39 @@ from typing import Any
 import click
 
 from sageaudit.adapters.aws.accounts import open_session
-from sageaudit.adapters.aws.pace import Pace, Stopped, Threads
+from sageaudit.adapters.aws.pace import DaemonThreads, RateLimiter, ScanStopped
 from sageaudit.adapters.history.opened import open_history
 from sageaudit.cli import options
-from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts, list_live
-from sageaudit.cli.messages import may_ask, say
+from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts, list_live_jobs
+from sageaudit.cli.messages import may_ask, print_message
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.sweep import Listed, Period, in_order
+from sageaudit.domain.sweep import ListedJob, Period, sort_for_audit
 from sageaudit.errors import BadUsage
-from sageaudit.exits import Exit, gravest
-from sageaudit.output.text.words import counted
+from sageaudit.exits import Exit, worst_exit
+from sageaudit.output.text.words import count_text
 from sageaudit.ports import History
-from sageaudit.queries.window import DAY_FORMS, FIRST, METRICS, window_of_days
+from sageaudit.queries.window import DAY_FORMATS, FIRST_MOMENT, METRIC_RETENTION, parse_whole_days
 from sageaudit.rules import catalogue
 from sageaudit.workflows.backfill import (
-    Sent,
-    Stack,
-    Standing,
-    bring,
-    bringing_line,
-    cost_line,
+    BackfillStack,
+    BackfillStatus,
+    SendProgress,
+    copy_audits,
+    copy_estimate_line,
+    cost_estimate_line,
     counts_line,
     find_stack,
-    metrics_line,
-    oldest_first,
-    send,
-    standings,
+    iterate_oldest_first,
+    job_statuses,
+    metrics_warning,
+    send_events,
 )
-from sageaudit.workflows.doctor.permissions import STACK
+from sageaudit.workflows.doctor.permissions import DEFAULT_STACK
 from sageaudit.workflows.scan.accounts import THREADS
 from sageaudit.workflows.scan.run import ScanRun, ScanScope
 
-_SAY_EVERY_S = 60.0
+_PROGRESS_EVERY_S = 60.0
 _EPILOG = """\b
 Examples:
   sageaudit backfill --since 90d --dry-run
@@ -55,7 +55,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--since",
-    help=f"First day on which a job ended, in UTC: {DAY_FORMS}; of a file by default all days.",
+    help=f"First day on which a job ended, in UTC: {DAY_FORMATS}; of a file by default all days.",
 )
 @click.option(
     "--from-history",
@@ -74,7 +74,9 @@ Examples:
     show_default=True,
     help="Jobs to send a minute; also the most that may wait in the queue before more are sent.",
 )
-@click.option("--stack", metavar="NAME", default=STACK, show_default=True, help="Stack to fill.")
+@click.option(
+    "--stack", metavar="NAME", default=DEFAULT_STACK, show_default=True, help="Stack to fill."
+)
 @OTHER_ACCOUNTS
 @click.option("--region", help="AWS region of the stack; by default that of your AWS settings.")
 @options.PROFILE
@@ -96,24 +98,24 @@ def backfill(
     """
     if since is None and file is None:
         raise BadUsage("how far back? give --since 90d, or --from-history FILE")
-    others.check()
+    others.check_consistency()
     if file is not None and others:
         raise BadUsage("--from-history asks no account: leave out --account and --organization")
     now = datetime.now(UTC)
-    kept = None if file else METRICS
-    asked = window_of_days(since, None, now, kept).period(now.date()) if since else None
-    period = asked or Period(FIRST.date(), now.date())
+    kept = None if file else METRIC_RETENTION
+    asked = parse_whole_days(since, None, now, kept).period(now.date()) if since else None
+    period = asked or Period(FIRST_MOMENT.date(), now.date())
     session = open_session(profile, region)
-    with Interruption(say) as interruption:
-        run = _Backfill(interruption, dry_run=dry_run, yes=yes, per_minute=per_minute)
+    with Interruption(print_message) as interruption:
+        run = _Backfill(interruption, dry_run=dry_run, assume_yes=yes, per_minute=per_minute)
         try:
             if file is not None:
-                return run.of_file(file, find_stack(session, stack), period)
-            if line := metrics_line(period, now):
-                say(line)
-            return run.of_accounts(session, others, find_stack(session, stack), period)
-        except Stopped:
-            say("interrupted: run the same command again, and it goes on from there")
+                return run.copy_from_file(file, find_stack(session, stack), period)
+            if line := metrics_warning(period, now):
+                print_message(line)
+            return run.send_from_accounts(session, others, find_stack(session, stack), period)
+        except ScanStopped:
+            print_message("interrupted: run the same command again, and it goes on from there")
             return Exit.INTERRUPTED
 
 
@@ -121,109 +123,117 @@ class _Backfill:
     """One call of the command."""
 
     def __init__(
-        self, interruption: Interruption, *, dry_run: bool, yes: bool, per_minute: int
+        self, interruption: Interruption, *, dry_run: bool, assume_yes: bool, per_minute: int
     ) -> None:
         self._interruption = interruption
-        self._dry_run, self._yes, self._per_minute = dry_run, yes, per_minute
+        self._dry_run, self._yes, self._per_minute = dry_run, assume_yes, per_minute
         self._said_at = time.monotonic()
 
-    def of_accounts(
-        self, session: Any, others: OtherAccounts, stack: Stack, period: Period
+    def send_from_accounts(
+        self, session: Any, others: OtherAccounts, stack: BackfillStack, period: Period
     ) -> Exit:
         """Lists, asks and sends. Raises Stopped, or AwsError."""
-        found = Counter[Standing]()
-        missing = list[Listed]()
-        with Threads(THREADS) as workers:
+        found = Counter[BackfillStatus]()
+        missing = list[ListedJob]()
+        with DaemonThreads(THREADS) as workers:
             asked = ScanScope(period, tuple(JobKind), None, False, Policy(), tuple(stack.regions))
-            listed = ScanRun(stack.deployed.history, asked, workers, say)
-            audited = len({account for account, _ in stack.deployed.places})
+            listed = ScanRun(stack.deployed.history, asked, workers, print_message)
+            audited = len({account for account, _ in stack.deployed.account_regions})
             if not others and audited > 1:
-                say(f"of {audited} accounts of the stack this lists yours: --account names more")
-            pace = Pace(time.monotonic, self._interruption.sleep)
-            list_live(listed, session, others, session.region_name, pace, self._interruption)
-            jobs = in_order(job for lane in listed.lanes for job in lane.jobs)
-            for job, standing in standings(jobs, stack.deployed, workers, datetime.now(UTC)):
+                print_message(
+                    f"of {audited} accounts of the stack this lists yours: --account names more"
+                )
+            pace = RateLimiter(time.monotonic, self._interruption.sleep)
+            list_live_jobs(listed, session, others, session.region_name, pace, self._interruption)
+            jobs = sort_for_audit(job for lane in listed.lanes for job in lane.jobs)
+            for job, standing in job_statuses(jobs, stack.deployed, workers, datetime.now(UTC)):
                 found[standing] += 1
-                if standing is Standing.MISSING:
+                if standing is BackfillStatus.MISSING:
                     missing.append(job)
-                self._look()
-        say(counts_line(found))
+                self._raise_if_stopped()
+        print_message(counts_line(found))
         if not missing:
-            say("nothing to send")
-            return listed.tally.exit
-        say(cost_line(len(missing), self._per_minute))
+            print_message("nothing to send")
+            return listed.tally.exit_code
+        print_message(cost_estimate_line(len(missing), self._per_minute))
         if self._dry_run:
-            return listed.tally.exit
-        self._ask(f"Send {counted(len(missing), 'job')}?")
-        return gravest({listed.tally.exit, self._send(missing, stack)})
+            return listed.tally.exit_code
+        self._confirm(f"Send {count_text(len(missing), 'job')}?")
+        return worst_exit({listed.tally.exit_code, self._send(missing, stack)})
 
-    def _send(self, jobs: list[Listed], stack: Stack) -> Exit:
-        done = Sent()
-        sending = send(
+    def _send(self, jobs: list[ListedJob], stack: BackfillStack) -> Exit:
+        done = SendProgress()
+        sending = send_events(
             jobs, stack.queue, per_minute=self._per_minute, sleep=self._interruption.sleep
         )
         try:
             for done in sending:
-                waits = f"; waiting for {done.waiting:,} messages in the queue"
+                waits = f"; waiting for {done.queued_before:,} messages in the queue"
                 self._progress(
-                    f"{done.sent:,} of {counted(len(jobs), 'job')} sent"
-                    f"{waits if done.waiting else ''}"
+                    f"{done.sent:,} of {count_text(len(jobs), 'job')} sent"
+                    f"{waits if done.queued_before else ''}"
                 )
         finally:
-            say(f"{done.sent:,} of {counted(len(jobs), 'job')} sent to {stack.queue.name}")
-        for reason, times in Counter(done.refused).items():
-            say(f"{times:,} not taken by SQS ({reason}): run the same command again")
-        say(f"`{stack.place.command('top')}` shows their audits as they are made")
-        return Exit.UNAVAILABLE if done.refused else Exit.DONE
+            print_message(
+                f"{done.sent:,} of {count_text(len(jobs), 'job')} sent to {stack.queue.name}"
+            )
+        for reason, times in Counter(done.refusals).items():
+            print_message(f"{times:,} not taken by SQS ({reason}): run the same command again")
+        print_message(
+            f"`{stack.history_location.command('top')}` shows their audits as they are made"
+        )
+        return Exit.UNAVAILABLE if done.refusals else Exit.DONE
 
-    def of_file(self, path: Path, stack: Stack, period: Period) -> Exit:
+    def copy_from_file(self, path: Path, stack: BackfillStack, period: Period) -> Exit:
         """Reads, asks and writes. Raises Stopped, AwsError, or HistoryFileError."""
-        with open_history(path, None, None, None, warn=say) as source:
+        with open_history(path, None, None, None, warn=print_message) as source:
             jobs, rulesets = 0, Counter[bool]()
-            for head in oldest_first(source.history, period):
+            for head in iterate_oldest_first(source.history, period):
                 jobs += 1
                 rulesets[head.ruleset == catalogue.ruleset().version] += 1
-                self._look()
-            say(f"{counted(jobs, 'audit')} in {path}")
+                self._raise_if_stopped()
+            print_message(f"{count_text(jobs, 'audit')} in {path}")
             if rulesets[False]:
-                say(
+                print_message(
                     f"{rulesets[False]:,} of them were made by rules of another version, and are"
                     " written as they are: `sageaudit scan --again` makes them anew"
                 )
             if not jobs:
                 return Exit.DONE
-            say(bringing_line(jobs))
+            print_message(copy_estimate_line(jobs))
             if self._dry_run:
                 return Exit.DONE
-            self._ask(f"Write {counted(jobs, 'audit')} into {stack.table}?")
+            self._confirm(f"Write {count_text(jobs, 'audit')} into {stack.table}?")
             return self._bring(source.history, stack, period, jobs)
 
-    def _bring(self, source: History, stack: Stack, period: Period, jobs: int) -> Exit:
-        found = Counter[Standing]()
-        heads = oldest_first(source, period)
+    def _bring(self, source: History, stack: BackfillStack, period: Period, jobs: int) -> Exit:
+        found = Counter[BackfillStatus]()
+        heads = iterate_oldest_first(source, period)
         try:
-            for _, standing in bring(heads, source, stack.deployed, lambda: datetime.now(UTC)):
+            for _, standing in copy_audits(
+                heads, source, stack.deployed, lambda: datetime.now(UTC)
+            ):
                 found[standing] += 1
                 self._progress(f"{found.total():,} of {jobs:,} looked at")
-                self._look()
+                self._raise_if_stopped()
         finally:
-            say(counts_line(found, done=f"written to {stack.table}"))
+            print_message(counts_line(found, done_label=f"written to {stack.table}"))
         return Exit.DONE
 
-    def _ask(self, question: str) -> None:
+    def _confirm(self, question: str) -> None:
         """Raises Abort for a no, and BadUsage where nobody can answer."""
         if self._yes:
             return
         if not may_ask():
             raise BadUsage("nobody is there to answer: give --yes, or --dry-run")
-        with self._interruption.question():
+        with self._interruption.during_question():
             click.confirm(question, abort=True, err=True)
 
-    def _look(self) -> None:
+    def _raise_if_stopped(self) -> None:
         """Raises Stopped after Ctrl-C."""
         self._interruption.sleep(0)
 
     def _progress(self, line: str) -> None:
-        if time.monotonic() - self._said_at >= _SAY_EVERY_S:
+        if time.monotonic() - self._said_at >= _PROGRESS_EVERY_S:
             self._said_at = time.monotonic()
-            say(line)
+            print_message(line)

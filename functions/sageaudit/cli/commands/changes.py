@@ -8,15 +8,15 @@ import click
 
 from sageaudit.adapters.history.opened import HistorySource
 from sageaudit.cli import asking
-from sageaudit.cli.advices import AdviceFilters
-from sageaudit.cli.asking import Filters, HistoryOptions, Shown, filters
-from sageaudit.cli.messages import say
+from sageaudit.cli.advices import RecommendationFilters
+from sageaudit.cli.asking import AuditFilterOptions, HistoryChoice, OutputOptions, filter_options
+from sageaudit.cli.messages import print_message
 from sageaudit.cli.views import lists
 from sageaudit.errors import BadUsage
-from sageaudit.output.text.notes import advice_words
+from sageaudit.output.text.notes import recommendations_text
 from sageaudit.queries.changes import SpendChange, window_before
-from sageaudit.queries.changes import changes as changes_of
-from sageaudit.queries.columns import columns_of
+from sageaudit.queries.changes import find_changes as changes_of
+from sageaudit.queries.columns import parse_columns
 from sageaudit.queries.names import resolve
 from sageaudit.queries.question import Question
 from sageaudit.structs import replace
@@ -31,7 +31,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@filters("7d")
+@filter_options("7d")
 @click.option(
     "--by",
     "columns",
@@ -45,18 +45,18 @@ Examples:
     is_flag=True,
     help="Also say what became of advice to these families: reads their runs of 180 days.",
 )
-@asking.limit(20)
-@asking.ALL
-@asking.WHERE
-@asking.SHOWN
+@asking.limit_option(20)
+@asking.ALL_OPTION
+@asking.HISTORY_OPTIONS
+@asking.OUTPUT_OPTIONS
 def changes(
-    filters: Filters,
+    filters: AuditFilterOptions,
     columns: str,
     advice: bool,
     limit: int,
     every: bool,
-    where: HistoryOptions,
-    shown: Shown,
+    where: HistoryChoice,
+    shown: OutputOptions,
 ) -> None:
     """Compares the spend of families, or teams, with the days before.
 
@@ -64,31 +64,38 @@ def changes(
     over, or with the week or month that --since names. Nothing is new or gone where the history
     does not cover the days before.
     """
-    now = asking.now()
+    now = asking.utc_now()
     question = filters.question(now, with_today=False)
-    [column, *more] = columns_of(columns)
+    [column, *more] = parse_columns(columns)
     if more:
         raise BadUsage(f"--by {columns}: changes are by one column")
     if advice and column.name != "family":
         raise BadUsage("--advice is to families: leave out --by")
-    listing = lists.of_changes(column, advice=advice)
-    shown.of(listing)
+    listing = lists.changes_layout(column, with_recommendations=advice)
+    shown.chosen_fields(listing)
     with where.open() as opened:
         reader, question = resolve(opened.history, question)
         rows = changes_of(reader, question, column, today=now.date())
         some = rows if every else rows[:limit]
         if advice:
-            some = [replace(row, advice=_advised(opened, row, question, now)) for row in some]
+            some = [
+                replace(row, advice=_recommendations_text(opened, row, question, now))
+                for row in some
+            ]
         if not rows:
-            asking.say_nothing_found(reader, question)
+            asking.explain_empty_result(reader, question)
     if rows and rows[0].jobs_before is None:
-        before = window_before(question.window).words
-        say(f"the history does not cover {before}: only what is gone since is known")
-    days = f"{asking.days_of(question.window)}, before: {window_before(question.window).words}"
-    asking.show_some(some, rows, listing, shown, reader.read, days)
+        before = window_before(question.window).text
+        print_message(f"the history does not cover {before}: only what is gone since is known")
+    days = f"{asking.period_text(question.window)}, before: {window_before(question.window).text}"
+    asking.show_rows(some, rows, listing, shown, reader.read_counts, days)
 
 
-def _advised(opened: HistorySource, row: SpendChange, question: Question, now: datetime) -> str:
+def _recommendations_text(
+    opened: HistorySource, row: SpendChange, question: Question, now: datetime
+) -> str:
     """What a family was advised in the last 180 days."""
-    of_family = AdviceFilters(family=row.name, account=question.account, region=question.region)
-    return advice_words(of_family.advices(opened, now))
+    of_family = RecommendationFilters(
+        family=row.name, account=question.account, region=question.region
+    )
+    return recommendations_text(of_family.find_recommendations(opened, now))

@@ -15,17 +15,17 @@ from sageaudit.adapters.files import request_file
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.adapters.prices import sources
 from sageaudit.cli import options
-from sageaudit.cli.messages import echo_json, say, shown
+from sageaudit.cli.messages import print_json, print_message, show_result
 from sageaudit.cli.views import check as views
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.request.recognise import Form, refuse
-from sageaudit.errors import BadUsage, HistoryFileError, Malformed, NoHistory
-from sageaudit.exits import Exit, gravest
-from sageaudit.output.terminal.layout import console_for
+from sageaudit.domain.request.recognise import FileFormat, reject_non_request
+from sageaudit.errors import BadUsage, HistoryFileError, MalformedData, NoHistory
+from sageaudit.exits import Exit, worst_exit
+from sageaudit.output.terminal.layout import make_console
 from sageaudit.workflows.check.document import CheckedFile
-from sageaudit.workflows.check.run import Checks, read_family
+from sageaudit.workflows.check.run import RequestChecker, read_family
 
 _EPILOG = """\b
 Examples:
@@ -35,7 +35,7 @@ Examples:
   terraform show -json plan.out | sageaudit check - --fail-on medium
   sageaudit check request.json --table sageaudit --output github"""
 
-OUTPUTS = ("table", "json", "github")
+OUTPUT_FORMATS = ("table", "json", "github")
 
 
 @click.command(epilog=_EPILOG)
@@ -43,7 +43,7 @@ OUTPUTS = ("table", "json", "github")
 @click.option(
     "--as",
     "form",
-    type=options.EnumChoice(Form),
+    type=options.EnumChoice(FileFormat),
     help="What the files are; by default it is recognised by what is in them.",
 )
 @click.option("--pipeline", help="Name of the pipeline, which a definition does not say.")
@@ -52,23 +52,23 @@ OUTPUTS = ("table", "json", "github")
     help="AWS region of the jobs; by default that of the plan, of the image or of your settings.",
 )
 @click.option("--account", help="Account of the jobs, where their RoleArn does not say it.")
-@options.HISTORY
-@options.TABLE
+@options.HISTORY_OPTION
+@options.TABLE_OPTION
 @options.PROFILE
 @options.POLICY
 @click.option(
     "--output",
-    type=click.Choice(OUTPUTS),
+    type=click.Choice(OUTPUT_FORMATS),
     default="table",
     show_default=True,
     help="Format: table for people, json for scripts, github for annotations.",
 )
-@options.fail_on("a request", " By default a request that AWS refuses fails.")
+@options.fail_on_option("a request", " By default a request that AWS refuses fails.")
 @options.GUIDES
 @options.NO_COLOR
 def check(
     files: tuple[str, ...],
-    form: Form | None,
+    form: FileFormat | None,
     pipeline: str | None,
     region: str | None,
     account: str | None,
@@ -91,7 +91,7 @@ def check(
     if guides and output == "github":
         raise BadUsage("--guides cannot be used with --output github, which has findings alone")
     with _history(history, table, profile, region) as known:
-        checks = Checks(
+        checks = RequestChecker(
             policy=policy,
             now=datetime.now(UTC),
             form=form,
@@ -99,30 +99,30 @@ def check(
             model=api_model(),
             markets=sources.offline_markets(),
             region=_region(region),
-            account=options.account_id(account, "--account") if account else None,
-            settings_region=lambda: open_session(profile, None).region_name,
+            account=options.check_account_id(account, "--account") if account else None,
+            default_region=lambda: open_session(profile, None).region_name,
             read_family=partial(read_family, known.history) if known else None,
-            guides=guides,
+            with_guides=guides,
         )
 
         def show(checked: CheckedFile) -> Exit:
             _show(checked, output, no_color=no_color)
             return _gate(checked, fail_on)
 
-        tasks = (partial(checked_file, checks, path) for path in dict.fromkeys(files))
-        return gravest(shown(task, show) for task in tasks)
+        tasks = (partial(check_file, checks, path) for path in dict.fromkeys(files))
+        return worst_exit(show_result(task, show) for task in tasks)
 
 
-def checked_file(checks: Checks, path: str) -> CheckedFile:
+def check_file(checks: RequestChecker, path: str) -> CheckedFile:
     """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
-    name = request_file.name_of(path)
+    name = request_file.display_name(path)
     try:
-        read = request_file.read(path, refuse)
-        return checks.file(read.name, read.document, read.lines)
-    except Malformed as error:
+        read = request_file.read(path, reject_non_request)
+        return checks.check_file(read.name, read.document, read.line_numbers)
+    except MalformedData as error:
         raise BadUsage(f"{name}: {error}") from error
     except RecursionError as error:
-        raise BadUsage(f"{name}: {request_file.TOO_DEEP}") from error
+        raise BadUsage(f"{name}: {request_file.TOO_DEEPLY_NESTED}") from error
 
 
 def _history(
@@ -130,12 +130,12 @@ def _history(
 ) -> AbstractContextManager[HistorySource | None]:
     """The history that is named; without a name the user's own file, if it can be read."""
     try:
-        return open_history(history, table, profile, region, warn=say)
+        return open_history(history, table, profile, region, warn=print_message)
     except HistoryFileError as error:
         if history is not None:
             raise
         if not isinstance(error, NoHistory):
-            say(f"{error}; the history is not asked")
+            print_message(f"{error}; the history is not asked")
         return nullcontext()
 
 
@@ -153,14 +153,14 @@ def _gate(written: CheckedFile, fail_on: Severity | None) -> Exit:
         return Exit.FINDINGS if refused else Exit.DONE
     counted = (row["severity"] for row in rows if row["not_counted"] is None)
     known = not any(job["unreadable"] for job in written["jobs"])
-    return options.gate(written["file"], counted, fail_on, could_judge=known)
+    return options.exit_code(written["file"], counted, fail_on, could_judge=known)
 
 
-def _show(written: CheckedFile, output: str, *, no_color: bool) -> None:
+def _show(checked_file: CheckedFile, output: str, *, no_color: bool) -> None:
     """Prints a file's document in one format."""
     if output == "json":
-        echo_json(written)
+        print_json(checked_file)
     elif output == "table":
-        views.show(written, console_for(no_color=no_color))
-    elif text := views.github(written):
+        views.show(checked_file, make_console(no_color=no_color))
+    elif text := views.github_annotations(checked_file):
         click.echo(text)

@@ -10,12 +10,12 @@ import click
 
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import asking
-from sageaudit.cli.messages import say
-from sageaudit.output.text.untrusted import terminal
-from sageaudit.output.text.words import counted
+from sageaudit.cli.messages import print_message
+from sageaudit.output.text.untrusted import for_terminal
+from sageaudit.output.text.words import count_text
 from sageaudit.workflows.example import run as example_history
 
-QUESTIONS = (
+EXAMPLE_COMMANDS = (
     ("by week", "what it spent, and how much of that was avoidable or lost"),
     ("top --limit 5", "the most wasteful jobs"),
     ("show speech-encoder-24", "why one of them cost so much, and what to change"),
@@ -49,20 +49,20 @@ def demo(path: Path | None) -> None:
     """
     if path is None:
         path = example_history.default_path()
-        histories.make_folder(path.parent)
+        histories.create_private_folder(path.parent)
     example_history.remove_example(path)
-    last_day = asking.now().date() - timedelta(days=1)
-    with histories.open_history(path, None, None, None, create=True, warn=say) as opened:
+    last_day = asking.utc_now().date() - timedelta(days=1)
+    with histories.open_history(path, None, None, None, create=True, warn=print_message) as opened:
         audits = example_history.record_example(opened.history, last_day)
         count = sum(1 for _ in asking.with_progress(audits, "made-up job", "auditing"))
     click.echo(
-        f"The example company is made up: {counted(count, 'audit')} of its jobs, the last of"
-        f" {last_day}.\nWritten to {terminal(str(path))}\n\nAsk it:"
+        f"The example company is made up: {count_text(count, 'audit')} of its jobs, the last of"
+        f" {last_day}.\nWritten to {for_terminal(str(path))}\n\nAsk it:"
     )
-    for words, about in QUESTIONS:
-        click.echo(f"\n# {about}\n{question(words, path)}")
+    for words, about in EXAMPLE_COMMANDS:
+        click.echo(f"\n# {about}\n{example_command(words, path)}")
 
 
-def question(words: str, path: Path) -> str:
+def example_command(words: str, path: Path) -> str:
     """The command that asks this history, to be pasted into a shell."""
-    return f"sageaudit {words} --history {terminal(shlex.quote(str(path)))}"
+    return f"sageaudit {words} --history {for_terminal(shlex.quote(str(path)))}"

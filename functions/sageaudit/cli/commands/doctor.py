@@ -16,21 +16,21 @@ from rich.text import Text
 
 from sageaudit.cli import options
 from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, OtherAccounts
-from sageaudit.cli.messages import say
+from sageaudit.cli.messages import print_message
 from sageaudit.errors import BadUsage
-from sageaudit.exits import Exit, gravest
+from sageaudit.exits import Exit, worst_exit
 from sageaudit.output.terminal.layout import plain_table
-from sageaudit.output.text.untrusted import terminal
-from sageaudit.output.text.words import counted
+from sageaudit.output.text.untrusted import for_terminal
+from sageaudit.output.text.words import count_text
 from sageaudit.workflows.doctor import permissions
 from sageaudit.workflows.doctor.checks import Check, CheckState
 from sageaudit.workflows.doctor.permissions import (
     COVERAGE,
     FROM_HISTORY,
-    OF_MEMBERS,
-    OF_STACK,
+    MEMBERS_OPTION,
     ORGANIZATION,
     ROLE,
+    STACK_OPTION,
     TABLE,
 )
 from sageaudit.workflows.doctor.run import DoctorScope, check_all
@@ -54,8 +54,8 @@ Examples:
     is_flag=True,
     help="Print the least IAM policy for the commands as JSON, and check nothing.",
 )
-@options.HISTORY
-@options.TABLE
+@options.HISTORY_OPTION
+@options.TABLE_OPTION
 @OTHER_ACCOUNTS
 @click.option("--coverage", is_flag=True, help="Check also what `scan --coverage` needs.")
 @click.option(
@@ -70,7 +70,7 @@ Examples:
 )
 @click.option("--region", help="AWS region to ask; by default that of your AWS settings.")
 @options.PROFILE
-@options.PRINTED
+@options.PRINT_OPTIONS
 def doctor(
     commands: tuple[str, ...],
     policy: bool,
@@ -82,7 +82,7 @@ def doctor(
     members: bool,
     region: str | None,
     profile: str | None,
-    printed: options.Printed,
+    printed: options.PrintOptions,
 ) -> Exit:
     """Checks credentials, permissions, prices and history.
 
@@ -90,18 +90,25 @@ def doctor(
     a call that reads nothing of worth. Exits with 0 only if all of it works.
     """
     for name in commands:
-        if name not in permissions.EVERY:
+        if name not in permissions.ALL_COMMANDS:
             raise BadUsage(f"there is no command {name}: `sageaudit --help` lists them")
-    given = {TABLE: table, ROLE: others.role, ORGANIZATION: others.organization, COVERAGE: coverage}
+    given = {
+        TABLE: table,
+        ROLE: others.role,
+        ORGANIZATION: others.organization,
+        COVERAGE: coverage,
+    }
     given |= (
-        {OF_STACK: stack, OF_MEMBERS: members, FROM_HISTORY: history is not None} if policy else {}
+        {STACK_OPTION: stack, MEMBERS_OPTION: members, FROM_HISTORY: history is not None}
+        if policy
+        else {}
     )
-    names = commands or permissions.COMMANDS
-    asked = permissions.actions(names, [name for name, value in given.items() if value])
+    names = commands or permissions.READ_ONLY_COMMANDS
+    asked = permissions.actions_of_commands(names, [name for name, value in given.items() if value])
     if policy:
         _print_policy(asked, permissions.PolicyScope(region, table, others.role, stack))
         return Exit.DONE
-    others.check()
+    others.check_consistency()
     if members and stack is None:
         raise BadUsage("--members needs the stack that audits them: --stack NAME")
     checked = DoctorScope(
@@ -110,22 +117,22 @@ def doctor(
         region=region,
         history=history,
         table=table,
-        list_accounts=others.listed if others else None,
+        list_accounts=others.list_accounts if others else None,
         stack=stack,
-        members=members,
+        check_members=members,
     )
-    checks = [*check_all(checked, datetime.now(UTC), say)]
-    printed.show(checks, _show, _document)
-    return gravest(check.code for check in checks)
+    checks = [*check_all(checked, datetime.now(UTC), print_message)]
+    printed.print_document(checks, _show, _document)
+    return worst_exit(check.code for check in checks)
 
 
-def _print_policy(asked: Sequence[str], where: permissions.PolicyScope) -> None:
-    if not asked:
+def _print_policy(actions: Sequence[str], scope: permissions.PolicyScope) -> None:
+    if not actions:
         raise BadUsage(
             "these commands call nothing of AWS; with --table NAME they read a table, and the"
             " policy allows that"
         )
-    click.echo(json.dumps(permissions.policy(asked, where), indent=2))
+    click.echo(json.dumps(permissions.make_policy(actions, scope), indent=2))
 
 
 def _document(checks: Sequence[Check]) -> dict[str, Any]:
@@ -158,13 +165,13 @@ def _show(checks: Sequence[Check], console: Console) -> None:
     for check in checks:
         alike.setdefault((check.state, check.found, check.next), []).append(check.name)
     for (state, what, advice), names in alike.items():
-        found = Text(f"{terminal(_names(names, state))}: {terminal(what)}")
+        found = Text(f"{for_terminal(_names(names, state))}: {for_terminal(what)}")
         if advice:
-            found.append(f"\n-> {terminal(advice)}", "dim")
+            found.append(f"\n-> {for_terminal(advice)}", "dim")
         table.add_row(Text(_WORDS[state], _STYLES[state]), found)
     counts = Counter(check.state for check in checks)
     parts = [f"{counts[state]} {_WORDS[state]}" for state in CheckState if counts[state]]
-    console.print(Text(f"{counted(len(checks), 'check')}: {', '.join(parts)}", "bold"))
+    console.print(Text(f"{count_text(len(checks), 'check')}: {', '.join(parts)}", "bold"))
     console.print(table)
 
 

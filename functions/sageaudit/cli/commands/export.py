@@ -8,19 +8,19 @@ from pathlib import Path
 import click
 
 from sageaudit.adapters.files.duckdb_engine import write_parquet
-from sageaudit.adapters.files.exact_json import whole_text
-from sageaudit.adapters.files.local_files import whole_file
+from sageaudit.adapters.files.exact_json import replace_surrogates
+from sageaudit.adapters.files.local_files import atomic_write
 from sageaudit.cli import asking
-from sageaudit.cli.asking import Filters, HistoryOptions, filters
-from sageaudit.cli.messages import say
+from sageaudit.cli.asking import AuditFilterOptions, HistoryChoice, filter_options
+from sageaudit.cli.messages import print_message
 from sageaudit.cli.views import formats, lists
 from sageaudit.cli.views.formats import Field
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
-from sageaudit.output.text.words import counted
+from sageaudit.output.text.words import count_text
 from sageaudit.queries import answer
 from sageaudit.queries.answer import ListRow
-from sageaudit.queries.lists import Lists
+from sageaudit.queries.lists import HistoryLists
 from sageaudit.queries.names import resolve
 from sageaudit.queries.question import Question
 from sageaudit.rules import catalogue
@@ -54,16 +54,16 @@ Examples:
 @click.option(
     "--findings", is_flag=True, help="Write findings instead of audits: of all rules, or of --rule."
 )
-@filters()
+@filter_options()
 @click.option("--fields", metavar="A,B,C", help="Fields to write; by default all.")
-@asking.WHERE
+@asking.HISTORY_OPTIONS
 def export(
     path: Path,
     form: str | None,
     findings: bool,
-    filters: Filters,
+    filters: AuditFilterOptions,
     fields: str | None,
-    where: HistoryOptions,
+    where: HistoryChoice,
 ) -> None:
     """Writes audits or findings to a file, for other tools.
 
@@ -74,24 +74,28 @@ def export(
     form = form or _format_of(path)
     if form == "parquet" and path == _STDOUT:
         raise BadUsage("Parquet is not written to stdout: name a file with -o")
-    question = filters.question(asking.now())
+    question = filters.question(asking.utc_now())
     of_findings = findings or question.rule is not None
     listing = lists.FINDINGS if of_findings else lists.AUDITS
-    chosen = listing.chosen(form, fields)
-    heads = of_findings and not {field.name for field in chosen} <= {*lists.FINDINGS.exported}
+    chosen = listing.choose_fields(form, fields)
+    heads = of_findings and not {field.name for field in chosen} <= {
+        *lists.FINDINGS.exported_fields
+    }
     with where.open() as opened:
         reader, question = resolve(opened.history, question)
         every = findings and question.rule is None
-        questions = _of_each_rule(reader, question) if every else [question]
+        questions = _questions_by_rule(reader, question) if every else [question]
         rows: Iterable[ListRow] = (
-            row for asked in questions for row in answer.all_rows(reader, asked, with_heads=heads)
+            row
+            for asked in questions
+            for row in answer.iterate_rows(reader, asked, with_summaries=heads)
         )
         rows, listing = formats.with_tags(rows, listing)
-        chosen = listing.chosen(form, fields)
+        chosen = listing.choose_fields(form, fields)
         if path != _STDOUT:
             rows = asking.with_progress(rows, "row", "writing")
         count = _write(rows, chosen, form, path)
-    say(f"{counted(count, 'row')} written to {'stdout' if path == _STDOUT else path}")
+    print_message(f"{count_text(count, 'row')} written to {'stdout' if path == _STDOUT else path}")
 
 
 def _format_of(path: Path) -> str:
@@ -102,17 +106,17 @@ def _format_of(path: Path) -> str:
     return ending
 
 
-def _of_each_rule(reader: Lists, question: Question) -> Iterator[Question]:
+def _questions_by_rule(reader: HistoryLists, question: Question) -> Iterator[Question]:
     """The question for each rule of today, and for those that only older audits have."""
-    known = {rule.name.name for rule in catalogue.load()}
-    for rule in sorted(known.union(*(row.sums.rules for row in reader.sums(Scope.ACCOUNT)))):
-        yield question.changed(rule=rule)
+    known = {rule.info.name for rule in catalogue.load()}
+    for rule in sorted(known.union(*(row.sums.rules for row in reader.daily_sums(Scope.ACCOUNT)))):
+        yield question.with_changed_filters(rule=rule)
 
 
 def _write(rows: Iterable[ListRow], chosen: Sequence[Field], form: str, path: Path) -> int:
     if path == _STDOUT:
         return _write_text(rows, chosen, form, lambda line: click.echo(line, nl=False))
-    with whole_file(path) as part:
+    with atomic_write(path) as part:
         if form == "parquet":
             columns = {field.name: field.column for field in chosen}
             return write_parquet(part, columns, (_values(row, chosen) for row in rows))
@@ -135,6 +139,6 @@ def _values(row: ListRow, chosen: Sequence[Field]) -> dict[str, object]:
     """The values as Parquet has types for them: times stay times, and enumerated words are text."""
     values = {field.name: field.getter(row) for field in chosen}
     return {
-        name: whole_text(value) if isinstance(value, str) else value
+        name: replace_surrogates(value) if isinstance(value, str) else value
         for name, value in values.items()
     }

@@ -9,23 +9,23 @@ from pathlib import Path
 import click
 
 from sageaudit.adapters.aws.accounts import open_session
-from sageaudit.adapters.channels.channel import Connections
+from sageaudit.adapters.channels.channel import ChannelConnections
 from sageaudit.adapters.channels.services import SERVICES, https_post
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.opened import HistorySource
 from sageaudit.cli import asking, options
-from sageaudit.cli.asking import HistoryOptions
-from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.asking import HistoryChoice
+from sageaudit.cli.messages import print_json, print_message
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelChoice, Destination, Service
-from sageaudit.domain.policy.scope import DigestTimes
+from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelConfig, Destination, Service
+from sageaudit.domain.policy.scope import DigestSchedule
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.card import MessageCard, Payload
 from sageaudit.output.text.digest import digest_card
-from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.untrusted import for_terminal
 from sageaudit.workflows.notify import Notification
-from sageaudit.workflows.preview import place_of, preview_digests, preview_message
+from sageaudit.workflows.preview import history_location, preview_digests, preview_message
 
 _FORMS: Mapping[str, Service] = {
     "email" if service == "sns" else service: service for service in SERVICES
@@ -66,7 +66,7 @@ Examples:
     " sns that of TOPIC_ARN in the environment.",
 )
 @options.POLICY
-@asking.WHERE
+@asking.HISTORY_OPTIONS
 def notify(
     job: str | None,
     path: Path | None,
@@ -76,7 +76,7 @@ def notify(
     send: bool,
     to: str | None,
     policy: Policy,
-    where: HistoryOptions,
+    where: HistoryChoice,
 ) -> None:
     """Shows the message that a job causes, or the weekly digest.
 
@@ -93,69 +93,77 @@ def notify(
         with where.open() as source:
             cards = _digests(source, policy, channel)
         for card in cards:
-            payload = _written(card, choice, policy, raw=raw)
+            payload = _make_payload(card, choice, policy, raw=raw)
             if send:
                 _send(payload, channel, choice, to, where)
         return
     with _open(where, recorded=path is not None) as source:
-        notification = preview_message(source, policy, asking.now(), recording=path, job=job)
-    alert, line = notification.alert, notification.line
-    shown = line if alert is None or (line and channel in line.to.channels) else alert
-    written = _written(shown.card, choice, policy, raw=raw) if shown else None
-    _say_why(notification, policy, channel)
+        notification = preview_message(source, policy, asking.utc_now(), recording=path, job=job)
+    alert, line = notification.alert, notification.job_line
+    shown = line if alert is None or (line and channel in line.destination.channels) else alert
+    written = _make_payload(shown.card, choice, policy, raw=raw) if shown else None
+    _explain(notification, policy, channel)
     if send and written:
         _send(written, channel, choice, to, where)
 
 
-def _say_why(notification: Notification, policy: Policy, channel: str) -> None:
+def _explain(notification: Notification, policy: Policy, channel: str) -> None:
     """Says why there is a message or none, and which channels get the line about the job."""
     decision = notification.decision
     if notification.alert is None:
-        say(f"no message: {decision.suppressed_because}")
+        print_message(f"no message: {decision.suppressed_because}")
     else:
         month = decision.month
         of_runs = f", {month.runs:,} of its family's runs count" if month else ""
-        say(f"a message: {decision.kind}{f', {decision.why}' if decision.why else ''}{of_runs}")
-        say(_goes_to(notification.alert.to, policy, channel))
-    if notification.line:
-        say(f"the line about each job goes to {', '.join(notification.line.to.channels)}")
+        print_message(
+            f"a message: {decision.kind}{f', {decision.why}' if decision.why else ''}{of_runs}"
+        )
+        print_message(_destination_text(notification.alert.destination, policy, channel))
+    if notification.job_line:
+        print_message(
+            f"the line about each job goes to {', '.join(notification.job_line.destination.channels)}"
+        )
 
 
-def _written(card: MessageCard, choice: ChannelChoice, policy: Policy, *, raw: bool) -> Payload:
+def _make_payload(
+    card: MessageCard, choice: ChannelConfig, policy: Policy, *, raw: bool
+) -> Payload:
     """What the channel would post, which is shown. Raises Malformed where it could not."""
     service = SERVICES[choice.service]
     payload = service.write(card, policy.mentions)
     service.check(payload)
     if raw:
-        echo_json(payload)
+        print_json(payload)
     else:
-        lines = "\n".join(service.shown(payload)).strip()
-        click.echo("\n".join(map(terminal, lines.split("\n"))))
+        lines = "\n".join(service.text_lines(payload)).strip()
+        click.echo("\n".join(map(for_terminal, lines.split("\n"))))
     return payload
 
 
 def _digests(source: HistorySource, policy: Policy, channel: str) -> list[MessageCard]:
     """The digests that a channel gets, or that of all jobs where it is only a form; says why."""
-    found = preview_digests(source, policy, asking.now())
+    found = preview_digests(source, policy, asking.utc_now())
     if isinstance(found, str):
-        say(f"no digest: {found}")
+        print_message(f"no digest: {found}")
         return []
-    to = found.to
+    to = found.channels
     mine = [number for number in to if channel in to[number]] if channel in policy.channels else [0]
-    at = policy.digest or DigestTimes()
+    at = policy.digest or DigestSchedule()
     written = ", and is written already" if found.is_written else ""
-    say(f"the week to {found.last_day}: sent on {at.day} at {at.hour}:00 {at.timezone}{written}")
+    print_message(
+        f"the week to {found.last_day}: sent on {at.day} at {at.hour}:00 {at.timezone}{written}"
+    )
     for number, route in found.routes.items():
-        say(f"{f'route {route}' if route else 'all jobs'}: to {', '.join(to[number])}")
-    for named in found.left_out:
-        say(f"route {named}")
-    return [digest_card(found.digests[number], place=place_of(source)) for number in mine]
+        print_message(f"{f'route {route}' if route else 'all jobs'}: to {', '.join(to[number])}")
+    for named in found.routes_without_digest:
+        print_message(f"route {named}")
+    return [digest_card(found.digests[number], place=history_location(source)) for number in mine]
 
 
-def _choice(name: str, policy: Policy) -> ChannelChoice:
+def _choice(name: str, policy: Policy) -> ChannelConfig:
     """The channel of this name, or one that has only a form. Raises BadUsage."""
     known = {
-        **{form: ChannelChoice(service) for form, service in _FORMS.items()},
+        **{form: ChannelConfig(service) for form, service in _FORMS.items()},
         **policy.channels,
     }
     if name not in known:
@@ -164,9 +172,11 @@ def _choice(name: str, policy: Policy) -> ChannelChoice:
     return known[name]
 
 
-def _goes_to(to: Destination, policy: Policy, channel: str) -> str:
+def _destination_text(to: Destination, policy: Policy, channel: str) -> str:
     """By which route the message goes, or by none; and where the channel would not get it."""
-    by = "; ".join(f"route {number} ({policy.routes.rows[number - 1]})" for number in to.routes)
+    by = "; ".join(
+        f"route {number} ({policy.routes.rows[number - 1]})" for number in to.route_numbers
+    )
     none = "no route matches" if policy.routes.rows else "the policy has no routes"
     names = ", ".join(to.channels)
     said = f"it goes to {names}, by {by}" if by else f"it goes to the default ({names}): {none}"
@@ -174,14 +184,14 @@ def _goes_to(to: Destination, policy: Policy, channel: str) -> str:
     return f"{said}; not to {channel}" if left_out else said
 
 
-def _open(where: HistoryOptions, *, recorded: bool) -> HistorySource:
+def _open(where: HistoryChoice, *, recorded: bool) -> HistorySource:
     """The history that was named; for a recording, none."""
     named = where.history is not None or where.table is not None
-    return histories.in_memory("") if recorded and not named else where.open()
+    return histories.open_in_memory("") if recorded and not named else where.open()
 
 
 def _send(
-    payload: Payload, name: str, choice: ChannelChoice, to: str | None, where: HistoryOptions
+    payload: Payload, name: str, choice: ChannelConfig, to: str | None, where: HistoryChoice
 ) -> None:
     """Posts once by the channel's own code. Raises BadUsage or a ChannelError."""
     own = os.environ.get("TOPIC_ARN", "").strip() if name == OWN_TOPIC else ""
@@ -192,8 +202,8 @@ def _send(
             " has the addresses of its channels"
         )
     session = open_session(where.profile, where.table_region)
-    connections = Connections(session, https_post)
+    connections = ChannelConnections(session, https_post)
     connected = SERVICES[choice.service].connect(name, address, connections)
     connected.prepare()
     connected.post(payload)
-    say(f"{name} took it, at {address}")
+    print_message(f"{name} took it, at {address}")

@@ -21,24 +21,29 @@ from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.local_files import write_text
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli import options
-from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.messages import print_json, print_message
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.prices.known_prices import OwnRates, RateBasis, merged, own_rates
+from sageaudit.domain.prices.known_prices import (
+    OwnRates,
+    RateBasis,
+    group_own_rates,
+    merge_own_rates,
+)
 from sageaudit.domain.prices.market import PriceKind, Prices, Rate
 from sageaudit.domain.prices.price_list import STORAGE
-from sageaudit.domain.reconcile.learning import Learnt, NotLearnt
-from sageaudit.domain.reconcile.learning import learn as lessons
+from sageaudit.domain.reconcile.learning import DerivedRate, UsageWithoutRate
+from sageaudit.domain.reconcile.learning import derive_rates as lessons
 from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit
-from sageaudit.output.terminal.layout import console_for, plain_table, signed_percent
-from sageaudit.output.text.money import about, usd
-from sageaudit.output.text.money import rate as shown_rate
-from sageaudit.output.text.untrusted import terminal
-from sageaudit.output.text.words import counted
+from sageaudit.output.terminal.layout import make_console, plain_table, signed_percent
+from sageaudit.output.text.money import about_text, format_usd
+from sageaudit.output.text.money import format_rate as shown_rate
+from sageaudit.output.text.untrusted import for_terminal
+from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
 
-COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
+COMPONENTS = {kind.value: kind.spec.component for kind in BILLED_KINDS}
 _EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge
@@ -92,7 +97,7 @@ def show(instance_type: str, region: str | None, component: str | None, output: 
     """
     _check(instance_type, region)
     components = [COMPONENTS[component]] if component else list(Component)
-    regions = [region] if region else list(packaged.tables().regions)
+    regions = [region] if region else list(packaged.packaged_prices().regions)
     rows: list[TypeRate] = []
     for job_component, region_name in product(components, regions):
         book = sources.offline_book(region_name, job_component, None)
@@ -100,12 +105,12 @@ def show(instance_type: str, region: str | None, component: str | None, output: 
     if not rows:
         kind = f"{component} " if component else ""
         where = f"in {region}" if region else "in any region"
-        say(f"no {kind}price is known for {instance_type} {where}: it is unknown, not 0")
+        print_message(f"no {kind}price is known for {instance_type} {where}: it is unknown, not 0")
         return Exit.NOT_FOUND
     if output == "json":
-        echo_json({"schema": 1, "rates": [asdict(row) for row in rows]})
+        print_json({"schema": 1, "rates": [asdict(row) for row in rows]})
     else:
-        console_for().print(_table_of(rows))
+        make_console().print(_table_of(rows))
     return Exit.DONE
 
 
@@ -131,39 +136,49 @@ def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path:
     """
     basis = RateBasis.AMORTISED if amortised else RateBasis.NET
     if account is not None:
-        account = options.account_id(account, "--account")
+        account = options.check_account_id(account, "--account")
     known = policy_file.read_own_rates(path) if path.exists() else OwnRates(basis, account)
     if (known.basis, known.account) != (basis, account):
         of = f"of account {known.account}" if known.account else "of all accounts"
         raise BadUsage(f"{path}: has {known.basis} rates {of}: choose another file with --to")
-    report = cost_report.paid(reports, account, basis)
+    report = cost_report.read_paid_usage(reports, account, basis)
     found = lessons(report, basis, ", ".join(path.name for path in reports))
-    learnt = [one for one in found if isinstance(one, Learnt)]
+    learnt = [one for one in found if isinstance(one, DerivedRate)]
     if learnt:
-        console_for().print(_learnt_table(learnt))
+        make_console().print(_learnt_table(learnt))
     for one in found:
-        if isinstance(one, NotLearnt):
-            say(f"no rate for {one.name}: {one.why}")
+        if isinstance(one, UsageWithoutRate):
+            print_message(f"no rate for {one.name}: {one.reason}")
         elif one.rate.note:
-            say(f"{one.rate.what}, {one.rate.component.value}, {one.rate.region}: {one.rate.note}")
-    for left in report.left_out:
-        say(f"left out, as it is no usage at a price: {left.kind}, {usd(left.usd)}")
-    if report.repeats:
-        say(f"{report.repeats:,} lines are in two of the files: each is counted once")
+            print_message(
+                f"{one.rate.what}, {one.rate.component.value}, {one.rate.region}: {one.rate.note}"
+            )
+    for left in report.excluded:
+        print_message(
+            f"left out, as it is no usage at a price: {left.kind}, {format_usd(left.usd)}"
+        )
+    if report.duplicate_lines:
+        print_message(
+            f"{report.duplicate_lines:,} lines are in two of the files: each is counted once"
+        )
     if not learnt:
-        say("no rate could be learnt: nothing is written")
+        print_message("no rate could be learnt: nothing is written")
         return Exit.NOT_FOUND
-    rates = merged(known, own_rates(basis, account, (one.rate for one in learnt)))
+    rates = merge_own_rates(known, group_own_rates(basis, account, (one.rate for one in learnt)))
     write_text(path, policy_file.own_rates_text(rates))
-    say(f"{path}: {counted(len(learnt), 'rate')} written, {len(rates.rows) - len(learnt)} kept")
-    say(f"to use them, write own_rates = {json.dumps(str(path))} under [discounts] in policy.toml")
+    print_message(
+        f"{path}: {count_text(len(learnt), 'rate')} written, {len(rates.rows) - len(learnt)} kept"
+    )
+    print_message(
+        f"to use them, write own_rates = {json.dumps(str(path))} under [discounts] in policy.toml"
+    )
     return Exit.DONE
 
 
 def _check(instance_type: str, region: str | None) -> None:
     """Raises BadUsage for a type or region that does not exist."""
-    table = packaged.tables().hourly_table["usd_per_hour"]
-    known = {*packaged.types(), *(name for row in table.values() for name in row)}
+    table = packaged.packaged_prices().hourly_table["usd_per_hour"]
+    known = {*packaged.instance_types(), *(name for row in table.values() for name in row)}
     if instance_type not in known:
         raise BadUsage(
             f"{instance_type} is not an instance type that SageMaker jobs are known to use"
@@ -177,7 +192,7 @@ def _rows_of(
     book: Prices, instance_type: str, region: str, component: Component
 ) -> Iterator[TypeRate]:
     """The rate of a type by one kind of job, if it is known or estimated."""
-    rate = book.hourly(region, component, instance_type)
+    rate = book.hourly_rate(region, component, instance_type)
     if rate is not None:
         yield TypeRate(
             instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
@@ -202,19 +217,19 @@ def _table_of(rows: list[TypeRate]) -> Group:
     for row, components in sorted(merged.items(), key=lambda pair: pair[0].region):
         table.add_row(
             row.region,
-            about(shown_rate(row.usd_per_hour), estimated=row.is_estimate),
+            about_text(shown_rate(row.usd_per_hour), estimated=row.is_estimate),
             row.as_of,
             ", ".join(components),
         )
         source = " · ".join(filter(None, (row.source, row.note)))
         sources.setdefault(source, []).append(row.region)
     if len(sources) == 1:
-        return Group(table, *(Text(terminal(source), "dim") for source in sources))
+        return Group(table, *(Text(for_terminal(source), "dim") for source in sources))
     lines = (f"{', '.join(dict.fromkeys(names))}: {source}" for source, names in sources.items())
-    return Group(table, *(Text(terminal(line), "dim") for line in lines))
+    return Group(table, *(Text(for_terminal(line), "dim") for line in lines))
 
 
-def _learnt_table(learnt: list[Learnt]) -> Table:
+def _learnt_table(learnt: list[DerivedRate]) -> Table:
     """A line for each rate, beside the list price."""
     numbers, days = ("Own rate", "List", "Diff", "Used"), ("From", "To")
     table = plain_table(

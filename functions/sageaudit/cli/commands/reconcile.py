@@ -11,7 +11,7 @@ from sageaudit.adapters.aws.accounts import identity, open_session
 from sageaudit.adapters.billing import cost_report
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
-from sageaudit.cli.messages import say
+from sageaudit.cli.messages import print_message
 from sageaudit.cli.views import reconciliation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import FINISHED
@@ -20,8 +20,8 @@ from sageaudit.domain.reconcile.reconcile import reconcile as compare
 from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
-from sageaudit.queries.lists import heads_of_period
-from sageaudit.workflows.audit.stored import whole_audit
+from sageaudit.queries.lists import audits_of_period
+from sageaudit.workflows.audit.stored import read_audit
 
 _EPILOG = """\b
 Examples:
@@ -31,8 +31,8 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.option("--month", "month_text", required=True, help="Month to compare, as YYYY-MM, in UTC.")
-@options.HISTORY
-@options.TABLE
+@options.HISTORY_OPTION
+@options.TABLE_OPTION
 @click.option("--account", help="Account to compare (12 digits); by default your own.")
 @click.option(
     "--cur",
@@ -44,7 +44,7 @@ Examples:
 )
 @options.TABLE_REGION
 @options.PROFILE
-@options.PRINTED
+@options.PRINT_OPTIONS
 def reconcile(
     month_text: str,
     history: Path | None,
@@ -53,7 +53,7 @@ def reconcile(
     report: Path,
     region: str | None,
     profile: str | None,
-    printed: options.Printed,
+    printed: options.PrintOptions,
 ) -> None:
     """Compares a month of the history with AWS's bill, job by job.
 
@@ -63,13 +63,13 @@ def reconcile(
     today = datetime.now(UTC).date()
     first_day = _month(month_text, today)
     if account is not None:
-        account = options.account_id(account, "--account")
-    with histories.open_history(history, table, profile, region, warn=say) as source:
+        account = options.check_account_id(account, "--account")
+    with histories.open_history(history, table, profile, region, warn=print_message) as source:
         if account is None:
             session = source.session or open_session(profile, region)
             account = identity(session, session.region_name).account
-        spend = cost_report.spend(report, month_text, account)
-        audited = month_of(source.history, account, first_day)
+        spend = cost_report.read_spend(report, month_text, account)
+        audited = read_month(source.history, account, first_day)
     if not audited.jobs and not audited.lines:
         raise JobNotFound(
             f"the history in {source.name} has no job of account {account} in {month_text}"
@@ -79,12 +79,12 @@ def reconcile(
         month=month_text,
         account=account,
         source=report.name,
-        ongoing=first_day == today.replace(day=1),
+        is_ongoing=first_day == today.replace(day=1),
     )
-    printed.show(reconciled, reconciliation.show, reconciliation.document)
+    printed.print_document(reconciled, reconciliation.show, reconciliation.document)
 
 
-def month_of(history: History, account: str, first_day: date) -> AuditedMonth:
+def read_month(history: History, account: str, first_day: date) -> AuditedMonth:
     """The bill lines of an account's month.
 
     These are lines of jobs that ended in the month, and storage of jobs that ended in the next.
@@ -92,25 +92,25 @@ def month_of(history: History, account: str, first_day: date) -> AuditedMonth:
     month, after = f"{first_day:%Y-%m}", (first_day + timedelta(days=31)).replace(day=1)
     both = Period(first_day, (after + timedelta(days=31)).replace(day=1) - timedelta(days=1))
     heads, later = [], []
-    for head in heads_of_period(history, both, account):
+    for head in audits_of_period(history, both, account):
         if head.ended_at.date() < after:
             heads.append(head)
         elif head.key.created_at.date() < after:
             later.append(head)
     documents = (
-        whole_audit(history, head.key, head.version) for head in (*heads, *later) if _has_bill(head)
+        read_audit(history, head.key, head.version) for head in (*heads, *later) if _has_bill(head)
     )
     lines = [line for document in documents if document for line in lines_of(document, month)]
     audited = [head for head in heads if not head.rollup]
     unauditable = sum(head.unauditable is not None for head in audited)
     jobs = sum(_has_bill(head) for head in heads)
     return AuditedMonth(
-        tuple(line for line in lines if line.paid),
+        tuple(line for line in lines if line.is_metered),
         jobs=jobs,
         rollups=len(heads) - len(audited),
-        unauditable=unauditable,
-        running=len(audited) - unauditable - jobs,
-        unpaid_lines=sum(not line.paid for line in lines),
+        unauditable_jobs=unauditable,
+        running_jobs=len(audited) - unauditable - jobs,
+        unpaid_lines=sum(not line.is_metered for line in lines),
     )
 
 

@@ -13,7 +13,7 @@ from sageaudit.adapters.aws.clients import instance_types
 from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.local_files import fingerprint_key
 from sageaudit.cli import options
-from sageaudit.cli.messages import inert_json, say
+from sageaudit.cli.messages import escape_json, print_message
 from sageaudit.cli.options import JobOptions
 from sageaudit.domain.job.ref import JOB_NAME
 from sageaudit.rules import catalogue
@@ -69,26 +69,28 @@ def record(
     if (job is None) == (path is None):
         raise click.UsageError("name one job, or give its file with --recording")
     if out is not None and str(out) != _STDOUT:
-        recording_file.check_free(out, replace=force)
+        recording_file.check_can_write(out, replace=force)
     if path is not None:
         read = recording.read(path)
     else:
-        read = live.Account(target.profile, target.region, warn=say).record(job or "", target.kind)
-    document = recording_file.document_of(read, fingerprint_key(), target.policy.tags_read)
+        read = live.LiveAccount(target.profile, target.region, warn=print_message).record(
+            job or "", target.kind
+        )
+    document = recording_file.make_document(read, fingerprint_key(), target.policy.tag_names)
     if anonymize:
-        rules = frozenset(rule.name.name for rule in catalogue.ruleset().rules)
-        document = recording_file.anonymized(
+        rules = frozenset(rule.info.name for rule in catalogue.ruleset().rules)
+        document = recording_file.anonymize(
             document, secrets.token_bytes(32), rules, instance_types()
         )
-    text = inert_json(recording_file.text_of(document))
+    text = escape_json(recording_file.to_text(document))
     if str(out) == _STDOUT:
         click.echo(text, nl=False)
     else:
         written = out or Path(f"{_name(document)}.json")
         recording_file.write(written, text, replace=force)
-        say(f"wrote {written} ({max(len(text) // 1000, 1)} KB)")
+        print_message(f"wrote {written} ({max(len(text) // 1000, 1)} KB)")
     if not anonymize:
-        say("it names your account, data and people: add --anonymize before you share it")
+        print_message("it names your account, data and people: add --anonymize before you share it")
 
 
 def _name(document: Mapping[str, Any]) -> str:

@@ -14,25 +14,25 @@ from rich.text import Text
 from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.history.codec import moment_text
 from sageaudit.cli import options
-from sageaudit.cli.messages import echo_json, may_ask, say
-from sageaudit.cli.views.formats import moment
+from sageaudit.cli.messages import may_ask, print_json, print_message
+from sageaudit.cli.views.formats import format_moment
 from sageaudit.errors import AwsError, BadUsage
-from sageaudit.exits import Exit, exit_of
-from sageaudit.output.terminal.layout import console_for, plain_table
-from sageaudit.output.text.untrusted import terminal
-from sageaudit.output.text.words import counted
-from sageaudit.workflows.doctor.permissions import STACK
+from sageaudit.exits import Exit, exit_for
+from sageaudit.output.terminal.layout import make_console, plain_table
+from sageaudit.output.text.untrusted import for_terminal
+from sageaudit.output.text.words import count_text
+from sageaudit.workflows.doctor.permissions import DEFAULT_STACK
 from sageaudit.workflows.redrive import (
-    HOLD_S,
+    HIDDEN_S,
     DeadLetter,
-    Fate,
     LetterKind,
+    LetterStatus,
     RedriveQueues,
-    move,
-    planned,
-    queues_of,
+    find_queues,
+    move_letters,
+    plan_redrive,
 )
-from sageaudit.workflows.redrive import read as read_letters
+from sageaudit.workflows.redrive import receive_letters as read_letters
 
 _WHYS = 3
 """Different sentences shown for one reason."""
@@ -54,10 +54,14 @@ Examples:
 @click.option(
     "--reason", metavar="WORD", help="Only letters with this reason, also those refused for good."
 )
-@click.option("--limit", type=options.ROWS, help="Send at most so many, the oldest first.")
+@click.option("--limit", type=options.ROW_COUNT, help="Send at most so many, the oldest first.")
 @click.option("--yes", is_flag=True, help="Do not ask before letters are sent.")
 @click.option(
-    "--stack", metavar="NAME", default=STACK, show_default=True, help="Stack to find the queues by."
+    "--stack",
+    metavar="NAME",
+    default=DEFAULT_STACK,
+    show_default=True,
+    help="Stack to find the queues by.",
 )
 @click.option("--region", help="AWS region of the stack; by default that of your AWS settings.")
 @options.PROFILE
@@ -84,66 +88,68 @@ def redrive(
     if reason == "":
         raise BadUsage("--reason is empty: name a reason, as --dry-run shows them")
     session, asked, now = open_session(profile, region), LetterKind(kind), datetime.now(UTC)
-    queues = queues_of(session, stack, asked)
-    say(f"reading the dead letters in {queues.dead_letters.name} ({session.region_name})")
+    queues = find_queues(session, stack, asked)
+    print_message(f"reading the dead letters in {queues.dead_letters.name} ({session.region_name})")
     letters: list[DeadLetter] = []
     error: AwsError | None = None
     try:
         letters, more = read_letters(queues.dead_letters, asked, now)
-        chosen = planned(letters, queues, reason, limit)
+        chosen = plan_redrive(letters, queues, reason, limit)
         if output == "table":
-            _show(chosen, asked, console_for(no_color=no_color))
+            _show(chosen, asked, make_console(no_color=no_color))
         if not dry_run:
-            _ask(chosen, yes=yes)
-            error = move(chosen, queues)
+            _confirm(chosen, yes=yes)
+            error = move_letters(chosen, queues)
     finally:
-        _show_again(letters, queues)
+        _release_letters(letters, queues)
     others = len(letters) - len(chosen)
     if output == "json":
         failed = None if error is None else str(error)
         asked_for = {"schema": 1, "kind": kind, "dry_run": dry_run, "error": failed, "more": more}
-        echo_json(asked_for | {"other_reasons": others} | _document(chosen))
+        print_json(asked_for | {"other_reasons": others} | _document(chosen))
     for line in _result_lines(chosen, queues, dry_run=dry_run):
-        say(line)
+        print_message(line)
     if others:
-        say(f"{counted(others, 'letter')} of other reasons: left alone")
+        print_message(f"{count_text(others, 'letter')} of other reasons: left alone")
     if more:
-        say("there are more letters: run the same command again")
+        print_message("there are more letters: run the same command again")
     if error is not None:
-        say(str(error))
-        return int(exit_of(error))
-    failed_one = any(letter.fate is Fate.FAILED for letter in chosen)
+        print_message(str(error))
+        return int(exit_for(error))
+    failed_one = any(letter.fate is LetterStatus.FAILED for letter in chosen)
     return int(Exit.FAILURE if failed_one else Exit.DONE)
 
 
-def _ask(letters: Sequence[DeadLetter], *, yes: bool) -> None:
+def _confirm(letters: Sequence[DeadLetter], *, yes: bool) -> None:
     """Where somebody can answer. Raises Abort."""
-    going = sum(letter.fate is Fate.MOVES for letter in letters)
+    going = sum(letter.fate is LetterStatus.MOVES for letter in letters)
     if going and not yes and may_ask():
-        click.confirm(f"Send {counted(going, 'letter')} again?", abort=True, err=True)
+        click.confirm(f"Send {count_text(going, 'letter')} again?", abort=True, err=True)
 
 
-def _show_again(letters: list[DeadLetter], queues: RedriveQueues) -> None:
+def _release_letters(letters: list[DeadLetter], queues: RedriveQueues) -> None:
     """Lets others receive the letters that are still here."""
-    left = [one.message.receipt_handle for one in letters if one.fate is not Fate.MOVED]
+    left = [one.message.receipt_handle for one in letters if one.fate is not LetterStatus.MOVED]
     try:
-        queues.dead_letters.show_again(left)
+        queues.dead_letters.make_visible(left)
     except AwsError as error:
-        say(f"others can receive these letters again in {HOLD_S // 60} minutes only ({error})")
+        print_message(
+            f"others can receive these letters again in {HIDDEN_S // 60} minutes only ({error})"
+        )
 
 
 def _show(letters: Sequence[DeadLetter], kind: LetterKind, console: Console) -> None:
     """Prints the letters by reason, then each of them, the oldest first."""
-    console.print(Text(f"{counted(len(letters), 'dead letter')}: {_NAMES[kind]}", "bold"))
+    console.print(Text(f"{count_text(len(letters), 'dead letter')}: {_NAMES[kind]}", "bold"))
     for reason, count in Counter(letter.reason for letter in letters).most_common():
-        console.print(Text(f"{count:,} {terminal(reason)}"))
+        console.print(Text(f"{count:,} {for_terminal(reason)}"))
         whys = Counter(letter.why for letter in letters if letter.reason == reason)
         for why, times in whys.most_common(_WHYS):
-            console.print(Text(f"  {times:,}: {terminal(why) or 'no sentence was given'}"))
+            console.print(Text(f"  {times:,}: {for_terminal(why) or 'no sentence was given'}"))
     if letters:
         table = plain_table("First sent", "Letter", unbroken={"First sent"})
         for letter in letters:
-            table.add_row(Text(moment(letter.first_sent_at)), Text(_line(letter)))
+            table.add_row(Text(format_moment(letter.first_sent_at)), Text(_line(letter)))
         console.print(table)
 
 
@@ -153,7 +159,7 @@ def _line(letter: DeadLetter) -> str:
     name = (letter.job or "unreadable").rpartition("/")[2]
     version = f" v{letter.version}" if letter.version else ""
     note = f"; {letter.note}" if letter.note else ""
-    return terminal(f"{letter.fate} {channel}{name}{version}, {letter.reason}{note}")
+    return for_terminal(f"{letter.fate} {channel}{name}{version}, {letter.reason}{note}")
 
 
 def _result_lines(
@@ -162,16 +168,22 @@ def _result_lines(
     """How it went, in sentences."""
     fates = Counter(letter.fate for letter in letters)
     if dry_run:
-        goes = counted(fates[Fate.MOVES], "letter")
-        yield f"--dry-run: {goes} would move, {fates[Fate.STAYS]:,} would stay"
+        goes = count_text(fates[LetterStatus.MOVES], "letter")
+        yield f"--dry-run: {goes} would move, {fates[LetterStatus.STAYS]:,} would stay"
         return
-    to = sorted({queues.work[one.channel].name for one in letters if one.fate is Fate.MOVED})
-    moved = f"moved {counted(fates[Fate.MOVED], 'letter')}"
+    to = sorted(
+        {queues.work_queues[one.channel].name for one in letters if one.fate is LetterStatus.MOVED}
+    )
+    moved = f"moved {count_text(fates[LetterStatus.MOVED], 'letter')}"
     words = [f"{moved} to {' and '.join(to)}" if to else moved]
-    words += [f"{fates[Fate.STAYS]:,} stay"] if fates[Fate.STAYS] else []
-    words += [f"{fates[Fate.FAILED]:,} failed"] if fates[Fate.FAILED] else []
+    words += [f"{fates[LetterStatus.STAYS]:,} stay"] if fates[LetterStatus.STAYS] else []
+    words += [f"{fates[LetterStatus.FAILED]:,} failed"] if fates[LetterStatus.FAILED] else []
     yield ", ".join(words)
-    notes = (one.note for one in letters if one.fate in {Fate.FAILED, Fate.MOVED} and one.note)
+    notes = (
+        one.note
+        for one in letters
+        if one.fate in {LetterStatus.FAILED, LetterStatus.MOVED} and one.note
+    )
     for note, count in Counter(notes).most_common(_WHYS):
         yield f"{count:,}: {note}"
 
@@ -179,7 +191,7 @@ def _result_lines(
 def _document(letters: Sequence[DeadLetter]) -> dict[str, Any]:
     fates = Counter(letter.fate for letter in letters)
     return {
-        "counts": {fate.value: fates[fate] for fate in Fate},
+        "counts": {fate.value: fates[fate] for fate in LetterStatus},
         "letters": [_letter(letter) for letter in letters],
     }
 

@@ -10,11 +10,11 @@ from click.core import ParameterSource
 
 from sageaudit import __version__
 from sageaudit.adapters.aws.accounts import open_session
-from sageaudit.adapters.files.local_files import whole_file
+from sageaudit.adapters.files.local_files import atomic_write
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import asking, options
-from sageaudit.cli.asking import HistoryOptions
-from sageaudit.cli.messages import say
+from sageaudit.cli.asking import HistoryChoice
+from sageaudit.cli.messages import print_message
 from sageaudit.cli.views import coverage as coverage_view
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import Period
@@ -23,18 +23,27 @@ from sageaudit.exits import Exit
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
-from sageaudit.output.html.job_table import job_words
+from sageaudit.output.html.job_table import job_count_text
 from sageaudit.output.html.markup import Child
 from sageaudit.output.html.page import page
-from sageaudit.queries.names import Wanted, find
-from sageaudit.queries.window import DAY_FORMS, window_of_days
+from sageaudit.queries.names import JobQuery, find_job
+from sageaudit.queries.window import DAY_FORMATS, parse_whole_days
 from sageaudit.structs import replace
 from sageaudit.workflows.recordings.run import audit_recording, recorded_report
-from sageaudit.workflows.report import ReportSource, report_of_days, report_of_job
+from sageaudit.workflows.report import ReportSource, make_account_report, make_job_report
 from sageaudit.workflows.scan import coverage as billed
 
 _STDOUT = "-"
-_OF_A_HISTORY = ("job", "since", "until", "account", "coverage", "history", "table", "table_region")
+_HISTORY_ARGUMENTS = (
+    "job",
+    "since",
+    "until",
+    "account",
+    "coverage",
+    "history",
+    "table",
+    "table_region",
+)
 _KIB = 1024
 _EPILOG = """\b
 Examples:
@@ -47,9 +56,9 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("job", required=False, metavar="[ARN|NAME]")
 @options.RECORDING
-@asking.since(forms=DAY_FORMS)
-@asking.UNTIL
-@asking.ACCOUNT
+@asking.since_option(forms=DAY_FORMATS)
+@asking.UNTIL_OPTION
+@asking.ACCOUNT_OPTION
 @click.option(
     "-o",
     "--output",
@@ -64,7 +73,7 @@ Examples:
     help="Also say how much of the account's SageMaker bill these jobs are: a Cost Explorer request"
     " of $0.01 or more.",
 )
-@asking.WHERE
+@asking.HISTORY_OPTIONS
 @options.POLICY
 @click.pass_context
 def report(
@@ -76,7 +85,7 @@ def report(
     account: str | None,
     output: str,
     coverage: bool,
-    where: HistoryOptions,
+    where: HistoryChoice,
     policy: Policy,
 ) -> Exit:
     """Writes a page about one job, or about all jobs of some days.
@@ -85,11 +94,13 @@ def report(
     written from a history, or from the --recording of one job; AWS is asked nothing else, but for
     --coverage.
     """
-    of_history = [name for name in _OF_A_HISTORY if _given(context, name)]
+    of_history = [name for name in _HISTORY_ARGUMENTS if _is_given(context, name)]
     if path and of_history:
-        what = ", ".join("JOB" if name == "job" else asking.option(name) for name in of_history)
+        what = ", ".join(
+            "JOB" if name == "job" else asking.option_name(name) for name in of_history
+        )
         raise BadUsage(f"--recording is all that the report is about: leave out {what}")
-    if _given(context, "policy") and not path:
+    if _is_given(context, "policy") and not path:
         raise BadUsage("--policy judges a --recording: the audits of a history stay as is")
     if coverage and job:
         raise BadUsage("--coverage is of an account: leave out JOB")
@@ -98,31 +109,35 @@ def report(
     if path:
         contents = recorded_report(path, audit_recording(path, policy))
     else:
-        days = window_of_days(since, until, asking.now())
+        days = parse_whole_days(since, until, asking.utc_now())
         with where.open() as opened:
             decisions = opened.decisions.decisions()
-            source = ReportSource(opened.history, packaged.types(), asking.with_progress)
+            source = ReportSource(opened.history, packaged.instance_types(), asking.with_progress)
             if job is not None:
-                contents = report_of_job(source, find(opened.history, Wanted(job, account=account)))
+                contents = make_job_report(
+                    source, find_job(opened.history, JobQuery(job, account=account))
+                )
             else:
                 period = Period(days.first_day, days.last_day)
-                today = asking.now().date()
-                contents = report_of_days(source, period, account, today, decisions)
+                today = asking.utc_now().date()
+                contents = make_account_report(source, period, account, today, decisions)
             if coverage and isinstance(contents, AccountReport):
                 session = opened.session or open_session(where.profile, None)
                 period = Period(contents.since, contents.until)
-                covered = billed.read_own(opened.history, session, period, account, _say_cost)
-                code = coverage_view.say_refusal(covered)
+                covered = billed.read_own_coverage(
+                    opened.history, session, period, account, _report_cost
+                )
+                code = coverage_view.report_refusal(covered)
                 contents = replace(contents, coverage=covered.coverage)
     _write(_page(contents), output, contents)
     return code
 
 
-def _say_cost(asked: billed.BilledAccounts) -> None:
-    say(coverage_view.cost_line(asked))
+def _report_cost(asked: billed.BilledAccounts) -> None:
+    print_message(coverage_view.cost_line(asked))
 
 
-def _given(context: click.Context, name: str) -> bool:
+def _is_given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
@@ -132,7 +147,7 @@ def _page(contents: AccountReport | JobReport) -> Iterator[str]:
         title, body = job_title(contents.document), job_body(contents)
     else:
         title, body = account_title(contents), account_body(contents)
-    return page(title, body, generated_at=asking.now(), version=__version__)
+    return page(title, body, generated_at=asking.utc_now(), version=__version__)
 
 
 def _write(pieces: Iterator[str], output: str, contents: AccountReport | JobReport) -> None:
@@ -140,13 +155,13 @@ def _write(pieces: Iterator[str], output: str, contents: AccountReport | JobRepo
         for piece in pieces:
             click.echo(piece, nl=False)
         return
-    with whole_file(Path(output)) as beside:
+    with atomic_write(Path(output)) as beside:
         with beside.open("w", encoding="utf-8", errors="replace", newline="") as file:
             file.writelines(pieces)
         size = f"{max(beside.stat().st_size // _KIB, 1):,} KB"
     about = "1 job"
     if isinstance(contents, AccountReport):
-        about = f"{job_words(contents.heads)}, {contents.since} to {contents.until}"
+        about = f"{job_count_text(contents.summaries)}, {contents.since} to {contents.until}"
         if contents.left_out:
             about = f"the dearest {about} ({contents.left_out:,} others are in its sums alone)"
-    say(f"wrote {output}: {about}, {size}")
+    print_message(f"wrote {output}: {about}, {size}")

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from sageaudit.cli import options
-from sageaudit.cli.messages import echo_json
-from sageaudit.cli.options import Printed
+from sageaudit.cli.messages import print_json
+from sageaudit.cli.options import PrintOptions
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.errors import BadUsage
-from sageaudit.output.terminal.layout import console_for, plain_table
+from sageaudit.output.terminal.layout import make_console, plain_table
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import (
     AccountCase,
@@ -25,8 +25,8 @@ from sageaudit.rules.card import (
     FamilyCase,
     JobCase,
     RequestCase,
+    RollUpCase,
     Rule,
-    TuningCase,
 )
 from sageaudit.rules.judge import BUSY_GPU_PERCENT
 
@@ -40,8 +40,8 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("name", required=False)
-@options.PRINTED
-def rules(name: str | None, printed: Printed) -> None:
+@options.PRINT_OPTIONS
+def rules(name: str | None, printed: PrintOptions) -> None:
     """Lists all rules, or explains one of them.
 
     NAME is a rule's name or id; its page has the thresholds, the saving and the sources. What each
@@ -49,17 +49,17 @@ def rules(name: str | None, printed: Printed) -> None:
     """
     known = catalogue.load()
     if name is None:
-        printed.show(known, _show, _document)
+        printed.print_document(known, _show, _document)
         return
     asked = name.lower().replace("_", "-")
-    wanted = next((r for r in known if asked in {r.name.name, r.name.id.lower()}), None)
+    wanted = next((r for r in known if asked in {r.info.name, r.info.id.lower()}), None)
     if wanted is None:
-        perhaps = did_you_mean(asked, [rule.name.name for rule in known]) or ";"
+        perhaps = did_you_mean(asked, [rule.info.name for rule in known]) or ";"
         raise BadUsage(f"there is no rule {name}{perhaps} `sageaudit rules` lists them all")
-    text = page(wanted)
-    console = console_for(no_color=printed.no_color)
-    if printed.json:
-        echo_json({"schema": 1, "rule": {**rule_document(wanted), "page": text}})
+    text = rule_page(wanted)
+    console = make_console(no_color=printed.no_color)
+    if printed.is_json:
+        print_json({"schema": 1, "rule": {**rule_document(wanted), "page": text}})
     elif console.is_terminal:
         console.print(Markdown(text))
     else:
@@ -74,38 +74,45 @@ def _show(known: tuple[Rule, ...], console: Console) -> None:
     table = plain_table("Id", "Rule", "Finds", "Jobs", unbroken=("Id", "Rule"))
     for rule in known:
         kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
-        table.add_row(rule.name.id, rule.name.name, rule.title, kinds)
+        table.add_row(rule.info.id, rule.info.name, rule.title, kinds)
     console.print(table)
 
 
-SCOPES: dict[type[Any], str] = {
+SCOPE_LABELS: dict[type[Any], str] = {
     JobCase: "one job",
     FamilyCase: "one job and the earlier runs of its family",
-    TuningCase: "a tuning job and its training jobs",
+    RollUpCase: "a tuning job and its training jobs",
     AccountCase: "an account's runs (`sageaudit account`)",
     RequestCase: "a request before its job runs (`sageaudit check`)",
     Case: "a job, a tuning job, or a request before its job runs",
 }
-SECTIONS = ("What it checks", "Why it costs", "Saving", "When it is wrong", "What to do", "Sources")
+SECTION_NAMES = (
+    "What it checks",
+    "Why it costs",
+    "Saving",
+    "When it is wrong",
+    "What to do",
+    "Sources",
+)
 """What every page says, in this order: a rule's docstring has a title and a paragraph for each.
 
 A paragraph's further lines are indented.
 """
 _WIDTH = 100
-_SECTION = re.compile(rf"^({'|'.join(SECTIONS)}): (.*(?:\n    .*)*)", re.MULTILINE)
+_SECTION = re.compile(rf"^({'|'.join(SECTION_NAMES)}): (.*(?:\n    .*)*)", re.MULTILINE)
 
 
-def page(rule: Rule) -> str:
+def rule_page(rule: Rule) -> str:
     """Markdown, as `sageaudit rules NAME` shows it; docs/rules adds how often it was right."""
-    lines = [f"# {rule.name.name} ({rule.name.id})", "", f"**{rule.title}**"]
-    for heading, text in sections(rule.page):
+    lines = [f"# {rule.info.name} ({rule.info.id})", "", f"**{rule.title}**"]
+    for heading, text in docstring_sections(rule.page):
         lines += ["", f"## {heading}", text]
     lines += ["", "## When it judges", *(f"- {line}" for line in _card(rule))]
     if rule.thresholds:
         lines += [
             "",
             "## Thresholds",
-            f"Set them in `policy.toml` under `[rules.{rule.name.name}]`.",
+            f"Set them in `policy.toml` under `[rules.{rule.info.name}]`.",
             "",
             "| key | default | unit | why | source |",
             "|---|--:|---|---|---|",
@@ -120,23 +127,23 @@ def page(rule: Rule) -> str:
 def rule_document(rule: Rule) -> dict[str, Any]:
     """The rule's card as --output json prints it; keys are always present and never removed."""
     return {
-        "id": rule.name.id,
-        "name": rule.name.name,
+        "id": rule.info.id,
+        "name": rule.info.name,
         "title": rule.title,
-        "looks_at": SCOPES[rule.scope],
+        "looks_at": SCOPE_LABELS[rule.scope],
         "kinds": sorted(kind.value for kind in rule.kinds),
         "on": rule.on,
-        "sent_to_channels": rule.name.sent_to_channels,
+        "sent_to_channels": rule.info.sent_to_channels,
         "report_once_per_family": rule.report_once_per_family,
-        "needs": [metric.value for metric in rule.needs],
-        "min_active_minutes": rule.min_active_minutes if rule.needs else None,
-        "min_earlier_runs": rule.min_earlier,
-        "includes": sorted(rule.name.subsumes),
+        "needs": [metric.value for metric in rule.required_metrics],
+        "min_active_minutes": rule.min_active_minutes if rule.required_metrics else None,
+        "min_earlier_runs": rule.min_earlier_runs,
+        "includes": sorted(rule.info.subsumes),
         "thresholds": [asdict(threshold) for threshold in rule.thresholds],
     }
 
 
-def sections(docstring: str) -> list[tuple[str, str]]:
+def docstring_sections(docstring: str) -> list[tuple[str, str]]:
     """The sections of a rule's docstring: heading and text, in their order."""
     return [
         (
@@ -150,41 +157,41 @@ def sections(docstring: str) -> list[tuple[str, str]]:
 def _card(rule: Rule) -> list[str]:
     """The card in sentences; what most rules share is left out."""
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
-    lines = [f"Looks at {SCOPES[rule.scope]}; kinds: {kinds}.", *_before_run(rule)]
+    lines = [f"Looks at {SCOPE_LABELS[rule.scope]}; kinds: {kinds}.", *_request_support(rule)]
     if rule.report_once_per_family:
         lines.append("Shown for a family's first run only; for later runs it is stored.")
     if not rule.on:
         lines.append("Off by default: the policy can list it under `rules.on`.")
-    if rule.needs:
-        metrics = ", ".join(metric.value for metric in rule.needs)
-        minutes = "minutes of work" if rule.whole_run else "active minutes"
+    if rule.required_metrics:
+        metrics = ", ".join(metric.value for metric in rule.required_metrics)
+        minutes = "minutes of work" if rule.uses_whole_run else "active minutes"
         lines.append(
             f"Needs {metrics}: {rule.min_coverage:.0%} of the points, "
             f"{rule.min_active_minutes:g} {minutes}, a point at least every "
-            f"{rule.coarsest_period_s} s."
+            f"{rule.max_period_s} s."
         )
-    if rule.pools:
+    if rule.can_pool_runs:
         less = f"Under {MIN_ACTIVE_MINUTES} active minutes"
         lines.append(f"{less}, a run is judged together with the last ones of its family.")
-    if rule.per_host:
+    if rule.compares_hosts:
         lines.append("Compares hosts: Unknown when the job has several instance groups.")
-    if rule.about_cpu:
+    if rule.skips_busy_gpu:
         busy = f"{BUSY_GPU_PERCENT}% or more of its active time"
         lines.append(f"Does not apply while the GPU is busy ({busy}).")
-    if rule.min_earlier:
-        lines.append(f"Needs {rule.min_earlier} earlier runs of the family.")
-    if rule.name.subsumes:
-        names = ", ".join(sorted(rule.name.subsumes))
+    if rule.min_earlier_runs:
+        lines.append(f"Needs {rule.min_earlier_runs} earlier runs of the family.")
+    if rule.info.subsumes:
+        names = ", ".join(sorted(rule.info.subsumes))
         lines.append(
             f"Includes the findings of: {names}. They are shown under it, without dollars."
         )
-    if not rule.name.sent_to_channels:
+    if not rule.info.sent_to_channels:
         lines.append("Stored and shown, never posted to chat.")
     return lines
 
 
-def _before_run(rule: Rule) -> list[str]:
+def _request_support(rule: Rule) -> list[str]:
     """Whether a rule about jobs that ran judges requests too."""
-    if rule.before_run is None or rule.scope in {Case, RequestCase}:
+    if rule.request_severity is None or rule.scope in {Case, RequestCase}:
         return []
     return ["Also judges requests before they run (`sageaudit check`)."]

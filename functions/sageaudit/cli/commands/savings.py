@@ -6,12 +6,12 @@ import click
 from msgspec.structs import asdict
 
 from sageaudit.cli import advices, asking
-from sageaudit.cli.advices import FILTERS, AdviceFilters
-from sageaudit.cli.asking import HistoryOptions, Shown
-from sageaudit.cli.messages import say
+from sageaudit.cli.advices import FILTERS, RecommendationFilters
+from sageaudit.cli.asking import HistoryChoice, OutputOptions
+from sageaudit.cli.messages import print_message
 from sageaudit.domain.advice.advice import MEASURED
-from sageaudit.output.text.money import NEAREST, Figure, usd
-from sageaudit.output.text.words import counted
+from sageaudit.output.text.money import ROUND_NEAREST, Figure, format_usd
+from sageaudit.output.text.words import count_text
 
 _EPILOG = """\b
 Examples:
@@ -22,9 +22,9 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @FILTERS
-@asking.WHERE
-@asking.SHOWN
-def savings(filters: AdviceFilters, where: HistoryOptions, shown: Shown) -> None:
+@asking.HISTORY_OPTIONS
+@asking.OUTPUT_OPTIONS
+def savings(filters: RecommendationFilters, where: HistoryChoice, shown: OutputOptions) -> None:
     """Compares what followed advice was to save with what it saved.
 
     Measured are the medians of the bills of three runs before and after, times the runs since. If
@@ -32,29 +32,33 @@ def savings(filters: AdviceFilters, where: HistoryOptions, shown: Shown) -> None
     What is predicted, and what cannot be compared, is in no sum with it. With --table, what
     sageaudit itself cost is estimated beside them.
     """
-    shown.of(advices.SAVINGS)
+    shown.chosen_fields(advices.SAVINGS)
     with where.open() as opened:
-        found = filters.advices(opened, asking.now())
-        own_usd = filters.own_cost_usd(opened, asking.now())
-    rows = advices.outcomes_of(found)
-    sums = advices.savings_of(rows)
-    shown.write(
+        found = filters.find_recommendations(opened, asking.utc_now())
+        own_usd = filters.own_cost_usd(opened, asking.utc_now())
+    rows = advices.followed_with_outcomes(found)
+    sums = advices.sum_savings(rows)
+    shown.write_rows(
         rows,
         advices.SAVINGS,
         lambda: {
             "sums": {state: asdict(row) for state, row in sums.items()},
             "own_cost_usd": own_usd,
         },
-        filters.days,
+        filters.days_text,
     )
     if not rows:
-        say(f"no advice was followed since {filters.since}")
+        print_message(f"no advice was followed since {filters.since}")
     for state, row in sums.items():
-        if row.advices:
+        if row.recommendations:
             claimed = state in {MEASURED, advices.ENDED}
-            measured = f", measured {usd(row.measured_usd)}" if claimed else ""
-            predicted = f"predicted {usd(row.predicted_usd)}"
-            say(f"{state}: {counted(row.advices, 'advice')}, {predicted}{measured}")
+            measured = f", measured {format_usd(row.measured_usd)}" if claimed else ""
+            predicted = f"predicted {format_usd(row.predicted_usd)}"
+            print_message(
+                f"{state}: {count_text(row.recommendations, 'advice')}, {predicted}{measured}"
+            )
     if own_usd is not None:
-        cost = Figure(own_usd, estimated=True, rough=NEAREST)
-        say(f"sageaudit itself cost {cost} at list prices; its tag in Cost Explorer has the bill")
+        cost = Figure(own_usd, estimated=True, rounding=ROUND_NEAREST)
+        print_message(
+            f"sageaudit itself cost {cost} at list prices; its tag in Cost Explorer has the bill"
+        )

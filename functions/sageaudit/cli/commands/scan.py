@@ -11,11 +11,11 @@ import click
 from rich.text import Text
 
 from sageaudit.adapters.aws.accounts import home_region, open_session
-from sageaudit.adapters.aws.pace import Pace, Stopped, Threads
+from sageaudit.adapters.aws.pace import DaemonThreads, RateLimiter, ScanStopped
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
-from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts, list_live
-from sageaudit.cli.messages import echo_json, may_ask, say
+from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts, list_live_jobs
+from sageaudit.cli.messages import may_ask, print_json, print_message
 from sageaudit.cli.views import coverage as coverage_view
 from sageaudit.cli.views import ranking as ranking_view
 from sageaudit.cli.views import scan as view
@@ -23,12 +23,12 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage, NoHistory
-from sageaudit.exits import Exit, gravest
-from sageaudit.output.terminal.layout import console_for
-from sageaudit.queries.window import DAY_FORMS, METRICS, window_of_days
+from sageaudit.exits import Exit, worst_exit
+from sageaudit.output.terminal.layout import make_console
+from sageaudit.queries.window import DAY_FORMATS, METRIC_RETENTION, parse_whole_days
 from sageaudit.workflows.scan import coverage as billed
-from sageaudit.workflows.scan.accounts import THREADS, scanned_regions
-from sageaudit.workflows.scan.lanes import Result
+from sageaudit.workflows.scan.accounts import THREADS, regions_to_scan
+from sageaudit.workflows.scan.lanes import ScanResult
 from sageaudit.workflows.scan.run import ScanRun, ScanScope
 from sageaudit.workflows.scan.tally import ScanCost, scan_cost
 
@@ -46,7 +46,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--since",
-    help=f"First day on which a job ended, in UTC: {DAY_FORMS}; by default 30d, of recordings all"
+    help=f"First day on which a job ended, in UTC: {DAY_FORMATS}; by default 30d, of recordings all"
     " days.",
 )
 @click.option(
@@ -68,7 +68,7 @@ Examples:
 )
 @click.option("--all-regions", is_flag=True, help="Scan every region of SageMaker.")
 @click.option(
-    "--limit", type=options.ROWS, help="Audit at most so many jobs: those that ended last."
+    "--limit", type=options.ROW_COUNT, help="Audit at most so many jobs: those that ended last."
 )
 @click.option("--again", is_flag=True, help="Audit also the jobs whose audits are final.")
 @click.option("--dry-run", is_flag=True, help="Print what would be audited and what that costs.")
@@ -84,10 +84,10 @@ Examples:
     is_flag=True,
     help="Compare with the SageMaker bill in Cost Explorer, at $0.01 a request.",
 )
-@options.HISTORY
+@options.HISTORY_OPTION
 @options.PROFILE
 @options.POLICY
-@options.PRINTED
+@options.PRINT_OPTIONS
 def scan(
     since: str | None,
     until: str | None,
@@ -104,7 +104,7 @@ def scan(
     history: Path | None,
     profile: str | None,
     policy: Policy,
-    printed: options.Printed,
+    printed: options.PrintOptions,
 ) -> Exit:
     """Audits all jobs of the last 30 days and ranks their dollars.
 
@@ -114,88 +114,96 @@ def scan(
     """
     if all_regions and regions:
         raise BadUsage("give either --region or --all-regions")
-    others.check()
+    others.check_consistency()
     if recordings:
-        _check_needs_no_aws(profile, coverage, some=bool(regions or all_regions or others))
+        _check_needs_no_aws(
+            profile, coverage, has_aws_options=bool(regions or all_regions or others)
+        )
     now = datetime.now(UTC)
-    days = _days(since, until, now, all_of_them=recordings is not None)
+    days = _days(since, until, now, default_all=recordings is not None)
     session = None if recordings else open_session(profile, None)
-    named = [] if session is None else scanned_regions(session, regions, every=all_regions)
+    named = [] if session is None else regions_to_scan(session, regions, all_regions=all_regions)
     asked = ScanScope(
         days, kinds or tuple(JobKind), limit, again, policy, tuple(named), all_regions
     )
     with (
-        Interruption(say) as interruption,
-        _open(history, dry_run=dry_run) as opened,
-        Threads(THREADS) as workers,
+        Interruption(print_message) as interruption,
+        _open_history(history, dry_run=dry_run) as opened,
+        DaemonThreads(THREADS) as workers,
     ):
-        pace = Pace(time.monotonic, interruption.sleep)
-        home = home_region(session, named, every=all_regions)
-        run, names = ScanRun(opened.history, asked, workers, say), dict[str, str | None]()
+        pace = RateLimiter(time.monotonic, interruption.sleep)
+        home = home_region(session, named, all_regions=all_regions)
+        run, names = ScanRun(opened.history, asked, workers, print_message), dict[str, str | None]()
         try:
             if recordings:
                 run.list_recordings(recordings)
             else:
-                names = list_live(run, session, others, home, pace, interruption)
+                names = list_live_jobs(run, session, others, home, pace, interruption)
             interruption.sleep(0)  # raises Stopped, if that came while the last page was read
-        except Stopped:
-            say("interrupted before the first audit")
+        except ScanStopped:
+            print_message("interrupted before the first audit")
             return Exit.INTERRUPTED
-        cost, bill = scan_cost([] if recordings else run.to_audit()), None
+        cost, bill = scan_cost([] if recordings else run.jobs_to_audit()), None
         if coverage:
-            bill = billed.billed(session, home, names)
-            say(coverage_view.cost_line(bill))
+            bill = billed.billed_accounts(session, home, names)
+            print_message(coverage_view.cost_line(bill))
         if dry_run:
             _show_plan(run, cost, printed)
-            return run.tally.exit
+            return run.tally.exit_code
         if not recordings:
-            say(view.listed_line(run.lanes, cost))
-            say(view.cost_line(cost))
-        if cost.usd + (bill.usd if bill else 0) > _ASK_ABOVE_USD and not yes and may_ask():
-            with interruption.question():
+            print_message(view.listed_line(run.lanes, cost))
+            print_message(view.cost_line(cost))
+        if cost.usd + (bill.cost_usd if bill else 0) > _ASK_ABOVE_USD and not yes and may_ask():
+            with interruption.during_question():
                 click.confirm("Scan?", abort=True, err=True)
-        with view.progress(run.tally, run.jobs, say) as draw:
-            run.run(lambda: interruption.wished, draw)
-        bill = None if interruption.wished else bill
+        with view.show_progress(run.tally, run.job_count, print_message) as draw:
+            run.audit_all(lambda: interruption.is_requested, draw)
+        bill = None if interruption.is_requested else bill
         _show(run, run.period(now.date()), bill, pace.metrics_requested, printed)
-        _say_how_to_go_on(run)
-        say(f"the audits are kept in {opened.words}")
-        return gravest({run.tally.exit, *([Exit.INTERRUPTED] if interruption.wished else [])})
+        _explain_how_to_resume(run)
+        print_message(f"the audits are kept in {opened.location_text}")
+        return worst_exit(
+            {run.tally.exit_code, *([Exit.INTERRUPTED] if interruption.is_requested else [])}
+        )
 
 
 def _days(
-    since: str | None, until: str | None, now: datetime, *, all_of_them: bool
+    since: str | None, until: str | None, now: datetime, *, default_all: bool
 ) -> Period | None:
     """The days to audit, by default the last 30; None for all, as recordings have by default."""
-    if since is None and all_of_them:
+    if since is None and default_all:
         if until is not None:
             raise BadUsage("--until of recordings needs --since: give the first day, too")
         return None
-    return window_of_days("30d" if since is None else since, until, now, METRICS).period(now.date())
+    return parse_whole_days("30d" if since is None else since, until, now, METRIC_RETENTION).period(
+        now.date()
+    )
 
 
-def _check_needs_no_aws(profile: str | None, coverage: bool, *, some: bool) -> None:
-    if profile or some:
+def _check_needs_no_aws(profile: str | None, coverage: bool, *, has_aws_options: bool) -> None:
+    if profile or has_aws_options:
         raise BadUsage("--recordings needs no AWS: leave out regions, accounts and --profile")
     if coverage:
         raise BadUsage("--coverage needs an account: recordings have no bill")
 
 
-def _open(history: Path | None, *, dry_run: bool) -> histories.HistorySource:
+def _open_history(history: Path | None, *, dry_run: bool) -> histories.HistorySource:
     """The history; a dry run makes no file."""
     try:
-        return histories.open_history(history, None, None, None, create=not dry_run, warn=say)
+        return histories.open_history(
+            history, None, None, None, create=not dry_run, warn=print_message
+        )
     except NoHistory:
         if not dry_run:
             raise
-        return histories.in_memory("no history yet")
+        return histories.open_in_memory("no history yet")
 
 
-def _show_plan(run: ScanRun, cost: ScanCost, printed: options.Printed) -> None:
-    if printed.json:
-        echo_json({"schema": 1, **view.plan(run.lanes, cost)})
+def _show_plan(run: ScanRun, cost: ScanCost, printed: options.PrintOptions) -> None:
+    if printed.is_json:
+        print_json({"schema": 1, **view.plan_document(run.lanes, cost)})
     else:
-        console = console_for()
+        console = make_console()
         for line in view.plan_lines(run.lanes, cost):
             console.print(Text(line))
 
@@ -205,36 +213,42 @@ def _show(
     period: Period,
     bill: billed.BilledAccounts | None,
     metrics: int,
-    printed: options.Printed,
+    printed: options.PrintOptions,
 ) -> None:
     ranked, statuses = run.ranking(period), run.accounts(period)
-    covered = billed.Covered()
+    covered = billed.CoverageResult()
     if bill is not None:
-        covered = billed.read(bill, run.history, run.places, run.asked.regions, period)
-        run.tally.codes.add(coverage_view.say_refusal(covered))
-    if printed.json:
-        echo_json(
+        covered = billed.read_coverage(
+            bill, run.history, run.account_regions, run.scope.regions, period
+        )
+        run.tally.codes.add(coverage_view.report_refusal(covered))
+    if printed.is_json:
+        print_json(
             {
                 "schema": 1,
-                "scan": view.document(run.tally, run.lanes, run.left, metrics),
+                "scan": view.document(run.tally, run.lanes, run.remaining, metrics),
                 "coverage": coverage_view.document(covered),
                 "ranking": ranking_view.document(ranked),
                 "accounts": view.accounts_document(statuses),
             }
         )
         return
-    console = console_for(no_color=printed.no_color)
+    console = make_console(no_color=printed.no_color)
     coverage_view.show(covered, console)
     ranking_view.show(ranked, console)
     view.show_accounts(statuses, console)
-    view.show(run.tally, run.left, metrics, console)
+    view.show(run.tally, run.remaining, metrics, console)
 
 
-def _say_how_to_go_on(run: ScanRun) -> None:
+def _explain_how_to_resume(run: ScanRun) -> None:
     """After a scan that did not come to all jobs."""
-    missed = run.left + run.tally.results[Result.REFUSED] + run.tally.results[Result.NOT_ASKED]
+    missed = (
+        run.remaining
+        + run.tally.results[ScanResult.REFUSED]
+        + run.tally.results[ScanResult.NOT_ASKED]
+    )
     if missed:
-        say(
-            f"{missed:,} of {run.jobs:,} jobs are not audited: run the same command again, and it"
+        print_message(
+            f"{missed:,} of {run.job_count:,} jobs are not audited: run the same command again, and it"
             " goes on from there"
         )

@@ -6,19 +6,19 @@ import click
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import asking, options
-from sageaudit.cli.asking import HistoryOptions
-from sageaudit.cli.messages import echo_json
+from sageaudit.cli.asking import HistoryChoice
+from sageaudit.cli.messages import print_json
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage, JobNotFound
-from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.terminal.layout import make_console
 from sageaudit.output.terminal.render import render, show_code, show_guides
 from sageaudit.output.text.fix_code import Dialect
-from sageaudit.output.text.words import counted
+from sageaudit.output.text.words import count_text
 from sageaudit.ports import History
-from sageaudit.queries.names import Wanted, find
-from sageaudit.workflows.audit.stored import read_guides, whole_audit
+from sageaudit.queries.names import JobQuery, find_job
+from sageaudit.workflows.audit.stored import read_audit, read_guides
 
 _EPILOG = """\b
 Examples:
@@ -31,10 +31,10 @@ Examples:
 @click.option(
     "--version", type=click.IntRange(min=1), help="Version to show; by default the newest."
 )
-@options.KIND
-@asking.ACCOUNT
-@asking.REGION
-@asking.WHERE
+@options.KIND_OPTION
+@asking.ACCOUNT_OPTION
+@asking.REGION_OPTION
+@asking.HISTORY_OPTIONS
 @options.OUTPUT
 @options.FIX_AS
 @options.GUIDES
@@ -45,7 +45,7 @@ def show(
     kind: JobKind | None,
     account: str | None,
     region: str | None,
-    where: HistoryOptions,
+    where: HistoryChoice,
     output: str,
     fix_as: Dialect | None,
     guides: bool,
@@ -58,17 +58,17 @@ def show(
     """
     if fix_as and output == "json":
         raise BadUsage("--fix-as cannot be used with --output json, which has every fix already")
-    wanted = Wanted(job, kind, account, region)
+    wanted = JobQuery(job, kind, account, region)
     if job.startswith("arn:") and wanted.name == job:
         raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
     with where.open() as opened:
-        head = find(opened.history, wanted)
+        head = find_job(opened.history, wanted)
         audited = _audit(opened.history, head, version)
-        found = read_guides(opened.history, audited, packaged.types()) if guides else None
+        found = read_guides(opened.history, audited, packaged.instance_types()) if guides else None
     if output == "json":
-        echo_json(audited if found is None else {**audited, "guides": found})
+        print_json(audited if found is None else {**audited, "guides": found})
         return
-    console = console_for(no_color=no_color)
+    console = make_console(no_color=no_color)
     render(audited, console)
     if found is not None:
         show_guides(found, console)
@@ -77,11 +77,11 @@ def show(
 
 
 def _audit(history: History, head: AuditSummary, version: int | None) -> AuditDocument:
-    audited = whole_audit(history, head.key, version)
+    audited = read_audit(history, head.key, version)
     if audited is None and version in {None, *range(1, head.version + 1)}:
         raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
     if audited is None:
         raise JobNotFound(
-            f"{head.job} has no version {version}: it has {counted(head.version, 'version')}"
+            f"{head.job} has no version {version}: it has {count_text(head.version, 'version')}"
         )
     return audited

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from sageaudit.cli import asking
-from sageaudit.cli.asking import Filters, HistoryOptions, Shown, filters
+from sageaudit.cli.asking import AuditFilterOptions, HistoryChoice, OutputOptions, filter_options
 from sageaudit.cli.views import lists
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.names import resolve
-from sageaudit.queries.question import Sort
+from sageaudit.queries.question import SortOrder
 
 _EPILOG = """\b
 Examples:
@@ -20,27 +20,33 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@filters()
-@asking.SORT_AMOUNTS
-@asking.limit(10)
-@asking.WHERE
-@asking.SHOWN
-def top(filters: Filters, sort: Sort, limit: int, where: HistoryOptions, shown: Shown) -> None:
+@filter_options()
+@asking.AMOUNT_SORT_OPTION
+@asking.limit_option(10)
+@asking.HISTORY_OPTIONS
+@asking.OUTPUT_OPTIONS
+def top(
+    filters: AuditFilterOptions,
+    sort: SortOrder,
+    limit: int,
+    where: HistoryChoice,
+    shown: OutputOptions,
+) -> None:
     """Ranks jobs by their avoidable and lost dollars.
 
     Daily sums say in which families to look first. Jobs without such dollars are left out.
     """
-    question = filters.question(asking.now(), sort)
+    question = filters.question(asking.utc_now(), sort)
     if question.rule is not None:
         raise BadUsage(
             "top ranks jobs, not findings: `sageaudit history --rule RULE --sort waste` ranks those"
         )
-    listing = lists.by_amount(lists.TOP, question.sort)
-    shown.of(listing)
+    listing = lists.with_sort_column(lists.MOST_WASTEFUL, question.sort)
+    shown.chosen_fields(listing)
     with where.open() as opened:
         reader, question = resolve(opened.history, question)
-        page = answer.page(reader, question, limit, above_zero=True)
-        days = asking.days_of(question.window)
-        if not shown.write(page.rows, listing, asking.tail(reader.read), days):
-            asking.say_nothing_found(reader, question)
-    asking.say_rollups(page.rollup_kinds)
+        page = answer.first_page(reader, question, limit, only_above_zero=True)
+        days = asking.period_text(question.window)
+        if not shown.write_rows(page.rows, listing, asking.json_tail(reader.read_counts), days):
+            asking.explain_empty_result(reader, question)
+    asking.explain_rollups(page.rollup_kinds)

@@ -11,24 +11,30 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.amounts import (
-    IN_ITS_JOBS,
-    NO_AMOUNTS,
+    COUNTED_IN_JOBS,
+    UNKNOWN_AMOUNTS,
     Amounts,
-    Doubts,
-    amounts,
-    doubts_of,
-    of_rule,
+    Uncertainty,
+    make_amounts,
+    rule_amounts,
+    sums_doubts,
 )
-from sageaudit.output.text.money import DOWN, UNKNOWN, Figure, difference, percent_change
+from sageaudit.output.text.money import (
+    ROUND_DOWN,
+    UNKNOWN,
+    Figure,
+    difference_text,
+    percent_change_text,
+)
 from sageaudit.queries.changes import SpendChange
-from sageaudit.queries.total import Total
+from sageaudit.queries.total import SumsRow
 from sageaudit.structs import replace
 
 
-def amounts_of(row: AuditSummary | Total) -> Amounts:
+def row_amounts(row: AuditSummary | SumsRow) -> Amounts:
     """The figures of a row."""
-    doubts = _doubts(row) if isinstance(row, AuditSummary) else doubts_of(row.sums)
-    found = amounts(
+    doubts = _doubts(row) if isinstance(row, AuditSummary) else sums_doubts(row.sums)
+    found = make_amounts(
         doubts,
         total_usd=row.total_usd,
         avoidable_usd=row.avoidable_usd,
@@ -38,23 +44,23 @@ def amounts_of(row: AuditSummary | Total) -> Amounts:
         idle_usd=row.idle_usd,
     )
     if isinstance(row, AuditSummary):
-        return found._replace(spend=IN_ITS_JOBS) if row.rollup else found
-    return _with_rules(row, found) if row.of_rules else found
+        return found._replace(spend=COUNTED_IN_JOBS) if row.rollup else found
+    return _with_rules(row, found) if row.has_rule_dollars else found
 
 
-def _doubts(row: AuditSummary) -> Doubts:
-    return Doubts(
-        lower=row.incomplete,
-        upper=row.upper_bound,
+def _doubts(row: AuditSummary) -> Uncertainty:
+    return Uncertainty(
+        is_lower_bound=row.incomplete,
+        is_upper_bound=row.upper_bound,
         estimated=row.estimated,
-        unjudged=row.judged is Judged.NO,
+        nothing_judged=row.judged is Judged.NO,
         possible=row.possible_incomplete,
     )
 
 
-def _with_rules(row: Total, found: Amounts) -> Amounts:
+def _with_rules(row: SumsRow, found: Amounts) -> Amounts:
     """With the dollars of the findings of rules, where the row knows them."""
-    avoidable, lost, possible = of_rule(sum(row.sums.rules.values(), RuleSums()))
+    avoidable, lost, possible = rule_amounts(sum(row.sums.rules.values(), RuleSums()))
     return found._replace(
         avoidable=replace(avoidable, usd=row.avoidable_usd, absent=UNKNOWN),
         lost=replace(lost, usd=row.lost_usd),
@@ -64,7 +70,7 @@ def _with_rules(row: Total, found: Amounts) -> Amounts:
 
 def figure_of(name: str) -> Callable[[Any], Figure]:
     """The figure of this name in `Amounts`."""
-    return lambda row: getattr(amounts_of(row), name)
+    return lambda row: getattr(row_amounts(row), name)
 
 
 def saving_of(name: str, most: str = "") -> Callable[[FindingRow], Figure]:
@@ -75,45 +81,49 @@ def saving_of(name: str, most: str = "") -> Callable[[FindingRow], Figure]:
             getattr(row, name),
             getattr(row, most) if most else None,
             estimated=row.estimated,
-            rough=DOWN if row.bucket is Bucket.POSSIBLE else None,
+            rounding=ROUND_DOWN if row.bucket is Bucket.POSSIBLE else None,
             absent="-" if row.bucket is Bucket.NONE else UNKNOWN,
         )
 
     return figure
 
 
-def figure_before(name: str) -> Callable[[Total], Figure]:
+def figure_before(name: str) -> Callable[[SumsRow], Figure]:
     """A figure of the days before."""
-    return lambda row: getattr(amounts_of(row.before) if row.before else NO_AMOUNTS, name)
+    return lambda row: getattr(row_amounts(row.before) if row.before else UNKNOWN_AMOUNTS, name)
 
 
-def change_of(name: str) -> Callable[[Total], str]:
+def change_of(name: str) -> Callable[[SumsRow], str]:
     """`+12.5%`, "about" unless both are exact; dollars where the period before had none."""
 
-    def cell(row: Total) -> str:
+    def cell(row: SumsRow) -> str:
         now, before = figure_of(name)(row), figure_before(name)(row)
-        return percent_change(now, before) or (now.most and difference(now, before)) or "-"
+        return (
+            percent_change_text(now, before)
+            or (now.upper_end and difference_text(now, before))
+            or "-"
+        )
 
     return cell
 
 
-def projected(row: Total) -> Figure:
+def projected_figure(row: SumsRow) -> Figure:
     """The spend of a period that lasts, as exactly as that of its days so far is known."""
-    return replace(amounts_of(row).spend, usd=row.projected_usd)
+    return replace(row_amounts(row).spend, usd=row.projected_usd)
 
 
-def hour_rate(row: Total) -> Figure:
+def hour_rate(row: SumsRow) -> Figure:
     """What an hour of an instance cost, as exactly as the spend is known."""
-    return replace(amounts_of(row).spend, usd=row.usd_per_hour)
+    return replace(row_amounts(row).spend, usd=row.usd_per_hour)
 
 
-def waste_percent(row: AuditSummary | Total) -> str:
+def waste_percent(row: AuditSummary | SumsRow) -> str:
     """`12.5%`, `up to 81.8%`, `unknown`: of the bill, or of the judged spend."""
-    waste, least = amounts_of(row).waste, row.waste_percent
+    waste, least = row_amounts(row).waste, row.waste_percent
     if least is None:
         return UNKNOWN
     base_usd = row.total_usd if isinstance(row, AuditSummary) else row.judged_usd
-    most = 100 * (waste.most or 0) / base_usd if base_usd else least
+    most = 100 * (waste.upper_end or 0) / base_usd if base_usd else least
     low, high = (f"{percent:,.1f}%" for percent in (least, most))
     if low == high:
         return low
@@ -129,17 +139,17 @@ def difference_of(name: str) -> Callable[[SpendChange], str]:
     """A figure less that of the days before."""
 
     def cell(row: SpendChange) -> str:
-        return difference(figure_of(name)(row), figure_before(name)(row)) or "-"
+        return difference_text(figure_of(name)(row), figure_before(name)(row)) or "-"
 
     return cell
 
 
 def spend_change(row: SpendChange) -> str:
     """`+12.5%`, or `unknown`."""
-    return percent_change(figure_of("spend")(row), figure_before("spend")(row)) or "unknown"
+    return percent_change_text(figure_of("spend")(row), figure_before("spend")(row)) or "unknown"
 
 
-def period_label(row: Total) -> str:
+def period_label(row: SumsRow) -> str:
     """`2026-W46`, and whether it lasts."""
     if row.over:
         return row.period or ""

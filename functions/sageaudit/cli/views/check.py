@@ -14,17 +14,17 @@ from rich.text import Text
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.guides import GuideDocument
-from sageaudit.domain.job.job import duration
-from sageaudit.domain.request.forecast import Basis
+from sageaudit.domain.job.job import duration_text
+from sageaudit.domain.request.forecast import DurationBasis
 from sageaudit.output.terminal.layout import SEVERITY_STYLES, indented
-from sageaudit.output.text.money import usd
-from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.output.text.words import GUIDES_TITLE, NO_GUIDES, assignment, counted
+from sageaudit.output.text.money import format_usd
+from sageaudit.output.text.untrusted import cut_middle, for_terminal
+from sageaudit.output.text.words import GUIDES_TITLE, NO_GUIDES_TEXT, assignment_line, count_text
 from sageaudit.workflows.check.document import CheckedFile
 
 _NAME = 60
-_UNKNOWN_SHOWN = 5
-Role = Literal["file", "job", "text", "finding", "detail", "fix", "address"]
+_MAX_UNKNOWN = 5
+LineRole = Literal["file", "job", "text", "finding", "detail", "fix", "address"]
 
 
 class CheckLine(Struct, frozen=True):
@@ -33,21 +33,21 @@ class CheckLine(Struct, frozen=True):
     `detail` and `fix` belong to the finding before them.
     """
 
-    role: Role
+    role: LineRole
     text: str
     style: str = ""
-    lead: str = ""
-    lead_style: str = ""
+    prefix: str = ""
+    prefix_style: str = ""
 
 
-def groups(document: CheckedFile) -> Iterator[list[CheckLine]]:
+def line_groups(document: CheckedFile) -> Iterator[list[CheckLine]]:
     """The lines of a file: of itself, then of each job, each of its findings and what is unknown.
 
     Empty groups are left out.
     """
-    jobs = counted(sum(not job["trial"] for job in document["jobs"]), "job")
+    jobs = count_text(sum(not job["trial"] for job in document["jobs"]), "job")
     yield [
-        CheckLine("file", middle(document["file"], _NAME), "bold"),
+        CheckLine("file", cut_middle(document["file"], _NAME), "bold"),
         CheckLine("text", _summary(document), "bold"),
         CheckLine("text", f"{document['form_said']}, {jobs}"),
     ]
@@ -65,7 +65,7 @@ def groups(document: CheckedFile) -> Iterator[list[CheckLine]]:
 
 def _job(job: dict[str, Any]) -> Iterator[CheckLine]:
     """A job with its cost and history, without its findings."""
-    yield CheckLine("job", middle(job["name"] or job["label"], _NAME), "bold")
+    yield CheckLine("job", cut_middle(job["name"] or job["label"], _NAME), "bold")
     kind = "training jobs" if job["trial"] else f"{job['kind']} job"
     parts = (kind, job["instances"], job["region"] or "region unknown")
     yield CheckLine("text", ", ".join(part for part in parts if part))
@@ -85,7 +85,7 @@ def _job(job: dict[str, Any]) -> Iterator[CheckLine]:
 
 def _guides(guides: list[GuideDocument]) -> Iterator[list[CheckLine]]:
     """A title, then each guide of the request."""
-    empty = [] if guides else [CheckLine("detail", NO_GUIDES, "dim")]
+    empty = [] if guides else [CheckLine("detail", NO_GUIDES_TEXT, "dim")]
     yield [CheckLine("text", GUIDES_TITLE, "bold"), *empty]
     for guide in guides:
         yield [
@@ -101,10 +101,10 @@ def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
     rows = [
         row for row in job["not_known"] if any(f"{row['path']} " in reason for reason in reasons)
     ]
-    for row in rows[:_UNKNOWN_SHOWN]:
+    for row in rows[:_MAX_UNKNOWN]:
         yield CheckLine("text", f"Not known yet: {row['path']} ({row['why']})", "dim")
-    if len(rows) > _UNKNOWN_SHOWN:
-        more = f"Not known yet: {len(rows) - _UNKNOWN_SHOWN} more values"
+    if len(rows) > _MAX_UNKNOWN:
+        more = f"Not known yet: {len(rows) - _MAX_UNKNOWN} more values"
         yield CheckLine("text", more, "dim")
 
 
@@ -117,15 +117,15 @@ def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
     yield CheckLine(
         "finding",
         f"{row['rule']} ({card}{place}){dollars}",
-        lead=f"{severity.upper()}  ",
-        lead_style="dim" if aside else SEVERITY_STYLES[Severity(severity).rank],
+        prefix=f"{severity.upper()}  ",
+        prefix_style="dim" if aside else SEVERITY_STYLES[Severity(severity).rank],
     )
     yield CheckLine("detail", row["summary"])
     if aside:
         yield CheckLine("detail", f"Not counted: {aside}", "dim")
         return
     if row["caution"]:
-        yield CheckLine("detail", row["caution"], lead="Caveat: ", lead_style="yellow")
+        yield CheckLine("detail", row["caution"], prefix="Caveat: ", prefix_style="yellow")
     if row["source"] == "rules" and row["reported_for_run"]:
         same = f"{row['reported_for_run']}, an earlier run of the family, had the same finding."
         yield CheckLine("detail", same, "dim")
@@ -146,26 +146,26 @@ def _summary(document: CheckedFile) -> str:
     if not counts:
         return "No findings."
     parts = [f"{counts[word]} {word}" for word in map(str, Severity) if counts[word]]
-    return f"{counted(counts.total(), 'finding')}: {', '.join(parts)}."
+    return f"{count_text(counts.total(), 'finding')}: {', '.join(parts)}."
 
 
 def _cost(cost: dict[str, Any], kind: str) -> str:
     """What the job costs at most, with the date of the prices."""
-    hourly = f"{usd(cost['hourly_usd'])} an hour" if cost["hourly_usd"] is not None else ""
+    hourly = f"{format_usd(cost['hourly_usd'])} an hour" if cost["hourly_usd"] is not None else ""
     if cost["at_most_usd"] is None:
         rate = f" It costs {hourly}." if hourly else ""
         why = cost["why_not_known"]
         option = " (give --region)" if why == "the region is not known" else ""
         return f"What it costs at most is not known: {why}{option}.{rate}"
     about = "about " if cost["estimated"] else ""
-    amount = f"At most {about}{usd(cost['at_most_usd'])}"
+    amount = f"At most {about}{format_usd(cost['at_most_usd'])}"
     dated = f" Prices of {cost['price_as_of']}." if cost["price_as_of"] else ""
     lacks = f" Not in it: {'; '.join(cost['missing'])}." if cost["missing"] else ""
     guess = f" {cost['estimated'][0]}." if cost["estimated"] else ""
     if kind == "tuning":
-        many = counted(cost["jobs"], "training job")
+        many = count_text(cost["jobs"], "training job")
         return f"{amount}: {many}, each to its limit.{lacks}{guess}"
-    limit = duration(cost["limit_s"])
+    limit = duration_text(cost["limit_s"])
     default = ", AWS's default" if cost["limit_is_default"] else ""
     return f"{amount}: {hourly} up to the limit of {limit}{default}.{dated}{lacks}{guess}"
 
@@ -174,16 +174,20 @@ def _history(history: dict[str, Any]) -> str:
     """What the family's earlier runs cost and took."""
     if history["first_run"]:
         return "First run of its family: the history has no earlier one."
-    runs = counted(history["runs"], "earlier run")
+    runs = count_text(history["runs"], "earlier run")
     if not history["compared_runs"]:
         return (
             f"{runs} of its family, none completed on these instances: what it will cost is not"
             " known from them."
         )
     cost, time = history["usd"], history["seconds"]
-    alike = counted(history["compared_runs"], "completed run")
-    dollars = f"about {usd(cost['median'])}{_range(cost, usd)}" if cost else "at unknown cost"
-    took = f" in {duration(time['median'])}{_range(time, duration)}" if time else ""
+    alike = count_text(history["compared_runs"], "completed run")
+    dollars = (
+        f"about {format_usd(cost['median'])}{_range(cost, format_usd)}"
+        if cost
+        else "at unknown cost"
+    )
+    took = f" in {duration_text(time['median'])}{_range(time, duration_text)}" if time else ""
     failed = history["failed_runs"]
     lost = f" {failed} of {runs} failed." if failed else ""
     return f"Will cost {dollars}{took}, by {alike} of its family on the same instances.{lost}"
@@ -200,9 +204,9 @@ def _saving(row: dict[str, Any]) -> str:
     if amount is None or amount <= 0 or row["not_counted"]:
         return ""
     possible = "possible: " if Bucket(row["bucket"]) is Bucket.POSSIBLE else ""
-    basis = Basis(row["saving_basis"] or Basis.HOUR)
-    up_to = "up to " if basis is Basis.LIMIT else ""
-    return f"{possible}{up_to}{usd(amount)} {basis.words}"
+    basis = DurationBasis(row["saving_basis"] or DurationBasis.HOUR)
+    up_to = "up to " if basis is DurationBasis.LIMIT else ""
+    return f"{possible}{up_to}{format_usd(amount)} {basis.label}"
 
 
 def _fix(fix: dict[str, Any], source: str) -> str:
@@ -214,32 +218,34 @@ def _fix(fix: dict[str, Any], source: str) -> str:
     origin = f", the default of the pipeline parameter {by}" if by else ""
     name = fix["argument"] or fix["parameter"]
     named: FixDocument = {"parameter": name, "old": fix["old"], "new": fix["new"]}
-    return f"{assignment(named)}  # now: {was}{origin}"
+    return f"{assignment_line(named)}  # now: {was}{origin}"
 
 
-_WHOLE = {"fix": 6, "address": 4}
+_UNWRAPPED_INDENTS = {"fix": 6, "address": 4}
 """Lines to copy, which are not broken, with their indents."""
 _INDENTS = {"file": 0, "job": 0, "text": 2, "finding": 2, "detail": 4}
 _LEVELS = {"high": "error", "medium": "warning", "low": "notice", "info": "notice"}
-_LONGEST_MESSAGE = 3000
-_LONGEST_TITLE = 200
+_MAX_MESSAGE_LENGTH = 3000
+_MAX_TITLE_LENGTH = 200
 
 
 def show(document: CheckedFile, console: Console) -> None:
     """Prints a file on the terminal, with a blank line between groups."""
-    for number, group in enumerate(groups(document)):
+    for number, group in enumerate(line_groups(document)):
         if number:
             console.print()
         for line in group:
-            text = Text.assemble((line.lead, line.lead_style), (terminal(line.text), line.style))
-            if line.role in _WHOLE:
-                margin = Text(" " * _WHOLE[line.role])
+            text = Text.assemble(
+                (line.prefix, line.prefix_style), (for_terminal(line.text), line.style)
+            )
+            if line.role in _UNWRAPPED_INDENTS:
+                margin = Text(" " * _UNWRAPPED_INDENTS[line.role])
                 console.print(margin.append_text(text), soft_wrap=True)
             else:
                 console.print(indented(text, _INDENTS[line.role]))
 
 
-def github(document: CheckedFile) -> str:
+def github_annotations(document: CheckedFile) -> str:
     """A command of a GitHub Actions workflow for each finding that counts.
 
     Source: GitHub's page on workflow commands, and actions/toolkit, which escapes the same
@@ -256,12 +262,13 @@ def github(document: CheckedFile) -> str:
 def _annotation(file: str, job: str, row: dict[str, Any]) -> str:
     title, *details = finding_lines(row)
     message = "\n".join(
-        middle(terminal(f"{line.lead}{line.text}"), _LONGEST_MESSAGE) for line in details
+        cut_middle(for_terminal(f"{line.prefix}{line.text}"), _MAX_MESSAGE_LENGTH)
+        for line in details
     )
     properties = {
-        "file": terminal(file) if file != "standard input" else "",
+        "file": for_terminal(file) if file != "standard input" else "",
         "line": str(row["line"] or ""),
-        "title": middle(terminal(f"{title.text}: {job}"), _LONGEST_TITLE),
+        "title": cut_middle(for_terminal(f"{title.text}: {job}"), _MAX_TITLE_LENGTH),
     }
     written = ",".join(
         f"{name}={_data(value).replace(':', '%3A').replace(',', '%2C')}"

@@ -25,21 +25,21 @@ import click
 from msgspec import Struct
 from rich.console import Console
 
-from sageaudit.adapters.files.duckdb_engine import Column
+from sageaudit.adapters.files.duckdb_engine import ColumnType
 from sageaudit.cli.messages import json_line
-from sageaudit.domain.job.job import duration
+from sageaudit.domain.job.job import duration_text
 from sageaudit.errors import BadUsage
-from sageaudit.output.terminal.layout import FittedColumn, fitted, line
-from sageaudit.output.text.money import usd
-from sageaudit.output.text.untrusted import markdown, terminal
-from sageaudit.queries.columns import TAG
+from sageaudit.output.terminal.layout import FittedColumn, fit_table, print_line
+from sageaudit.output.text.money import format_usd
+from sageaudit.output.text.untrusted import for_markdown, for_terminal
+from sageaudit.queries.columns import TAG_PREFIX
 from sageaudit.structs import replace
 
 SCHEMA = 1
 """Of the JSON of lists: keys are only ever added."""
 FORMATS = ("table", "json", "jsonl", "csv", "markdown")
 FieldKind = Literal["text", "usd", "count", "percent", "time", "day", "flag", "seconds", "hours"]
-_PARQUET: Mapping[FieldKind, Column] = {
+_PARQUET: Mapping[FieldKind, ColumnType] = {
     "text": "text",
     "count": "count",
     "seconds": "count",
@@ -52,8 +52,8 @@ _PARQUET: Mapping[FieldKind, Column] = {
 }
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _PERCENT = Decimal("0.1")
-_WORD = 12
-Tail = Callable[[], Mapping[str, object]]
+_MIN_WORD_WIDTH = 12
+JsonTail = Callable[[], Mapping[str, object]]
 """What follows the rows in JSON, asked for after the last row."""
 
 
@@ -67,18 +67,18 @@ class Field(Struct, frozen=True):
     name: str
     kind: FieldKind = "text"
     heading: str = ""
-    cell: Callable[[Any], object] | None = None
-    least: int = 0
-    sentence: bool = False
-    get: Callable[[Any], object] | None = None
+    format_cell: Callable[[Any], object] | None = None
+    min_width: int = 0
+    is_sentence: bool = False
+    get_value: Callable[[Any], object] | None = None
 
     @property
     def getter(self) -> Callable[[Any], object]:
         """What takes its value from a row."""
-        return self.get or attrgetter(self.name)
+        return self.get_value or attrgetter(self.name)
 
     @property
-    def column(self) -> Column:
+    def column(self) -> ColumnType:
         """The type of its column in Parquet."""
         return _PARQUET[self.kind]
 
@@ -102,18 +102,18 @@ class ListLayout(Struct, frozen=True):
 
     fields: tuple[Field, ...]
     table: tuple[str, ...]
-    dropped: tuple[str, ...] = ()
-    exported: tuple[str, ...] = ()
-    tagged: bool = False
+    dropped_first: tuple[str, ...] = ()
+    exported_fields: tuple[str, ...] = ()
+    has_tags: bool = False
 
-    def chosen(self, output: str, wanted: str | None) -> tuple[Field, ...]:
+    def choose_fields(self, output: str, wanted: str | None) -> tuple[Field, ...]:
         """The fields to print: `a,b,c`, else those of the format. Raises BadUsage."""
-        names = [*self.exported] or [field.name for field in self.fields]
+        names = [*self.exported_fields] or [field.name for field in self.fields]
         if wanted is not None:
             names = list(dict.fromkeys(filter(None, (part.strip() for part in wanted.split(",")))))
         elif output in {"table", "markdown"}:
             names = list(self.table)
-        by_name = {name: tag_field(name) for name in names if name.startswith(TAG)}
+        by_name = {name: tag_field(name) for name in names if name.startswith(TAG_PREFIX)}
         by_name |= {field.name: field for field in self.fields}
         unknown = [name for name in names if name not in by_name]
         if unknown or not names:
@@ -124,15 +124,20 @@ class ListLayout(Struct, frozen=True):
 
 def tag_field(name: str) -> Field:
     """The field of a cost tag, `tag_team`."""
-    tag = name.removeprefix(TAG)
-    return Field(name, heading=tag.capitalize(), least=_WORD, get=lambda row: row.tags.get(tag))
+    tag = name.removeprefix(TAG_PREFIX)
+    return Field(
+        name,
+        heading=tag.capitalize(),
+        min_width=_MIN_WORD_WIDTH,
+        get_value=lambda row: row.tags.get(tag),
+    )
 
 
 def with_tags(rows: Iterable[Any], layout: ListLayout) -> tuple[Iterable[Any], ListLayout]:
     """The rows, and their list with a field for each cost tag of them; of rows that are read while
     they are printed, those of the first: all have the tags that the policy showed.
     """
-    if not layout.tagged:
+    if not layout.has_tags:
         return rows, layout
     if not isinstance(rows, Sequence):
         left = iter(rows)
@@ -140,25 +145,27 @@ def with_tags(rows: Iterable[Any], layout: ListLayout) -> tuple[Iterable[Any], L
         rows = chain(known, left)
     else:
         known = [*rows]
-    names = [f"{TAG}{tag}" for tag in dict.fromkeys(tag for row in known for tag in row.tags)]
+    names = [
+        f"{TAG_PREFIX}{tag}" for tag in dict.fromkeys(tag for row in known for tag in row.tags)
+    ]
     more = replace(
         layout,
         fields=(*layout.fields, *map(tag_field, names)),
         table=(*layout.table, *names),
-        dropped=(*reversed(names), *layout.dropped),
-        exported=(*layout.exported, *names) if layout.exported else (),
+        dropped_first=(*reversed(names), *layout.dropped_first),
+        exported_fields=(*layout.exported_fields, *names) if layout.exported_fields else (),
     )
     return rows, more
 
 
-def write(
+def write_rows(
     rows: Iterable[Any],
     layout: ListLayout,
     fields: Sequence[Field],
     output: str,
     console: Console,
-    tail: Tail,
-    above: str = "",
+    json_tail: JsonTail,
+    header: str = "",
 ) -> int:
     """Prints the rows to stdout and returns how many there were; all but a table as they come.
 
@@ -173,11 +180,13 @@ def write(
             yield row
 
     if output == "table":
-        _table(taken(), layout, fields, console, above)
+        _table(taken(), layout, fields, console, header)
         return count
-    for text in above.splitlines() if output == "markdown" else ():
-        click.echo(f"{markdown(text)}\n")
-    texts = _json(taken(), fields, tail) if output == "json" else _LINES[output](taken(), fields)
+    for text in header.splitlines() if output == "markdown" else ():
+        click.echo(f"{for_markdown(text)}\n")
+    texts = (
+        _json(taken(), fields, json_tail) if output == "json" else _LINES[output](taken(), fields)
+    )
     for text in texts:
         click.echo(text, nl=False)
     return count
@@ -186,7 +195,7 @@ def write(
 def jsonl_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
     """One JSON object for each row, with `schema`."""
     for row in rows:
-        yield json_line({"schema": SCHEMA} | exact(row, fields)) + "\n"
+        yield json_line({"schema": SCHEMA} | exact_values(row, fields)) + "\n"
 
 
 def csv_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
@@ -203,24 +212,24 @@ def markdown_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str
     yield _markdown_row(field.title for field in fields)
     yield _markdown_row("--:" if field.right else "---" for field in fields)
     for row in rows:
-        yield _markdown_row(markdown(cell(row, field)) for field in fields)
+        yield _markdown_row(for_markdown(cell_text(row, field)) for field in fields)
 
 
 _LINES = {"jsonl": jsonl_lines, "csv": csv_lines, "markdown": markdown_lines}
 
 
-def exact(row: Any, fields: Sequence[Field]) -> dict[str, object]:
+def exact_values(row: Any, fields: Sequence[Field]) -> dict[str, object]:
     """The values of a row for programs: money exact, unknown None, times in UTC."""
     return {field.name: _exact(field.getter(row)) for field in fields}
 
 
-def cell(row: Any, field: Field) -> str:
+def cell_text(row: Any, field: Field) -> str:
     """A value for people, in one line without control characters."""
-    value = field.getter(row) if field.cell is None else field.cell(row)
-    return terminal(_words(value, field.kind))
+    value = field.getter(row) if field.format_cell is None else field.format_cell(row)
+    return for_terminal(_value_text(value, field.kind))
 
 
-def moment(value: datetime) -> str:
+def format_moment(value: datetime) -> str:
     """`2026-11-20 12:00`, in UTC."""
     return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
 
@@ -228,40 +237,42 @@ def moment(value: datetime) -> str:
 def _table(
     rows: Iterable[Any], layout: ListLayout, fields: Sequence[Field], console: Console, above: str
 ) -> None:
-    cells = [[cell(row, field) for field in fields] for row in rows]
-    columns = [FittedColumn(of.name, of.title, of.right, of.least, of.sentence) for of in fields]
+    cells = [[cell_text(row, field) for field in fields] for row in rows]
+    columns = [
+        FittedColumn(of.name, of.title, of.right, of.min_width, of.is_sentence) for of in fields
+    ]
     if cells:
         for text in above.splitlines():
-            line(console, text, "dim")
+            print_line(console, text, "dim")
         asked = [field.name for field in fields] != [*layout.table]
-        dropped = None if asked else layout.dropped
-        console.print(fitted(columns, cells, dropped, console.width), crop=False)
+        dropped = None if asked else layout.dropped_first
+        console.print(fit_table(columns, cells, dropped, console.width), crop=False)
 
 
-def _json(rows: Iterable[Any], fields: Sequence[Field], tail: Tail) -> Iterator[str]:
+def _json(rows: Iterable[Any], fields: Sequence[Field], tail: JsonTail) -> Iterator[str]:
     yield f'{{"schema":{SCHEMA},"rows":['
     comma = ""
     for row in rows:
-        yield comma + json_line(exact(row, fields))
+        yield comma + json_line(exact_values(row, fields))
         comma = ","
     end = "".join(f",{json_line(name)}:{json_line(value)}" for name, value in tail().items())
     yield f"]{end}}}\n"
 
 
-def _words(value: object, kind: FieldKind) -> str:
+def _value_text(value: object, kind: FieldKind) -> str:
     if value is None:
         return "-" if kind == "text" else "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if kind == "seconds" and isinstance(value, int):
-        return duration(Decimal(value))
+        return duration_text(Decimal(value))
     if kind == "hours" and isinstance(value, Decimal):
         return f"{value:,.2f}"
     if isinstance(value, Decimal):
         percent = kind == "percent"
-        return f"{value.quantize(_PERCENT, ROUND_HALF_UP):,f}%" if percent else usd(value)
+        return f"{value.quantize(_PERCENT, ROUND_HALF_UP):,f}%" if percent else format_usd(value)
     if isinstance(value, datetime):
-        return moment(value)
+        return format_moment(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -287,7 +298,7 @@ def _csv_cell(value: object) -> str:
 @lru_cache(1_000)
 def _csv_text(text: str) -> str:
     """A text in quotes where it needs them; remembers the words that most rows repeat."""
-    shown = terminal(text)
+    shown = for_terminal(text)
     if text.startswith(_FORMULA) or shown.startswith(_FORMULA):
         shown = f"'{shown}"
     return '"' + shown.replace('"', '""') + '"' if '"' in shown or "," in shown else shown

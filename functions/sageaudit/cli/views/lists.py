@@ -12,12 +12,12 @@ from sageaudit.cli.views import cells
 from sageaudit.cli.views.formats import Field, FieldKind, ListLayout, tag_field
 from sageaudit.output.text.headline import judged_figure
 from sageaudit.output.text.money import UNKNOWN
-from sageaudit.output.text.notes import family_words
-from sageaudit.output.text.words import NO_OWNER, NO_TYPE
-from sageaudit.queries.by import length_of
-from sageaudit.queries.columns import SUMMED, Column
-from sageaudit.queries.question import Sort
-from sageaudit.queries.total import Total
+from sageaudit.output.text.notes import family_text
+from sageaudit.output.text.words import NO_OWNER_LABEL, NO_TYPE_LABEL
+from sageaudit.queries.by import period_length
+from sageaudit.queries.columns import GROUPABLE, Column
+from sageaudit.queries.question import SortOrder
+from sageaudit.queries.total import SumsRow
 from sageaudit.structs import replace
 
 _NAME = 20
@@ -25,24 +25,29 @@ _NAME = 20
 _FULL_NAME = 44
 """That of the job names that the SDKs make: a name is given to `sageaudit show`, so columns are
 dropped before it is cut."""
-_WORD = 12
+_MIN_WORD_WIDTH = 12
 """The least width of a word."""
 
 
-def _of_column(column: Column) -> Field:
+def _column_field(column: Column) -> Field:
     """The field of a column of sums; its cell is a word where there is no value."""
     if column.length:
-        return Field("period", cell=cells.period_label)
-    words = {"owner": NO_OWNER, "type": NO_TYPE, "reason": "(no reason)"}
+        return Field("period", format_cell=cells.period_label)
+    words = {"owner": NO_OWNER_LABEL, "type": NO_TYPE_LABEL, "reason": "(no reason)"}
     none = f"(no {column.name})" if column.tag else words.get(column.name, UNKNOWN)
     kind: FieldKind = "count" if column.name == "count" else "text"
     field = tag_field(column.key) if column.tag else Field(column.key, kind)
 
-    def cell(row: Total) -> object:
-        value = column.of(row)
-        return family_words(value) if value and column.name == "family" else value or none
+    def cell(row: SumsRow) -> object:
+        value = column.value_of(row)
+        return family_text(value) if value and column.name == "family" else value or none
 
-    return replace(field, get=column.of, cell=cell, least=28 if column.name == "family" else _NAME)
+    return replace(
+        field,
+        get_value=column.value_of,
+        format_cell=cell,
+        min_width=28 if column.name == "family" else _NAME,
+    )
 
 
 _SPEND = (
@@ -69,22 +74,22 @@ _AMOUNTS = (
 )
 
 
-_FAMILY = Field("family", cell=lambda row: family_words(row.family or UNKNOWN), least=28)
-_OF_A_RUN = (
+_FAMILY = Field("family", format_cell=lambda row: family_text(row.family or UNKNOWN), min_width=28)
+_RUN_FIELDS = (
     Field("ended_at", "time", "Ended", lambda row: f"{row.ended_at:%Y-%m-%d}"),
-    Field("job", least=_FULL_NAME),
+    Field("job", min_width=_FULL_NAME),
     Field("kind"),
     Field("account"),
     Field("region"),
     _FAMILY,
-    Field("owner", least=_WORD),
+    Field("owner", min_width=_MIN_WORD_WIDTH),
     Field("severity"),
     Field("rollup", "flag", "Roll-up"),
     Field("estimated", "flag"),
-    Field("arn", heading="ARN", least=_NAME),
+    Field("arn", heading="ARN", min_width=_NAME),
     Field("created_at", "time", "Created (UTC)"),
 )
-_OF_AN_AUDIT = (
+_AUDIT_FIELDS = (
     Field("status"),
     *_AMOUNTS,
     Field("findings", "count"),
@@ -93,11 +98,11 @@ _OF_AN_AUDIT = (
     Field("incomplete", "flag"),
     Field("possible_incomplete", "flag"),
     Field("upper_bound", "flag"),
-    Field("unauditable", least=_NAME),
+    Field("unauditable", min_width=_NAME),
     Field("instance_type"),
     Field("instance_count", "count"),
     Field("purchase"),
-    Field("image", least=_NAME),
+    Field("image", min_width=_NAME),
     Field("duration_s", "seconds", "Duration"),
     Field("waiting_s", "seconds", "Waiting"),
     Field("interrupted_s", "seconds", "Interrupted"),
@@ -113,7 +118,7 @@ _OF_AN_AUDIT = (
     Field("ruleset"),
     Field("policy"),
 )
-_OF_A_FINDING = (
+_FINDING_FIELDS = (
     Field("rule"),
     Field("rule_id", heading="Id"),
     Field("confidence"),
@@ -121,48 +126,48 @@ _OF_A_FINDING = (
     Field("saving_usd", "usd", "Saving", cells.saving_of("saving_usd", "saving_up_to_usd")),
     Field("saving_up_to_usd", "usd", "At most"),
     Field("saving_alone_usd", "usd", "Alone", cells.saving_of("saving_alone_usd")),
-    Field("summary", heading="Finding", least=20, sentence=True),
-    Field("fix", least=20, sentence=True),
+    Field("summary", heading="Finding", min_width=20, is_sentence=True),
+    Field("fix", min_width=20, is_sentence=True),
 )
 
 
-def _part_of(part: str, field: Field) -> Field:
+def _nested_field(part: str, field: Field) -> Field:
     """The field of a finding's row, which has it in this part."""
-    of, cell, get = attrgetter(part), field.cell, field.getter
+    of, cell, get = attrgetter(part), field.format_cell, field.getter
     return replace(
         field,
-        get=lambda row: get(of(row)),
-        cell=None if cell is None else lambda row: cell(of(row)),
+        get_value=lambda row: get(of(row)),
+        format_cell=None if cell is None else lambda row: cell(of(row)),
     )
 
 
 AUDITS = ListLayout(
-    (*_OF_A_RUN, *_OF_AN_AUDIT),
+    (*_RUN_FIELDS, *_AUDIT_FIELDS),
     ("ended_at", "job", "total_usd", "avoidable_usd", "lost_usd", "costliest_rule"),
     ("costliest_rule", "lost_usd", "avoidable_usd", "ended_at"),
-    tagged=True,
+    has_tags=True,
 )
 """Audits: every field is known of every row."""
 FINDINGS = ListLayout(
     (
-        *(_part_of("summary", field) for field in _OF_A_RUN),
-        *(_part_of("finding", field) for field in _OF_A_FINDING),
-        *(_part_of("summary", field) for field in _OF_AN_AUDIT),
+        *(_nested_field("summary", field) for field in _RUN_FIELDS),
+        *(_nested_field("finding", field) for field in _FINDING_FIELDS),
+        *(_nested_field("summary", field) for field in _AUDIT_FIELDS),
     ),
     ("ended_at", "job", "severity", "saving_usd", "summary"),
     ("summary", "severity", "ended_at"),
-    tuple(field.name for field in (*_OF_A_RUN, *_OF_A_FINDING)),
-    tagged=True,
+    tuple(field.name for field in (*_RUN_FIELDS, *_FINDING_FIELDS)),
+    has_tags=True,
 )
 """Findings of one rule. `exported` is what their list knows: any other field costs one more read
 for each row."""
-TOP = ListLayout(
+MOST_WASTEFUL = ListLayout(
     AUDITS.fields,
     ("job", "ended_at", "total_usd", "waste_usd", "costliest_rule", "owner"),
     ("owner", "costliest_rule", "total_usd", "ended_at"),
-    tagged=True,
+    has_tags=True,
 )
-_OF_SUMS = (
+_SUM_FIELDS = (
     Field("jobs", "count"),
     Field("failed", "count"),
     *_AMOUNTS,
@@ -186,9 +191,9 @@ _OF_SUMS = (
 )
 
 
-_COLUMNS = tuple({column.key: _of_column(column) for column in SUMMED.values()}.values())
+_COLUMNS = tuple({column.key: _column_field(column) for column in GROUPABLE.values()}.values())
 """Of all columns; day, week and month are one."""
-_OF_A_USAGE_TYPE = (
+_USAGE_TYPE_FIELDS = (
     Field("jobs", "count"),
     Field("usage_quantity", "hours", "Usage"),
     Field("usage_unit", heading="Unit"),
@@ -196,7 +201,7 @@ _OF_A_USAGE_TYPE = (
     *_SHARES,
     Field("unpriced", "count"),
 )
-_OF_RUN_SUMS = (
+_RUN_SUM_FIELDS = (
     Field("instance_hours", "hours"),
     Field("usd_per_hour", "usd", "An hour", cells.hour_rate),
     Field("gpu_hours", "hours", "GPU hours"),
@@ -208,19 +213,19 @@ _OF_RUN_SUMS = (
     Field("median_usd", "usd", "Median bill"),
     Field("median_waiting_s", "seconds", "Median wait"),
 )
-_OF_A_PERIOD = (
+_PERIOD_FIELDS = (
     Field("weekday"),
     Field("first_day", "day"),
     Field("last_day", "day"),
     Field("over", "flag"),
-    Field("projected_usd", "usd", "Projected", cells.projected),
+    Field("projected_usd", "usd", "Projected", cells.projected_figure),
     *_SPEND_BEFORE,
     Field("total_change_percent", "percent", "Change", cells.change_of("spend")),
     Field("waste_before_usd", "usd", "Avoidable+lost before", cells.figure_before("waste")),
     Field("waste_change_percent", "percent", "Its change", cells.change_of("waste")),
 )
-BY = ListLayout(
-    (*_COLUMNS, *_OF_SUMS, *_OF_RUN_SUMS, *_OF_A_PERIOD),
+SUMS = ListLayout(
+    (*_COLUMNS, *_SUM_FIELDS, *_RUN_SUM_FIELDS, *_PERIOD_FIELDS),
     (
         *("jobs", "failed", "failed_percent", "total_usd", "total_change_percent", "judged_usd"),
         *("avoidable_usd", "lost_usd", "waste_usd", "waste_percent", "waste_change_percent"),
@@ -233,10 +238,10 @@ BY = ListLayout(
     ),
 )
 """Sums; `of_columns` adds the columns that they are by."""
-_OF_A_CHANGE = (
+_CHANGE_FIELDS = (
     Field("change"),
     Field("jobs_before", "count", "Jobs before"),
-    Field("jobs", "count", cell=cells.jobs_words),
+    Field("jobs", "count", format_cell=cells.jobs_words),
     *_SPEND_BEFORE,
     *_SPEND,
     Field("total_change_usd", "usd", "Difference", cells.difference_of("spend")),
@@ -245,10 +250,10 @@ _OF_A_CHANGE = (
     Field("waste_before_usd", "usd", "Avoidable+lost before", cells.figure_before("waste")),
     Field("waste_usd", "usd", "Avoidable+lost", cells.figure_of("waste")),
     Field("waste_change_usd", "usd", "Its difference", cells.difference_of("waste")),
-    Field("advice", least=_WORD, sentence=True),
+    Field("advice", min_width=_MIN_WORD_WIDTH, is_sentence=True),
 )
 CHANGES = ListLayout(
-    (*(field for field in _COLUMNS if field.name != "period"), *_OF_A_CHANGE),
+    (*(field for field in _COLUMNS if field.name != "period"), *_CHANGE_FIELDS),
     (
         *("change", "jobs", "total_before_usd", "total_usd", "total_change_usd"),
         *("waste_usd", "waste_change_usd"),
@@ -257,40 +262,44 @@ CHANGES = ListLayout(
 )
 
 
-def of_changes(column: Column, *, advice: bool = False) -> ListLayout:
+def changes_layout(column: Column, *, with_recommendations: bool = False) -> ListLayout:
     """The list of changes by this column; `advice`: with what became of advice."""
-    tags = (_of_column(column),) if column.tag else ()
-    names = (column.key, *(field.name for field in _OF_A_CHANGE))
-    table = (column.key, *CHANGES.table, *(["advice"] if advice else []))
-    return replace(CHANGES, fields=(*tags, *CHANGES.fields), table=table, exported=names)
+    tags = (_column_field(column),) if column.tag else ()
+    names = (column.key, *(field.name for field in _CHANGE_FIELDS))
+    table = (column.key, *CHANGES.table, *(["advice"] if with_recommendations else []))
+    return replace(CHANGES, fields=(*tags, *CHANGES.fields), table=table, exported_fields=names)
 
 
-def of_columns(columns: Sequence[Column], sort: Sort, *, median: bool = False) -> ListLayout:
+def sums_layout(
+    columns: Sequence[Column], sort: SortOrder, *, with_median: bool = False
+) -> ListLayout:
     """The list of sums by these columns, in this order; `median`: with that of the bills."""
-    of_time = {field.name for field in _OF_A_PERIOD} if length_of(columns) is None else set()
+    of_time = {field.name for field in _PERIOD_FIELDS} if period_length(columns) is None else set()
     names = [column.key for column in columns]
-    tags = tuple(_of_column(column) for column in columns if column.tag)
-    if SUMMED["usage_type"] in columns:
-        known = [field.name for field in _OF_A_USAGE_TYPE]
+    tags = tuple(_column_field(column) for column in columns if column.tag)
+    if GROUPABLE["usage_type"] in columns:
+        known = [field.name for field in _USAGE_TYPE_FIELDS]
         table = (*names, "jobs", "usage_quantity", "usage_unit", "total_usd", "share_percent")
-        fields = (*tags, *_COLUMNS, *_OF_A_USAGE_TYPE, *_OF_A_PERIOD)
+        fields = (*tags, *_COLUMNS, *_USAGE_TYPE_FIELDS, *_PERIOD_FIELDS)
         return ListLayout(fields, table, ("share_percent", "jobs"), (*names, *known))
-    known = [field.name for field in (*_OF_SUMS, *_OF_A_PERIOD) if field.name not in of_time]
-    table = (*names, *(name for name in BY.table if name in known))
-    if median:
+    known = [field.name for field in (*_SUM_FIELDS, *_PERIOD_FIELDS) if field.name not in of_time]
+    table = (*names, *(name for name in SUMS.table if name in known))
+    if with_median:
         known, table = [*known, "median_usd"], (*table, "median_usd")
-    layout = replace(BY, fields=(*tags, *BY.fields), table=table, exported=(*names, *known))
-    return by_amount(layout, Sort.WASTE if sort is Sort.NEWEST else sort)
+    layout = replace(
+        SUMS, fields=(*tags, *SUMS.fields), table=table, exported_fields=(*names, *known)
+    )
+    return with_sort_column(layout, SortOrder.WASTE if sort is SortOrder.NEWEST else sort)
 
 
-def by_amount(layout: ListLayout, sort: Sort) -> ListLayout:
+def with_sort_column(layout: ListLayout, sort: SortOrder) -> ListLayout:
     """The list with the amount that orders it in its table, whatever else is dropped."""
     name = sort.field
-    if sort is Sort.NEWEST:
+    if sort is SortOrder.NEWEST:
         return layout
     table = layout.table
     if name not in table:
         table = (*(shown for shown in table if shown != "costliest_rule"), name)
-    order = (*layout.dropped, "total_usd")
+    order = (*layout.dropped_first, "total_usd")
     dropped = tuple(dict.fromkeys(of for of in order if of in table and of != name))
-    return replace(layout, table=table, dropped=dropped)
+    return replace(layout, table=table, dropped_first=dropped)

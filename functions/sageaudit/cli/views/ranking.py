@@ -17,30 +17,30 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.terminal.layout import (
     FittedColumn,
-    fitted,
-    heading,
+    fit_table,
     indented,
-    line,
     plain_table,
+    print_heading,
+    print_line,
 )
-from sageaudit.output.text.amounts import TITLES, of_rule, of_sums
-from sageaudit.output.text.finding import parts_of
-from sageaudit.output.text.headline import account_headline, judged_words, part_of_judged
-from sageaudit.output.text.money import NEAREST, Figure
-from sageaudit.output.text.notes import family_words
-from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.output.text.words import NO_OWNER, NO_TYPE, assignment, counted
+from sageaudit.output.text.amounts import COLUMN_TITLES, rule_amounts, sums_amounts
+from sageaudit.output.text.finding import make_finding_parts
+from sageaudit.output.text.headline import account_headline, judged_text, part_of_judged
+from sageaudit.output.text.money import ROUND_NEAREST, Figure
+from sageaudit.output.text.notes import family_text
+from sageaudit.output.text.untrusted import cut_middle, for_terminal
+from sageaudit.output.text.words import NO_OWNER_LABEL, NO_TYPE_LABEL, assignment_line, count_text
 
-_SHORTEST = 20
+_MIN_NAME_WIDTH = 20
 _INDENT = 3
-_LEAST_USD = Decimal("0.01")
+_MIN_FIX_USD = Decimal("0.01")
 """What a fix must be worth to be shown, where its worth is known."""
 _FAMILY = FittedColumn("family", "Family", False, 28)
-_SUMS = tuple(FittedColumn(title.lower(), title, True, 0) for title in ("Jobs", *TITLES[:3]))
+_SUMS = tuple(FittedColumn(title.lower(), title, True, 0) for title in ("Jobs", *COLUMN_TITLES[:3]))
 _DROPPED = ("jobs", "lost", "spend")
 _RULES = 10
 _FIX_LINES = 3
-_NO_NAME = {"owner": NO_OWNER, "type": NO_TYPE}
+_MISSING_NAME_LABELS = {"owner": NO_OWNER_LABEL, "type": NO_TYPE_LABEL}
 
 
 def document(ranking: Ranking) -> dict[str, Any]:
@@ -51,22 +51,24 @@ def document(ranking: Ranking) -> dict[str, Any]:
         "total": _sums(ranking.total),
         "families": [
             {
-                **_named(one.family),
-                "places": [{"account": at, "region": region} for at, region in one.family.places],
+                **_named_sums(one.family),
+                "places": [
+                    {"account": at, "region": region} for at, region in one.family.account_regions
+                ],
                 "fix": None if one.fix is None else _fix(one.fix),
             }
             for one in ranking.families
         ],
         "family_count": ranking.family_count,
-        "rules": [{"rule": name, **_rule(sums)} for name, sums in ranking.rules],
-        "owners": [_named(name) for name in ranking.owners.shown],
-        "owner_count": ranking.owners.names,
-        "types": [_named(name) for name in ranking.types.shown],
-        "type_count": ranking.types.names,
+        "rules": [{"rule": name, **_rule_document(sums)} for name, sums in ranking.rules],
+        "owners": [_named_sums(name) for name in ranking.owners.shown],
+        "owner_count": ranking.owners.name_count,
+        "types": [_named_sums(name) for name in ranking.types.shown],
+        "type_count": ranking.types.name_count,
     }
 
 
-def _named(ranked: RankedName) -> dict[str, Any]:
+def _named_sums(ranked: RankedName) -> dict[str, Any]:
     return {"name": ranked.name, **_sums(ranked.sums)}
 
 
@@ -85,12 +87,12 @@ def _sums(sums: Sums) -> dict[str, Any]:
     }
 
 
-def _rule(sums: RuleSums) -> dict[str, Any]:
+def _rule_document(sums: RuleSums) -> dict[str, Any]:
     """Counts, and amounts from what counts up to what it may be."""
     found = {name: value for name, value in asdict(sums).items() if not name.endswith("_usd")}
     for bucket in (Bucket.AVOIDABLE, Bucket.LOST, Bucket.POSSIBLE):
         found[f"{bucket}_usd"] = sums.known_usd(bucket)
-        found[f"{bucket}_up_to_usd"] = sums.most_usd(bucket)
+        found[f"{bucket}_up_to_usd"] = sums.max_usd(bucket)
     return found
 
 
@@ -118,26 +120,26 @@ def show(ranking: Ranking, console: Console) -> None:
 
 
 def _show_total(ranking: Ranking, console: Console) -> None:
-    sums, found = ranking.total, of_sums(ranking.total)
-    line(console, account_headline(sums), "bold")
+    sums, found = ranking.total, sums_amounts(ranking.total)
+    print_line(console, account_headline(sums), "bold")
     days = f"ended {ranking.since} to {ranking.until} (UTC)"
-    line(console, f"{days}; {judged_words(sums)}", "dim")
+    print_line(console, f"{days}; {judged_text(sums)}", "dim")
     table = plain_table("", " ", "  ", right={" "}, unbroken={" "})
     table.show_header = False
-    idle = Figure(sums.idle_counted_usd, rough=NEAREST)
+    idle = Figure(sums.idle_counted_usd, rounding=ROUND_NEAREST)
     notes = (
-        _of_spend(sums),
+        _spend_notes(sums),
         part_of_judged(found.avoidable, sums),
         "by failed and stopped runs",
         "worth a trial; not in the totals",
         f"at list prices{f', {idle} counted above' if idle.usd else ''}",
     )
-    for title, figure, note in zip(TITLES, found, notes, strict=True):
+    for title, figure, note in zip(COLUMN_TITLES, found, notes, strict=True):
         table.add_row(Text(title.lower()), Text(str(figure), "bold"), Text(note, "dim"))
     console.print(table)
 
 
-def _of_spend(sums: Sums) -> str:
+def _spend_notes(sums: Sums) -> str:
     """What the spend does not contain, and which part of it is an estimate."""
     parts = (
         (sums.unpriced, "of unknown cost, not in it"),
@@ -146,14 +148,14 @@ def _of_spend(sums: Sums) -> str:
         (sums.upper_bounds, "at an upper bound"),
         (sums.estimated, "at estimated rates"),
     )
-    return "; ".join(f"{counted(count, 'job')} {words}" for count, words in parts if count)
+    return "; ".join(f"{count_text(count, 'job')} {words}" for count, words in parts if count)
 
 
 def _show_families(ranking: Ranking, console: Console) -> None:
-    heading(console, "By family")
+    print_heading(console, "By family")
     named = [one.family for one in ranking.families]
-    _sums_table([_FAMILY], [[_name_of(one, "family")] for one in named], named, console)
-    _more(ranking.family_count - len(ranking.families), "family", "families", console)
+    _sums_table([_FAMILY], [[_display_name(one, "family")] for one in named], named, console)
+    _print_more(ranking.family_count - len(ranking.families), "family", "families", console)
     _show_fixes(ranking.families, console)
 
 
@@ -162,30 +164,32 @@ def _show_fixes(families: Sequence[RankedFamily], console: Console) -> None:
     shown = [
         (one.family, one.fix)
         for one in families
-        if one.fix and not _little(one.fix.finding["saving_usd"])
+        if one.fix and not _is_negligible(one.fix.finding["saving_usd"])
     ]
     if shown:
-        heading(console, "What to change in the most wasteful run of each family")
+        print_heading(console, "What to change in the most wasteful run of each family")
     for number, (family, fix) in enumerate(shown, 1):
         for words in _fix_lines(number, family, fix, console):
             console.print(words)
 
 
-def _little(saving_usd: Decimal | None) -> bool:
-    return saving_usd is not None and saving_usd < _LEAST_USD
+def _is_negligible(saving_usd: Decimal | None) -> bool:
+    return saving_usd is not None and saving_usd < _MIN_FIX_USD
 
 
 def _fix_lines(
     number: int, family: RankedName, fix: FamilyFix, console: Console
 ) -> Iterator[Text | Padding]:
-    finding = parts_of(fix.finding)
-    name = middle(_name_of(family, "family"), console.width - 4)
+    finding = make_finding_parts(fix.finding)
+    name = cut_middle(_display_name(family, "family"), console.width - 4)
     of_run = f"{finding.rule}, {finding.dollars or 'no dollars counted'} in "
-    room = max(console.width - len(of_run) - _INDENT, _SHORTEST)
+    room = max(console.width - len(of_run) - _INDENT, _MIN_NAME_WIDTH)
     yield Text(f"{number}. {name}", "bold")
-    yield indented(Text(f"{of_run}{middle(terminal(fix.job), room)}", "dim"), _INDENT)
-    changes = [terminal(assignment(part)) for _, way in finding.ways[:1] for part in way]
-    changes = changes or [terminal(finding.summary)]
+    yield indented(Text(f"{of_run}{cut_middle(for_terminal(fix.job), room)}", "dim"), _INDENT)
+    changes = [
+        for_terminal(assignment_line(part)) for _, way in finding.alternatives[:1] for part in way
+    ]
+    changes = changes or [for_terminal(finding.summary)]
     for change in changes[:_FIX_LINES]:
         yield indented(Text(change), _INDENT)
     if len(changes) > _FIX_LINES:
@@ -195,27 +199,29 @@ def _fix_lines(
 def _show_rules(ranking: Ranking, console: Console) -> None:
     if not ranking.rules:
         return
-    heading(console, "By rule")
+    print_heading(console, "By rule")
     money = ("Avoidable", "Lost", "Possible")
     table = plain_table("Rule", "Findings", *money, right={"Findings", *money}, unbroken={*money})
     for name, sums in ranking.rules[:_RULES]:
         amounts = _rule_money(sums)
-        table.add_row(Text(terminal(name)), f"{sums.findings:,}", *amounts)
+        table.add_row(Text(for_terminal(name)), f"{sums.findings:,}", *amounts)
     console.print(table)
-    _more(len(ranking.rules) - _RULES, "rule", "rules", console)
+    _print_more(len(ranking.rules) - _RULES, "rule", "rules", console)
 
 
 def _rule_money(sums: RuleSums) -> Iterator[str]:
     """Nothing is a dash: most rules have one kind of dollars."""
-    for figure in of_rule(sums):
-        yield "-" if figure.usd == 0 == figure.most and not figure.at_least else str(figure)
+    for figure in rule_amounts(sums):
+        yield "-" if figure.usd == 0 == figure.upper_end and not figure.at_least else str(figure)
 
 
 def _show_names(scope: str, names: RankedNames, console: Console) -> None:
-    heading(console, f"By {'instance type' if scope == 'type' else scope}")
-    column = FittedColumn("name", scope.capitalize(), False, _SHORTEST)
-    _sums_table([column], [[_name_of(name, scope)] for name in names.shown], names.shown, console)
-    _more(names.names - len(names.shown), scope, f"{scope}s", console)
+    print_heading(console, f"By {'instance type' if scope == 'type' else scope}")
+    column = FittedColumn("name", scope.capitalize(), False, _MIN_NAME_WIDTH)
+    _sums_table(
+        [column], [[_display_name(name, scope)] for name in names.shown], names.shown, console
+    )
+    _print_more(names.name_count - len(names.shown), scope, f"{scope}s", console)
 
 
 def _sums_table(
@@ -226,18 +232,18 @@ def _sums_table(
 ) -> None:
     """The names with their sums; a narrow terminal lacks the jobs first."""
     cells = [
-        [*name, f"{one.sums.jobs:,}", *map(str, of_sums(one.sums)[:3])]
+        [*name, f"{one.sums.jobs:,}", *map(str, sums_amounts(one.sums)[:3])]
         for name, one in zip(names, ranked, strict=True)
     ]
-    console.print(fitted([*columns, *_SUMS], cells, _DROPPED, console.width))
+    console.print(fit_table([*columns, *_SUMS], cells, _DROPPED, console.width))
 
 
-def _name_of(ranked: RankedName, scope: str) -> str:
+def _display_name(ranked: RankedName, scope: str) -> str:
     if ranked.name is None:
-        return _NO_NAME.get(scope, "(no name)")
-    return terminal(family_words(ranked.name))
+        return _MISSING_NAME_LABELS.get(scope, "(no name)")
+    return for_terminal(family_text(ranked.name))
 
 
-def _more(count: int, one: str, many: str, console: Console) -> None:
+def _print_more(count: int, singular: str, plural: str, console: Console) -> None:
     if count > 0:
-        console.print(Text(f"and {count:,} {one if count == 1 else many} more", "dim"))
+        console.print(Text(f"and {count:,} {singular if count == 1 else plural} more", "dim"))

@@ -12,21 +12,27 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from sageaudit.domain.audit.finding_document import rounded
+from sageaudit.domain.audit.finding_document import round_usd
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.price_list import spot_note
 from sageaudit.domain.reconcile.lines import JOBS
-from sageaudit.domain.reconcile.reconcile import Presence, Reconciliation, Side, UsageRow, percent
+from sageaudit.domain.reconcile.reconcile import (
+    Presence,
+    Reconciliation,
+    UsageRow,
+    UsageTotals,
+    percent,
+)
 from sageaudit.output.terminal.layout import plain_table, signed_percent
-from sageaudit.output.text.money import about, usd
-from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.output.text.words import capitalised, counted, number
+from sageaudit.output.text.money import about_text, format_usd
+from sageaudit.output.text.untrusted import cut_middle, for_terminal
+from sageaudit.output.text.words import capitalised, count_text, format_number
 
 _CENTI = Decimal("0.01")
-_ROLL_UPS = " or ".join(kind.row.label for kind in JobKind if kind.row.rollup)
-_SHOWN = 20
+_ROLL_UPS = " or ".join(kind.spec.label for kind in JobKind if kind.spec.rollup)
+_MAX_ROWS = 20
 _NAME = 40
-_SHORT = {"hours": "h", "GB-months": "GB-mo"}
+_UNIT_ABBREVIATIONS = {"hours": "h", "GB-months": "GB-mo"}
 _TITLES = {
     Presence.MATCHED: "Matched",
     Presence.ONLY_IN_AWS: "Only in AWS",
@@ -42,7 +48,7 @@ class ReconciledMonth(Struct, frozen=True):
     month: str
     account: str
     source: str
-    ongoing: bool
+    is_ongoing: bool
 
 
 def document(reconciled: ReconciledMonth) -> dict[str, Any]:
@@ -54,43 +60,43 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
         "account": reconciled.account,
         "source": reconciled.source,
         "totals": _totals(result),
-        "jobs": {presence.value: count for presence, count in result.jobs().items()},
+        "jobs": {presence.value: count for presence, count in result.count_jobs().items()},
         "rows": [_row(row) for row in result.rows],
         "excluded": [
-            {"kind": excluded.kind, "lines": excluded.lines, "usd": rounded(excluded.usd)}
+            {"kind": excluded.kind, "lines": excluded.line_count, "usd": round_usd(excluded.usd)}
             for excluded in result.spend.excluded
         ],
         "left_out": {
             "rollups": result.audited.rollups,
-            "unauditable_jobs": result.audited.unauditable,
-            "running_jobs": result.audited.running,
+            "unauditable_jobs": result.audited.unauditable_jobs,
+            "running_jobs": result.audited.running_jobs,
             "prepaid_or_free_lines": result.audited.unpaid_lines,
             "unpriced_lines": result.unpriced_lines,
         },
         "estimated_lines": result.audited.estimated_lines,
         "managed_spot_usage_types": list(result.spend.managed_spot),
-        "notes": list(notes(reconciled)),
+        "notes": list(note_sentences(reconciled)),
     }
 
 
 def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
     """In USD and percent; AWS's parts add up to `aws_usd`, the history's to `history_usd`."""
-    whole, outside = result.aws_usd(), result.aws_usd(of_jobs=False)
-    missing = result.aws_usd(Presence.ONLY_IN_AWS, of_jobs=True)
+    whole, outside = result.aws_usd(), result.aws_usd(jobs_only=False)
+    missing = result.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True)
     return {
-        "aws_usd": rounded(whole),
-        "matched_aws_usd": rounded(result.aws_usd(Presence.MATCHED)),
+        "aws_usd": round_usd(whole),
+        "matched_aws_usd": round_usd(result.aws_usd(Presence.MATCHED)),
         "matched_aws_percent": _centi(percent(result.aws_usd(Presence.MATCHED), whole)),
-        "only_in_aws_usd": rounded(result.aws_usd(Presence.ONLY_IN_AWS)),
-        "history_usd": rounded(result.history_usd()),
-        "matched_history_usd": rounded(result.history_usd(Presence.MATCHED)),
-        "only_in_history_usd": rounded(result.history_usd(Presence.ONLY_IN_HISTORY)),
-        "not_comparable_usd": rounded(result.history_usd(Presence.NOT_COMPARABLE)),
-        "outside_audits_usd": rounded(outside),
+        "only_in_aws_usd": round_usd(result.aws_usd(Presence.ONLY_IN_AWS)),
+        "history_usd": round_usd(result.history_usd()),
+        "matched_history_usd": round_usd(result.history_usd(Presence.MATCHED)),
+        "only_in_history_usd": round_usd(result.history_usd(Presence.ONLY_IN_HISTORY)),
+        "not_comparable_usd": round_usd(result.history_usd(Presence.NOT_COMPARABLE)),
+        "outside_audits_usd": round_usd(outside),
         "outside_audits_percent": _centi(percent(outside, whole)),
-        "jobs_only_in_aws_usd": rounded(missing),
+        "jobs_only_in_aws_usd": round_usd(missing),
         "jobs_only_in_aws_percent": _centi(percent(missing, whole)),
-        "estimated_history_usd": rounded(result.audited.estimated_usd),
+        "estimated_history_usd": round_usd(result.audited.estimated_usd),
     }
 
 
@@ -101,52 +107,52 @@ def _row(row: UsageRow) -> dict[str, Any]:
         "job": row.job,
         "area": row.area,
         "place": row.presence.value,
-        "unit": row.aws.unit if row.aws.lines else row.history.unit,
-        "aws_quantity": rounded(row.aws.quantity),
-        "history_quantity": rounded(row.history.quantity),
-        "quantity_difference": rounded(row.quantity_difference),
+        "unit": row.aws.unit if row.aws.line_count else row.history.unit,
+        "aws_quantity": round_usd(row.aws.quantity),
+        "history_quantity": round_usd(row.history.quantity),
+        "quantity_difference": round_usd(row.quantity_difference),
         "quantity_percent": _centi(row.quantity_percent),
-        "aws_usd": rounded(row.aws.usd),
-        "history_usd": rounded(row.history.usd),
-        "usd_difference": rounded(row.usd_difference),
+        "aws_usd": round_usd(row.aws.usd),
+        "history_usd": round_usd(row.history.usd),
+        "usd_difference": round_usd(row.usd_difference),
         "usd_percent": _centi(row.usd_percent),
-        "jobs": int(row.history.lines > 0),
-        "jobs_across_months": int(row.crosses),
-        "history_estimated": row.estimated,
+        "jobs": int(row.history.line_count > 0),
+        "jobs_across_months": int(row.crosses_month),
+        "history_estimated": row.is_estimated,
     }
 
 
-def notes(reconciled: ReconciledMonth) -> Iterator[str]:
+def note_sentences(reconciled: ReconciledMonth) -> Iterator[str]:
     """Sentences on how lines are assigned to months and what is left out."""
     result, audited = reconciled.result, reconciled.result.audited
     yield (
         "compare quantities first: the free tier and private rates change AWS's dollars, and usage "
         "covered by a savings plan is shown at its on-demand price"
     )
-    across = len({line.job for line in audited.lines if line.crosses})
+    across = len({line.job for line in audited.lines if line.crosses_month})
     yield (
         "compute and warm pools count in the month of the job's end (UTC), volumes in each month "
         "in which they existed; AWS may assign them differently: "
-        f"{counted(across, 'job')} ran across the end of a month"
+        f"{count_text(across, 'job')} ran across the end of a month"
     )
     if not result.spend.lines:
         usage = f"no SageMaker usage of account {reconciled.account} in {reconciled.month}"
         yield f"{reconciled.source} has {usage}"
-    if reconciled.ongoing:
+    if reconciled.is_ongoing:
         yield "AWS's figures for this month are not final and about a day old"
     for excluded in result.spend.excluded:
-        amount = f"{counted(excluded.lines, 'line')}, {usd(excluded.usd)}"
+        amount = f"{count_text(excluded.line_count, 'line')}, {format_usd(excluded.usd)}"
         yield f"left out of AWS's side because it is not usage: {excluded.kind} ({amount})"
     for count, thing in (
         (audited.rollups, f"{_ROLL_UPS}, whose jobs are counted themselves"),
-        (audited.unauditable, "job that could not be audited"),
-        (audited.running, "job that still ran when it was audited"),
+        (audited.unauditable_jobs, "job that could not be audited"),
+        (audited.running_jobs, "job that still ran when it was audited"),
         (audited.unpaid_lines, "line of prepaid or free capacity"),
     ):
         if count:
             yield f"left out of the history's side: {count} x {thing}"
     if result.unpriced_lines:
-        unknown = counted(result.unpriced_lines, "line")
+        unknown = count_text(result.unpriced_lines, "line")
         yield f"{unknown} of the history without quantity or price: not in any sum"
     yield from _doubts(result)
 
@@ -154,7 +160,7 @@ def notes(reconciled: ReconciledMonth) -> Iterator[str]:
 def _doubts(result: Reconciliation) -> Iterator[str]:
     """Estimated rates of the history, and managed-spot rates of AWS's."""
     if count := result.audited.estimated_lines:
-        guesses, amount = counted(count, "line"), usd(result.audited.estimated_usd)
+        guesses, amount = count_text(count, "line"), format_usd(result.audited.estimated_usd)
         yield (
             f"{guesses} of the history at an estimated rate, {amount} in all: "
             "compare the quantities, not the dollars"
@@ -167,7 +173,7 @@ def show(reconciled: ReconciledMonth, console: Console) -> None:
     result = reconciled.result
     compared = f"history compared with {reconciled.source}"
     title = f"SageMaker in {reconciled.month}, account {reconciled.account}: {compared}"
-    console.print(Text(terminal(title), "bold"))
+    console.print(Text(for_terminal(title), "bold"))
     for line in _summary(result):
         console.print(Text(line))
     for presence, title in _TITLES.items():
@@ -177,27 +183,29 @@ def show(reconciled: ReconciledMonth, console: Console) -> None:
             console.print(Text(title, "bold"))
             console.print(Padding(table, (0, 0, 0, 2)))
     console.print()
-    for note in notes(reconciled):
-        console.print(Text(capitalised(terminal(note)), "dim"))
+    for note in note_sentences(reconciled):
+        console.print(Text(capitalised(for_terminal(note)), "dim"))
 
 
 def _summary(result: Reconciliation) -> Iterator[str]:
     whole = result.aws_usd()
     parts = (
         (result.aws_usd(Presence.MATCHED), "matched"),
-        (result.aws_usd(Presence.ONLY_IN_AWS, of_jobs=True), "of jobs missing in the history"),
-        (result.aws_usd(of_jobs=False), "not covered by audits"),
+        (result.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True), "of jobs missing in the history"),
+        (result.aws_usd(jobs_only=False), "not covered by audits"),
     )
-    shares = [f"{usd(amount)} {text}{_share(amount, whole)}" for amount, text in parts]
-    yield f"AWS {usd(whole)}: {', '.join(shares)}"
-    matched = usd(result.history_usd(Presence.MATCHED))
-    history = about(usd(result.history_usd()), estimated=result.audited.estimated_lines > 0)
+    shares = [f"{format_usd(amount)} {text}{_share(amount, whole)}" for amount, text in parts]
+    yield f"AWS {format_usd(whole)}: {', '.join(shares)}"
+    matched = format_usd(result.history_usd(Presence.MATCHED))
+    history = about_text(
+        format_usd(result.history_usd()), estimated=result.audited.estimated_lines > 0
+    )
     yield (
         f"History {history}: {matched} matched, "
-        f"{usd(result.history_usd(Presence.ONLY_IN_HISTORY))} only in the history, "
-        f"{usd(result.history_usd(Presence.NOT_COMPARABLE))} not comparable"
+        f"{format_usd(result.history_usd(Presence.ONLY_IN_HISTORY))} only in the history, "
+        f"{format_usd(result.history_usd(Presence.NOT_COMPARABLE))} not comparable"
     )
-    jobs = result.jobs()
+    jobs = result.count_jobs()
     total = sum(jobs.values())
     yield "Jobs: " + ", ".join(
         f"{count} {presence.value.replace('_', ' ').replace('aws', 'AWS')}"
@@ -213,35 +221,41 @@ def _share(part: Decimal, whole: Decimal) -> str:
 
 def _table(result: Reconciliation, presence: Presence) -> Table:
     """The rows of jobs with this presence; of what no audit covers there is the sum alone."""
-    rows = [row for row in result.placed[presence] if row.area == JOBS or row.history.lines]
+    rows = [
+        row
+        for row in result.rows_by_presence[presence]
+        if row.area == JOBS or row.history.line_count
+    ]
     amounts: tuple[str, ...] = ("Quantity", "USD")
     if presence is Presence.MATCHED:
         amounts = ("AWS", "History", "Diff") * 2
     table = plain_table("Usage", "Job", *amounts, right=amounts, unbroken=amounts)
-    for row in rows[:_SHOWN]:
+    for row in rows[:_MAX_ROWS]:
         place = (row.job or "-").rpartition("/")[2]
-        aws: tuple[str, ...] = (_used(row.aws), usd(row.aws.usd))
-        history: tuple[str, ...] = (_used(row.history), _history_usd(row))
-        cells = aws if row.aws.lines else history
+        aws: tuple[str, ...] = (_quantity_text(row.aws), format_usd(row.aws.usd))
+        history: tuple[str, ...] = (_quantity_text(row.history), _history_usd(row))
+        cells = aws if row.aws.line_count else history
         if presence is Presence.MATCHED:
             quantities = (aws[0], history[0], signed_percent(row.quantity_percent))
             cells = (*quantities, aws[1], history[1], signed_percent(row.usd_percent))
-        table.add_row(Text(terminal(row.usage)), Text(middle(terminal(place), _NAME)), *cells)
-    if len(rows) > _SHOWN:
-        table.add_row(Text(f"+{len(rows) - _SHOWN} more: --output json shows all", "dim"))
+        table.add_row(
+            Text(for_terminal(row.usage)), Text(cut_middle(for_terminal(place), _NAME)), *cells
+        )
+    if len(rows) > _MAX_ROWS:
+        table.add_row(Text(f"+{len(rows) - _MAX_ROWS} more: --output json shows all", "dim"))
     return table
 
 
 def _history_usd(row: UsageRow) -> str:
     amount = row.history.usd
-    return about(usd(amount), estimated=row.estimated and amount is not None)
+    return about_text(format_usd(amount), estimated=row.is_estimated and amount is not None)
 
 
-def _used(side: Side) -> str:
+def _quantity_text(side: UsageTotals) -> str:
     if side.quantity is None:
         return "unknown"
-    unit = _SHORT.get(side.unit, terminal(side.unit))
-    return f"{number(side.quantity, places=4)} {unit}".strip()
+    unit = _UNIT_ABBREVIATIONS.get(side.unit, for_terminal(side.unit))
+    return f"{format_number(side.quantity, places=4)} {unit}".strip()
 
 
 def _centi(value: Decimal | None) -> Decimal | None:

@@ -22,20 +22,20 @@ from sageaudit.domain.advice.comparison import (
     CLOSED_AFTER,
     Comparison,
     Effect,
-    amount_of,
-    compared,
-    episodes_of,
-    mended_otherwise,
+    compare_runs,
+    fixed_another_way,
+    recommended_amount,
+    split_episodes,
     started_at,
 )
-from sageaudit.domain.audit.finding_document import Advised, Worth
+from sageaudit.domain.audit.finding_document import AmountKind, Recommendation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.structs import replace
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ID_LETTERS = 8
-MOST_RUNS = 1_000
+MAX_FAMILY_RUNS = 1_000
 """Of a family, the newest: what they were advised, and what came of it. Our choice."""
 
 
@@ -45,7 +45,7 @@ class State(enum.StrEnum):
     OPEN = "open"
     SILENCED = "silenced"
     """Accepted, snoozed or exempt: `Advice.silence` says by whom, until when and why."""
-    TAKEN = "taken"
+    FOLLOWED = "taken"
     CLOSED = "closed"
     """Replaced, not seen for long, fixed another way, or withdrawn by what the runs say."""
 
@@ -56,12 +56,12 @@ NOT_COMPARABLE = "not comparable"
 WITHDRAWN = "withdrawn"
 _OUTCOMES = {
     Effect.CHEAPER: MEASURED,
-    Effect.CHANGED_TOO: NOT_COMPARABLE,
+    Effect.CONFOUNDED: NOT_COMPARABLE,
     Effect.WORSE: WITHDRAWN,
 }
 
 
-class Verb(enum.StrEnum):
+class DecisionAction(enum.StrEnum):
     """What people decide about an advice."""
 
     ACCEPT = "accept"
@@ -70,8 +70,12 @@ class Verb(enum.StrEnum):
     REOPEN = "reopen"
 
 
-_SILENCES = {Verb.ACCEPT: "accepted", Verb.SNOOZE: "snoozed", Verb.EXEMPT: "exempt"}
-WORDS = ("open", *_SILENCES.values(), "taken", MEASURED, NOT_COMPARABLE, WITHDRAWN)
+_SILENCED_STATUS = {
+    DecisionAction.ACCEPT: "accepted",
+    DecisionAction.SNOOZE: "snoozed",
+    DecisionAction.EXEMPT: "exempt",
+}
+STATUS_LABELS = ("open", *_SILENCED_STATUS.values(), "taken", MEASURED, NOT_COMPARABLE, WITHDRAWN)
 """The words by which reports count advice that still matters: `Advice.word`."""
 
 
@@ -89,7 +93,7 @@ class Silence(Struct, frozen=True):
     @property
     def ends_if_worse(self) -> bool:
         """Whether a message has it if it got worse: an exemption holds whatever happens."""
-        return self.word != _SILENCES[Verb.EXEMPT]
+        return self.word != _SILENCED_STATUS[DecisionAction.EXEMPT]
 
 
 class Decision(Struct, frozen=True):
@@ -98,23 +102,23 @@ class Decision(Struct, frozen=True):
     """
 
     advice: str
-    verb: Verb
+    action: DecisionAction
     by: str
     at: datetime
     until: date | None = None
     reason: str | None = None
 
     @property
-    def over_at(self) -> datetime | None:
+    def ends_at(self) -> datetime | None:
         """From when on it no longer holds; None of one without an end."""
-        if self.verb is Verb.REOPEN:
+        if self.action is DecisionAction.REOPEN:
             return self.at
         if self.until is None:
             return None
         return datetime.combine(self.until, time(), UTC) + timedelta(days=1)
 
 
-class Advice(Struct, frozen=True):
+class FamilyRecommendation(Struct, frozen=True):
     """One advice to a family. Amounts are in what it is `worth`; None is unknown.
 
     `amount`: of the newest run that was advised so; `hits`: the end and amount of each such run
@@ -136,10 +140,10 @@ class Advice(Struct, frozen=True):
     new: str
     state: State
     severity: Severity
-    worth: Worth
+    worth: AmountKind
     amount: Decimal | None
-    hits: tuple[tuple[datetime, Decimal | None], ...]
-    amounts: tuple[Decimal | None, ...]
+    occurrences: tuple[tuple[datetime, Decimal | None], ...]
+    all_amounts: tuple[Decimal | None, ...]
     times: int
     first_at: datetime
     since: datetime
@@ -153,7 +157,7 @@ class Advice(Struct, frozen=True):
     @property
     def runs(self) -> int:
         """How many runs were advised so."""
-        return len(self.amounts)
+        return len(self.all_amounts)
 
     @property
     def is_open(self) -> bool:
@@ -166,7 +170,7 @@ class Advice(Struct, frozen=True):
         return self.silence is not None and self.silence.ends_if_worse
 
     @property
-    def state_words(self) -> str:
+    def state_label(self) -> str:
         """`open`; what is silenced is `accepted`, `snoozed` or `exempt`."""
         return self.silence.word if self.silence else self.state.value
 
@@ -178,14 +182,14 @@ class Advice(Struct, frozen=True):
     @property
     def word(self) -> str:
         """What a report shows: what came of it, else how it is silenced, else its state."""
-        return self.outcome or self.state_words
+        return self.outcome or self.state_label
 
     @property
     def was_followed(self) -> bool:
         """Whether later runs had the value, or another one that fixed it, and say what came of it;
         or may still.
         """
-        return self.outcome is not None or self.state is State.TAKEN
+        return self.outcome is not None or self.state is State.FOLLOWED
 
     @property
     def measured(self) -> tuple[Comparison, ...]:
@@ -195,21 +199,21 @@ class Advice(Struct, frozen=True):
         return (*self.ended, found) if found and is_measured else self.ended
 
     @property
-    def line(self) -> tuple[str, str, Worth]:
+    def line(self) -> tuple[str, str, AmountKind]:
         """The same for any value of its parameter."""
         return self.rule, self.parameter or self.new, self.worth
 
-    def is_same_line(self, other: Advice) -> bool:
+    def has_same_parameter(self, other: FamilyRecommendation) -> bool:
         """Whether both are to the same family, with the same or another value."""
         return (self.family, self.line) == (other.family, other.line)
 
-    def amounts_of_days(self, now: datetime, days: int) -> list[Decimal | None]:
+    def recent_amounts(self, now: datetime, days: int) -> list[Decimal | None]:
         """The amounts of the last days, since it came last."""
-        return [amount for at, amount in self.hits if at > now - timedelta(days)]
+        return [amount for at, amount in self.occurrences if at > now - timedelta(days)]
 
-    def of_days(self, now: datetime, days: int) -> Decimal:
+    def recent_total(self, now: datetime, days: int) -> Decimal:
         """What is known of them together."""
-        return known_sum(self.amounts_of_days(now, days))
+        return known_sum(self.recent_amounts(now, days))
 
 
 def known_sum(amounts: Iterable[Decimal | None]) -> Decimal:
@@ -217,9 +221,18 @@ def known_sum(amounts: Iterable[Decimal | None]) -> Decimal:
     return sum((amount for amount in amounts if amount is not None), Decimal(0))
 
 
-def advice_id(account: str, region: str, family: str, advised: Advised) -> str:
+def recommendation_id(
+    account: str, region: str, family: str, recommendation: Recommendation
+) -> str:
     """Eight letters, the same for each run that is advised so."""
-    what = [account, region, family, advised.rule, advised.parameter, advised.new]
+    what = [
+        account,
+        region,
+        family,
+        recommendation.rule,
+        recommendation.parameter,
+        recommendation.new,
+    ]
     number = int.from_bytes(hashlib.sha256(json.dumps(what).encode()).digest()[:8], "big")
     letters = ""
     for _ in range(_ID_LETTERS):
@@ -228,67 +241,73 @@ def advice_id(account: str, region: str, family: str, advised: Advised) -> str:
     return letters
 
 
-def advices_of(
-    heads: Iterable[AuditSummary], decisions: Iterable[Decision], now: datetime
-) -> list[Advice]:
+def derive_recommendations(
+    summaries: Iterable[AuditSummary], decisions: Iterable[Decision], now: datetime
+) -> list[FamilyRecommendation]:
     """The advices of these runs, of one family or of many: what counts first, the most of 30 days
     first. Runs and decisions may come in any order, and more than once.
     """
     families: dict[tuple[str, str, str], dict[object, AuditSummary]] = defaultdict(dict)
-    for head in heads:
+    for head in summaries:
         if head.purchase is not None:
             families[head.account, head.region, head.family][head.key] = head
-    ordered = sorted(decisions, key=lambda one: (one.at, one.verb))
+    ordered = sorted(decisions, key=lambda one: (one.at, one.action))
     newest = {decision.advice: decision for decision in ordered}
     found = [
         advice
         for runs in families.values()
-        for advice in _of_family(sorted(runs.values(), key=_place), newest, now)
+        for advice in _family_recommendations(sorted(runs.values(), key=_start_order), newest, now)
     ]
-    return dearest_first(found, now)
+    return sort_by_amount(found, now)
 
 
-def dearest_first(advices: Iterable[Advice], now: datetime) -> list[Advice]:
+def sort_by_amount(
+    recommendations: Iterable[FamilyRecommendation], now: datetime
+) -> list[FamilyRecommendation]:
     """What counts before what is worth a trial, the most of 30 days first."""
-    worths = list(Worth)
-    return sorted(advices, key=lambda one: (worths.index(one.worth), -one.of_days(now, 30), one.id))
+    worths = list(AmountKind)
+    return sorted(
+        recommendations,
+        key=lambda one: (worths.index(one.worth), -one.recent_total(now, 30), one.id),
+    )
 
 
-def _place(head: AuditSummary) -> tuple[datetime, str, datetime]:
+def _start_order(head: AuditSummary) -> tuple[datetime, str, datetime]:
     """Runs are in the order of their starts: their parameters were chosen then."""
     return started_at(head), head.key.arn, head.key.created_at
 
 
-def _of_family(
+def _family_recommendations(
     runs: Sequence[AuditSummary], decisions: Mapping[str, Decision], now: datetime
-) -> list[Advice]:
+) -> list[FamilyRecommendation]:
     """All values of each line; `runs` by start."""
-    lines: dict[object, dict[str, Advised]] = defaultdict(dict)
+    lines: dict[object, dict[str, Recommendation]] = defaultdict(dict)
     for run in runs:
         for one in run.advised or ():
-            name = advice_id(run.account, run.region, run.family, one)
+            name = recommendation_id(run.account, run.region, run.family, one)
             known = lines[one.line]
             known.pop(name, None)
             known[name] = one  # the newest value is the last
     every = [one for of in lines.values() for one in of.values()]
-    paths = {path for one in every for path in (one.parameter, *one.also)}
-    found: list[Advice] = []
+    paths = {path for one in every for path in (one.parameter, *one.other_parameters)}
+    found: list[FamilyRecommendation] = []
     for values in lines.values():
         *replaced, newest = values
         decided = [decisions[name] for name in values if name in decisions]
         decision = max(decided, key=lambda one: one.at, default=None)
-        advice = _advice(newest, values[newest], runs, decision, frozenset(paths), now)
+        advice = _make_recommendation(newest, values[newest], runs, decision, frozenset(paths), now)
         olds = (
-            replace(advice, id=name, new=values[name].new, hits=(), ended=()) for name in replaced
+            replace(advice, id=name, new=values[name].new, occurrences=(), ended=())
+            for name in replaced
         )
         found += [advice, *(replace(old, state=State.CLOSED, comparison=None) for old in olds)]
-    return _once(found)
+    return _count_savings_once(found)
 
 
-def _once(found: list[Advice]) -> list[Advice]:
+def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[FamilyRecommendation]:
     """If two were taken together, the saving stands once, at the larger promise."""
     claimed: dict[object, str] = {}
-    parts = [(part, advice.id) for advice in found for part in advice.measured]
+    parts = [(part, advice.id) for advice in recommendations for part in advice.measured]
     for part, name in sorted(parts, key=lambda pair: pair[0].predicted_usd or 0, reverse=True):
         claimed.setdefault(part.after, name)
 
@@ -297,60 +316,62 @@ def _once(found: list[Advice]) -> list[Advice]:
         evidence = f"measured together with {first}"
         return part if first == name else replace(part, evidence=evidence, after_usd=None)
 
-    def of(advice: Advice) -> Advice:
+    def of(advice: FamilyRecommendation) -> FamilyRecommendation:
         now, ended = advice.comparison, tuple(once(part, advice.id) for part in advice.ended)
         if now is not None and now.effect is Effect.CHEAPER:
             now = once(now, advice.id)
         return replace(advice, comparison=now, ended=ended)
 
-    return [of(advice) for advice in found]
+    return [of(advice) for advice in recommendations]
 
 
-def _advice(
+def _make_recommendation(
     name: str,
-    one: Advised,
+    recommendation: Recommendation,
     runs: Sequence[AuditSummary],
     decision: Decision | None,
     paths: frozenset[str],
     now: datetime,
-) -> Advice:
+) -> FamilyRecommendation:
     """One advice, by the runs of its family. `paths`: of all that the family was advised."""
-    episodes = list(episodes_of(runs, one))
+    episodes = list(split_episodes(runs, recommendation))
     last, advised = episodes[-1], [run for part in episodes for run in part.runs]
     newest = advised[-1]
-    hits = [(run.ended_at, amount_of(run, one)) for run in last.runs]
+    hits = [(run.ended_at, recommended_amount(run, recommendation)) for run in last.runs]
     judged = [
-        compared(runs, part.runs, part.carriers, one, paths) for part in episodes if part.carriers
+        compare_runs(runs, part.runs, part.runs_with_fix, recommendation, paths)
+        for part in episodes
+        if part.runs_with_fix
     ]
-    ours = judged[-1] if judged and last.carriers else None
-    reopened_at = decision.at if decision and decision.verb is Verb.REOPEN else None
-    followed = [run.ended_at for part in episodes for run in part.carriers]
+    ours = judged[-1] if judged and last.runs_with_fix else None
+    reopened_at = decision.at if decision and decision.action is DecisionAction.REOPEN else None
+    followed = [run.ended_at for part in episodes for run in part.runs_with_fix]
     undone = reopened_at is not None and reopened_at > max(followed, default=reopened_at)
     wrong = next((of for of in judged if of.effect is Effect.WORSE and not undone), None)
     ended = tuple(of for of in judged if of is not ours and of.effect is Effect.CHEAPER)
-    advice = Advice(
+    advice = FamilyRecommendation(
         id=name,
         account=newest.account,
         region=newest.region,
         family=newest.family,
         owner=runs[-1].owner,
-        rule=one.rule,
-        parameter=one.parameter,
-        old=newest.value_of(one.parameter),
-        new=one.new,
+        rule=recommendation.rule,
+        parameter=recommendation.parameter,
+        old=newest.setting_value(recommendation.parameter),
+        new=recommendation.new,
         state=State.OPEN,
-        severity=one.severity,
-        worth=one.worth,
-        amount=one.amount,
-        hits=tuple(sorted(hits, key=lambda hit: hit[0])),
-        amounts=tuple(amount_of(run, one) for run in advised),
+        severity=recommendation.severity,
+        worth=recommendation.worth,
+        amount=recommendation.amount,
+        occurrences=tuple(sorted(hits, key=lambda hit: hit[0])),
+        all_amounts=tuple(recommended_amount(run, recommendation) for run in advised),
         times=1 + sum(part.back for part in episodes),
         first_at=min(run.ended_at for run in advised),
         since=min(at for at, _ in hits),
         last_at=max(run.ended_at for run in advised),
         decision=decision,
-        exempt=one.exempt,
-        comparison=wrong or ours or mended_otherwise(runs, last.runs[-1], one),
+        exempt=recommendation.exempt,
+        comparison=wrong or ours or fixed_another_way(runs, last.runs[-1], recommendation),
         ended=ended,
     )
     silence = None if advice.comparison else _silence(advice, now)
@@ -359,7 +380,7 @@ def _advice(
     return replace(advice, state=state, silence=silence)
 
 
-def _state(advice: Advice, last_run_at: datetime, now: datetime) -> State:
+def _state(advice: FamilyRecommendation, last_run_at: datetime, now: datetime) -> State:
     """The state of one that nobody silenced."""
     found = advice.comparison
     if found is None:
@@ -367,18 +388,20 @@ def _state(advice: Advice, last_run_at: datetime, now: datetime) -> State:
         return State.CLOSED if silent_for >= CLOSED_AFTER else State.OPEN
     is_unfinished = found.effect is Effect.TOO_FEW and now - last_run_at >= CLOSED_AFTER
     is_over = is_unfinished or found.effect is Effect.WORSE or found.fixed_another_way
-    return State.CLOSED if is_over else State.TAKEN
+    return State.CLOSED if is_over else State.FOLLOWED
 
 
-def _silence(advice: Advice, now: datetime) -> Silence | None:
+def _silence(advice: FamilyRecommendation, now: datetime) -> Silence | None:
     """By the policy or a tag, or by what somebody decided and is not over."""
     if advice.exempt:
-        return Silence(_SILENCES[Verb.EXEMPT], None, None, advice.exempt)
+        return Silence(_SILENCED_STATUS[DecisionAction.EXEMPT], None, None, advice.exempt)
     decision = advice.decision
-    if decision is None or decision.verb not in _SILENCES:
+    if decision is None or decision.action not in _SILENCED_STATUS:
         return None
-    is_over = decision.over_at is not None and decision.over_at <= now
-    was_kept = decision.verb is Verb.ACCEPT and decision.at < advice.since and advice.times > 1
+    is_over = decision.ends_at is not None and decision.ends_at <= now
+    was_kept = (
+        decision.action is DecisionAction.ACCEPT and decision.at < advice.since and advice.times > 1
+    )
     if is_over or was_kept:
         return None
-    return Silence(_SILENCES[decision.verb], decision.by, decision.until, decision.reason)
+    return Silence(_SILENCED_STATUS[decision.action], decision.by, decision.until, decision.reason)

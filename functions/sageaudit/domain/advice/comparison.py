@@ -15,21 +15,21 @@ from statistics import median
 from msgspec import Struct, field
 
 from sageaudit.domain.audit.family_runs import completed_runs, instances_of, newest_level
-from sageaudit.domain.audit.finding_document import Advised
+from sageaudit.domain.audit.finding_document import Recommendation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
-COMPARED = 3
+COMPARED_RUNS = 3
 """So many runs before, and as many after, are compared by their medians: our choice."""
-_LOOKED_AT = 6
+_MAX_LATER_RUNS = 6
 """Among so many completed runs after it, three must be comparable: our choice."""
-_OLDEST = timedelta(days=90)
-_DATA_TIMES = Decimal("1.2")
-_DATA_LEAST_S = 60
+_MAX_BASELINE_AGE = timedelta(days=90)
+_NEW_DATA_FACTOR = Decimal("1.2")
+_MIN_DOWNLOAD_S = 60
 """From so many seconds on a download says how much data there was; a fifth more is other data."""
 _DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput")
-_OF_FINGERPRINT = (
+_FINGERPRINT_PATHS = (
     *_DATA_PATHS,
     "HyperParameters",
     "Environment",
@@ -37,11 +37,11 @@ _OF_FINGERPRINT = (
     "Batch",
 )
 """Beginnings of the paths whose change changes the fingerprint itself."""
-_NOT_ITS_FAULT = frozenset({"CapacityError", "InternalServerError"})
+_AWS_FAILURES = frozenset({"CapacityError", "InternalServerError"})
 
 CLOSED_AFTER = timedelta(days=60)
 """Without a run, or the finding, for so long, it is over: our choice."""
-_USED_BEFORE = 5
+_BASELINE_RUNS = 5
 """Runs before the first finding: a value that one of them had is taken by several in a row."""
 
 
@@ -50,7 +50,7 @@ class Effect(enum.Enum):
 
     TOO_FEW = "too few runs"
     CHEAPER = "cheaper"
-    CHANGED_TOO = "something else changed too"
+    CONFOUNDED = "something else changed too"
     WORSE = "dearer, or failing"
 
 
@@ -89,16 +89,16 @@ class Comparison(Struct, frozen=True):
         return None if self.predicted_usd is None else self.predicted_usd * self.runs
 
 
-def started_at(head: AuditSummary) -> datetime:
+def started_at(summary: AuditSummary) -> datetime:
     """When its parameters were chosen, as far as it is known."""
-    return head.ended_at - timedelta(seconds=float(head.elapsed_s or 0))
+    return summary.ended_at - timedelta(seconds=float(summary.elapsed_s or 0))
 
 
-def compared(
+def compare_runs(
     runs: Sequence[AuditSummary],
-    advised_runs: Sequence[AuditSummary],
-    carriers: Sequence[AuditSummary],
-    advised: Advised,
+    recommended_runs: Sequence[AuditSummary],
+    runs_with_fix: Sequence[AuditSummary],
+    recommendation: Recommendation,
     paths: frozenset[str],
 ) -> Comparison:
     """The last runs before the advice was taken, with the first after it.
@@ -106,93 +106,99 @@ def compared(
     `advised_runs`: those that were advised so; all are in the order of their starts. `paths`: what
     else the family was advised, which may change with it.
     """
-    first, after = started_at(carriers[0]), {run.key for run in carriers}
+    first, after = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
     before = [run for run in runs if started_at(run) < first and run.key not in after]
-    lost = 2 * len(completed_runs(advised_runs)) < len(advised_runs)
-    if not lost and (failing := _failing(before, carriers)):
+    lost = 2 * len(completed_runs(recommended_runs)) < len(recommended_runs)
+    if not lost and (failing := _failure_evidence(before, runs_with_fix)):
         return Comparison(Effect.WORSE, failing)
-    instances, done = instances_of(advised_runs[-1]), completed_runs(carriers)
-    was = [run for run in completed_runs(before) if instances_of(run) == instances][-COMPARED:]
-    same = [run.advised_like(advised) for run in advised_runs[-COMPARED:]]
+    instances, done = instances_of(recommended_runs[-1]), completed_runs(runs_with_fix)
+    was = [run for run in completed_runs(before) if instances_of(run) == instances][-COMPARED_RUNS:]
+    same = [
+        run.matching_recommendation(recommendation) for run in recommended_runs[-COMPARED_RUNS:]
+    ]
     promises = [one.amount for one in same if one is not None and one.amount is not None]
     found = Comparison(
-        Effect.CHANGED_TOO,
+        Effect.CONFOUNDED,
         "its dollars lay in runs that did not complete",
         len(done),
         median(promises) if promises else None,
     )
-    if len(done) >= COMPARED and lost:
+    if len(done) >= COMPARED_RUNS and lost:
         return found
-    free = paths | {advised.parameter, *advised.also}
-    odd = {run.key: list(_changed(was, run, free)) for run in done[:_LOOKED_AT]}
-    now = [run for run in done[:_LOOKED_AT] if not odd[run.key]][:COMPARED]
-    outcome, evidence = _judged(was, done, now, first)
+    free = paths | {recommendation.parameter, *recommendation.other_parameters}
+    odd = {run.key: list(_other_changes(was, run, free)) for run in done[:_MAX_LATER_RUNS]}
+    now = [run for run in done[:_MAX_LATER_RUNS] if not odd[run.key]][:COMPARED_RUNS]
+    outcome, evidence = _effect(was, done, now, first)
     if evidence is None:
         evidence = f"{', '.join(next(filter(None, odd.values())))} changed too"
     found = replace(found, effect=outcome, evidence=evidence)
-    if outcome in {Effect.CHANGED_TOO, Effect.TOO_FEW}:
+    if outcome in {Effect.CONFOUNDED, Effect.TOO_FEW}:
         return found
     keys = tuple(run.key for run in now)
     return replace(found, before_usd=_median_usd(was), after_usd=_median_usd(now), after=keys)
 
 
-def _judged(
-    was: Sequence[AuditSummary],
-    done: Sequence[AuditSummary],
-    now: Sequence[AuditSummary],
-    first: datetime,
+def _effect(
+    before: Sequence[AuditSummary],
+    completed: Sequence[AuditSummary],
+    after: Sequence[AuditSummary],
+    fixed_since: datetime,
 ) -> tuple[Effect, str | None]:
     """The outcome and its evidence; None where that is what else changed."""
-    if len(done) < COMPARED:
-        return Effect.TOO_FEW, f"{len(done)} of {COMPARED} runs since"
-    if len(was) < COMPARED:
-        return Effect.CHANGED_TOO, f"only {len(was)} completed runs like them before"
-    if first - was[0].ended_at > _OLDEST:
-        return Effect.CHANGED_TOO, f"the runs before are of {was[0].ended_at:%Y-%m-%d} on"
-    if len(now) < COMPARED:
-        enough = len(done) >= _LOOKED_AT
-        return (Effect.CHANGED_TOO, None) if enough else (Effect.TOO_FEW, "not yet 3 like runs")
-    before_usd, after_usd = _median_usd(was), _median_usd(now)
+    if len(completed) < COMPARED_RUNS:
+        return Effect.TOO_FEW, f"{len(completed)} of {COMPARED_RUNS} runs since"
+    if len(before) < COMPARED_RUNS:
+        return Effect.CONFOUNDED, f"only {len(before)} completed runs like them before"
+    if fixed_since - before[0].ended_at > _MAX_BASELINE_AGE:
+        return Effect.CONFOUNDED, f"the runs before are of {before[0].ended_at:%Y-%m-%d} on"
+    if len(after) < COMPARED_RUNS:
+        enough = len(completed) >= _MAX_LATER_RUNS
+        return (Effect.CONFOUNDED, None) if enough else (Effect.TOO_FEW, "not yet 3 like runs")
+    before_usd, after_usd = _median_usd(before), _median_usd(after)
     bills = f"${before_usd:,.2f} before, ${after_usd:,.2f} after"
     worse = after_usd >= before_usd
     return (Effect.WORSE, f"{bills}: no cheaper") if worse else (Effect.CHEAPER, bills)
 
 
-def mended_otherwise(
-    runs: Sequence[AuditSummary], last: AuditSummary, advised: Advised
+def fixed_another_way(
+    runs: Sequence[AuditSummary], last: AuditSummary, recommendation: Recommendation
 ) -> Comparison | None:
     """Where the finding is gone with another value than the advised one; None where it is not."""
-    own, old = (run.value_of(advised.parameter) for run in (runs[-1], last))
+    own, old = (run.setting_value(recommendation.parameter) for run in (runs[-1], last))
     others = instances_of(runs[-1]) != instances_of(last)
     another = own is not None and own != old
-    if not advised.parameter or not (others or another):
+    if not recommendation.parameter or not (others or another):
         return None
     last_at = started_at(last)
     since = [run for run in completed_runs(runs) if started_at(run) > last_at]
-    if len(since) < COMPARED:
+    if len(since) < COMPARED_RUNS:
         return None
-    value = f"{advised.parameter} = {own}" if another else "other instances"
+    value = f"{recommendation.parameter} = {own}" if another else "other instances"
     evidence = f"mended with {value} in its place"
-    return Comparison(Effect.CHANGED_TOO, evidence, len(since), fixed_another_way=True)
+    return Comparison(Effect.CONFOUNDED, evidence, len(since), fixed_another_way=True)
 
 
-def _failing(before: Sequence[AuditSummary], carriers: Sequence[AuditSummary]) -> str | None:
+def _failure_evidence(
+    before: Sequence[AuditSummary], carriers: Sequence[AuditSummary]
+) -> str | None:
     """Two of its first three runs failed, and at most one of the three before."""
-    finished = [run for run in carriers if _finished(run)][:COMPARED]
+    finished = [run for run in carriers if _finished(run)][:COMPARED_RUNS]
     failed = [run for run in finished if run.status == "Failed"]
-    as_before = [run for run in before if _finished(run)][-COMPARED:]
+    as_before = [run for run in before if _finished(run)][-COMPARED_RUNS:]
     known = sum(run.status == "Failed" for run in as_before) > 1
     return (
-        None if len(failed) < COMPARED - 1 or known else f"{len(failed)} of {len(finished)} failed"
+        None
+        if len(failed) < COMPARED_RUNS - 1 or known
+        else f"{len(failed)} of {len(finished)} failed"
     )
 
 
 def _finished(run: AuditSummary) -> bool:
-    failed = run.status == "Failed" and run.reason not in _NOT_ITS_FAULT
+    failed = run.status == "Failed" and run.reason not in _AWS_FAILURES
     return run.status == "Completed" or failed
 
 
-def _changed(
+def _other_changes(
     was: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
 ) -> Iterator[str]:
     """What else differs between the runs before and one after, in words."""
@@ -210,7 +216,7 @@ def _changed(
             yield word
     marks = [one.fingerprint for one in before]
     steady = len(set(marks)) < len(marks) and None not in [*marks, run.fingerprint]
-    free = any(path.startswith(_OF_FINGERPRINT) for path in paths)
+    free = any(path.startswith(_FINGERPRINT_PATHS) for path in paths)
     if steady and not free and run.fingerprint not in marks:
         yield "image, code or settings"
     before_s, own_s = [_data_s(one) for one in before], _data_s(run)
@@ -218,7 +224,7 @@ def _changed(
     if len(known_s) == len(before) and own_s is not None:
         least_s, most_s = sorted((median(known_s), own_s))
         free = any(path.startswith(_DATA_PATHS) for path in paths)
-        if not free and most_s >= _DATA_LEAST_S and most_s > _DATA_TIMES * least_s:
+        if not free and most_s >= _MIN_DOWNLOAD_S and most_s > _NEW_DATA_FACTOR * least_s:
             yield f"the data (read in {own_s:,.0f} s, {median(known_s):,.0f} s before)"
 
 
@@ -238,16 +244,16 @@ class CostSpike(Struct, frozen=True):
     cost_usd: Decimal
 
     @property
-    def more_usd(self) -> Decimal:
+    def excess_usd(self) -> Decimal:
         """How much more it cost."""
         return self.cost_usd - self.expected_usd
 
 
 def find_cost_spike(
-    own: AuditSummary, others: Iterable[AuditSummary], policy: Policy
+    own: AuditSummary, earlier_runs: Iterable[AuditSummary], policy: Policy
 ) -> CostSpike | None:
     """A run beside what its like usually cost before it; None where either is not known."""
-    runs = [run for run in others if run.ended_at < own.ended_at]
+    runs = [run for run in earlier_runs if run.ended_at < own.ended_at]
     earlier = [run for run in runs if run.is_comparable]
     if own.total_usd is None or own.purchase is None:
         return None
@@ -260,53 +266,60 @@ class Episode(Struct):
     """The runs of an advice from when it came to when it comes back."""
 
     runs: list[AuditSummary] = field(default_factory=list)
-    carriers: list[AuditSummary] = field(default_factory=list)
+    runs_with_fix: list[AuditSummary] = field(default_factory=list)
     back: bool = False
 
 
-def amount_of(run: AuditSummary, one: Advised) -> Decimal | None:
+def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Decimal | None:
     """What the run was advised of the same line; None where that is not known."""
-    advised = run.advised_like(one)
+    advised = run.matching_recommendation(recommendation)
     return advised.amount if advised else None
 
 
-def episodes_of(runs: Sequence[AuditSummary], one: Advised) -> Iterator[Episode]:
+def split_episodes(
+    runs: Sequence[AuditSummary], recommendation: Recommendation
+) -> Iterator[Episode]:
     """A run that is advised so after one that followed it begins anew, and so does one after 60
     days without.
     """
     episode, before = Episode(), list[AuditSummary]()
     used, row = False, list[AuditSummary]()
     for run in runs:
-        advised = run.advised_like(one)
+        advised = run.matching_recommendation(recommendation)
         if advised is not None:
             last = episode.runs[-1] if episode.runs else None
             gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
             if not episode.runs:
-                used = any(old.value_of(one.parameter) == advised.new for old in before)
-            if episode.carriers or gone:
+                used = any(
+                    old.setting_value(recommendation.parameter) == advised.new for old in before
+                )
+            if episode.runs_with_fix or gone:
                 yield episode
-                episode = Episode(back=bool(episode.carriers))
+                episode = Episode(back=bool(episode.runs_with_fix))
             episode.runs.append(run)
             row = []
         elif not episode.runs:
-            before = [*before, run][-_USED_BEFORE:]
-        elif _carries(run, episode.runs[-1], one):
+            before = [*before, run][-_BASELINE_RUNS:]
+        elif _has_fix(run, episode.runs[-1], recommendation):
             row.append(run)
-            if not used or len(row) >= COMPARED:
-                episode.carriers[:] = [*episode.carriers, *row]
+            if not used or len(row) >= COMPARED_RUNS:
+                episode.runs_with_fix[:] = [*episode.runs_with_fix, *row]
                 row, used = [], False
     yield episode
 
 
-def _carries(run: AuditSummary, before: AuditSummary, one: Advised) -> bool:
+def _has_fix(run: AuditSummary, before: AuditSummary, recommendation: Recommendation) -> bool:
     """Whether it ran with the value; of a number also with one nearer to it than to the old one.
 
     Where the advice leaves the value open, as `s3://<bucket>/<prefix>`, any value is it.
     """
-    own, old = run.value_of(one.parameter), before.value_of(one.parameter)
-    if not one.parameter or own is None or own == old:
+    own, old = (
+        run.setting_value(recommendation.parameter),
+        before.setting_value(recommendation.parameter),
+    )
+    if not recommendation.parameter or own is None or own == old:
         return False
-    advised = before.advised_like(one)
+    advised = before.matching_recommendation(recommendation)
     if advised is None:
         return False
     numbers = [_number(value) for value in (own, advised.new, old)]

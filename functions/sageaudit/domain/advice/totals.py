@@ -11,16 +11,16 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.advice.advice import Advice
-from sageaudit.domain.audit.finding_document import Worth
+from sageaudit.domain.advice.advice import FamilyRecommendation
+from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route
 
 MONTH_DAYS = 30
-_KNOWN_AFTER = timedelta(days=29)
-_OCCASION = timedelta(hours=20)
+_FULL_MONTH_AFTER = timedelta(days=29)
+_OCCASION_LENGTH = timedelta(hours=20)
 """Runs that end within it are one occasion, by which a family's first month is projected."""
 _ONE_OCCASION_DAYS = 7
 _MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
@@ -29,11 +29,11 @@ _MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
 LOOK_BACK_DAYS = 180
 """The runs by which advices are judged: older ones say little of what is open now. Our choice."""
 
-OWN_MONTH_USD = Decimal("6.47")
-OWN_JOB_USD = Decimal("0.00068")
-OWN_AUDIT_USD = Decimal("0.00036")
+SAGEAUDIT_MONTH_USD = Decimal("6.47")
+SAGEAUDIT_JOB_USD = Decimal("0.00068")
+SAGEAUDIT_AUDIT_USD = Decimal("0.00036")
 """Of a job that was not watched while it ran."""
-OWN_WRITE_USD = Decimal("0.00013")
+SAGEAUDIT_WRITE_USD = Decimal("0.00013")
 """What of a job's cost is for DynamoDB: its writes, and a year of storage."""
 
 
@@ -42,7 +42,7 @@ class Month(Struct, frozen=True):
     `projected`, which is the total once the first of them is 29 days old.
     """
 
-    worth: Worth
+    worth: AmountKind
     total: Decimal
     projected: Decimal
     runs: int
@@ -65,44 +65,49 @@ class Month(Struct, frozen=True):
     @property
     def severity(self) -> Severity:
         """By the projection."""
-        return severity_of(self.projected)
+        return monthly_severity(self.projected)
 
 
-def least_usd(severity: Severity) -> Decimal:
+def severity_min_usd(severity: Severity) -> Decimal:
     """From so many USD a month something has this severity."""
     return _MONTHLY_USD.get(severity, Decimal(0))
 
 
-def severity_of(usd: Decimal) -> Severity:
+def monthly_severity(usd: Decimal) -> Severity:
     """Of so many USD a month."""
     return next((level for level, least in _MONTHLY_USD.items() if usd >= least), Severity.LOW)
 
 
-def month_of(advices: Sequence[Advice], worth: Worth, now: datetime) -> Month:
+def estimate_month(
+    recommendations: Sequence[FamilyRecommendation], amount_kind: AmountKind, now: datetime
+) -> Month:
     """What these advices come to in 30 days."""
     since = now - timedelta(days=MONTH_DAYS)
     hits = sorted(
-        (at, amount or Decimal(0)) for one in advices for at, amount in one.hits if at > since
+        (at, amount or Decimal(0))
+        for one in recommendations
+        for at, amount in one.occurrences
+        if at > since
     )
     total = sum((amount for _, amount in hits), Decimal(0))
-    began = min((one.since for one in advices if one.hits), default=now)
+    began = min((one.since for one in recommendations if one.occurrences), default=now)
     runs = len({at for at, _ in hits})
-    if not hits or now - began >= _KNOWN_AFTER:
-        return Month(worth, total, total, runs)
+    if not hits or now - began >= _FULL_MONTH_AFTER:
+        return Month(amount_kind, total, total, runs)
     occasions = [hits[0][0]]
     for at, _ in hits:
-        if at - occasions[-1] > _OCCASION:
+        if at - occasions[-1] > _OCCASION_LENGTH:
             occasions.append(at)
     count, days = len(occasions), Decimal(_ONE_OCCASION_DAYS)
     if count > 1:
         span_s = Decimal((occasions[-1] - occasions[0]).total_seconds())
         days = min(span_s / 86_400 * count / (count - 1), Decimal(MONTH_DAYS))
-    return Month(worth, total, total * MONTH_DAYS / days, runs, count)
+    return Month(amount_kind, total, total * MONTH_DAYS / days, runs, count)
 
 
-def floor_of(worth: Worth, policy: Policy) -> Decimal:
+def message_floor(amount_kind: AmountKind, policy: Policy) -> Decimal:
     """From how many USD on a worth has a message."""
-    return policy.floor_usd if worth is Worth.COUNTED else policy.trial_floor_usd
+    return policy.floor_usd if amount_kind is AmountKind.COUNTED else policy.trial_floor_usd
 
 
 class Digest(Struct, frozen=True):
@@ -118,8 +123,8 @@ class Digest(Struct, frozen=True):
     until: date
     now: datetime
     total: Sums
-    before: Sums | None
-    changed: Sequence[ChangedFamily]
-    advices: Sequence[Advice]
-    unsent: Sequence[Advice]
+    previous_total: Sums | None
+    changed_families: Sequence[ChangedFamily]
+    advices: Sequence[FamilyRecommendation]
+    unsent_recommendations: Sequence[FamilyRecommendation]
     route: Route | None = None

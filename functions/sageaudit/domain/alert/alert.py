@@ -14,27 +14,27 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.advice.advice import Advice
+from sageaudit.domain.advice.advice import FamilyRecommendation
 from sageaudit.domain.advice.comparison import CostSpike
-from sageaudit.domain.advice.totals import Month, month_of, severity_of
+from sageaudit.domain.advice.totals import Month, estimate_month, monthly_severity
 from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
-from sageaudit.domain.audit.finding_document import Worth
+from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
-ALERTS_KEPT_DAYS = 400
+ALERT_RETENTION_DAYS = 400
 """For so long after the last one the alerts of a family are kept: none is sent again because it was
 forgotten. Our choice."""
-_MOST_NAMED = 3
+_MAX_NAMED_MESSAGES = 3
 """Of the messages above a channel's most in an hour. Our choice."""
-_MOST_ALERTS = 100
+_MAX_ALERTS = 100
 """Of a family or a pipeline, the newest: an item of the table stays small."""
-_MOST_STEPS = 50
+_MAX_STEPS = 50
 """Of a pipeline, the newest: the runs of each are read for a decision. Our choice."""
 _PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
 
-AGAIN_AFTER = timedelta(days=30)
+REPEAT_AFTER = timedelta(days=30)
 """Until then the same advice has no other message, unless it is worse."""
 
 
@@ -42,7 +42,7 @@ class AlertKind(enum.StrEnum):
     """What a message about an audit is; subscriptions can filter by it."""
 
     FIRST = "first"
-    AGAIN = "again"
+    FOLLOW_UP = "again"
     WORSE = "worse"
     COST_SPIKE = "cost-spike"
     """A run that cost far more than comparable runs."""
@@ -66,19 +66,25 @@ class Alert(Struct, frozen=True):
     figures: AlertFigures
     at: datetime
     channels: tuple[str, ...] = ()
-    worth: Worth | None = None
+    worth: AmountKind | None = None
     advices: tuple[str, ...] = ()
     amount: Decimal = Decimal(0)
     is_single_occurrence: bool = False
 
     @property
-    def holds(self) -> bool:
+    def is_standing(self) -> bool:
         """False of dollars that were all taken back: then it silences nobody."""
-        return self.worth is not Worth.COUNTED or self.figures.stands
+        return self.worth is not AmountKind.COUNTED or self.figures.is_standing
 
-    def corrected(self, by: Alert) -> Alert:
+    def apply_correction(self, correction: Alert) -> Alert:
         """The same, as a later message about the run corrects it."""
-        return replace(self, version=by.version, figures=by.figures, at=by.at, channels=by.channels)
+        return replace(
+            self,
+            version=correction.version,
+            figures=correction.figures,
+            at=correction.at,
+            channels=correction.channels,
+        )
 
 
 class PastAlerts(Struct, frozen=True):
@@ -92,34 +98,36 @@ class PastAlerts(Struct, frozen=True):
 
     run: str
     group: str
-    last_of_run: Alert | None = None
-    of_subject: tuple[Alert, ...] = ()
+    last_run_alert: Alert | None = None
+    subject_alerts: tuple[Alert, ...] = ()
     steps: tuple[str, ...] = ()
     revision: int = 0
 
-    def with_alerts(self, of_run: Alert, new: Sequence[Alert]) -> PastAlerts:
+    def with_alerts(self, run_alert: Alert, new_alerts: Sequence[Alert]) -> PastAlerts:
         """With a new alert about the run; one that brings no `new` ones corrects the last one."""
         known = [
-            one.corrected(of_run) if one.run == self.run and not new else one
-            for one in self.of_subject
+            one.apply_correction(run_alert) if one.run == self.run and not new_alerts else one
+            for one in self.subject_alerts
         ]
-        kept = (*known, *new)[-_MOST_ALERTS:]
-        return replace(self, last_of_run=of_run, of_subject=kept, revision=self.revision + 1)
+        kept = (*known, *new_alerts)[-_MAX_ALERTS:]
+        return replace(
+            self, last_run_alert=run_alert, subject_alerts=kept, revision=self.revision + 1
+        )
 
     def with_step(self, family: str) -> PastAlerts:
         """With one more step of the pipeline; the same for any other family, and a known step."""
-        if group_of(family) == family or family in self.steps:
+        if alert_subject(family) == family or family in self.steps:
             return self
-        steps = (*self.steps, family)[-_MOST_STEPS:]
+        steps = (*self.steps, family)[-_MAX_STEPS:]
         return replace(self, steps=steps, revision=self.revision + 1)
 
 
-def group_key(account: str, region: str, family: str) -> str:
+def alert_subject_key(account: str, region: str, family: str) -> str:
     """By what the alerts of a subject are kept."""
-    return f"{account}/{region}/{group_of(family)}"
+    return f"{account}/{region}/{alert_subject(family)}"
 
 
-def group_of(family: str) -> str:
+def alert_subject(family: str) -> str:
     """The subject of a family's messages: the pipeline of a step; else the family alone."""
     step = _PIPELINE_STEP.fullmatch(family)
     return step[1] if step else family
@@ -148,27 +156,27 @@ class ChannelHour(Struct, frozen=True):
         """Whether its last message has a notice, of its own or as the first held one."""
         return self.held <= 1
 
-    def with_message(self, headline: str, usd: Decimal | None, most: int) -> ChannelHour:
+    def with_message(self, headline: str, usd: Decimal | None, max_per_hour: int) -> ChannelHour:
         """With one more; above `most` it is held, as are all after a held one: `most` may be raised
         within the hour.
         """
-        if self.sent < most and not self.held:
+        if self.sent < max_per_hour and not self.held:
             return replace(self, sent=self.sent + 1)
-        dearest = sorted((*self.dearest, (headline, usd)), key=_dearest_first)[:_MOST_NAMED]
+        dearest = sorted((*self.dearest, (headline, usd)), key=_by_amount)[:_MAX_NAMED_MESSAGES]
         return replace(self, held=self.held + 1, dearest=tuple(dearest))
 
 
-def hour_of(now: datetime) -> datetime:
+def start_of_hour(now: datetime) -> datetime:
     """The beginning of the clock hour."""
     return now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def _dearest_first(message: tuple[str, Decimal | None]) -> tuple[bool, Decimal]:
+def _by_amount(message: tuple[str, Decimal | None]) -> tuple[bool, Decimal]:
     _, usd = message
     return usd is None, -(usd or Decimal(0))
 
 
-class News(enum.StrEnum):
+class FollowUpReason(enum.StrEnum):
     """Why a message is sent again."""
 
     OTHER_ADVICE = "other advice"
@@ -188,35 +196,39 @@ class AlertCase(Struct, frozen=True):
 
     family: str
     figures: AlertFigures
-    found: Sequence[str]
-    advices: Mapping[str, Advice]
+    recommendation_ids: Sequence[str]
+    recommendations: Mapping[str, FamilyRecommendation]
     spike: CostSpike | None
     alerts: Sequence[Alert]
     policy: Policy
     now: datetime
-    read_from: datetime
+    history_since: datetime
 
-    def open_advices(self, worth: Worth, *, silenced: bool = False) -> list[Advice]:
+    def open_recommendations(
+        self, amount_kind: AmountKind, *, silenced: bool = False
+    ) -> list[FamilyRecommendation]:
         """The open advices of one kind; with those that are `silenced` unless they get worse."""
-        kind = (one for one in self.advices.values() if one.worth is worth)
+        kind = (one for one in self.recommendations.values() if one.worth is amount_kind)
         return [one for one in kind if one.is_open or (silenced and one.is_sent_if_worse)]
 
-    def of_run(self, advices: Sequence[Advice]) -> list[Advice]:
+    def run_recommendations(
+        self, advices: Sequence[FamilyRecommendation]
+    ) -> list[FamilyRecommendation]:
         """Those that this run was advised."""
-        return [one for one in advices if one.id in self.found]
+        return [one for one in advices if one.id in self.recommendation_ids]
 
-    def last_of(self, advice: Advice) -> Alert | None:
+    def last_alert(self, advice: FamilyRecommendation) -> Alert | None:
         """The last alert that had this advice."""
         return next((one for one in reversed(self.alerts) if advice.id in one.advices), None)
 
-    def last_of_line(self, advice: Advice) -> Alert | None:
+    def last_parameter_alert(self, advice: FamilyRecommendation) -> Alert | None:
         """The last alert that had any value of its parameter, for the same family."""
-        line = {one.id for one in self.advices.values() if one.is_same_line(advice)}
+        line = {one.id for one in self.recommendations.values() if one.has_same_parameter(advice)}
         return next((one for one in reversed(self.alerts) if line & {*one.advices}), None)
 
     def is_recent(self, alert: Alert) -> bool:
         """Whether it is not older than `AGAIN_AFTER`."""
-        return self.now - alert.at < AGAIN_AFTER
+        return self.now - alert.at < REPEAT_AFTER
 
 
 class AlertDecision(Struct, frozen=True):
@@ -235,16 +247,16 @@ class AlertDecision(Struct, frozen=True):
     """
 
     kind: AlertKind = AlertKind.FIRST
-    news: News | None = None
+    follow_up_reason: FollowUpReason | None = None
     why: str = ""
-    since_alert: Alert | None = None
-    worth: Worth = Worth.COUNTED
+    previous_alert: Alert | None = None
+    worth: AmountKind = AmountKind.COUNTED
     spike: CostSpike | None = None
     suppressed_because: str = ""
     corrected_audit: MessageAudit | None = None
     month: Month | None = None
     saves: Month | None = None
-    advice: Advice | None = None
+    advice: FamilyRecommendation | None = None
     other_steps: tuple[tuple[str, Month], ...] = ()
 
     @property
@@ -253,7 +265,7 @@ class AlertDecision(Struct, frozen=True):
         return self.kind is AlertKind.CORRECTION
 
     @property
-    def is_of_run_alone(self) -> bool:
+    def is_run_only(self) -> bool:
         """Whether it is about this run's dollars, and not about the subject's month."""
         return self.is_correction or self.spike is not None
 
@@ -261,13 +273,13 @@ class AlertDecision(Struct, frozen=True):
     def month_severity(self) -> Severity | None:
         """Of the subject's month, or of what a run cost more; None if neither is known."""
         if self.spike:
-            return severity_of(self.spike.more_usd)
+            return monthly_severity(self.spike.excess_usd)
         if self.month and self.month.projected and not self.is_correction:
             return self.month.severity
         return None
 
 
-FIRST = AlertDecision()
+FIRST_ALERT = AlertDecision()
 """A subject's first message."""
 
 
@@ -281,26 +293,26 @@ def with_details(
 ) -> AlertDecision:
     """The decision to send a message, with what its card shows."""
     worth = decision.worth
-    advices = case.open_advices(worth, silenced=decision.kind is AlertKind.WORSE)
-    of_run = case.of_run(advices)
+    advices = case.open_recommendations(worth, silenced=decision.kind is AlertKind.WORSE)
+    of_run = case.run_recommendations(advices)
     return replace(
         decision,
         corrected_audit=corrected_audit,
-        month=month_of(advices, worth, case.now),
-        saves=month_of(of_run[:1], worth, case.now) if of_run else None,
+        month=estimate_month(advices, worth, case.now),
+        saves=estimate_month(of_run[:1], worth, case.now) if of_run else None,
         advice=of_run[0] if of_run else None,
-        other_steps=() if decision.is_of_run_alone else _other_steps(advices, worth, case),
+        other_steps=() if decision.is_run_only else _other_steps(advices, worth, case),
     )
 
 
 def _other_steps(
-    advices: Sequence[Advice], worth: Worth, case: AlertCase
+    advices: Sequence[FamilyRecommendation], worth: AmountKind, case: AlertCase
 ) -> tuple[tuple[str, Month], ...]:
     """The months of the pipeline's other steps, the most dollars first."""
-    families: dict[str, list[Advice]] = defaultdict(list)
+    families: dict[str, list[FamilyRecommendation]] = defaultdict(list)
     for advice in advices:
         if advice.family != case.family:
             families[advice.family].append(advice)
-    months = {name: month_of(found, worth, case.now) for name, found in families.items()}
+    months = {name: estimate_month(found, worth, case.now) for name, found in families.items()}
     known = [(name, month) for name, month in months.items() if month.runs]
     return tuple(sorted(known, key=lambda step: -step[1].projected))

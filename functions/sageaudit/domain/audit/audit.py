@@ -22,35 +22,35 @@ from sageaudit.domain.bill.counterfactual import Savings
 from sageaudit.domain.bill.finding import (
     Bucket,
     Clear,
+    Detection,
     Finding,
-    Found,
     NotApplicable,
     Outcome,
-    RuleName,
+    RuleInfo,
     Unknown,
 )
 from sageaudit.domain.bill.idle_capacity import IdleCapacity
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.ref import JobEnded
+from sageaudit.domain.job.ref import JobEndEvent
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.resize.candidate import DearerStep
-from sageaudit.domain.usage.judged_use import PooledRuns, unjudged_use
+from sageaudit.domain.resize.candidate import CostlierStep
+from sageaudit.domain.usage.judged_use import PooledRuns, unjudged_usage_sentences
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements, Metric
 from sageaudit.structs import replace
 
-NOT_FINISHED = "job_not_finished"
+JOB_NOT_FINISHED = "job_not_finished"
 """The code of every rule's answer for a job that still runs."""
-UNLIKE_FAMILY = "unlike_family"
+DIFFERS_FROM_FAMILY = "unlike_family"
 """The code where a run too short to be judged alone differs from its family's last runs."""
 _CODES = """
 accelerator_unseen coverage_low gap_long hosts_missing hosts_unmapped metric_denied metric_missing
 period_too_coarse too_few_points too_short type_unknown types_mixed
 """
-USE_CODES = frozenset({NOT_FINISHED, UNLIKE_FAMILY, *_CODES.split()})
+USE_CODES = frozenset({JOB_NOT_FINISHED, DIFFERS_FROM_FAMILY, *_CODES.split()})
 """Codes of unknown outcomes whose reason the sentences on the use of the machines give already."""
-_TOO_LITTLE = frozenset({"too_short", "too_few_points", "period_too_coarse"})
+_TOO_SHORT_CODES = frozenset({"too_short", "too_few_points", "period_too_coarse"})
 """Codes of runs whose every point says too little: they are not seen in part."""
-_MOST = 5
+_MAX_SENTENCES = 5
 """Sentences of one audit: a reader acts on a handful, and `unknown` lists every rule."""
 
 
@@ -71,8 +71,8 @@ class Judgement(Struct, frozen=True):
 
     judged: Judged
     not_judged: tuple[str, ...] = ()
-    answered: bool = True
-    still_runs: bool = False
+    is_answered: bool = True
+    is_running: bool = False
 
     def known(self, savings: Savings) -> Savings:
         """The savings without the sums that are not known, which a 0 would hide.
@@ -80,11 +80,11 @@ class Judgement(Struct, frozen=True):
         A sum of 0 is not known either where a finding that stands has no figure: its fix has no
         price, the bill is an upper bound, or only a trial shows what is possible.
         """
-        if self.still_runs:
+        if self.is_running:
             return Savings(savings.findings, None, None, None, savings.waterfall, None)
-        open_ended = {finding.found.bucket for finding in _without_figure(savings)}
+        open_ended = {finding.found.bucket for finding in _unpriced_findings(savings)}
         open_sum = Bucket.AVOIDABLE in open_ended and not savings.avoidable_usd
-        unseen = not self.answered and not savings.avoidable_usd
+        unseen = not self.is_answered and not savings.avoidable_usd
         if self.judged is Judged.NO or unseen or open_sum:
             savings = replace(savings, avoidable_usd=None)
         open_trial = has_open_trial(map(finding_document, savings.findings))
@@ -95,10 +95,10 @@ class Judgement(Struct, frozen=True):
         return savings
 
 
-WHOLE = Judgement(Judged.YES)
+FULLY_JUDGED = Judgement(Judged.YES)
 
 
-class Waste(Struct, frozen=True):
+class WasteOutcome(Struct, frozen=True):
     """What a rule says that can find avoidable dollars in the use of the hosts.
 
     `sees_devices`: it reads the use of what is paid for, the GPUs of hosts that have any.
@@ -112,7 +112,7 @@ def judgement(
     job: Job,
     billed: Bill,
     usage: Measurements,
-    waste: Sequence[Waste],
+    waste: Sequence[WasteOutcome],
     savings: Savings,
     pool: PooledRuns | None = None,
 ) -> Judgement:
@@ -124,51 +124,51 @@ def judgement(
     """
     if not job.finished:
         why = f"It has not ended (status {job.status}): its use can be judged only after its end."
-        return Judgement(Judged.NO, (why,), still_runs=True)
-    if _nothing_left(billed, savings):
-        return WHOLE
-    answered = any(isinstance(one.outcome, Found | Clear) for one in waste if one.sees_devices)
+        return Judgement(Judged.NO, (why,), is_running=True)
+    if _has_nothing_to_judge(billed, savings):
+        return FULLY_JUDGED
+    answered = any(isinstance(one.outcome, Detection | Clear) for one in waste if one.sees_devices)
     outcomes = [one.outcome for one in waste]
     reasons_of_use = _reasons(job, usage, outcomes, pool)
-    sentences = (*_without_dollars(billed, savings), *reasons_of_use)
-    reasons = tuple(dict.fromkeys(sentences))[:_MOST]
+    sentences = (*_unpriced_sentences(billed, savings), *reasons_of_use)
+    reasons = tuple(dict.fromkeys(sentences))[:_MAX_SENTENCES]
     if answered:
-        return Judgement(Judged.PARTLY, reasons) if reasons else WHOLE
+        return Judgement(Judged.PARTLY, reasons) if reasons else FULLY_JUDGED
     reasons = reasons or ("The use of its machines was not judged: no rule for it applies.",)
-    partly = savings.avoidable_usd or _seen_in_part(usage, outcomes)
-    return Judgement(Judged.PARTLY if partly else Judged.NO, reasons, answered=False)
+    partly = savings.avoidable_usd or _is_partly_recorded(usage, outcomes)
+    return Judgement(Judged.PARTLY if partly else Judged.NO, reasons, is_answered=False)
 
 
-def _seen_in_part(usage: Measurements, waste: Sequence[Outcome]) -> bool:
+def _is_partly_recorded(usage: Measurements, waste: Sequence[Outcome]) -> bool:
     """Whether enough was recorded to see that hosts worked, although not enough for any rule."""
     codes = {outcome.code for outcome in waste if isinstance(outcome, Unknown)}
     recorded = any(metric is not Metric.DISK for metric in usage.series)
-    enough = usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_LITTLE
+    enough = usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_SHORT_CODES
     return bool(codes) and recorded and enough
 
 
-def _without_figure(savings: Savings) -> list[Finding]:
+def _unpriced_findings(savings: Savings) -> list[Finding]:
     """The findings whose dollars would count, if they were known."""
     return [
         finding
         for finding in savings.findings
-        if finding.stands
-        and finding.found.bucket.counted
+        if finding.is_standing
+        and finding.found.bucket.is_counted
         and finding.found.change is not None
         and finding.saving_usd is None
     ]
 
 
-def _without_dollars(billed: Bill, savings: Savings) -> Iterator[str]:
+def _unpriced_sentences(billed: Bill, savings: Savings) -> Iterator[str]:
     """Findings without a figure although the bill is known."""
-    names = ", ".join(finding.rule.name for finding in _without_figure(savings))
+    names = ", ".join(finding.rule.name for finding in _unpriced_findings(savings))
     if names and billed.total_usd is not None:
         bound = billed.basis == "upper_bound"
         why = "the bill is an upper bound" if bound else "there is no price to compare with"
         yield f"The dollars of {names} are not known: {why}."
 
 
-def _nothing_left(billed: Bill, savings: Savings) -> bool:
+def _has_nothing_to_judge(billed: Bill, savings: Savings) -> bool:
     total, lost = billed.total_usd, savings.lost_usd
     if total is None or billed.basis == "prepaid":
         return False
@@ -187,10 +187,10 @@ def _reasons(
     elif all(isinstance(outcome, NotApplicable) for outcome in waste):
         yield "The use of its machines was not judged: no rule that could find waste applies to it."
     codes = {outcome.code for outcome in unknown}
-    if pool is not None and pool.enough:
+    if pool is not None and pool.has_enough_minutes:
         codes.discard("too_short")
-    yield from unjudged_use(usage, codes, pool)
-    if UNLIKE_FAMILY in codes and pool is not None:
+    yield from unjudged_usage_sentences(usage, codes, pool)
+    if DIFFERS_FROM_FAMILY in codes and pool is not None:
         own = f"Its {pool.own.minutes:.0f} active minutes"
         yield f"{own} are unlike those of its family's last runs, and too few to be judged alone."
     for outcome in unknown:  # reasons beyond the metrics, such as a type without a catalogue row
@@ -200,7 +200,7 @@ def _reasons(
             yield f"Whether fewer or smaller machines would do was not judged: {outcome.reason}."
 
 
-def judged_together(
+def combine_judgements(
     children: Sequence[Judgement], unaudited: int, jobs: str = "training jobs"
 ) -> Judgement:
     """How much of the jobs of a roll-up or set could be judged; `jobs` is their name for people.
@@ -209,20 +209,22 @@ def judged_together(
     """
     parts = [child.judged for child in children] + [Judged.NO] * unaudited
     if all(part is Judged.YES for part in parts):
-        return WHOLE
+        return FULLY_JUDGED
     judged = Judged.NO if all(part is Judged.NO for part in parts) else Judged.PARTLY
     reasons = []
     if unaudited:
         be = "is" if unaudited == 1 else "are"
         reasons.append(f"{unaudited} of {len(parts)} {jobs} {be} not audited.")
-    reasons += _shared(children, jobs)
-    hidden = len(reasons) - _MOST
+    reasons += _common_sentences(children, jobs)
+    hidden = len(reasons) - _MAX_SENTENCES
     if hidden > 0:
-        reasons[_MOST - 1 :] = [f"{hidden + 1} more reasons are in the {jobs}' own audits."]
+        reasons[_MAX_SENTENCES - 1 :] = [
+            f"{hidden + 1} more reasons are in the {jobs}' own audits."
+        ]
     return Judgement(judged, tuple(reasons))
 
 
-def _shared(children: Sequence[Judgement], jobs: str) -> list[str]:
+def _common_sentences(children: Sequence[Judgement], jobs: str) -> list[str]:
     """The children's sentences, the most frequent first; figures in them are those of the first."""
     same: dict[str, list[str]] = {}
     for sentence in (sentence for child in children for sentence in child.not_judged):
@@ -243,13 +245,13 @@ class Audit(Struct, frozen=True):
     family: str
     owner: str | None
     bill: Bill | BillSum
-    facts: BillFacts
+    bill_facts: BillFacts
     usage: Measurements | None
-    outcomes: tuple[tuple[RuleName, Outcome], ...]
+    outcomes: tuple[tuple[RuleInfo, Outcome], ...]
     savings: Savings
     judgement: Judgement
-    final: bool
-    recheck_at: datetime | None
+    is_settled: bool
+    due_at: datetime | None
     ruleset: str
     policy: str
     notes: tuple[str, ...] = ()
@@ -257,7 +259,7 @@ class Audit(Struct, frozen=True):
     """None where it is not known, as `notes` then says, and for a roll-up: its children have it."""
     pool: PooledRuns | None = None
     """The minutes of the family's last runs by which a short run was judged."""
-    pooled_usd: Decimal | None = None
+    pool_avoidable_usd: Decimal | None = None
     """The avoidable USD of these earlier runs; None where their audits were not read."""
     rollup_rules: tuple[str, ...] = ()
     """Of a roll-up: the rules whose findings are its own, and in no child's audit."""
@@ -265,7 +267,7 @@ class Audit(Struct, frozen=True):
     """The values of the policy's cost tags, None for one that the job does not have."""
     smallest_types: Mapping[str, Decimal] | None = None
     """Those that held the run, for later runs of its family."""
-    costlier_steps: tuple[DearerStep, ...] | None = None
+    costlier_steps: tuple[CostlierStep, ...] | None = None
     """Those of its family until this run; None: no history was read."""
     unauditable: str | None = None
     """Why the job could not be audited at all."""
@@ -273,10 +275,10 @@ class Audit(Struct, frozen=True):
     @property
     def rollup(self) -> bool:
         """True when its dollars are its children's, and in no other sum."""
-        return self.job.kind.row.rollup is not None and self.unauditable is None
+        return self.job.kind.spec.rollup is not None and self.unauditable is None
 
 
-def unaudited(ended: JobEnded, reason: str, policy: Policy, ruleset: str) -> Audit:
+def unauditable_audit(ended: JobEndEvent, reason: str, policy: Policy, ruleset: str) -> Audit:
     """The audit of a job that could not be audited: its identity, the reason and no figures."""
     ref = ended.ref
     return Audit(
@@ -288,18 +290,18 @@ def unaudited(ended: JobEnded, reason: str, policy: Policy, ruleset: str) -> Aud
             region=ref.region,
             status=ended.status,
             created_at=ended.created_at,
-            ended_at=ended.at,
+            ended_at=ended.ended_at,
         ),
         family=f"{ref.kind.value}/-/-/{ref.name}",
         owner=policy.owner(ended.tags),
         bill=Bill("none", (), (), (reason,)),
-        facts=BillFacts(None, None, None, ()),
+        bill_facts=BillFacts(None, None, None, ()),
         usage=None,
         outcomes=(),
         savings=Savings((), None, None, None, ()),
         judgement=Judgement(Judged.NO, (f"It could not be audited: {reason}.",)),
-        final=True,
-        recheck_at=None,
+        is_settled=True,
+        due_at=None,
         ruleset=ruleset,
         policy=policy.version,
         notes=(reason,),

@@ -21,8 +21,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import TypedDict
 
-from sageaudit.domain.audit.finding_document import filled, rounded
-from sageaudit.domain.bill.bill import UPPER_BOUND, Basis, Line
+from sageaudit.domain.audit.finding_document import fill_document, round_usd
+from sageaudit.domain.bill.bill import UPPER_BOUND, Basis, BillLine
 from sageaudit.domain.prices.market import PriceKind
 
 
@@ -49,7 +49,7 @@ class BillDocument(TypedDict):
     """A SpendQualifier: how exactly the total is known."""
 
 
-def gaps(bill: BillDocument) -> list[str]:
+def missing_parts(bill: BillDocument) -> list[str]:
     """What the bill's total lacks: all that is missing but the estimates."""
     return [missing for missing in bill["missing"] if missing not in bill["estimated"]]
 
@@ -69,13 +69,13 @@ class LineDocument(TypedDict):
     note: str | None
 
 
-def line_document(line: Line) -> LineDocument:
+def line_document(line: BillLine) -> LineDocument:
     """One line as documents show it."""
     rate = line.rate
-    return filled(
+    return fill_document(
         LineDocument,
         line,
-        rate_usd=rounded(rate.usd) if rate else None,
+        rate_usd=round_usd(rate.usd) if rate else None,
         price_as_of=rate.as_of if rate else None,
         price_source=rate.source if rate else None,
         price_kind=rate.kind if rate else None,
@@ -92,23 +92,25 @@ class SpendQualifier(enum.StrEnum):
     UNKNOWN = "unknown"
 
 
-def qualifier_of(*, known: bool, lower: bool, upper: bool, estimated: bool) -> SpendQualifier:
+def qualify_amount(
+    *, known: bool, lower_bound: bool, upper_bound: bool, estimated: bool
+) -> SpendQualifier:
     """The word for an amount: whether it is a lower bound, an upper one, or an estimate."""
     if not known:
         return SpendQualifier.UNKNOWN
-    if estimated or (lower and upper):
+    if estimated or (lower_bound and upper_bound):
         return SpendQualifier.ABOUT
-    if lower:
+    if lower_bound:
         return SpendQualifier.AT_LEAST
-    return SpendQualifier.UP_TO if upper else SpendQualifier.EXACT
+    return SpendQualifier.UP_TO if upper_bound else SpendQualifier.EXACT
 
 
-def qualifier_of_bill(bill: BillDocument) -> SpendQualifier:
+def qualify_bill(bill: BillDocument) -> SpendQualifier:
     """That of a bill's total."""
-    return qualifier_of(
+    return qualify_amount(
         known=bill["total_usd"] is not None,
-        lower=bool(lower_gaps(bill)),
-        upper=is_upper_bound(bill),
+        lower_bound=bool(undercounted_parts(bill)),
+        upper_bound=is_upper_bound(bill),
         estimated=bool(bill["estimated"]),
     )
 
@@ -118,24 +120,24 @@ def is_upper_bound(bill: BillDocument) -> bool:
     return bill["basis"] == "upper_bound" and bill["total_usd"] is not None
 
 
-def lower_gaps(bill: BillDocument) -> list[str]:
+def undercounted_parts(bill: BillDocument) -> list[str]:
     """What would add to the total if it were known: neither estimates nor bounds."""
-    return [missing for missing in gaps(bill) if missing != UPPER_BOUND]
+    return [missing for missing in missing_parts(bill) if missing != UPPER_BOUND]
 
 
-def qualifier_of_sum(parts: Iterable[SpendQualifier]) -> SpendQualifier:
+def qualify_sum(parts: Iterable[SpendQualifier]) -> SpendQualifier:
     """That of the sum of amounts; a sum of nothing is exactly 0."""
     words = {*parts}
-    return qualifier_of(
+    return qualify_amount(
         known=words != {SpendQualifier.UNKNOWN},
-        lower=bool(words & {SpendQualifier.AT_LEAST, SpendQualifier.UNKNOWN}),
-        upper=SpendQualifier.UP_TO in words,
+        lower_bound=bool(words & {SpendQualifier.AT_LEAST, SpendQualifier.UNKNOWN}),
+        upper_bound=SpendQualifier.UP_TO in words,
         estimated=SpendQualifier.ABOUT in words,
     )
 
 
-def qualifier_of_change(
-    now: SpendQualifier, before: SpendQualifier, *, fell: bool
+def qualify_change(
+    now: SpendQualifier, before: SpendQualifier, *, has_fallen: bool
 ) -> SpendQualifier:
     """That of the size of a difference, whatever its sign: -2.00 and `at_least` fell by $2 or more.
 
@@ -143,8 +145,8 @@ def qualifier_of_change(
     """
     if SpendQualifier.UNKNOWN in {now, before}:
         return SpendQualifier.UNKNOWN
-    larger, smaller = (before, now) if fell else (now, before)
-    return qualifier_of_sum((larger, _OPPOSITE.get(smaller, smaller)))
+    larger, smaller = (before, now) if has_fallen else (now, before)
+    return qualify_sum((larger, _OPPOSITE.get(smaller, smaller)))
 
 
 _OPPOSITE = {

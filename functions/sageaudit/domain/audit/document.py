@@ -16,19 +16,19 @@ from decimal import Decimal
 from typing import TypedDict
 
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.bill_document import BillDocument, line_document, qualifier_of_bill
+from sageaudit.domain.audit.bill_document import BillDocument, line_document, qualify_bill
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     NotApplicableDocument,
     UnknownDocument,
-    filled,
+    fill_document,
     finding_document,
     iso,
     other_outcomes,
-    rounded,
+    round_usd,
 )
 from sageaudit.domain.bill.counterfactual import Slice
-from sageaudit.domain.bill.idle_capacity import IdleCapacity, LookAt, Unit
+from sageaudit.domain.bill.idle_capacity import IdleCapacity, IdleCause, Unit
 from sageaudit.domain.usage.measurements import Measurements, Metric
 
 SCHEMA = 1
@@ -41,7 +41,7 @@ class AuditDocument(TypedDict):
 
     schema: int
     job: JobDocument
-    audit: AuditDocumentHead
+    audit: AuditDocumentMeta
     phases: list[PhaseDocument]
     bill: BillDocument
     judged: str
@@ -74,7 +74,7 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
 
     `children` are included in the document; None when they have their own audits in the history.
     """
-    return filled(
+    return fill_document(
         AuditDocument,
         audit.savings,
         audit.judgement,
@@ -83,7 +83,8 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         job=_job(audit),
         audit=_head(audit),
         phases=[
-            filled(PhaseDocument, cost.phase, usd=rounded(cost.usd)) for cost in audit.bill.phases
+            fill_document(PhaseDocument, cost.phase, usd=round_usd(cost.usd))
+            for cost in audit.bill.phases
         ],
         bill=_bill(audit),
         idle_capacity=_idle_capacity(audit.idle_capacity),
@@ -96,8 +97,10 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
 
 def _bill(audit: Audit) -> BillDocument:
     lines = list(map(line_document, audit.bill.lines))
-    bill = filled(BillDocument, audit.bill, audit.facts, lines=lines, spend_qualifier="")
-    return {**bill, "spend_qualifier": qualifier_of_bill(bill).value}
+    bill = fill_document(
+        BillDocument, audit.bill, audit.bill_facts, lines=lines, spend_qualifier=""
+    )
+    return {**bill, "spend_qualifier": qualify_bill(bill).value}
 
 
 class JobDocument(TypedDict):
@@ -129,8 +132,8 @@ class JobDocument(TypedDict):
 
 def _job(audit: Audit) -> JobDocument:
     job = audit.job
-    bought = not job.kind.row.rollup and audit.unauditable is None
-    return filled(
+    bought = not job.kind.spec.rollup and audit.unauditable is None
+    return fill_document(
         JobDocument,
         job,
         audit,
@@ -140,7 +143,7 @@ def _job(audit: Audit) -> JobDocument:
     )
 
 
-class AuditDocumentHead(TypedDict):
+class AuditDocumentMeta(TypedDict):
     """`settled` is False while the audit is provisional; `due_at`: when to audit the job again."""
 
     version: int
@@ -152,13 +155,13 @@ class AuditDocumentHead(TypedDict):
     pool: PoolDocument | None
 
 
-def _head(audit: Audit) -> AuditDocumentHead:
-    return filled(
-        AuditDocumentHead,
+def _head(audit: Audit) -> AuditDocumentMeta:
+    return fill_document(
+        AuditDocumentMeta,
         audit,
         version=1,
-        settled=audit.final,
-        due_at=iso(audit.recheck_at),
+        settled=audit.is_settled,
+        due_at=iso(audit.due_at),
         coverage=_coverage(audit.usage, audit.notes),
         pool=_pool(audit),
     )
@@ -182,15 +185,15 @@ class PoolDocument(TypedDict):
 def _pool(audit: Audit) -> PoolDocument | None:
     if (pool := audit.pool) is None:
         return None
-    own_usd, earlier_usd = audit.savings.avoidable_usd, audit.pooled_usd
+    own_usd, earlier_usd = audit.savings.avoidable_usd, audit.pool_avoidable_usd
     together_usd = None if own_usd is None or earlier_usd is None else own_usd + earlier_usd
-    return filled(
+    return fill_document(
         PoolDocument,
         pool,
         active_minutes=Decimal(str(round(pool.usage.minutes, 1))),
         own_active_minutes=Decimal(str(round(pool.own.minutes, 1))),
         earlier_runs=list(pool.names),
-        avoidable_usd=rounded(together_usd),
+        avoidable_usd=round_usd(together_usd),
     )
 
 
@@ -253,15 +256,17 @@ class IdleCapacityDocument(TypedDict):
     idle: Decimal
     list_usd: Decimal | None
     counted_usd: Decimal | None
-    likely_causes: list[LookAt]
+    likely_causes: list[IdleCause]
 
 
-def _idle_capacity(figure: IdleCapacity | None) -> IdleCapacityDocument | None:
+def _idle_capacity(idle_capacity: IdleCapacity | None) -> IdleCapacityDocument | None:
     """Worked is rounded first, so that worked and idle add up to paid."""
-    if figure is None:
+    if idle_capacity is None:
         return None
-    paid, worked = figure.paid.quantize(_MICRO), figure.worked.quantize(_MICRO)
-    return filled(IdleCapacityDocument, figure, paid=paid, worked=worked, idle=paid - worked)
+    paid, worked = idle_capacity.paid.quantize(_MICRO), idle_capacity.worked.quantize(_MICRO)
+    return fill_document(
+        IdleCapacityDocument, idle_capacity, paid=paid, worked=worked, idle=paid - worked
+    )
 
 
 class SliceDocument(TypedDict):
@@ -273,7 +278,7 @@ class SliceDocument(TypedDict):
 
 def _waterfall(slices: Sequence[Slice], total_usd: Decimal | None) -> list[SliceDocument]:
     """The last slice takes what rounding left, so that the slices sum to the rounded bill."""
-    total = rounded(total_usd)
+    total = round_usd(total_usd)
     if total is None or not slices:
         return []
     *counted, rest = slices

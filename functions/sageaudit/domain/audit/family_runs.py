@@ -13,33 +13,33 @@ from statistics import median
 from msgspec import Struct
 
 from sageaudit.domain.audit.finding_document import value_text
-from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED
+from sageaudit.domain.audit.record import NO_CREATION_TIME, UNKNOWN_NAME
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.finding import Scalar
-from sageaudit.domain.job.describe_parts import MOST_METRICS
+from sageaudit.domain.job.describe_parts import MAX_METRICS
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import VOLUME_PATHS, JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.resize.candidate import (
-    MOST_STEPS,
-    DearerStep,
+    MAX_STEPS,
+    CostlierStep,
     FamilyTypes,
     TriedType,
+    find_costlier_steps,
     is_disproved,
-    steps_of,
 )
-from sageaudit.domain.usage.judged_use import use_digest
+from sageaudit.domain.usage.judged_use import usage_digest
 from sageaudit.domain.usage.measurements import Measurements, Metric
 
 _SHARDING = "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType"
 _UPLOAD = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"
 
-LEVEL_STANDS = 3
+MIN_LEVEL_RUNS = 3
 """So many runs in a row are a new usual cost, and so many are a median: our choice."""
-_MOST_RUNS = 10
+_MAX_LEVEL_RUNS = 10
 """Older runs of a level say less of the next one: our choice."""
-_BEFORE_A_STEP = 5
+_RUNS_BEFORE_STEP = 5
 _MAD_TO_SIGMA = Decimal("1.4826")
 
 
@@ -62,11 +62,11 @@ def summary_of_run(
         job=job.name,
         kind=job.kind.value,
         status=job.status,
-        account=job.account or NOT_NAMED,
-        region=job.region or NOT_NAMED,
+        account=job.account or UNKNOWN_NAME,
+        region=job.region or UNKNOWN_NAME,
         family=family(job),
         ended_at=ended_at,
-        rollup=bool(job.kind.row.rollup),
+        rollup=bool(job.kind.spec.rollup),
         purchase=job.purchase,
         instance_type=group.instance_type if group else None,
         instance_count=group.count if group else None,
@@ -78,9 +78,9 @@ def summary_of_run(
         is_data_pinned=job.is_data_pinned,
         has_artifact=job.has_artifact,
         reason=reason,
-        final_metrics=dict(islice(job.final_metrics.items(), MOST_METRICS)),
+        final_metrics=dict(islice(job.final_metrics.items(), MAX_METRICS)),
         rules_with_findings=tuple(rules_with_findings),
-        use_digest=None if usage is None else use_digest(usage),
+        use_digest=None if usage is None else usage_digest(usage),
         first_point_s=None if usage is None else first_point_s(job, usage),
         disk_gb=None if usage is None else disk_gb(job, usage),
         settings=_settings(job),
@@ -127,8 +127,8 @@ def disk_gb(job: Job, usage: Measurements) -> Decimal | None:
     return Decimal(str(round(peak * job.volume_gb / 100, 1)))
 
 
-def like_runs(
-    job: Job, runs: Sequence[AuditSummary], *, but: str | None = None
+def comparable_runs(
+    job: Job, runs: Sequence[AuditSummary], *, except_field: str | None = None
 ) -> list[AuditSummary]:
     """The completed runs of known cost and length that ran as the job did.
 
@@ -136,7 +136,7 @@ def like_runs(
     work is another question (`same_settings`).
     """
     own = _job_instances(job)
-    same = [name for name in own if name != but]
+    same = [name for name in own if name != except_field]
     return [
         run
         for run in completed_runs(runs)
@@ -148,7 +148,7 @@ def like_runs(
     ]
 
 
-def same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[AuditSummary]:
+def runs_with_same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[AuditSummary]:
     """Those known to have the job's code, hyperparameters and inputs.
 
     Whether the inputs held the same data is another question (`is_data_pinned`).
@@ -174,7 +174,7 @@ def family_types(
 
 def costlier_steps(
     job: Job, tried: Sequence[TriedType], runs: Sequence[AuditSummary]
-) -> tuple[DearerStep, ...]:
+) -> tuple[CostlierStep, ...]:
     """The dearer steps of these like runs, and those that the newest of these runs kept.
 
     Enough new runs on both types take a step back.
@@ -183,14 +183,14 @@ def costlier_steps(
     kept = runs[0].costlier_steps or () if runs else ()
     if count is None:
         return kept
-    found = list(steps_of(tried, count, job.purchase))
+    found = list(find_costlier_steps(tried, count, job.purchase))
     places = {(one.from_type, one.to_type, one.instance_count, one.purchase) for one in found}
     for step in kept:
         like = (step.instance_count, step.purchase) == (count, job.purchase)
         place = (step.from_type, step.to_type, step.instance_count, step.purchase)
         if place not in places and not (like and is_disproved(step, tried)):
             found.append(step)
-    return tuple(found[:MOST_STEPS])
+    return tuple(found[:MAX_STEPS])
 
 
 def tried_types(
@@ -200,27 +200,28 @@ def tried_types(
 
     Runs of the same settings, where they alone are enough for medians on two types.
     """
-    like = like_runs(job, runs, but="instance_type")
+    like = comparable_runs(job, runs, except_field="instance_type")
     by_settings, of_all = (
-        tuple(_by_type(job, total_usd, part, market)) for part in (same_settings(job, like), like)
+        tuple(_by_type(job, total_usd, part, market))
+        for part in (runs_with_same_settings(job, like), like)
     )
-    return by_settings if sum(one.enough for one in by_settings) > 1 else of_all
+    return by_settings if sum(one.has_enough_runs for one in by_settings) > 1 else of_all
 
 
 def _by_type(
-    job: Job, total_usd: Decimal | None, like: Sequence[AuditSummary], market: Market
+    job: Job, total_usd: Decimal | None, comparable: Sequence[AuditSummary], market: Market
 ) -> Iterator[TriedType]:
     own = job.groups[0].instance_type if job.groups and job.status == "Completed" else None
     samples = [
         (own, job.elapsed_s, total_usd),
-        *((run.instance_type, run.elapsed_s, run.total_usd) for run in like),
+        *((run.instance_type, run.elapsed_s, run.total_usd) for run in comparable),
     ]
     by_type: dict[str, list[tuple[Decimal, Decimal]]] = {}
     for name, seconds, usd in samples:
         if name is not None and name in market.types and seconds and usd is not None:
             by_type.setdefault(name, []).append((seconds, usd))
     for name, sample in by_type.items():
-        newest = sample[:_MOST_RUNS]
+        newest = sample[:_MAX_LEVEL_RUNS]
         seconds, usd = (median(values) for values in zip(*newest, strict=True))
         yield TriedType(market.types[name], len(newest), seconds, usd)
 
@@ -265,25 +266,27 @@ def newest_level(
     stretches = [
         (on, tuple(stretch)) for on, stretch in groupby(completed_runs(runs), key=instances_of)
     ]
-    standing = [stretch for stretch in stretches if len(stretch[1]) >= LEVEL_STANDS]
+    standing = [stretch for stretch in stretches if len(stretch[1]) >= MIN_LEVEL_RUNS]
     like = [run for on, stretch in stretches for run in stretch if on == instances]
-    back = [on for on, stretch in stretches[1:] if on == instances and len(stretch) < LEVEL_STANDS]
+    back = [
+        on for on, stretch in stretches[1:] if on == instances and len(stretch) < MIN_LEVEL_RUNS
+    ]
     goes_on = bool(standing) and standing[0] is stretches[0] and standing[0][0] == instances
-    comes_back = len(back) >= LEVEL_STANDS or not standing
-    if not goes_on and comes_back and len(like) >= LEVEL_STANDS:
-        return Level(tuple(like[:_MOST_RUNS]))
-    return _since_step(standing[0][1], spreads, percent) if standing else None
+    comes_back = len(back) >= MIN_LEVEL_RUNS or not standing
+    if not goes_on and comes_back and len(like) >= MIN_LEVEL_RUNS:
+        return Level(tuple(like[:_MAX_LEVEL_RUNS]))
+    return _runs_since_step(standing[0][1], spreads, percent) if standing else None
 
 
-def _since_step(runs: Sequence[AuditSummary], spreads: Decimal, percent: Decimal) -> Level:
+def _runs_since_step(runs: Sequence[AuditSummary], spreads: Decimal, percent: Decimal) -> Level:
     """The newest of them since their cost last changed for good."""
-    for since in range(LEVEL_STANDS, min(len(runs) - LEVEL_STANDS, _MOST_RUNS) + 1):
-        before = Level(tuple(runs[since : since + _BEFORE_A_STEP]))
+    for since in range(MIN_LEVEL_RUNS, min(len(runs) - MIN_LEVEL_RUNS, _MAX_LEVEL_RUNS) + 1):
+        before = Level(tuple(runs[since : since + _RUNS_BEFORE_STEP]))
         margin_usd, usual_usd = before.margin_usd(spreads, percent), before.usual_usd
-        away = [usd - usual_usd for usd in _costs(runs[since - LEVEL_STANDS : since])]
+        away = [usd - usual_usd for usd in _costs(runs[since - MIN_LEVEL_RUNS : since])]
         if min(away) >= margin_usd > 0 or max(away) <= -margin_usd < 0:
             return Level(tuple(runs[:since]))
-    return Level(tuple(runs[:_MOST_RUNS]))
+    return Level(tuple(runs[:_MAX_LEVEL_RUNS]))
 
 
 def instances_of(run: AuditSummary) -> tuple[object, ...]:

@@ -20,42 +20,42 @@ from sageaudit.domain.bill.finding import (
     Bucket,
     Clear,
     Confidence,
+    Detection,
     Finding,
-    Found,
     NotApplicable,
     Outcome,
     Parameter,
-    RuleName,
+    RuleInfo,
     Scalar,
     Severity,
     Unknown,
 )
 
-Outcomes = Sequence[tuple[RuleName, Outcome]]
+Outcomes = Sequence[tuple[RuleInfo, Outcome]]
 Shape = TypeVar("Shape")
 _MICRO = Decimal("0.000001")
 
-MOST_ADVISED = 6
+MAX_RECOMMENDATIONS = 6
 """Of a run, the dearest: what is stored of it stays small."""
 _LONGEST_VALUE = 100
 _LONGEST_REASON = 200
 
 
-def filled(shape: type[Shape], *sources: object, **own: Any) -> Shape:
+def fill_document(shape: type[Shape], *sources: object, **overrides: Any) -> Shape:
     """A document of this shape. Each key is in `own`, or an attribute of the first source that has
     one of that name: dates and times in ISO 8601, enumerated words as text, numbers to 6 decimals.
     """
     document = dict.fromkeys(shape.__annotations__)
     for key in document:
         source = next((source for source in sources if hasattr(source, key)), None)
-        document[key] = own[key] if key in own else plain(getattr(source, key))
+        document[key] = overrides[key] if key in overrides else to_plain_value(getattr(source, key))
     return cast(Shape, document)
 
 
-def plain(value: Any) -> Any:
+def to_plain_value(value: Any) -> Any:
     """A value as documents have it."""
     if isinstance(value, Decimal):
-        return rounded(value)
+        return round_usd(value)
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, date):
@@ -65,7 +65,7 @@ def plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def rounded(value: Decimal | None) -> Decimal | None:
+def round_usd(value: Decimal | None) -> Decimal | None:
     """At most 6 decimals; None stays None."""
     return None if value is None else value.quantize(_MICRO)
 
@@ -113,7 +113,7 @@ class FindingDocument(TypedDict):
     family: views then only name the rule."""
 
 
-def stands(finding: FindingDocument) -> bool:
+def is_standing(finding: FindingDocument) -> bool:
     """True unless the finding is exempt, or another finding includes or replaces it."""
     return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
 
@@ -121,19 +121,21 @@ def stands(finding: FindingDocument) -> bool:
 def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
     """Whether one that stands is worth a trial whose dollars are not known."""
     return any(
-        stands(finding) and finding["bucket"] == Bucket.POSSIBLE and finding["saving_usd"] is None
+        is_standing(finding)
+        and finding["bucket"] == Bucket.POSSIBLE
+        and finding["saving_usd"] is None
         for finding in findings
     )
 
 
-def most_usd(finding: FindingDocument) -> Decimal | None:
+def max_saving_usd(finding: FindingDocument) -> Decimal | None:
     """What it may save at most, as far as every view shows it; None where that is not known.
 
     More than `saving_usd` where nothing is counted of a range, unless another finding covers it.
     Where other fixes take a part of a possible saving, its range is no longer known.
     """
     share, span = finding["saving_usd"], finding["saving_range_usd"]
-    if share is None or not span or not stands(finding):
+    if share is None or not span or not is_standing(finding):
         return share
     possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
     open_end = not share or (possible and share == span[0])
@@ -143,55 +145,57 @@ def most_usd(finding: FindingDocument) -> Decimal | None:
 def finding_document(finding: Finding) -> FindingDocument:
     """One finding as documents show it."""
     found = finding.found
-    return filled(
+    return fill_document(
         FindingDocument,
         finding,
         found,
         finding.rule,
         rule=finding.rule.name,
-        saving_alone_usd=rounded(finding.alone_usd),
-        saving_range_usd=plain(finding.range_usd and tuple(map(rounded, finding.range_usd))),
-        exempt=None if finding.exempt is None else filled(ExemptDocument, finding.exempt),
+        saving_alone_usd=round_usd(finding.alone_usd),
+        saving_range_usd=to_plain_value(
+            finding.range_usd and tuple(map(round_usd, finding.range_usd))
+        ),
+        exempt=None if finding.exempt is None else fill_document(ExemptDocument, finding.exempt),
         evidence={key: _exact(value) for key, value in found.evidence.items()},
         fix=[_fix(item) for item in found.fix],
-        first_step=found.first_step or _of_page(finding),
+        first_step=found.first_step or _first_step_of_page(finding),
         alternatives=[[_fix(item) for item in way] for way in found.alternatives],
-        alternatives_usd=list(map(rounded, finding.alternatives_usd)),
+        alternatives_usd=list(map(round_usd, finding.alternatives_usd)),
     )
 
 
-def _of_page(finding: Finding) -> str | None:
+def _first_step_of_page(finding: Finding) -> str | None:
     """How the rule's page begins what to do, where there is no parameter to change."""
     found = finding.found
     return None if found.fix or found.alternatives else finding.rule.first_step
 
 
-def read_finding(written: FindingDocument) -> Finding:
+def parse_finding(document: FindingDocument) -> Finding:
     """Parses a finding of a document; its `change` is not in the document and is None."""
-    span = written["saving_range_usd"]
+    span = document["saving_range_usd"]
     return Finding(
-        rule=RuleName(
-            written["id"],
-            written["rule"],
-            sent_to_channels=written["sent_to_channels"],
-            first_step=written.get("first_step"),
+        rule=RuleInfo(
+            document["id"],
+            document["rule"],
+            sent_to_channels=document["sent_to_channels"],
+            first_step=document.get("first_step"),
         ),
-        found=Found(
-            confidence=Confidence(written["confidence"]),
-            bucket=Bucket(written["bucket"]),
-            summary=written["summary"],
-            evidence=written["evidence"],
-            fix=tuple(map(_parameter, written["fix"])),
-            alternatives=tuple(tuple(map(_parameter, way)) for way in written["alternatives"]),
-            caution=written["caution"],
+        found=Detection(
+            confidence=Confidence(document["confidence"]),
+            bucket=Bucket(document["bucket"]),
+            summary=document["summary"],
+            evidence=document["evidence"],
+            fix=tuple(map(_parameter, document["fix"])),
+            alternatives=tuple(tuple(map(_parameter, way)) for way in document["alternatives"]),
+            caution=document["caution"],
         ),
-        severity=Severity(written["severity"]),
-        saving_usd=written["saving_usd"],
-        alone_usd=written["saving_alone_usd"],
+        severity=Severity(document["severity"]),
+        saving_usd=document["saving_usd"],
+        alone_usd=document["saving_alone_usd"],
         range_usd=(span[0], span[1]) if span else None,
-        estimated=written["estimated"],
-        reported_for_run=written["reported_for_run"],
-        alternatives_usd=tuple(written.get("alternatives_usd", ())),
+        estimated=document["estimated"],
+        reported_for_run=document["reported_for_run"],
+        alternatives_usd=tuple(document.get("alternatives_usd", ())),
     )
 
 
@@ -207,8 +211,8 @@ def _fix(item: Parameter) -> FixDocument:
     return {"parameter": item.path, "old": _exact(item.old), "new": _exact(item.new)}
 
 
-def _parameter(written: FixDocument) -> Parameter:
-    return Parameter(written["parameter"], written["old"], written["new"])
+def _parameter(document: FixDocument) -> Parameter:
+    return Parameter(document["parameter"], document["old"], document["new"])
 
 
 class ExemptDocument(TypedDict):
@@ -245,12 +249,12 @@ def other_outcomes(outcomes: Outcomes) -> dict[str, list[Any]]:
     """
     return {
         "unknown": [
-            filled(UnknownDocument, outcome, rule=name.name)
+            fill_document(UnknownDocument, outcome, rule=name.name)
             for name, outcome in outcomes
             if isinstance(outcome, Unknown)
         ],
         "not_applicable": [
-            filled(NotApplicableDocument, outcome, rule=name.name)
+            fill_document(NotApplicableDocument, outcome, rule=name.name)
             for name, outcome in outcomes
             if isinstance(outcome, NotApplicable)
         ],
@@ -258,16 +262,16 @@ def other_outcomes(outcomes: Outcomes) -> dict[str, list[Any]]:
     }
 
 
-class Worth(enum.StrEnum):
+class AmountKind(enum.StrEnum):
     """What the dollars of an advice are; those of the two kinds are never added."""
 
     COUNTED = "counted"
     """Avoidable or lost USD."""
-    TRIAL = "trial"
+    POSSIBLE = "trial"
     """USD that are worth a trial."""
 
 
-class Advised(Struct, frozen=True):
+class Recommendation(Struct, frozen=True):
     """What a standing finding of a run advises; one that the policy or a tag accepts has `exempt`,
     who and why.
 
@@ -279,18 +283,18 @@ class Advised(Struct, frozen=True):
     parameter: str
     new: str
     severity: Severity
-    worth: Worth = Worth.COUNTED
+    worth: AmountKind = AmountKind.COUNTED
     amount: Decimal | None = None
-    also: tuple[str, ...] = ()
+    other_parameters: tuple[str, ...] = ()
     exempt: str | None = None
 
     @property
-    def line(self) -> tuple[str, str, Worth]:
+    def line(self) -> tuple[str, str, AmountKind]:
         """The same for any value of its parameter."""
         return self.rule, self.parameter or self.new, self.worth
 
 
-def advised_by(finding: FindingDocument) -> Advised | None:
+def recommendation_from_finding(finding: FindingDocument) -> Recommendation | None:
     """What one finding advises; None where it has no dollars, is another's part, or never posted.
 
     What may be lost is at stake, too: the upper end of its range.
@@ -304,29 +308,34 @@ def advised_by(finding: FindingDocument) -> Advised | None:
     if bucket is Bucket.LOST:
         ends = finding["saving_range_usd"] or []
         amount = max([*ends, *([] if amount is None else [amount])], default=None)
-    whole = stands({**finding, "exempt": None}) and finding["sent_to_channels"]
-    none = bucket.counted and (finding["severity"] == Severity.INFO or finding["reported_for_run"])
+    whole = is_standing({**finding, "exempt": None}) and finding["sent_to_channels"]
+    none = bucket.is_counted and (
+        finding["severity"] == Severity.INFO or finding["reported_for_run"]
+    )
     if bucket is Bucket.NONE or none or amount == 0 or not whole:
         return None
-    return Advised(
+    return Recommendation(
         rule=finding["rule"],
         parameter=fix[0]["parameter"] if fix else "",
         new=value_text(fix[0]["new"]) if fix else "",
         severity=Severity(finding["severity"]),
-        worth=Worth.COUNTED if bucket.counted else Worth.TRIAL,
+        worth=AmountKind.COUNTED if bucket.is_counted else AmountKind.POSSIBLE,
         amount=amount,
-        also=tuple(one["parameter"] for one in fix[1:]),
+        other_parameters=tuple(one["parameter"] for one in fix[1:]),
         exempt=accepted,
     )
 
 
-def dearest(advised: Iterable[Advised]) -> tuple[Advised, ...]:
+def largest_recommendations(
+    recommendations: Iterable[Recommendation],
+) -> tuple[Recommendation, ...]:
     """The most of each line, what is worth most first: what a run stores of it stays small."""
-    worths = list(Worth)
+    worths = list(AmountKind)
     found = sorted(
-        advised, key=lambda one: (worths.index(one.worth), -(one.amount or Decimal(0)), one.new)
+        recommendations,
+        key=lambda one: (worths.index(one.worth), -(one.amount or Decimal(0)), one.new),
     )
-    return tuple({one.line: one for one in reversed(found)}.values())[::-1][:MOST_ADVISED]
+    return tuple({one.line: one for one in reversed(found)}.values())[::-1][:MAX_RECOMMENDATIONS]
 
 
 def value_text(value: Scalar) -> str:

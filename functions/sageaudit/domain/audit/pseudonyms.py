@@ -16,7 +16,7 @@ from sageaudit.domain.job.addresses import (
     AWS_REGISTRIES,
     AWS_REPOSITORIES,
     CODE_INPUTS,
-    bucket_of,
+    bucket_name,
     cuda,
     pytorch,
     repository,
@@ -25,7 +25,7 @@ from sageaudit.domain.job.family import script, stem
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.usage.measurements import Metric
-from sageaudit.domain.usage.objective import telling_words
+from sageaudit.domain.usage.objective import meaningful_words
 
 _LETTERS = "ghjkmnpqrstvwxyz"
 _ARN = re.compile(
@@ -33,7 +33,7 @@ _ARN = re.compile(
     r"(?P<account>[^:]*):(?P<word>[a-z-]+)/(?P<name>.+)\Z",
     re.DOTALL,
 )
-_RESOURCES = frozenset(kind.row.arn_word for kind in JobKind) | {
+_RESOURCES = frozenset(kind.spec.arn_word for kind in JobKind) | {
     "labeling-job", "monitoring-schedule", "pipeline", "user-profile",
     "training-plan",
 }  # fmt: skip
@@ -111,7 +111,7 @@ class Pseudonyms:
 
     def address(self, address: str) -> str:
         """A kept address: its bucket, and whether it names a version of its data."""
-        bucket = bucket_of(address)
+        bucket = bucket_name(address)
         return address.replace(bucket, self.bucket(bucket), 1) if bucket else address
 
     def image(self, image: str, own_account: str | None) -> str:
@@ -156,7 +156,7 @@ class Pseudonyms:
         """A metric of the user's code; words that say what it measures stay."""
         if name in {metric.value for metric in Metric}:
             return name
-        return "-".join((self.word("met", name, 6), *telling_words(name)))
+        return "-".join((self.word("met", name, 6), *meaningful_words(name)))
 
     def debugger_rule(self, name: str) -> str:
         """A rule that Debugger has built in stays."""
@@ -164,14 +164,14 @@ class Pseudonyms:
         known = name[: number.start()] if number else name
         return known if known in _BUILTIN_RULES else self.word("rul", name)
 
-    def host(self, host: str, others: Iterable[str]) -> str:
+    def host(self, host: str, job_hosts: Iterable[str]) -> str:
         """A host as metrics name it, in the order of all hosts of its job; or the job itself."""
         job, slash, own = host.partition("/")
         if not slash:
             return self.job(job)
         if _NUMBERED_HOST.match(own):
             return f"{self.job(job)}/{own}"
-        place = sorted({(len(other), other) for other in others}).index((len(host), host))
+        place = sorted({(len(other), other) for other in job_hosts}).index((len(host), host))
         return f"{self.job(job)}/host-{place:04}"
 
     def _digest(self, kind: str, original: str) -> bytes:

@@ -11,11 +11,11 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, stands
+from sageaudit.domain.audit.finding_document import FindingDocument, is_standing
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, grouped
+from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, group_rows
 
-SHOWN = 10
+NAMES_SHOWN = 10
 """Names of each scope in a ranking."""
 
 
@@ -26,7 +26,7 @@ class RankedName(Struct, frozen=True):
     """
 
     name: str | None
-    places: tuple[tuple[str, str], ...]
+    account_regions: tuple[tuple[str, str], ...]
     sums: Sums
 
 
@@ -49,7 +49,7 @@ class RankedNames(Struct, frozen=True):
     """The first names of a scope in order, and how many there are in all."""
 
     shown: tuple[RankedName, ...]
-    names: int
+    name_count: int
 
 
 class Ranking(Struct, frozen=True):
@@ -70,23 +70,23 @@ class Ranking(Struct, frozen=True):
 
 
 def ranking(
-    rows: Callable[[Scope], Iterable[SumRow]],
+    read_rows: Callable[[Scope], Iterable[SumRow]],
     since: date,
     until: date,
-    fix_of: Callable[[RankedName], FamilyFix | None],
-    shown: int = SHOWN,
+    find_fix: Callable[[RankedName], FamilyFix | None],
+    shown: int = NAMES_SHOWN,
 ) -> Ranking:
     """Ranks the daily sums that `rows` reads for a scope; `fix_of` is asked for shown families."""
-    families = _ranked(rows(Scope.FAMILY))
+    families = _rank_names(read_rows(Scope.FAMILY))
     total = sum((family.sums for family in families), Sums())
     return Ranking(
         since=since,
         until=until,
         total=total,
-        families=tuple(RankedFamily(family, fix_of(family)) for family in families[:shown]),
+        families=tuple(RankedFamily(family, find_fix(family)) for family in families[:shown]),
         family_count=len(families),
-        owners=_names(rows(Scope.OWNER), shown),
-        types=_names(rows(Scope.TYPE), shown),
+        owners=_names(read_rows(Scope.OWNER), shown),
+        types=_names(read_rows(Scope.TYPE), shown),
         rules=tuple(ranked_rules(total)),
     )
 
@@ -102,48 +102,52 @@ def ranked_rules(sums: Sums) -> list[tuple[str, RuleSums]]:
 
 
 def family_fix(
-    sums: Sums, heads: Iterable[AuditSummary], audit_of: Callable[[JobKey], AuditDocument | None]
+    sums: Sums,
+    summaries: Iterable[AuditSummary],
+    read_audit: Callable[[JobKey], AuditDocument | None],
 ) -> FamilyFix | None:
     """The family's rule with the most dollars, and its finding in the run where it has the most.
 
     Avoidable and lost dollars come before possible ones. None where no finding can be read.
     """
-    runs = [*heads]
-    fixes = (rule_fix(rule, runs, audit_of) for rule, _ in ranked_rules(sums))
+    runs = [*summaries]
+    fixes = (rule_fix(rule, runs, read_audit) for rule, _ in ranked_rules(sums))
     return next(filter(None, fixes), None)
 
 
 def rule_fix(
-    rule: str, heads: Iterable[AuditSummary], audit_of: Callable[[JobKey], AuditDocument | None]
+    rule: str,
+    summaries: Iterable[AuditSummary],
+    read_audit: Callable[[JobKey], AuditDocument | None],
 ) -> FamilyFix | None:
     """The rule's finding in the run where it has the most dollars; None where it cannot be read.
 
     `heads` are runs of one family, newest first; of equal runs the newest is read.
     """
-    having = [head for head in heads if rule in head.sums.rules and not head.rollup]
-    dearest = max(having, key=lambda head: _worth(head, rule), default=None)
-    written = audit_of(dearest.key) if dearest else None
+    having = [head for head in summaries if rule in head.sums.rules and not head.rollup]
+    dearest = max(having, key=lambda head: _rule_amounts(head, rule), default=None)
+    written = read_audit(dearest.key) if dearest else None
     for finding in written["findings"] if written else ():
-        if dearest and finding["rule"] == rule and stands(finding):
+        if dearest and finding["rule"] == rule and is_standing(finding):
             return FamilyFix(dearest.job, dearest.ended_at, finding)
     return None
 
 
-def _worth(head: AuditSummary, rule: str) -> tuple[Decimal, Decimal]:
-    return head.sums.rules[rule].waste_usd, head.sums.rules[rule].possible_usd
+def _rule_amounts(summary: AuditSummary, rule: str) -> tuple[Decimal, Decimal]:
+    return summary.sums.rules[rule].waste_usd, summary.sums.rules[rule].possible_usd
 
 
 def _names(rows: Iterable[SumRow], shown: int) -> RankedNames:
-    names = _ranked(rows)
+    names = _rank_names(rows)
     return RankedNames(tuple(names[:shown]), len(names))
 
 
-def _ranked(rows: Iterable[SumRow]) -> list[RankedName]:
+def _rank_names(rows: Iterable[SumRow]) -> list[RankedName]:
     known = [*rows]
     places: dict[str | None, set[tuple[str, str]]] = defaultdict(set)
     for row in known:
         places[row.name].add((row.account, row.region))
-    of_names = grouped(known, lambda row: row.name).items()
+    of_names = group_rows(known, lambda row: row.name).items()
     names = (RankedName(name, tuple(sorted(places[name])), sums) for name, sums in of_names)
     return sorted((name for name in names if name.sums != Sums()), key=_order)
 

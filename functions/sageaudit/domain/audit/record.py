@@ -15,11 +15,11 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.errors import BadHistory
 
-FAMILY_RUNS = 50
+MAX_EARLIER_RUNS = 50
 """How many earlier runs of its family a run is compared with: one query of some 80 KB."""
 DETAIL_DAYS = 90
 """How long a detail is kept, as docs/data-model.md says; after them a job is not judged again."""
-NOT_NAMED = "unknown"
+UNKNOWN_NAME = "unknown"
 """The account or region, in rows and keys, of a run whose recording does not name it."""
 NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Placeholder creation time; such runs are identified by their ARN alone."""
@@ -37,7 +37,7 @@ class Detail(Struct, frozen=True):
     note: str | None
 
 
-class Entry(Struct, frozen=True):
+class AuditEntry(Struct, frozen=True):
     """One audit to record. `document["audit"]["version"]` is set by History.
 
     `last_modified_at` is the job's LastModifiedTime: an older state never overwrites a newer.
@@ -52,25 +52,25 @@ class Entry(Struct, frozen=True):
     document: AuditDocument
     family_version: int
     detail: Detail | None
-    again: bool = False
-    run: AuditSummary | None = None
-    compared: tuple[AuditSummary, ...] | None = None
+    force_new_version: bool = False
+    run_summary: AuditSummary | None = None
+    earlier_runs: tuple[AuditSummary, ...] | None = None
 
 
-class Verdict(enum.Enum):
+class RecordOutcome(enum.Enum):
     """What recording did: a new version, or nothing (a second delivery, or an older state)."""
 
     RECORDED = "recorded"
     DUPLICATE = "duplicate"
-    OLDER = "older"
+    OUTDATED = "older"
 
 
-class Recorded(Struct, frozen=True):
+class RecordResult(Struct, frozen=True):
     """The outcome, with the version that is now the newest, and its head."""
 
-    verdict: Verdict
+    outcome: RecordOutcome
     version: int
-    head: AuditSummary | None = None
+    summary: AuditSummary | None = None
 
 
 class FindingRow(Struct, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ class RuleFinding(Struct, frozen=True):
 
     finding: FindingRow
     summary: AuditSummary
-    is_read: bool = False
+    is_loaded: bool = False
 
     @property
     def key(self) -> JobKey:
@@ -138,37 +138,37 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
     values: tuple[str, ...]
 
     @staticmethod
-    def of_day(day: date) -> RunQuery[AuditSummary]:
+    def for_day(day: date) -> RunQuery[AuditSummary]:
         """Runs that ended on a day in UTC."""
         return RunQuery(RunIndex.DAY, (day.isoformat(),))
 
     @staticmethod
-    def of_family(account: str, region: str, family: str) -> RunQuery[AuditSummary]:
+    def for_family(account: str, region: str, family: str) -> RunQuery[AuditSummary]:
         """Runs of one family."""
         return RunQuery(RunIndex.FAMILY, (account, region, family))
 
     @staticmethod
-    def of_owner(owner: str) -> RunQuery[AuditSummary]:
+    def for_owner(owner: str) -> RunQuery[AuditSummary]:
         """Runs of one owner."""
         return RunQuery(RunIndex.OWNER, (owner,))
 
     @staticmethod
-    def of_account(account: str) -> RunQuery[AuditSummary]:
+    def for_account(account: str) -> RunQuery[AuditSummary]:
         """Runs of one account."""
         return RunQuery(RunIndex.ACCOUNT, (account,))
 
     @staticmethod
-    def of_name(name: str) -> RunQuery[AuditSummary]:
+    def for_name(name: str) -> RunQuery[AuditSummary]:
         """Runs of the jobs with a name, in small letters or not, as ARNs have it."""
         return RunQuery(RunIndex.NAME, (name.lower(),))
 
     @staticmethod
-    def of_rule(rule: str) -> RunQuery[RuleFinding]:
+    def for_rule(rule: str) -> RunQuery[RuleFinding]:
         """Findings of one rule."""
         return RunQuery(RunIndex.RULE, (rule,))
 
     @staticmethod
-    def due(until: datetime) -> RunQuery[AuditSummary | BadHistory]:
+    def due_until(until: datetime) -> RunQuery[AuditSummary | BadHistory]:
         """Runs whose recheck time is at or before `until`; the oldest first, unlike the others.
 
         A row that cannot be read is in the list as the error that says why.
@@ -176,14 +176,14 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
         return RunQuery(RunIndex.DUE, (until.isoformat(),))
 
 
-class Claim(enum.Enum):
+class SendClaim(enum.Enum):
     """May this notice be sent now?"""
 
     FIRST = "first"
     """No try has posted it."""
     REPEAT = "repeat"
     """An earlier try may have posted it: send it once more, marked as a possible repeat."""
-    SPENT = "spent"
+    EXHAUSTED = "spent"
     """Its first send and its repeat both ended without an answer: a third needs a person."""
     DONE = "done"
     """Sent: nothing to do."""

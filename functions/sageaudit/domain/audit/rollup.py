@@ -11,31 +11,31 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 
-from sageaudit.domain.audit.audit import Audit, Judged, Judgement, judged_together
-from sageaudit.domain.audit.bill_document import is_upper_bound, lower_gaps
+from sageaudit.domain.audit.audit import Audit, Judged, Judgement, combine_judgements
+from sageaudit.domain.audit.bill_document import is_upper_bound, undercounted_parts
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     Outcomes,
-    most_usd,
-    read_finding,
-    stands,
+    is_standing,
+    max_saving_usd,
+    parse_finding,
 )
 from sageaudit.domain.audit.trials import TrialSavings
 from sageaudit.domain.bill.bill import Basis, BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
-from sageaudit.domain.bill.counterfactual import REST, Savings, Severities, Slice
+from sageaudit.domain.bill.counterfactual import REMAINDER, Savings, Severities, Slice
 from sageaudit.domain.bill.finding import Bucket, Finding, Severity
-from sageaudit.domain.job.job import Job, whole_sum
+from sageaudit.domain.job.job import Job, sum_if_complete
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import rollup_of
+from sageaudit.domain.job.ref import rollup_from_arn
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
 
 
-def job_of_children(children: Sequence[AuditDocument]) -> Job:
+def rollup_job_from_children(children: Sequence[AuditDocument]) -> Job:
     """A roll-up without a recorded answer of its own, derived from its children."""
     rows = [child["job"] for child in children]
     first = rows[0]
@@ -44,7 +44,7 @@ def job_of_children(children: Sequence[AuditDocument]) -> Job:
         for row in rows
         if row["started_at"] and row["ended_at"]
     ]
-    named = rollup_of(first["parent"])
+    named = rollup_from_arn(first["parent"])
     return Job(
         kind=named.kind if named else JobKind.TUNING,
         name=(first["parent"] or first["family"]).rpartition("/")[2],
@@ -63,27 +63,27 @@ def roll_up(
     *,
     family: str,
     owner: str | None,
-    launched: int | None,
+    launched_count: int | None,
     severities: Severities,
     ruleset: str,
     policy: str,
     outcomes: Outcomes,
-    own: TrialSavings,
+    own_savings: TrialSavings,
 ) -> Audit:
     """Sums the children's audits. `launched`: expected number of children, None when unknown.
 
     A job that launched nothing cost nothing. `outcomes` are those of its rules, and `own`
     the savings of their findings, taken from what the children's findings left.
     """
-    empty = _ZERO if launched == 0 else None
-    jobs = _children_of(job)
-    missing = tuple(_missing(children, launched, jobs))
+    empty = _ZERO if launched_count == 0 else None
+    jobs = _children_label(job)
+    missing = tuple(_missing(children, launched_count, jobs))
     guessed = sum(bool(child["bill"]["estimated"]) for child in children)
     rate = f"{guessed} of {len(children)} {jobs} are billed at an estimated rate"
     estimated = (rate,) if guessed else ()
     totals = [child["bill"]["total_usd"] for child in children]
-    total_usd = whole_sum(totals) if totals else empty
-    judged = _judgement(children, launched, jobs)
+    total_usd = sum_if_complete(totals) if totals else empty
+    judged = _judgement(children, launched_count, jobs)
     return Audit(
         job=job,
         family=family,
@@ -95,24 +95,24 @@ def roll_up(
             estimated=estimated,
             basis=_basis(children),
         ),
-        facts=_facts(children),
+        bill_facts=_facts(children),
         usage=None,
         outcomes=tuple(outcomes),
-        savings=judged.known(_savings(children, total_usd, empty, severities, own, jobs)),
+        savings=judged.known(_savings(children, total_usd, empty, severities, own_savings, jobs)),
         judgement=judged,
-        final=not missing and all(child["audit"]["settled"] for child in children),
-        recheck_at=None,
+        is_settled=not missing and all(child["audit"]["settled"] for child in children),
+        due_at=None,
         ruleset=ruleset,
         policy=policy,
         notes=missing,
-        rollup_rules=tuple(finding.rule.name for finding in own.findings),
+        rollup_rules=tuple(finding.rule.name for finding in own_savings.findings),
     )
 
 
-def _children_of(job: Job) -> str:
+def _children_label(job: Job) -> str:
     """What it launched, for people."""
-    rollup = job.kind.row.rollup
-    return rollup.children if rollup else "jobs"
+    rollup = job.kind.spec.rollup
+    return rollup.children_label if rollup else "jobs"
 
 
 def _basis(children: Sequence[AuditDocument]) -> Basis:
@@ -127,11 +127,11 @@ def _judgement(children: Sequence[AuditDocument], launched: int | None, jobs: st
         return Judgement(Judged.NO, (f"Its {jobs} are not audited.",))
     unaudited = max((launched or 0) - len(children), 0)
     known = all(child["avoidable_usd"] is not None for child in children)
-    together = judged_together(list(map(_of_child, children)), unaudited, jobs)
-    return replace(together, answered=known)
+    together = combine_judgements(list(map(_child_judgement, children)), unaudited, jobs)
+    return replace(together, is_answered=known)
 
 
-def _of_child(child: AuditDocument) -> Judgement:
+def _child_judgement(child: AuditDocument) -> Judgement:
     """A child's judgement; only in part where its dollars are in no sum, for want of a price."""
     judged, reasons = Judged(child["judged"]), tuple(child["not_judged"])
     if child["avoidable_usd"] is None and judged is not Judged.NO:
@@ -168,7 +168,7 @@ def _incomplete(children: Sequence[AuditDocument], jobs: str) -> Iterable[str]:
     """
     counts: Counter[str] = Counter()
     for bill in (child["bill"] for child in children if child["bill"]["total_usd"] is not None):
-        counts.update(lower_gaps(bill))
+        counts.update(undercounted_parts(bill))
     for what, count in counts.items():
         yield f"in {count} of {len(children)} {jobs}, {what}"
 
@@ -176,7 +176,7 @@ def _incomplete(children: Sequence[AuditDocument], jobs: str) -> Iterable[str]:
 def _savings(
     children: Sequence[AuditDocument],
     total_usd: Decimal | None,
-    empty: Decimal | None,
+    empty_sum: Decimal | None,
     severities: Severities,
     own: TrialSavings,
     jobs: str,
@@ -185,7 +185,7 @@ def _savings(
 
     def total(parts: Sequence[Decimal | None], bucket: Bucket) -> Decimal | None:
         usd = own.usd(bucket)
-        return whole_sum([*parts, usd]) if parts or usd else empty
+        return sum_if_complete([*parts, usd]) if parts or usd else empty_sum
 
     # What is not known of the possible dollars, the findings say; of the avoidable ones, `judged`.
     possible = [usd for child in children if (usd := child["possible_usd"]) is not None]
@@ -210,26 +210,26 @@ def _merged_findings(
 ) -> Iterable[Finding]:
     by_rule: dict[str, list[FindingDocument]] = {}
     for child in children:
-        for finding in filter(stands, child["findings"]):
+        for finding in filter(is_standing, child["findings"]):
             by_rule.setdefault(finding["rule"], []).append(finding)
     among = f"{len(children)} {jobs}"
     key = jobs.replace(" ", "_")
-    return (_merged(written, among, key, severities) for written in by_rule.values())
+    return (_merge_rule_findings(written, among, key, severities) for written in by_rule.values())
 
 
-def _merged(
-    written: Sequence[FindingDocument], among: str, key: str, severities: Severities
+def _merge_rule_findings(
+    written: Sequence[FindingDocument], scope_text: str, key: str, severities: Severities
 ) -> Finding:
     """Merges a rule's findings: text of the most expensive one, sum of their shares.
 
     `among`: the children, counted; `key`: that of the number of findings in the evidence. What they
     may save at most is the end of its range.
     """
-    findings = list(map(read_finding, written))
-    most = sum((most_usd(finding) or _ZERO for finding in written), _ZERO)
+    findings = list(map(parse_finding, written))
+    most = sum((max_saving_usd(finding) or _ZERO for finding in written), _ZERO)
     dearest = max(findings, key=lambda finding: finding.saving_usd or _ZERO)
     rule, found = dearest.rule, dearest.found
-    usd = whole_sum(finding.saving_usd for finding in findings)
+    usd = sum_if_complete(finding.saving_usd for finding in findings)
     spans = [finding.range_usd for finding in findings if finding.range_usd]
     span = None
     if spans:
@@ -238,10 +238,10 @@ def _merged(
     priced = usd is not None or any(finding.severity is not Severity.INFO for finding in findings)
     return replace(
         dearest,
-        severity=severities.of(rule, found.bucket, usd, span, priced=priced),
+        severity=severities.severity_for(rule, found.bucket, usd, span, is_priced=priced),
         found=replace(
             found,
-            summary=f"In {len(findings)} of {among}, such as: {found.summary}",
+            summary=f"In {len(findings)} of {scope_text}, such as: {found.summary}",
             evidence={key: len(findings), **found.evidence},
         ),
         saving_usd=usd,
@@ -258,14 +258,14 @@ def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable
     for child in children:
         for part in child["waterfall"]:
             sums[part["slice"]] = sums.get(part["slice"], _ZERO) + part["usd"]
-    rest = sums.pop(REST, None)
+    rest = sums.pop(REMAINDER, None)
     if rest is not None:
         for finding in own.findings:
             bucket, usd = finding.found.bucket, finding.saving_usd
-            if usd and bucket.counted:
+            if usd and bucket.is_counted:
                 sums[f"{bucket.value}: {finding.rule.name}"] = usd
                 rest -= usd
-        sums[REST] = rest
+        sums[REMAINDER] = rest
     return (Slice(name, usd) for name, usd in sums.items())
 
 

@@ -11,11 +11,11 @@ from msgspec import Struct, field
 
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.bill_document import SpendQualifier
-from sageaudit.domain.audit.finding_document import Advised, value_text
+from sageaudit.domain.audit.finding_document import Recommendation, value_text
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.resize.candidate import DearerStep
+from sageaudit.domain.resize.candidate import CostlierStep
 
 _ZERO = Decimal(0)
 _HOUR_S = 3600
@@ -139,14 +139,14 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     """The type that a standing finding advised."""
     smallest_types: Mapping[str, Decimal] | None = None
     """Those that held the run and save, with how many times as long it takes there."""
-    costlier_steps: tuple[DearerStep, ...] | None = None
+    costlier_steps: tuple[CostlierStep, ...] | None = None
     """The steps to a smaller type that made the family's runs dearer until then."""
     first_point_s: Decimal | None = None
     """Of a processing or transform job, from its start to its first point, which comes after its
     download."""
     disk_gb: Decimal | None = None
     """Of the same jobs, the most used of a host's volume."""
-    advised: tuple[Advised, ...] | None = None
+    advised: tuple[Recommendation, ...] | None = None
     """The dearest first."""
     settings: Mapping[str, str] | None = None
     """By their paths, what else it ran with of the parameters that fixes name."""
@@ -233,11 +233,11 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
         """
         return self.purchase is not None and not self.rollup
 
-    def advised_like(self, other: Advised) -> Advised | None:
+    def matching_recommendation(self, other: Recommendation) -> Recommendation | None:
         """What the run was advised of the same line as `other`; None where it was not."""
         return next((one for one in self.advised or () if one.line == other.line), None)
 
-    def value_of(self, path: str) -> str | None:
+    def setting_value(self, path: str) -> str | None:
         """The value of a request's parameter that the run ran with, as text; None where unknown."""
         if path.endswith(".InstanceType"):
             return self.instance_type
@@ -248,24 +248,24 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
         return (self.settings or {}).get(path)
 
 
-_JUDGED_BY = (
+_STAMP_FIELDS = (
     *("purchase", "elapsed_s", "billable_s", "retained_s", "instance_type", "instance_count"),
     *("fingerprint", "is_data_pinned", "has_artifact", "reason", "phase_s", "final_metrics"),
     *("rules_with_findings", "use_digest", "recommended_type", "smallest_types", "costlier_steps"),
     *("first_point_s", "disk_gb"),
 )
 """Fields of a run that later runs of its family are judged by."""
-RUN_FIELDS = (*_JUDGED_BY, "advised", "settings")
+RUN_FIELDS = (*_STAMP_FIELDS, "advised", "settings")
 """What is known of a run beside its document."""
 
 
-def run_stamp(run: AuditSummary) -> str:
+def comparison_stamp(run: AuditSummary) -> str:
     """Changes with anything that a later run of the family may be judged by.
 
     Not with the dollars that were found in the run itself, which say nothing of a later one, except
     for those of a short run, which its family sums.
     """
-    known = {name: getattr(run, name) for name in _JUDGED_BY}
+    known = {name: getattr(run, name) for name in _STAMP_FIELDS}
     known["rules_with_findings"] = sorted(run.rules_with_findings)
     summed_usd = run.avoidable_usd if run.use_digest else None
     ended_at = run.ended_at.astimezone(UTC).isoformat()

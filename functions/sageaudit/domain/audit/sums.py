@@ -20,19 +20,19 @@ from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.bill_document import (
     SpendQualifier,
     is_upper_bound,
-    lower_gaps,
-    qualifier_of,
+    qualify_amount,
+    undercounted_parts,
 )
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     has_open_trial,
-    most_usd,
-    stands,
+    is_standing,
+    max_saving_usd,
 )
 from sageaudit.domain.bill.finding import Bucket
 
-MOST_RULES = 40
+MAX_RULES_BY_NAME = 40
 """Rules that one audit adds to by name, in the order of its findings; the others add to OTHERS."""
 OTHERS = "(others)"
 _JUDGED = frozenset({Judged.YES, Judged.PARTLY})
@@ -82,10 +82,10 @@ class RuleSums(Struct, frozen=True):
         usd: Decimal = getattr(self, f"{bucket}_usd")
         return None if not usd and self.unknown(bucket) >= self.findings > 0 else usd
 
-    def most_usd(self, bucket: Bucket) -> Decimal | None:
+    def max_usd(self, bucket: Bucket) -> Decimal | None:
         """The upper end of the same."""
         usd = self.known_usd(bucket)
-        more: Decimal = getattr(self, f"{bucket}_more_usd")
+        more: Decimal = getattr(self, f"{bucket}_range_usd")
         return None if usd is None else usd + more
 
     def unknown(self, bucket: Bucket) -> int:
@@ -143,7 +143,7 @@ class Sums(Struct, frozen=True):
     @property
     def known_total_usd(self) -> Decimal | None:
         """None where there are jobs, and the total of none is known."""
-        return self._known(self.total_usd, self.total_unknown)
+        return self._known(self.total_usd, self.total_unknown_count)
 
     @property
     def known_avoidable_usd(self) -> Decimal | None:
@@ -171,17 +171,17 @@ class Sums(Struct, frozen=True):
         return self._known(self.idle_usd, self.idle_unknown)
 
     @property
-    def total_unknown(self) -> int:
+    def total_unknown_count(self) -> int:
         """Jobs whose total is not known."""
         return self.unpriced + self.unauditable
 
     @property
     def spend_qualifier(self) -> SpendQualifier:
         """How exactly the total is known."""
-        return qualifier_of(
+        return qualify_amount(
             known=self.known_total_usd is not None,
-            lower=bool(self.incomplete + self.total_unknown),
-            upper=bool(self.upper_bounds),
+            lower_bound=bool(self.incomplete + self.total_unknown_count),
+            upper_bound=bool(self.upper_bounds),
             estimated=bool(self.estimated),
         )
 
@@ -189,10 +189,10 @@ class Sums(Struct, frozen=True):
         return None if not usd and unknown and unknown >= self.jobs else usd
 
     def __add__(self, other: Sums) -> Sums:
-        return added((self, other))
+        return add_sums((self, other))
 
     def __sub__(self, other: Sums) -> Sums:
-        return added((self, -other))
+        return add_sums((self, -other))
 
     def __neg__(self) -> Sums:
         return Sums(**_negative(self), rules={name: -rule for name, rule in self.rules.items()})
@@ -229,7 +229,7 @@ class ChangedFamily(Struct, frozen=True):
 Key = TypeVar("Key")
 
 
-def added(parts: Sequence[Sums]) -> Sums:
+def add_sums(parts: Sequence[Sums]) -> Sums:
     """All of them together, in one pass."""
     if len(parts) == 1 and RuleSums() not in parts[0].rules.values():
         return parts[0]
@@ -242,20 +242,20 @@ def added(parts: Sequence[Sums]) -> Sums:
     return Sums(**_numbers(parts), rules=kept)
 
 
-def total(rows: Iterable[SumRow]) -> Sums:
+def sum_rows(rows: Iterable[SumRow]) -> Sums:
     """All rows together; they must be of one scope, since each scope counts every audit."""
-    return added([row.sums for row in rows])
+    return add_sums([row.sums for row in rows])
 
 
-def grouped(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key, Sums]:
+def group_rows(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key, Sums]:
     """The sums by any key of a row, such as `lambda row: row.day`, in order of first occurrence."""
     parts: dict[Key, list[Sums]] = defaultdict(list)
     for row in rows:
         parts[key(row)].append(row.sums)
-    return {of: added(sums) for of, sums in parts.items()}
+    return {of: add_sums(sums) for of, sums in parts.items()}
 
 
-def sums_of(document: AuditDocument) -> Sums:
+def sums_from_document(document: AuditDocument) -> Sums:
     """What one audit adds."""
     if document["rollup"]:
         own = [found for found in document["findings"] if found["rule"] in document["rollup_rules"]]
@@ -269,7 +269,11 @@ def sums_of(document: AuditDocument) -> Sums:
             possible_usd=together.possible_usd,
             rules=rules,
         )
-    bill, idle, idle_usd = document["bill"], document["idle_capacity"], idle_usd_of(document)
+    bill, idle, idle_usd = (
+        document["bill"],
+        document["idle_capacity"],
+        unused_capacity_usd(document),
+    )
     unauditable = document["unauditable"] is not None
     never_started = document["job"]["started_at"] is None and bill["total_usd"] == 0
     return Sums(
@@ -279,7 +283,9 @@ def sums_of(document: AuditDocument) -> Sums:
         not_judged=int(document["judged"] == Judged.NO),
         partly_judged=int(document["judged"] == Judged.PARTLY),
         unpriced=int(storable_usd(bill["total_usd"]) is None and not unauditable),
-        incomplete=int(bool(lower_gaps(bill)) and storable_usd(bill["total_usd"]) is not None),
+        incomplete=int(
+            bool(undercounted_parts(bill)) and storable_usd(bill["total_usd"]) is not None
+        ),
         upper_bounds=int(is_upper_bound(bill)),
         estimated=int(bool(bill["estimated"])),
         avoidable_unknown=int(storable_usd(document["avoidable_usd"]) is None),
@@ -300,7 +306,7 @@ def sums_of(document: AuditDocument) -> Sums:
     )
 
 
-def idle_usd_of(document: AuditDocument) -> Decimal | None:
+def unused_capacity_usd(document: AuditDocument) -> Decimal | None:
     """The value of what a job did not use: None where it is not known, 0 where nothing was paid."""
     bill, idle = document["bill"], document["idle_capacity"]
     if idle is not None and idle["list_usd"] is not None:
@@ -313,22 +319,22 @@ def idle_usd_of(document: AuditDocument) -> Decimal | None:
 def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str, RuleSums]:
     """By rule; a share counts where the audit's own sum of its bucket is known."""
     sums: dict[str, RuleSums] = {}
-    for finding in filter(stands, findings):
+    for finding in filter(is_standing, findings):
         name = finding["rule"]
-        name = name if name in sums or len(sums) < MOST_RULES else OTHERS
-        sums[name] = sums.get(name, RuleSums()) + _of_finding(document, finding)
+        name = name if name in sums or len(sums) < MAX_RULES_BY_NAME else OTHERS
+        sums[name] = sums.get(name, RuleSums()) + _finding_sums(document, finding)
     return sums
 
 
-def _of_finding(document: AuditDocument, finding: FindingDocument) -> RuleSums:
+def _finding_sums(document: AuditDocument, finding: FindingDocument) -> RuleSums:
     bucket = Bucket(finding["bucket"])
     if bucket is Bucket.NONE:
         return RuleSums(1)
     sums: Mapping[str, Any] = {**document}
-    usd, most = storable_usd(finding["saving_usd"]), storable_usd(most_usd(finding))
+    usd, most = storable_usd(finding["saving_usd"]), storable_usd(max_saving_usd(finding))
     known: dict[str, Any] = {f"{bucket}_unknown": 1}
     if usd is not None and (not usd or sums[f"{bucket}_usd"] is not None):
-        known = {f"{bucket}_usd": usd, f"{bucket}_more_usd": (most or usd) - usd}
+        known = {f"{bucket}_usd": usd, f"{bucket}_range_usd": (most or usd) - usd}
     return RuleSums(1, **known, estimated=int(finding["estimated"]))
 
 

@@ -16,8 +16,8 @@ from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.change import DropTrials
 from sageaudit.domain.bill.counterfactual import Severities
-from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName
-from sageaudit.domain.job.job import whole_sum
+from sageaudit.domain.bill.finding import Bucket, Detection, Exemption, Finding, RuleInfo
+from sageaudit.domain.job.job import sum_if_complete
 from sageaudit.domain.job.parts import Objective
 
 _ZERO = Decimal(0)
@@ -46,7 +46,7 @@ class Trial(Struct, frozen=True):
     """Its dollars rest on an estimated rate."""
 
 
-def trial_of(
+def trial_from_document(
     document: AuditDocument, final_metrics: Mapping[str, Decimal], objective: Objective | None
 ) -> Trial:
     """Reads one child's audit; `final_metrics` are the last values that it reported."""
@@ -60,7 +60,7 @@ def trial_of(
         status=job["status"],
         started_at=_moment(job["started_at"]),
         ended_at=_moment(job["ended_at"]),
-        elapsed_s=whole_sum(billed) if billed else None,
+        elapsed_s=sum_if_complete(billed) if billed else None,
         total_usd=document["bill"]["total_usd"],
         counted_usd=None if avoidable is None or lost is None else avoidable + lost,
         objective=final_metrics.get(objective.metric) if objective else None,
@@ -84,30 +84,38 @@ class TrialSavings(Struct, frozen=True):
         return sum((finding.saving_usd or _ZERO for finding in found), _ZERO)
 
 
-def allocate_trials(
-    founds: Iterable[tuple[RuleName, Found]],
+def allocate_trial_savings(
+    detections: Iterable[tuple[RuleInfo, Detection]],
     trials: Iterable[Trial],
     severities: Severities,
-    exempt: Mapping[str, Exemption],
+    exemptions: Mapping[str, Exemption],
 ) -> TrialSavings:
     """Gives each finding what is left of the trials that it names; `founds` in any order."""
     bills = {trial.name: trial for trial in trials}
-    left = {name: _left(trial) for name, trial in bills.items()}
+    left = {name: _unclaimed_usd(trial) for name, trial in bills.items()}
     findings = []
-    for name, found in sorted(founds, key=lambda pair: (_ORDER.index(pair[1].bucket), pair[0].id)):
+    for name, found in sorted(
+        detections, key=lambda pair: (_ORDER.index(pair[1].bucket), pair[0].id)
+    ):
         names = found.change.trials if isinstance(found.change, DropTrials) else frozenset()
-        exemption = exempt.get(name.name)
+        exemption = exemptions.get(name.name)
         share = alone = None
         if found.change is not None:
-            alone = whole_sum(bills[trial].total_usd for trial in names if trial in bills)
-            share = _ZERO if exemption else whole_sum(_rest(left, found, trial) for trial in names)
+            alone = sum_if_complete(bills[trial].total_usd for trial in names if trial in bills)
+            share = (
+                _ZERO
+                if exemption
+                else sum_if_complete(_remaining_usd(left, found, trial) for trial in names)
+            )
         if share and found.bucket is not Bucket.NONE:
             left |= dict.fromkeys(names, (_ZERO, _ZERO))
         findings.append(
             Finding(
                 rule=name,
                 found=found,
-                severity=severities.of(name, found.bucket, share, priced=found.change is not None),
+                severity=severities.severity_for(
+                    name, found.bucket, share, is_priced=found.change is not None
+                ),
                 saving_usd=share,
                 alone_usd=alone,
                 range_usd=None,
@@ -118,7 +126,7 @@ def allocate_trials(
     return TrialSavings(tuple(findings))
 
 
-def _left(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
+def _unclaimed_usd(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
     """USD of a trial left for counted findings, and for possible ones."""
     if trial.total_usd is None or trial.counted_usd is None:
         return None, None
@@ -126,8 +134,8 @@ def _left(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
     return rest, max(rest - trial.possible_usd, _ZERO)
 
 
-def _rest(
-    left: Mapping[str, tuple[Decimal | None, Decimal | None]], found: Found, trial: str
+def _remaining_usd(
+    unclaimed: Mapping[str, tuple[Decimal | None, Decimal | None]], found: Detection, trial: str
 ) -> Decimal | None:
-    counted, possible = left.get(trial, (_ZERO, _ZERO))
+    counted, possible = unclaimed.get(trial, (_ZERO, _ZERO))
     return possible if found.bucket is Bucket.POSSIBLE else counted

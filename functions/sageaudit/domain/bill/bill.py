@@ -21,7 +21,14 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between, whole_sum
+from sageaudit.domain.job.job import (
+    InstanceGroup,
+    Job,
+    Phase,
+    Purchase,
+    seconds_between,
+    sum_if_complete,
+)
 from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.domain.prices.market import Market, Rate
 from sageaudit.domain.prices.price_list import STORAGE
@@ -57,19 +64,19 @@ def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
 
 def _seconds_so_far(job: Job) -> Decimal | None:
     """Billed seconds of a job that still runs; waiting for capacity is not billed."""
-    if only_waited(job):
+    if is_still_waiting(job):
         return _ZERO
     seconds = job.billed_phases_s
     return job.elapsed_s if seconds is None else seconds
 
 
-def only_waited(job: Job) -> bool:
+def is_still_waiting(job: Job) -> bool:
     """True for a job that still waits for its instances, as its phases show."""
     waited = bool(job.phases) and not any(phase.billed for phase in job.phases)
     return not job.finished and job.started_at is None and waited
 
 
-class Line(Struct, frozen=True):
+class BillLine(Struct, frozen=True):
     """One line. `usd` is exact; None where quantity or rate is not known."""
 
     item: str
@@ -95,7 +102,7 @@ class Bill(Struct, frozen=True, dict=True):
     """
 
     basis: Basis
-    lines: tuple[Line, ...]
+    lines: tuple[BillLine, ...]
     phases: tuple[PhaseCost, ...]
     missing: tuple[str, ...]
 
@@ -107,7 +114,7 @@ class Bill(Struct, frozen=True, dict=True):
     @property
     def estimated(self) -> tuple[str, ...]:
         """The part of `missing` that has dollars all the same: rates that are estimates."""
-        return estimates_of(self.lines)
+        return estimate_sentences(self.lines)
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -118,7 +125,7 @@ class Bill(Struct, frozen=True, dict=True):
     def compute_usd(self) -> Decimal | None:
         """Sum of the compute lines; None when one has no price or there are none."""
         parts = [line.usd for line in self.lines if line.item == "compute"]
-        return whole_sum(parts) if parts else None
+        return sum_if_complete(parts) if parts else None
 
     @cached_property
     def total_usd(self) -> Decimal | None:
@@ -128,7 +135,7 @@ class Bill(Struct, frozen=True, dict=True):
         return sum((line.usd for line in self.lines if line.usd is not None), _ZERO)
 
 
-def estimates_of(lines: Iterable[Line]) -> tuple[str, ...]:
+def estimate_sentences(lines: Iterable[BillLine]) -> tuple[str, ...]:
     """One sentence for each estimated rate of these lines."""
     rates = (line.rate for line in lines if line.rate is not None)
     return tuple(dict.fromkeys(rate.estimated for rate in rates if rate.estimated is not None))
@@ -145,23 +152,23 @@ class BillSum(Struct, frozen=True):
     missing: tuple[str, ...]
     estimated: tuple[str, ...] = ()
     basis: Basis = "none"
-    lines: tuple[Line, ...] = ()
+    lines: tuple[BillLine, ...] = ()
     phases: tuple[PhaseCost, ...] = ()
 
 
 def bill(job: Job, market: Market) -> Bill:
     """Bills one job. Unknown parts stay unknown; a job that never started costs 0."""
-    if (rollup := job.kind.row.rollup) is not None:
-        return Bill("none", (), (), (rollup.cost,))
-    if job.never_started:
-        nothing = Line("compute", None, _ZERO, "instance-hours", None, _ZERO, "never started")
+    if (rollup := job.kind.spec.rollup) is not None:
+        return Bill("none", (), (), (rollup.cost_label,))
+    if job.has_never_started:
+        nothing = BillLine("compute", None, _ZERO, "instance-hours", None, _ZERO, "never started")
         return Bill("none", (nothing,), _phases(job, _ZERO), ())
     seconds, basis = billed_seconds(job)
     if seconds is None:
-        return Bill("none", (), _phases(job, None), (_why_no_seconds(job),))
-    if only_waited(job):
-        nothing = Line("compute", None, _ZERO, "instance-hours", None, _ZERO, "not started yet")
-        return Bill("none", (nothing,), _phases(job, _ZERO), (_still_runs(job),))
+        return Bill("none", (), _phases(job, None), (_missing_seconds_reason(job),))
+    if is_still_waiting(job):
+        nothing = BillLine("compute", None, _ZERO, "instance-hours", None, _ZERO, "not started yet")
+        return Bill("none", (nothing,), _phases(job, _ZERO), (_still_running_sentence(job),))
     if not job.groups:
         why = job.groups_unknown or ("the instance type is not known",)
         return Bill(basis, (), _phases(job, None), why)
@@ -170,19 +177,20 @@ def bill(job: Job, market: Market) -> Bill:
         lines += _storage(job, market, seconds, "storage")
         lines += _warm_pool(job, market)
     lines += (
-        Line("compute", None, None, "instance-hours", None, None, why) for why in job.groups_unknown
+        BillLine("compute", None, None, "instance-hours", None, None, why)
+        for why in job.groups_unknown
     )
     missing = (*_missing(job, basis, lines), *job.groups_unknown)
     priced = Bill(basis, tuple(lines), (), missing)
     return Bill(basis, tuple(lines), _phases(job, priced.compute_usd), missing)
 
 
-def _still_runs(job: Job) -> str:
-    until = f"{job.running_until:%Y-%m-%d %H:%M} UTC" if job.running_until else "an unknown time"
+def _still_running_sentence(job: Job) -> str:
+    until = f"{job.observed_until:%Y-%m-%d %H:%M} UTC" if job.observed_until else "an unknown time"
     return f"the job still runs (status {job.status}): its cost is counted until {until}"
 
 
-def _why_no_seconds(job: Job) -> str:
+def _missing_seconds_reason(job: Job) -> str:
     if not job.finished:
         return f"the job still runs (status {job.status}): its cost so far is not known"
     if job.purchase is Purchase.SERVERLESS:
@@ -190,8 +198,8 @@ def _why_no_seconds(job: Job) -> str:
     return "neither billable seconds nor start and end are known"
 
 
-def _compute(job: Job, market: Market, seconds: Decimal) -> Iterator[Line]:
-    component = job.kind.row.component
+def _compute(job: Job, market: Market, seconds: Decimal) -> Iterator[BillLine]:
+    component = job.kind.spec.component
     for group in job.groups:
         hours = seconds * group.count / _HOUR_S
         rate = _free_rate(job) or _hourly(job, market, group)
@@ -200,7 +208,7 @@ def _compute(job: Job, market: Market, seconds: Decimal) -> Iterator[Line]:
             usage_type = market.prices.usage_type(job.region, component, group.instance_type)
         usd = None if rate is None else seconds * group.count * rate.usd / _HOUR_S
         note = " · ".join(filter(None, (_compute_note(job, group), rate.note if rate else None)))
-        yield Line("compute", usage_type, hours, "instance-hours", rate, usd, note or None)
+        yield BillLine("compute", usage_type, hours, "instance-hours", rate, usd, note or None)
 
 
 def _free_rate(job: Job) -> Rate | None:
@@ -224,19 +232,19 @@ def _compute_note(job: Job, group: InstanceGroup) -> str:
     return note if job.finished else f"{note}, so far"
 
 
-def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[Line]:
+def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[BillLine]:
     """The volumes: one line for each calendar month that the run touched."""
     if job.kind not in VOLUME_PATHS or job.volume_gb == 0:
         return
     known = [group for group in job.groups if group.instance_type in market.types]
-    on_ebs = sum(g.count for g in known if market.types[g.instance_type].ebs_billed is True)
+    on_ebs = sum(g.count for g in known if market.types[g.instance_type].is_ebs_billed is True)
     unknown = len(known) < len(job.groups) or any(
-        market.types[g.instance_type].ebs_billed is None for g in known
+        market.types[g.instance_type].is_ebs_billed is None for g in known
     )
     if not on_ebs and not unknown:
         return
-    component = job.kind.row.component
-    rate = market.prices.storage(job.region, component) if job.region else None
+    component = job.kind.spec.component
+    rate = market.prices.storage_rate(job.region, component) if job.region else None
     usage = None
     if job.region and item == "storage":
         usage = market.prices.usage_type(job.region, component, STORAGE)
@@ -245,7 +253,7 @@ def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[
         if unknown or job.volume_gb is None:
             why = "whether EBS is provisioned" if unknown else "the volume's size"
             why += " is not known"
-        yield Line(item, usage, None, "GB-months", rate, None, why)
+        yield BillLine(item, usage, None, "GB-months", rate, None, why)
         return
     begun = job.started_at
     if item == "warm_pool_storage" and job.ended_at is not None:
@@ -257,7 +265,7 @@ def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[
         quantity = job.volume_gb * on_ebs * hours / (24 * days)
         usd = None if rate is None else quantity * rate.usd
         note = f"{job.volume_gb} GB x {on_ebs}, {month:%Y-%m}"
-        yield Line(item, usage, quantity, "GB-months", rate, usd, note)
+        yield BillLine(item, usage, quantity, "GB-months", rate, usd, note)
 
 
 def _by_month(start: datetime, end: datetime) -> Iterator[tuple[datetime, Decimal]]:
@@ -279,28 +287,28 @@ def _by_month(start: datetime, end: datetime) -> Iterator[tuple[datetime, Decima
         month = after
 
 
-def _warm_pool(job: Job, market: Market) -> Iterator[Line]:
+def _warm_pool(job: Job, market: Market) -> Iterator[BillLine]:
     pool = job.warm_pool
     if pool is None or not pool.retained_s:
         return
-    note = f"warm pool {pool.status}" if pool.final else "warm pool still available: so far"
+    note = f"warm pool {pool.status}" if pool.is_final else "warm pool still available: so far"
     for group in job.groups:
         rate = _hourly(job, market, group)
         seconds = pool.retained_s * group.count
         usd = None if rate is None else seconds * rate.usd / _HOUR_S
-        yield Line("warm_pool", None, seconds / _HOUR_S, "instance-hours", rate, usd, note)
+        yield BillLine("warm_pool", None, seconds / _HOUR_S, "instance-hours", rate, usd, note)
     yield from _storage(job, market, pool.retained_s, "warm_pool_storage")
 
 
-def _missing(job: Job, basis: Basis, lines: list[Line]) -> Iterator[str]:
+def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
     if not job.finished:
-        yield _still_runs(job)
+        yield _still_running_sentence(job)
     if basis == "upper_bound":
         yield UPPER_BOUND
     if job.region is None:
         yield "the region is not known"
         return
-    component = job.kind.row.component.value
+    component = job.kind.spec.component.value
     unpriced = dict.fromkeys(
         group.instance_type
         for group, line in zip(job.groups, (x for x in lines if x.item == "compute"), strict=False)
@@ -313,12 +321,12 @@ def _missing(job: Job, basis: Basis, lines: list[Line]) -> Iterator[str]:
         why = next(x for x in lines if x.item == item and x.usd is None)
         reason = why.note if why.quantity is None else no_price
         yield f"{item.replace('_', ' ')}: {reason}"
-    yield from estimates_of(lines)
+    yield from estimate_sentences(lines)
     pool = job.warm_pool
     if pool is not None and pool.status is not None and not job.free:
         if pool.retained_s is None:
             yield "warm pool: the seconds that it was retained are not known"
-        elif not pool.final:
+        elif not pool.is_final:
             yield "warm pool: still available, its figure grows"
 
 

@@ -12,23 +12,23 @@ from decimal import Decimal
 from msgspec import Struct
 
 from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.job.job import Job, Phase, Purchase, whole_sum
+from sageaudit.domain.job.job import Job, Phase, Purchase, sum_if_complete
 from sageaudit.domain.prices.market import Market, PriceKind
 from sageaudit.structs import replace
 
-LONG_S = 3600
+CHECKPOINTS_FROM_S = 3600
 """The longest wait that AWS allows built-in algorithms without checkpoints: a shorter run loses
 little when it starts again."""
 _ZERO = Decimal(0)
 
-NOT_IN_IT = "not included: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
-UNDER_A_PLAN = (
+NOT_INCLUDED_NOTE = "not included: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
+SAVINGS_PLAN_NOTE = (
     "a Savings Plan is paid used or not: these are not its rates, and the cash effect depends on"
     " its utilisation"
 )
-VALUE_ESTIMATED = "its value on demand: "
+PREPAID_ESTIMATE_PREFIX = "its value on demand: "
 """Starts the note that the value of prepaid capacity rests on an estimated rate."""
-_MARKED_FIRST: tuple[PriceKind, ...] = ("estimate", "own", "list")
+_KIND_PRIORITY: tuple[PriceKind, ...] = ("estimate", "own", "list")
 AMORTISED = (
     "amortised rates count a Savings Plan's cost, which is paid used or not: the cash effect"
     " depends on its utilisation"
@@ -40,10 +40,10 @@ _ECR = re.compile(
 
 def lacks_checkpoints(job: Job) -> bool:
     """Whether a run is too long to start again from nothing, and shows no sign of checkpoints."""
-    return starts_again(job) and (job.elapsed_s or _ZERO) > LONG_S
+    return restarts_from_scratch(job) and (job.elapsed_s or _ZERO) > CHECKPOINTS_FROM_S
 
 
-def starts_again(job: Job) -> bool:
+def restarts_from_scratch(job: Job) -> bool:
     """Whether an interruption sends it back to its beginning: no sign of checkpoints."""
     return not (job.checkpointed or job.hints.own_checkpoints)
 
@@ -58,8 +58,8 @@ class Attempts(Struct, frozen=True):
 
     training_s: Decimal
     repeated_s: Decimal
-    surely_repeated: Decimal
-    at_most_repeated: Decimal
+    min_repeated_share: Decimal
+    max_repeated_share: Decimal
 
 
 def attempts(job: Job) -> Attempts | None:
@@ -68,7 +68,9 @@ def attempts(job: Job) -> Attempts | None:
     phases_s = job.billed_phases_s
     if last_s is None or not training_s or not phases_s or not job.billable_s:
         return None
-    last_training_s = sum((p.seconds or _ZERO for p in _last(job) if p.name == "Training"), _ZERO)
+    last_training_s = sum(
+        (p.seconds or _ZERO for p in _last_attempt_phases(job) if p.name == "Training"), _ZERO
+    )
     repeated_s = training_s - last_training_s
     if repeated_s <= 0:
         return None
@@ -81,11 +83,13 @@ def last_attempt_s(job: Job) -> Decimal | None:
     """The seconds in which instances worked after the last interruption, its download included, as
     a run alone needs them; None without an interruption, or where one of them is unknown.
     """
-    seconds = [phase.seconds for phase in _last(job) if phase.billed or phase.repeated]
-    return whole_sum(seconds) if seconds else None
+    seconds = [
+        phase.seconds for phase in _last_attempt_phases(job) if phase.billed or phase.is_repeated
+    ]
+    return sum_if_complete(seconds) if seconds else None
 
 
-def _last(job: Job) -> tuple[Phase, ...]:
+def _last_attempt_phases(job: Job) -> tuple[Phase, ...]:
     cuts = [number for number, phase in enumerate(job.phases) if phase.name == "Interrupted"]
     return job.phases[cuts[-1] :] if cuts else ()
 
@@ -113,7 +117,7 @@ def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> Bill
     if job.purchase is Purchase.TRAINING_PLAN:
         value = bill(replace(job, purchase=Purchase.ON_DEMAND), market)
     return BillFacts(
-        price_kind=next((kind for kind in _MARKED_FIRST if kind in kinds), None),
+        price_kind=next((kind for kind in _KIND_PRIORITY if kind in kinds), None),
         spot_saved_usd=_spot_saved(job, billed),
         prepaid_value_usd=None if value is None else value.compute_usd,
         notes=tuple(_notes(job, billed, value, market, savings_plan=savings_plan)),
@@ -130,7 +134,7 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     """Source: AWS, managed spot training: savings = 1 - billable / training seconds."""
     if job.purchase is not Purchase.SPOT or job.billable_s is None or job.elapsed_s is None:
         return None
-    if job.interruptions and starts_again(job):
+    if job.interruptions and restarts_from_scratch(job):
         return None
     on_demand_s = job.billed_phases_s if job.interruptions else job.elapsed_s
     if on_demand_s is None:
@@ -143,10 +147,14 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     return sum(known, Decimal(0)) * unbilled_s / 3600
 
 
-def _without_interruption(job: Job, billed: Bill, market: Market) -> Iterator[str]:
+def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]:
     """Both figures of a completed spot run that started again: its last attempt did the work."""
     last_s, spot_usd = last_attempt_s(job), billed.compute_usd
-    if job.purchase is not Purchase.SPOT or not starts_again(job) or job.status != "Completed":
+    if (
+        job.purchase is not Purchase.SPOT
+        or not restarts_from_scratch(job)
+        or job.status != "Completed"
+    ):
         return
     once = replace(job, purchase=Purchase.ON_DEMAND, training_s=last_s, billable_s=last_s)
     usd = bill(once, market).compute_usd if last_s else None
@@ -157,10 +165,10 @@ def _without_interruption(job: Job, billed: Bill, market: Market) -> Iterator[st
         )
 
 
-def _why_more_are_billed(job: Job) -> str:
+def _billed_seconds_note(job: Job) -> str:
     """AWS documents neither figure for several attempts; of one, billable is at most training."""
     attempts_known = bool(job.phases) or job.purchase is not Purchase.SPOT
-    if attempts_known and not job.began_again:
+    if attempts_known and not job.has_restarted:
         return "AWS's figures contradict each other"
     return "AWS does not say whether training seconds count every attempt"
 
@@ -168,27 +176,27 @@ def _why_more_are_billed(job: Job) -> str:
 def _notes(
     job: Job, billed: Bill, value: Bill | None, market: Market, *, savings_plan: bool
 ) -> Iterator[str]:
-    yield from _without_interruption(job, billed, market)
+    yield from _spot_restart_notes(job, billed, market)
     if value is not None:
-        yield from (f"{VALUE_ESTIMATED}{estimate}" for estimate in value.estimated)
+        yield from (f"{PREPAID_ESTIMATE_PREFIX}{estimate}" for estimate in value.estimated)
     if job.billable_s and job.training_s and job.billable_s > job.training_s:
-        yield f"billable seconds exceed training seconds: {_why_more_are_billed(job)}"
+        yield f"billable seconds exceed training seconds: {_billed_seconds_note(job)}"
     for line in billed.lines:
         item = line.item.replace("_", " ")
         if line.rate is not None and line.rate.other_usd is not None:
             low, high = sorted((line.rate.usd, line.rate.other_usd))
             yield f"{item}: between two known prices, ${low:f} and ${high:f} an hour"
-        elif line.rate is not None and line.rate.era == "before_known":
+        elif line.rate is not None and line.rate.price_age == "before_known":
             known = f"the earliest known price is of {line.rate.as_of}"
             yield f"{item}: {known}, after the job"
     if savings_plan and billed.lines:
         rates = [line.rate for line in billed.lines if line.rate is not None]
         amortised = any(rate.learnt == "amortised" for rate in rates)
-        yield AMORTISED if amortised else UNDER_A_PLAN
+        yield AMORTISED if amortised else SAVINGS_PLAN_NOTE
     for name in job.custom_rules:
         yield f"custom Debugger rule {name} runs as a processing job of its own, billed there"
     region = image_region(job.image)
     if region and job.region and region != job.region:
         yield f"the image is pulled from {region}: its transfer is billed, but not included here"
     if billed.lines:
-        yield NOT_IN_IT
+        yield NOT_INCLUDED_NOTE

@@ -33,15 +33,15 @@ from msgspec import Struct
 
 from sageaudit.domain.bill.bill import Bill, bill, billed_seconds
 from sageaudit.domain.bill.change import Change, SetPurchase, SetType
-from sageaudit.domain.bill.finding import Bucket, Confidence, Found
+from sageaudit.domain.bill.finding import Bucket, Confidence, Detection
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import VOLUME_PATHS
-from sageaudit.domain.prices.market import InstanceType, Market, Rate, comparable
+from sageaudit.domain.prices.market import InstanceType, Market, Rate, is_comparable
 from sageaudit.structs import replace
 
-_SCARCE = re.compile(r"ml\.p[4-9]")
+_SCARCE_TYPES = re.compile(r"ml\.p[4-9]")
 HYPERBAND = "Hyperband"
-_MAY_NOT_SELL = "a possible saving, as SageMaker may not sell the type here"
+_MAY_NOT_BE_OFFERED = "a possible saving, as SageMaker may not sell the type here"
 _ESTIMATED_DOLLARS = "Its dollars rest on an estimated rate."
 
 _HOUR_S = Decimal(3600)
@@ -56,79 +56,83 @@ class BilledJob(Struct, frozen=True, dict=True):
     """
 
     job: Job
-    billed: Bill
+    bill: Bill
     market: Market
 
     @cached_property
-    def _changed(self) -> dict[Change, BilledJob]:
+    def _changed_jobs(self) -> dict[Change, BilledJob]:
         return {}
 
     @cached_property
-    def _moved(self) -> MovedBill | None:
-        return MovedBill.of(self.job, self.market)
+    def _other_type_bill(self) -> BillOnType | None:
+        return BillOnType.from_job(self.job, self.market)
 
-    def after(self, change: Change) -> BilledJob:
+    def with_change(self, change: Change) -> BilledJob:
         """The changed job with its bill."""
-        if change not in self._changed:
+        if change not in self._changed_jobs:
             job = change.apply(self.job)
-            self._changed[change] = BilledJob(job, bill(job, self.market), self.market)
-        return self._changed[change]
+            self._changed_jobs[change] = BilledJob(job, bill(job, self.market), self.market)
+        return self._changed_jobs[change]
 
-    def saving(self, change: Change) -> Decimal | None:
+    def saving_usd(self, change: Change) -> Decimal | None:
         """What one change saves, at least 0.
 
         None when either bill is unknown or an upper bound, when the changed bill lacks a line that
         the first one has (fewer known lines are not a saving), and when the other type has no price
         of the same time and kind.
         """
-        billed = self.billed
-        if isinstance(change, SetType) and (moved := self._moved_to(change)):
-            return self._saving_of_move(*moved)
-        after = self.after(change).billed
+        billed = self.bill
+        if isinstance(change, SetType) and (moved := self._rate_and_total(change)):
+            return self._type_saving_usd(*moved)
+        after = self.with_change(change).bill
         if billed.total_usd is None or after.total_usd is None:
             return None
         if set(after.gaps) - set(billed.gaps) or billed.basis == "upper_bound":
             return None
-        if isinstance(change, SetType) and not _comparable(billed, after):
+        if isinstance(change, SetType) and not _is_comparable(billed, after):
             return None
         return max(billed.total_usd - after.total_usd, _ZERO)
 
     def compute_usd(self, change: Change) -> Decimal | None:
         """The compute lines of the changed job's bill; None where they are not known."""
-        if isinstance(change, SetType) and (moved := self._moved_to(change)) and self._moved:
-            return self._moved.compute_usd(moved[0], change.slower)
-        return self.after(change).billed.compute_usd
+        if (
+            isinstance(change, SetType)
+            and (moved := self._rate_and_total(change))
+            and self._other_type_bill
+        ):
+            return self._other_type_bill.compute_usd(moved[0], change.time_factor)
+        return self.with_change(change).bill.compute_usd
 
-    def _moved_to(self, change: SetType) -> tuple[Rate, Decimal] | None:
+    def _rate_and_total(self, change: SetType) -> tuple[Rate, Decimal] | None:
         """The new rate and the total; None where only the bill with its lines says what it is."""
         other = self.market.types.get(change.instance_type)
         rate = self.market.hourly(self.job.region, self.job.kind, change.instance_type)
-        if self._moved is None or other is None or rate is None:
+        if self._other_type_bill is None or other is None or rate is None:
             return None
-        usd = self._moved.total_usd(other, rate, change.slower)
+        usd = self._other_type_bill.total_usd(other, rate, change.time_factor)
         return None if usd is None else (rate, usd)
 
-    def _saving_of_move(self, rate: Rate, usd: Decimal) -> Decimal | None:
-        billed = self.billed
+    def _type_saving_usd(self, rate: Rate, usd: Decimal) -> Decimal | None:
+        billed = self.bill
         if billed.total_usd is None or billed.basis == "upper_bound":
             return None
         rates = [line.rate for line in billed.lines if line.item == "compute"]
-        if not all(own is None or comparable(own, rate) for own in rates):
+        if not all(own is None or is_comparable(own, rate) for own in rates):
             return None
         return max(billed.total_usd - usd, _ZERO)
 
 
-def _comparable(today: Bill, changed: Bill) -> bool:
+def _is_comparable(today: Bill, changed: Bill) -> bool:
     """Whether both bills use rates of the same time and kind; a run that never started has none."""
     rates = [
         [line.rate for line in billed.lines if line.item == "compute"]
         for billed in (today, changed)
     ]
     pairs = zip(*rates, strict=False)
-    return all(a is None or b is None or comparable(a, b) for a, b in pairs)
+    return all(a is None or b is None or is_comparable(a, b) for a, b in pairs)
 
 
-class MovedBill(Struct, frozen=True):
+class BillOnType(Struct, frozen=True):
     """A job whose types all change: its billed seconds, and those until its month ends.
 
     `gb_month_usd` and `month_left_s` are None where the volumes cost several lines, or unknown
@@ -144,7 +148,7 @@ class MovedBill(Struct, frozen=True):
     gb_month_usd: Decimal | None
 
     @classmethod
-    def of(cls, job: Job, market: Market) -> Self | None:
+    def from_job(cls, job: Job, market: Market) -> Self | None:
         """None for a job whose bill has more than compute and volumes of known seconds."""
         seconds, basis = billed_seconds(job)
         if job.free or job.groups_unknown or job.warm_pool or seconds is None or basis == "prepaid":
@@ -153,7 +157,9 @@ class MovedBill(Struct, frozen=True):
         span = job.elapsed_s or seconds
         if job.kind not in VOLUME_PATHS or job.volume_gb == 0:
             return cls(seconds, span, counts, 0, 1, None, _ZERO)
-        rate = market.prices.storage(job.region, job.kind.row.component) if job.region else None
+        rate = (
+            market.prices.storage_rate(job.region, job.kind.spec.component) if job.region else None
+        )
         begun = job.started_at
         if job.volume_gb is None or begun is None or rate is None:
             return cls(seconds, span, counts, 0, 1, None, None)
@@ -163,28 +169,34 @@ class MovedBill(Struct, frozen=True):
         left_s = Decimal(int(left.total_seconds()))
         return cls(seconds, span, counts, job.volume_gb, 24 * days, left_s, rate.usd)
 
-    def compute_usd(self, rate: Rate, times: Decimal) -> Decimal:
+    def compute_usd(self, rate: Rate, time_factor: Decimal) -> Decimal:
         """Of all instances at this rate, `times` as long."""
-        seconds, total = self.seconds * times, _ZERO
+        seconds, total = self.seconds * time_factor, _ZERO
         for count in self.counts:
             total += seconds * count * rate.usd / _HOUR_S
         return total
 
-    def total_usd(self, other: InstanceType, rate: Rate, times: Decimal) -> Decimal | None:
+    def total_usd(
+        self, instance_type: InstanceType, rate: Rate, time_factor: Decimal
+    ) -> Decimal | None:
         """On a type with this rate, `times` as long; None where only the bill itself knows."""
-        seconds, total = self.seconds * times, self.compute_usd(rate, times)
-        if other.ebs_billed is False or self.gb_month_usd == 0:
+        seconds, total = self.seconds * time_factor, self.compute_usd(rate, time_factor)
+        if instance_type.is_ebs_billed is False or self.gb_month_usd == 0:
             return total
-        if other.ebs_billed is None or self.gb_month_usd is None or self.month_left_s is None:
+        if (
+            instance_type.is_ebs_billed is None
+            or self.gb_month_usd is None
+            or self.month_left_s is None
+        ):
             return None
-        if self.elapsed_s * times > self.month_left_s:
+        if self.elapsed_s * time_factor > self.month_left_s:
             return None
         hours = seconds / _HOUR_S
         quantity = self.volume_gb * sum(self.counts) * hours / self.month_hours
         return total + quantity * self.gb_month_usd
 
 
-def spot_refused(job: Job) -> str | None:
+def spot_refusal(job: Job) -> str | None:
     """Why a job cannot run on managed spot, or None."""
     reasons = (
         (job.purchase is Purchase.SPOT, "it ran on managed spot"),
@@ -199,21 +211,21 @@ def spot_refused(job: Job) -> str | None:
     return next((why for applies, why in reasons if applies), None)
 
 
-def spot_scarce(job: Job) -> str | None:
+def spot_capacity_refusal(job: Job) -> str | None:
     """Why there is no hope of spot capacity on which dollars could rest, or None."""
     several = (job.instance_count or 0) > 1
-    scarce = [g.instance_type for g in job.groups if _SCARCE.match(g.instance_type)]
+    scarce = [g.instance_type for g in job.groups if _SCARCE_TYPES.match(g.instance_type)]
     if not several or not scarce:
         return None
     return f"spot capacity for several {scarce[0]} at once cannot be counted on"
 
 
-def early_stopping_refused(strategy: str | None) -> str | None:
+def early_stopping_refusal(strategy: str | None) -> str | None:
     """Why a tuning job cannot take TrainingJobEarlyStoppingType Auto, or None."""
     return "Hyperband stops trials early itself" if strategy == HYPERBAND else None
 
 
-def type_fixed(job: Job) -> str | None:
+def type_change_refusal(job: Job) -> str | None:
     """Why no other type is searched for (several types, or a prepaid one), or None."""
     if len({group.instance_type for group in job.groups}) > 1:
         return "its instances are of several types"
@@ -221,31 +233,31 @@ def type_fixed(job: Job) -> str | None:
     return "its training plan is prepaid, for this type" if plan else None
 
 
-def refused(change: Change, job: Job, *, savings_plan: bool) -> str | None:
+def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | None:
     """Why a change's dollars are not counted for this job, or None."""
     if not isinstance(change, SetPurchase) or change.purchase is not Purchase.SPOT:
         return None
     if savings_plan:
         return "spot takes usage from a Savings Plan that is paid used or not"
-    return spot_refused(job)
+    return spot_refusal(job)
 
 
-def possible_at_most(found: Found, job: Job, market: Market) -> Found:
+def limit_to_possible(found: Detection, job: Job, market: Market) -> Detection:
     """The same advice; possible at most where the rate of its new type is an estimate, or only a
     trial says how long it takes.
     """
-    how = estimate_of(found, job, market)
-    trial = isinstance(found.change, SetType) and found.change.trial
+    how = rate_estimate_basis(found, job, market)
+    trial = isinstance(found.change, SetType) and found.change.needs_trial
     if how is None and not trial:
         return found
-    estimate = f"{how}: {_MAY_NOT_SELL}." if how else None
+    estimate = f"{how}: {_MAY_NOT_BE_OFFERED}." if how else None
     caution = " ".join(filter(None, (found.caution, estimate)))
-    if not found.bucket.counted:
+    if not found.bucket.is_counted:
         return replace(found, caution=caution)
     return replace(found, confidence=Confidence.HEURISTIC, bucket=Bucket.POSSIBLE, caution=caution)
 
 
-def estimate_of(found: Found, job: Job, market: Market) -> str | None:
+def rate_estimate_basis(found: Detection, job: Job, market: Market) -> str | None:
     """How the rate of a finding's new type was estimated; None for a known one, and without."""
     if not isinstance(found.change, SetType):
         return None
@@ -253,7 +265,7 @@ def estimate_of(found: Found, job: Job, market: Market) -> str | None:
     return None if rate is None else rate.estimated
 
 
-def marked(found: Found) -> Found:
+def mark_estimated(found: Detection) -> Detection:
     """The same finding, which says that the dollars in its text and evidence, if any, are about."""
     if "$" in found.summary or any("usd" in key.split("_") for key in found.evidence):
         return replace(found, caution=" ".join(filter(None, (found.caution, _ESTIMATED_DOLLARS))))

@@ -65,7 +65,7 @@ class CutPhase(Struct, frozen=True):
                 left -= taken
                 phase = replace(phase, seconds=phase.seconds - taken)  # noqa: PLW2901
             phases.append(phase)
-        return _shorter(replace(job, phases=tuple(phases)), job, self.seconds - left)
+        return _shorten(replace(job, phases=tuple(phases)), job, self.seconds - left)
 
 
 class SetType(Struct, frozen=True):
@@ -75,14 +75,14 @@ class SetType(Struct, frozen=True):
     """
 
     instance_type: str
-    slower: Decimal = Decimal(1)
-    trial: bool = False
+    time_factor: Decimal = Decimal(1)
+    needs_trial: bool = False
     stage = Stage.TYPE
 
     def apply(self, job: Job) -> Job:
         """Same count, other type."""
         groups = (InstanceGroup(self.instance_type, one.count, one.name) for one in job.groups)
-        return _scaled(job, tuple(groups), self.slower)
+        return _scale_times(job, tuple(groups), self.time_factor)
 
 
 class SetCount(Struct, frozen=True):
@@ -93,8 +93,8 @@ class SetCount(Struct, frozen=True):
     """
 
     count: int
-    slower: Decimal
-    refills: bool = True
+    time_factor: Decimal
+    redistributes_work: bool = True
     stage = Stage.COUNT
 
     def apply(self, job: Job) -> Job:
@@ -102,7 +102,7 @@ class SetCount(Struct, frozen=True):
         if len(job.groups) != 1:
             return job
         group = InstanceGroup(job.groups[0].instance_type, self.count)
-        return _scaled(job, (group,), self.slower)
+        return _scale_times(job, (group,), self.time_factor)
 
 
 class SetTypeCount(Struct, frozen=True):
@@ -209,7 +209,7 @@ Change = (
 )
 
 
-def _shorter(changed: Job, before: Job, cut_s: Decimal) -> Job:
+def _shorten(changed: Job, before: Job, cut_s: Decimal) -> Job:
     elapsed, billable = before.elapsed_s, before.billable_s
     if not elapsed:
         return changed
@@ -219,7 +219,7 @@ def _shorter(changed: Job, before: Job, cut_s: Decimal) -> Job:
     return replace(changed, training_s=max(elapsed - cut_s, Decimal(0)), billable_s=billable)
 
 
-def _scaled(job: Job, groups: tuple[InstanceGroup, ...], factor: Decimal) -> Job:
+def _scale_times(job: Job, groups: tuple[InstanceGroup, ...], factor: Decimal) -> Job:
     """On other instances, and all its times as long by the factor."""
     if factor == 1:
         return replace(job, groups=groups)

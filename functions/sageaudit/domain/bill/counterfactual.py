@@ -18,19 +18,24 @@ from decimal import Decimal
 from msgspec import Struct, field
 
 from sageaudit.domain.bill.bill import Bill
-from sageaudit.domain.bill.billed_job import BilledJob, estimate_of, possible_at_most, refused
+from sageaudit.domain.bill.billed_job import (
+    BilledJob,
+    change_refusal,
+    limit_to_possible,
+    rate_estimate_basis,
+)
 from sageaudit.domain.bill.change import Change, SetCount, Stage
-from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
+from sageaudit.domain.bill.finding import Bucket, Detection, Exemption, Finding, RuleInfo, Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market
 from sageaudit.structs import replace
 
-REST = "rest"
+REMAINDER = "rest"
 """The slice of a bill that no finding takes."""
 _ZERO = Decimal(0)
-_ONE_WINNER = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
+_EXCLUSIVE_STAGES = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
 
-_SHOWN = Decimal("0.005")
+_MIN_SHOWN_USD = Decimal("0.005")
 """Dollars: less is shown as under one cent, and nobody changes a run for that."""
 
 
@@ -47,14 +52,14 @@ class Severities(Struct, frozen=True):
     limits: SeverityLimits = SeverityLimits()
     by_rule: Mapping[str, Severity] = field(default_factory=dict)
 
-    def of(
+    def severity_for(
         self,
-        rule: RuleName,
+        rule: RuleInfo,
         bucket: Bucket,
-        share: Decimal | None,
-        span: tuple[Decimal, Decimal] | None = None,
+        saving_usd: Decimal | None,
+        range_usd: tuple[Decimal, Decimal] | None = None,
         *,
-        priced: bool,
+        is_priced: bool,
     ) -> Severity:
         """The severity of one finding; a `possible` one, or a range counted as 0, is low at most;
         less than a cent is info, and so is advice without dollars, unless the rule's card says
@@ -64,15 +69,19 @@ class Severities(Struct, frozen=True):
         """
         if rule.name in self.by_rule:
             return self.by_rule[rule.name]
-        if bucket is Bucket.NONE or not priced:
+        if bucket is Bucket.NONE or not is_priced:
             return rule.severity or Severity.INFO
-        if share is None:
+        if saving_usd is None:
             return Severity.LOW
-        if bucket.counted and share >= self.limits.high_usd:
+        if bucket.is_counted and saving_usd >= self.limits.high_usd:
             return Severity.HIGH
-        if bucket.counted and share >= self.limits.medium_usd:
+        if bucket.is_counted and saving_usd >= self.limits.medium_usd:
             return Severity.MEDIUM
-        return Severity.LOW if max(share, span[1] if span else share) >= _SHOWN else Severity.INFO
+        return (
+            Severity.LOW
+            if max(saving_usd, range_usd[1] if range_usd else saving_usd) >= _MIN_SHOWN_USD
+            else Severity.INFO
+        )
 
 
 class Slice(Struct, frozen=True):
@@ -97,28 +106,35 @@ class Savings(Struct, frozen=True):
     lost_up_to_usd: Decimal | None = None
 
 
-def allocate(
+def allocate_savings(
     job: Job,
     billed: Bill,
-    founds: Iterable[tuple[RuleName, Found]],
+    detections: Iterable[tuple[RuleInfo, Detection]],
     market: Market,
     severities: Severities,
-    exempt: Mapping[str, Exemption],
+    exemptions: Mapping[str, Exemption],
     *,
-    savings_plan: bool = False,
+    has_savings_plan: bool = False,
 ) -> Savings:
     """Computes the dollars of every finding. Pure; independent of the order of `founds`."""
     pairs = [
-        (name, possible_at_most(_compatible(found, job, savings_plan=savings_plan), job, market))
-        for name, found in sorted(founds, key=lambda pair: pair[0].id)
+        (
+            name,
+            limit_to_possible(
+                _drop_impossible_change(found, job, savings_plan=has_savings_plan), job, market
+            ),
+        )
+        for name, found in sorted(detections, key=lambda pair: pair[0].id)
     ]
     total = billed.total_usd
     today = BilledJob(job, billed, market)
-    alone = {name.id: today.saving(found.change) if found.change else None for name, found in pairs}
+    alone = {
+        name.id: today.saving_usd(found.change) if found.change else None for name, found in pairs
+    }
     subsumed = _subsumed(pairs)
-    superseded = _superseded(pairs, alone, subsumed, exempt)
-    standing = [pair for pair in pairs if pair[0].name not in {*subsumed, *superseded, *exempt}]
-    shares = _together(today, standing)
+    superseded = _superseded(pairs, alone, subsumed, exemptions)
+    standing = [pair for pair in pairs if pair[0].name not in {*subsumed, *superseded, *exemptions}]
+    shares = _combined_shares(today, standing)
     findings = []
     for name, found in pairs:
         share = shares.get(name.id, _ZERO) if found.change and total is not None else None
@@ -128,15 +144,16 @@ def allocate(
             Finding(
                 rule=name,
                 found=found,
-                severity=severities.of(name, found.bucket, share, span, priced=priced),
+                severity=severities.severity_for(name, found.bucket, share, span, is_priced=priced),
                 saving_usd=share,
                 alone_usd=alone[name.id],
                 range_usd=span,
                 superseded_by=superseded.get(name.name),
                 subsumed_by=subsumed.get(name.name),
-                exempt=exempt.get(name.name),
-                estimated=bool(billed.estimated) or estimate_of(found, job, market) is not None,
-                alternatives_usd=tuple(map(today.saving, found.other_changes)),
+                exempt=exemptions.get(name.name),
+                estimated=bool(billed.estimated)
+                or rate_estimate_basis(found, job, market) is not None,
+                alternatives_usd=tuple(map(today.saving_usd, found.other_changes)),
             )
         )
     findings.sort(key=_rank)
@@ -150,11 +167,11 @@ def allocate(
     )
 
 
-def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
+def _drop_impossible_change(found: Detection, job: Job, *, savings_plan: bool) -> Detection:
     """The same advice, but without dollars when its fix is not possible for this job."""
     if found.change is None:
         return found
-    if why := refused(found.change, job, savings_plan=savings_plan):
+    if why := change_refusal(found.change, job, savings_plan=savings_plan):
         return replace(
             found,
             bucket=Bucket.NONE,
@@ -166,16 +183,16 @@ def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
     return found
 
 
-def _range(today: BilledJob, found: Found) -> tuple[Decimal, Decimal] | None:
+def _range(billed_job: BilledJob, found: Detection) -> tuple[Decimal, Decimal] | None:
     """Lower and upper end of a finding's range, each billed alone; None without a range."""
     if found.change is None or found.best is None:
         return None
-    ends = [today.saving(change) for change in (found.change, found.best)]
+    ends = [billed_job.saving_usd(change) for change in (found.change, found.best)]
     known = sorted(end for end in ends if end is not None)
     return (known[0], known[1]) if len(known) == len(ends) else None
 
 
-def _subsumed(pairs: list[tuple[RuleName, Found]]) -> dict[str, str]:
+def _subsumed(pairs: list[tuple[RuleInfo, Detection]]) -> dict[str, str]:
     present = {name.name for name, _ in pairs}
     return {
         inner: name.name
@@ -186,7 +203,7 @@ def _subsumed(pairs: list[tuple[RuleName, Found]]) -> dict[str, str]:
 
 
 def _superseded(
-    pairs: list[tuple[RuleName, Found]],
+    pairs: list[tuple[RuleInfo, Detection]],
     alone: Mapping[str, Decimal | None],
     subsumed: Mapping[str, str],
     exempt: Mapping[str, Exemption],
@@ -206,16 +223,16 @@ def _superseded(
     rivals.sort(
         key=lambda pair: (
             not alone[pair[0].id],
-            *pair[1].unsure,
+            *pair[1].certainty_order,
             -(alone[pair[0].id] or _ZERO),
         )
     )
     count, instance_type, purchase = (
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
-        for stage in _ONE_WINNER
+        for stage in _EXCLUSIVE_STAGES
     )
     first = count[0][1].change if count else None
-    if isinstance(first, SetCount) and first.refills:
+    if isinstance(first, SetCount) and first.redistributes_work:
         either = [pair for pair in rivals if pair in count or pair in instance_type]
         count, instance_type = either, []
     for contest in (count, instance_type, purchase):
@@ -223,28 +240,28 @@ def _superseded(
     return losers
 
 
-def _together(
-    today: BilledJob, standing: list[tuple[RuleName, Found]]
+def _combined_shares(
+    billed_job: BilledJob, standing: list[tuple[RuleInfo, Detection]]
 ) -> dict[str, Decimal | None]:
     """Each finding's share: counted fixes in the order of stages, then the possible ones."""
     ordered = sorted(
-        (found.unsure, found.change.stage, name.id, found.change)
+        (found.certainty_order, found.change.stage, name.id, found.change)
         for name, found in standing
         if found.change is not None
     )
     shares: dict[str, Decimal | None] = {}
     applied: Change | None = None
     for _, _, rule_id, change in ordered:
-        today = today.after(applied) if applied else today
-        gain = shares[rule_id] = today.saving(change)
+        billed_job = billed_job.with_change(applied) if applied else billed_job
+        gain = shares[rule_id] = billed_job.saving_usd(change)
         applied = change if gain else None
     return shares
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
     return (
-        not finding.stands,
-        not finding.found.bucket.counted,
+        not finding.is_standing,
+        not finding.found.bucket.is_counted,
         -(finding.saving_usd or _ZERO),
         -(finding.alone_usd or _ZERO),
         finding.rule.id,
@@ -265,7 +282,7 @@ def _lost_up_to(findings: list[Finding], total: Decimal | None) -> Decimal | Non
     upper = [
         max(finding.range_usd[1] if finding.range_usd else _ZERO, finding.saving_usd or _ZERO)
         for finding in findings
-        if finding.found.bucket is Bucket.LOST and finding.stands
+        if finding.found.bucket is Bucket.LOST and finding.is_standing
     ]
     return max(lost, min(sum(upper, _ZERO), total - avoidable))
 
@@ -280,4 +297,4 @@ def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice
             if finding.found.bucket is bucket and finding.saving_usd:
                 left -= finding.saving_usd
                 yield Slice(f"{bucket.value}: {finding.rule.name}", finding.saving_usd)
-    yield Slice(REST, left)
+    yield Slice(REMAINDER, left)

@@ -48,7 +48,7 @@ class Bucket(enum.StrEnum):
     NONE = "none"
 
     @property
-    def counted(self) -> bool:
+    def is_counted(self) -> bool:
         """True when its dollars are in the totals."""
         return self in {Bucket.AVOIDABLE, Bucket.LOST}
 
@@ -82,7 +82,7 @@ class NotApplicable(Struct, frozen=True):
     reason: str
 
 
-class Found(Struct, frozen=True):
+class Detection(Struct, frozen=True):
     """The rule found a part of the bill that can be saved, and its fix.
 
     `change` is the fix that is counted: the changed job is billed again. `best` is the other end of
@@ -106,12 +106,12 @@ class Found(Struct, frozen=True):
     first_step: str | None = None
 
     @property
-    def unsure(self) -> tuple[bool, bool]:
+    def certainty_order(self) -> tuple[bool, bool]:
         """Sort key: what counts, then what is possible by the family's own runs, then guesses."""
-        return not self.bucket.counted, self.confidence is Confidence.HEURISTIC
+        return not self.bucket.is_counted, self.confidence is Confidence.HEURISTIC
 
 
-class FoundDetails(TypedDict, total=False):
+class DetectionDetails(TypedDict, total=False):
     """The fields of `Found` that have a default, as keyword arguments of a builder."""
 
     fix: tuple[Parameter, ...]
@@ -124,7 +124,7 @@ class FoundDetails(TypedDict, total=False):
     first_step: str | None
 
 
-Outcome = Found | Clear | Unknown | NotApplicable
+Outcome = Detection | Clear | Unknown | NotApplicable
 
 
 class Exemption(Struct, frozen=True):
@@ -135,7 +135,7 @@ class Exemption(Struct, frozen=True):
     reason: str
 
 
-class RuleName(Struct, frozen=True):
+class RuleInfo(Struct, frozen=True):
     """A rule's id and name, and what its card says of its findings.
 
     `compared`: later runs of the family are judged again when such a finding comes or goes.
@@ -148,7 +148,7 @@ class RuleName(Struct, frozen=True):
     sent_to_channels: bool = True
     subsumes: frozenset[str] = field(default_factory=frozenset)
     compared: bool = False
-    tag_accepts: bool = True
+    can_tag_accept: bool = True
     first_step: str | None = None
     severity: Severity | None = None
 
@@ -162,8 +162,8 @@ class Finding(Struct, frozen=True):
     `reported_for_run`: the earlier run of the family with the same finding; it changes no figure.
     """
 
-    rule: RuleName
-    found: Found
+    rule: RuleInfo
+    found: Detection
     severity: Severity
     saving_usd: Decimal | None
     alone_usd: Decimal | None
@@ -176,6 +176,6 @@ class Finding(Struct, frozen=True):
     alternatives_usd: tuple[Decimal | None, ...] = ()
 
     @property
-    def stands(self) -> bool:
+    def is_standing(self) -> bool:
         """True unless it is exempt, or another finding includes or replaces it."""
         return not (self.exempt or self.superseded_by or self.subsumed_by)

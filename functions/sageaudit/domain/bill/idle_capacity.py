@@ -48,10 +48,10 @@ from sageaudit.domain.bill.bill import Bill, billed_seconds
 from sageaudit.domain.bill.billed_job import BilledJob
 from sageaudit.domain.bill.change import Change, DropRun, SetPurchase
 from sageaudit.domain.bill.counterfactual import Savings
-from sageaudit.domain.job.course import DOWNLOADS, is_work
+from sageaudit.domain.job.course import DOWNLOADS, is_work_phase
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.demand import gpu_idle
+from sageaudit.domain.usage.demand import is_gpu_idle
 from sageaudit.domain.usage.measurements import (
     MIN_COVERAGE,
     MIN_POINTS,
@@ -63,25 +63,25 @@ from sageaudit.domain.usage.series import mean, pairs
 
 Unit = Literal["gpu_hours", "vcpu_hours"]
 """Accelerators without a metric (Trainium, Inferentia) have no figure, and so no unit."""
-_WITHOUT_PROGRAM = DOWNLOADS | {"Uploading"}
+_NON_WORK_PHASES = DOWNLOADS | {"Uploading"}
 _ZERO = Decimal(0)
-LookAt = Literal[
+IdleCause = Literal[
     "standstill", "gpu_use", "data_loader", "communication", "batch_size", "parallel_work",
     "profile",
 ]  # fmt: skip
 """The GPUs stood still for half an hour or more; the GPU did nothing; it waits for data; all hosts
 wait alike; its memory is free; vCPUs are free. A profile shows what metrics of a minute cannot."""
 
-_WAITS_BELOW = 50.0
+_GPU_WAITS_BELOW = 50.0
 """Percent of all GPUs below which a host's GPUs wait: Jobstats' target of a job's mean."""
 _STANDSTILL_FROM = 0.1
 """Share of the run from which standstills are a cause. Our choice."""
-_CPU_BUSY_OVER = 60.0
+_CPU_BUSY_ABOVE = 60.0
 """Percent of all vCPUs, the milder limit of cpu-bottleneck (cloud-finops-skills)."""
 _EVEN_WITHIN = 20.0
 """Points between the means of the hosts; as uneven-hosts, which finds those further apart."""
-_RECORDED = (Metric.GPU, Metric.CPU, Metric.GPU_MEMORY)
-_LOW_P95 = 70.0
+_REQUIRED_METRICS = (Metric.GPU, Metric.CPU, Metric.GPU_MEMORY)
+_LOW_P95_PERCENT = 70.0
 """Percent: Debugger's BatchSize, for GPU, GPU memory and CPU."""
 
 _HOUR_S = Decimal(3600)
@@ -110,7 +110,7 @@ def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
     if 0 < usage.points < MIN_POINTS:
         few = f"{usage.points} points of a host, {MIN_POINTS} needed"
         return Missing("too_few_points", few)
-    code = _share_of_code(usage)
+    code = _program_share(usage)
     if isinstance(code, Missing):
         return code
     billed = [phase for phase in job.phases if phase.billed]
@@ -120,21 +120,21 @@ def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
     for phase in billed:
         seconds = phase.seconds or _ZERO
         whole += seconds
-        work += seconds if is_work(phase) else _ZERO
-        idle += seconds if phase.name in _WITHOUT_PROGRAM else _ZERO
+        work += seconds if is_work_phase(phase) else _ZERO
+        idle += seconds if phase.name in _NON_WORK_PHASES else _ZERO
     if not whole:
         return Missing("phases_unknown", "no billed phase is known")
     seen = min(work, Decimal(usage.seconds))
     return (whole - idle - seen * (1 - code)) / whole
 
 
-def _share_of_code(usage: Measurements) -> Decimal | Missing:
+def _program_share(usage: Measurements) -> Decimal | Missing:
     """The share (0..1) of its device time that all hosts worked while the program ran."""
     metric = _metric(usage)
     hosts = usage.series.get(metric, {})
     if not hosts:
         return usage.missing.get(metric) or Missing("metric_missing", "no points")
-    if missing := usage.without_hosts(metric):
+    if missing := usage.missing_hosts(metric):
         return missing
     least = min(line.share for line in hosts.values())
     if least < MIN_COVERAGE:
@@ -148,43 +148,43 @@ def _share_of_code(usage: Measurements) -> Decimal | Missing:
     return min(Decimal(repr(worked)) / (100 * points), Decimal(1))
 
 
-def idle_causes(job: Job, whole: Measurements) -> tuple[LookAt, ...]:
+def idle_causes(job: Job, whole_run: Measurements) -> tuple[IdleCause, ...]:
     """What to look at, the likeliest first and a profile last; `whole`: the whole run's.
 
     Hosts of a transform job never wait for each other.
     """
-    alone = not job.kind.row.hosts_exchange
-    if not whole.gpus:
+    alone = not job.kind.spec.can_hosts_communicate
+    if not whole_run.gpus:
         return ("parallel_work", "profile")
-    usage = whole.active()
-    still = sum(map(len, whole.standstills()))
-    if still < _STANDSTILL_FROM * whole.points:
-        return (*_of_gpus(usage, alone=alone), "profile")
+    usage = whole_run.active_part()
+    still = sum(map(len, whole_run.standstills()))
+    if still < _STANDSTILL_FROM * whole_run.points:
+        return (*_gpu_causes(usage, is_single_host=alone), "profile")
     at_work = usage.mean(Metric.GPU) if Metric.GPU in usage.series else 0
-    waits = () if at_work >= _WAITS_BELOW else tuple(_of_gpus(usage, alone=alone))
+    waits = () if at_work >= _GPU_WAITS_BELOW else tuple(_gpu_causes(usage, is_single_host=alone))
     return ("standstill", *waits, "profile")
 
 
-def _of_gpus(usage: Measurements, *, alone: bool) -> Iterator[LookAt]:
+def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCause]:
     gpu, cpu = usage.series.get(Metric.GPU, {}), usage.series.get(Metric.CPU, {})
     if not gpu:
         return
-    if gpu_idle(usage):
+    if is_gpu_idle(usage):
         yield "gpu_use"
         return
     means = [line.mean for line in gpu.values()]
     waiting = []
-    if any(line.highest > _CPU_BUSY_OVER for line in cpu.values()):
+    if any(line.highest > _CPU_BUSY_ABOVE for line in cpu.values()):
         both = zip(*pairs(cpu, gpu), strict=True)
-        waiting = [busy for busy, work in both if work < _WAITS_BELOW]
-    if waiting and mean(waiting) > _CPU_BUSY_OVER:
+        waiting = [busy for busy, work in both if work < _GPU_WAITS_BELOW]
+    if waiting and mean(waiting) > _CPU_BUSY_ABOVE:
         yield "data_loader"
-    elif not alone and len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN:
+    elif not is_single_host and len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN:
         yield "communication"
     memory = usage.series.get(Metric.GPU_MEMORY, {})
-    metrics = [metric for metric in _RECORDED if usage.series.get(metric)]
-    busiest = [usage.busiest(metric, 95) for metric in metrics]
-    if cpu and memory and max(busiest) < _LOW_P95:
+    metrics = [metric for metric in _REQUIRED_METRICS if usage.series.get(metric)]
+    busiest = [usage.busiest_percentile(metric, 95) for metric in metrics]
+    if cpu and memory and max(busiest) < _LOW_P95_PERCENT:
         yield "batch_size"
 
 
@@ -199,7 +199,7 @@ class IdleCapacity(Struct, frozen=True):
     worked: Decimal
     list_usd: Decimal | None
     counted_usd: Decimal | None
-    likely_causes: tuple[LookAt, ...] = ()
+    likely_causes: tuple[IdleCause, ...] = ()
 
     @property
     def idle(self) -> Decimal:
@@ -220,7 +220,7 @@ def idle_capacity(
     if isinstance(each, Missing):
         return each
     unit, count = each
-    seconds = _ZERO if job.never_started else billed_seconds(job)[0]
+    seconds = _ZERO if job.has_never_started else billed_seconds(job)[0]
     if seconds is None:
         return Missing("no_billed_time", "; ".join(billed.missing) or "its billed time is unknown")
     share = worked_share(job, usage) if seconds else _ZERO
@@ -233,7 +233,9 @@ def idle_capacity(
     counted_usd = None
     if list_usd is not None:
         in_totals = (savings.avoidable_usd or _ZERO) + (savings.lost_usd or _ZERO)
-        counted_usd = min(_counted(job, billed, market, savings, 1 - share), list_usd, in_totals)
+        counted_usd = min(
+            _counted_idle_usd(job, billed, market, savings, 1 - share), list_usd, in_totals
+        )
     causes = idle_causes(job, usage) if seconds else ()
     return IdleCapacity(unit, paid, worked, list_usd, counted_usd, causes)
 
@@ -245,14 +247,14 @@ def _hourly_usd(job: Job, market: Market) -> Decimal | None:
     return usd.pop() if len(usd) == 1 else None
 
 
-def _counted(
+def _counted_idle_usd(
     job: Job, billed: Bill, market: Market, savings: Savings, idle_share: Decimal
 ) -> Decimal:
     """USD of idle device time that the counted findings take, without a cap."""
     taken, left = _ZERO, billed.compute_usd
     today, applied = BilledJob(job, billed, market), None
     for change in _counted_changes(savings):
-        today = today.after(applied) if applied else today
+        today = today.with_change(applied) if applied else today
         after, applied = today.compute_usd(change), change
         if left is None or after is None:
             break
@@ -267,8 +269,8 @@ def _counted_changes(savings: Savings) -> list[Change]:
     counted = [
         (finding.found.change.stage, finding.rule.id, finding.found.change)
         for finding in savings.findings
-        if finding.stands
-        and finding.found.bucket.counted
+        if finding.is_standing
+        and finding.found.bucket.is_counted
         and finding.found.change is not None
         and finding.saving_usd
     ]

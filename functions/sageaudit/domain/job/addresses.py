@@ -115,7 +115,7 @@ _LONG_CUDA = re.compile(r"(?<![a-z])cuda[-_]?v?(\d{1,2})[._-](\d)(?!\d)")
 """cuda11.1, cuda-12-4, cuda_11.8."""
 _NVIDIA_CUDA = re.compile(r"\Anvidia/cuda:(\d{1,2})\.(\d)")
 _LEADING_VERSION = re.compile(r"(\d{1,2})\.(\d{1,2})(?:\.\d+)?-(?:transformers[\d.]+-)?gpu-")
-_OF_FRAMEWORK: dict[str, dict[Version, Version]] = {
+_CUDA_BY_FRAMEWORK: dict[str, dict[Version, Version]] = {
     "pytorch": {
         (1, 2): (10, 0),
         **dict.fromkeys([(1, 3), (1, 4), (1, 5)], (10, 1)),
@@ -144,9 +144,9 @@ _OF_FRAMEWORK: dict[str, dict[Version, Version]] = {
 as 2.1-gpu-py310. A version that came with two toolkits is absent. Sources: tags in
 aws/deep-learning-containers (available_images.md, release notes, image lists) and in the SageMaker
 Python SDK's image_uri_config/huggingface.json."""
-_IMAGES_KEPT = 32
+_IMAGE_CACHE_SIZE = 32
 """Names of images that are taken apart once, as each type that a run is tried on asks again."""
-_TRAINS = re.compile(r"(?:huggingface-)?(pytorch|tensorflow|mxnet)-training")
+_TRAINING_REPOSITORY = re.compile(r"(?:huggingface-)?(pytorch|tensorflow|mxnet)-training")
 _CLUSTER_FRAMEWORKS = {"spark": "Spark", "ray": "Ray", "dask": "Dask"}
 _USUAL_FAMILIES = frozenset({"p2", "p3", "g4dn", "g5"})
 """What the guide says of most algorithms."""
@@ -168,7 +168,7 @@ _CONTENT_HASH = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}
 _EXECUTION = re.compile(r"(?:\A|/|/pipelines-)(?=[a-z0-9]*\d[a-z])[a-z0-9]{12}(?=[/-]|\Z)")
 """A pipeline execution's id: twelve mixed letters and digits, unlike a word and a number."""
 _OBJECT_VERSION = re.compile(r"\?(?:\S*&)?versionid=\w", re.IGNORECASE)
-_MOVING = re.compile(r"(?:\A|[/=_-])(?:latest|current|newest|live)(?=[/._-]|\Z)")
+_MUTABLE_ADDRESS = re.compile(r"(?:\A|[/=_-])(?:latest|current|newest|live)(?=[/._-]|\Z)")
 CODE_INPUTS = frozenset({"code", "entrypoint", "sm_drivers", "jars", "py-files", "flow"})
 """Inputs that the SageMaker SDK and Data Wrangler create for scripts and their settings."""
 _LONGEST_ADDRESS = 1024
@@ -201,7 +201,7 @@ def cluster_framework(image: str | None, entry_point: str | None = None) -> str 
     return next((name for word, name in _CLUSTER_FRAMEWORKS.items() if word in names), None)
 
 
-@lru_cache(maxsize=_IMAGES_KEPT)
+@lru_cache(maxsize=_IMAGE_CACHE_SIZE)
 def cuda(image: str | None) -> Version | None:
     """The image's CUDA toolkit, (12, 1) for cu121; None where its name does not say it."""
     path, label = repository(image) or "", tag(image)
@@ -211,14 +211,14 @@ def cuda(image: str | None) -> Version | None:
         return int(major), int(minor)
     if match := _LONG_CUDA.search(name) or _NVIDIA_CUDA.match(name):
         return int(match[1]), int(match[2])
-    framework = _TRAINS.fullmatch(path)
+    framework = _TRAINING_REPOSITORY.fullmatch(path)
     version = _LEADING_VERSION.match(label)
     if framework is None or version is None:
         return None
-    return _OF_FRAMEWORK[framework[1]].get((int(version[1]), int(version[2])))
+    return _CUDA_BY_FRAMEWORK[framework[1]].get((int(version[1]), int(version[2])))
 
 
-@lru_cache(maxsize=_IMAGES_KEPT)
+@lru_cache(maxsize=_IMAGE_CACHE_SIZE)
 def pytorch(image: str | None) -> Version | None:
     """The PyTorch version of a PyTorch image by its tag, or None."""
     match = re.match(r"(\d{1,2})\.(\d{1,2})", tag(image))
@@ -234,10 +234,10 @@ class BuiltInAlgorithm(Struct, frozen=True):
 
     name: str
     families: frozenset[str] = _USUAL_FAMILIES
-    gpu_only: bool = False
+    is_gpu_only: bool = False
 
     @property
-    def cpu_only(self) -> bool:
+    def is_cpu_only(self) -> bool:
         """Whether the guide knows no GPU for it."""
         return not self.families
 
@@ -247,26 +247,26 @@ _BY_REPOSITORY = {
     "blazingtext": BuiltInAlgorithm("BlazingText"),
     "factorization-machines": BuiltInAlgorithm("Factorization Machines"),
     "forecasting-deepar": BuiltInAlgorithm("DeepAR"),
-    "image-classification": BuiltInAlgorithm("Image Classification", gpu_only=True),
+    "image-classification": BuiltInAlgorithm("Image Classification", is_gpu_only=True),
     "ipinsights": BuiltInAlgorithm("IP Insights"),
     "kmeans": BuiltInAlgorithm("k-means"),
     "knn": BuiltInAlgorithm("k-NN"),
     "lda": BuiltInAlgorithm("LDA", _CPU_ONLY),
     "linear-learner": BuiltInAlgorithm("Linear Learner"),
     "ntm": BuiltInAlgorithm("NTM"),
-    "object-detection": BuiltInAlgorithm("Object Detection", gpu_only=True),
+    "object-detection": BuiltInAlgorithm("Object Detection", is_gpu_only=True),
     "object2vec": BuiltInAlgorithm("Object2Vec"),
     "pca": BuiltInAlgorithm("PCA"),
     "randomcutforest": BuiltInAlgorithm("Random Cut Forest", _CPU_ONLY),
-    "semantic-segmentation": BuiltInAlgorithm("Semantic Segmentation", gpu_only=True),
-    "seq2seq": BuiltInAlgorithm("Sequence to Sequence", gpu_only=True),
+    "semantic-segmentation": BuiltInAlgorithm("Semantic Segmentation", is_gpu_only=True),
+    "seq2seq": BuiltInAlgorithm("Sequence to Sequence", is_gpu_only=True),
 }
 """DeepAR's page names no family, so that the general statement counts."""
 _XGBOOST = frozenset({"xgboost", "sagemaker-xgboost"})
 _XGBOOST_VERSION = re.compile(r"(\d+)\.(\d+)-(\d+)")
 
 
-@lru_cache(maxsize=_IMAGES_KEPT)
+@lru_cache(maxsize=_IMAGE_CACHE_SIZE)
 def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
     """The algorithm whose image this is; None for any other image."""
     name = repository(image)
@@ -293,7 +293,7 @@ class S3Input(NamedTuple):
     address: str | None
 
 
-def bucket_of(address: str | None) -> str | None:
+def bucket_name(address: str | None) -> str | None:
     """The bucket of an `s3://` address; None for ARNs, access points and any other address."""
     scheme, found, rest = (address or "").partition("://")
     name = re.split("[/?#]", rest, maxsplit=1)[0]
@@ -305,14 +305,14 @@ def bucket_of(address: str | None) -> str | None:
 
 def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
     """The data inputs, in the order of the answer."""
-    inputs = kind.row.inputs
+    inputs = kind.spec.inputs
     if inputs is None:
         return
-    address = fields.at(inputs.address, fields.text)
-    if inputs.items is None or inputs.name_key is None:
+    address = fields.nested_reader(inputs.address, fields.text)
+    if inputs.list_key is None or inputs.name_key is None:
         yield S3Input("input", address(answer))
         return
-    for item in fields.items(answer, inputs.items):
+    for item in fields.items(answer, inputs.list_key):
         yield S3Input(fields.text(item, inputs.name_key), address(item))
 
 
@@ -324,19 +324,19 @@ def is_data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | No
     its data itself. A convention, not a proof: no answer shows whether an object was overwritten.
     """
     known = list(inputs)
-    pinned = [_names_a_version(address) for _, address in known if address is not None]
+    pinned = [_has_version(address) for _, address in known if address is not None]
     if not all(pinned):
         return False
     data = any(name not in CODE_INPUTS for name, _ in known)
     return True if data and len(pinned) == len(known) else None
 
 
-def _names_a_version(address: str) -> bool:
+def _has_version(address: str) -> bool:
     path = address[:_LONGEST_ADDRESS].partition("://")[2].partition("/")[2]
     if _OBJECT_VERSION.search(path):
         return True
     plain = path.lower()
-    if _MOVING.search(plain):
+    if _MUTABLE_ADDRESS.search(plain):
         return False
     return any(
         sign.search(plain) for sign in (_DAY, _EPOCH, _DATA_VERSION, _CONTENT_HASH, _EXECUTION)

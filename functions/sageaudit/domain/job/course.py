@@ -19,7 +19,7 @@ from typing import Any
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
-from sageaudit.domain.job.job import Job, Phase, seconds_between, whole_sum
+from sageaudit.domain.job.job import Job, Phase, seconds_between, sum_if_complete
 from sageaudit.domain.job.kinds import BILLED_KINDS
 from sageaudit.structs import replace
 
@@ -32,16 +32,16 @@ START_PHASES = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainin
 _ROUNDING_S = 10
 """AWS rounds the times of phases and the billable time by themselves."""
 _WAITING = frozenset({*START_PHASES, "Interrupted", "Restarting"})
-_WORK_PHASES = frozenset({"Running", *(kind.row.prefix for kind in BILLED_KINDS)})
+_WORK_PHASES = frozenset({"Running", *(kind.spec.prefix for kind in BILLED_KINDS)})
 _ENDED = frozenset({"Completed", "Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
 
 LIMIT_REACHED = "limit reached"
-_CONTINUOUS = "Continuous"
+_CONTINUOUS_UPLOAD = "Continuous"
 """The mode of an output that is uploaded while the job runs."""
 _LIMITS = {"MaxRuntimeExceeded": MAX_RUNTIME, "MaxWaitTimeExceeded": MAX_WAIT}
 
 
-def from_transitions(
+def phases_from_transitions(
     transitions: Sequence[Mapping[str, Any]],
     started_at: datetime | None,
     ended_at: datetime | None,
@@ -70,15 +70,15 @@ def from_transitions(
             end = after  # phases follow each other: an overlap would be billed twice
         seconds = seconds_between(begun, end) if end else None
         phases.append(Phase(name, begun, seconds, _is_billed(name, begun, started_at, ended_at)))
-    charged = tuple(_without_repeats(phases))
-    charged_s = whole_sum([phase.seconds for phase in charged if phase.billed])
+    charged = tuple(_mark_repeated_downloads(phases))
+    charged_s = sum_if_complete([phase.seconds for phase in charged if phase.billed])
     if None in (billable_s, charged_s):
         return charged
     was_charged = (billable_s or 0) > (charged_s or 0) + _ROUNDING_S
     return tuple(phases) if was_charged else charged
 
 
-def _without_repeats(phases: Iterable[Phase]) -> Iterator[Phase]:
+def _mark_repeated_downloads(phases: Iterable[Phase]) -> Iterator[Phase]:
     """Marks each download after an interruption as not billed, if one came before it."""
     downloaded = interrupted = False
     for phase in phases:
@@ -88,10 +88,12 @@ def _without_repeats(phases: Iterable[Phase]) -> Iterator[Phase]:
             continue
         downloaded |= phase.billed
         repeated = interrupted and phase.billed
-        yield replace(phase, billed=phase.billed and not repeated, repeated=repeated)
+        yield replace(phase, billed=phase.billed and not repeated, is_repeated=repeated)
 
 
-def run_of(transitions: Sequence[Mapping[str, Any]]) -> tuple[datetime | None, datetime | None]:
+def run_times_from_transitions(
+    transitions: Sequence[Mapping[str, Any]],
+) -> tuple[datetime | None, datetime | None]:
     """Start and end of the billed run from its transitions, for answers without these times.
 
     60 of 60 recorded jobs start with Downloading and end with the start of the final status.
@@ -107,16 +109,23 @@ def run_of(transitions: Sequence[Mapping[str, Any]]) -> tuple[datetime | None, d
 
 
 def _is_billed(
-    name: str, begun: datetime | None, started_at: datetime | None, ended_at: datetime | None
+    name: str,
+    started_at_phase: datetime | None,
+    started_at: datetime | None,
+    ended_at: datetime | None,
 ) -> bool:
     if started_at is None or name in _WAITING:
         return False
     if name in _BILLED:
         return True
-    return begun is not None and started_at <= begun and (ended_at is None or begun < ended_at)
+    return (
+        started_at_phase is not None
+        and started_at <= started_at_phase
+        and (ended_at is None or started_at_phase < ended_at)
+    )
 
 
-def whole_run(
+def phases_without_transitions(
     name: str, created_at: datetime | None, started_at: datetime, ended_at: datetime | None
 ) -> tuple[Phase, ...]:
     """Waiting, then one billed phase: for jobs whose answer has no transitions."""
@@ -126,7 +135,7 @@ def whole_run(
     return (Phase("Starting", created_at, waited, billed=False), run) if waited else (run,)
 
 
-def so_far(job: Job, moment: datetime) -> Job:
+def as_of(job: Job, time: datetime) -> Job:
     """A job that has not ended, as of `moment`: its open phase lasts until then.
 
     Any other job is unchanged. A phase that starts after `moment` (clocks differ) stays open.
@@ -134,38 +143,38 @@ def so_far(job: Job, moment: datetime) -> Job:
     if job.finished:
         return job
     phases = [
-        replace(phase, seconds=seconds_between(phase.started_at, moment))
+        replace(phase, seconds=seconds_between(phase.started_at, time))
         if phase.seconds is None and phase.started_at
         else phase
         for phase in job.phases
     ]
-    return replace(job, phases=tuple(phases), running_until=moment)
+    return replace(job, phases=tuple(phases), observed_until=time)
 
 
-def work_phase(job: Job) -> str:
+def work_phase_name(job: Job) -> str:
     """The first phase in which the job's own code ran; "Training" where no phase is known."""
-    return next((phase.name for phase in job.phases if is_work(phase)), "Training")
+    return next((phase.name for phase in job.phases if is_work_phase(phase)), "Training")
 
 
-def is_work(phase: Phase) -> bool:
+def is_work_phase(phase: Phase) -> bool:
     """Whether the job's own code runs in this phase."""
     return phase.name in _WORK_PHASES
 
 
 def own_code_s(job: Job) -> Decimal | None:
     """How long the job's own code ran; None where the phases do not say."""
-    worked = (phase.seconds for phase in job.phases if is_work(phase))
-    return whole_sum(worked) if job.phases else None
+    worked = (phase.seconds for phase in job.phases if is_work_phase(phase))
+    return sum_if_complete(worked) if job.phases else None
 
 
 def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
     """Start and end of each period in which the job's own code ran."""
     for phase in job.phases:
-        if is_work(phase) and phase.started_at is not None and phase.seconds:
+        if is_work_phase(phase) and phase.started_at is not None and phase.seconds:
             yield phase.started_at, phase.started_at + timedelta(seconds=float(phase.seconds))
 
 
-def limit_hit(job: Job) -> str | None:
+def limit_reached(job: Job) -> str | None:
     """The request parameter of the limit that ended the run, or None.
 
     A processing job has no secondary status: if it was stopped after its limit, the limit stopped
@@ -175,11 +184,11 @@ def limit_hit(job: Job) -> str | None:
         return None
     if job.secondary_status in _LIMITS:
         return _LIMITS[job.secondary_status]
-    reading = job.failure.reading if job.failure else None
+    reading = job.failure.meaning if job.failure else None
     if reading in {MAX_RUNTIME, MAX_WAIT}:
         return reading
     out_of_time = (
-        not job.kind.row.in_steps
+        not job.kind.spec.has_transitions
         and job.status == "Stopped"
         and job.max_runtime_s is not None
         and job.elapsed_s is not None
@@ -198,39 +207,39 @@ def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
         if job.created_at is None or job.ended_at is None:
             return None
         return seconds_between(job.created_at, job.ended_at)
-    return job.ran_s if job.began_again else job.elapsed_s
+    return job.ran_s if job.has_restarted else job.elapsed_s
 
 
-def reason_class(job: Job) -> str:
+def failure_class(job: Job) -> str:
     """One or two words for the reason, from the statuses and the failure message."""
-    if limit_hit(job):
+    if limit_reached(job):
         return LIMIT_REACHED
-    if job.failure and job.failure.reading:
-        return job.failure.reading
+    if job.failure and job.failure.meaning:
+        return job.failure.meaning
     return "stopped" if job.status == "Stopped" else "reason unknown"
 
 
-def kept(job: Job) -> str | None:
+def kept_results(job: Job) -> str | None:
     """What a run that ended early left in S3: "an artifact", "checkpoints", or None."""
     if job.has_artifact:
         return "an artifact"
-    return "checkpoints" if job.checkpointed and may_have_worked(job) else None
+    return "checkpoints" if job.checkpointed and can_have_worked(job) else None
 
 
-def may_have_worked(job: Job) -> bool:
+def can_have_worked(job: Job) -> bool:
     """Whether its own code ran, as far as the phases say: before that, nothing can be kept."""
-    return not job.phases or any(is_work(phase) for phase in job.phases)
+    return not job.phases or any(is_work_phase(phase) for phase in job.phases)
 
 
-def may_resume_from(job: Job) -> str | None:
+def possible_resume_source(job: Job) -> str | None:
     """What may hold a part of the work of a run that ended early, or None."""
-    if not may_have_worked(job):
+    if not can_have_worked(job):
         return None
     if job.checkpointed:
         return "its checkpoints"
     if job.hints.own_checkpoints:
         return "checkpoints or outputs of its script's own"
-    if any(upload.mode == _CONTINUOUS for upload in job.uploads):
+    if any(upload.mode == _CONTINUOUS_UPLOAD for upload in job.uploads):
         return "outputs that were uploaded while it ran"
     return None
 

@@ -20,31 +20,31 @@ from msgspec import Struct
 
 from sageaudit.domain import token_shapes
 from sageaudit.domain.job import fields, hints
-from sageaudit.domain.job.addresses import bucket_of, is_data_pinned
+from sageaudit.domain.job.addresses import bucket_name, is_data_pinned
 from sageaudit.domain.job.course import DOWNLOADS
-from sageaudit.domain.job.failure_words import failure_of
+from sageaudit.domain.job.failure_words import parse_failure
 from sageaudit.domain.job.family import entry_point, fingerprint, fingerprint_settings, script, stem
-from sageaudit.domain.job.fields import DERIVED, UNKNOWN, KeptAs, walked
+from sageaudit.domain.job.fields import DERIVED, UNKNOWN, StoredAs, read_fields
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.job_fields import FIELDS, fields_of
-from sageaudit.domain.job.kinds import kind_of
+from sageaudit.domain.job.job_fields import STORED_FIELDS, job_arguments
+from sageaudit.domain.job.kinds import kind_from_answer
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
-from sageaudit.domain.job.settings import mark_not_set, settings_of
+from sageaudit.domain.job.settings import mark_unset_settings, read_settings
 from sageaudit.domain.token_shapes import WITHHELD, is_name, is_tag
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 
-TUNED_FOR = "_tuning_objective_metric"
+OBJECTIVE_HYPERPARAMETER = "_tuning_objective_metric"
 """The hyperparameter in which a tuning job gives its trials the name of their objective."""
-PINNED = "?versionId=kept"
+VERSION_PLACEHOLDER = "?versionId=kept"
 """In place of what names a version of the data in an address."""
 _TAGS = """
 sageaudit:ignore sageaudit:deadline sagemaker:pipeline-step-name sagemaker:pipeline-execution-arn
 """
-TAGS = frozenset(_TAGS.split())
+SAGEAUDIT_TAGS = frozenset(_TAGS.split())
 """Names of tags that audits read under every policy."""
-TAG_SET = "(set)"
+TAG_VALUE_PRESENT = "(set)"
 """What is kept of a required tag whose value is not kept; AWS takes no parentheses in a tag."""
-TAG_NOT_SET = "(not set)"
+TAG_VALUE_ABSENT = "(not set)"
 _WORDS = """
 Completed InProgress Failed Stopping Stopped Deleting DeleteFailed
 Starting LaunchingMLInstances PreparingTrainingStack Downloading DownloadingTrainingImage Training
@@ -67,7 +67,7 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{64}|fpr-[a-z]{10}")
 _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
 
 
-def keep(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
+def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
     """The kept form of a Describe* answer, as JSON; kept once more it is the same.
 
     A setting that AWS's own answer lacks is not set, which is kept as null.
@@ -75,11 +75,11 @@ def keep(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
     `key`: that of the fingerprint, without which there is none. Raises Malformed where a field has
     an impossible value.
     """
-    kept = walked(answer, FIELDS, _read)
-    kind = kind_of(answer)
+    kept = read_fields(answer, STORED_FIELDS, _sanitize_field)
+    kind = kind_from_answer(answer)
     if kind is not None and DERIVED not in answer:
-        mark_not_set(kind, answer, kept)
-    kept[DERIVED] = _derived(answer, kept, key)
+        mark_unset_settings(kind, answer, kept)
+    kept[DERIVED] = _derive_settings(answer, kept, key)
     return kept
 
 
@@ -90,7 +90,7 @@ class TagNames(Struct, frozen=True):
     required: frozenset[str] = frozenset()
 
 
-def kept_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> dict[str, str]:
+def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> dict[str, str]:
     """The tags of these names, or of all, that look like what AWS accepts and like no token."""
     return {
         name: value
@@ -99,56 +99,62 @@ def kept_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> d
     }
 
 
-def audited_tags(tags: Mapping[str, str], names: TagNames, *, all_read: bool) -> dict[str, str]:
+def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool) -> dict[str, str]:
     """The same, with a mark for each required tag without a kept value.
 
     `all_read`: `tags` are all that the job has, so that others are not set.
     """
-    kept = kept_tags(tags, names.values)
+    kept = filter_tags(tags, names.values)
     for name in sorted(names.required - kept.keys()):
         if name in tags:
-            kept[name] = _mark(tags[name])
-        elif all_read:
-            kept[name] = TAG_NOT_SET
+            kept[name] = _presence_mark(tags[name])
+        elif is_complete:
+            kept[name] = TAG_VALUE_ABSENT
     return kept
 
 
-def split_tags(kept: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
+def split_stored_tags(kept: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
     """The kept values, and of each tag that is known whether it is set: whether it has a value."""
-    values = {name: value for name, value in kept.items() if value not in {TAG_SET, TAG_NOT_SET}}
-    return values, {name: _mark(value) == TAG_SET for name, value in kept.items()}
+    values = {
+        name: value
+        for name, value in kept.items()
+        if value not in {TAG_VALUE_PRESENT, TAG_VALUE_ABSENT}
+    }
+    return values, {
+        name: _presence_mark(value) == TAG_VALUE_PRESENT for name, value in kept.items()
+    }
 
 
-def unread_tags(tags: Mapping[str, str], names: TagNames) -> list[str]:
+def rejected_tags(tags: Mapping[str, str], names: TagNames) -> list[str]:
     """The names of tags with a value that is not kept, because it looks like a token."""
-    kept = kept_tags(tags, names.values)
+    kept = filter_tags(tags, names.values)
     return sorted(name for name in names.values if tags.get(name) and name not in kept)
 
 
-def _mark(value: str) -> str:
-    return TAG_NOT_SET if value == TAG_NOT_SET or not value.strip() else TAG_SET
+def _presence_mark(value: str) -> str:
+    return TAG_VALUE_ABSENT if value == TAG_VALUE_ABSENT or not value.strip() else TAG_VALUE_PRESENT
 
 
-def _read(field: KeptAs, section: Mapping[str, Any], key: str) -> Any:
+def _sanitize_field(field: StoredAs, section: Mapping[str, Any], key: str) -> Any:
     match field:
-        case KeptAs.COUNT:
+        case StoredAs.COUNT:
             return fields.count(section, key)
-        case KeptAs.NUMBER:
+        case StoredAs.NUMBER:
             return None if fields.number(section, key) is None else section[key]
-        case KeptAs.SWITCH:
-            return fields.known_flag(section, key)
-        case KeptAs.TIME:
+        case StoredAs.FLAG:
+            return fields.optional_flag(section, key)
+        case StoredAs.TIME:
             moment = fields.time(section, key)
             return moment and moment.isoformat().replace("+00:00", "Z")
-        case KeptAs.GIVEN:
-            return _given(section[key])
-        case KeptAs.PULL if section.get("Status") not in DOWNLOADS:
+        case StoredAs.PRESENCE:
+            return _presence(section[key])
+        case StoredAs.IMAGE_PULL if section.get("Status") not in DOWNLOADS:
             return None
     text = fields.text(section, key)
-    return text and _TEXTS.get(field, token_shapes.name)(text)
+    return text and _TEXTS.get(field, token_shapes.safe_name)(text)
 
 
-def _given(value: Any) -> Any:
+def _presence(value: Any) -> Any:
     """Something as empty as what was there."""
     if isinstance(value, list):
         return [WITHHELD] if value else []
@@ -156,13 +162,13 @@ def _given(value: Any) -> Any:
 
 
 def _is_bucket(name: str | None) -> bool:
-    return name is not None and bucket_of(f"s3://{name}") == name and is_name(name)
+    return name is not None and bucket_name(f"s3://{name}") == name and is_name(name)
 
 
 def _address(text: str) -> str:
-    bucket = bucket_of(text)
+    bucket = bucket_name(text)
     place = bucket if _is_bucket(bucket) else "-"
-    return f"s3://{place}/{PINNED if is_data_pinned([(None, text)]) else ''}"
+    return f"s3://{place}/{VERSION_PLACEHOLDER if is_data_pinned([(None, text)]) else ''}"
 
 
 def _image(text: str) -> str:
@@ -170,40 +176,40 @@ def _image(text: str) -> str:
     return plain if is_name(_COMMIT.sub("", plain)) and "@" not in plain else WITHHELD
 
 
-_TEXTS: Mapping[KeptAs, Callable[[str], str | None]] = {
-    KeptAs.STATE: lambda text: text if text in STATES else UNKNOWN,
-    KeptAs.TYPE: lambda text: text if _TYPE.fullmatch(text) else UNKNOWN,
-    KeptAs.FAILURE: lambda text: str(failure_of(text) or "") or None,
-    KeptAs.PULL: lambda text: f"Downloading {'the image' if 'image' in text else 'data'}",
-    KeptAs.JOB: lambda text: text if JOB_NAME.match(text) else WITHHELD,
-    KeptAs.IMAGE: _image,
-    KeptAs.MODEL: lambda text: token_shapes.name(stem(text)),
-    KeptAs.ADDRESS: _address,
+_TEXTS: Mapping[StoredAs, Callable[[str], str | None]] = {
+    StoredAs.STATE: lambda text: text if text in STATES else UNKNOWN,
+    StoredAs.TYPE: lambda text: text if _TYPE.fullmatch(text) else UNKNOWN,
+    StoredAs.FAILURE: lambda text: str(parse_failure(text) or "") or None,
+    StoredAs.IMAGE_PULL: lambda text: f"Downloading {'the image' if 'image' in text else 'data'}",
+    StoredAs.JOB: lambda text: text if JOB_NAME.match(text) else WITHHELD,
+    StoredAs.IMAGE: _image,
+    StoredAs.MODEL: lambda text: token_shapes.safe_name(stem(text)),
+    StoredAs.ADDRESS: _address,
 }
 """What is kept of a text that is not just a name."""
 
 
-def _derived(
-    answer: Mapping[str, Any], kept: Mapping[str, Any], key: bytes | None
+def _derive_settings(
+    answer: Mapping[str, Any], sanitized: Mapping[str, Any], key: bytes | None
 ) -> dict[str, Any]:
     """What is read in the settings, or was read in them before they were dropped."""
     stored = answer.get(DERIVED)
     if isinstance(stored, Mapping):
-        found = hints.restored(fields.section(stored, "Hints"))
+        found = hints.from_stored(fields.section(stored, "Hints"))
         run, tuned_for = fields.text(stored, "EntryPoint"), fields.text(stored, "TunedFor")
         mark = fields.text(stored, "Fingerprint")
         run = script(run) if run else None
     else:
-        found, run, mark = hints.of_answer(answer), entry_point(answer), None
-        given = fields.section(answer, "HyperParameters").get(TUNED_FOR)
+        found, run, mark = hints.from_answer(answer), entry_point(answer), None
+        given = fields.section(answer, "HyperParameters").get(OBJECTIVE_HYPERPARAMETER)
         tuned_for = given.strip('"') if isinstance(given, str) else None
-        kind = kind_of(answer)
+        kind = kind_from_answer(answer)
         if key and kind and (settings := fingerprint_settings(kind, answer)):
             mark = fingerprint(key, settings)
     values = {
-        "Hints": hints.kept(found),
+        "Hints": hints.to_stored(found),
         "EntryPoint": run if run and is_name(run) else None,
-        "TunedFor": tuned_for if tuned_for in _metrics(kept) else None,
+        "TunedFor": tuned_for if tuned_for in _metrics(sanitized) else None,
         "Fingerprint": mark if mark and _FINGERPRINT.fullmatch(mark) else None,
     }
     return {name: value for name, value in values.items() if value}
@@ -229,25 +235,25 @@ def parse(
 
     Raises Malformed when the answer is of no known kind, or a field has an impossible value.
     """
-    kind = kind_of(answer)
+    kind = kind_from_answer(answer)
     if kind is None:
-        raise Malformed("describe", "has no ...JobName with a ...JobStatus of a known kind")
-    answer = keep(answer, key)
-    given, row = fields_of(kind, answer), kind.row
+        raise MalformedData("describe", "has no ...JobName with a ...JobStatus of a known kind")
+    answer = sanitize_answer(answer, key)
+    given, row = job_arguments(kind, answer), kind.spec
     for field, of_answer in (("name", row.name_key), ("status", row.status_key)):
         if given[field] is None:
-            raise Malformed(of_answer, "is empty")
+            raise MalformedData(of_answer, "is empty")
     ref = JobRef.from_arn(given["arn"]) if given["arn"] else None
     fingerprint = fields.text(fields.section(answer, DERIVED), "Fingerprint")
-    shown_tags, tags_set = split_tags(kept_tags(tags))
+    shown_tags, tags_set = split_stored_tags(filter_tags(tags))
     return Job(
         kind=kind,
         account=account or (ref.account if ref else None),
         region=region or (ref.region if ref else None),
         pipeline_step=_pipeline_step(shown_tags),
         tags=shown_tags,
-        tags_set=tags_set,
-        settings=settings_of(kind, answer),
+        tag_presence=tags_set,
+        settings=read_settings(kind, answer),
         fingerprint=fingerprint if key else None,
         **given,
     )

@@ -12,7 +12,7 @@ from typing import Any
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.addresses import repository
 from sageaudit.domain.job.course import DOWNLOADS
-from sageaudit.domain.job.fields import DERIVED, at
+from sageaudit.domain.job.fields import DERIVED, nested_reader
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import IMAGE_PATHS, JobKind
 from sageaudit.domain.job.parts import (
@@ -20,20 +20,20 @@ from sageaudit.domain.job.parts import (
     Direction,
     InputChannel,
     Objective,
+    ProcessingOutput,
     TransformBatching,
-    Tuning,
-    Upload,
+    TuningSettings,
     WarmPool,
 )
 from sageaudit.domain.job.ref import JobRef
 
 Answer = Mapping[str, Any]
-MOST_METRICS = 40
+MAX_METRICS = 40
 """MetricDefinitionList and FinalMetricDataList: at most 40 entries."""
 _LONGEST_NAME = 255
 _DEBUGGER_RULES = "sagemaker-debugger-rules"
 """Image of Debugger's built-in rules: processing jobs "at no additional cost" (AWS guide)."""
-_ENDED_EARLY = frozenset({"Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
+_EARLY_END_STATUSES = frozenset({"Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
 
 
 def seconds(answer: Answer, key: str) -> Decimal | None:
@@ -81,11 +81,7 @@ def purchase(answer: Answer, resources: Answer) -> Purchase:
         return Purchase.SERVERLESS
     if fields.text(resources, "TrainingPlanArn") or any(isinstance(p, list) and p for p in plans):
         return Purchase.TRAINING_PLAN
-    return (
-        Purchase.SPOT
-        if fields.flag_or_false(answer, "EnableManagedSpotTraining")
-        else Purchase.ON_DEMAND
-    )
+    return Purchase.SPOT if fields.flag(answer, "EnableManagedSpotTraining") else Purchase.ON_DEMAND
 
 
 def training_image(answer: Answer) -> str | None:
@@ -96,7 +92,7 @@ def training_image(answer: Answer) -> str | None:
 
 def training_channels(answer: Answer) -> tuple[InputChannel, ...]:
     """The channels; one without a mode of its own has that of the job."""
-    job_mode = at("AlgorithmSpecification.TrainingInputMode", fields.text)(answer)
+    job_mode = nested_reader("AlgorithmSpecification.TrainingInputMode", fields.text)(answer)
     channels = []
     for item in fields.items(answer, "InputDataConfig"):
         data = fields.section(item, "DataSource")
@@ -141,11 +137,13 @@ def has_artifact(answer: Answer) -> bool | None:
     without Uploading among them nothing was uploaded, but for a path, which leaves it open.
     """
     transitions = fields.items(answer, "SecondaryStatusTransitions")
-    path = at("ModelArtifacts.S3ModelArtifacts", fields.text)(answer)
+    path = nested_reader("ModelArtifacts.S3ModelArtifacts", fields.text)(answer)
     if any(item.get("Status") == "Uploading" for item in transitions):
         return True
     if "ModelArtifacts" not in answer:
-        return False if transitions and transitions[-1].get("Status") in _ENDED_EARLY else None
+        return (
+            False if transitions and transitions[-1].get("Status") in _EARLY_END_STATUSES else None
+        )
     return False if path is None else None
 
 
@@ -161,7 +159,7 @@ def custom_rules(answer: Answer) -> tuple[str, ...]:
 
 def warm_pool(answer: Answer) -> WarmPool | None:
     """The pool that the job was asked to keep, or has; None without one."""
-    keep_alive = at("ResourceConfig.KeepAlivePeriodInSeconds", fields.count)(answer)
+    keep_alive = nested_reader("ResourceConfig.KeepAlivePeriodInSeconds", fields.count)(answer)
     status = fields.section(answer, "WarmPoolStatus")
     if not keep_alive and not status:
         return None
@@ -172,9 +170,9 @@ def warm_pool(answer: Answer) -> WarmPool | None:
     )
 
 
-def free(answer: Answer) -> str | None:
+def free_reason(answer: Answer) -> str | None:
     """Of AWS's rule image: exactly that repository, in a registry of another account."""
-    image = at(IMAGE_PATHS[JobKind.PROCESSING], fields.text)(answer)
+    image = nested_reader(IMAGE_PATHS[JobKind.PROCESSING], fields.text)(answer)
     arn = fields.text(answer, "ProcessingJobArn")
     ref = JobRef.from_arn(arn) if arn else None
     own = ref is not None and image is not None and image.startswith(f"{ref.account}.")
@@ -194,7 +192,7 @@ def metric_names(answer: Answer) -> tuple[str, ...]:
     own = objective(answer)
     last = {own.metric} if own is not None and own.metric in last else last
     published = (name for name in fit if not last or name in last)
-    return tuple(dict.fromkeys(published))[:MOST_METRICS]
+    return tuple(dict.fromkeys(published))[:MAX_METRICS]
 
 
 def final_metrics(answer: Answer) -> dict[str, Decimal]:
@@ -231,13 +229,15 @@ def image_pull_in_download(answer: Answer) -> bool | None:
     return any("image" in message for message in messages) if messages else None
 
 
-def uploads(answer: Answer) -> tuple[Upload, ...]:
+def uploads(answer: Answer) -> tuple[ProcessingOutput, ...]:
     """A processing job's outputs; an output that the application writes itself has no mode."""
     found = []
     for item in fields.items(fields.section(answer, "ProcessingOutputConfig"), "Outputs"):
-        mode = at("S3Output.S3UploadMode", fields.text)(item)
-        own = fields.flag_or_false(item, "AppManaged")
-        found.append(Upload(fields.text(item, "OutputName") or "output", None if own else mode))
+        mode = nested_reader("S3Output.S3UploadMode", fields.text)(item)
+        own = fields.flag(item, "AppManaged")
+        found.append(
+            ProcessingOutput(fields.text(item, "OutputName") or "output", None if own else mode)
+        )
     return tuple(found)
 
 
@@ -254,12 +254,12 @@ def batch(answer: Answer) -> TransformBatching:
     )
 
 
-def tuning(answer: Answer) -> Tuning:
+def tuning(answer: Answer) -> TuningSettings:
     """A tuning job's settings, and the counters of its training jobs."""
     config = fields.section(answer, "HyperParameterTuningJobConfig")
     limits = fields.section(config, "ResourceLimits")
     counters = fields.section(answer, "TrainingJobStatusCounters")
-    return Tuning(
+    return TuningSettings(
         strategy=fields.text(config, "Strategy"),
         early_stopping=fields.text(config, "TrainingJobEarlyStoppingType"),
         counters={key: fields.count(counters, key) or 0 for key in counters},

@@ -22,10 +22,10 @@ GPU_MEMORY = "GPU out of memory"
 HOST_MEMORY = "host out of memory"
 MEMORY = "memory error"
 """Out of memory, without a word on whose."""
-_LONGEST = 10_000
+_MAX_CHARACTERS = 10_000
 """Characters of a message that are read; AWS gives 1,024."""
-_MOST_WORDS = 8
-_ALL = (
+_MAX_WORDS = 8
+_PATTERNS = (
     ((r"maxruntime(?:inseconds)?\W*exceeded|exceeded \W*maxruntime",), MAX_RUNTIME),
     ((r"maxwaittime(?:inseconds)?\W*exceeded|exceeded \W*maxwaittime",), MAX_WAIT),
     (
@@ -69,10 +69,10 @@ _ALL = (
 
 Exit code 137 is 128 + SIGKILL: the kernel ends a process that way when a host has no memory left.
 """
-CLASSES = frozenset(word for _, word in _ALL)
+CLASSES = frozenset(word for _, word in _PATTERNS)
 _COMMAND = re.compile(r'\bCommand "[^"]*"')
 """The toolkit's copy of the command line: its options are no reasons."""
-_PYTHON = (
+_PYTHON_EXCEPTIONS = (
     name
     for name, item in vars(builtins).items()
     if isinstance(item, type) and issubclass(item, BaseException)
@@ -114,7 +114,7 @@ CUDNN_STATUS_INTERNAL_ERROR CUDNN_STATUS_NOT_INITIALIZED CUDNN_STATUS_NOT_SUPPOR
 DefaultCPUAllocator ncclInternalError ncclInvalidUsage ncclRemoteError ncclSystemError
 ncclUnhandledCudaError bad_alloc SIGABRT SIGBUS SIGFPE SIGILL SIGINT SIGKILL SIGSEGV SIGTERM
 """
-_KNOWN = frozenset(_TERMS.split()).union(_PYTHON)
+_KNOWN = frozenset(_TERMS.split()).union(_PYTHON_EXCEPTIONS)
 _IDENTIFIER = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b")
 _NUMBERS = (
     (r"\bexit ?(code|status)\W{1,8}?(-?\d{1,3})\b", "exit {} {}"),
@@ -155,7 +155,7 @@ _PHRASES = (
     (r"see job logs", "see the job's logs"),
 )
 """Regular expressions and the words that they stand for."""
-_SHOWN = _KNOWN | {word for _, word in _PHRASES}
+_SHOWN_WORDS = _KNOWN | {word for _, word in _PHRASES}
 _SHOWN_NUMBER = re.compile(
     r"(?:exit (?:code|status) -?|HTTP |errno |step )\d{1,7}|tried to allocate [\d.]{4,7} [GM]iB"
 )
@@ -169,29 +169,29 @@ class Failure(Struct, frozen=True):
     """
 
     words: tuple[str, ...]
-    reading: str | None
+    meaning: str | None
 
     def __str__(self) -> str:
         """One line for people, of known words only."""
-        return ": ".join(filter(None, (", ".join(self.words), self.reading)))
+        return ": ".join(filter(None, (", ".join(self.words), self.meaning)))
 
 
-def failure_of(text: str | None) -> Failure | None:
+def parse_failure(text: str | None) -> Failure | None:
     """The known words of a message, or of a Failure's own text; None where there are none."""
-    text = _COMMAND.sub(" ", (text or "")[:_LONGEST])
+    text = _COMMAND.sub(" ", (text or "")[:_MAX_CHARACTERS])
     head, _, tail = text.rpartition(": ")
-    if tail in CLASSES and _are_shown(head):
+    if tail in CLASSES and _is_shown_text(head):
         return Failure(tuple(filter(None, head.split(", "))), tail)
-    words = tuple(text.split(", ")) if text and _are_shown(text) else _words(text)
+    words = tuple(text.split(", ")) if text and _is_shown_text(text) else _words(text)
     lower = text.lower()
-    found = (word for marks, word in _ALL for mark in marks if re.search(mark, lower))
+    found = (word for marks, word in _PATTERNS for mark in marks if re.search(mark, lower))
     reading = next(found, None)
     return Failure(words, reading) if words or reading else None
 
 
-def _are_shown(text: str) -> bool:
+def _is_shown_text(text: str) -> bool:
     words = text.split(", ") if text else ()
-    return all(word in _SHOWN or _SHOWN_NUMBER.fullmatch(word) for word in words)
+    return all(word in _SHOWN_WORDS or _SHOWN_NUMBER.fullmatch(word) for word in words)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -200,4 +200,4 @@ def _words(text: str) -> tuple[str, ...]:
     for number, shown in _NUMBERS:
         found += [shown.format(*hit.groups()) for hit in re.finditer(number, lower)]
     found += [word for phrase, word in _PHRASES if re.search(phrase, lower)]
-    return tuple(dict.fromkeys(found))[:_MOST_WORDS]
+    return tuple(dict.fromkeys(found))[:_MAX_WORDS]

@@ -40,7 +40,7 @@ _SCRIPT = re.compile(
     re.ASCII,
 )
 """A file of a language that jobs are written in. Any other word may be a secret."""
-_LONGEST = 255
+_MAX_NAME_LENGTH = 255
 """A file name is not longer."""
 
 
@@ -49,7 +49,7 @@ def family(job: Job, tag: str | None = None) -> str:
 
     A tag that names an ARN is not followed: no tag puts a job into the sum of a roll-up.
     """
-    if job.kind.row.rollup and job.arn:
+    if job.kind.spec.rollup and job.arn:
         return job.arn
     if job.parent is not None and job.parent.rollup is not None:
         return job.parent.arn
@@ -165,4 +165,4 @@ def entry_point(answer: Mapping[str, Any]) -> str | None:
 def script(word: str) -> str | None:
     """A script's file name; None for a word without a script's suffix."""
     found = _SCRIPT.match(word)
-    return found[1] if found and len(found[1]) <= _LONGEST else None
+    return found[1] if found and len(found[1]) <= _MAX_NAME_LENGTH else None

@@ -17,11 +17,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, TypeGuard, TypeVar
 
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 
 _MILLISECONDS_FROM = 100_000_000_000
 """Epoch seconds stay below this until the year 5138, epoch milliseconds passed it in 1973."""
-_MOST = 10**9
+_MAX_NUMBER = 10**9
 """Seconds, instances or GB above this are invalid, and their sums would overflow."""
 _YEARS = range(1970, 2200)
 _DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
@@ -34,7 +34,7 @@ UNKNOWN = "Unknown"
 """In place of a state that the packaged service model does not have."""
 
 
-def at(
+def nested_reader(
     path: str, read: Callable[[Mapping[str, Any], str], Value]
 ) -> Callable[[Mapping[str, Any]], Value]:
     """A reader of one field of nested objects: `at("OutputDataConfig.CompressionType", text)`."""
@@ -48,45 +48,45 @@ def at(
     return of
 
 
-def _typed(answer: Mapping[str, Any], key: str, kind: type, why: str) -> Any:
+def _checked_value(answer: Mapping[str, Any], key: str, kind: type, message: str) -> Any:
     """The value under `key` if it is of this type, None when absent or null."""
     value = answer.get(key)
     if value is not None and not isinstance(value, kind):
-        raise Malformed(key, why)
+        raise MalformedData(key, message)
     return value
 
 
 def section(answer: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """The object under `key`, empty when absent or null."""
-    return _typed(answer, key, Mapping, "is not an object") or {}
+    return _checked_value(answer, key, Mapping, "is not an object") or {}
 
 
 def items(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     """The list of objects under `key`, empty when absent or null."""
-    value = _typed(answer, key, list, "is not a list of objects") or []
+    value = _checked_value(answer, key, list, "is not a list of objects") or []
     if not all(isinstance(item, Mapping) for item in value):
-        raise Malformed(key, "is not a list of objects")
+        raise MalformedData(key, "is not a list of objects")
     return value
 
 
 def text(answer: Mapping[str, Any], key: str) -> str | None:
     """A string; an empty one counts as absent, because AWS prints `"KmsKeyId": ""`."""
-    return _typed(answer, key, str, "is not a string") or None
+    return _checked_value(answer, key, str, "is not a string") or None
 
 
-def has(answer: Mapping[str, Any], key: str) -> bool:
+def has_value(answer: Mapping[str, Any], key: str) -> bool:
     """Whether there is a value that is not empty."""
     return bool(answer.get(key))
 
 
-def flag_or_false(answer: Mapping[str, Any], key: str) -> bool:
+def flag(answer: Mapping[str, Any], key: str) -> bool:
     """A boolean, False when absent."""
-    return bool(known_flag(answer, key))
+    return bool(optional_flag(answer, key))
 
 
-def known_flag(answer: Mapping[str, Any], key: str) -> bool | None:
+def optional_flag(answer: Mapping[str, Any], key: str) -> bool | None:
     """A boolean, None when absent."""
-    value: bool | None = _typed(answer, key, bool, "is not true or false")
+    value: bool | None = _checked_value(answer, key, bool, "is not true or false")
     return value
 
 
@@ -96,26 +96,26 @@ def number(answer: Mapping[str, Any], key: str) -> Decimal | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise Malformed(key, "is not a number")
+        raise MalformedData(key, "is not a number")
     exact = Decimal(value) if isinstance(value, int) else Decimal(str(value))
     return exact if exact.is_finite() and math.isfinite(float(exact)) else None
 
 
-def count(answer: Mapping[str, Any], key: str, *, most: int = _MOST) -> int | None:
+def count(answer: Mapping[str, Any], key: str, *, maximum: int = _MAX_NUMBER) -> int | None:
     """A whole number from 0 to `most`."""
     value = answer.get(key)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
-        raise Malformed(key, "is not a whole number")
+        raise MalformedData(key, "is not a whole number")
     try:
         number = Decimal(str(value))
     except ArithmeticError as error:
-        raise Malformed(key, "is not a whole number") from error
-    if not number.is_finite() or not 0 <= number <= most:
-        raise Malformed(key, f"is not a whole number from 0 to {most}")
+        raise MalformedData(key, "is not a whole number") from error
+    if not number.is_finite() or not 0 <= number <= maximum:
+        raise MalformedData(key, f"is not a whole number from 0 to {maximum}")
     if number != number.to_integral_value():
-        raise Malformed(key, "is not a whole number")
+        raise MalformedData(key, "is not a whole number")
     return int(number)
 
 
@@ -136,14 +136,14 @@ def parsed_time(value: object, key: str) -> datetime | None:
         elif isinstance(value, str):
             moment = datetime.fromisoformat(value)
         else:
-            raise Malformed(key, "is not a time")
+            raise MalformedData(key, "is not a time")
         if moment.year not in _YEARS:
-            raise Malformed(key, f"is not a time of {_YEARS[0]} to {_YEARS[-1]}")
+            raise MalformedData(key, f"is not a time of {_YEARS[0]} to {_YEARS[-1]}")
         if moment.tzinfo is None:
             return moment.replace(tzinfo=UTC)
         return moment.astimezone(UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise Malformed(key, "is not a time") from error
+        raise MalformedData(key, "is not a time") from error
 
 
 def _is_epoch(value: object) -> TypeGuard[int | float | Decimal | str]:
@@ -159,20 +159,20 @@ def _from_epoch(number: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-class KeptAs(enum.Enum):
+class StoredAs(enum.Enum):
     """How a field is kept. A member whose value is a text is shown by design: what it shows."""
 
     COUNT = enum.auto()
     NUMBER = enum.auto()
-    SWITCH = enum.auto()
+    FLAG = enum.auto()
     TIME = enum.auto()
     STATE = enum.auto()
     """A word of AWS's own; any other is Unknown."""
-    GIVEN = enum.auto()
+    PRESENCE = enum.auto()
     """Only that there is something."""
     FAILURE = enum.auto()
     """The known words of a message."""
-    PULL = enum.auto()
+    IMAGE_PULL = enum.auto()
     """Whether the message of a Downloading phase mentions the image."""
     TYPE = "instance type"
     JOB = "name of the job"
@@ -186,35 +186,35 @@ class KeptAs(enum.Enum):
     RULE = "name of a Debugger rule"
 
 
-Paths = Mapping[str, KeptAs]
+Paths = Mapping[str, StoredAs]
 """How fields are kept, by path: `InputDataConfig[].ChannelName` is in each item of a list."""
-Shape = Mapping[str, "KeptAs | Shape | list[Shape]"]
+Shape = Mapping[str, "StoredAs | Shape | list[Shape]"]
 """The same, nested as an answer is."""
 
-Read = Callable[[KeptAs, Mapping[str, Any], str], Any]
+Read = Callable[[StoredAs, Mapping[str, Any], str], Any]
 """What becomes of a field: how it is kept, the section that it is in, and its key."""
 
 
-def walked(answer: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, Any]:
+def read_fields(answer: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, Any]:
     """The fields of a shape that are in a section, each as `read` gives it. Raises Malformed."""
     kept: dict[str, Any] = {}
     for key, inner in shape.items():
         if answer.get(key) is None:
             if key in answer:
                 kept[key] = None
-        elif isinstance(inner, KeptAs):
+        elif isinstance(inner, StoredAs):
             kept[key] = read(inner, answer, key)
         elif isinstance(inner, list):
-            kept[key] = [walked(item, inner[0], read) for item in items(answer, key)]
+            kept[key] = [read_fields(item, inner[0], read) for item in items(answer, key)]
         else:
-            kept[key] = walked(section(answer, key), inner, read)
+            kept[key] = read_fields(section(answer, key), inner, read)
     return kept
 
 
-def shape_of(*several: Paths) -> Shape:
+def nest_paths(*mappings: Paths) -> Shape:
     """The nested shape of these paths. Raises ValueError if one is kept in two ways."""
     shape: dict[str, Any] = {}
-    for paths in several:
+    for paths in mappings:
         for path, kept in paths.items():
             *sections, key = path.split(".")
             place = shape
@@ -229,10 +229,10 @@ def shape_of(*several: Paths) -> Shape:
 
 def shown_fields(
     shape: Shape, path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], KeptAs]]:
+) -> Iterator[tuple[tuple[str, ...], StoredAs]]:
     """The paths of the fields whose text is shown by design; "*" stands for a place in a list."""
     for key, inner in shape.items():
-        if isinstance(inner, KeptAs):
+        if isinstance(inner, StoredAs):
             if isinstance(inner.value, str):
                 yield (*path, key), inner
         elif isinstance(inner, list):

@@ -28,15 +28,15 @@ from sageaudit.domain.job import fields
 from sageaudit.domain.job.addresses import repository
 from sageaudit.domain.job.job import Hints
 
-_MOST = 500
+_MAX_SETTINGS = 500
 """Most settings that are read: the API takes 100 hyperparameters and 100 variables."""
-_MOST_CHARACTERS = 10_000
-_MOST_OF_A_TEXT = 1000
-_SHORT = 200
-_DEEPEST = 5
-_ENCODED_TIMES = 3
+_MAX_CHARACTERS = 10_000
+_MAX_TEXT_LENGTH = 1000
+_MAX_SHORT_TEXT = 200
+_MAX_DEPTH = 5
+_MAX_DECODINGS = 3
 _LAUNCHERS = frozenset({"torchrun", "mpirun", "horovodrun", "deepspeed", "accelerate"})
-_OFF = frozenset(
+_OFF_VALUES = frozenset(
     {"", "0", "0.0", "-1", "false", "no", "none", "off", "null", "auto", "disabled", "never",
      "fp32", "float32", "o0"}
 )  # fmt: skip
@@ -65,32 +65,36 @@ _LIBRARIES = {"horovod": "horovod", "horovodrun": "horovod", "deepspeed": "deeps
               "fsdp": "fsdp", "ddp": "ddp", "torchrun": "ddp", "mpirun": "mpi",
               "mirroredstrategy": "mirrored", "multiworkermirroredstrategy": "mirrored",
               "accelerate": "accelerate"}  # fmt: skip
-_IN_A_TEXT = frozenset({"accelerate"})
+_TEXT_ONLY_LIBRARIES = frozenset({"accelerate"})
 """In a name it is the library's, which a single process uses as well."""
 DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
                  "accelerate", "parameter_server", "mpi")  # fmt: skip
 """The most specific first: Horovod, SMP and DeepSpeed are launched through MPI or torchrun."""
-_OTHER_SENSE = frozenset({"no", "disable", "without", "eval", "backend", "level", "loss", "scale"})
+_REVERSING_WORDS = frozenset(
+    {"no", "disable", "without", "eval", "backend", "level", "loss", "scale"}
+)
 """Words that reverse a name's meaning, or make it a detail that depends on the main switch."""
-_HALF_NAMES = frozenset({"fp16", "bf16", "fp8", "float16", "bfloat16", "amp", "apex"})
+_HALF_PRECISION_NAMES = frozenset({"fp16", "bf16", "fp8", "float16", "bfloat16", "amp", "apex"})
 _HALF_WORDS = frozenset({"fp16", "bf16", "float16", "bfloat16"})
 _HALF_PRECISION = re.compile(
     r"(?<![\w.])(?:torch\.)?(?:b?float|b?fp?)?16(?![0-9])|half|mixed|\bamp\b|fp8"
 )
 _FLASH = re.compile(r"flash[_-]?att(?:n|ention)")
 _CHECKPOINTS = frozenset({"checkpoint", "checkpoints", "ckpt", "ckpts", "snapshot", "resume"})
-_NOT_SAVED = frozenset(
+_NOT_CHECKPOINT_WORDS = frozenset(
     {"gradient", "activation", "grad", "pretrained", "init", "initial", "base", "no", "disable"}
     | {"load", "teacher", "eval", "download"}
 )
 _MODEL_NAMES = frozenset({"checkpoint", "ckpt", "model_checkpoint", "model_ckpt"})
 """Names that may mean a published model as well as a folder of the user's."""
-_SAVES = re.compile(r"save_(?:steps|strategy|interval|total_limit|epochs?|every\w*|freq\w*)\Z")
+_SAVE_SETTINGS = re.compile(
+    r"save_(?:steps|strategy|interval|total_limit|epochs?|every\w*|freq\w*)\Z"
+)
 _CHECKPOINT_PLACE = re.compile(r"/opt/ml/checkpoints|s3://\S{0,200}(?:checkpoint|ckpt)")
 _OUTPUT_PLACES = frozenset({"output_dir", "save_dir", "default_root_dir", "output_s3_uri"})
 """Where Transformers, Lightning and scripts of AWS's examples write, under these very names. In S3
 it is an output of the script's own, which SageMaker neither makes nor reports."""
-_NOT_LOADING = frozenset({"preprocessing", "ray", "ps", "env", "rollout", "mirrored"})
+_NOT_LOADER_WORDS = frozenset({"preprocessing", "ray", "ps", "env", "rollout", "mirrored"})
 _PRETRAINED = frozenset({"pretrained", "finetune", "finetuning", "lora", "qlora", "peft"})
 _PRETRAINED_NAMES = frozenset(
     {"model_name_or_path", "model_id", "hf_model_id", "base_model", "base_model_name", "init_model"}
@@ -98,7 +102,7 @@ _PRETRAINED_NAMES = frozenset(
 )
 """Names whose value is a trained model: Hugging Face's scripts, JumpStart, BERT's first scripts."""
 _TRAINING_COMPILER = "sagemaker_training_compiler_enabled"
-_DECLINES = frozenset({"decay", "annealing", "schedule", "scheduler"})
+_DECAY_WORDS = frozenset({"decay", "annealing", "schedule", "scheduler"})
 _NOT_A_RATE = frozenset({"noise", "beta", "eval", "save", "logging", "batch"})
 _SCHEDULES = {
     "cosine": re.compile(r"cos(?:ine|_|\b)"),
@@ -114,12 +118,12 @@ class UserSetting(Struct, frozen=True):
     text: str
 
     @property
-    def on(self) -> bool:
+    def is_enabled(self) -> bool:
         """False when the text switches the setting off or leaves it to another setting."""
-        return self.text not in _OFF
+        return self.text not in _OFF_VALUES
 
     @property
-    def leaf(self) -> str:
+    def last_name_part(self) -> str:
         """The last part of a nested name."""
         return self.name.rpartition(".")[2]
 
@@ -131,7 +135,7 @@ class UserSetting(Struct, frozen=True):
     @property
     def text_words(self) -> frozenset[str]:
         """The words of a short text; empty for an address, which names other things."""
-        long = len(self.text) > _SHORT or "://" in self.text
+        long = len(self.text) > _MAX_SHORT_TEXT or "://" in self.text
         return frozenset() if long else frozenset(_WORD.findall(self.text))
 
 
@@ -140,29 +144,29 @@ def user_settings(
 ) -> Iterator[UserSetting]:
     """All pairs, the first 500 at most. `command`: lists of words; anything else is ignored."""
     named = chain(hyperparameters.items(), environment.items())
-    flat = chain.from_iterable(_flat(name, value, _DEEPEST) for name, value in named)
+    flat = chain.from_iterable(_flat(name, value, _MAX_DEPTH) for name, value in named)
     parts = [part for words in command if isinstance(words, list) for part in words]
     text = " ".join(part for part in parts if isinstance(part, str))
-    return islice(chain(flat, _options(text[:_MOST_CHARACTERS].split())), _MOST)
+    return islice(chain(flat, _options(text[:_MAX_CHARACTERS].split())), _MAX_SETTINGS)
 
 
-def _flat(name: str, value: Any, deeper: int) -> Iterator[UserSetting]:
-    value = _decoded(value)
+def _flat(name: str, value: Any, remaining_depth: int) -> Iterator[UserSetting]:
+    value = _decode(value)
     if isinstance(value, Mapping):
-        for key, item in value.items() if deeper else ():
-            yield from _flat(f"{name}.{key}", item, deeper - 1)
+        for key, item in value.items() if remaining_depth else ():
+            yield from _flat(f"{name}.{key}", item, remaining_depth - 1)
     elif isinstance(value, list):
-        for item in value if deeper else ():
-            yield from _flat(name, item, deeper - 1)
+        for item in value if remaining_depth else ():
+            yield from _flat(name, item, remaining_depth - 1)
     else:
         yield _setting(name, "" if value is None else str(value))
 
 
-def _decoded(value: Any) -> Any:
-    for _ in range(_ENCODED_TIMES):
+def _decode(value: Any) -> Any:
+    for _ in range(_MAX_DECODINGS):
         if not isinstance(value, str) or not value.startswith(('"', "{", "[")):
             break
-        if len(value) > _MOST_CHARACTERS:
+        if len(value) > _MAX_CHARACTERS:
             break
         try:
             value = json.loads(value)
@@ -185,11 +189,11 @@ def _options(words: list[str]) -> Iterator[UserSetting]:
 
 
 def _setting(name: str, text: str) -> UserSetting:
-    plain = text[:_MOST_OF_A_TEXT].strip().strip("'\"").lower()
-    return UserSetting(name[:_SHORT].lstrip("-_").replace("-", "_").lower(), plain)
+    plain = text[:_MAX_TEXT_LENGTH].strip().strip("'\"").lower()
+    return UserSetting(name[:_MAX_SHORT_TEXT].lstrip("-_").replace("-", "_").lower(), plain)
 
 
-def of_answer(answer: Mapping[str, Any]) -> Hints:
+def from_answer(answer: Mapping[str, Any]) -> Hints:
     """The hints of a whole Describe answer. Raises Malformed when a field has the wrong type."""
     software = fields.section(answer, "AlgorithmSpecification")
     software = software or fields.section(answer, "AppSpecification")
@@ -206,31 +210,33 @@ def of_answer(answer: Mapping[str, Any]) -> Hints:
         mixed_precision=any(map(_is_half, settings)),
         fp8=any(map(_is_fp8, settings)),
         flash_attention=any(map(_is_flash, settings)),
-        own_checkpoints=any(map(_saves, settings)),
+        own_checkpoints=any(map(_has_checkpoints, settings)),
         distributed_sampler=distribution not in {None, "parameter_server"}
-        or any(map(_says_sampler, settings)),
+        or any(map(_has_sampler, settings)),
         distribution=distribution,
         loader_workers=max(workers, default=None),
         schedule=next(filter(None, map(_schedule, settings)), None),
         pretrained=any(map(_is_pretrained, settings)),
-        training_compiler=any(one.name == _TRAINING_COMPILER and one.on for one in settings),
+        training_compiler=any(
+            one.name == _TRAINING_COMPILER and one.is_enabled for one in settings
+        ),
     )
 
 
-def kept(found: Hints) -> dict[str, Any]:
+def to_stored(hints: Hints) -> dict[str, Any]:
     """The hints as a kept answer has them: only those that differ from their default."""
     plain = asdict(Hints())
-    return {name: value for name, value in asdict(found).items() if value != plain[name]}
+    return {name: value for name, value in asdict(hints).items() if value != plain[name]}
 
 
-def restored(section: Mapping[str, Any]) -> Hints:
+def from_stored(section: Mapping[str, Any]) -> Hints:
     """The hints of a kept answer. Raises Malformed when a field has the wrong type."""
     distribution, schedule = fields.text(section, "distribution"), fields.text(section, "schedule")
     flags = [name for name, plain in asdict(Hints()).items() if plain is False]
     return Hints(
-        **{name: fields.flag_or_false(section, name) for name in flags},
+        **{name: fields.flag(section, name) for name in flags},
         distribution=distribution if distribution in DISTRIBUTIONS else None,
-        loader_workers=fields.count(section, "loader_workers", most=_MOST_WORKERS),
+        loader_workers=fields.count(section, "loader_workers", maximum=_MOST_WORKERS),
         schedule=schedule if schedule in _SCHEDULES else None,
     )
 
@@ -238,11 +244,15 @@ def restored(section: Mapping[str, Any]) -> Hints:
 def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
     found = set()
     for setting in settings:
-        if not setting.on:
+        if not setting.is_enabled:
             continue
         found.add(_SWITCHES.get(setting.name.partition(".")[0]))
         if not setting.name.startswith("sagemaker_"):
-            named = frozenset() if setting.words & _OTHER_SENSE else setting.words - _IN_A_TEXT
+            named = (
+                frozenset()
+                if setting.words & _REVERSING_WORDS
+                else setting.words - _TEXT_ONLY_LIBRARIES
+            )
             signs = (named | setting.text_words) & _LIBRARIES.keys()
             found |= {_LIBRARIES[word] for word in signs}
         if "strategy" in setting.words and "mirrored" in setting.text_words:
@@ -255,9 +265,13 @@ def _is_half(setting: UserSetting) -> bool:
 
     DeepSpeed and Accelerate set the precision in that file, and both are made for 16 bits.
     """
-    if not setting.on or setting.words & _OTHER_SENSE or setting.name.startswith("sagemaker_"):
+    if (
+        not setting.is_enabled
+        or setting.words & _REVERSING_WORDS
+        or setting.name.startswith("sagemaker_")
+    ):
         return False
-    named = setting.words & _HALF_NAMES or setting.words >= {"mixed", "precision"}
+    named = setting.words & _HALF_PRECISION_NAMES or setting.words >= {"mixed", "precision"}
     if named or setting.text_words & _HALF_WORDS:
         return True
     if setting.words & {"precision", "dtype"}:
@@ -268,42 +282,49 @@ def _is_half(setting: UserSetting) -> bool:
 
 def _is_fp8(setting: UserSetting) -> bool:
     said = "fp8" in setting.words | setting.text_words
-    return setting.on and said and not setting.words & _OTHER_SENSE
+    return setting.is_enabled and said and not setting.words & _REVERSING_WORDS
 
 
 def _is_flash(setting: UserSetting) -> bool:
-    if not setting.on or setting.words & _OTHER_SENSE:
+    if not setting.is_enabled or setting.words & _REVERSING_WORDS:
         return False
     return _FLASH.search(setting.name) is not None or _FLASH.search(setting.text) is not None
 
 
 def _is_pretrained(setting: UserSetting) -> bool:
-    if not setting.on or setting.words & _OTHER_SENSE or setting.name.startswith("sagemaker_"):
+    if (
+        not setting.is_enabled
+        or setting.words & _REVERSING_WORDS
+        or setting.name.startswith("sagemaker_")
+    ):
         return False
-    if setting.leaf in _PRETRAINED_NAMES or setting.words >= {"fine", "tune"}:
+    if setting.last_name_part in _PRETRAINED_NAMES or setting.words >= {"fine", "tune"}:
         return True
     return bool(setting.words & _PRETRAINED)
 
 
-def _saves(setting: UserSetting) -> bool:
-    if not setting.on or setting.words & _NOT_SAVED:
+def _has_checkpoints(setting: UserSetting) -> bool:
+    if not setting.is_enabled or setting.words & _NOT_CHECKPOINT_WORDS:
         return False
-    if _CHECKPOINT_PLACE.search(setting.text) or _SAVES.search(setting.name):
+    if _CHECKPOINT_PLACE.search(setting.text) or _SAVE_SETTINGS.search(setting.name):
         return True
-    if setting.leaf in _OUTPUT_PLACES and setting.text.startswith("s3://"):
+    if setting.last_name_part in _OUTPUT_PLACES and setting.text.startswith("s3://"):
         return True
-    if setting.leaf in _MODEL_NAMES:
+    if setting.last_name_part in _MODEL_NAMES:
         return setting.text == "true" or setting.text.startswith("/")
     return bool(setting.words & _CHECKPOINTS)
 
 
-def _says_sampler(setting: UserSetting) -> bool:
+def _has_sampler(setting: UserSetting) -> bool:
     named = "sampler" in setting.words | setting.text_words
-    return setting.on and (named or "distributedsampler" in setting.text)
+    return setting.is_enabled and (named or "distributedsampler" in setting.text)
 
 
 def _workers(setting: UserSetting) -> int | None:
-    loads = setting.leaf.endswith(("workers", "num_worker")) and not setting.words & _NOT_LOADING
+    loads = (
+        setting.last_name_part.endswith(("workers", "num_worker"))
+        and not setting.words & _NOT_LOADER_WORDS
+    )
     if not loads or not re.fullmatch(r"[0-9]{1,4}", setting.text):
         return None
     count = int(setting.text)
@@ -311,10 +332,10 @@ def _workers(setting: UserSetting) -> int | None:
 
 
 def _schedule(setting: UserSetting) -> str | None:
-    if not setting.on or setting.words & _NOT_A_RATE:
+    if not setting.is_enabled or setting.words & _NOT_A_RATE:
         return None
     rate = bool(setting.words & {"lr", "learning"})
-    if "cosine" in setting.words and (rate or setting.words & _DECLINES):
+    if "cosine" in setting.words and (rate or setting.words & _DECAY_WORDS):
         return "cosine"
     named = setting.words & {"scheduler", "schedule", "sched"}
     if not named and not (rate and setting.words & {"policy", "mode", "style", "decay"}):

@@ -14,9 +14,9 @@ from sageaudit.domain.job.kinds import JobKind, RollUp
 from sageaudit.domain.job.parts import (
     InputChannel,
     Objective,
+    ProcessingOutput,
     TransformBatching,
-    Tuning,
-    Upload,
+    TuningSettings,
     WarmPool,
 )
 from sageaudit.domain.job.settings import SettingValue
@@ -32,7 +32,7 @@ class Purchase(enum.StrEnum):
 
 
 PARENT_KEYS: Mapping[str, RollUp | None] = {
-    **{rollup.child_key: rollup for kind in JobKind if (rollup := kind.row.rollup)},
+    **{rollup.child_key: rollup for kind in JobKind if (rollup := kind.spec.rollup)},
     "LabelingJobArn": None,
     "MonitoringScheduleArn": None,
     "TrainingJobArn": None,
@@ -60,12 +60,12 @@ class Phase(Struct, frozen=True):
     started_at: datetime | None
     seconds: Decimal | None
     billed: bool
-    repeated: bool = False
+    is_repeated: bool = False
 
     @property
     def not_billed_because(self) -> str | None:
         """Why a phase in which instances worked is not billed; None for any other."""
-        return "repeated after an interruption" if self.repeated else None
+        return "repeated after an interruption" if self.is_repeated else None
 
 
 class InstanceGroup(Struct, frozen=True):
@@ -99,7 +99,7 @@ class Hints(Struct, frozen=True):
     training_compiler: bool = False
 
     @property
-    def ranks(self) -> bool:
+    def has_gpu_ranks(self) -> bool:
         """Whether each GPU is known to do a part of the work, mostly in a process of its own.
 
         A parameter server's worker may use one GPU of its host, or all of them.
@@ -107,7 +107,7 @@ class Hints(Struct, frozen=True):
         return self.distribution not in {None, "parameter_server"}
 
     @property
-    def copies(self) -> bool:
+    def has_model_replicas(self) -> bool:
         """Whether each GPU is known to hold a whole copy of the model, with equal work.
 
         smddp and ddp are no proof: FSDP and other sharding are launched the same way.
@@ -118,8 +118,8 @@ class Hints(Struct, frozen=True):
 _MINUTE_S = 60
 _HOUR_S = 3600
 _DAY_S = 86_400
-_WORK = frozenset({"Downloading", "Training", "Uploading"})
-_ENDS_AN_ATTEMPT = frozenset({"Interrupted", "Restarting"})
+_WORK_PHASES = frozenset({"Downloading", "Training", "Uploading"})
+_ATTEMPT_END_PHASES = frozenset({"Interrupted", "Restarting"})
 FINISHED = frozenset({"Completed", "Failed", "Stopped", "DeleteFailed"})
 """The terminal states of every kind of job."""
 
@@ -143,7 +143,7 @@ class Job(Struct, frozen=True):
     created_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
-    running_until: datetime | None = None
+    observed_until: datetime | None = None
     """Until when a job that has not ended was looked at; None of any other."""
     last_modified_at: datetime | None = None
     phases: tuple[Phase, ...] = ()
@@ -164,12 +164,12 @@ class Job(Struct, frozen=True):
     warm_pool: WarmPool | None = None
     parent: Parent | None = None
     pipeline_step: str | None = None
-    tuning: Tuning | None = None
+    tuning: TuningSettings | None = None
     custom_rules: tuple[str, ...] = ()
     free: str | None = None
     """Why AWS does not bill it (built-in Debugger rules), or None."""
     tags: Mapping[str, str] = field(default_factory=dict)
-    tags_set: Mapping[str, bool] = field(default_factory=dict)
+    tag_presence: Mapping[str, bool] = field(default_factory=dict)
     """Whether a tag has a value, of those that are known; the value need not be kept."""
     settings: Mapping[str, Mapping[str, SettingValue]] = field(default_factory=dict)
     """What a policy may require: by setting, the values at its paths, of a tuning job one a
@@ -186,11 +186,11 @@ class Job(Struct, frozen=True):
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
     objective: Objective | None = None
     """The objective of the tuning job that started it; a tuning job's own is in `tuning`."""
-    uploads: tuple[Upload, ...] = ()
+    uploads: tuple[ProcessingOutput, ...] = ()
     batch: TransformBatching = TransformBatching()
 
     @property
-    def streams_data(self) -> bool:
+    def is_streaming_data(self) -> bool:
         """Whether it has channels, and none that is copied to its volume."""
         return bool(self.channels) and not any(channel.is_copied for channel in self.channels)
 
@@ -200,14 +200,14 @@ class Job(Struct, frozen=True):
         return self.status in FINISHED
 
     @property
-    def never_started(self) -> bool:
+    def has_never_started(self) -> bool:
         """True for a job that failed or was stopped before its start: it was not billed.
 
         A job that completed, or whose phases show work, did start: when its times are absent, its
         cost is unknown, not 0.
         """
         times = (self.started_at, self.training_s, self.billable_s)
-        worked = self.status == "Completed" or any(p.name in _WORK for p in self.phases)
+        worked = self.status == "Completed" or any(p.name in _WORK_PHASES for p in self.phases)
         return self.finished and not worked and all(value is None for value in times)
 
     @property
@@ -223,7 +223,7 @@ class Job(Struct, frozen=True):
         """
         if self.training_s is not None:
             return self.training_s
-        end = self.ended_at or self.running_until
+        end = self.ended_at or self.observed_until
         if self.started_at is None or end is None:
             return None
         return seconds_between(self.started_at, end)
@@ -238,7 +238,7 @@ class Job(Struct, frozen=True):
         billed; None when one of them is unknown.
         """
         occurrences = (phase for phase in self.phases if phase.name == name)
-        return whole_sum(phase.seconds for phase in occurrences if not phase.repeated)
+        return sum_if_complete(phase.seconds for phase in occurrences if not phase.is_repeated)
 
     @property
     def billed_phases_s(self) -> Decimal | None:
@@ -246,20 +246,20 @@ class Job(Struct, frozen=True):
         or there are none. On spot fewer are billed (`billable_s`).
         """
         billed = [phase.seconds for phase in self.phases if phase.billed]
-        return whole_sum(billed) if billed else None
+        return sum_if_complete(billed) if billed else None
 
     @property
     def ran_s(self) -> Decimal | None:
         """Seconds in which its instances worked, over all attempts and without waits: the billed
         phases and the repeated downloads. None when one is unknown or there are none.
         """
-        running = [phase.seconds for phase in self.phases if phase.billed or phase.repeated]
-        return whole_sum(running) if running else None
+        running = [phase.seconds for phase in self.phases if phase.billed or phase.is_repeated]
+        return sum_if_complete(running) if running else None
 
     @property
-    def began_again(self) -> bool:
+    def has_restarted(self) -> bool:
         """Whether it has several attempts: spot capacity was taken back, or AWS restarted it."""
-        return any(phase.name in _ENDS_AN_ATTEMPT for phase in self.phases)
+        return any(phase.name in _ATTEMPT_END_PHASES for phase in self.phases)
 
     @property
     def instances(self) -> str | None:
@@ -274,7 +274,7 @@ def seconds_between(start: datetime, end: datetime) -> Decimal | None:
     return seconds if seconds >= 0 else None
 
 
-def whole_sum(parts: Iterable[Decimal | None]) -> Decimal | None:
+def sum_if_complete(parts: Iterable[Decimal | None]) -> Decimal | None:
     """The sum of seconds or dollars; None when a part is unknown, and 0 of no parts."""
     total = Decimal(0)
     for part in parts:
@@ -284,13 +284,13 @@ def whole_sum(parts: Iterable[Decimal | None]) -> Decimal | None:
     return total
 
 
-def duration(seconds: Decimal | None) -> str:
+def duration_text(seconds: Decimal | None) -> str:
     """`45 s`, `12 min 4 s`, `3 h 2 min`, `2 d 4 h`."""
     if seconds is None:
         return "unknown"
     whole = int(seconds.to_integral_value(ROUND_HALF_UP))
     if whole < 0:
-        return f"-{duration(-seconds)}"
+        return f"-{duration_text(-seconds)}"
     for size, unit, part, small in (
         (_DAY_S, "d", _HOUR_S, "h"),
         (_HOUR_S, "h", _MINUTE_S, "min"),
@@ -302,6 +302,6 @@ def duration(seconds: Decimal | None) -> str:
     return f"{whole} s"
 
 
-def duration_min(minutes: float) -> str:
+def minutes_text(minutes: float) -> str:
     """The same of minutes, rounded to whole ones: `8 h 59 min`."""
-    return duration(Decimal(round(minutes)) * _MINUTE_S)
+    return duration_text(Decimal(round(minutes)) * _MINUTE_S)

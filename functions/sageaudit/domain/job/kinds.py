@@ -32,7 +32,7 @@ class JobKind(enum.StrEnum):
     AUTOML = "automl"
 
     @property
-    def row(self) -> KindRow:
+    def spec(self) -> KindSpec:
         """Everything that differs by kind."""
         return _ROWS[self]
 
@@ -41,9 +41,9 @@ class JobMetrics(Struct, frozen=True, kw_only=True):
     """CloudWatch namespace and log group of a kind, which have the same name."""
 
     namespace: str
-    hosts_numbered: bool
+    has_numbered_hosts: bool
     """True: hosts are algo-1 to algo-n. False: they are named after instance ids; list them."""
-    disk: bool
+    has_disk_metric: bool
     """Whether DiskUtilization is published."""
     algorithm_dimension: str | None = None
     """The dimension that contains the job's name, of metrics that the user's code publishes."""
@@ -52,7 +52,7 @@ class JobMetrics(Struct, frozen=True, kw_only=True):
 class S3Inputs(Struct, frozen=True, kw_only=True):
     """Where answers and requests of a kind have the S3 addresses of its inputs."""
 
-    items: str | None = None
+    list_key: str | None = None
     """The key of the list of inputs; None: there is one input."""
     name_key: str | None = None
     """The key of an input's name in that list."""
@@ -69,20 +69,20 @@ class S3Inputs(Struct, frozen=True, kw_only=True):
         """The path in a request that says how an input is shared among hosts, with {} for the
         input's name; None where there is one input.
         """
-        return self.items and f"{self.items}[{{}}].{self.source}.S3DataDistributionType"
+        return self.list_key and f"{self.list_key}[{{}}].{self.source}.S3DataDistributionType"
 
 
 class ChildList(Struct, frozen=True, kw_only=True):
     """The API action that lists the jobs that a roll-up launched, and where they are in a page."""
 
     action: str
-    rows: str
+    rows_key: str
     """The key of a page's list."""
-    steps: str | None = None
+    steps_key: str | None = None
     """The key of the list of jobs in each row; None: a row is a job."""
     arn_key: str
     name_key: str
-    limited: bool = False
+    is_resource_limited: bool = False
     """Whether an IAM policy may limit the action to certain jobs."""
 
 
@@ -97,31 +97,31 @@ class RollUp(Struct, frozen=True, kw_only=True):
     child_list: ChildList
     child_kind: JobKind | None = None
     """The one kind of the jobs that it launches; None: they may be of each kind with a bill."""
-    definition: str | None = None
+    definition_key: str | None = None
     """The key of the request for its jobs in its own request and answer, which with an "s" has a
     list of them; None: it has no such requests."""
-    children: str
+    children_label: str
     """What it launches, for people: a plural that ends in "jobs"."""
-    is_counted: bool = False
+    has_child_count: bool = False
     """Whether Describe counts the jobs that it launched; else they are listed to be counted."""
-    is_prefix: bool = False
+    has_name_prefix: bool = False
     """Whether its name begins those of its jobs, so that a list of their kind shows them."""
     is_search: bool = False
     """Whether they are the trials of a search: a trial's metric is its result, with or without a
     model, and its settings are those of the search."""
 
     @property
-    def child(self) -> str:
+    def child_label(self) -> str:
         """One of the jobs that it launches, for people."""
-        return self.children.removesuffix("s")
+        return self.children_label.removesuffix("s")
 
     @property
-    def cost(self) -> str:
+    def cost_label(self) -> str:
         """Where its cost is, for people."""
-        return f"the cost is on the {self.children} that it launched"
+        return f"the cost is on the {self.children_label} that it launched"
 
 
-class KindRow(Struct, frozen=True, kw_only=True):
+class KindSpec(Struct, frozen=True, kw_only=True):
     """What differs by kind of job."""
 
     label: str
@@ -132,7 +132,7 @@ class KindRow(Struct, frozen=True, kw_only=True):
     """The prefix of JobName, JobArn and JobStatus in answers and events, and of API actions."""
     sdk_noun: str
     """The job in boto3's method names: `create_training_job`."""
-    version: str = ""
+    action_suffix: str = ""
     """The ending of the actions Create and Describe of a newer form, such as "V2"."""
     arn_word: str
     """The resource type in the job's ARN."""
@@ -140,29 +140,29 @@ class KindRow(Struct, frozen=True, kw_only=True):
     """The EventBridge detail-type of its state changes."""
     has_event: bool = True
     """Whether SageMaker sends that event. Else sweeps find the jobs that ended, and write it."""
-    list_rows: str
+    list_key: str
     """The key of the jobs in an answer of the action that lists them."""
     start_key: str
     """The key of the start time in a Describe answer."""
     end_key: str
     """The key of the end time."""
-    whole_run: str | None = None
+    single_phase_name: str | None = None
     """The name of the billed phase where the answer has no transitions."""
-    in_steps: bool = False
+    has_transitions: bool = False
     """Whether answers have a secondary status and its transitions: each is a phase, of which one is
     the download of the data."""
     required_key: str = "RoleArn"
     """A key of each request, and of each definition of a roll-up's jobs. An answer without it was
     cut: it lacks more than what the job does not set."""
-    image: str | None = None
+    image_path: str | None = None
     """The path of its container's image; None: it names none."""
     inputs: S3Inputs | None = None
     """Its inputs in S3; None: none are known."""
-    hosts_exchange: bool = True
+    can_hosts_communicate: bool = True
     """Whether its instances may exchange data as they work."""
-    cluster: str | None = None
+    cluster_path: str | None = None
     """The path of its instances, in answers and in Create requests; None: it has none."""
-    volumes: bool = False
+    has_volumes: bool = False
     """Whether the cluster has a volume size."""
     component: Component
     usage_role: str | None = None
@@ -172,7 +172,7 @@ class KindRow(Struct, frozen=True, kw_only=True):
     rollup: RollUp | None = None
 
     @property
-    def with_article(self) -> str:
+    def label_with_article(self) -> str:
         """A job of the kind, for people: "a training job", "an AutoML job"."""
         return f"{'an' if self.label[0] in 'AEIOUaeiou' else 'a'} {self.label}"
 
@@ -194,12 +194,12 @@ class KindRow(Struct, frozen=True, kw_only=True):
     @property
     def describe_call(self) -> str:
         """The API's action, as IAM names it."""
-        return f"Describe{self.prefix}Job{self.version}"
+        return f"Describe{self.prefix}Job{self.action_suffix}"
 
     @property
     def describe_method(self) -> str:
         """The same as a method of boto3's client."""
-        return "_".join(filter(None, ("describe", self.sdk_noun, self.version.lower())))
+        return "_".join(filter(None, ("describe", self.sdk_noun, self.action_suffix.lower())))
 
     @property
     def list_call(self) -> str:
@@ -213,83 +213,85 @@ class KindRow(Struct, frozen=True, kw_only=True):
 
 
 _ROWS = {
-    JobKind.TRAINING: KindRow(
+    JobKind.TRAINING: KindSpec(
         label="training job",
         prefix="Training",
         sdk_noun="training_job",
         arn_word="training-job",
         detail_type="SageMaker Training Job State Change",
-        list_rows="TrainingJobSummaries",
+        list_key="TrainingJobSummaries",
         start_key="TrainingStartTime",
         end_key="TrainingEndTime",
-        whole_run="Running",
-        in_steps=True,
-        image="AlgorithmSpecification.TrainingImage",
+        single_phase_name="Running",
+        has_transitions=True,
+        image_path="AlgorithmSpecification.TrainingImage",
         inputs=S3Inputs(
-            items="InputDataConfig", name_key="ChannelName", source="DataSource.S3DataSource"
+            list_key="InputDataConfig", name_key="ChannelName", source="DataSource.S3DataSource"
         ),
-        cluster="ResourceConfig",
-        volumes=True,
+        cluster_path="ResourceConfig",
+        has_volumes=True,
         component=Component.TRAINING,
         usage_role="Train",
         metrics=JobMetrics(
             namespace="/aws/sagemaker/TrainingJobs",
-            hosts_numbered=True,
-            disk=True,
+            has_numbered_hosts=True,
+            has_disk_metric=True,
             algorithm_dimension="TrainingJobName",
         ),
         console_page="jobs",
     ),
-    JobKind.PROCESSING: KindRow(
+    JobKind.PROCESSING: KindSpec(
         label="processing job",
         prefix="Processing",
         sdk_noun="processing_job",
         arn_word="processing-job",
         detail_type="SageMaker Processing Job State Change",
-        list_rows="ProcessingJobSummaries",
+        list_key="ProcessingJobSummaries",
         start_key="ProcessingStartTime",
         end_key="ProcessingEndTime",
-        whole_run="Processing",
-        image="AppSpecification.ImageUri",
-        inputs=S3Inputs(items="ProcessingInputs", name_key="InputName", source="S3Input"),
-        cluster="ProcessingResources.ClusterConfig",
-        volumes=True,
+        single_phase_name="Processing",
+        image_path="AppSpecification.ImageUri",
+        inputs=S3Inputs(list_key="ProcessingInputs", name_key="InputName", source="S3Input"),
+        cluster_path="ProcessingResources.ClusterConfig",
+        has_volumes=True,
         component=Component.PROCESSING,
         usage_role="Processing",
         metrics=JobMetrics(
-            namespace="/aws/sagemaker/ProcessingJobs", hosts_numbered=True, disk=True
+            namespace="/aws/sagemaker/ProcessingJobs", has_numbered_hosts=True, has_disk_metric=True
         ),
         console_page="processing-jobs",
     ),
-    JobKind.TRANSFORM: KindRow(
+    JobKind.TRANSFORM: KindSpec(
         label="transform job",
         prefix="Transform",
         sdk_noun="transform_job",
         arn_word="transform-job",
         detail_type="SageMaker Transform Job State Change",
-        list_rows="TransformJobSummaries",
+        list_key="TransformJobSummaries",
         start_key="TransformStartTime",
         end_key="TransformEndTime",
-        whole_run="Transform",
+        single_phase_name="Transform",
         required_key="TransformOutput",
         inputs=S3Inputs(source="TransformInput.DataSource.S3DataSource"),
-        hosts_exchange=False,
-        cluster="TransformResources",
+        can_hosts_communicate=False,
+        cluster_path="TransformResources",
         component=Component.TRANSFORM,
         usage_role="Tsform",
         metrics=JobMetrics(
-            namespace="/aws/sagemaker/TransformJobs", hosts_numbered=False, disk=False
+            namespace="/aws/sagemaker/TransformJobs",
+            has_numbered_hosts=False,
+            has_disk_metric=False,
         ),
         console_page="transform-jobs",
     ),
-    JobKind.TUNING: KindRow(
+    JobKind.TUNING: KindSpec(
         label="tuning job",
         longest_name=32,
         prefix="HyperParameterTuning",
         sdk_noun="hyper_parameter_tuning_job",
         arn_word="hyper-parameter-tuning-job",
         detail_type="SageMaker HyperParameter Tuning Job State Change",
-        list_rows="HyperParameterTuningJobSummaries",
+        list_key="HyperParameterTuningJobSummaries",
         start_key="CreationTime",
         end_key="HyperParameterTuningEndTime",
         component=Component.TRAINING,
@@ -298,31 +300,31 @@ _ROWS = {
             child_key="TuningJobArn",
             child_list=ChildList(
                 action="ListTrainingJobsForHyperParameterTuningJob",
-                rows="TrainingJobSummaries",
+                rows_key="TrainingJobSummaries",
                 arn_key="TrainingJobArn",
                 name_key="TrainingJobName",
-                limited=True,
+                is_resource_limited=True,
             ),
             child_kind=JobKind.TRAINING,
-            definition="TrainingJobDefinition",
-            children="training jobs",
-            is_counted=True,
-            is_prefix=True,
+            definition_key="TrainingJobDefinition",
+            children_label="training jobs",
+            has_child_count=True,
+            has_name_prefix=True,
             is_search=True,
         ),
     ),
     # DescribeAutoMLJobV2 answers for jobs of CreateAutoMLJob and of CreateAutoMLJobV2, and
     # DescribeAutoMLJob for the former alone (botocore). AWS documents no event of AutoML jobs.
-    JobKind.AUTOML: KindRow(
+    JobKind.AUTOML: KindSpec(
         label="AutoML job",
         longest_name=32,
         prefix="AutoML",
         sdk_noun="auto_ml_job",
-        version="V2",
+        action_suffix="V2",
         arn_word="automl-job",
         detail_type="SageMaker AutoML Job State Change",
         has_event=False,
-        list_rows="AutoMLJobSummaries",
+        list_key="AutoMLJobSummaries",
         start_key="CreationTime",
         end_key="EndTime",
         component=Component.TRAINING,
@@ -331,33 +333,35 @@ _ROWS = {
             child_key="AutoMLJobArn",
             child_list=ChildList(
                 action="ListCandidatesForAutoMLJob",
-                rows="Candidates",
-                steps="CandidateSteps",
+                rows_key="Candidates",
+                steps_key="CandidateSteps",
                 arn_key="CandidateStepArn",
                 name_key="CandidateStepName",
             ),
-            children="jobs",
+            children_label="jobs",
         ),
     ),
 }
 
-BILLED_KINDS = tuple(kind for kind in JobKind if kind.row.usage_role is not None)
+BILLED_KINDS = tuple(kind for kind in JobKind if kind.spec.usage_role is not None)
 """The kinds with a bill of their own."""
-TYPE_PATHS = {kind: f"{kind.row.cluster}.InstanceType" for kind in BILLED_KINDS}
+TYPE_PATHS = {kind: f"{kind.spec.cluster_path}.InstanceType" for kind in BILLED_KINDS}
 """By kind: the request's path of the instance type."""
-COUNT_PATHS = {kind: f"{kind.row.cluster}.InstanceCount" for kind in BILLED_KINDS}
+COUNT_PATHS = {kind: f"{kind.spec.cluster_path}.InstanceCount" for kind in BILLED_KINDS}
 """By kind: the request's path of the instance count."""
 VOLUME_PATHS = {
-    kind: f"{kind.row.cluster}.VolumeSizeInGB" for kind in BILLED_KINDS if kind.row.volumes
+    kind: f"{kind.spec.cluster_path}.VolumeSizeInGB"
+    for kind in BILLED_KINDS
+    if kind.spec.has_volumes
 }
 """By kind: the request's path of the volume size in GB, for kinds with a volume."""
-IMAGE_PATHS = {kind: kind.row.image for kind in JobKind if kind.row.image is not None}
+IMAGE_PATHS = {kind: kind.spec.image_path for kind in JobKind if kind.spec.image_path is not None}
 """By kind: the path of the image, in answers and requests, for kinds that name one."""
 
 
-def kind_of(answer: Mapping[str, Any]) -> JobKind | None:
+def kind_from_answer(answer: Mapping[str, Any]) -> JobKind | None:
     """The kind whose `...JobName` and `...JobStatus` are in a Describe* answer, or None."""
     for kind in JobKind:
-        if kind.row.name_key in answer and kind.row.status_key in answer:
+        if kind.spec.name_key in answer and kind.spec.status_key in answer:
             return kind
     return None

@@ -40,14 +40,14 @@ class WarmPool(Struct, frozen=True):
     retained_s: Decimal | None
 
     @property
-    def final(self) -> bool:
+    def is_final(self) -> bool:
         """False while the retained seconds can still grow."""
         return self.status in {"Terminated", "Reused"} or (
             self.status is None and not self.keep_alive_s
         )
 
 
-class Upload(Struct, frozen=True):
+class ProcessingOutput(Struct, frozen=True):
     """One output of a processing job; `mode` is EndOfJob or Continuous."""
 
     name: str
@@ -76,7 +76,7 @@ class Objective(Struct, frozen=True):
     direction: Direction | None
 
 
-class Tuning(Struct, frozen=True):
+class TuningSettings(Struct, frozen=True):
     """The settings and counters of a tuning job."""
 
     strategy: str | None
@@ -87,6 +87,6 @@ class Tuning(Struct, frozen=True):
     max_parallel: int | None = None
 
     @property
-    def launched(self) -> int | None:
+    def launched_count(self) -> int | None:
         """Number of training jobs that it launched; None when unknown."""
         return sum(self.counters.values()) if self.counters else None

@@ -17,8 +17,8 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.kinds import JobKind, kind_of
-from sageaudit.errors import Malformed, RejectedEvent
+from sageaudit.domain.job.kinds import JobKind, kind_from_answer
+from sageaudit.errors import MalformedData, RejectedEvent
 
 JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}\Z")
 """botocore's pattern of TrainingJobName; processing, transform and tuning use the same letters."""
@@ -31,7 +31,7 @@ _ARN = re.compile(
     r"(?P<account>\d{12}):(?P<word>[a-z-]+)/(?P<name>[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62})\Z"
 )
 _ACCOUNT_ID = re.compile(r"\d{12}\Z", re.ASCII)
-_KIND_OF_WORD = {kind.row.arn_word: kind for kind in JobKind}
+_KIND_BY_ARN_WORD = {kind.spec.arn_word: kind for kind in JobKind}
 _PARTITIONS = {
     "cn": "aws-cn",
     "us-gov": "aws-us-gov",
@@ -49,9 +49,9 @@ SWEEP_SOURCE = "sageaudit.sweep"
 BUS_SOURCES = ("aws.sagemaker", REPLAY_SOURCE)
 """What the rule on the bus passes."""
 SOURCES = (*BUS_SOURCES, SWEEP_SOURCE)
-DETAIL_TYPES = {kind.row.detail_type: kind for kind in JobKind}
+DETAIL_TYPES = {kind.spec.detail_type: kind for kind in JobKind}
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
-_SAME_RUN_WITHIN = timedelta(seconds=1)
+_CREATION_TIME_TOLERANCE = timedelta(seconds=1)
 """Creation times of one run differ by less: the event rounds to milliseconds, others to seconds."""
 
 
@@ -60,16 +60,16 @@ def is_account_id(text: str) -> bool:
     return _ACCOUNT_ID.match(text) is not None
 
 
-def partition_of(region: str) -> str:
+def region_partition(region: str) -> str:
     """The partition of a region: one job has one ARN."""
     words = region.split("-")
     return _PARTITIONS.get("-".join(words[:2])) or _PARTITIONS.get(words[0], "aws")
 
 
-def rollup_of(arn: str | None) -> JobRef | None:
+def rollup_from_arn(arn: str | None) -> JobRef | None:
     """The roll-up that an ARN names; None where it names none."""
     ref = JobRef.from_arn(arn) if arn else None
-    return ref if ref is not None and ref.kind.row.rollup else None
+    return ref if ref is not None and ref.kind.spec.rollup else None
 
 
 class JobRef(Struct, frozen=True):
@@ -88,14 +88,14 @@ class JobRef(Struct, frozen=True):
         The comparison ignores case: real ARNs carry the name in lower case.
         """
         match = _ARN.match(arn)
-        if match is None or match["word"] not in _KIND_OF_WORD:
+        if match is None or match["word"] not in _KIND_BY_ARN_WORD:
             return None
         if name is not None and name.lower() != match["name"].lower():
             return None
-        if match["partition"] != partition_of(match["region"]):
+        if match["partition"] != region_partition(match["region"]):
             return None
         return cls(
-            kind=_KIND_OF_WORD[match["word"]],
+            kind=_KIND_BY_ARN_WORD[match["word"]],
             name=name or match["name"],
             arn=arn,
             account=match["account"],
@@ -103,7 +103,7 @@ class JobRef(Struct, frozen=True):
         )
 
 
-class JobEnded(Struct, frozen=True):
+class JobEndEvent(Struct, frozen=True):
     """A job that ended, from its event; `tags` are those of SageMaker's event.
 
     `replayed`: a person sent the event, so it proves nothing that Describe does not confirm, and
@@ -113,12 +113,14 @@ class JobEnded(Struct, frozen=True):
     ref: JobRef
     status: str
     created_at: datetime | None
-    at: datetime | None
+    ended_at: datetime | None
     tags: Mapping[str, str]
-    replayed: bool = False
+    is_replayed: bool = False
 
 
-def job_ended(body: str, *, accounts: Collection[str], regions: Collection[str]) -> JobEnded:
+def parse_job_end_event(
+    body: str, *, accounts: Collection[str], regions: Collection[str]
+) -> JobEndEvent:
     """Parses one EventBridge event. Raises RejectedEvent with a stable code and the reason.
 
     Account and region of the event and of the job's ARN must agree, and be one of `accounts` and
@@ -126,20 +128,20 @@ def job_ended(body: str, *, accounts: Collection[str], regions: Collection[str])
     """
     event, kind, detail = _envelope(body)
     try:
-        ref, status = _ref(kind, detail), fields.text(detail, kind.row.status_key)
+        ref, status = _ref(kind, detail), fields.text(detail, kind.spec.status_key)
         created_at = fields.time(detail, "CreationTime")
         at = fields.parsed_time(event.get("time"), "time")
-    except Malformed as error:
+    except MalformedData as error:
         raise RejectedEvent("malformed", f"detail: {error}") from error
     if status is None or (status not in TERMINAL and event["source"] != SWEEP_SOURCE):
         raise RejectedEvent("not_terminal", "the event's status is not final")
-    _check_place(event, ref, accounts=accounts, regions=regions)
+    _check_account_and_region(event, ref, accounts=accounts, regions=regions)
     replayed = event["source"] == REPLAY_SOURCE
     tags = {} if replayed else _tags(detail.get("Tags"))
-    return JobEnded(ref, status, created_at, at, tags, replayed)
+    return JobEndEvent(ref, status, created_at, at, tags, replayed)
 
 
-def _check_place(
+def _check_account_and_region(
     event: Mapping[str, Any], ref: JobRef, *, accounts: Collection[str], regions: Collection[str]
 ) -> None:
     """Raises RejectedEvent unless the event and the ARN name one account and region, both allowed.
@@ -178,7 +180,7 @@ def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:
 
 
 def _ref(kind: JobKind, detail: Mapping[str, Any]) -> JobRef:
-    row = kind.row
+    row = kind.spec
     name, arn = fields.text(detail, row.name_key), fields.text(detail, row.arn_key)
     if name is None or arn is None:
         raise RejectedEvent("malformed", f"detail has no {row.name_key} and JobArn")
@@ -211,9 +213,9 @@ class DescribedRun(Struct, frozen=True):
     modified_at: datetime | None
 
 
-def described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
+def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
     """The run of an answer about `ref`. Raises RejectedEvent where they disagree, or Malformed."""
-    row, kind = ref.kind.row, kind_of(answer)
+    row, kind = ref.kind.spec, kind_from_answer(answer)
     name, arn = fields.text(answer, row.name_key), fields.text(answer, row.arn_key)
     if name is not None and not JOB_NAME.match(name):
         raise RejectedEvent("answer_disagrees", "the name that Describe answers is no job's name")
@@ -234,8 +236,8 @@ def described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
     )
 
 
-def same_run(named_at: datetime | None, described_at: datetime | None) -> bool:
+def is_same_run(event_created_at: datetime | None, described_created_at: datetime | None) -> bool:
     """Whether creation times name one run; one that is not known names whatever is described."""
-    if named_at is None or described_at is None:
+    if event_created_at is None or described_created_at is None:
         return True
-    return abs(named_at - described_at) < _SAME_RUN_WITHIN
+    return abs(event_created_at - described_created_at) < _CREATION_TIME_TOLERANCE

@@ -12,12 +12,12 @@ from typing import Any
 from msgspec import Struct, field
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.fields import UNKNOWN, KeptAs, Paths
+from sageaudit.domain.job.fields import UNKNOWN, Paths, StoredAs
 from sageaudit.domain.job.kinds import JobKind
 
 RUN_LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
 """The setting that limits the run time."""
-SET = "set"
+PRESENT = "set"
 """Stands for a value of which only that it is there is kept."""
 SettingValue = bool | int | str | None
 """None: the job does not set it."""
@@ -31,7 +31,7 @@ class Setting(Struct, frozen=True):
     A roll-up has the paths of the jobs that it launches, in each of its definitions, or none.
     """
 
-    kept: KeptAs
+    stored_as: StoredAs
     paths: Mapping[JobKind, str] = field(default_factory=dict)
     """By kind, beside training jobs."""
     default: SettingValue = None
@@ -45,32 +45,33 @@ def _paths_by_kind(processing: str, transform: str | None = None) -> dict[JobKin
 
 SETTINGS: Mapping[str, Setting] = {
     "EnableNetworkIsolation": Setting(
-        KeptAs.SWITCH, _paths_by_kind("NetworkConfig.EnableNetworkIsolation"), default=False
+        StoredAs.FLAG, _paths_by_kind("NetworkConfig.EnableNetworkIsolation"), default=False
     ),
     "EnableInterContainerTrafficEncryption": Setting(
-        KeptAs.SWITCH,
+        StoredAs.FLAG,
         _paths_by_kind("NetworkConfig.EnableInterContainerTrafficEncryption"),
         default=False,
     ),
-    "EnableManagedSpotTraining": Setting(KeptAs.SWITCH, default=False),
-    "VpcConfig": Setting(KeptAs.GIVEN, _paths_by_kind("NetworkConfig.VpcConfig")),
-    RUN_LIMIT: Setting(KeptAs.COUNT, _paths_by_kind(RUN_LIMIT), default=86_400),
-    "StoppingCondition.MaxWaitTimeInSeconds": Setting(KeptAs.COUNT),
+    "EnableManagedSpotTraining": Setting(StoredAs.FLAG, default=False),
+    "VpcConfig": Setting(StoredAs.PRESENCE, _paths_by_kind("NetworkConfig.VpcConfig")),
+    RUN_LIMIT: Setting(StoredAs.COUNT, _paths_by_kind(RUN_LIMIT), default=86_400),
+    "StoppingCondition.MaxWaitTimeInSeconds": Setting(StoredAs.COUNT),
     "ResourceConfig.VolumeSizeInGB": Setting(
-        KeptAs.COUNT, _paths_by_kind(f"{_CLUSTER}.VolumeSizeInGB")
+        StoredAs.COUNT, _paths_by_kind(f"{_CLUSTER}.VolumeSizeInGB")
     ),
     "ResourceConfig.VolumeKmsKeyId": Setting(
-        KeptAs.GIVEN,
+        StoredAs.PRESENCE,
         _paths_by_kind(f"{_CLUSTER}.VolumeKmsKeyId", "TransformResources.VolumeKmsKeyId"),
     ),
-    "ResourceConfig.KeepAlivePeriodInSeconds": Setting(KeptAs.COUNT),
+    "ResourceConfig.KeepAlivePeriodInSeconds": Setting(StoredAs.COUNT),
     "OutputDataConfig.KmsKeyId": Setting(
-        KeptAs.GIVEN, _paths_by_kind("ProcessingOutputConfig.KmsKeyId", "TransformOutput.KmsKeyId")
+        StoredAs.PRESENCE,
+        _paths_by_kind("ProcessingOutputConfig.KmsKeyId", "TransformOutput.KmsKeyId"),
     ),
-    "OutputDataConfig.CompressionType": Setting(KeptAs.STATE),
-    "AlgorithmSpecification.TrainingInputMode": Setting(KeptAs.STATE),
-    "CheckpointConfig.S3Uri": Setting(KeptAs.ADDRESS),
-    "RetryStrategy.MaximumRetryAttempts": Setting(KeptAs.COUNT),
+    "OutputDataConfig.CompressionType": Setting(StoredAs.STATE),
+    "AlgorithmSpecification.TrainingInputMode": Setting(StoredAs.STATE),
+    "CheckpointConfig.S3Uri": Setting(StoredAs.ADDRESS),
+    "RetryStrategy.MaximumRetryAttempts": Setting(StoredAs.COUNT),
 }
 """Sources: botocore's sagemaker model, the shapes Create*JobRequest and
 HyperParameterTrainingJobDefinition; StoppingCondition: "The default value is 1 day"; a switch that
@@ -78,28 +79,28 @@ is not set is off.
 """
 
 
-def kept_settings() -> Paths:
+def stored_setting_paths() -> Paths:
     """What of an answer is kept for them, of every kind."""
-    training = {path: row.kept for path, row in SETTINGS.items()}
+    training = {path: row.stored_as for path, row in SETTINGS.items()}
     return training | {
-        path: row.kept
+        path: row.stored_as
         for setting, row in SETTINGS.items()
-        for path in (*row.paths.values(), *_in_definitions(setting))
+        for path in (*row.paths.values(), *_definition_paths(setting))
     }
 
 
-def _in_definitions(setting: str) -> Iterator[str]:
+def _definition_paths(setting: str) -> Iterator[str]:
     """The paths of a setting in what roll-ups ask of the jobs that they launch."""
     for kind in JobKind:
-        one, path = _definition(kind), path_of(kind, setting)
+        one, path = _definition(kind), setting_path(kind, setting)
         if one and path:
             yield from (f"{one}.{path}", f"{one}s[].{path}")
 
 
-def path_of(kind: JobKind, setting: str) -> str | None:
+def setting_path(kind: JobKind, setting: str) -> str | None:
     """The setting's path in jobs of a kind, or None; of a tuning job, in its definitions."""
-    rollup = kind.row.rollup
-    asked = rollup.child_kind if rollup and rollup.definition else kind
+    rollup = kind.spec.rollup
+    asked = rollup.child_kind if rollup and rollup.definition_key else kind
     if asked is JobKind.TRAINING:
         return setting
     return SETTINGS[setting].paths.get(asked) if asked else None
@@ -107,13 +108,13 @@ def path_of(kind: JobKind, setting: str) -> str | None:
 
 def _definition(kind: JobKind) -> str | None:
     """The key of the requests for its jobs in a roll-up's; None of any other kind."""
-    rollup = kind.row.rollup
-    return rollup.definition if rollup else None
+    rollup = kind.spec.rollup
+    return rollup.definition_key if rollup else None
 
 
-def places(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple[str, ...]:
+def setting_paths(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple[str, ...]:
     """The full paths of a setting in an answer or request: of a tuning job one a definition."""
-    path, one = path_of(kind, setting), _definition(kind)
+    path, one = setting_path(kind, setting), _definition(kind)
     if path is None:
         return ()
     if one is None:
@@ -124,33 +125,33 @@ def places(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple[str, .
     return (f"{one}.{path}",) if isinstance(body.get(one), Mapping) else ()
 
 
-def settings_of(kind: JobKind, kept: Mapping[str, Any]) -> dict[str, dict[str, SettingValue]]:
+def read_settings(kind: JobKind, stored: Mapping[str, Any]) -> dict[str, dict[str, SettingValue]]:
     """By setting the values that a kept answer has, by their full paths.
 
     A setting that the answer says nothing of is left out, and so is one with an unknown word.
     """
     found: dict[str, dict[str, SettingValue]] = {}
     for setting, row in SETTINGS.items():
-        values = {place: _value(kept, place) for place in places(kind, kept, setting)}
+        values = {place: _value(stored, place) for place in setting_paths(kind, stored, setting)}
         if values and _MISSING not in values.values():
-            found[setting] = {place: shown(row, value) for place, value in values.items()}
+            found[setting] = {place: stored_value(row, value) for place, value in values.items()}
     return found
 
 
-def shown(setting: Setting, value: Any) -> SettingValue:
+def stored_value(setting: Setting, value: Any) -> SettingValue:
     """A value as it is kept; of an address or a key only that there is one."""
-    hidden = setting.kept in {KeptAs.GIVEN, KeptAs.ADDRESS}
-    kept: SettingValue = SET if hidden and value else None if hidden else value
+    hidden = setting.stored_as in {StoredAs.PRESENCE, StoredAs.ADDRESS}
+    kept: SettingValue = PRESENT if hidden and value else None if hidden else value
     return kept
 
 
-def mark_not_set(kind: JobKind, answer: Mapping[str, Any], kept: dict[str, Any]) -> None:
+def mark_unset_settings(kind: JobKind, answer: Mapping[str, Any], stored: dict[str, Any]) -> None:
     """Writes null for each setting that AWS's own answer does not have, if it is whole."""
-    known = filter(None, (path_of(kind, setting) for setting in SETTINGS))
+    known = filter(None, (setting_path(kind, setting) for setting in SETTINGS))
     paths = [path.split(".") for path in known]
-    for section, place in zip(_sections(kind, answer), _sections(kind, kept), strict=True):
-        for path in paths if kind.row.required_key in section else ():
-            _mark(place, path)
+    for section, place in zip(_sections(kind, answer), _sections(kind, stored), strict=True):
+        for path in paths if kind.spec.required_key in section else ():
+            _set_null(place, path)
 
 
 def _sections(kind: JobKind, body: Mapping[str, Any]) -> Iterator[Any]:
@@ -164,7 +165,7 @@ def _sections(kind: JobKind, body: Mapping[str, Any]) -> Iterator[Any]:
         yield body[one]
 
 
-def _mark(section: dict[str, Any], path: list[str]) -> None:
+def _set_null(section: dict[str, Any], path: list[str]) -> None:
     """At the first part of the path that is not there."""
     for key in path[:-1]:
         inner = section.setdefault(key, None)

@@ -18,7 +18,7 @@ from msgspec import Struct, field
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.table_reader import TableReader
-from sageaudit.domain.prices.known_prices import SAME_WITHIN, OwnRates, RateBasis
+from sageaudit.domain.prices.known_prices import SAME_PRICE_TOLERANCE, OwnRates, RateBasis
 from sageaudit.domain.prices.market import Market, Prices, Rate
 from sageaudit.domain.prices.price_list import STORAGE
 
@@ -37,41 +37,43 @@ class Discounts(Struct, frozen=True):
     learnt: OwnRates | None = None
 
     @property
-    def any(self) -> bool:
+    def has_own_prices(self) -> bool:
         """Whether any price differs from the list price."""
         return bool(self.percent or self.rates or self.learnt)
 
 
-def parse_discounts(reader: TableReader, learnt: OwnRates | None = None) -> Discounts:
+def parse_discounts(reader: TableReader, own_rates: OwnRates | None = None) -> Discounts:
     """Reads the policy's `[discounts]`. Raises BadPolicy naming the key."""
-    percents, rates = reader.within("percent"), reader.within("rates")
-    reader.take("own_rates", str, "")
+    percents, rates = reader.subtable("percent"), reader.subtable("rates")
+    reader.read("own_rates", str, "")
     found = Discounts(
-        percent={name: _percent(percents, name) for name in percents.rest()},
-        rates={region: _rates(rates, region) for region in rates.rest()},
+        percent={name: _percent(percents, name) for name in percents.unread_keys()},
+        rates={region: _rates(rates, region) for region in rates.unread_keys()},
         # Amortised rates count a plan's cost, so what a change saves depends on the plan's use.
-        savings_plan=reader.take(
-            "savings_plan", bool, default=learnt is not None and learnt.basis is RateBasis.AMORTISED
+        savings_plan=reader.read(
+            "savings_plan",
+            bool,
+            default=own_rates is not None and own_rates.basis is RateBasis.AMORTISED,
         ),
-        learnt=learnt,
+        learnt=own_rates,
     )
-    reader.done()
+    reader.reject_unread_keys()
     return found
 
 
 def _percent(reader: TableReader, name: str) -> Decimal:
     value = reader.amount(name)
     if value >= _WHOLE:
-        raise reader.refusal(name, "is not a percentage from 0 to under 100")
+        raise reader.error(name, "is not a percentage from 0 to under 100")
     return value
 
 
 def _rates(reader: TableReader, region: str) -> dict[str, Decimal]:
-    table = reader.within(region)
-    rates = {name: table.amount(name) for name in table.rest()}
+    table = reader.subtable(region)
+    rates = {name: table.amount(name) for name in table.unread_keys()}
     for name, usd in rates.items():
         if not name.startswith("ml.") or not usd:
-            raise table.refusal(name, "is not the hourly rate of an ml. type above 0")
+            raise table.error(name, "is not the hourly rate of an ml. type above 0")
     return rates
 
 
@@ -87,40 +89,44 @@ class OwnPrices(Struct, frozen=True):
         """The version of the price list, marked as discounted."""
         return f"{self.listed.version}, own discounts"
 
-    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
+    def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """The policy's rate for the type, the learnt one, or the list rate less the percentage."""
-        listed = self.listed.hourly(region, component, instance_type)
-        return self._paid((region, component), instance_type, listed, self.day)
+        listed = self.listed.hourly_rate(region, component, instance_type)
+        return self._own_rate((region, component), instance_type, listed, self.day)
 
-    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
+    def newest_hourly_rate(
+        self, region: str, component: Component, instance_type: str
+    ) -> Rate | None:
         """As `hourly`, by the newest known rates."""
-        listed = self.listed.newest(region, component, instance_type)
-        return self._paid((region, component), instance_type, listed, None)
+        listed = self.listed.newest_hourly_rate(region, component, instance_type)
+        return self._own_rate((region, component), instance_type, listed, None)
 
-    def storage(self, region: str, component: Component) -> Rate | None:
+    def storage_rate(self, region: str, component: Component) -> Rate | None:
         """The learnt rate, or the list rate less the percentage of the component."""
-        listed = self.listed.storage(region, component)
-        return self._paid((region, component), STORAGE, listed, self.day)
+        listed = self.listed.storage_rate(region, component)
+        return self._own_rate((region, component), STORAGE, listed, self.day)
 
-    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+    def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """The usage type of the price list."""
-        return self.listed.usage_type(region, component, what)
+        return self.listed.usage_type(region, component, product)
 
-    def _paid(
-        self, place: tuple[str, Component], what: str, listed: Rate | None, day: date | None
+    def _own_rate(
+        self, place: tuple[str, Component], what: str, list_rate: Rate | None, day: date | None
     ) -> Rate | None:
         region, component = place
         rates = self.discounts.learnt
         learnt = None if rates is None else rates.on(region, component, what, day)
         own = self.discounts.rates.get(region, {}).get(what)
         if own is None:
-            return learnt or self._less(listed, component, None if what == STORAGE else what)
+            return learnt or self._discounted_rate(
+                list_rate, component, None if what == STORAGE else what
+            )
         note = None
-        if learnt is not None and abs(own - learnt.usd) > SAME_WITHIN * own:
+        if learnt is not None and abs(own - learnt.usd) > SAME_PRICE_TOLERANCE * own:
             note = f"the cost report of {learnt.as_of} says ${learnt.usd:f}"
         return Rate(own, None, "policy: rate of this type and region", note, kind="own")
 
-    def _less(
+    def _discounted_rate(
         self, rate: Rate | None, component: Component, instance_type: str | None
     ) -> Rate | None:
         """Less the percentage of the type's family, or else of the component."""
@@ -137,12 +143,12 @@ class OwnPrices(Struct, frozen=True):
             source=f"{rate.source}{less}",
             estimated=f"{rate.estimated}{less}" if rate.estimated else None,
             kind="estimate" if rate.is_estimate else "own",
-            discounted=rate.is_estimate,
+            is_discounted=rate.is_estimate,
         )
 
 
-def own(market: Market, discounts: Discounts, day: date | None = None) -> Market:
+def with_own_prices(market: Market, discounts: Discounts, day: date | None = None) -> Market:
     """The same market at what the company pays on `day` (the newest rates without a day)."""
-    if not discounts.any:
+    if not discounts.has_own_prices:
         return market
-    return market.at(OwnPrices(market.prices, discounts, day))
+    return market.with_prices(OwnPrices(market.prices, discounts, day))

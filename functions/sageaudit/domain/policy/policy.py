@@ -17,24 +17,24 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from sageaudit.domain.bill.counterfactual import SeverityLimits
-from sageaudit.domain.bill.finding import Exemption, RuleName, Severity
-from sageaudit.domain.job.describe import TAGS, TagNames
+from sageaudit.domain.bill.finding import Exemption, RuleInfo, Severity
+from sageaudit.domain.job.describe import SAGEAUDIT_TAGS, TagNames
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.policy.discounts import Discounts, parse_discounts
 from sageaudit.domain.policy.routes import (
-    ChannelChoice,
+    ChannelConfig,
     JobRouteFacts,
     Routes,
-    own_topic,
+    default_channels,
     parse_channels,
     parse_routes,
 )
 from sageaudit.domain.policy.rule_choices import (
     Catalogue,
     FamilyExemption,
+    JobOverride,
     Requirement,
-    RuleChoices,
-    Section,
+    RuleSettings,
     parse_exemption,
     parse_requirements,
     parse_section,
@@ -42,9 +42,9 @@ from sageaudit.domain.policy.rule_choices import (
     tags_may_accept,
 )
 from sageaudit.domain.policy.scope import (
-    DigestTimes,
-    Members,
-    Watching,
+    DigestSchedule,
+    MemberAccounts,
+    WatchSettings,
     parse_digest,
     parse_members,
     parse_watch,
@@ -58,15 +58,15 @@ from sageaudit.domain.token_shapes import is_name
 from sageaudit.structs import replace
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
-_MOST_SHOWN = 3
+_MAX_COST_TAGS = 3
 """Cost tags that are stored with each audit: each one makes its row longer."""
-_OF_MESSAGES = frozenset({"channels", "default_to", "digest", "mentions", "route", "watch"})
+_MESSAGE_KEYS = frozenset({"channels", "default_to", "digest", "mentions", "route", "watch"})
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["notify", "observe"]
 """Whether audits are notified, or only stored."""
 
-TAG = "sageaudit:ignore"
+IGNORE_TAG = "sageaudit:ignore"
 """`gpu-underused spot-not-used until=2027-01-31`: rule names separated by spaces, since tag values
 take no comma; the date is optional."""
 
@@ -81,18 +81,18 @@ class Policy(Struct, frozen=True):
     cost_spike_percent: Decimal = Decimal(100)
     cost_spike_min_usd: Decimal = Decimal(20)
     """A run that cost so much more than its like is notified. Our choice."""
-    digest: DigestTimes | None = DigestTimes()
+    digest: DigestSchedule | None = DigestSchedule()
     """When the weekly digest is sent; None: never."""
-    watch: Watching | None = Watching()
+    watch: WatchSettings | None = WatchSettings()
     """Which running jobs are watched; None: none."""
-    members: Members = Members()
+    members: MemberAccounts = MemberAccounts()
     owner_tags: tuple[str, ...] = _OWNER_TAGS
     family_tag: str | None = None
     mentions: Mapping[str, str] = field(default_factory=dict)
     """By owner tag: the Slack user or group id to mention; other owners are not mentioned."""
     severity: SeverityLimits = SeverityLimits()
-    rules_off: frozenset[str] = frozenset()
-    rules_on: frozenset[str] = frozenset()
+    disabled_rules: frozenset[str] = frozenset()
+    enabled_rules: frozenset[str] = frozenset()
     """Rules that are off unless they are listed here."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
     """By rule name: replaces the severity by dollars."""
@@ -103,31 +103,31 @@ class Policy(Struct, frozen=True):
     commitment_usd_per_hour: Decimal | None = None
     """Hourly commitment of a Savings Plan in USD, for the rule commitment-candidate."""
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    sections: tuple[Section, ...] = ()
+    overrides: tuple[JobOverride, ...] = ()
     """Choices for some jobs only, which `for_job` applies."""
     exemptions: tuple[FamilyExemption, ...] = ()
     tags_may_accept: frozenset[str] | None = None
     """Rules whose findings a job's own tag may accept; None: those that hide no lost dollars."""
-    tags_shown: tuple[str, ...] = ()
+    cost_tag_names: tuple[str, ...] = ()
     """The cost tags whose values are columns of the history, `tags.show`."""
     discounts: Discounts = Discounts()
-    channels: Mapping[str, ChannelChoice] = field(default_factory=own_topic)
+    channels: Mapping[str, ChannelConfig] = field(default_factory=default_channels)
     """By name; the stack's own topic is always one of them."""
     routes: Routes = Routes()
     version: str = "default"
 
     @property
-    def tags_read(self) -> TagNames:
+    def tag_names(self) -> TagNames:
         """The names of the tags that audits read under this policy; no other is kept.
 
         Of a tag that is only required to be set, the value is not kept.
         """
-        sections = (one.tag[0] for one in (*self.sections, *self.routes.rows) if one.tag)
+        sections = (one.tag[0] for one in (*self.overrides, *self.routes.rows) if one.tag)
         family = () if self.family_tag is None else (self.family_tag,)
-        values = TAGS.union(self.owner_tags, self.tags_shown, sections, family)
-        tables = [self.require, *(section.rules.require for section in self.sections)]
+        values = SAGEAUDIT_TAGS.union(self.owner_tags, self.cost_tag_names, sections, family)
+        tables = [self.require, *(section.rules.require for section in self.overrides)]
         required = [one for table in tables for one in table.values() if one.tag is not None]
-        compared = (one.tag for one in required if one.tag and one.reads_value)
+        compared = (one.tag for one in required if one.tag and one.needs_value)
         return TagNames(values.union(compared), frozenset(one.tag for one in required if one.tag))
 
     @property
@@ -138,18 +138,18 @@ class Policy(Struct, frozen=True):
     @property
     def has_job_lines(self) -> bool:
         """Whether a channel or a route asks for a line about each job that ends."""
-        of_channels = any(channel.every_job for channel in self.channels.values())
-        return of_channels or any(row.every_job for row in self.routes.rows)
+        of_channels = any(channel.job_lines for channel in self.channels.values())
+        return of_channels or any(row.job_lines for row in self.routes.rows)
 
     def job_line_channels(self, job: JobRouteFacts) -> tuple[str, ...]:
         """The channels that get a line about this job, each once."""
-        own = (name for name, channel in self.channels.items() if channel.every_job)
-        routes = (row for row in self.routes.rows if row.every_job and row.selects(job))
-        return tuple(dict.fromkeys([*own, *(name for row in routes for name in row.to)]))
+        own = (name for name, channel in self.channels.items() if channel.job_lines)
+        routes = (row for row in self.routes.rows if row.job_lines and row.selects_job(job))
+        return tuple(dict.fromkeys([*own, *(name for row in routes for name in row.channels)]))
 
     def shown(self, tags: Mapping[str, str]) -> dict[str, str | None]:
         """The values of the cost tags, None for one that the job does not have."""
-        return {tag: tags.get(tag) or None for tag in self.tags_shown}
+        return {tag: tags.get(tag) or None for tag in self.cost_tag_names}
 
     def owner(self, tags: Mapping[str, str]) -> str | None:
         """The value of the job's first owner tag; of an ARN, only the last part."""
@@ -160,73 +160,75 @@ class Policy(Struct, frozen=True):
 
     def for_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> Policy:
         """The policy for one job; later sections override earlier ones."""
-        rules = RuleChoices(
-            self.rules_off, self.rules_on, self.thresholds, self.severities, self.require
+        rules = RuleSettings(
+            self.disabled_rules, self.enabled_rules, self.thresholds, self.severities, self.require
         )
-        for section in self.sections:
+        for section in self.overrides:
             if section.matches_job(account, family, tags):
-                rules = rules.then(section.rules)
+                rules = rules.overridden_by(section.rules)
         return replace(
             self,
-            rules_off=rules.off,
-            rules_on=rules.on,
+            disabled_rules=rules.off,
+            enabled_rules=rules.on,
             thresholds=rules.thresholds,
             severities=rules.severities,
             require=rules.require,
         )
 
 
-def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = None) -> Policy:
+def parse(
+    table: Mapping[str, Any], catalogue: Catalogue, own_rates: OwnRates | None = None
+) -> Policy:
     """Validates a policy's table against the catalogue of rules. Raises BadPolicy with the key.
 
     `learnt`: the rates of the file that `discounts.own_rates` names.
     """
     reader = TableReader(table)
-    mode = reader.take("mode", str, "notify")
+    mode = reader.read("mode", str, "notify")
     if mode not in {"notify", "observe"}:
-        raise reader.refusal("mode", f'is "notify" or "observe", not {mode!r}')
-    rules = rule_choices(reader.within("rules"), known)
-    of_tags, channels = reader.within("tags"), parse_channels(reader.within("channels"))
-    shown = _shown(of_tags)
+        raise reader.error("mode", f'is "notify" or "observe", not {mode!r}')
+    rules = rule_choices(reader.subtable("rules"), catalogue)
+    of_tags, channels = reader.subtable("tags"), parse_channels(reader.subtable("channels"))
+    shown = _cost_tag_names(of_tags)
     policy = Policy(
         mode="observe" if mode == "observe" else "notify",
         floor_usd=reader.amount("floor_usd", 5),
         trial_floor_usd=reader.amount("trial_floor_usd", 20),
         cost_spike_percent=reader.amount("cost_spike_percent", 100, ""),
         cost_spike_min_usd=reader.amount("cost_spike_min_usd", 20),
-        digest=parse_digest(reader.within("digest")),
-        watch=parse_watch(reader.within("watch")),
-        members=parse_members(reader.within("accounts"), region_names(reader)),
-        owner_tags=tuple(reader.strings("owner_tags", _without(_OWNER_TAGS, shown))),
-        family_tag=reader.take("family_tag", str, None),
-        mentions=_mentions(reader.within("mentions")),
-        severity=_limits(reader.within("severity")),
-        rules_off=rules.off,
-        rules_on=rules.on,
+        digest=parse_digest(reader.subtable("digest")),
+        watch=parse_watch(reader.subtable("watch")),
+        members=parse_members(reader.subtable("accounts"), region_names(reader)),
+        owner_tags=tuple(reader.strings("owner_tags", _usual_owner_tags(_OWNER_TAGS, shown))),
+        family_tag=reader.read("family_tag", str, None),
+        mentions=_mentions(reader.subtable("mentions")),
+        severity=_limits(reader.subtable("severity")),
+        disabled_rules=rules.off,
+        enabled_rules=rules.on,
         severities=rules.severities,
-        require=parse_requirements(reader.within("require")),
+        require=parse_requirements(reader.subtable("require")),
         thresholds=rules.thresholds,
-        sections=tuple(parse_section(row, known) for row in reader.tables("for")),
-        objectives=_objectives(reader.within("objectives")),
-        commitment_usd_per_hour=_commitment(reader.within("commitment")),
-        exemptions=tuple(parse_exemption(row, known) for row in reader.tables("exempt")),
-        tags_may_accept=tags_may_accept(of_tags, known),
-        tags_shown=shown,
-        discounts=parse_discounts(reader.within("discounts"), learnt),
+        overrides=tuple(parse_section(row, catalogue) for row in reader.table_array("for")),
+        objectives=_objectives(reader.subtable("objectives")),
+        commitment_usd_per_hour=_commitment(reader.subtable("commitment")),
+        exemptions=tuple(parse_exemption(row, catalogue) for row in reader.table_array("exempt")),
+        tags_may_accept=tags_may_accept(of_tags, catalogue),
+        cost_tag_names=shown,
+        discounts=parse_discounts(reader.subtable("discounts"), own_rates),
         channels=channels,
-        routes=parse_routes(reader, channels, known),
+        routes=parse_routes(reader, channels, catalogue),
     )
-    reader.done()
-    return replace(policy, version=_digest(table, learnt))
+    reader.reject_unread_keys()
+    return replace(policy, version=_digest(table, own_rates))
 
 
 def _limits(reader: TableReader) -> SeverityLimits:
     limits = SeverityLimits(reader.amount("high_usd", 100), reader.amount("medium_usd", 10))
-    reader.done()
+    reader.reject_unread_keys()
     if limits.medium_usd > limits.high_usd:
         if "medium_usd" in reader.table:
-            raise reader.refusal("medium_usd", "is above severity.high_usd")
-        raise reader.refusal("high_usd", "is below severity.medium_usd")
+            raise reader.error("medium_usd", "is above severity.high_usd")
+        raise reader.error("high_usd", "is below severity.medium_usd")
     return limits
 
 
@@ -234,44 +236,44 @@ def _objectives(reader: TableReader) -> dict[str, Direction]:
     """By metric: whether more or less is better."""
     ways = {way.value: way for way in Direction}
     for metric in reader.table:
-        if reader.take(metric, str, "") not in ways:
-            raise reader.refusal(metric, f"is not one of {', '.join(ways)}")
+        if reader.read(metric, str, "") not in ways:
+            raise reader.error(metric, f"is not one of {', '.join(ways)}")
     return {metric: ways[way] for metric, way in reader.table.items()}
 
 
 def _commitment(reader: TableReader) -> Decimal | None:
-    rate = reader.amount_if_any("usd_per_hour")
-    reader.done()
+    rate = reader.optional_amount("usd_per_hour")
+    reader.reject_unread_keys()
     return rate
 
 
 def _mentions(reader: TableReader) -> dict[str, str]:
     for owner, slack_id in reader.table.items():
         if not isinstance(slack_id, str) or not _SLACK_ID.match(slack_id):
-            raise reader.refusal(owner, "is not a Slack user or group id")
+            raise reader.error(owner, "is not a Slack user or group id")
     return dict(reader.table)
 
 
-def _shown(reader: TableReader) -> tuple[str, ...]:
+def _cost_tag_names(reader: TableReader) -> tuple[str, ...]:
     """`tags.show`: names that pass the check of shown names, each once in any case."""
     names = tuple(reader.strings("show"))
-    if len(names) > _MOST_SHOWN:
-        raise reader.refusal("show", f"names {len(names)} tags: {_MOST_SHOWN} at most")
+    if len(names) > _MAX_COST_TAGS:
+        raise reader.error("show", f"names {len(names)} tags: {_MAX_COST_TAGS} at most")
     if len({name.lower() for name in names}) < len(names):
-        raise reader.refusal("show", "names a tag twice")
+        raise reader.error("show", "names a tag twice")
     if withheld := [name for name in names if not is_name(name) or "," in name or "=" in name]:
-        raise reader.refusal("show", f"names {withheld[0]!r}, which no column can be called")
+        raise reader.error("show", f"names {withheld[0]!r}, which no column can be called")
     return names
 
 
-def _without(tags: tuple[str, ...], shown: tuple[str, ...]) -> tuple[str, ...]:
+def _usual_owner_tags(tags: tuple[str, ...], shown: tuple[str, ...]) -> tuple[str, ...]:
     """The usual owner tags: one with a column of its own names no owner, unless it is told to."""
     return tuple(tag for tag in tags if tag.lower() not in {name.lower() for name in shown})
 
 
 def _digest(table: Mapping[str, Any], learnt: OwnRates | None) -> str:
     """Names what audits are judged by: where messages go and when changes none."""
-    judged_by = {key: value for key, value in table.items() if key not in _OF_MESSAGES}
+    judged_by = {key: value for key, value in table.items() if key not in _MESSAGE_KEYS}
     canonical = json.dumps(judged_by, sort_keys=True, default=str)
     if learnt is not None:
         canonical += "".join(str(rate) for rate in learnt.rows)
@@ -279,7 +281,7 @@ def _digest(table: Mapping[str, Any], learnt: OwnRates | None) -> str:
 
 
 def exemptions(
-    policy: Policy, family: str, tags: Mapping[str, str], rules: Iterable[RuleName], today: date
+    policy: Policy, family: str, tags: Mapping[str, str], rules: Iterable[RuleInfo], today: date
 ) -> tuple[dict[str, Exemption], list[str]]:
     """The exemptions in force today, by rule, and a warning for what the tag may not or cannot say.
 
@@ -292,38 +294,40 @@ def exemptions(
         if row.family in {None, family}
         and (row.exemption.until is None or row.exemption.until >= today)
     }
-    if TAG not in tags:
+    if IGNORE_TAG not in tags:
         return in_force, []
-    words = tags[TAG].split()
+    words = tags[IGNORE_TAG].split()
     names, until = [word for word in words if "=" not in word], None
     try:
         until = _until([word for word in words if "=" in word])
     except ValueError:
         names = []
     if not names or not set(names) <= known.keys():
-        return in_force, [f"the tag {TAG} is ignored: it takes rule names, and until=YYYY-MM-DD"]
+        return in_force, [
+            f"the tag {IGNORE_TAG} is ignored: it takes rule names, and until=YYYY-MM-DD"
+        ]
     if until is not None and until < today:
         return in_force, []
     asked = [name for name in dict.fromkeys(names) if name not in in_force]
-    refused = [name for name in asked if not _may_accept(policy, known[name], known)]
-    accepted = Exemption("tag", until, f"tag {TAG}")
+    refused = [name for name in asked if not _can_tag_accept(policy, known[name], known)]
+    accepted = Exemption("tag", until, f"tag {IGNORE_TAG}")
     by_tag = {name: accepted for name in asked if name not in refused}
     return in_force | by_tag, [_refusal(refused)] if refused else []
 
 
-def _may_accept(policy: Policy, rule: RuleName, known: Mapping[str, RuleName]) -> bool:
+def _can_tag_accept(policy: Policy, rule: RuleInfo, known: Mapping[str, RuleInfo]) -> bool:
     """As the policy says; else as the cards say of it and of all that it includes: whoever may tag
     a job could hide what it lost.
     """
     if policy.tags_may_accept is not None:
         return rule.name in policy.tags_may_accept
     included = [known[name] for name in rule.subsumes if name in known]
-    return all(one.tag_accepts for one in (rule, *included))
+    return all(one.can_tag_accept for one in (rule, *included))
 
 
 def _refusal(names: list[str]) -> str:
     return (
-        f"the tag {TAG} is ignored for {', '.join(names)}: the policy does not let a job's own tag"
+        f"the tag {IGNORE_TAG} is ignored for {', '.join(names)}: the policy does not let a job's own tag"
         " accept that (tags.may_accept)"
     )
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy.table_reader import Conditions, TableReader, conditions, named
+from sageaudit.domain.policy.table_reader import Conditions, TableReader, conditions, full_key
 from sageaudit.errors import BadPolicy
 
 Service = Literal["slack", "teams", "sns"]
@@ -20,27 +20,27 @@ OWN_TOPIC = "sns"
 """The channel that is always there: the topic that the stack makes."""
 CHANNEL_SECRETS = "sageaudit/channel/"
 """A secret without a name of its own is called so, and then like its channel."""
-MOST_CHANNELS = 16
-MOST_NAMED = 90
+MAX_CHANNELS = 16
+MAX_ROUTED_CHANNELS = 90
 """Channels of all routes and the default: one transaction of DynamoDB has the digests for each."""
-_MAX_PER_HOUR = 20
+_DEFAULT_MAX_PER_HOUR = 20
 """Of Slack and Teams, our choice: whoever gets more in an hour reads none of them. On a topic, a
 subscription with a filter may get few of them, and not the one that stands for the rest."""
 CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
 """The pattern of one."""
 _NAME = re.compile(rf"{CHANNEL_NAME}\Z")
-_LONGEST_NAME = 20
+_MAX_NAME_LENGTH = 20
 """Of a channel: the environment of a function has 4 KB for the URLs of all their queues."""
 _CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_month_severity",
                "min_usd_per_month")  # fmt: skip
-_OF_ADVICE = _CONDITIONS[_CONDITIONS.index("rule") :]
+_MESSAGE_CONDITIONS = _CONDITIONS[_CONDITIONS.index("rule") :]
 """The conditions about what a message says, which a line about a job does not have."""
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}\Z")
 _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}\Z")
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z")
 
 
-class ChannelChoice(Struct, frozen=True):
+class ChannelConfig(Struct, frozen=True):
     """One channel. `secret`: the name of the secret with its webhook's address.
 
     `topic_arn` is None for the topic that the stack makes; `key_arn`: an own KMS key of the topic.
@@ -53,7 +53,7 @@ class ChannelChoice(Struct, frozen=True):
     topic_arn: str | None = None
     key_arn: str | None = None
     max_per_hour: int | None = None
-    every_job: bool = False
+    job_lines: bool = False
 
 
 class JobRouteFacts(Struct, frozen=True):
@@ -85,19 +85,21 @@ class Route(Conditions, frozen=True):
     rule: str | None = None
     min_month_severity: Severity | None = None
     min_usd_per_month: Decimal | None = None
-    to: tuple[str, ...] = ()
-    every_job: bool = False
+    channels: tuple[str, ...] = ()
+    job_lines: bool = False
 
     @property
-    def of_jobs(self) -> bool:
+    def has_job_conditions(self) -> bool:
         """Whether it selects jobs; else it selects messages about any."""
         return any((self.family, self.tag, self.account, self.owner, self.kind))
 
     def matches(self, facts: RouteFacts) -> bool:
         """Whether the message matches. Dollars that are not known reach no amount."""
-        return self.selects(facts) and self.matches_advice(facts.rule, facts.severity, facts.usd)
+        return self.selects_job(facts) and self.matches_recommendation(
+            facts.rule, facts.severity, facts.usd
+        )
 
-    def selects(self, job: JobRouteFacts) -> bool:
+    def selects_job(self, job: JobRouteFacts) -> bool:
         """Whether the job matches the conditions about jobs."""
         return (
             self.matches_job(job.account, job.family, job.tags)
@@ -105,7 +107,7 @@ class Route(Conditions, frozen=True):
             and self.kind in {None, job.kind}
         )
 
-    def matches_advice(self, rule: str, severity: Severity, usd: Decimal | None) -> bool:
+    def matches_recommendation(self, rule: str, severity: Severity, usd: Decimal | None) -> bool:
         """Whether an advice, and what it comes to in a month, match what is said of these."""
         return (
             self.rule in {None, rule}
@@ -131,7 +133,7 @@ class Destination(Struct, frozen=True):
     """
 
     channels: tuple[str, ...]
-    routes: tuple[int, ...] = ()
+    route_numbers: tuple[int, ...] = ()
 
 
 class Routes(Struct, frozen=True):
@@ -141,92 +143,94 @@ class Routes(Struct, frozen=True):
     rows: tuple[Route, ...] = ()
 
     @property
-    def ask_tags(self) -> bool:
+    def needs_job_tags(self) -> bool:
         """Whether a route asks for a tag, which alone needs the job's own tags."""
         return any(row.tag for row in self.rows)
 
-    def of(self, facts: RouteFacts) -> Destination:
+    def destination_for(self, facts: RouteFacts) -> Destination:
         """Where a message goes."""
         matching = {number: row for number, row in enumerate(self.rows, 1) if row.matches(facts)}
         if not matching:
             return Destination(self.default)
-        names = dict.fromkeys(name for row in matching.values() for name in row.to)
+        names = dict.fromkeys(name for row in matching.values() for name in row.channels)
         return Destination(tuple(names), tuple(matching))
 
 
-def own_topic() -> dict[str, ChannelChoice]:
+def default_channels() -> dict[str, ChannelConfig]:
     """The channels of a policy that names none."""
-    return {OWN_TOPIC: ChannelChoice("sns")}
+    return {OWN_TOPIC: ChannelConfig("sns")}
 
 
-def parse_channels(reader: TableReader) -> dict[str, ChannelChoice]:
+def parse_channels(reader: TableReader) -> dict[str, ChannelConfig]:
     """`[channels]`, and the stack's own topic. Raises BadPolicy."""
-    channels = own_topic()
+    channels = default_channels()
     for name in reader.table:
-        if not _NAME.match(name) or len(name) > _LONGEST_NAME:
-            why = f"is no name of a channel: small letters, digits and -, {_LONGEST_NAME} at most"
-            raise reader.refusal(name, why)
-        one = _channel(reader.within(name), name)
+        if not _NAME.match(name) or len(name) > _MAX_NAME_LENGTH:
+            why = (
+                f"is no name of a channel: small letters, digits and -, {_MAX_NAME_LENGTH} at most"
+            )
+            raise reader.error(name, why)
+        one = _channel(reader.subtable(name), name)
         same = [of for of, other in channels.items() if one.secret and other.secret == one.secret]
         if same:
-            raise reader.within(name).refusal("secret", f"is that of channels.{same[0]} too")
+            raise reader.subtable(name).error("secret", f"is that of channels.{same[0]} too")
         channels[name] = one
-    if len(channels) > MOST_CHANNELS:
-        raise BadPolicy(f"channels has {len(channels)} with {OWN_TOPIC}: {MOST_CHANNELS} at most")
+    if len(channels) > MAX_CHANNELS:
+        raise BadPolicy(f"channels has {len(channels)} with {OWN_TOPIC}: {MAX_CHANNELS} at most")
     return channels
 
 
-def _channel(reader: TableReader, name: str) -> ChannelChoice:
+def _channel(reader: TableReader, name: str) -> ChannelConfig:
     services: tuple[Service, ...] = get_args(Service)
-    word = reader.take("service", str, None)
+    word = reader.read("service", str, None)
     service = next((one for one in services if one == word), None)
     if service is None:
         near = did_you_mean(word or "", services)
-        raise reader.refusal("service", f"is not one of {', '.join(services)}{near}")
+        raise reader.error("service", f"is not one of {', '.join(services)}{near}")
     if name == OWN_TOPIC and service != "sns":
-        raise reader.refusal("service", f"is not sns, as {OWN_TOPIC} is the stack's own topic")
-    most = reader.take("max_per_hour", int, None if service == "sns" else _MAX_PER_HOUR)
+        raise reader.error("service", f"is not sns, as {OWN_TOPIC} is the stack's own topic")
+    most = reader.read("max_per_hour", int, None if service == "sns" else _DEFAULT_MAX_PER_HOUR)
     if most is not None and (isinstance(most, bool) or most < 1):
-        raise reader.refusal("max_per_hour", "is not a number from 1 on")
-    own = {"max_per_hour": most, "every_job": reader.take("every_job", bool, default=False)}
+        raise reader.error("max_per_hour", "is not a number from 1 on")
+    own = {"max_per_hour": most, "job_lines": reader.read("every_job", bool, default=False)}
     if service == "sns":
         choice = _topic(reader, name, own)
     else:
-        secret = reader.take("secret", str, f"{CHANNEL_SECRETS}{name}")
+        secret = reader.read("secret", str, f"{CHANNEL_SECRETS}{name}")
         if not _SECRET.match(secret):
-            raise reader.refusal("secret", "is not the name of a secret, which is no address")
-        choice = ChannelChoice(service, secret, **own)
-    reader.done()
+            raise reader.error("secret", "is not the name of a secret, which is no address")
+        choice = ChannelConfig(service, secret, **own)
+    reader.reject_unread_keys()
     return choice
 
 
-def _topic(reader: TableReader, name: str, own: Mapping[str, Any]) -> ChannelChoice:
+def _topic(reader: TableReader, name: str, own: Mapping[str, Any]) -> ChannelConfig:
     arn = None
     if name != OWN_TOPIC:
-        arn = reader.take("topic_arn", str, None)
+        arn = reader.read("topic_arn", str, None)
         if arn is None or not _TOPIC_ARN.match(arn):
-            raise reader.refusal("topic_arn", "is not the ARN of a standard SNS topic")
-    key = reader.take("key_arn", str, None)
+            raise reader.error("topic_arn", "is not the ARN of a standard SNS topic")
+    key = reader.read("key_arn", str, None)
     if key is not None and not _KEY_ARN.match(key):
         why = "is not the ARN of a KMS key, on which alone a permission can be granted"
-        raise reader.refusal("key_arn", why)
-    return ChannelChoice("sns", None, arn, key, **own)
+        raise reader.error("key_arn", why)
+    return ChannelConfig("sns", None, arn, key, **own)
 
 
 def parse_routes(
-    reader: TableReader, channels: Mapping[str, ChannelChoice], rules: Collection[str]
+    reader: TableReader, channels: Mapping[str, ChannelConfig], rules: Collection[str]
 ) -> Routes:
     """`[[route]]` and `default_to`. Raises BadPolicy.
 
     Without `default_to`: the channels that no route names, or else the stack's own topic.
     """
-    rows = tuple(_route(row, channels, rules) for row in reader.tables("route"))
-    routed = {name for row in rows for name in row.to}
+    rows = tuple(_route(row, channels, rules) for row in reader.table_array("route"))
+    routed = {name for row in rows for name in row.channels}
     default = _names(reader, "default_to", channels)
     if not default:
         default = tuple(name for name in channels if name not in routed) or (OWN_TOPIC,)
-    if (named_so := len(default) + sum(len(row.to) for row in rows)) > MOST_NAMED:
-        raise BadPolicy(f"the routes name channels {named_so} times: {MOST_NAMED} at most")
+    if (named_so := len(default) + sum(len(row.channels) for row in rows)) > MAX_ROUTED_CHANNELS:
+        raise BadPolicy(f"the routes name channels {named_so} times: {MAX_ROUTED_CHANNELS} at most")
     return Routes(default, rows)
 
 
@@ -235,50 +239,50 @@ def _names(reader: TableReader, key: str, channels: Mapping[str, object]) -> tup
     for name in names:
         if name not in channels:
             near = did_you_mean(name, sorted(channels))
-            raise reader.refusal(key, f"names {name!r}: there is no such channel{near}")
+            raise reader.error(key, f"names {name!r}: there is no such channel{near}")
     if key in reader.table and not names:
-        raise reader.refusal(key, "names no channel")
+        raise reader.error(key, "names no channel")
     return names
 
 
 def _route(
-    reader: TableReader, channels: Mapping[str, ChannelChoice], rules: Collection[str]
+    reader: TableReader, channels: Mapping[str, ChannelConfig], rules: Collection[str]
 ) -> Route:
     of_jobs, to = conditions(reader), _names(reader, "to", channels)
     route = Route(
         family=of_jobs.family,
         tag=of_jobs.tag,
         account=of_jobs.account,
-        owner=reader.take("owner", str, None),
-        kind=_one_of(reader, "kind", [kind.value for kind in JobKind]),
-        rule=_one_of(reader, "rule", sorted(rules)),
+        owner=reader.read("owner", str, None),
+        kind=_choice(reader, "kind", [kind.value for kind in JobKind]),
+        rule=_choice(reader, "rule", sorted(rules)),
         min_month_severity=_severity(reader),
-        min_usd_per_month=reader.amount_if_any("min_usd_per_month"),
-        to=to,
-        every_job=reader.take("every_job", bool, default=False),
+        min_usd_per_month=reader.optional_amount("min_usd_per_month"),
+        channels=to,
+        job_lines=reader.read("every_job", bool, default=False),
     )
-    reader.done()
+    reader.reject_unread_keys()
     if not to:
-        raise BadPolicy(f"{named(reader.at)} needs to, a list of channels", reader.at)
-    if route == Route(to=to, every_job=route.every_job):
-        known = ", ".join(sorted(reader.used - {"to", "every_job"}))
-        raise BadPolicy(f"{named(reader.at)} needs a condition: {known}", reader.at)
-    if route.every_job and (other := [key for key in _OF_ADVICE if key in reader.table]):
+        raise BadPolicy(f"{full_key(reader.path)} needs to, a list of channels", reader.path)
+    if route == Route(channels=to, job_lines=route.job_lines):
+        known = ", ".join(sorted(reader.read_keys - {"to", "every_job"}))
+        raise BadPolicy(f"{full_key(reader.path)} needs a condition: {known}", reader.path)
+    if route.job_lines and (other := [key for key in _MESSAGE_CONDITIONS if key in reader.table]):
         why = f"is about jobs, and {other[0]} is not: give the lines a route of their own"
-        raise reader.refusal("every_job", why)
+        raise reader.error("every_job", why)
     return route
 
 
 def _severity(reader: TableReader) -> Severity | None:
-    word = _one_of(reader, "min_month_severity", [*Severity])
+    word = _choice(reader, "min_month_severity", [*Severity])
     return None if word is None else Severity(word)
 
 
-def _one_of(reader: TableReader, key: str, known: Sequence[str]) -> str | None:
+def _choice(reader: TableReader, key: str, known: Sequence[str]) -> str | None:
     """A word out of few, or None."""
-    word: str | None = reader.take(key, str, None)
+    word: str | None = reader.read(key, str, None)
     if word is not None and word not in known:
         few = f"is not one of {', '.join(known)}"
         why = few if key != "rule" else f"names {word!r}: there is no such rule"
-        raise reader.refusal(key, f"{why}{did_you_mean(word, known)}")
+        raise reader.error(key, f"{why}{did_you_mean(word, known)}")
     return word

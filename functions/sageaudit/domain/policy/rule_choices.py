@@ -18,25 +18,25 @@ from msgspec import Struct, field
 
 from sageaudit.domain.bill.finding import Exemption, Severity
 from sageaudit.domain.job.describe import STATES
-from sageaudit.domain.job.fields import KeptAs
-from sageaudit.domain.job.settings import SET, SETTINGS, SettingValue
-from sageaudit.domain.nearest import did_you_mean, nearest
+from sageaudit.domain.job.fields import StoredAs
+from sageaudit.domain.job.settings import PRESENT, SETTINGS, SettingValue
+from sageaudit.domain.nearest import did_you_mean, nearest_name
 from sageaudit.domain.policy.table_reader import (
-    HIGHEST,
+    MAX_NUMBER,
     Conditions,
     TableReader,
     conditions,
+    full_key,
     is_number,
-    named,
 )
 from sageaudit.domain.token_shapes import is_tag
 from sageaudit.errors import BadPolicy
 from sageaudit.structs import replace
 
 NOT_SET = "not set"
-TAGS = "Tags."
+TAG_PREFIX = "Tags."
 _LONGEST_TAG = 128
-_COMPARED = re.compile(r"([<>=!]+)\s*(.*)\Z", re.DOTALL)
+_COMPARISON = re.compile(r"([<>=!]+)\s*(.*)\Z", re.DOTALL)
 _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -45,17 +45,17 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_OF_NUMBERS = frozenset({"<", "<=", ">", ">="})
-_WITHOUT_VALUE = frozenset({"!=", "<", "<="})
+_NUMBER_OPERATORS = frozenset({"<", "<=", ">", ">="})
+_MET_WHEN_UNSET = frozenset({"!=", "<", "<="})
 """What a setting without a value fulfils: it is no other value, and no higher one."""
 Catalogue = Mapping[str, Mapping[str, str]]
 """Each rule's name with its thresholds' keys and their units."""
-_SHARE = "percent of "
+_PERCENT_PREFIX = "percent of "
 _WHOLE_PERCENT = 100
 _ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
 
 
-class RuleChoices(Struct, frozen=True):
+class RuleSettings(Struct, frozen=True):
     """`[rules]` and `[require]` of a policy, or of one of its sections."""
 
     off: frozenset[str] = frozenset()
@@ -64,10 +64,10 @@ class RuleChoices(Struct, frozen=True):
     severities: Mapping[str, Severity] = field(default_factory=dict)
     require: Mapping[str, Requirement] = field(default_factory=dict)
 
-    def then(self, later: RuleChoices) -> RuleChoices:
+    def overridden_by(self, later: RuleSettings) -> RuleSettings:
         """These choices overridden by a later section's; its `on` cancels an earlier `off`."""
         rules = self.thresholds.keys() | later.thresholds.keys()
-        return RuleChoices(
+        return RuleSettings(
             off=(self.off | later.off) - later.on,
             on=self.on | later.on,
             thresholds={
@@ -79,10 +79,10 @@ class RuleChoices(Struct, frozen=True):
         )
 
 
-class Section(Conditions, frozen=True):
+class JobOverride(Conditions, frozen=True):
     """A `[[for]]` of a policy: choices for the jobs that match all of its conditions."""
 
-    rules: RuleChoices = RuleChoices()
+    rules: RuleSettings = RuleSettings()
 
 
 class FamilyExemption(Struct, frozen=True):
@@ -93,25 +93,27 @@ class FamilyExemption(Struct, frozen=True):
     exemption: Exemption
 
 
-def rule_choices(reader: TableReader, known: Catalogue) -> RuleChoices:
+def rule_choices(reader: TableReader, catalogue: Catalogue) -> RuleSettings:
     """Reads a table of rules. Raises BadPolicy naming a key that the catalogue does not have."""
     off, on = reader.strings("off"), reader.strings("on")
     for key, names in (("off", off), ("on", on)):
         for name in names:
-            if name not in known:
-                raise reader.refusal(key, f"names {name!r}: {no_rule(name, known)}")
+            if name not in catalogue:
+                raise reader.error(key, f"names {name!r}: {unknown_rule_message(name, catalogue)}")
     if both := sorted(set(off) & set(on)):
-        raise reader.refusal("on", f"names {both[0]!r}, and so does off")
+        raise reader.error("on", f"names {both[0]!r}, and so does off")
     thresholds: dict[str, dict[str, float]] = {}
     severities: dict[str, Severity] = {}
-    for name in reader.rest():
-        if name not in known:
-            raise reader.refusal(name, f"cannot be set: {no_rule(name, known)}")
-        table = reader.within(name)
+    for name in reader.unread_keys():
+        if name not in catalogue:
+            raise reader.error(name, f"cannot be set: {unknown_rule_message(name, catalogue)}")
+        table = reader.subtable(name)
         if "severity" in table.table:
             severities[name] = _severity(table)
-        thresholds[name] = {key: _threshold(table, key, known[name]) for key in table.rest()}
-    return RuleChoices(
+        thresholds[name] = {
+            key: _threshold(table, key, catalogue[name]) for key in table.unread_keys()
+        }
+    return RuleSettings(
         off=frozenset(off),
         on=frozenset(on),
         thresholds={name: values for name, values in thresholds.items() if values},
@@ -119,7 +121,7 @@ def rule_choices(reader: TableReader, known: Catalogue) -> RuleChoices:
     )
 
 
-def no_rule(name: str, known: Catalogue) -> str:
+def unknown_rule_message(name: str, known: Catalogue) -> str:
     """A sentence saying that no rule has this name, with a suggestion if one is close."""
     if _ID.match(name):
         return "a policy names a rule by its name, such as spot-not-used, not by its id"
@@ -128,58 +130,58 @@ def no_rule(name: str, known: Catalogue) -> str:
 
 def _severity(table: TableReader) -> Severity:
     try:
-        return Severity(table.take("severity", str, ""))
+        return Severity(table.read("severity", str, ""))
     except ValueError as error:
-        raise table.refusal("severity", f"is not one of {', '.join(Severity)}") from error
+        raise table.error("severity", f"is not one of {', '.join(Severity)}") from error
 
 
 def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
     value = table.table[key]
     if key not in units:
         has = ", ".join(sorted({*units, "severity"}))
-        raise table.refusal(key, f"is no threshold of this rule; it has {has}")
+        raise table.error(key, f"is no threshold of this rule; it has {has}")
     if not is_number(value):
-        raise table.refusal(key, f"is not a number from 0 to {HIGHEST:,}")
-    if units[key].startswith(_SHARE) and value > _WHOLE_PERCENT:
-        raise table.refusal(key, f"is above 100: it is in {units[key]}")
+        raise table.error(key, f"is not a number from 0 to {MAX_NUMBER:,}")
+    if units[key].startswith(_PERCENT_PREFIX) and value > _WHOLE_PERCENT:
+        raise table.error(key, f"is above 100: it is in {units[key]}")
     return float(value)
 
 
-def parse_section(reader: TableReader, known: Catalogue) -> Section:
+def parse_section(reader: TableReader, known: Catalogue) -> JobOverride:
     """One `[[for]]`."""
-    of_jobs, rules = conditions(reader), rule_choices(reader.within("rules"), known)
-    rules = replace(rules, require=parse_requirements(reader.within("require")))
-    reader.done()
+    of_jobs, rules = conditions(reader), rule_choices(reader.subtable("rules"), known)
+    rules = replace(rules, require=parse_requirements(reader.subtable("require")))
+    reader.reject_unread_keys()
     if of_jobs == Conditions():
-        raise BadPolicy(f"{named(reader.at)} needs family, tag or account", reader.at)
-    if rules == RuleChoices():
-        raise BadPolicy(f"{named(reader.at)} has no rules, and requires nothing", reader.at)
-    return Section(of_jobs.family, of_jobs.tag, of_jobs.account, rules)
+        raise BadPolicy(f"{full_key(reader.path)} needs family, tag or account", reader.path)
+    if rules == RuleSettings():
+        raise BadPolicy(f"{full_key(reader.path)} has no rules, and requires nothing", reader.path)
+    return JobOverride(of_jobs.family, of_jobs.tag, of_jobs.account, rules)
 
 
 def tags_may_accept(reader: TableReader, known: Catalogue) -> frozenset[str] | None:
     """The rules of `tags.may_accept`; None where it is not set."""
     names = reader.strings("may_accept")
-    reader.done()
+    reader.reject_unread_keys()
     for name in names:
         if name not in known:
-            raise reader.refusal("may_accept", f"names {name!r}: {no_rule(name, known)}")
+            raise reader.error("may_accept", f"names {name!r}: {unknown_rule_message(name, known)}")
     return frozenset(names) if "may_accept" in reader.table else None
 
 
 def parse_exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
     """One `[[exempt]]`. Raises BadPolicy."""
-    rule, family = reader.take("rule", str, None), reader.take("family", str, None)
-    by, reason = reader.take("by", str, None), reader.take("reason", str, None)
+    rule, family = reader.read("rule", str, None), reader.read("family", str, None)
+    by, reason = reader.read("by", str, None), reader.read("reason", str, None)
     until = reader.table.get("until")
-    reader.used.add("until")
-    reader.done()
+    reader.read_keys.add("until")
+    reader.reject_unread_keys()
     if not rule or not by or not reason:
-        raise BadPolicy(f"{named(reader.at)} needs rule, by and reason", reader.at)
+        raise BadPolicy(f"{full_key(reader.path)} needs rule, by and reason", reader.path)
     if rule not in known:
-        raise reader.refusal("rule", f"names {rule!r}: {no_rule(rule, known)}")
+        raise reader.error("rule", f"names {rule!r}: {unknown_rule_message(rule, known)}")
     if until is not None and type(until) is not date:
-        raise reader.refusal("until", "is not a date such as 2027-01-31")
+        raise reader.error("until", "is not a date such as 2027-01-31")
     return FamilyExemption(rule, family, Exemption(by, until, reason))
 
 
@@ -191,32 +193,32 @@ class Requirement(Struct, frozen=True):
 
     path: str
     operator: str
-    switch: bool | None = None
-    number: Decimal | None = None
+    flag_value: bool | None = None
+    number_value: Decimal | None = None
     word: str | None = None
 
     @property
     def value(self) -> bool | Decimal | str | None:
         """The one that it is compared with."""
-        values = (self.switch, self.number, self.word)
+        values = (self.flag_value, self.number_value, self.word)
         return next((value for value in values if value is not None), None)
 
     @property
     def tag(self) -> str | None:
         """The name of the tag that it is about; None for a setting."""
-        return self.path.removeprefix(TAGS) if self.path.startswith(TAGS) else None
+        return self.path.removeprefix(TAG_PREFIX) if self.path.startswith(TAG_PREFIX) else None
 
     @property
-    def reads_value(self) -> bool:
+    def needs_value(self) -> bool:
         """Whether more is asked than that there is a value."""
         return self.operator in _OPERATORS
 
     def is_met(self, value: SettingValue) -> bool:
         """Whether a value fulfils it; None: it is not set, and AWS has no default for it."""
-        if not self.reads_value:
-            return (value is not None) == (self.operator == SET)
+        if not self.needs_value:
+            return (value is not None) == (self.operator == PRESENT)
         if value is None:
-            return self.operator in _WITHOUT_VALUE
+            return self.operator in _MET_WHEN_UNSET
         known = value if isinstance(value, bool | str) else Decimal(value)
         return _OPERATORS[self.operator](known, self.value)
 
@@ -226,64 +228,64 @@ class Requirement(Struct, frozen=True):
         value = str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
         signs = {"==": "", "!=": "other than ", "<=": "at most ", ">=": "at least ", "<": "under ",
                  ">": "over "}  # fmt: skip
-        return f"{signs[self.operator]}{value}" if self.reads_value else self.operator
+        return f"{signs[self.operator]}{value}" if self.needs_value else self.operator
 
 
 def parse_requirements(reader: TableReader) -> dict[str, Requirement]:
     """The requirements of a table, by path. Raises BadPolicy with the key."""
     found: dict[str, Requirement] = {}
-    for key in reader.rest():
+    for key in reader.unread_keys():
         if isinstance(reader.table[key], dict):  # without quotes TOML makes tables of a path
-            inner = reader.within(key)
+            inner = reader.subtable(key)
             nested = {f"{key}.{name}": value for name, value in inner.table.items()}
-            found |= parse_requirements(TableReader(nested, reader.at))
+            found |= parse_requirements(TableReader(nested, reader.path))
         else:
             found[key] = _requirement(reader, key)
     return found
 
 
 def _requirement(reader: TableReader, path: str) -> Requirement:
-    written = reader.take(path, object, None)
-    tag = path.removeprefix(TAGS) if path.startswith(TAGS) else None
+    written = reader.read(path, object, None)
+    tag = path.removeprefix(TAG_PREFIX) if path.startswith(TAG_PREFIX) else None
     if tag is None and path not in SETTINGS:
-        raise reader.refusal(path, f"is no setting that can be required{_meant(path)}")
+        raise reader.error(path, f"is no setting that can be required{_path_suggestion(path)}")
     if tag is not None and not (is_tag(tag) and len(tag) <= _LONGEST_TAG):
-        raise reader.refusal(path, "does not name a tag")
-    kept = KeptAs.STATE if tag is not None else SETTINGS[path].kept
-    if kept is KeptAs.SWITCH:
+        raise reader.error(path, "does not name a tag")
+    kept = StoredAs.STATE if tag is not None else SETTINGS[path].stored_as
+    if kept is StoredAs.FLAG:
         if isinstance(written, bool):
-            return Requirement(path, "==", switch=written)
-        raise reader.refusal(path, "is not true or false, without quotes")
-    if isinstance(written, str) and written in {SET, NOT_SET}:
+            return Requirement(path, "==", flag_value=written)
+        raise reader.error(path, "is not true or false, without quotes")
+    if isinstance(written, str) and written in {PRESENT, NOT_SET}:
         return Requirement(path, written)
-    if kept in {KeptAs.GIVEN, KeptAs.ADDRESS}:
-        raise reader.refusal(path, f'is not "{SET}" or "{NOT_SET}": its value is not kept')
-    sign, value = _compared(reader, path, written)
-    if kept is KeptAs.COUNT:
-        return Requirement(path, sign, number=_number(reader, path, value))
+    if kept in {StoredAs.PRESENCE, StoredAs.ADDRESS}:
+        raise reader.error(path, f'is not "{PRESENT}" or "{NOT_SET}": its value is not kept')
+    sign, value = _split_operator(reader, path, written)
+    if kept is StoredAs.COUNT:
+        return Requirement(path, sign, number_value=_number(reader, path, value))
     word = _word(reader, path, sign, value, of_tag=tag is not None)
     return Requirement(path, sign, word=word)
 
 
-def _meant(path: str) -> str:
+def _path_suggestion(path: str) -> str:
     """A suggestion, else the list of what can be required."""
     known = sorted(SETTINGS)
     last = {name.rpartition(".")[2]: name for name in known}
-    near = nearest(path, known) or last.get(nearest(path.rpartition(".")[2], last) or "")
+    near = nearest_name(path, known) or last.get(nearest_name(path.rpartition(".")[2], last) or "")
     if path.lower().startswith("tag"):
-        near = f"{TAGS}NAME"
-    return f": did you mean {near}?" if near else f"; known: {', '.join(known)}, {TAGS}NAME"
+        near = f"{TAG_PREFIX}NAME"
+    return f": did you mean {near}?" if near else f"; known: {', '.join(known)}, {TAG_PREFIX}NAME"
 
 
-def _compared(reader: TableReader, path: str, written: object) -> tuple[str, object]:
+def _split_operator(reader: TableReader, path: str, value: object) -> tuple[str, object]:
     """The operator and what follows it; `==` for a bare value."""
-    found = _COMPARED.match(written) if isinstance(written, str) else None
+    found = _COMPARISON.match(value) if isinstance(value, str) else None
     if found is None:
-        return "==", written
+        return "==", value
     if found[1] not in _OPERATORS:
         meant = next((sign for sign in _OPERATORS if sorted(sign) == sorted(found[1])), None)
         hint = f"did you mean {meant}?" if meant else f"known: {', '.join(_OPERATORS)}"
-        raise reader.refusal(path, f"has the operator {found[1]!r}: {hint}")
+        raise reader.error(path, f"has the operator {found[1]!r}: {hint}")
     return found[1], found[2]
 
 
@@ -293,18 +295,18 @@ def _number(reader: TableReader, path: str, value: object) -> Decimal:
     except InvalidOperation:
         number = Decimal("nan")
     if not number.is_finite() or not is_number(float(number)):
-        why = f'is not a number, a comparison such as "<= 86400", "{SET}" or "{NOT_SET}"'
-        raise reader.refusal(path, why)
+        why = f'is not a number, a comparison such as "<= 86400", "{PRESENT}" or "{NOT_SET}"'
+        raise reader.error(path, why)
     return number
 
 
 def _word(reader: TableReader, path: str, sign: str, value: object, *, of_tag: bool) -> str:
     if not isinstance(value, str) or not value:
-        raise reader.refusal(path, f'is not a text, "{SET}" or "{NOT_SET}"')
-    if sign in _OF_NUMBERS:
-        raise reader.refusal(path, f"compares a text with {sign}: only == and != do")
+        raise reader.error(path, f'is not a text, "{PRESENT}" or "{NOT_SET}"')
+    if sign in _NUMBER_OPERATORS:
+        raise reader.error(path, f"compares a text with {sign}: only == and != do")
     if of_tag and not is_tag(value):
-        raise reader.refusal(path, "names a value that no tag has, or that is not kept")
+        raise reader.error(path, "names a value that no tag has, or that is not kept")
     if not of_tag and value not in STATES:
-        raise reader.refusal(path, f"is no value of AWS's{did_you_mean(value, sorted(STATES))}")
+        raise reader.error(path, f"is no value of AWS's{did_you_mean(value, sorted(STATES))}")
     return value

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from sageaudit.domain.job.ref import REGION, is_account_id
 from sageaudit.domain.policy.table_reader import TableReader
-from sageaudit.domain.usage.series import FROM_S
+from sageaudit.domain.usage.series import MIN_STANDSTILL_S
 
 MEMBER_ROLE = "sageaudit-read"
 """The role that infra/member.yaml makes in each account, unless it is told another name."""
@@ -25,9 +25,9 @@ _ROLE_NAME = re.compile(r"[\w+=,.@-]{1,64}\Z", re.ASCII)
 _ORGANIZATION = re.compile(r"o-[a-z0-9]{10,32}\Z")
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
 
-LEAST_MINUTES = FROM_S // 60
+MIN_IDLE_MINUTES = MIN_STANDSTILL_S // 60
 """A standstill is half an hour or more."""
-MOST_MINUTES = 12 * 60
+MAX_IDLE_MINUTES = 12 * 60
 """Half of what is read of a job's metrics."""
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -36,33 +36,33 @@ WEEK_DAYS = 7
 _LAST_HOUR = 22
 """The digest is started again an hour later, on the same day."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
-_A_MONDAY = date(2026, 1, 5)
-_AUDITED_AFTER = timedelta(hours=1)
+_SOME_MONDAY = date(2026, 1, 5)
+_AUDIT_DELAY = timedelta(hours=1)
 """A job's audit is written within it: no day is summed up earlier. Our choice."""
 
 
-class Members(Struct, frozen=True):
+class MemberAccounts(Struct, frozen=True):
     """`roles`: each other account with the role to assume there, its ARN or its name.
 
     `organization`: the only one whose accounts may forward events. `regions`: further ones, beside
     that of the deployment.
     """
 
-    roles: Mapping[str, str] = field(default_factory=dict)
+    role_by_account: Mapping[str, str] = field(default_factory=dict)
     organization: str | None = None
     external_id: str | None = None
     regions: tuple[str, ...] = ()
 
 
-def parse_members(reader: TableReader, regions: list[str]) -> Members:
+def parse_members(reader: TableReader, regions: list[str]) -> MemberAccounts:
     """The table `[accounts]`. Raises BadPolicy."""
     role = _text(reader, "role", _ROLE_NAME, "is not the name of a role") or MEMBER_ROLE
     roles: dict[str, str] = {}
     for account in reader.strings("members"):
         if not is_account_id(account):
-            raise reader.refusal("members", f"names {account!r}, which has not 12 digits")
+            raise reader.error("members", f"names {account!r}, which has not 12 digits")
         roles[account] = role
-    members = Members(
+    members = MemberAccounts(
         roles,
         _text(reader, "organization", _ORGANIZATION, "is not an organization such as o-a1b2c3d4e5"),
         _text(
@@ -70,7 +70,7 @@ def parse_members(reader: TableReader, regions: list[str]) -> Members:
         ),
         tuple(dict.fromkeys(regions)),
     )
-    for account in reader.rest():
+    for account in reader.unread_keys():
         roles[account] = _role_arn(reader, account)
     return members
 
@@ -78,19 +78,19 @@ def parse_members(reader: TableReader, regions: list[str]) -> Members:
 def _role_arn(reader: TableReader, account: str) -> str:
     role = reader.table[account]
     if not is_account_id(account):
-        raise reader.refusal(account, "is not an account id of 12 digits")
+        raise reader.error(account, "is not an account id of 12 digits")
     arn = _ROLE_ARN.match(role) if isinstance(role, str) else None
     if arn is None:
-        raise reader.refusal(account, "is not the ARN of a role to assume")
+        raise reader.error(account, "is not the ARN of a role to assume")
     if arn["account"] != account:
-        raise reader.refusal(account, f"names a role of another account, {arn['account']}")
+        raise reader.error(account, f"names a role of another account, {arn['account']}")
     return str(role)
 
 
 def _text(reader: TableReader, key: str, form: re.Pattern[str], why: str) -> str | None:
-    value: str | None = reader.take(key, str, None)
+    value: str | None = reader.read(key, str, None)
     if value is not None and not form.match(value):
-        raise reader.refusal(key, why)
+        raise reader.error(key, why)
     return value
 
 
@@ -99,11 +99,11 @@ def region_names(reader: TableReader) -> list[str]:
     names = reader.strings("regions")
     for name in names:
         if not REGION.fullmatch(name):
-            raise reader.refusal("regions", f"names {name!r}: a region looks like eu-west-1")
+            raise reader.error("regions", f"names {name!r}: a region looks like eu-west-1")
     return names
 
 
-class Watching(Struct, frozen=True):
+class WatchSettings(Struct, frozen=True):
     """Jobs above `usd_per_hour` are watched; those without a price from `gpus_unpriced` on.
 
     `idle_minutes`: without work, until a message. `longest_times` the family's longest run: the
@@ -116,39 +116,39 @@ class Watching(Struct, frozen=True):
     idle_minutes: int = 45
     longest_times: Decimal = Decimal(3)
 
-    def includes(self, usd_per_hour: Decimal | None, gpus: int) -> bool:
+    def should_watch(self, usd_per_hour: Decimal | None, gpus: int) -> bool:
         """Whether a job of this rate is watched; of an unknown rate, one of so many GPUs."""
         if usd_per_hour is None:
             return gpus >= max(self.gpus_unpriced, 1)
         return usd_per_hour > self.usd_per_hour
 
 
-def parse_watch(reader: TableReader) -> Watching | None:
+def parse_watch(reader: TableReader) -> WatchSettings | None:
     """Reads the table; None where it is off. Raises BadPolicy."""
-    on, usual = reader.take("on", bool, True), Watching()
-    idle_minutes = _whole(reader, "idle_minutes", usual.idle_minutes)
-    watching = Watching(
+    on, usual = reader.read("on", bool, True), WatchSettings()
+    idle_minutes = _whole_number(reader, "idle_minutes", usual.idle_minutes)
+    watching = WatchSettings(
         usd_per_hour=reader.amount("usd_per_hour", usual.usd_per_hour),
-        gpus_unpriced=_whole(reader, "gpus_unpriced", usual.gpus_unpriced),
+        gpus_unpriced=_whole_number(reader, "gpus_unpriced", usual.gpus_unpriced),
         idle_minutes=idle_minutes,
         longest_times=reader.amount("longest_times", usual.longest_times, ""),
     )
-    reader.done()
-    if not LEAST_MINUTES <= idle_minutes <= MOST_MINUTES:
-        raise reader.refusal("idle_minutes", f"is not from {LEAST_MINUTES} to {MOST_MINUTES}")
+    reader.reject_unread_keys()
+    if not MIN_IDLE_MINUTES <= idle_minutes <= MAX_IDLE_MINUTES:
+        raise reader.error("idle_minutes", f"is not from {MIN_IDLE_MINUTES} to {MAX_IDLE_MINUTES}")
     if watching.longest_times < 1:
-        raise reader.refusal("longest_times", "is below 1: every run would be too long")
+        raise reader.error("longest_times", "is below 1: every run would be too long")
     return watching if on else None
 
 
-def _whole(reader: TableReader, key: str, default: int) -> int:
-    value = reader.take(key, int, default)
+def _whole_number(reader: TableReader, key: str, default: int) -> int:
+    value = reader.read(key, int, default)
     if isinstance(value, bool) or value < 0:
-        raise reader.refusal(key, "is not a whole number of 0 or more")
+        raise reader.error(key, "is not a whole number of 0 or more")
     return int(value)
 
 
-class DigestTimes(Struct, frozen=True):
+class DigestSchedule(Struct, frozen=True):
     """When the digest is sent, in a time zone, and the bucket for its report.
 
     It covers seven whole UTC days. The last one, the day before `utc_day` (0 is Monday), ends at
@@ -159,41 +159,41 @@ class DigestTimes(Struct, frozen=True):
     day: str = DAYS[0]
     hour: int = 8
     timezone: str = "UTC"
-    utc_day: int = 0
+    week_start_utc_day: int = 0
     report_bucket: str | None = None
 
-    def week(self, now: datetime) -> tuple[date, date]:
+    def last_full_week(self, now: datetime) -> tuple[date, date]:
         """The first and the last day of the newest week that is over, in UTC."""
         today = now.astimezone(UTC).date()
-        after = today - timedelta(days=(today.weekday() - self.utc_day) % WEEK_DAYS)
+        after = today - timedelta(days=(today.weekday() - self.week_start_utc_day) % WEEK_DAYS)
         return after - timedelta(days=WEEK_DAYS), after - timedelta(days=1)
 
 
-def parse_digest(reader: TableReader) -> DigestTimes | None:
+def parse_digest(reader: TableReader) -> DigestSchedule | None:
     """Reads the table; None where the digest is off. Raises BadPolicy."""
-    day = reader.take("day", str, DAYS[0])
-    hour, timezone = reader.take("hour", int, 8), reader.take("timezone", str, "UTC")
-    bucket = reader.take("report_bucket", str, None)
-    reader.done()
+    day = reader.read("day", str, DAYS[0])
+    hour, timezone = reader.read("hour", int, 8), reader.read("timezone", str, "UTC")
+    bucket = reader.read("report_bucket", str, None)
+    reader.reject_unread_keys()
     if day not in {*DAYS, OFF}:
-        raise reader.refusal("day", f"is not one of {', '.join((*DAYS, OFF))}")
+        raise reader.error("day", f"is not one of {', '.join((*DAYS, OFF))}")
     if isinstance(hour, bool) or not 0 <= hour <= _LAST_HOUR:
-        raise reader.refusal("hour", f"is not a whole hour from 0 to {_LAST_HOUR}")
+        raise reader.error("hour", f"is not a whole hour from 0 to {_LAST_HOUR}")
     if bucket is not None and not _BUCKET.match(bucket):
-        raise reader.refusal("report_bucket", "is not the name of a bucket")
+        raise reader.error("report_bucket", "is not the name of a bucket")
     if day == OFF:
         return None
     try:
         utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(timezone))
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         why = "is no time zone that this computer knows, such as Europe/Berlin"
-        raise reader.refusal("timezone", why) from error
-    return DigestTimes(day, hour, timezone, utc_day, bucket)
+        raise reader.error("timezone", why) from error
+    return DigestSchedule(day, hour, timezone, utc_day, bucket)
 
 
 def _utc_day(day: int, hour: int, zone: ZoneInfo) -> int:
     """The weekday (UTC) before which the week ends: an hour or more before the digest, all year."""
     at = time(hour, tzinfo=zone)
-    days = (_A_MONDAY + timedelta(days=day, weeks=week) for week in range(52))
-    in_utc = (datetime.combine(one, at).astimezone(UTC) - _AUDITED_AFTER for one in days)
+    days = (_SOME_MONDAY + timedelta(days=day, weeks=week) for week in range(52))
+    in_utc = (datetime.combine(one, at).astimezone(UTC) - _AUDIT_DELAY for one in days)
     return min(in_utc, key=lambda moment: (moment.weekday() - day + 3) % WEEK_DAYS).weekday()

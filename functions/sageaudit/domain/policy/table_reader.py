@@ -15,101 +15,101 @@ from msgspec import Struct
 from sageaudit.domain.job.ref import is_account_id
 from sageaudit.errors import BadPolicy, KeyPath
 
-HIGHEST = 10**12
+MAX_NUMBER = 10**12
 """Larger than any amount, rate or threshold that makes sense."""
-_IN_TOML = {
+_TOML_TYPE_NAMES = {
     dict: "a table",
     list: "an array",
     str: "a string",
     bool: "a boolean",
     int: "a whole number",
 }
-_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 class TableReader:
     """Reads the keys of one table and remembers which were read."""
 
-    def __init__(self, table: Mapping[str, Any], at: KeyPath = ()) -> None:
+    def __init__(self, table: Mapping[str, Any], path: KeyPath = ()) -> None:
         self.table = table
-        self.at = at
-        self.used: set[str] = set()
+        self.path = path
+        self.read_keys: set[str] = set()
 
-    def take(self, key: str, kind: type, default: Any) -> Any:
+    def read(self, key: str, kind: type, default: Any) -> Any:
         """The value of a key. Raises BadPolicy where it has another type."""
-        self.used.add(key)
+        self.read_keys.add(key)
         value = self.table.get(key, default)
         if value is not default and not isinstance(value, kind):
-            raise self.refusal(key, f"is not {_IN_TOML[kind]}")
+            raise self.error(key, f"is not {_TOML_TYPE_NAMES[kind]}")
         return value
 
-    def within(self, key: str) -> TableReader:
+    def subtable(self, key: str) -> TableReader:
         """The reader of a nested table; an empty one where the key is absent."""
-        return TableReader(self.take(key, dict, {}), (*self.at, key))
+        return TableReader(self.read(key, dict, {}), (*self.path, key))
 
     def strings(self, key: str, default: tuple[str, ...] = ()) -> list[str]:
         """A list of names."""
-        values = self.take(key, list, list(default))
+        values = self.read(key, list, list(default))
         if not all(isinstance(value, str) and value for value in values):
-            raise self.refusal(key, "is not a list of names")
+            raise self.error(key, "is not a list of names")
         return list(values)
 
-    def tables(self, key: str) -> list[TableReader]:
+    def table_array(self, key: str) -> list[TableReader]:
         """The readers of an array of tables."""
-        rows = self.take(key, object, [])
+        rows = self.read(key, object, [])
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise self.refusal(key, f"is not a list of tables: write [[{key}]]")
-        return [TableReader(row, (*self.at, key, index)) for index, row in enumerate(rows)]
+            raise self.error(key, f"is not a list of tables: write [[{key}]]")
+        return [TableReader(row, (*self.path, key, index)) for index, row in enumerate(rows)]
 
     def amount(
         self, key: str, default: Decimal | int | None = None, unit: str = " in USD"
     ) -> Decimal:
         """An amount of 0 or more; required where there is no default."""
-        self.used.add(key)
+        self.read_keys.add(key)
         value = self.table.get(key, default)
         if isinstance(value, Decimal):
             return value
         if not is_number(value):
             why = f"is not an amount{unit}: a number of 0 or more, without quotes"
-            raise self.refusal(key, why)
+            raise self.error(key, why)
         return Decimal(str(value))
 
-    def amount_if_any(self, key: str) -> Decimal | None:
+    def optional_amount(self, key: str) -> Decimal | None:
         """The same; None where the key is absent."""
-        self.used.add(key)
+        self.read_keys.add(key)
         return self.amount(key) if key in self.table else None
 
-    def rest(self) -> list[str]:
+    def unread_keys(self) -> list[str]:
         """The keys that were not read."""
-        return [key for key in self.table if key not in self.used]
+        return [key for key in self.table if key not in self.read_keys]
 
-    def done(self) -> None:
+    def reject_unread_keys(self) -> None:
         """Raises BadPolicy where the table has keys that were not read."""
-        if rest := self.rest():
-            known = ", ".join(sorted(self.used))
-            path = (*self.at, rest[0])
-            raise BadPolicy(f"unknown key {named(path)}; known here: {known}", path)
+        if rest := self.unread_keys():
+            known = ", ".join(sorted(self.read_keys))
+            path = (*self.path, rest[0])
+            raise BadPolicy(f"unknown key {full_key(path)}; known here: {known}", path)
 
-    def refusal(self, key: str, why: str) -> BadPolicy:
+    def error(self, key: str, why: str) -> BadPolicy:
         """The error to raise about a key: its full name, and why."""
-        path = (*self.at, key)
-        return BadPolicy(f"{named(path)} {why}", path)
+        path = (*self.path, key)
+        return BadPolicy(f"{full_key(path)} {why}", path)
 
 
-def named(path: KeyPath) -> str:
+def full_key(path: KeyPath) -> str:
     """A key's full name: `rules.gpu-underused.mean_below`, `exempt[1].until` of the first one."""
-    words = [f"[{part + 1}]" if isinstance(part, int) else f".{_written(part)}" for part in path]
+    words = [f"[{part + 1}]" if isinstance(part, int) else f".{_quote_part(part)}" for part in path]
     return "".join(words).removeprefix(".")
 
 
 def is_number(value: Any) -> bool:
     """Whether the value is a number from 0 to HIGHEST."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0 <= value <= HIGHEST
+    return number and 0 <= value <= MAX_NUMBER
 
 
-def _written(part: str) -> str:
-    return part if _BARE.match(part) else json.dumps(part)
+def _quote_part(part: str) -> str:
+    return part if _BARE_KEY.match(part) else json.dumps(part)
 
 
 class Conditions(Struct, frozen=True):
@@ -130,11 +130,11 @@ class Conditions(Struct, frozen=True):
 
 def conditions(reader: TableReader) -> Conditions:
     """Those of one section. Raises BadPolicy."""
-    family, tag = reader.take("family", str, None), reader.take("tag", str, None)
-    account = reader.take("account", str, None)
+    family, tag = reader.read("family", str, None), reader.read("tag", str, None)
+    account = reader.read("account", str, None)
     name, equals, value = (tag or "").partition("=")
     if tag is not None and not (name and equals):
-        raise reader.refusal("tag", 'is not written "key=value"')
+        raise reader.error("tag", 'is not written "key=value"')
     if account is not None and not is_account_id(account):
-        raise reader.refusal("account", "is not an account id of 12 digits")
+        raise reader.error("account", "is not an account id of 12 digits")
     return Conditions(family, (name, value) if tag is not None else None, account)

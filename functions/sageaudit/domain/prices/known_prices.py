@@ -24,38 +24,40 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Era, Rate
 
-SAME_WITHIN = Decimal("0.002")
+SAME_PRICE_TOLERANCE = Decimal("0.002")
 """AWS rounds one price differently in different products; the largest difference was 0.18%."""
-_SEEN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
+_DATE_SPAN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
 
 TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
 """An instance type's name, also of one that is not in the catalogue."""
-HIGHEST_USD = Decimal(10_000)
+MAX_RATE_USD = Decimal(10_000)
 """Far above the price of any instance-hour: a higher rate is a mistake, and is refused."""
-LEARNT = "learnt from "
+OWN_RATE_SOURCE_PREFIX = "learnt from "
 """How the source of a learnt rate begins."""
 
 
-class KnownRate(Struct, frozen=True):
+class DatedRate(Struct, frozen=True):
     """A rate, and the first and last day on which it was in force.
 
     `vague`: it was read at some time between those days; another price may hold on a given day.
     """
 
     rate: Rate
-    first: date
-    last: date
-    vague: bool = False
+    first_day: date
+    last_day: date
+    has_vague_dates: bool = False
 
     @classmethod
-    def seen(cls, usd: Decimal, when: str, source: str, note: str | None = None) -> KnownRate:
+    def from_observation(
+        cls, usd: Decimal, observed_on: str, source: str, note: str | None = None
+    ) -> DatedRate:
         """A price read on a day, in a month or year, or in a span of them such as `2021/2022`.
 
         Raises ValueError for another form of `when`.
         """
-        start, _, end = when.partition("/")
+        start, _, end = observed_on.partition("/")
         vague = bool(end) or "-" not in start
-        rate = Rate(usd, when, source, note)
+        rate = Rate(usd, observed_on, source, note)
         return cls(rate, _span(start)[0], _span(end or start)[1], vague)
 
 
@@ -65,12 +67,12 @@ class Quote(Struct, frozen=True):
     `absent`: the source was read as a whole, and the product is not in it.
     """
 
-    rates: tuple[KnownRate, ...] = ()
-    why: str | None = None
-    absent: bool = False
+    rates: tuple[DatedRate, ...] = ()
+    absence_reason: str | None = None
+    is_absent: bool = False
 
 
-class KnownPrices(Protocol):
+class SourcePrices(Protocol):
     """Prices read from a source; these methods make no network calls."""
 
     @property
@@ -81,61 +83,69 @@ class KnownPrices(Protocol):
     def version(self) -> str | None:
         """Source and date, for the audit's record; None when nothing was read."""
 
-    def quote(self, region: str, component: Component, what: str) -> Quote:
+    def quote(self, region: str, component: Component, product: str) -> Quote:
         """USD per instance-hour, on demand; per GB-month where `what` is the key of ML storage."""
 
-    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+    def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """The usage type as bills print it; None where it is not known."""
 
 
 class PriceSource(Protocol):
     """Where prices come from: a table, a file, an API."""
 
-    def read(self, region: str | None, component: Component) -> KnownPrices:
+    def read(self, region: str | None, component: Component) -> SourcePrices:
         """The prices of a region and component. Never raises: quotes say why a rate is absent."""
 
 
-def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
+def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
     """The rate in force on `day`; the newest rate without a day. None when no rate is known."""
-    if not known:
+    if not rates:
         return None
-    newest = max(known, key=lambda rate: (rate.last, rate.first))
+    newest = max(rates, key=lambda rate: (rate.last_day, rate.first_day))
     if day is None:
         return newest.rate
-    in_force = [rate for rate in known if rate.first <= day <= rate.last and not rate.vague]
+    in_force = [
+        rate
+        for rate in rates
+        if rate.first_day <= day <= rate.last_day and not rate.has_vague_dates
+    ]
     if in_force:
-        of_day = max(in_force, key=lambda rate: (rate.last, rate.first))
-        return of_day.rate._replace(era="today" if of_day is newest else "past")
-    earlier = (rate for rate in known if rate.last < day or (rate.vague and rate.first <= day))
-    before = max(earlier, key=lambda rate: rate.last, default=None)
-    later = (rate for rate in known if rate.first > day)
-    after = min(later, key=lambda rate: rate.first, default=None)
+        of_day = max(in_force, key=lambda rate: (rate.last_day, rate.first_day))
+        return of_day.rate._replace(price_age="today" if of_day is newest else "past")
+    earlier = (
+        rate
+        for rate in rates
+        if rate.last_day < day or (rate.has_vague_dates and rate.first_day <= day)
+    )
+    before = max(earlier, key=lambda rate: rate.last_day, default=None)
+    later = (rate for rate in rates if rate.first_day > day)
+    after = min(later, key=lambda rate: rate.first_day, default=None)
     if after is None:
         return newest.rate
     if before is None:
         note = f"the earliest known price, of {after.rate.as_of}, for {day}"
         return _doubtful(after.rate, note, "before_known" if after is newest else "past")
     usd, older_usd = after.rate.usd, before.rate.usd
-    if abs(usd - older_usd) <= SAME_WITHIN * usd:
-        return after.rate._replace(era="today" if after is newest else "past")
+    if abs(usd - older_usd) <= SAME_PRICE_TOLERANCE * usd:
+        return after.rate._replace(price_age="today" if after is newest else "past")
     both = f"${older_usd} ({before.rate.as_of}) and ${usd} ({after.rate.as_of})"
     note = f"ambiguous: {day} lies between two known prices, {both}"
     era: Era = "ambiguous" if after is newest else "past"
     return _doubtful(after.rate, note, era)._replace(other_usd=older_usd)
 
 
-def day_of(job: Job, now: datetime) -> date:
+def pricing_day(job: Job, now: datetime) -> date:
     """The day (UTC) whose prices apply to a job: its start, else its creation, else `now`."""
     moment = job.started_at or job.created_at or now
     return moment.astimezone(UTC).date() if moment.tzinfo else moment.date()
 
 
 def _doubtful(rate: Rate, why: str, era: Era) -> Rate:
-    return rate._replace(note=" · ".join(filter(None, (why, rate.note))), era=era)
+    return rate._replace(note=" · ".join(filter(None, (why, rate.note))), price_age=era)
 
 
 def _span(text: str) -> tuple[date, date]:
-    match = _SEEN.fullmatch(text)
+    match = _DATE_SPAN.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is neither a day, a month nor a year")
     year = int(match["year"])
@@ -199,7 +209,7 @@ class OwnRates(Struct, frozen=True):
         """The own rate of a day; the newest without a day. None where none was paid until then."""
         rates = self.by_key.get(_key(region, component, what), ())
         known = [self._known(rate) for rate in rates]
-        if not known or (day is not None and day < known[0].first):
+        if not known or (day is not None and day < known[0].first_day):
             return None
         rate = rate_on(known, day)
         if rate is None:
@@ -207,22 +217,22 @@ class OwnRates(Struct, frozen=True):
         # An own rate is compared with prices of its own day, so an earlier one is not "past".
         rate = rate._replace(
             learnt="net" if self.basis is RateBasis.NET else "amortised",
-            era="ambiguous" if rate.other_usd else "today",
+            price_age="ambiguous" if rate.other_usd else "today",
         )
         newest = known[-1]
-        if day is None or day <= newest.last:
+        if day is None or day <= newest.last_day:
             return rate
         carried = f"the newest own rate, of {newest.rate.as_of}, for {day}"
         return rate._replace(note=" · ".join(filter(None, (carried, rate.note))))
 
-    def _known(self, rate: OwnRate) -> KnownRate:
+    def _known(self, rate: OwnRate) -> DatedRate:
         counted = "net of discounts" if self.basis is RateBasis.NET else "amortised"
-        source = f"{LEARNT}{rate.source}, {counted}"
+        source = f"{OWN_RATE_SOURCE_PREFIX}{rate.source}, {counted}"
         own = Rate(rate.usd, rate.days, source, rate.note, kind="own")
-        return KnownRate(own, rate.first, rate.last)
+        return DatedRate(own, rate.first, rate.last)
 
 
-def own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRate]) -> OwnRates:
+def group_own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRate]) -> OwnRates:
     """The rates by product, each product's in the order of their days."""
     by_key: dict[str, list[OwnRate]] = {}
     for rate in sorted(rates, key=lambda rate: (rate.key, rate.first)):
@@ -230,17 +240,17 @@ def own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRate]) -
     return OwnRates(basis, account, {key: tuple(known) for key, known in by_key.items()})
 
 
-def merged(known: OwnRates, learnt: OwnRates) -> OwnRates:
+def merge_own_rates(old_rates: OwnRates, new_rates: OwnRates) -> OwnRates:
     """Learnt rates stand in place of known ones of the same product and days; others stay."""
     kept = [
         rate
-        for rate in known.rows
+        for rate in old_rates.rows
         if not any(
             rate.first <= one.last and one.first <= rate.last
-            for one in learnt.by_key.get(rate.key, ())
+            for one in new_rates.by_key.get(rate.key, ())
         )
     ]
-    return own_rates(known.basis, known.account, [*kept, *learnt.rows])
+    return group_own_rates(old_rates.basis, old_rates.account, [*kept, *new_rates.rows])
 
 
 def _key(region: str, component: Component, what: str) -> str:

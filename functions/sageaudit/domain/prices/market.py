@@ -22,17 +22,17 @@ from msgspec import Struct
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
 
-WORKS_FROM = 2
+MIN_WORKLOADS = 2
 """One measured work is a point and no range: our choice."""
 _PLACES = Decimal("0.0001")
 _ONE = Decimal(1)
 
 PriceKind = Literal["list", "own", "estimate"]
 """AWS's list price, the company's own price set in its policy, or EC2's price times a factor."""
-ESTIMATE_WITHIN = Decimal("0.01")
+ESTIMATE_TOLERANCE = Decimal("0.01")
 """98.6% of 2,186 pairs of SageMaker's and EC2's rates lie within 1% of their family's factor: a
 difference below that, between an estimated rate and another one, may not exist."""
-_KEPT = 8
+_MARKET_CACHE_SIZE = 8
 """Markets that are kept of each: the jobs of a day run on few types."""
 Era = Literal["today", "past", "before_known", "ambiguous"]
 
@@ -89,10 +89,10 @@ class GpuRatio(Struct, frozen=True):
     @property
     def is_range(self) -> bool:
         """Whether it is more than one work's figure."""
-        return not self.works or self.works >= WORKS_FROM
+        return not self.works or self.works >= MIN_WORKLOADS
 
 
-class TimesAsLong(Struct, frozen=True):
+class RuntimeRange(Struct, frozen=True):
     """The time on another GPU over today's, where the GPU is the limit: `low` up to `high`."""
 
     low: Decimal
@@ -114,30 +114,30 @@ class TimesAsLong(Struct, frozen=True):
         return ", ".join(parts)
 
 
-class Unmeasured(Struct, frozen=True):
+class UnmeasuredPrecisions(Struct, frozen=True):
     """No range is known: the classes that lack one, and those in which one work alone was run."""
 
-    absent: frozenset[Precision]
-    one_work: frozenset[Precision]
+    missing_precisions: frozenset[Precision]
+    single_workload_precisions: frozenset[Precision]
 
 
-def times_as_long(
-    today: str, other: str, ratios: Iterable[GpuRatio], classes: frozenset[Precision]
-) -> TimesAsLong | Unmeasured:
+def runtime_range(
+    current_gpu: str, other_gpu: str, ratios: Iterable[GpuRatio], precisions: frozenset[Precision]
+) -> RuntimeRange | UnmeasuredPrecisions:
     """The range over all `classes` that the run may be in; each of them must have one."""
-    both_ways = ((today, other), (other, today))
+    both_ways = ((current_gpu, other_gpu), (other_gpu, current_gpu))
     rows = [row for row in ratios if (row.fast, row.slow) in both_ways]
     known = {row.precision for row in rows if row.is_range}
-    lacking = classes - known
+    lacking = precisions - known
     if lacking:
         single = lacking & {row.precision for row in rows}
-        return Unmeasured(lacking - single, single)
-    counted = set(classes)
-    if classes == UNKNOWN_PRECISION:
+        return UnmeasuredPrecisions(lacking - single, single)
+    counted = set(precisions)
+    if precisions == UNKNOWN_PRECISION:
         counted.add(Precision.STRICT)
     used = tuple(row for row in rows if row.precision in counted and row.is_range)
-    ends = [_ends(row, slower=row.slow == other) for row in used]
-    return TimesAsLong(min(low for low, _ in ends), max(high for _, high in ends), used)
+    ends = [_ends(row, slower=row.slow == other_gpu) for row in used]
+    return RuntimeRange(min(low for low, _ in ends), max(high for _, high in ends), used)
 
 
 def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
@@ -148,19 +148,19 @@ def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
     return low, (_ONE / row.times_low).quantize(_PLACES, ROUND_UP)
 
 
-def strict_doubt(today: GpuPeaks, other: GpuPeaks, found: TimesAsLong) -> Decimal | None:
+def fp32_peak_ratio(today: GpuPeaks, other: GpuPeaks, measured: RuntimeRange) -> Decimal | None:
     """How many times today's FP32 peak is that of the other GPU, where no measured range covers it.
 
     A reason to look, and no ratio: without TF32 most pairs were never measured.
     """
-    strict = any(row.precision is Precision.STRICT for row in found.rows)
+    strict = any(row.precision is Precision.STRICT for row in measured.rows)
     if strict or not today.fp32_tflops or not other.fp32_tflops:
         return None
     # Up to Turing there is no TF32, so that FP32 is what was measured there.
     if today.tf32_tflops is None and other.tf32_tflops is None:
         return None
     quotient = today.fp32_tflops / other.fp32_tflops
-    return quotient if quotient > max(found.high, _ONE) else None
+    return quotient if quotient > max(measured.high, _ONE) else None
 
 
 class Rate(NamedTuple):
@@ -182,10 +182,10 @@ class Rate(NamedTuple):
     note: str | None = None
     kind: PriceKind = "list"
     other_usd: Decimal | None = None
-    era: Era = "today"
-    by_ratio: bool = False
+    price_age: Era = "today"
+    is_by_ratio: bool = False
     estimated: str | None = None
-    discounted: bool = False
+    is_discounted: bool = False
     unlisted: str | None = None
     learnt: Literal["net", "amortised"] | None = None
 
@@ -195,19 +195,21 @@ class Rate(NamedTuple):
         return self.kind == "estimate"
 
     @property
-    def negotiated(self) -> bool:
+    def is_negotiated(self) -> bool:
         """True for what the company pays, false for what AWS asks before discounts."""
-        return self.kind == "own" or self.discounted
+        return self.kind == "own" or self.is_discounted
 
 
-def comparable(rate: Rate | None, other: Rate | None) -> bool:
+def is_comparable(rate: Rate | None, other: Rate | None) -> bool:
     """True if both rates are known, both or neither negotiated, and both or neither past prices.
 
     An estimate is comparable with a list price: whoever compares them says so.
     """
     if rate is None or other is None:
         return False
-    return rate.negotiated == other.negotiated and (rate.era == "past") == (other.era == "past")
+    return rate.is_negotiated == other.is_negotiated and (rate.price_age == "past") == (
+        other.price_age == "past"
+    )
 
 
 class InstanceType(Struct, frozen=True):
@@ -229,8 +231,8 @@ class InstanceType(Struct, frozen=True):
     gpu_model: str | None
     gpu_memory_gib: Decimal | None
     accelerator: str | None
-    ebs_billed: bool | None
-    legacy: bool
+    is_ebs_billed: bool | None
+    is_legacy: bool
     gpu_peaks: GpuPeaks | None = None
     gpu_ratios: tuple[GpuRatio, ...] = ()
     kinds: frozenset[JobKind] = frozenset(BILLED_KINDS)
@@ -248,16 +250,18 @@ class Prices(Protocol):
     def version(self) -> str:
         """Source and date of the prices, stored with the audit."""
 
-    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
+    def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """USD per instance-hour, on demand."""
 
-    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
+    def newest_hourly_rate(
+        self, region: str, component: Component, instance_type: str
+    ) -> Rate | None:
         """USD per instance-hour, on demand, by the newest known price, whatever the job's day."""
 
-    def storage(self, region: str, component: Component) -> Rate | None:
+    def storage_rate(self, region: str, component: Component) -> Rate | None:
         """USD per GB-month of ML storage."""
 
-    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+    def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """The usage type as bills print it; None where the region's prefix was never observed."""
 
 
@@ -272,15 +276,15 @@ class Market(Struct, frozen=True, eq=False, dict=True):
 
     types: Mapping[str, InstanceType]
     prices: Prices
-    own_type: str | None = None
+    job_type: str | None = None
 
     @cached_property
     def _rates(self) -> dict[tuple[str, JobKind, str], Rate | None]:
         return {}
 
     @cached_property
-    def _made(self) -> deque[Market]:
-        return deque(maxlen=_KEPT)
+    def _related_markets(self) -> deque[Market]:
+        return deque(maxlen=_MARKET_CACHE_SIZE)
 
     def relative_to(self, job: Job) -> Market:
         """The same market, in which every other type is comparable with the job's own type.
@@ -291,18 +295,18 @@ class Market(Struct, frozen=True, eq=False, dict=True):
         kinds = {group.instance_type for group in job.groups}
         return self._with(self.prices, kinds.pop() if len(kinds) == 1 else None)
 
-    def at(self, prices: Prices) -> Market:
+    def with_prices(self, prices: Prices) -> Market:
         """The same types at other prices."""
-        return self._with(prices, self.own_type)
+        return self._with(prices, self.job_type)
 
     def _with(self, prices: Prices, own_type: str | None) -> Market:
-        if own_type == self.own_type and prices is self.prices:
+        if own_type == self.job_type and prices is self.prices:
             return self
-        for made in self._made:
-            if made.own_type == own_type and made.prices == prices:
+        for made in self._related_markets:
+            if made.job_type == own_type and made.prices == prices:
                 return made
         made = Market(self.types, prices, own_type)
-        self._made.append(made)
+        self._related_markets.append(made)
         return made
 
     def hourly(self, region: str | None, kind: JobKind, instance_type: str) -> Rate | None:
@@ -311,36 +315,39 @@ class Market(Struct, frozen=True, eq=False, dict=True):
             return None
         asked = (region, kind, instance_type)
         if asked not in self._rates:
-            self._rates[asked] = self._asked(region, kind, instance_type)
+            self._rates[asked] = self._lookup_rate(region, kind, instance_type)
         return self._rates[asked]
 
-    def _asked(self, region: str, kind: JobKind, instance_type: str) -> Rate | None:
-        component = kind.row.component
-        rate = self.prices.hourly(region, component, instance_type)
-        if self.own_type in {None, instance_type} or rate is None:
+    def _lookup_rate(self, region: str, kind: JobKind, instance_type: str) -> Rate | None:
+        component = kind.spec.component
+        rate = self.prices.hourly_rate(region, component, instance_type)
+        if self.job_type in {None, instance_type} or rate is None:
             return rate
-        own = self.hourly(region, kind, self.own_type)
-        if own is None or comparable(own, rate):
+        own = self.hourly(region, kind, self.job_type)
+        if own is None or is_comparable(own, rate):
             return rate
         if own.learnt and rate.kind == "list":
             most = (
                 f"no own rate of {instance_type} is known: its list price, the most that it costs"
             )
-            return rate._replace(kind="own", era=own.era, note=most, by_ratio=True)
-        return self._by_ratio(region, component, instance_type, own) or rate
+            return rate._replace(kind="own", price_age=own.price_age, note=most, is_by_ratio=True)
+        return self._rate_by_ratio(region, component, instance_type, own) or rate
 
-    def _by_ratio(self, region: str, component: Component, other: str, own: Rate) -> Rate | None:
+    def _rate_by_ratio(
+        self, region: str, component: Component, other: str, own: Rate
+    ) -> Rate | None:
         newest, own_newest = (
-            self.prices.newest(region, component, name) for name in (other, self.own_type or "")
+            self.prices.newest_hourly_rate(region, component, name)
+            for name in (other, self.job_type or "")
         )
         if newest is None or own_newest is None or not own_newest.usd:
             return None
-        if newest.negotiated != own.negotiated or not comparable(newest, own_newest):
+        if newest.is_negotiated != own.is_negotiated or not is_comparable(newest, own_newest):
             return None
         ratio = newest.usd / own_newest.usd
         dates = sorted({rate.as_of or "no date" for rate in (newest, own_newest)})
         how = (
-            f"no rate of {other} is known for the job's day: the rate of {self.own_type} on that "
+            f"no rate of {other} is known for the job's day: the rate of {self.job_type} on that "
             f"day times {ratio:.4f}, the ratio of the newest rates of both ({' and '.join(dates)})"
         )
         guess = next((rate for rate in (own, newest, own_newest) if rate.is_estimate), own)
@@ -348,9 +355,9 @@ class Market(Struct, frozen=True, eq=False, dict=True):
             usd=own.usd * ratio,
             other_usd=None,
             note=how,
-            by_ratio=True,
+            is_by_ratio=True,
             kind=guess.kind,
             estimated=guess.estimated,
-            discounted=guess.is_estimate and own.negotiated,
+            is_discounted=guess.is_estimate and own.is_negotiated,
             unlisted=newest.unlisted,
         )

@@ -20,7 +20,9 @@ from sageaudit.domain.job.kinds import Component, JobKind
 
 STORAGE = "VolumeUsage.gp2"
 """The key of a component's ML storage among its entries, as in its usage type."""
-ROLES = {kind.row.component: role for kind in JobKind if (role := kind.row.usage_role) is not None}
+ROLES = {
+    kind.spec.component: role for kind in JobKind if (role := kind.spec.usage_role) is not None
+}
 """The role that names a component in usage types: `EU-Train:ml.m5.large`."""
 SPOT_ROLE = "TrSpt"
 """A role that one public note of 2026-09 names and says to be billed at spot rates. No product of
@@ -31,24 +33,24 @@ _VOLUMES = "Storage"
 _UNITS = {_INSTANCES: "Hrs", _VOLUMES: "GB-Mo"}
 _AMOUNT = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,12})?")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_SHOWN = 40
+_MAX_SHOWN_CHARACTERS = 40
 
 
 class ListedRate(Struct, frozen=True):
     """One rate in USD; `effective` is its first day according to the price list."""
 
     usd: Decimal
-    effective: date | None
+    effective_from: date | None
     usage_type: str
 
 
-class Refused(Struct, frozen=True):
+class InvalidPrice(Struct, frozen=True):
     """Products match, but their price is invalid or not one; `reason` has no full stop."""
 
     reason: str
 
 
-Entry = ListedRate | Refused
+Entry = ListedRate | InvalidPrice
 
 
 class PriceListing(Struct, frozen=True):
@@ -56,13 +58,15 @@ class PriceListing(Struct, frozen=True):
 
     region: str
     component: Component
-    entries: Mapping[str, Entry]
+    entry_by_product: Mapping[str, Entry]
 
     @property
     def rates(self) -> dict[str, ListedRate]:
         """The entries that are rates."""
         return {
-            name: entry for name, entry in self.entries.items() if isinstance(entry, ListedRate)
+            name: entry
+            for name, entry in self.entry_by_product.items()
+            if isinstance(entry, ListedRate)
         }
 
 
@@ -70,11 +74,11 @@ def read(documents: Iterable[object], region: str, component: Component) -> Pric
     """The rates of a region and component in price-list documents, in any order."""
     entries: dict[str, list[Entry]] = {}
     for document in documents:
-        wanted = _wanted(document, region, component)
+        wanted = _matching_product(document, region, component)
         entry = None if wanted is None else _entry(document, wanted[1], wanted[2])
         if wanted is not None and entry is not None:
             entries.setdefault(wanted[0], []).append(entry)
-    agreed = {name: _agreed(entries[name]) for name in sorted(entries)}
+    agreed = {name: _agreed_entry(entries[name]) for name in sorted(entries)}
     return PriceListing(region, component, agreed)
 
 
@@ -85,10 +89,14 @@ def spot_usage_types(usage_types: Iterable[str]) -> tuple[str, ...]:
 
 def spot_note(usage_type: str) -> str:
     """That such a usage type was seen, in one sentence without a full stop."""
-    return f"usage type {_shown(usage_type)} seen: managed-spot rates; not used for any figure here"
+    return (
+        f"usage type {_shorten(usage_type)} seen: managed-spot rates; not used for any figure here"
+    )
 
 
-def _wanted(document: object, region: str, component: Component) -> tuple[str, str, str] | None:
+def _matching_product(
+    document: object, region: str, component: Component
+) -> tuple[str, str, str] | None:
     """Name, usage type and unit of a product of this region and component; None for all others."""
     product = _mapping(_mapping(document).get("product"))
     attributes = _mapping(product.get("attributes"))
@@ -99,7 +107,7 @@ def _wanted(document: object, region: str, component: Component) -> tuple[str, s
     name = attributes.get("instanceName") if family == _INSTANCES else STORAGE
     if family not in _UNITS or not isinstance(name, str) or not isinstance(usage_type, str):
         return None
-    if family == _INSTANCES and not _is_instance_of(attributes, name, component):
+    if family == _INSTANCES and not _is_instance_product(attributes, name, component):
         return None
     role, _, what = usage_type.partition(":")
     if what != name or role.rpartition("-")[2] != ROLES[component]:
@@ -107,7 +115,7 @@ def _wanted(document: object, region: str, component: Component) -> tuple[str, s
     return name, usage_type, _UNITS[family]
 
 
-def _is_instance_of(attributes: Mapping[str, object], name: str, component: Component) -> bool:
+def _is_instance_product(attributes: Mapping[str, object], name: str, component: Component) -> bool:
     suffixed = attributes.get("instanceType", name)
     suffix = str(suffixed).removeprefix(name).lower()
     agrees = suffix in {"", f"-{component.value.lower()}"}
@@ -124,54 +132,58 @@ def _entry(document: object, usage_type: str, unit: str) -> Entry | None:
         for dimension in _mapping(term.get("priceDimensions")).values()
     ]
     if not dimensions:
-        return Refused(f"{_shown(usage_type)} has no price")
+        return InvalidPrice(f"{_shorten(usage_type)} has no price")
     rates: set[Decimal] = set()
     for dimension in dimensions:
         if dimension.get("unit") != unit:
-            return Refused(f"{_shown(usage_type)} is priced per {_shown(dimension.get('unit'))}")
+            return InvalidPrice(
+                f"{_shorten(usage_type)} is priced per {_shorten(dimension.get('unit'))}"
+            )
         amount = _amount(_mapping(dimension.get("pricePerUnit")), usage_type)
-        if isinstance(amount, Refused):
+        if isinstance(amount, InvalidPrice):
             return amount
         rates.add(amount)
     rates.discard(Decimal(0))
     if not rates:
         return None
     if len(rates) > 1:
-        return _several(rates)
+        return _conflicting_prices(rates)
     days = [day for term in terms if (day := _day(term.get("effectiveDate"))) is not None]
     return ListedRate(rates.pop(), max(days, default=None), usage_type)
 
 
-def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | Refused:
+def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | InvalidPrice:
     if "USD" not in prices:
-        currencies = ", ".join(sorted(map(_shown, prices))) or "no currency"
-        return Refused(f"{_shown(usage_type)} is priced in {currencies}, not in USD")
+        currencies = ", ".join(sorted(map(_shorten, prices))) or "no currency"
+        return InvalidPrice(f"{_shorten(usage_type)} is priced in {currencies}, not in USD")
     text = prices["USD"]
     if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
-        return Refused(f"{_shown(usage_type)} has a price that is not an amount: {_shown(text)}")
+        return InvalidPrice(
+            f"{_shorten(usage_type)} has a price that is not an amount: {_shorten(text)}"
+        )
     whole, _, decimals = text.partition(".")
     return Decimal(f"{whole}.{decimals.rstrip('0')}")
 
 
-def _agreed(entries: list[Entry]) -> Entry:
+def _agreed_entry(entries: list[Entry]) -> Entry:
     """The rate that all products of a name agree on; one invalid product makes it unknown."""
-    refused = sorted(entry.reason for entry in entries if isinstance(entry, Refused))
+    refused = sorted(entry.reason for entry in entries if isinstance(entry, InvalidPrice))
     if refused:
-        return Refused(refused[0])
+        return InvalidPrice(refused[0])
     listed = [entry for entry in entries if isinstance(entry, ListedRate)]
     rates = {entry.usd for entry in listed}
     if len(rates) > 1:
-        return _several(rates)
-    days = [entry.effective for entry in listed if entry.effective is not None]
+        return _conflicting_prices(rates)
+    days = [entry.effective_from for entry in listed if entry.effective_from is not None]
     return ListedRate(
         rates.pop(), max(days, default=None), min(entry.usage_type for entry in listed)
     )
 
 
-def _several(rates: Iterable[Decimal]) -> Refused:
+def _conflicting_prices(rates: Iterable[Decimal]) -> InvalidPrice:
     """None of them is used."""
     found = " and ".join(f"${usd}" for usd in sorted(rates))
-    return Refused(f"the price list has several rates: {found}")
+    return InvalidPrice(f"the price list has several rates: {found}")
 
 
 def _day(text: object) -> date | None:
@@ -186,5 +198,5 @@ def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _shown(value: object) -> str:
-    return str(value)[:_SHOWN]
+def _shorten(value: object) -> str:
+    return str(value)[:_MAX_SHOWN_CHARACTERS]

@@ -13,11 +13,18 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.reconcile.lines import JOBS, OTHER, AuditedLine, AwsSpend, Usage, parsed
+from sageaudit.domain.reconcile.lines import (
+    JOBS,
+    OTHER,
+    AuditedLine,
+    AwsSpend,
+    UsageType,
+    parse_usage_type,
+)
 from sageaudit.domain.reconcile.reconcile import percent
 
 OTHER_REGIONS = "jobs in regions that were not scanned"
-NOT_KNOWN = "(usage type not known)"
+UNKNOWN_USAGE_TYPE = "(usage type not known)"
 """Of audited lines, such as those of warm pools."""
 _STORAGE = "volumeusage"
 _ZERO = Decimal(0)
@@ -26,12 +33,12 @@ _ZERO = Decimal(0)
 class CoveredUsage(Struct, frozen=True):
     """One usage type of jobs without its region prefix, in the scanned regions together."""
 
-    usage: str
+    usage_type: str
     bill_usd: Decimal
     audited_usd: Decimal
 
 
-class OutsideUsage(Struct, frozen=True):
+class UncoveredUsage(Struct, frozen=True):
     """A part of the bill that audits do not cover: an area, or one usage type of no known area."""
 
     name: str
@@ -58,8 +65,8 @@ class Coverage(Struct, frozen=True):
     until: date
     bill_usd: Decimal
     audited_usd: Decimal
-    jobs: tuple[CoveredUsage, ...]
-    outside: tuple[OutsideUsage, ...]
+    covered_usage: tuple[CoveredUsage, ...]
+    uncovered_usage: tuple[UncoveredUsage, ...]
     accounts: tuple[CoveredAccount, ...]
 
     @property
@@ -86,37 +93,41 @@ def coverage(
     jobs: dict[str, CoveredUsage] = {}
     outside: dict[str, Decimal] = {}
 
-    def count(usage: Usage | None, *, billed: Decimal = _ZERO, audited: Decimal = _ZERO) -> None:
-        key, name = (usage.key, usage.text) if usage else (NOT_KNOWN, NOT_KNOWN)
+    def count(
+        usage: UsageType | None, *, billed: Decimal = _ZERO, audited: Decimal = _ZERO
+    ) -> None:
+        key, name = (usage.key, usage.text) if usage else (UNKNOWN_USAGE_TYPE, UNKNOWN_USAGE_TYPE)
         row = jobs.get(key, CoveredUsage(name, _ZERO, _ZERO))
-        jobs[key] = CoveredUsage(row.usage, row.bill_usd + billed, row.audited_usd + audited)
+        jobs[key] = CoveredUsage(row.usage_type, row.bill_usd + billed, row.audited_usd + audited)
 
     for line in spend.lines:
-        usage = parsed(line.usage_type)
+        usage = parse_usage_type(line.usage_type)
         if usage.area == JOBS and line.region in {None, *regions}:
             count(usage, billed=line.usd)
         else:
-            outside[_outside(usage)] = outside.get(_outside(usage), _ZERO) + line.usd
+            outside[_uncovered_name(usage)] = outside.get(_uncovered_name(usage), _ZERO) + line.usd
     for audited in lines:
         count(audited.usage, audited=audited.usd or _ZERO)
     return Coverage(
         *days,
         bill_usd=bill,
         audited_usd=audited_usd,
-        jobs=tuple(
-            sorted(jobs.values(), key=lambda row: (-max(row.bill_usd, row.audited_usd), row.usage))
+        covered_usage=tuple(
+            sorted(
+                jobs.values(), key=lambda row: (-max(row.bill_usd, row.audited_usd), row.usage_type)
+            )
         ),
-        outside=tuple(
-            OutsideUsage(name, usd, percent(usd, bill))
+        uncovered_usage=tuple(
+            UncoveredUsage(name, usd, percent(usd, bill))
             for name, usd in sorted(outside.items(), key=lambda row: (-row[1], row[0]))
         ),
         accounts=tuple(CoveredAccount(name, *sums) for name, sums in accounts.items()),
     )
 
 
-def _outside(usage: Usage) -> str:
+def _uncovered_name(usage: UsageType) -> str:
     if usage.area == JOBS:
         return OTHER_REGIONS
     if usage.area == OTHER:
         return usage.text
-    return f"storage of {usage.area}" if usage.what.lower().startswith(_STORAGE) else usage.area
+    return f"storage of {usage.area}" if usage.resource.lower().startswith(_STORAGE) else usage.area

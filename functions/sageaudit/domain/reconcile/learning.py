@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.ref import REGION
-from sageaudit.domain.prices.known_prices import HIGHEST_USD, TYPE, OwnRate, RateBasis
+from sageaudit.domain.prices.known_prices import MAX_RATE_USD, TYPE, OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
 from sageaudit.domain.reconcile.lines import (
     JOBS,
@@ -28,80 +28,82 @@ from sageaudit.domain.reconcile.lines import (
     OTHER,
     PaidReport,
     PaidUsage,
-    parsed,
+    parse_usage_type,
 )
 from sageaudit.errors import BadUsage
 
-LEAST_USAGE = {"hours": Decimal("0.1"), "GB-months": Decimal("0.01")}
+MIN_USAGE = {"hours": Decimal("0.1"), "GB-months": Decimal("0.01")}
 """Below 6 minutes, or 0.01 GB-months (a cent or less), no rate is learnt. Our choice."""
-MOST_ERROR = Decimal("0.005")
+MAX_ROUNDING_ERROR = Decimal("0.005")
 """Share of a rate that the rounding of the report's costs may amount to. Our choice."""
-_OF_JOBS = frozenset({JOBS, MANAGED_SPOT, OTHER})
+_JOB_AREAS = frozenset({JOBS, MANAGED_SPOT, OTHER})
 """Areas whose usage is, or may be, of jobs."""
-_SAME_WITHIN = Decimal("0.000001")
+_SAME_PRICE_TOLERANCE = Decimal("0.000001")
 """Share by which two days of one price may differ beyond the report's rounding."""
-_COMPARED_FROM = Decimal("0.01")
+_MIN_COMPARED_USAGE = Decimal("0.01")
 """Less usage says little about its price."""
 _QUANTITY_ERROR = Decimal("5e-11")
 """AWS writes ten decimals."""
-_FEWEST_DECIMALS = 2
+_MIN_COST_DECIMALS = 2
 """A cost of whole dollars had its zeros cut off: no report is coarser than cents."""
 _COMPONENTS = {role.lower(): component for component, role in ROLES.items()}
 _UNITS = {
     "hours": frozenset({"", "hrs", "hr", "hours", "hour"}),
     "GB-months": frozenset({"", "gb-mo", "gb-month", "gb-months"}),
 }
-_MOST_PLACES = 12
-_SHOWN = Decimal("0.0001")
+_MAX_DECIMALS = 12
+_SHOWN_PRECISION = Decimal("0.0001")
 """USD to which the ends of an average are shown."""
 
 
 class Product(Struct, frozen=True):
     """What a rate is for: an instance type or ML storage of a component in a region."""
 
-    what: str
+    name: str
     region: str
     component: Component
 
     @property
     def unit(self) -> str:
         """What its quantity counts: instance-hours or GB-months."""
-        return "GB-months" if self.what == STORAGE else "hours"
+        return "GB-months" if self.name == STORAGE else "hours"
 
 
-class Learnt(Struct, frozen=True):
+class DerivedRate(Struct, frozen=True):
     """A rate, and the public price that the report names."""
 
     rate: OwnRate
     list_usd: Decimal | None
 
 
-class NotLearnt(Struct, frozen=True):
+class UsageWithoutRate(Struct, frozen=True):
     """Usage of jobs without a rate; `why` is a sentence without a full stop."""
 
     name: str
-    why: str
+    reason: str
 
 
-def learn(report: PaidReport, basis: RateBasis, source: str) -> list[Learnt | NotLearnt]:
+def derive_rates(
+    report: PaidReport, basis: RateBasis, source: str
+) -> list[DerivedRate | UsageWithoutRate]:
     """The rates of a report, which `source` names, and what is in none; by their names.
 
     Raises BadUsage for a rate above any price of AWS, naming the line of the report.
     """
     paid: dict[tuple[Product, date], list[PaidUsage]] = defaultdict(list)
-    found: dict[str, Learnt | NotLearnt] = {}
+    found: dict[str, DerivedRate | UsageWithoutRate] = {}
     for usage in report.usage:
-        product, named = _product(usage), parsed(usage.usage_type)
+        product, named = _product(usage), parse_usage_type(usage.usage_type)
         if isinstance(product, str):
-            if named.area in _OF_JOBS:
-                found[f"{named.text} {product}"] = NotLearnt(named.text, product)
-        elif usage.covered and basis is RateBasis.NET:
+            if named.area in _JOB_AREAS:
+                found[f"{named.text} {product}"] = UsageWithoutRate(named.text, product)
+        elif usage.covered_quantity and basis is RateBasis.NET:
             why = "hours under a Savings Plan are not in it: --amortised counts what the plan costs"
-            found[f"{_name(product)}, covered"] = NotLearnt(_name(product), why)
+            found[f"{_name(product)}, covered"] = UsageWithoutRate(_name(product), why)
         else:
-            paid[product, usage.first.replace(day=1)].append(usage)
+            paid[product, usage.first_day.replace(day=1)].append(usage)
     decimals = [usage.cost_decimals for of_product in paid.values() for usage in of_product]
-    half_unit = Decimal("0.5").scaleb(-max([_FEWEST_DECIMALS, *decimals]))
+    half_unit = Decimal("0.5").scaleb(-max([_MIN_COST_DECIMALS, *decimals]))
     for (product, month), of_product in paid.items():
         rate = _rate(product, month, of_product, half_unit, source)
         found[f"{_name(product)} {month}"] = rate
@@ -109,15 +111,15 @@ def learn(report: PaidReport, basis: RateBasis, source: str) -> list[Learnt | No
 
 
 def _name(product: Product) -> str:
-    return f"{product.what}, {product.component.value}, {product.region}"
+    return f"{product.name}, {product.component.value}, {product.region}"
 
 
 def _product(usage: PaidUsage) -> Product | str:
     """What the usage is of, or why no rate can be made of it."""
     if usage.region is None or not REGION.fullmatch(usage.region):
         return "its region is not named"
-    named = parsed(usage.usage_type)
-    component, what = _COMPONENTS.get(named.role.lower()), named.what.lower()
+    named = parse_usage_type(usage.usage_type)
+    component, what = _COMPONENTS.get(named.role.lower()), named.resource.lower()
     what = STORAGE if what == STORAGE.lower() else what
     if component is None or not (what == STORAGE or TYPE.fullmatch(what)):
         return "no price table knows it"
@@ -129,64 +131,64 @@ def _product(usage: PaidUsage) -> Product | str:
 
 def _error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
     """How far the rounding of costs and quantities moves a price, where all lines round alike."""
-    return usage.lines * (half_unit + usage.price * _QUANTITY_ERROR) / usage.quantity
+    return usage.line_count * (half_unit + usage.price * _QUANTITY_ERROR) / usage.quantity
 
 
 def _rate(
     product: Product, month: date, parts: Sequence[PaidUsage], half_unit: Decimal, source: str
-) -> Learnt | NotLearnt:
+) -> DerivedRate | UsageWithoutRate:
     """The rate of a month. It is taken to hold from the month's first day on."""
-    usage, unit = reduce(PaidUsage.plus, parts), product.unit
-    used = f"{usage.quantity.quantize(_SHOWN).normalize():f} {unit}"
+    usage, unit = reduce(PaidUsage.combined_with, parts), product.unit
+    used = f"{usage.quantity.quantize(_SHOWN_PRECISION).normalize():f} {unit}"
     why = None
     if not usage.quantity:
         why = "all of it cost $0, and a free tier is not a rate"
-    elif usage.quantity < LEAST_USAGE[unit]:
-        why = f"only {used} were used, and {LEAST_USAGE[unit]} are needed"
-    elif _error(usage, half_unit) > MOST_ERROR * usage.price:
+    elif usage.quantity < MIN_USAGE[unit]:
+        why = f"only {used} were used, and {MIN_USAGE[unit]} are needed"
+    elif _error(usage, half_unit) > MAX_ROUNDING_ERROR * usage.price:
         why = f"the report rounds its costs so much that {used} tell no rate"
     if why is not None:
-        return NotLearnt(_name(product), why)
-    if usage.price > HIGHEST_USD:
+        return UsageWithoutRate(_name(product), why)
+    if usage.price > MAX_RATE_USD:
         raise BadUsage(
-            f"{usage.largest_line} costs ${usage.largest_usd:f}: {product.what} in {product.region}"
-            f" would cost ${usage.price:.0f} per unit, and no rate is above ${HIGHEST_USD}"
+            f"{usage.largest_line} costs ${usage.largest_usd:f}: {product.name} in {product.region}"
+            f" would cost ${usage.price:.0f} per unit, and no rate is above ${MAX_RATE_USD}"
         )
     rate = OwnRate(
         product.region,
         product.component,
-        product.what,
-        usd=_shortest(usage.price, _error(usage, half_unit)),
+        product.name,
+        usd=_round_within_error(usage.price, _error(usage, half_unit)),
         first=month,
-        last=usage.last,
+        last=usage.last_day,
         quantity=usage.quantity,
         source=source,
         note="; ".join(_mixture(parts, usage, unit, half_unit)) or None,
     )
-    return Learnt(rate, usage.list_rate)
+    return DerivedRate(rate, usage.list_rate)
 
 
 def _mixture(
     parts: Sequence[PaidUsage], whole: PaidUsage, unit: str, half_unit: Decimal
 ) -> Iterator[str]:
     """What kind of average the rate is; nothing for a price that all usage had."""
-    if whole.covered:
-        yield f"a Savings Plan covers {100 * whole.covered / whole.quantity:.0f}% of its {unit}"
+    if whole.covered_quantity:
+        yield f"a Savings Plan covers {100 * whole.covered_quantity / whole.quantity:.0f}% of its {unit}"
         return
-    compared = [usage for usage in parts if usage.quantity >= _COMPARED_FROM] or [whole]
+    compared = [usage for usage in parts if usage.quantity >= _MIN_COMPARED_USAGE] or [whole]
     low, high = (of(compared, key=lambda usage: usage.price) for of in (min, max))
     allowed = 2 * (_error(low, half_unit) + _error(high, half_unit))
-    if high.price - low.price > allowed + _SAME_WITHIN * low.price:
-        ends = (f"${_shortest(end.price, _SHOWN):f}" for end in (low, high))
+    if high.price - low.price > allowed + _SAME_PRICE_TOLERANCE * low.price:
+        ends = (f"${_round_within_error(end.price, _SHOWN_PRECISION):f}" for end in (low, high))
         yield f"the average of prices from {' to '.join(ends)}"
         if accounts := len({usage.account for usage in parts}) - 1:
             yield f"of {accounts + 1} accounts: --account learns those of one"
 
 
-def _shortest(value: Decimal, error: Decimal) -> Decimal:
+def _round_within_error(value: Decimal, error: Decimal) -> Decimal:
     """The number with the fewest decimals within the error: no digit that the source lacks."""
-    for places in range(_MOST_PLACES):
+    for places in range(_MAX_DECIMALS):
         rounded = value.quantize(Decimal(1).scaleb(-places))
         if rounded and abs(rounded - value) <= error:
             return rounded
-    return value.quantize(Decimal(1).scaleb(-_MOST_PLACES))
+    return value.quantize(Decimal(1).scaleb(-_MAX_DECIMALS))

@@ -56,7 +56,7 @@ _AREAS = (
     (SPOT_ROLE.lower(), MANAGED_SPOT),
 )
 """The start of a role, in lower case, and the area it belongs to."""
-_ROLE_OF_KIND = {kind.value: ROLES[kind.row.component] for kind in BILLED_KINDS}
+_ROLE_OF_KIND = {kind.value: ROLES[kind.spec.component] for kind in BILLED_KINDS}
 _JOB_ROLES = frozenset(role.lower() for role in ROLES.values())
 
 _TYPE = re.compile(r"\bml\.[a-z0-9-]+\.[a-z0-9-]+")
@@ -80,11 +80,11 @@ class AwsLine(NamedTuple):
     resource: str | None = None
 
 
-class Excluded(Struct, frozen=True):
+class ExcludedLines(Struct, frozen=True):
     """Lines other than usage: credits, refunds, taxes, fees."""
 
     kind: str
-    lines: int
+    line_count: int
     usd: Decimal
 
 
@@ -92,7 +92,7 @@ class AwsSpend(Struct, frozen=True):
     """The month's usage, and what was excluded from it."""
 
     lines: tuple[AwsLine, ...]
-    excluded: tuple[Excluded, ...] = ()
+    excluded: tuple[ExcludedLines, ...] = ()
 
     @property
     def managed_spot(self) -> tuple[str, ...]:
@@ -113,13 +113,13 @@ class PaidUsage(Struct, frozen=True):
     usage_type: str
     region: str | None
     unit: str
-    first: date
-    last: date
+    first_day: date
+    last_day: date
     cost_decimals: int
-    lines: int
+    line_count: int
     quantity: Decimal
     usd: Decimal
-    covered: Decimal
+    covered_quantity: Decimal
     list_rate: Decimal | None
     largest_usd: Decimal
     largest_line: str = ""
@@ -129,17 +129,17 @@ class PaidUsage(Struct, frozen=True):
         """USD per unit; only where there is usage with a cost."""
         return self.usd / self.quantity
 
-    def plus(self, later: PaidUsage) -> PaidUsage:
+    def combined_with(self, later: PaidUsage) -> PaidUsage:
         """The sums of both, which are usage of one product."""
         largest = max(self, later, key=lambda usage: usage.largest_usd)
         return replace(
             largest,
-            first=min(self.first, later.first),
-            last=max(self.last, later.last),
-            lines=self.lines + later.lines,
+            first_day=min(self.first_day, later.first_day),
+            last_day=max(self.last_day, later.last_day),
+            line_count=self.line_count + later.line_count,
             quantity=self.quantity + later.quantity,
             usd=self.usd + later.usd,
-            covered=self.covered + later.covered,
+            covered_quantity=self.covered_quantity + later.covered_quantity,
             list_rate=later.list_rate or self.list_rate,
         )
 
@@ -151,25 +151,25 @@ class PaidReport(Struct, frozen=True):
     """
 
     usage: tuple[PaidUsage, ...]
-    left_out: tuple[Excluded, ...] = ()
-    repeats: int = 0
+    excluded: tuple[ExcludedLines, ...] = ()
+    duplicate_lines: int = 0
 
 
-class Usage(Struct, frozen=True):
+class UsageType(Struct, frozen=True):
     """A usage type without its region prefix. Compare by `key`: newer SKUs change the case."""
 
     role: str
-    what: str
+    resource: str
 
     @property
     def key(self) -> str:
         """Equal for two usage types that differ in prefix or case only."""
-        return f"{self.role}:{self.what}".lower()
+        return f"{self.role}:{self.resource}".lower()
 
     @property
     def text(self) -> str:
         """`Train:ml.m5.large`."""
-        return f"{self.role}:{self.what}" if self.what else self.role
+        return f"{self.role}:{self.resource}" if self.resource else self.role
 
     @property
     def area(self) -> str:
@@ -181,17 +181,17 @@ class Usage(Struct, frozen=True):
 
 
 @lru_cache(maxsize=4_096)  # a bill of a million lines has some hundred usage types
-def parsed(usage_type: str) -> Usage:
+def parse_usage_type(usage_type: str) -> UsageType:
     """Splits a usage type; a text without a colon becomes a role with an empty `what`."""
     prefix = _PREFIX.match(usage_type)
     role, _, what = usage_type[prefix.end() if prefix else 0 :].partition(":")
-    return Usage(role, what)
+    return UsageType(role, what)
 
 
-def of_job(kind: str, what: str) -> Usage | None:
+def job_usage_type(kind: str, what: str) -> UsageType | None:
     """The usage of an instance type or volume by a kind of job; None for kinds without a bill."""
     role = _ROLE_OF_KIND.get(kind)
-    return None if role is None else Usage(role, what)
+    return None if role is None else UsageType(role, what)
 
 
 class AuditedLine(Struct, frozen=True):
@@ -202,15 +202,15 @@ class AuditedLine(Struct, frozen=True):
     region: str | None
     item: str
     usage_type: str | None
-    usage: Usage | None
+    usage: UsageType | None
     unit: str
     quantity: Decimal | None
     usd: Decimal | None
-    paid: bool
+    is_metered: bool
     """False for training plan capacity and free Debugger rules: AWS meters those elsewhere."""
-    crosses: bool
+    crosses_month: bool
     """The job ran past the end of a month: AWS may have metered part of it in another month."""
-    estimated: bool = False
+    is_estimated: bool = False
     """Its rate is an estimate: the quantity can be compared with AWS's, the dollars only about."""
 
 
@@ -220,19 +220,19 @@ class AuditedMonth(Struct, frozen=True):
     lines: tuple[AuditedLine, ...]
     jobs: int = 0
     rollups: int = 0
-    unauditable: int = 0
-    running: int = 0
+    unauditable_jobs: int = 0
+    running_jobs: int = 0
     unpaid_lines: int = 0
 
     @property
     def estimated_lines(self) -> int:
         """Number of lines at an estimated rate; they are in the history's sums."""
-        return sum(line.estimated for line in self.lines)
+        return sum(line.is_estimated for line in self.lines)
 
     @property
     def estimated_usd(self) -> Decimal:
         """The dollars at an estimated rate."""
-        known = (line.usd for line in self.lines if line.estimated and line.usd is not None)
+        known = (line.usd for line in self.lines if line.is_estimated and line.usd is not None)
         return sum(known, Decimal(0))
 
 
@@ -246,7 +246,7 @@ def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine
     ended = (job["ended_at"] or job["created_at"] or "")[:7]
     started = (job["started_at"] or ended)[:7]
     for line in document["bill"]["lines"]:
-        if line["quantity"] == 0 or month not in {None, _month_of(line, ended)}:
+        if line["quantity"] == 0 or month not in {None, _billing_month(line, ended)}:
             continue
         yield AuditedLine(
             job=job["arn"] or job["name"],
@@ -258,13 +258,13 @@ def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine
             unit=line["unit"],
             quantity=line["quantity"],
             usd=line["usd"],
-            paid=line["rate_usd"] is None or line["rate_usd"] != 0,
-            crosses=started != ended,
-            estimated=line["price_kind"] == "estimate",
+            is_metered=line["rate_usd"] is None or line["rate_usd"] != 0,
+            crosses_month=started != ended,
+            is_estimated=line["price_kind"] == "estimate",
         )
 
 
-def usage_type_of(line: AuditedLine) -> str:
+def full_usage_type(line: AuditedLine) -> str:
     """The usage type as Cost Explorer lists it, such as USE1-Train:ml.m5.large.
 
     Without the prefix of its region if that is not known. AWS documents none for warm pools.
@@ -274,26 +274,26 @@ def usage_type_of(line: AuditedLine) -> str:
     return line.usage.text if line.usage else f"{line.item.replace('_', ' ')}, usage type unknown"
 
 
-def unit_of(usage_type: str) -> str:
+def usage_unit(usage_type: str) -> str:
     """The unit of its quantity, as Cost Explorer writes it."""
     return "GB-Mo" if "VolumeUsage" in usage_type or "storage" in usage_type else HOURS
 
 
-def _month_of(line: LineDocument, ended: str) -> str:
+def _billing_month(line: LineDocument, ended: str) -> str:
     if not line["item"].endswith("storage"):
         return ended
     named = _MONTH.search(line["note"] or "")
     return named[0] if named else ended
 
 
-def _usage(document: AuditDocument, line: LineDocument) -> Usage | None:
+def _usage(document: AuditDocument, line: LineDocument) -> UsageType | None:
     if line["usage_type"]:
-        return parsed(line["usage_type"])
+        return parse_usage_type(line["usage_type"])
     kind = document["job"]["kind"]
     if line["item"] == "storage":
-        return of_job(kind, STORAGE)
+        return job_usage_type(kind, STORAGE)
     if line["item"] != "compute":
         return None
     named = _TYPE.findall(line["note"] or "")
     types = named[:1] or list(dict.fromkeys(_TYPE.findall(document["job"]["instances"] or "")))
-    return of_job(kind, types[0]) if len(types) == 1 else None
+    return job_usage_type(kind, types[0]) if len(types) == 1 else None

@@ -22,7 +22,7 @@ from sageaudit.domain.reconcile.lines import (
     AuditedMonth,
     AwsLine,
     AwsSpend,
-    parsed,
+    parse_usage_type,
 )
 
 _ZERO = Decimal(0)
@@ -47,22 +47,22 @@ class Presence(enum.Enum):
     """The history's line matches no AWS line: its usage type is unknown."""
 
 
-class Side(NamedTuple):
+class UsageTotals(NamedTuple):
     """One side of a row. A sum with an unknown part is None; `known_usd` sums the known parts."""
 
-    lines: int = 0
+    line_count: int = 0
     unit: str = ""
     quantity: Decimal | None = None
     usd: Decimal | None = None
     known_usd: Decimal = _ZERO
 
-    def plus(self, line: AwsLine | AuditedLine) -> Side:
+    def with_line(self, line: AwsLine | AuditedLine) -> UsageTotals:
         """The sums with a line more."""
         usd = line.usd or _ZERO
-        if not self.lines:
-            return Side(1, _unit(line.unit), line.quantity, line.usd, usd)
-        return Side(
-            self.lines + 1,
+        if not self.line_count:
+            return UsageTotals(1, _unit(line.unit), line.quantity, line.usd, usd)
+        return UsageTotals(
+            self.line_count + 1,
             self.unit or _unit(line.unit),
             _plus(self.quantity, line.quantity),
             _plus(self.usd, line.usd),
@@ -70,7 +70,7 @@ class Side(NamedTuple):
         )
 
 
-_NOTHING = Side()
+_NOTHING = UsageTotals()
 
 
 class UsageRow(Struct):
@@ -84,20 +84,20 @@ class UsageRow(Struct):
     region: str | None
     job: str | None
     area: str
-    comparable: bool = True
-    aws: Side = _NOTHING
-    history: Side = _NOTHING
-    crosses: bool = False
-    estimated: bool = False
+    is_comparable: bool = True
+    aws: UsageTotals = _NOTHING
+    history: UsageTotals = _NOTHING
+    crosses_month: bool = False
+    is_estimated: bool = False
 
     @property
     def presence(self) -> Presence:
         """Which of the sides has it."""
-        if not self.comparable:
+        if not self.is_comparable:
             return Presence.NOT_COMPARABLE
-        if self.aws.lines and self.history.lines:
+        if self.aws.line_count and self.history.line_count:
             return Presence.MATCHED
-        return Presence.ONLY_IN_AWS if self.aws.lines else Presence.ONLY_IN_HISTORY
+        return Presence.ONLY_IN_AWS if self.aws.line_count else Presence.ONLY_IN_HISTORY
 
     @property
     def quantity_difference(self) -> Decimal | None:
@@ -129,20 +129,20 @@ class Reconciliation(Struct, frozen=True):
     """
 
     rows: tuple[UsageRow, ...]
-    placed: Mapping[Presence, Sequence[UsageRow]]
-    sums: Mapping[tuple[Presence, bool], tuple[Decimal, Decimal]]
+    rows_by_presence: Mapping[Presence, Sequence[UsageRow]]
+    usd_by_presence: Mapping[tuple[Presence, bool], tuple[Decimal, Decimal]]
     spend: AwsSpend
     audited: AuditedMonth
 
-    def aws_usd(self, *presences: Presence, of_jobs: bool | None = None) -> Decimal:
+    def aws_usd(self, *presences: Presence, jobs_only: bool | None = None) -> Decimal:
         """AWS's dollars in rows with one of these presences; in all rows without an argument.
 
         `of_jobs`: those that jobs made, or those of the rest, alone.
         """
         amounts = (
             usd
-            for (presence, jobs), (usd, _) in self.sums.items()
-            if (not presences or presence in presences) and of_jobs in {None, jobs}
+            for (presence, jobs), (usd, _) in self.usd_by_presence.items()
+            if (not presences or presence in presences) and jobs_only in {None, jobs}
         )
         return sum(amounts, _ZERO)
 
@@ -150,7 +150,7 @@ class Reconciliation(Struct, frozen=True):
         """The history's known dollars in rows with one of these presences, or in all rows."""
         amounts = (
             usd
-            for (presence, _), (_, usd) in self.sums.items()
+            for (presence, _), (_, usd) in self.usd_by_presence.items()
             if not presences or presence in presences
         )
         return sum(amounts, _ZERO)
@@ -160,10 +160,10 @@ class Reconciliation(Struct, frozen=True):
         """Number of history lines without a dollar amount; they are left out of every sum."""
         return sum(line.usd is None for line in self.audited.lines)
 
-    def jobs(self) -> dict[Presence, int]:
+    def count_jobs(self) -> dict[Presence, int]:
         """Number of jobs by presence."""
         ours = {line.job.lower() for line in self.audited.lines}
-        theirs = {row.job for row in self.rows if row.aws.lines and row.job}
+        theirs = {row.job for row in self.rows if row.aws.line_count and row.job}
         both = len(ours & theirs)
         return {
             Presence.MATCHED: both,
@@ -185,11 +185,11 @@ def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
         usage = line.usage_type or (line.usage.text if line.usage else line.item)
         into, at = (rows, line.usage.key) if line.usage else (unmatched, usage)
         row = into.setdefault(
-            (job, None, at), UsageRow(usage, line.region, job, JOBS, comparable=comparable)
+            (job, None, at), UsageRow(usage, line.region, job, JOBS, is_comparable=comparable)
         )
-        row.history = row.history.plus(line)
-        row.crosses |= line.crosses
-        row.estimated |= line.estimated
+        row.history = row.history.with_line(line)
+        row.crosses_month |= line.crosses_month
+        row.is_estimated |= line.is_estimated
     ranked = [*rows.values(), *unmatched.values()]
     ranked.sort(key=lambda row: (row.job or "", row.usage, row.region or ""))
     ranked.sort(key=_largest_usd, reverse=True)
@@ -216,27 +216,29 @@ def _aws_rows(lines: Iterable[AwsLine]) -> dict[_Key, UsageRow]:
         key = (job, None if job else line.region, at)
         row = rows.get(key)
         if row is None:
-            rows[key] = UsageRow(line.usage_type, line.region, job, area, aws=_NOTHING.plus(line))
+            rows[key] = UsageRow(
+                line.usage_type, line.region, job, area, aws=_NOTHING.with_line(line)
+            )
         else:
-            row.aws = row.aws.plus(line)
+            row.aws = row.aws.with_line(line)
     return rows
 
 
 @cache
 def _usage(usage_type: str) -> tuple[str, str]:
     """What usage types are compared by, and the area of SageMaker."""
-    usage = parsed(usage_type)
+    usage = parse_usage_type(usage_type)
     return usage.key, usage.area
 
 
 def _job(resource: str) -> str | None:
     """The ARN of a job as jobs are compared; None for another resource."""
     arn = resource.lower()
-    return arn if _of_jobs(arn.partition("/")[0]) else None
+    return arn if _is_job_arn_prefix(arn.partition("/")[0]) else None
 
 
 @cache
-def _of_jobs(before_name: str) -> bool:
+def _is_job_arn_prefix(before_name: str) -> bool:
     """Whether an ARN that begins like this is a job's: AWS names each region and kind so."""
     return JobRef.from_arn(f"{before_name}/name") is not None
 

@@ -15,14 +15,14 @@ from statistics import median
 from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.family_runs import like_runs
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, stands
+from sageaudit.domain.audit.family_runs import comparable_runs
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, is_standing
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
-from sageaudit.domain.job.settings import RUN_LIMIT, path_of
+from sageaudit.domain.job.settings import RUN_LIMIT, setting_path
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.request.request import NotKnown, Request
+from sageaudit.domain.request.request import Request, UnknownValue
 from sageaudit.domain.resize.type_choice import cluster_usd_per_hour
 from sageaudit.structs import replace
 
@@ -31,11 +31,11 @@ DEFAULT_LIMIT_S = 86_400
 HOUR_S = Decimal(3600)
 _SEARCH = "HyperParameterTuningJobConfig"
 
-_UNSET = (None, False, "Off", 0, "")
+_UNSET_VALUES = (None, False, "Off", 0, "")
 """Values that a request may as well leave out."""
 
 
-class Basis(enum.StrEnum):
+class DurationBasis(enum.StrEnum):
     """How long a request is taken to run where its dollars are counted."""
 
     HISTORY = "history"
@@ -44,17 +44,17 @@ class Basis(enum.StrEnum):
     EARLIER = "earlier"
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """After an amount of dollars."""
         return {
-            Basis.HISTORY: "a run, as its family's runs took",
-            Basis.LIMIT: "if it runs to its limit",
-            Basis.HOUR: "for each hour that it runs",
-            Basis.EARLIER: "in that run",
+            DurationBasis.HISTORY: "a run, as its family's runs took",
+            DurationBasis.LIMIT: "if it runs to its limit",
+            DurationBasis.HOUR: "for each hour that it runs",
+            DurationBasis.EARLIER: "in that run",
         }[self]
 
 
-class Span(Struct, frozen=True):
+class MedianRange(Struct, frozen=True):
     """The median of some figures, and their range."""
 
     median: Decimal
@@ -70,31 +70,31 @@ class FamilyForecast(Struct, frozen=True):
     """
 
     runs: int
-    failed: int
-    alike: int
-    usd: Span | None
-    seconds: Span | None
-    last: str | None
+    failed_runs: int
+    comparable_runs: int
+    usd: MedianRange | None
+    seconds: MedianRange | None
+    newest_run: str | None
     last_ended_at: datetime | None
 
 
-def span_of(values: Iterable[Decimal | None]) -> Span | None:
+def median_range(values: Iterable[Decimal | None]) -> MedianRange | None:
     """The median and range of the known values; None without one."""
     known = sorted(value for value in values if value is not None)
-    return Span(median(known), known[0], known[-1]) if known else None
+    return MedianRange(median(known), known[0], known[-1]) if known else None
 
 
-def of_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast:
+def forecast_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast:
     """Runs of the same type, count and purchase; nothing is scaled to others."""
-    alike = like_runs(job, earlier)
+    alike = comparable_runs(job, earlier)
     newest = max(earlier, key=lambda run: run.ended_at, default=None)
     return FamilyForecast(
         runs=len(earlier),
-        failed=sum(run.status == "Failed" for run in earlier),
-        alike=len(alike),
-        usd=span_of(run.total_usd for run in alike),
-        seconds=span_of(run.elapsed_s for run in alike),
-        last=newest.job if newest else None,
+        failed_runs=sum(run.status == "Failed" for run in earlier),
+        comparable_runs=len(alike),
+        usd=median_range(run.total_usd for run in alike),
+        seconds=median_range(run.elapsed_s for run in alike),
+        newest_run=newest.job if newest else None,
         last_ended_at=newest.ended_at if newest else None,
     )
 
@@ -106,27 +106,31 @@ class RunLimit(Struct, frozen=True):
     """
 
     seconds: Decimal | None
-    default: bool = False
-    why: str | None = None
+    is_default: bool = False
+    no_limit_reason: str | None = None
 
 
-def limit_of(request: Request) -> RunLimit:
+def run_limit(request: Request) -> RunLimit:
     """The limit of one job of a request."""
-    row = request.kind.row
+    row = request.kind.spec
     if row.rollup is not None:
-        return RunLimit(None, why=f"its {row.rollup.children} have the limits")
-    path = path_of(request.kind, RUN_LIMIT)
+        return RunLimit(None, no_limit_reason=f"its {row.rollup.children_label} have the limits")
+    path = setting_path(request.kind, RUN_LIMIT)
     if path is None:
-        return RunLimit(None, why=f"{row.with_article} has no limit on its run time")
+        return RunLimit(
+            None, no_limit_reason=f"{row.label_with_article} has no limit on its run time"
+        )
     given = request.value(path)
-    if isinstance(given, NotKnown):
-        return RunLimit(None, why=f"its MaxRuntimeInSeconds is not known ({given.why})")
+    if isinstance(given, UnknownValue):
+        return RunLimit(
+            None, no_limit_reason=f"its MaxRuntimeInSeconds is not known ({given.reason})"
+        )
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
         return RunLimit(Decimal(given))
-    return RunLimit(Decimal(DEFAULT_LIMIT_S), default=True)
+    return RunLimit(Decimal(DEFAULT_LIMIT_S), is_default=True)
 
 
-class Cost(Struct, frozen=True):
+class MaxCost(Struct, frozen=True):
     """The most that a request can cost, and how that is known.
 
     `usd`: the total; None with the reason in `why`. `at_most`: the bill at the limit, None without
@@ -135,28 +139,28 @@ class Cost(Struct, frozen=True):
 
     limit: RunLimit
     usd: Decimal | None = None
-    why: str | None = None
+    unknown_because: str | None = None
     hourly_usd: Decimal | None = None
-    at_most: Bill | None = None
-    times: int = 1
+    bill_at_limit: Bill | None = None
+    job_count: int = 1
 
 
-def cost_of(request: Request, at_limit: Job | None, job: Job, market: Market) -> Cost:
+def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Market) -> MaxCost:
     """The most that one job costs; `at_limit` is the job as if it ran to its limit."""
-    limit = limit_of(request)
+    limit = run_limit(request)
     if job.purchase is Purchase.TRAINING_PLAN:
-        return Cost(limit, why="its training plan is prepaid")
+        return MaxCost(limit, unknown_because="its training plan is prepaid")
     if job.purchase is Purchase.SERVERLESS:
-        return Cost(limit, why="a serverless job is priced by token")
+        return MaxCost(limit, unknown_because="a serverless job is priced by token")
     if not job.groups:
         why = next(iter(job.groups_unknown), "the instance type or count is not known")
-        return Cost(limit, why=request.not_known(_INSTANCES) or why)
+        return MaxCost(limit, unknown_because=request.unknown_reason(_INSTANCES) or why)
     hourly = cluster_usd_per_hour(job, market)
-    if at_limit is None:
-        return Cost(limit, why=limit.why, hourly_usd=hourly)
-    billed = bill(at_limit, market)
+    if job_at_limit is None:
+        return MaxCost(limit, unknown_because=limit.no_limit_reason, hourly_usd=hourly)
+    billed = bill(job_at_limit, market)
     missing = "; ".join(billed.missing) if billed.total_usd is None else None
-    return Cost(limit, billed.total_usd, missing, hourly, billed)
+    return MaxCost(limit, billed.total_usd, missing, hourly, billed)
 
 
 _INSTANCES = (
@@ -171,12 +175,12 @@ _INSTANCES = (
 )
 
 
-def cost_of_search(request: Request, trials: Sequence[Cost]) -> Cost:
+def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
     """A tuning job: all its training jobs at the dearest definition's limit.
 
     Less where the search itself ends earlier. `trials`: the costs of its definitions.
     """
-    limit = limit_of(request)
+    limit = run_limit(request)
     limits = f"{_SEARCH}.ResourceLimits"
     count = request.value(f"{limits}.MaxNumberOfTrainingJobs")
     count = _grid_size(request) if count is None else count
@@ -184,19 +188,24 @@ def cost_of_search(request: Request, trials: Sequence[Cost]) -> Cost:
     search_s = request.value(f"{limits}.MaxRuntimeInSeconds")
     known = [cost.usd for cost in trials if cost.usd is not None]
     if not trials or len(known) < len(trials):
-        why = next((cost.why for cost in trials if cost.why), "its training jobs are not known")
-        return Cost(limit, why=why)
+        why = next(
+            (cost.unknown_because for cost in trials if cost.unknown_because),
+            "its training jobs are not known",
+        )
+        return MaxCost(limit, unknown_because=why)
     times = count if isinstance(count, int) else 1
     bounds = [max(known) * count] if isinstance(count, int) else []
     rates = [cost.hourly_usd for cost in trials if cost.hourly_usd is not None]
     if isinstance(search_s, int) and isinstance(parallel, int) and rates:
         bounds.append(max(rates) * parallel * search_s / HOUR_S)
     if bounds:
-        return Cost(limit, min(bounds), times=times)
-    unknown = next((value for value in (count, search_s) if isinstance(value, NotKnown)), None)
+        return MaxCost(limit, min(bounds), job_count=times)
+    unknown = next((value for value in (count, search_s) if isinstance(value, UnknownValue)), None)
     if unknown is None:
-        return Cost(limit, why="nothing limits the number of its training jobs")
-    return Cost(limit, why=f"the number of its training jobs is not known ({unknown.why})")
+        return MaxCost(limit, unknown_because="nothing limits the number of its training jobs")
+    return MaxCost(
+        limit, unknown_because=f"the number of its training jobs is not known ({unknown.reason})"
+    )
 
 
 def _grid_size(request: Request) -> int | None:
@@ -209,7 +218,7 @@ def _grid_size(request: Request) -> int | None:
     return prod(known) if known and len(known) == len(sizes) else None
 
 
-def dearest(job: Job, request: Request, market: Market) -> Job:
+def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
     """The job on the dearest of the types that it prefers: SageMaker may take any of them."""
     preferred = request.value("ResourceConfig.InstancePreferences")
     if not isinstance(preferred, list):
@@ -227,14 +236,14 @@ def dearest(job: Job, request: Request, market: Market) -> Job:
     return max(known, key=lambda pair: pair[0])[1] if known and len(known) == len(rates) else job
 
 
-def last_seconds(job: Job, earlier: Sequence[AuditSummary], most: int) -> list[Decimal]:
+def recent_durations_s(job: Job, earlier: Sequence[AuditSummary], max_runs: int) -> list[Decimal]:
     """How long the newest completed runs on the same instances took, `most` of them at most."""
-    newest = sorted(like_runs(job, earlier), key=lambda run: run.ended_at, reverse=True)
+    newest = sorted(comparable_runs(job, earlier), key=lambda run: run.ended_at, reverse=True)
     known = (run.elapsed_s for run in newest)
-    return [seconds for seconds in known if seconds is not None][:most]
+    return [seconds for seconds in known if seconds is not None][:max_runs]
 
 
-class Ignored(Struct, frozen=True):
+class UnfollowedFinding(Struct, frozen=True):
     """A finding of an earlier run, whose fix is not in the request. `runs`: in how many of the
     audits that were read the same was found.
     """
@@ -249,15 +258,19 @@ class Ignored(Struct, frozen=True):
         return self.finding["saving_alone_usd"]
 
 
-def ignored(request: Request, audits: Sequence[AuditDocument]) -> tuple[Ignored, ...]:
+def find_unfollowed(
+    request: Request, audits: Sequence[AuditDocument]
+) -> tuple[UnfollowedFinding, ...]:
     """Each rule's finding in the first of these audits with it, if its old values still stand."""
-    found: dict[str, Ignored | None] = {}
+    found: dict[str, UnfollowedFinding | None] = {}
     for audit in audits:
         for finding in audit["findings"]:
             name = finding["rule"]
             if name not in found:
-                is_due = stands(finding) and finding["fix"] and _unchanged(request, finding["fix"])
-                found[name] = Ignored(finding, audit["job"]["name"]) if is_due else None
+                is_due = (
+                    is_standing(finding) and finding["fix"] and _unchanged(request, finding["fix"])
+                )
+                found[name] = UnfollowedFinding(finding, audit["job"]["name"]) if is_due else None
             elif (newest := found[name]) is not None:
                 found[name] = replace(newest, runs=newest.runs + 1)
     return tuple(one for one in found.values() if one is not None)
@@ -267,9 +280,9 @@ def _unchanged(request: Request, fix: Iterable[FixDocument]) -> bool:
     """Whether each parameter of a fix has its old value in the request; not known is no answer."""
     for parameter in fix:
         value, old = request.value(parameter["parameter"]), parameter["old"]
-        if isinstance(value, NotKnown):
+        if isinstance(value, UnknownValue):
             return False
         same = value is not None and old is not None and str(value) == str(old)
-        if not (same or value == old or (value in _UNSET and old in _UNSET)):
+        if not (same or value == old or (value in _UNSET_VALUES and old in _UNSET_VALUES)):
             return False
     return True

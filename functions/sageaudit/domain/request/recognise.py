@@ -12,22 +12,22 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain.job.kinds import JobKind, kind_of
+from sageaudit.domain.job.kinds import JobKind, kind_from_answer
 from sageaudit.domain.request.request import (
-    CREATE,
+    REQUEST_SHAPES,
     TRIAL_SHAPE,
-    FoundRequests,
-    NotKnown,
     Origin,
+    ParsedRequests,
     Request,
+    UnknownValue,
 )
-from sageaudit.domain.request.sources import of_definition, of_plan
+from sageaudit.domain.request.sources import requests_in_definition, requests_in_plan
 from sageaudit.domain.request.validity import ApiModel
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 from sageaudit.structs import replace
 
 
-class Form(enum.StrEnum):
+class FileFormat(enum.StrEnum):
     """The forms of a file, by the words that `--as` takes."""
 
     TRAINING = "training"
@@ -38,133 +38,143 @@ class Form(enum.StrEnum):
     TERRAFORM = "terraform"
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """The form, for people."""
-        if self is Form.PIPELINE:
+        if self is FileFormat.PIPELINE:
             return "SageMaker pipeline definition"
-        if self is Form.TERRAFORM:
+        if self is FileFormat.TERRAFORM:
             return "Terraform plan"
-        return f"Create{JobKind(self.value).row.prefix}Job request"
+        return f"Create{JobKind(self.value).spec.prefix}Job request"
 
 
-_CHECKED = [kind for kind in JobKind if kind.value in {form.value for form in Form}]
+_CHECKED_KINDS = [kind for kind in JobKind if kind.value in {form.value for form in FileFormat}]
 _NOT_CHECKED = ", which is not checked: it names no instances"
 _TOP = "the top level"
-_MANY = 2
+_MIN_REQUEST_PARAMETERS = 2
 """Parameters of a request that a file without the job's name must have to be taken for one."""
-_REGION_AT = 3
+_ARN_REGION_INDEX = 3
 """The part of an ARN that names the region."""
-_GIVE_ONE = ": give one request, pipeline definition or plan a file"
+_GIVE_ONE_MESSAGE = ": give one request, pipeline definition or plan a file"
 _STATE = "is a Terraform state: give a plan (terraform show -json PLANFILE)"
 _USE_AUDIT = "audit it with `sageaudit audit --recording` instead"
 
 
-class Recognised(Struct, frozen=True):
+class ParsedFile(Struct, frozen=True):
     """A file's form and its requests, the training jobs of tuning requests after them.
 
     `left_out`: sentences on what is in the file and was not checked.
     """
 
-    form: Form
+    format: FileFormat
     requests: tuple[Request, ...]
-    left_out: tuple[str, ...] = ()
+    unchecked_sentences: tuple[str, ...] = ()
 
 
 def recognise(
-    document: object, model: ApiModel, *, form: Form | None = None, pipeline: str | None = None
-) -> Recognised:
+    document: object,
+    model: ApiModel,
+    *,
+    form: FileFormat | None = None,
+    pipeline: str | None = None,
+) -> ParsedFile:
     """The requests in a parsed file. Raises Malformed, with what to do instead.
 
     `form`: what the user says that it is. `pipeline`: the pipeline's name, if it is one.
     """
     if not isinstance(document, Mapping):
-        refuse(document)
-        raise Malformed(_TOP, f"is no object{_GIVE_ONE}")
+        reject_non_request(document)
+        raise MalformedData(_TOP, f"is no object{_GIVE_ONE_MESSAGE}")
     form = form or _form(document, model)
-    if form is Form.TERRAFORM:
-        found = of_plan(document, model)
-    elif form is Form.PIPELINE:
+    if form is FileFormat.TERRAFORM:
+        found = requests_in_plan(document, model)
+    elif form is FileFormat.PIPELINE:
         found = _pipeline(document, pipeline)
     else:
         kind = JobKind(form.value)
-        found = FoundRequests((Request(kind, document, f"{kind.value} job", CREATE[kind]),))
-    return Recognised(form, with_trials(found.requests), found.left_out)
+        found = ParsedRequests(
+            (Request(kind, document, f"{kind.value} job", REQUEST_SHAPES[kind]),)
+        )
+    return ParsedFile(form, with_trials(found.requests), found.unchecked_sentences)
 
 
-def refuse(document: object) -> None:
+def reject_non_request(document: object) -> None:
     """Raises Malformed for what is certainly no request, by no more than its top level."""
     if isinstance(document, list):
-        raise Malformed(
-            _TOP, f"is a list{_GIVE_ONE}; `jq '.[0]' FILE > one.json` takes out the first"
+        raise MalformedData(
+            _TOP, f"is a list{_GIVE_ONE_MESSAGE}; `jq '.[0]' FILE > one.json` takes out the first"
         )
     if isinstance(document, Mapping):
-        _refuse_what_ran(document)
+        _reject_describe_answer(document)
         if "lineage" in document and "terraform_version" in document:
-            raise Malformed(_TOP, _STATE)
+            raise MalformedData(_TOP, _STATE)
 
 
-def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
-    refuse(document)
+def _form(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
+    reject_non_request(document)
     if "resource_changes" in document:
-        return Form.TERRAFORM
+        return FileFormat.TERRAFORM
     if "terraform_version" in document:
-        raise Malformed(_TOP, _STATE)
+        raise MalformedData(_TOP, _STATE)
     if "Resources" in document and "AWSTemplateFormatVersion" in document:
-        raise Malformed(
+        raise MalformedData(
             _TOP, "is a CloudFormation template, which is not checked: give the request"
         )
     if isinstance(document.get("Steps"), list) or "PipelineDefinition" in document:
-        return Form.PIPELINE
+        return FileFormat.PIPELINE
     for kind in JobKind:
-        if kind.row.name_key in document:
-            if kind not in _CHECKED:
-                raise Malformed(_TOP, f"is a request of {kind.row.with_article}{_NOT_CHECKED}")
-            return Form(kind.value)
+        if kind.spec.name_key in document:
+            if kind not in _CHECKED_KINDS:
+                raise MalformedData(
+                    _TOP, f"is a request of {kind.spec.label_with_article}{_NOT_CHECKED}"
+                )
+            return FileFormat(kind.value)
     counted = {
-        kind: sum(_is_like(key, model.members(CREATE[kind])) for key in document)
-        for kind in _CHECKED
+        kind: sum(_is_similar_key(key, model.members(REQUEST_SHAPES[kind])) for key in document)
+        for kind in _CHECKED_KINDS
     }
     kind = max(counted, key=lambda kind: counted[kind])
-    if counted[kind] < _MANY or list(counted.values()).count(counted[kind]) > 1:
-        raise Malformed(
+    if counted[kind] < _MIN_REQUEST_PARAMETERS or list(counted.values()).count(counted[kind]) > 1:
+        raise MalformedData(
             _TOP,
             "has no ...JobName, Steps or resource_changes: it is no request of a SageMaker job,"
             " pipeline definition or Terraform plan that can be told apart (--as says what it is)",
         )
-    return Form(kind.value)
+    return FileFormat(kind.value)
 
 
-def _is_like(key: object, members: Mapping[str, Any]) -> bool:
+def _is_similar_key(key: object, members: Mapping[str, Any]) -> bool:
     return isinstance(key, str) and (key in members or key.lower() in map(str.lower, members))
 
 
-def _refuse_what_ran(document: Mapping[str, Any]) -> None:
+def _reject_describe_answer(document: Mapping[str, Any]) -> None:
     if "describe" in document or "children" in document:
-        raise Malformed(_TOP, f"is a recording of a job that ran: {_USE_AUDIT}")
-    if (kind := kind_of(document)) is not None:
-        call = kind.row.describe_call
-        raise Malformed(_TOP, f"is a {call} answer of a job that ran: {_USE_AUDIT}")
+        raise MalformedData(_TOP, f"is a recording of a job that ran: {_USE_AUDIT}")
+    if (kind := kind_from_answer(document)) is not None:
+        call = kind.spec.describe_call
+        raise MalformedData(_TOP, f"is a {call} answer of a job that ran: {_USE_AUDIT}")
 
 
-def _pipeline(document: Mapping[str, Any], name: str | None) -> FoundRequests:
+def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
     """A definition, or the request or answer that has it as a string."""
     origin = Origin()
     definition: object = document
     if "PipelineDefinition" in document:
         given, given_name = document["PipelineDefinition"], document.get("PipelineName")
         name = name or (given_name if isinstance(given_name, str) else None)
-        origin = Origin(("PipelineDefinition",), inline=False)
+        origin = Origin(("PipelineDefinition",), is_inline=False)
         try:
             definition = json.loads(given) if isinstance(given, str) else given
         except (ValueError, RecursionError) as error:
-            raise Malformed("PipelineDefinition", "is not JSON") from error
+            raise MalformedData("PipelineDefinition", "is not JSON") from error
         if definition is given:
             origin = Origin(("PipelineDefinition",))
     if not isinstance(definition, Mapping) or not isinstance(definition.get("Steps"), list):
-        raise Malformed("Steps", "is not a list of steps: this is no pipeline definition")
+        raise MalformedData("Steps", "is not a list of steps: this is no pipeline definition")
     arn = document.get("PipelineArn")
-    region = arn.split(":")[3] if isinstance(arn, str) and arn.count(":") > _REGION_AT else None
-    return of_definition(definition, name=name, region=region or None, origin=origin)
+    region = (
+        arn.split(":")[3] if isinstance(arn, str) and arn.count(":") > _ARN_REGION_INDEX else None
+    )
+    return requests_in_definition(definition, name=name, region=region or None, origin=origin)
 
 
 def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:
@@ -172,9 +182,9 @@ def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:
     found: list[Request] = []
     for request in requests:
         found.append(request)
-        rollup = request.kind.row.rollup
-        if rollup and rollup.child_kind and rollup.definition:
-            found += _trials(request, rollup.child_kind, rollup.definition)
+        rollup = request.kind.spec.rollup
+        if rollup and rollup.child_kind and rollup.definition_key:
+            found += _trials(request, rollup.child_kind, rollup.definition_key)
     return tuple(found)
 
 
@@ -189,11 +199,11 @@ def _trials(tuning: Request, kind: JobKind, definition: str) -> list[Request]:
             body=body,
             label=f"{tuning.label}, {tuning.path_text(place)}",
             shape=TRIAL_SHAPE,
-            origin=replace(tuning.origin, base=tuning.origin.in_file(place)),
-            named_later=f"the {tuning.kind.row.label}",
+            origin=replace(tuning.origin, base_path=tuning.origin.path_in_file(place)),
+            name_source=f"the {tuning.kind.spec.label}",
             region=tuning.region,
             note=tuning.note,
-            trial_of=tuning,
+            tuning_request=tuning,
             prefix=place,
             parameters={
                 at[len(place) :]: name
@@ -202,5 +212,5 @@ def _trials(tuning: Request, kind: JobKind, definition: str) -> list[Request]:
             },
         )
         for place, body in places
-        if isinstance(body, Mapping) and not isinstance(body, NotKnown)
+        if isinstance(body, Mapping) and not isinstance(body, UnknownValue)
     ]

@@ -29,7 +29,7 @@ _NAMES = ("ChannelName", "InputName", "OutputName", "RuleConfigurationName", "In
 """The keys that name an item of a list."""
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 
-CREATE = {kind: f"Create{kind.row.prefix}JobRequest" for kind in JobKind}
+REQUEST_SHAPES = {kind: f"Create{kind.spec.prefix}JobRequest" for kind in JobKind}
 """By kind: the request's shape in AWS's service model."""
 TRIAL_SHAPE = "HyperParameterTrainingJobDefinition"
 """The shape of what a tuning job asks for each of its training jobs."""
@@ -37,10 +37,10 @@ _ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/")
 _REGISTRY = re.compile(r"\d{12}\.dkr\.ecr\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com")
 
 
-class NotKnown(Struct, frozen=True):
+class UnknownValue(Struct, frozen=True):
     """Stands for a value that is set, and that is known only later; `why` is part of a sentence."""
 
-    why: str
+    reason: str
 
 
 def text(value: object) -> str:
@@ -53,20 +53,20 @@ def value_at(body: object, path: str) -> Any:
 
     None where there is none; NotKnown where it, or an object around it, is not known.
     """
-    return _walked(body, path)[0]
+    return _walk(body, path)[0]
 
 
-def place_of(body: object, path: str) -> Path:
+def resolve_path(body: object, path: str) -> Path:
     """The path as keys and indexes, as far as it exists."""
-    return _walked(body, path)[1]
+    return _walk(body, path)[1]
 
 
-def _walked(body: object, path: str) -> tuple[Any, Path]:
+def _walk(body: object, path: str) -> tuple[Any, Path]:
     """The value under a path, None without one; and the part of the path that exists."""
     found: Any = body
     place: Path = ()
     for key, item in _STEP.findall(path):
-        if isinstance(found, NotKnown):
+        if isinstance(found, UnknownValue):
             break
         step = key if key and isinstance(found, Mapping) and key in found else None
         if not key and isinstance(found, list):
@@ -77,43 +77,43 @@ def _walked(body: object, path: str) -> tuple[Any, Path]:
     return found, place
 
 
-def path_text(body: object, place: Path) -> str:
+def path_text(body: object, path: Path) -> str:
     """The path as people read it."""
     text, found = "", cast(Any, body)
-    for step in place:
+    for step in path:
         try:
             found = found[step]
         except (IndexError, KeyError, TypeError):
             found = None
-        text += f"[{_named(found, step)}]" if isinstance(step, int) else f".{step}"
+        text += f"[{_item_label(found, step)}]" if isinstance(step, int) else f".{step}"
     return text.removeprefix(".")
 
 
-def unknown_places(value: object, place: Path = ()) -> Iterator[tuple[Path, NotKnown]]:
+def find_unknown_values(value: object, path: Path = ()) -> Iterator[tuple[Path, UnknownValue]]:
     """Each value that is not known, with its path."""
-    if isinstance(value, NotKnown):
-        yield place, value
+    if isinstance(value, UnknownValue):
+        yield path, value
     elif isinstance(value, Mapping):
         for key, inside in value.items():
-            yield from unknown_places(inside, (*place, key))
+            yield from find_unknown_values(inside, (*path, key))
     elif isinstance(value, list):
         for index, inside in enumerate(value):
-            yield from unknown_places(inside, (*place, index))
+            yield from find_unknown_values(inside, (*path, index))
 
 
-def without(value: object, left_out: frozenset[Path], place: Path = ()) -> Any:
+def without_paths(value: object, left_out: frozenset[Path], place: Path = ()) -> Any:
     """The value without what is not known and without these paths; a list keeps its other items."""
     if isinstance(value, Mapping):
         return {
-            key: without(inside, left_out, (*place, key))
+            key: without_paths(inside, left_out, (*place, key))
             for key, inside in value.items()
-            if (*place, key) not in left_out and not isinstance(inside, NotKnown)
+            if (*place, key) not in left_out and not isinstance(inside, UnknownValue)
         }
     if isinstance(value, list):
         return [
-            without(inside, left_out, (*place, index))
+            without_paths(inside, left_out, (*place, index))
             for index, inside in enumerate(value)
-            if (*place, index) not in left_out and not isinstance(inside, NotKnown)
+            if (*place, index) not in left_out and not isinstance(inside, UnknownValue)
         ]
     return value
 
@@ -125,7 +125,7 @@ def matches(place: Path, pattern: str) -> bool:
     return steps[: len(shown)] == shown
 
 
-def _named(item: object, index: int) -> str:
+def _item_label(item: object, index: int) -> str:
     if isinstance(item, Mapping):
         names = (item.get(key) for key in _NAMES)
         if name := next((name for name in names if isinstance(name, str) and name), None):
@@ -135,13 +135,13 @@ def _named(item: object, index: int) -> str:
 
 def _index(found: list[Any], item: str) -> int | None:
     for index, inside in enumerate(found):
-        if _named(inside, index) == item:
+        if _item_label(inside, index) == item:
             return index
     return int(item) if item.isdecimal() and int(item) < len(found) else None
 
 
-_REFUSED = NotKnown("AWS refuses it")
-_NO_NAME = "job"
+_REFUSED_BY_AWS = UnknownValue("AWS refuses it")
+_PLACEHOLDER_NAME = "job"
 """Stands for the name of a job that its pipeline or stack will name."""
 
 
@@ -152,13 +152,13 @@ class Origin(Struct, frozen=True):
     their own: inside one string, and in a plan. `terraform`: a plan's, with names in snake case.
     """
 
-    base: Path = ()
-    inline: bool = True
-    terraform: bool = False
+    base_path: Path = ()
+    is_inline: bool = True
+    is_terraform: bool = False
 
-    def in_file(self, place: Path) -> Path:
+    def path_in_file(self, place: Path) -> Path:
         """The path in the file of a part of the request, or of the whole request."""
-        return (*self.base, *place) if self.inline else self.base
+        return (*self.base_path, *place) if self.is_inline else self.base_path
 
 
 class Request(Struct, frozen=True, dict=True):
@@ -175,22 +175,22 @@ class Request(Struct, frozen=True, dict=True):
     label: str
     shape: str
     origin: Origin = Origin()
-    named_later: str | None = None
+    name_source: str | None = None
     region: str | None = None
     step: str | None = None
-    of_pipeline: bool = False
+    is_pipeline_step: bool = False
     note: str | None = None
-    trial_of: Request | None = None
+    tuning_request: Request | None = None
     prefix: Path = ()
     parameters: Mapping[Path, str] = field(default_factory=dict)
     """By path: the pipeline parameter whose default value is taken."""
-    invalid: frozenset[Path] = frozenset()
+    invalid_paths: frozenset[Path] = frozenset()
     """What AWS refuses, and the right names of what is misspelled: nothing is concluded from it."""
 
     @property
     def name_key(self) -> str:
         """The key of the job's name."""
-        return self.kind.row.name_key
+        return self.kind.spec.name_key
 
     @property
     def name(self) -> str | None:
@@ -199,27 +199,27 @@ class Request(Struct, frozen=True, dict=True):
         return name if isinstance(name, str) and name else None
 
     @cached_property
-    def unknown(self) -> dict[Path, NotKnown]:
+    def unknown_values(self) -> dict[Path, UnknownValue]:
         """What is set, and not known before the run, by path."""
-        return dict(unknown_places(self.body))
+        return dict(find_unknown_values(self.body))
 
     def value(self, path: str) -> Any:
         """The value under a path; None without one, NotKnown also for what AWS refuses."""
-        refused = any(matches(bad, path) for bad in self.invalid)
-        return _REFUSED if refused else value_at(self.body, path)
+        refused = any(matches(bad, path) for bad in self.invalid_paths)
+        return _REFUSED_BY_AWS if refused else value_at(self.body, path)
 
     def is_set(self, path: str) -> bool:
         """Whether there is a value under a path, known and right or not."""
         return self.value(path) not in (None, "", [], {})
 
-    def not_known(self, patterns: tuple[str, ...]) -> str | None:
+    def unknown_reason(self, patterns: tuple[str, ...]) -> str | None:
         """Why one of these paths is not known, or None; `[]` in a pattern is any item of a list."""
-        refused = dict.fromkeys(sorted(self.invalid, key=str), _REFUSED)
-        for place, value in (self.unknown | refused).items():
+        refused = dict.fromkeys(sorted(self.invalid_paths, key=str), _REFUSED_BY_AWS)
+        for place, value in (self.unknown_values | refused).items():
             if any(matches(place, pattern) for pattern in patterns):
-                if value is _REFUSED:
+                if value is _REFUSED_BY_AWS:
                     return f"AWS refuses {self.path_text(place)}"
-                return f"{self.path_text(place)} is not known yet ({value.why})"
+                return f"{self.path_text(place)} is not known yet ({value.reason})"
         return None
 
     def path_text(self, place: Path) -> str:
@@ -233,7 +233,7 @@ class Request(Struct, frozen=True, dict=True):
         return found[1] if found else None
 
     @property
-    def region_of_image(self) -> str | None:
+    def image_region(self) -> str | None:
         """The region of the registry that the image comes from, where it is one of ECR."""
         found = _REGISTRY.match(_image(self) or "")
         return found[1] if found else None
@@ -252,42 +252,46 @@ class Request(Struct, frozen=True, dict=True):
     def tag(self, name: str) -> tuple[str | None, str | None]:
         """The value of a tag, None without one; and why it is not known, else None."""
         items = self.body.get("Tags")
-        later = items if isinstance(items, NotKnown) else None
+        later = items if isinstance(items, UnknownValue) else None
         for item in items if isinstance(items, list) else ():
-            if isinstance(item, NotKnown):
+            if isinstance(item, UnknownValue):
                 later = item
             elif isinstance(item, Mapping):
                 key, value = item.get("Key"), item.get("Value")
-                if key == name and not isinstance(value, NotKnown):
+                if key == name and not isinstance(value, UnknownValue):
                     return (text(value).strip() or None), None
-                if isinstance(unknown := value if key == name else key, NotKnown):
+                if isinstance(unknown := value if key == name else key, UnknownValue):
                     later = unknown
-        return None, None if later is None else f"it is not known yet ({later.why})"
+        return None, None if later is None else f"it is not known yet ({later.reason})"
 
 
-class FoundRequests(Struct, frozen=True):
+class ParsedRequests(Struct, frozen=True):
     """The requests in a file, and sentences on what is in it and was not checked."""
 
     requests: tuple[Request, ...]
-    left_out: tuple[str, ...] = ()
+    unchecked_sentences: tuple[str, ...] = ()
 
 
-def planned(request: Request, region: str | None) -> Callable[[Decimal, datetime], Job]:
+def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal, datetime], Job]:
     """A function from seconds and start to the job as if it had run and completed so long.
 
     Its Describe answer would have the request's keys, so the same parser reads it. Raises
     Malformed for a value that no check of the request has found.
     """
-    prefix = request.kind.row.prefix
-    body = without(request.body, request.invalid)
+    prefix = request.kind.spec.prefix
+    body = without_paths(request.body, request.invalid_paths)
     if "HyperParameterTuningResourceConfig" in body and "ResourceConfig" not in body:
         body["ResourceConfig"] = body["HyperParameterTuningResourceConfig"]
     if isinstance(body.get("StaticHyperParameters"), Mapping):
         body["HyperParameters"] = body["StaticHyperParameters"]
     if request.is_set("ServerlessJobConfig"):  # its values do not matter, and may be refused
         body["ServerlessJobConfig"] = {"JobType": "FineTuning"}
-    _prefer_first(body)
-    answer = {**body, request.name_key: request.name or _NO_NAME, f"{prefix}JobStatus": "Completed"}
+    _take_first_preference(body)
+    answer = {
+        **body,
+        request.name_key: request.name or _PLACEHOLDER_NAME,
+        f"{prefix}JobStatus": "Completed",
+    }
     job = parse(answer, request.tags, account=request.account, region=region)
     if request.step is not None:
         job = replace(job, pipeline_step=request.step)
@@ -305,7 +309,7 @@ def planned(request: Request, region: str | None) -> Callable[[Decimal, datetime
     return lasting
 
 
-def _prefer_first(body: dict[str, Any]) -> None:
+def _take_first_preference(body: dict[str, Any]) -> None:
     """The first of several preferred types: SageMaker takes it where it has capacity."""
     for listed in ("InstancePreferences", "InstanceConfigs"):
         config = body.get("ResourceConfig")
@@ -329,6 +333,6 @@ def image_name(request: Request) -> str | None:
 
 def _image(request: Request) -> str | None:
     """The address of its image, where it is known."""
-    path = request.kind.row.image
+    path = request.kind.spec.image_path
     image = value_at(request.body, path) if path else None
     return image if isinstance(image, str) else None

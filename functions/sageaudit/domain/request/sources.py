@@ -30,16 +30,16 @@ from msgspec import Struct, field
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.request import (
-    CREATE,
-    FoundRequests,
-    NotKnown,
+    REQUEST_SHAPES,
     Origin,
+    ParsedRequests,
     Path,
     Request,
+    UnknownValue,
     text,
 )
 from sageaudit.domain.request.validity import ApiModel
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 
 _STEPS_OF_JOBS = {
     "Training": JobKind.TRAINING,
@@ -54,9 +54,9 @@ _BRANCHES = ("IfSteps", "ElseSteps")
 _JOIN = "Std:Join"
 _PARAMETERS = "Parameters."
 _WHOLE_FILE = Origin()
-_MOST_JOINED = 1_000_000
+_MAX_JOINED_CHARACTERS = 1_000_000
 """Characters that all joins of a definition may give: AWS takes definitions of 1 MB."""
-_DEEPEST = 32
+_MAX_DEPTH = 32
 """Conditions inside conditions; AWS allows far fewer."""
 
 _RESOURCES_OF_JOBS = {
@@ -65,27 +65,27 @@ _RESOURCES_OF_JOBS = {
     "awscc_sagemaker_processing_job": JobKind.PROCESSING,
 }
 _PIPELINES = {"aws_sagemaker_pipeline", "awscc_sagemaker_pipeline"}
-SHORTENED = "hyper_parameter_tuning_job_"
+TUNING_ARGUMENT_PREFIX = "hyper_parameter_tuning_job_"
 """What arguments of aws_sagemaker_hyper_parameter_tuning_job leave out of the API's names."""
-_LATER = NotKnown("known after apply")
+_KNOWN_AFTER_APPLY = UnknownValue("known after apply")
 _NO_CHANGE = (["no-op"], ["read"], ["delete"], ["forget"])
 
 
-def of_definition(
+def requests_in_definition(
     definition: Mapping[str, Any],
     *,
     name: str | None = None,
     region: str | None = None,
     origin: Origin = _WHOLE_FILE,
     label: str = "",
-) -> FoundRequests:
+) -> ParsedRequests:
     """The requests of all steps, those in branches of conditions included.
 
     `name` is the pipeline's, which the definition itself does not have. `label` is put before each
     step's own.
     """
     defaults = _defaults(definition.get("Parameters"))
-    requests, left_out, room = [], [], [_MOST_JOINED]
+    requests, left_out, room = [], [], [_MAX_JOINED_CHARACTERS]
     for step, place, branch in _steps(definition.get("Steps"), ("Steps",), None):
         title = f"{label}step {text(step.get('Name')) or '(without a name)'}"
         kind = _STEPS_OF_JOBS.get(text(step.get("Type")))
@@ -96,7 +96,7 @@ def of_definition(
         arguments = step.get("Arguments")
         given = arguments if isinstance(arguments, Mapping) else {}
         values = _PipelineValues(defaults, room)
-        body = values.resolved(given)
+        body = values.resolve(given)
         if not isinstance(body, Mapping):
             left_out.append(f"{title}: its Arguments are no object")
             continue
@@ -106,17 +106,19 @@ def of_definition(
                 kind=kind,
                 body=body,
                 label=title,
-                shape=CREATE[kind],
-                origin=Origin((*origin.base, *place, "Arguments")) if origin.inline else origin,
-                named_later="its pipeline",
+                shape=REQUEST_SHAPES[kind],
+                origin=Origin((*origin.base_path, *place, "Arguments"))
+                if origin.is_inline
+                else origin,
+                name_source="its pipeline",
                 region=region,
                 step=named,
-                of_pipeline=True,
+                is_pipeline_step=True,
                 note=f"runs only in {branch}" if branch else None,
-                parameters=values.used,
+                parameters=values.used_parameters,
             )
         )
-    return FoundRequests(tuple(requests), tuple(left_out))
+    return ParsedRequests(tuple(requests), tuple(left_out))
 
 
 def _defaults(parameters: object) -> dict[str, Any]:
@@ -125,9 +127,9 @@ def _defaults(parameters: object) -> dict[str, Any]:
     for item in parameters if isinstance(parameters, list) else []:
         name = item.get("Name") if isinstance(item, Mapping) else None
         if isinstance(name, str):
-            missing = NotKnown(f"the pipeline parameter {name} has no default value")
+            missing = UnknownValue(f"the pipeline parameter {name} has no default value")
             value = item.get("DefaultValue", missing)
-            whole = NotKnown(f"the default of the pipeline parameter {name} is no plain value")
+            whole = UnknownValue(f"the default of the pipeline parameter {name} is no plain value")
             found[name] = whole if isinstance(value, list | dict) else value
     return found
 
@@ -136,7 +138,7 @@ def _steps(
     steps: object, place: Path, branch: str | None
 ) -> Iterator[tuple[Mapping[str, Any], Path, str | None]]:
     """Every step with its path, and the branch of a condition that it is in."""
-    if len(place) > 3 * _DEEPEST or not isinstance(steps, list):
+    if len(place) > 3 * _MAX_DEPTH or not isinstance(steps, list):
         return
     for index, step in enumerate(steps):
         if not isinstance(step, Mapping):
@@ -157,44 +159,44 @@ class _PipelineValues(Struct, frozen=True):
     """
 
     defaults: Mapping[str, Any]
-    room: list[int]
-    used: dict[Path, str] = field(default_factory=dict)
+    remaining_characters: list[int]
+    used_parameters: dict[Path, str] = field(default_factory=dict)
 
-    def resolved(self, value: Any, place: Path = ()) -> Any:
+    def resolve(self, value: Any, place: Path = ()) -> Any:
         """The value, which is at this path."""
         if isinstance(value, list):
-            return [self.resolved(inside, (*place, n)) for n, inside in enumerate(value)]
+            return [self.resolve(inside, (*place, n)) for n, inside in enumerate(value)]
         if not isinstance(value, Mapping):
             return value
         [(function, given)] = value.items() if len(value) == 1 else [("", None)]
         if function == "Get" and isinstance(given, str):
-            return self._got(given, place)
+            return self._resolve_reference(given, place)
         if function == _JOIN and isinstance(given, Mapping):
-            return self._joined(given)
+            return self._resolve_join(given)
         if function.startswith("Std:"):
-            return NotKnown(f"{function} is worked out when the pipeline runs")
-        return {key: self.resolved(inside, (*place, key)) for key, inside in value.items()}
+            return UnknownValue(f"{function} is worked out when the pipeline runs")
+        return {key: self.resolve(inside, (*place, key)) for key, inside in value.items()}
 
-    def _got(self, reference: str, place: Path) -> Any:
+    def _resolve_reference(self, reference: str, place: Path) -> Any:
         name = reference.removeprefix(_PARAMETERS)
         if name == reference:
-            return NotKnown(f"it is {reference} of the running pipeline")
-        self.used[place] = name
-        return self.defaults.get(name, NotKnown(f"the pipeline has no parameter {name}"))
+            return UnknownValue(f"it is {reference} of the running pipeline")
+        self.used_parameters[place] = name
+        return self.defaults.get(name, UnknownValue(f"the pipeline has no parameter {name}"))
 
-    def _joined(self, given: Mapping[str, Any]) -> Any:
+    def _resolve_join(self, given: Mapping[str, Any]) -> Any:
         separator, values = given.get("On", ""), given.get("Values")
         if not isinstance(values, list) or not isinstance(separator, str):
-            return NotKnown("its Std:Join has no list of values")
-        inside = _PipelineValues(self.defaults, self.room)
-        parts = [inside.resolved(part) for part in values]
-        unknown = next((part for part in parts if isinstance(part, NotKnown)), None)
+            return UnknownValue("its Std:Join has no list of values")
+        inside = _PipelineValues(self.defaults, self.remaining_characters)
+        parts = [inside.resolve(part) for part in values]
+        unknown = next((part for part in parts if isinstance(part, UnknownValue)), None)
         if unknown is not None:
             return unknown
         texts = [_plain(part) for part in parts]
-        self.room[0] -= sum(map(len, texts)) + len(separator) * len(texts)
-        if self.room[0] < 0:
-            return NotKnown(f"what {_JOIN} gives is longer than any definition")
+        self.remaining_characters[0] -= sum(map(len, texts)) + len(separator) * len(texts)
+        if self.remaining_characters[0] < 0:
+            return UnknownValue(f"what {_JOIN} gives is longer than any definition")
         return separator.join(texts)
 
 
@@ -202,14 +204,14 @@ def _plain(part: object) -> str:
     return str(part).lower() if isinstance(part, bool) else str(part)
 
 
-def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
+def requests_in_plan(plan: Mapping[str, Any], model: ApiModel) -> ParsedRequests:
     """The requests of all resources that a plan would create, replace or change.
 
     Raises Malformed for a plan without any resource of AWS.
     """
     resources = [*_resources(plan.get("resource_changes"))]
     if not any(_is_aws(resource) for resource, _, _ in resources):
-        raise Malformed("the top level", "is a plan without any resource of AWS")
+        raise MalformedData("the top level", "is a plan without any resource of AWS")
     requests: list[Request] = []
     left_out: list[str] = []
     for resource, change, place in resources:
@@ -229,8 +231,8 @@ def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
         else:
             found = _pipeline_requests(address, values, unknown, place, region)
             requests += found.requests
-            left_out += found.left_out
-    return FoundRequests(tuple(requests), tuple(left_out))
+            left_out += found.unchecked_sentences
+    return ParsedRequests(tuple(requests), tuple(left_out))
 
 
 def _is_aws(resource: Mapping[str, Any]) -> bool:
@@ -238,9 +240,9 @@ def _is_aws(resource: Mapping[str, Any]) -> bool:
     return kind.startswith(("aws_", "awscc_")) or "/aws" in provider
 
 
-def _resources(listed: object) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], Path]]:
+def _resources(resources: object) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], Path]]:
     """Each resource of the plan, in any module, with its change and the path of its values."""
-    for index, item in enumerate(listed if isinstance(listed, list) else []):
+    for index, item in enumerate(resources if isinstance(resources, list) else []):
         change = item.get("change") if isinstance(item, Mapping) else None
         if isinstance(change, Mapping):
             yield item, change, ("resource_changes", index, "change", "after")
@@ -265,7 +267,7 @@ def _job_request(
     region: str | None,
 ) -> Request:
     """The request that the provider would send."""
-    shape = CREATE[_RESOURCES_OF_JOBS[kind]]
+    shape = REQUEST_SHAPES[_RESOURCES_OF_JOBS[kind]]
     later = unknown if isinstance(unknown, Mapping) else {}
     if "tags_all" in {*values, *later}:  # with the provider's default tags
         values = {**values, "tags": values.get("tags_all")}
@@ -275,36 +277,36 @@ def _job_request(
         body=_aws_structure(model, shape, values, unknown),
         label=address,
         shape=shape,
-        origin=Origin(place, inline=False, terraform=True),
-        named_later="AWS" if kind.startswith("awscc_") else None,
+        origin=Origin(place, is_inline=False, is_terraform=True),
+        name_source="AWS" if kind.startswith("awscc_") else None,
         region=region,
     )
 
 
 def _pipeline_requests(
     address: str, values: Mapping[str, Any], unknown: object, place: Path, region: str | None
-) -> FoundRequests:
+) -> ParsedRequests:
     """The requests of a pipeline's steps."""
     key = "pipeline_definition"
-    written, later = values.get(key), _unknown_of(unknown, key)
+    written, later = values.get(key), _unknown_part(unknown, key)
     if isinstance(written, Mapping):
-        later = _unknown_of(later, "pipeline_definition_body")
+        later = _unknown_part(later, "pipeline_definition_body")
         written = written.get("pipeline_definition_body")
     if written is None or later is True:
         why = "is known after apply" if later is True else "is in S3, or missing"
         sentence = f"{address}: its definition {why}, so its steps are not checked"
-        return FoundRequests((), (sentence,))
+        return ParsedRequests((), (sentence,))
     try:
         definition = json.loads(written)
     except (TypeError, ValueError, RecursionError):
         definition = None
     if not isinstance(definition, Mapping):
-        return FoundRequests((), (f"{address}: its definition is no JSON object",))
-    return of_definition(
+        return ParsedRequests((), (f"{address}: its definition is no JSON object",))
+    return requests_in_definition(
         definition,
         name=text(values.get("pipeline_name")) or None,
         region=region,
-        origin=Origin((*place, key), inline=False),
+        origin=Origin((*place, key), is_inline=False),
         label=f"{address}, ",
     )
 
@@ -320,11 +322,11 @@ def _aws_structure(
     by_form = {name.lower(): name for name in members}
     body: dict[str, Any] = {}
     for key in sorted({*values, *(unknown if isinstance(unknown, Mapping) else ())}):
-        forms = (form.replace("_", "") for form in (key, SHORTENED + key))
+        forms = (form.replace("_", "") for form in (key, TUNING_ARGUMENT_PREFIX + key))
         name = next((by_form[form] for form in forms if form in by_form), None)
         if name is not None:
             value = _aws_value(
-                model, members[name]["shape"], values.get(key), _unknown_of(unknown, key)
+                model, members[name]["shape"], values.get(key), _unknown_part(unknown, key)
             )
             if value is not None:
                 body[name] = value
@@ -333,7 +335,7 @@ def _aws_structure(
 
 def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
     if unknown is True:
-        return _LATER
+        return _KNOWN_AFTER_APPLY
     of = model.shapes.get(shape, {})
     kind = of.get("type")
     if kind == "structure" and isinstance(value, list):
@@ -345,12 +347,12 @@ def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
         return _aws_structure(model, shape, value, unknown)
     if kind == "list" and isinstance(value, Mapping) and of["member"]["shape"] == "Tag":
         later = (
-            {key for key in unknown if _unknown_of(unknown, key)}
+            {key for key in unknown if _unknown_part(unknown, key)}
             if isinstance(unknown, Mapping)
             else {}
         )
         known = [{"Key": key, "Value": tag} for key, tag in value.items() if key not in later]
-        return [*known, *({"Key": key, "Value": _LATER} for key in sorted(later))]
+        return [*known, *({"Key": key, "Value": _KNOWN_AFTER_APPLY} for key in sorted(later))]
     if kind == "list" and isinstance(value, list):
         later = unknown if isinstance(unknown, list) else []
         items = zip_longest(value, later[: len(value)], fillvalue=False)
@@ -358,11 +360,14 @@ def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
             _aws_value(model, of["member"]["shape"], item, late) for item, late in items
         ] or None
     if kind == "map" and isinstance(value, Mapping):
-        return {key: _LATER if _unknown_of(unknown, key) is True else v for key, v in value.items()}
+        return {
+            key: _KNOWN_AFTER_APPLY if _unknown_part(unknown, key) is True else v
+            for key, v in value.items()
+        }
     return value if value != "" else None
 
 
-def _unknown_of(unknown: object, key: str) -> object:
+def _unknown_part(unknown: object, key: str) -> object:
     if unknown is True:
         return True
     return unknown.get(key, False) if isinstance(unknown, Mapping) else False

@@ -15,17 +15,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain.nearest import nearest
-from sageaudit.domain.request.request import NotKnown, Path
+from sageaudit.domain.nearest import nearest_name
+from sageaudit.domain.request.request import Path, UnknownValue
 
 _READ_ONLY = "read-only and isn't accepted"
 """How the model's documentation marks what only Describe gives."""
-_LISTED = 6
+_MAX_NAMED_VALUES = 6
 """Values of an enumeration that a sentence names; of more, the nearest."""
 _INSTANCE = re.compile(r"ml\.[a-z]+\d+[a-z]*(?:-[a-z0-9]+)?\.([a-z0-9]+)")
 _LONGEST_PATTERN = 500
 """Characters of a value that a pattern of the model is tried on."""
-_DOCUMENTED: Mapping[tuple[str, str], Mapping[str, int]] = {
+_DOCUMENTED_LIMITS: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("StoppingCondition", "MaxRuntimeInSeconds"): {"min": 1, "max": 28 * 86_400},
     ("ResourceConfig", "InstanceCount"): {"min": 1},
     ("InstanceGroup", "InstanceCount"): {"min": 1},
@@ -59,16 +59,16 @@ class Problem(Struct, frozen=True):
     """One parameter that AWS would refuse: `near` is the name or value that was probably meant."""
 
     fault: Fault
-    place: Path
+    path: Path
     sentence: str
-    near: str | None = None
+    suggestion: str | None = None
 
     @property
-    def places(self) -> tuple[Path, ...]:
+    def unjudged_paths(self) -> tuple[Path, ...]:
         """Where nothing is known of: its place, and that of the name that was probably meant."""
-        if self.fault is not Fault.UNKNOWN or self.near is None:
-            return (self.place,)
-        return self.place, (*self.place[:-1], self.near)
+        if self.fault is not Fault.UNKNOWN or self.suggestion is None:
+            return (self.path,)
+        return self.path, (*self.path[:-1], self.suggestion)
 
 
 class ApiModel(Struct, frozen=True):
@@ -89,13 +89,13 @@ class ApiModel(Struct, frozen=True):
         filled_later = {(key,) for key in optional}
         found = self._structure(shape, body, ())
         return tuple(
-            one for one in found if one.fault is not Fault.MISSING or one.place not in filled_later
+            one for one in found if one.fault is not Fault.MISSING or one.path not in filled_later
         )
 
     def _value(self, name: str, value: object, place: Path) -> Iterator[Problem]:
         """One value against its shape."""
         shape = self.shapes.get(name)
-        if shape is None or isinstance(value, NotKnown) or value is None:
+        if shape is None or isinstance(value, UnknownValue) or value is None:
             return
         expected, accepted = _TYPES.get(shape["type"], ("", object))
         of_type = isinstance(value, accepted) and (
@@ -126,7 +126,7 @@ class ApiModel(Struct, frozen=True):
         misspelled = set()
         for key, inside in value.items():
             if key not in members:
-                near = nearest(key, list(members))
+                near = nearest_name(key, list(members))
                 misspelled.add(near)
                 hint = f": did you mean {near}?" if near else ""
                 sentence = f"is not a parameter that AWS knows{hint}"
@@ -136,7 +136,7 @@ class ApiModel(Struct, frozen=True):
                 yield Problem(Fault.UNKNOWN, (*place, key), sentence)
             else:
                 yield from self._value(members[key]["shape"], inside, (*place, key))
-                yield from _documented(name, key, inside, (*place, key))
+                yield from _check_documented_limits(name, key, inside, (*place, key))
         for key in shape.get("required", ()):
             if value.get(key) is None and key not in misspelled:
                 yield Problem(Fault.MISSING, (*place, key), "is required, and is missing")
@@ -144,33 +144,33 @@ class ApiModel(Struct, frozen=True):
     def _text(self, shape: Mapping[str, Any], value: str, place: Path) -> Iterator[Problem]:
         allowed = shape.get("enum")
         if allowed and value not in allowed:
-            if not _newer_type(value, allowed):
-                yield _not_listed(value, allowed, place)
+            if not _is_newer_type(value, allowed):
+                yield _unknown_enum_value(value, allowed, place)
         elif bad := [*_limits(shape, len(value), place, f"has {len(value)} characters")]:
             yield from bad
-        elif (pattern := shape.get("pattern")) and not _fits(pattern, value):
+        elif (pattern := shape.get("pattern")) and not _matches_pattern(pattern, value):
             sentence = f"does not have the form that AWS asks for ({pattern})"
             yield Problem(Fault.LIMITS, place, sentence)
 
 
-def _not_listed(value: str, allowed: Sequence[str], place: Path) -> Problem:
-    near = nearest(value, allowed)
-    if len(allowed) <= _LISTED:
-        hint = f": it must be {_either(allowed)}"
+def _unknown_enum_value(value: str, allowed: Sequence[str], place: Path) -> Problem:
+    near = nearest_name(value, allowed)
+    if len(allowed) <= _MAX_NAMED_VALUES:
+        hint = f": it must be {_join_with_or(allowed)}"
     else:
         hint = f": did you mean {near}?" if near else ""
     return Problem(Fault.VALUE, place, f"has a value that AWS does not know{hint}", near)
 
 
-def _newer_type(value: str, allowed: Sequence[str]) -> bool:
+def _is_newer_type(value: str, allowed: Sequence[str]) -> bool:
     """Whether it may be an instance type that AWS has added since: of a size that others have."""
     found = _INSTANCE.fullmatch(value)
     sizes = {name.rpartition(".")[2] for name in allowed}
     return found is not None and allowed[0].startswith("ml.") and found[1] in sizes
 
 
-def _documented(shape: str, key: str, value: object, place: Path) -> Iterator[Problem]:
-    limits = _DOCUMENTED.get((shape, key))
+def _check_documented_limits(shape: str, key: str, value: object, place: Path) -> Iterator[Problem]:
+    limits = _DOCUMENTED_LIMITS.get((shape, key))
     if limits is None or not isinstance(value, int) or isinstance(value, bool):
         return
     if value > 0 or (value == 0 and limits["min"] > 0 and key == "InstanceCount"):
@@ -181,11 +181,11 @@ def _limits(
     shape: Mapping[str, Any], number: float | Decimal, place: Path, words: str
 ) -> Iterator[Problem]:
     """`words`: what has the number."""
-    if bad := _outside(shape, number):
+    if bad := _allowed_range(shape, number):
         yield Problem(Fault.LIMITS, place, f"{words}: {bad}")
 
 
-def _outside(shape: Mapping[str, Any], number: float | Decimal) -> str | None:
+def _allowed_range(shape: Mapping[str, Any], number: float | Decimal) -> str | None:
     """What AWS takes, where a number is not within it."""
     least, most = shape.get("min"), shape.get("max")
     low = least is not None and number < least
@@ -204,7 +204,7 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
         return None
 
 
-def _fits(pattern: str, value: str) -> bool:
+def _matches_pattern(pattern: str, value: str) -> bool:
     """True where the model's pattern takes the value, or cannot be tried."""
     compiled = _compiled(pattern)
     if compiled is None or len(value) > _LONGEST_PATTERN:
@@ -212,7 +212,7 @@ def _fits(pattern: str, value: str) -> bool:
     return compiled.fullmatch(value) is not None
 
 
-def _either(values: Sequence[str]) -> str:
+def _join_with_or(values: Sequence[str]) -> str:
     if len(values) == 1:
         return values[0]
     return f"{', '.join(values[:-1])} or {values[-1]}"

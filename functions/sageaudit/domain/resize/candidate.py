@@ -21,17 +21,17 @@ from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.prices.market import InstanceType, Rate
 
-MOST_TIMES_AS_LONG = Decimal(2)
+MAX_RUNTIME_FACTOR = Decimal(2)
 """A run that may take longer than this is no like-for-like alternative, however cheap: our choice.
 Work that fits on fewer GPUs by its mean always takes less."""
-LONGER = Decimal("1.005")
+MIN_SHOWN_FACTOR = Decimal("1.005")
 """A multiple of the run time below this reads as "1.00 times as long"."""
-_FAR = 2
+_FAR_BREAK_EVEN = 2
 """A break-even this many times the counted run time needs no words."""
 
-ENOUGH_RUNS = 3
+MIN_RUNS = 3
 """For a median of runs: our choice."""
-MOST_STEPS = 8
+MAX_STEPS = 8
 """Steps that a run keeps, the newest first: what is stored of it stays small."""
 
 
@@ -61,13 +61,13 @@ class TypeRefusal(NamedTuple):
     reason: str
 
 
-class Duration(NamedTuple):
+class RuntimeFactor(NamedTuple):
     """Run time as a multiple of today's: as counted and at best, with the reason."""
 
     counted: Decimal
     best: Decimal
-    because: str
-    tried: bool = False
+    explanation: str
+    is_measured: bool = False
     """Measured by the family's own runs there."""
     trial: bool = False
     """A guess: only a run there says how long it takes."""
@@ -82,67 +82,73 @@ class Candidate(NamedTuple):
 
     type: InstanceType
     rate: Rate | None
-    refused: TypeRefusal | None = None
-    takes: Duration | None = None
+    refusal: TypeRefusal | None = None
+    runtime_factor: RuntimeFactor | None = None
     usd: Decimal | None = None
     best_usd: Decimal | None = None
-    break_even: Decimal | None = None
+    break_even_factor: Decimal | None = None
     """The multiple of the run time at which the cost equals today's; None without a range."""
     feasible_unpriced: bool = False
 
     @property
     def change(self) -> SetType:
         """The change of the job as counted."""
-        if self.takes is None:
+        if self.runtime_factor is None:
             return SetType(self.type.name)
-        return SetType(self.type.name, self.takes.counted, self.takes.trial)
+        return SetType(self.type.name, self.runtime_factor.counted, self.runtime_factor.trial)
 
     @property
-    def because(self) -> str:
+    def explanation(self) -> str:
         """Why it takes as long as counted, and up to what it pays; empty for a refused one."""
-        if self.takes is None:
+        if self.runtime_factor is None:
             return ""
-        sentences = [self.takes.because]
-        longer = self.takes.counted >= LONGER
-        if longer and self.best is not None and self.break_even is not None:
-            even = f"; up to {self.break_even:.2f} times as long it still saves money"
-            if self.break_even > _FAR * self.takes.counted:
+        sentences = [self.runtime_factor.explanation]
+        longer = self.runtime_factor.counted >= MIN_SHOWN_FACTOR
+        if longer and self.best_change is not None and self.break_even_factor is not None:
+            even = f"; up to {self.break_even_factor:.2f} times as long it still saves money"
+            if self.break_even_factor > _FAR_BREAK_EVEN * self.runtime_factor.counted:
                 even = ""
-            sentences.append(f"Counted as {self.takes.counted:.2f} times as long{even}.")
-        if self.price_note is not None and not self.by_estimate:
+            sentences.append(f"Counted as {self.runtime_factor.counted:.2f} times as long{even}.")
+        if self.price_note is not None and not self.has_estimated_rate:
             sentences.append(self.price_note)
         return " ".join(sentences)
 
     @property
-    def by_estimate(self) -> bool:
+    def has_estimated_rate(self) -> bool:
         """Whether its rate is an estimate: SageMaker may not sell it."""
         return self.rate is not None and self.rate.is_estimate
 
     @property
-    def on_trial(self) -> bool:
+    def needs_trial(self) -> bool:
         """Whether its saving is possible at most."""
-        return self.by_estimate or (self.takes is not None and self.takes.trial)
+        return self.has_estimated_rate or (
+            self.runtime_factor is not None and self.runtime_factor.trial
+        )
 
     @property
-    def cost_less(self) -> bool:
+    def was_cheaper_per_run(self) -> bool:
         """Whether the family's runs there cost less, though it costs more by the hour."""
-        return self.takes is not None and self.takes.tried and self.takes.trial
+        return (
+            self.runtime_factor is not None
+            and self.runtime_factor.is_measured
+            and self.runtime_factor.trial
+        )
 
     @property
     def price_note(self) -> str | None:
         """How its rate was computed, where no rate of the job's day, or none at all, is known."""
         if self.rate is None:
             return None
-        ratio = self.rate.note if self.rate.by_ratio else None
+        ratio = self.rate.note if self.rate.is_by_ratio else None
         sentences = [text for text in (self.rate.estimated, ratio) if text]
         return " ".join(f"{text[0].upper()}{text[1:]}." for text in sentences) or None
 
     @property
-    def best(self) -> SetType | None:
+    def best_change(self) -> SetType | None:
         """The other end of the range, where there is one."""
-        if self.takes is None or self.takes.best == self.takes.counted:
+        if self.runtime_factor is None or self.runtime_factor.best == self.runtime_factor.counted:
             return None
-        return SetType(self.type.name, self.takes.best, self.takes.trial)
+        return SetType(self.type.name, self.runtime_factor.best, self.runtime_factor.trial)
 
 
 class TriedType(Struct, frozen=True):
@@ -154,12 +160,12 @@ class TriedType(Struct, frozen=True):
     usd: Decimal
 
     @property
-    def enough(self) -> bool:
+    def has_enough_runs(self) -> bool:
         """Whether the medians are no accident."""
-        return self.runs >= ENOUGH_RUNS
+        return self.runs >= MIN_RUNS
 
 
-class DearerStep(Struct, frozen=True):
+class CostlierStep(Struct, frozen=True):
     """A step to a smaller type that made a family's runs dearer: what they cost on either then.
 
     It says something of runs with this count of instances that are bought alike.
@@ -185,52 +191,52 @@ class FamilyTypes(Struct, frozen=True):
     `steps` may be older than the runs of `tried`.
     """
 
-    tried: tuple[TriedType, ...] = ()
-    steps: tuple[tuple[DearerStep, InstanceType], ...] = ()
+    tried_types: tuple[TriedType, ...] = ()
+    steps: tuple[tuple[CostlierStep, InstanceType], ...] = ()
 
 
-def steps_of(
+def find_costlier_steps(
     tried: Collection[TriedType], instance_count: int, purchase: Purchase
-) -> Iterator[DearerStep]:
+) -> Iterator[CostlierStep]:
     """The steps to a smaller type that made these like runs dearer; one dear run is enough."""
     for more, less in permutations(tried, 2):
-        if more.enough and _smaller(less.type, more.type) and less.usd > more.usd:
+        if more.has_enough_runs and _smaller(less.type, more.type) and less.usd > more.usd:
             names = more.type.name, less.type.name
-            yield DearerStep(*names, more.usd, less.usd, instance_count, purchase)
+            yield CostlierStep(*names, more.usd, less.usd, instance_count, purchase)
 
 
-def is_disproved(step: DearerStep, tried: Collection[TriedType]) -> bool:
+def is_disproved(step: CostlierStep, tried: Collection[TriedType]) -> bool:
     """Whether enough runs on both types by now say that the step makes them no dearer."""
-    usd = {one.type.name: one.usd for one in tried if one.enough}
+    usd = {one.type.name: one.usd for one in tried if one.has_enough_runs}
     before, after = usd.get(step.from_type), usd.get(step.to_type)
     return before is not None and after is not None and after <= before
 
 
-def as_tried(
-    family: FamilyTypes, today: InstanceType, other: InstanceType
-) -> Duration | TypeRefusal | None:
+def factor_from_family(
+    family: FamilyTypes, current_type: InstanceType, other_type: InstanceType
+) -> RuntimeFactor | TypeRefusal | None:
     """How long a run takes on another type by those runs, or why it is not moved there.
 
     None where they say nothing. A type that was faster is counted as no faster: the data may have
     been less. One that is dearer by the hour and was cheaper by the run is worth a trial.
     """
-    known = {one.type.name: one for one in family.tried if one.enough}
-    now, there = known.get(today.name), known.get(other.name)
+    known = {one.type.name: one for one in family.tried_types if one.has_enough_runs}
+    now, there = known.get(current_type.name), known.get(other_type.name)
     for step, less in family.steps:
-        again = other == less and today != less and (now is None or there is None)
-        if again or _smaller(other, less):
+        again = other_type == less and current_type != less and (now is None or there is None)
+        if again or _smaller(other_type, less):
             return TypeRefusal(Constraint.RUN_TIME, step.reason)
     if now is None or there is None:
         return None
     times = there.seconds / now.seconds
     why = f"the family's runs took {times:.2f} times as long there"
-    if times > MOST_TIMES_AS_LONG:
+    if times > MAX_RUNTIME_FACTOR:
         return TypeRefusal(Constraint.RUN_TIME, why)
     because = f"T{why[1:]} (medians of {there.runs} and {now.runs} runs)."
     if there.usd < now.usd and there.usd / there.seconds > now.usd / now.seconds:
         cost = f"They cost ${there.usd:,.2f}, not ${now.usd:,.2f}; the data may differ."
-        return Duration(times, times, f"{because} {cost}", tried=True, trial=True)
-    return Duration(max(times, Decimal(1)), times, because, tried=True)
+        return RuntimeFactor(times, times, f"{because} {cost}", is_measured=True, trial=True)
+    return RuntimeFactor(max(times, Decimal(1)), times, because, is_measured=True)
 
 
 def _smaller(other: InstanceType, than: InstanceType) -> bool:

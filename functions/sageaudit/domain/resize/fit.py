@@ -20,23 +20,29 @@ from msgspec import Struct
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.prices.market import ESTIMATE_WITHIN, InstanceType, Market, Rate, comparable
+from sageaudit.domain.prices.market import (
+    ESTIMATE_TOLERANCE,
+    InstanceType,
+    Market,
+    Rate,
+    is_comparable,
+)
 from sageaudit.domain.resize.candidate import Constraint, TypeRefusal
-from sageaudit.domain.usage.demand import Demand, Need
+from sageaudit.domain.usage.demand import Demand, ResourceNeed
 
-MOST_TIMES_ON_VCPUS = Decimal("1.25")
+MAX_VCPU_FACTOR = Decimal("1.25")
 """Fewer vCPUs may make a run longer by a quarter; beyond it the means of a minute say too little
 about the peaks. Our choice."""
 SAME_GPU_HEADROOM = 1.1
 """Of GPU memory on a GPU of the same model, whose framework and caches take as much. Our choice."""
-PLACES = Decimal("0.0001")
+FACTOR_PRECISION = Decimal("0.0001")
 """Of a multiple of the run time."""
-_NOT_STEADY = ("t3", "-flex")
+_BURSTABLE_FAMILIES = ("t3", "-flex")
 """Families without their full CPU all the time: never advised for a job that computes."""
 _NUMBER = re.compile(r"\d+")
 
-_NO_DOUBT = Decimal(0)
-_LISTS_KEPT = 32
+_NO_UNCERTAINTY = Decimal(0)
+_OFFER_CACHE_SIZE = 32
 """Lists of types that a process keeps, of 200 rows each: the newest markets, kinds and types."""
 
 
@@ -44,20 +50,20 @@ class Fit(NamedTuple):
     """A run on `today` with its demand, and the type `other`: a tuple, as `Candidate`."""
 
     job: Job
-    today: InstanceType
-    need: Demand
+    current_type: InstanceType
+    demand: Demand
     headroom_percent: Decimal
-    other: InstanceType
+    other_type: InstanceType
 
-    def too_small(self) -> TypeRefusal | None:
+    def size_refusal(self) -> TypeRefusal | None:
         """Why the type does not hold the run, what is certain before what was not recorded."""
         unrecorded = None
         for resource in (
-            Fit._too_few_gpus,
-            Fit._too_little_gpu_memory,
-            Fit._too_few_vcpus,
-            Fit._too_small_a_disk,
-            Fit._too_little_memory,
+            Fit._gpu_count_refusal,
+            Fit._gpu_memory_refusal,
+            Fit._vcpu_refusal,
+            Fit._disk_refusal,
+            Fit._memory_refusal,
         ):
             refusal = resource(self)
             if refusal is not None and refusal.constraint is not Constraint.NOT_RECORDED:
@@ -65,30 +71,30 @@ class Fit(NamedTuple):
             unrecorded = unrecorded or refusal
         return unrecorded
 
-    def _too_few_gpus(self) -> TypeRefusal | None:
-        need, gpus = self.need, self.other.gpus
-        if need.gpus.held_by(gpus) is None:
-            return _not_recorded("use of the GPU", need.gpus)
-        return too_few_gpus(need, gpus)
+    def _gpu_count_refusal(self) -> TypeRefusal | None:
+        need, gpus = self.demand, self.other_type.gpus
+        if need.gpus.is_met_by(gpus) is None:
+            return _unrecorded_refusal("use of the GPU", need.gpus)
+        return gpu_count_refusal(need, gpus)
 
-    def _too_little_memory(self) -> TypeRefusal | None:
-        need, offered = self.need.memory_gib, float(self.other.memory_gib)
-        if (holds := need.held_by(offered)) is None:
-            return _not_recorded("host memory used", need)
+    def _memory_refusal(self) -> TypeRefusal | None:
+        need, offered = self.demand.memory_gib, float(self.other_type.memory_gib)
+        if (holds := need.is_met_by(offered)) is None:
+            return _unrecorded_refusal("host memory used", need)
         if holds:
             return None
         asked = f"{need.needed:.1f} GiB needed with headroom, {offered:g} GiB offered"
         return TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {asked}")
 
-    def _too_small_a_disk(self) -> TypeRefusal | None:
+    def _disk_refusal(self) -> TypeRefusal | None:
         """From a type with a disk of its own; a volume is as large as the request says.
 
         Where its use was not recorded nothing is said: of most jobs it reads near 0.
         """
         needed, local_gb, today_gb = (
-            self.need.disk_gb.needed,
-            self.other.local_gb,
-            self.today.local_gb,
+            self.demand.disk_gb.needed,
+            self.other_type.local_gb,
+            self.current_type.local_gb,
         )
         offered_gb = (self.job.volume_gb or None) if local_gb is None else local_gb
         if needed is None or today_gb is None or offered_gb is None:
@@ -98,51 +104,53 @@ class Fit(NamedTuple):
         asked = f"{needed:.0f} GB needed with headroom, {offered_gb} GB offered"
         return TypeRefusal(Constraint.STORAGE, f"disk: {asked}")
 
-    def _too_few_vcpus(self) -> TypeRefusal | None:
+    def _vcpu_refusal(self) -> TypeRefusal | None:
         """A GPU waits for CPUs at their limit, and more vCPUs would be the next advice."""
-        need, offered = self.need.vcpu, self.other.vcpu
-        if offered >= self.today.vcpu:
+        need, offered = self.demand.vcpu, self.other_type.vcpu
+        if offered >= self.current_type.vcpu:
             return None
         if need.needed is None:
-            return _not_recorded("vCPU used", need)
-        feeds = self.today.gpus and not self.need.gpu_idle
-        waits = feeds and any(host.at_limit(offered) for host in self.need.cores)
-        if waits or self.times_on_vcpus() > MOST_TIMES_ON_VCPUS:
+            return _unrecorded_refusal("vCPU used", need)
+        feeds = self.current_type.gpus and not self.demand.is_gpu_idle
+        waits = feeds and any(host.is_at_limit(offered) for host in self.demand.cores)
+        if waits or self.vcpu_factor() > MAX_VCPU_FACTOR:
             asked = f"{need.needed:.1f} needed with headroom, {offered} offered"
             return TypeRefusal(Constraint.VCPU, f"{Constraint.VCPU.value}: {asked}")
         return None
 
-    def times_on_vcpus(self, headroom_percent: Decimal | None = None) -> Decimal:
+    def vcpu_factor(self, headroom_percent: Decimal | None = None) -> Decimal:
         """How many times as long the work of the vCPUs takes there, with headroom."""
-        if self.other.vcpu >= self.today.vcpu or not self.need.cores:
+        if self.other_type.vcpu >= self.current_type.vcpu or not self.demand.cores:
             return Decimal(1)
         percent = self.headroom_percent if headroom_percent is None else headroom_percent
-        return self.need.times_on_vcpus(self.other.vcpu / (1 + float(percent) / 100))
+        return self.demand.vcpu_factor(self.other_type.vcpu / (1 + float(percent) / 100))
 
-    def _too_little_gpu_memory(self) -> TypeRefusal | None:
+    def _gpu_memory_refusal(self) -> TypeRefusal | None:
         """CloudWatch has only the sum of a host's GPUs, so it may all be on one of them.
 
         What fits on one GPU together fits on a GPU of that size. More is spread evenly, with
         headroom. Copies of data-parallel work do not add up: what one GPU held fits on each of its
         size.
         """
-        need, gpus = self.need.gpu_memory_gib, self.today.gpus
-        if not need.today:
+        need, gpus = self.demand.gpu_memory_gib, self.current_type.gpus
+        if not need.available:
             return None
-        each, offered = (float(row.gpu_memory_gib or 0) for row in (self.today, self.other))
-        copies = self.job.hints.copies
-        if offered >= each and (copies or self.other.gpus >= gpus):
+        each, offered = (
+            float(row.gpu_memory_gib or 0) for row in (self.current_type, self.other_type)
+        )
+        copies = self.job.hints.has_model_replicas
+        if offered >= each and (copies or self.other_type.gpus >= gpus):
             return None
         if need.needed is None:
-            return _not_recorded(f"{Constraint.GPU_MEMORY.value} used", need)
-        same = self.today.gpu_model == self.other.gpu_model
+            return _unrecorded_refusal(f"{Constraint.GPU_MEMORY.value} used", need)
+        same = self.current_type.gpu_model == self.other_type.gpu_model
         headroom = SAME_GPU_HEADROOM if same else 1 + float(self.headroom_percent) / 100
         if offered < each:
             needed_gib = min(need.needed * headroom, each)
         elif need.needed * headroom <= each:
             return None
         else:
-            share_one = math.ceil(gpus / self.other.gpus) if self.other.gpus else gpus
+            share_one = math.ceil(gpus / self.other_type.gpus) if self.other_type.gpus else gpus
             needed_gib = need.needed / gpus * share_one * headroom
         if needed_gib <= offered:
             return None
@@ -150,41 +158,41 @@ class Fit(NamedTuple):
         return TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
 
 
-def too_few_gpus(need: Demand, gpus: int) -> TypeRefusal | None:
+def gpu_count_refusal(need: Demand, gpus: int) -> TypeRefusal | None:
     """Why so many GPUs do not hold the run, which comes before anything else; None: they may.
 
     The mean work must fit: GPUs that share it then take less than twice as long.
     """
-    if need.gpus.held_by(gpus) is not False:
+    if need.gpus.is_met_by(gpus) is not False:
         return None
     asked = f"{need.gpus.needed:.1f} busy on average, {gpus} offered"
     return TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
 
 
-def unlike(today: InstanceType, other: InstanceType) -> TypeRefusal | None:
+def type_class_refusal(today: InstanceType, other: InstanceType) -> TypeRefusal | None:
     """Why no run is advised to move there, however small its demand; None where one may be."""
     if other.accelerator and not other.gpus:
         why = f"{other.name} has no GPU and needs other code"
         return TypeRefusal(Constraint.ACCELERATOR, why)
-    if other.legacy and not today.legacy:
+    if other.is_legacy and not today.is_legacy:
         why = f"{other.family} is an older generation than {today.family}"
         return TypeRefusal(Constraint.GENERATION, why)
     if not today.accelerator and _generation(other.family) < _generation(today.family):
         why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
         return TypeRefusal(Constraint.GENERATION, why)
-    if other.family.endswith(_NOT_STEADY):
+    if other.family.endswith(_BURSTABLE_FAMILIES):
         why = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
         return TypeRefusal(Constraint.VCPU, why)
-    if not today.accelerator and today.ebs_billed != other.ebs_billed:
+    if not today.accelerator and today.is_ebs_billed != other.is_ebs_billed:
         why = f"{today.family} and {other.family} keep data on different kinds of disk"
-        if None in (today.ebs_billed, other.ebs_billed):
+        if None in (today.is_ebs_billed, other.is_ebs_billed):
             why = f"whether {today.family} and {other.family} keep data alike is not known"
         return TypeRefusal(Constraint.STORAGE, why)
     return None
 
 
-def _not_recorded(what: str, need: Need) -> TypeRefusal:
-    return TypeRefusal(Constraint.NOT_RECORDED, f"the {what} is not known ({need.unknown})")
+def _unrecorded_refusal(what: str, need: ResourceNeed) -> TypeRefusal:
+    return TypeRefusal(Constraint.NOT_RECORDED, f"the {what} is not known ({need.unknown_because})")
 
 
 def _generation(family: str) -> int:
@@ -193,7 +201,7 @@ def _generation(family: str) -> int:
     return int(digits[0]) if digits else 0
 
 
-class Offer(Struct, frozen=True):
+class TypeOffer(Struct, frozen=True):
     """A type beside today's, before anything of a run is asked.
 
     `refused`: why it is, where it is not sold or has no price to compare. `unlike`: why no run is
@@ -203,14 +211,16 @@ class Offer(Struct, frozen=True):
 
     type: InstanceType
     rate: Rate | None
-    refused: TypeRefusal | None
-    unlike: TypeRefusal | None
-    may_hold: bool
-    less: bool
+    refusal: TypeRefusal | None
+    type_class_refusal: TypeRefusal | None
+    can_fit: bool
+    is_cheaper_per_hour: bool
 
 
-@lru_cache(maxsize=_LISTS_KEPT)
-def offers(market: Market, region: str | None, kind: JobKind, own_type: str) -> tuple[Offer, ...]:
+@lru_cache(maxsize=_OFFER_CACHE_SIZE)
+def offers(
+    market: Market, region: str | None, kind: JobKind, own_type: str
+) -> tuple[TypeOffer, ...]:
     """Every other type, by its hourly price; the jobs of one market, kind and type share them."""
     today, own = market.types[own_type], market.hourly(region, kind, own_type)
     found = []
@@ -218,33 +228,38 @@ def offers(market: Market, region: str | None, kind: JobKind, own_type: str) -> 
         if other.name == today.name:
             continue
         rate = market.hourly(region, kind, other.name)
-        refused, why = _not_sold(region, kind, (today, own), (other, rate)), unlike(today, other)
+        refused, why = (
+            _availability_refusal(region, kind, (today, own), (other, rate)),
+            type_class_refusal(today, other),
+        )
         larger = other.gpus > today.gpus or other.vcpu > today.vcpu
         unpriced = refused is not None and refused.constraint is Constraint.BILL
         found.append(
-            Offer(
+            TypeOffer(
                 other,
                 rate,
                 refused,
                 why,
-                may_hold=unpriced and not larger and why is None,
-                less=rate is not None and not rate.is_estimate and costs_less(own, rate),
+                can_fit=unpriced and not larger and why is None,
+                is_cheaper_per_hour=rate is not None
+                and not rate.is_estimate
+                and is_cheaper_per_hour(own, rate),
             )
         )
-    return tuple(sorted(found, key=lambda offer: by_hour(offer.type, offer.rate)))
+    return tuple(sorted(found, key=lambda offer: hourly_price_order(offer.type, offer.rate)))
 
 
-@lru_cache(maxsize=_LISTS_KEPT)
-def offers_of(
+@lru_cache(maxsize=_OFFER_CACHE_SIZE)
+def named_offers(
     market: Market, region: str | None, kind: JobKind, own_type: str, names: frozenset[str]
-) -> tuple[Offer, ...]:
+) -> tuple[TypeOffer, ...]:
     """Those of `offers` with these names."""
     every = offers(market, region, kind, own_type)
     return tuple(offer for offer in every if offer.type.name in names)
 
 
-@lru_cache(maxsize=_LISTS_KEPT)
-def may_cost_less(
+@lru_cache(maxsize=_OFFER_CACHE_SIZE)
+def possibly_cheaper_types(
     market: Market, region: str | None, kind: JobKind, own_type: str
 ) -> frozenset[str]:
     """The types that are not known to cost as much by the hour, or more."""
@@ -255,11 +270,11 @@ def may_cost_less(
         if own is None
         or offer.rate is None
         or offer.rate.usd < own.usd
-        or not comparable(own, offer.rate)
+        or not is_comparable(own, offer.rate)
     )
 
 
-def _not_sold(
+def _availability_refusal(
     region: str | None,
     kind: JobKind,
     today: tuple[InstanceType, Rate | None],
@@ -275,27 +290,27 @@ def _not_sold(
     if rate.unlisted is not None:
         why = f"{other.name} may not be sold for {kind.value} jobs: {rate.unlisted}"
         return TypeRefusal(Constraint.NOT_OFFERED, why)
-    if own_rate is not None and not comparable(own_rate, rate):
+    if own_rate is not None and not is_comparable(own_rate, rate):
         why = f"{other.name} and {own.name} have no price of one time and kind"
         return TypeRefusal(Constraint.BILL, why)
     return None
 
 
-def doubt(today: Rate | None, other: Rate | None) -> Decimal:
+def rate_uncertainty(today: Rate | None, other: Rate | None) -> Decimal:
     """The share by which either rate may be wrong; 0 of known ones."""
     for rate in (today, other):
         if rate is not None and rate.is_estimate:
-            return ESTIMATE_WITHIN
-    return _NO_DOUBT
+            return ESTIMATE_TOLERANCE
+    return _NO_UNCERTAINTY
 
 
-def costs_less(today: Rate | None, other: Rate | None) -> bool:
+def is_cheaper_per_hour(today: Rate | None, other: Rate | None) -> bool:
     """Priced below today's type by the hour; below what an estimate may be wrong, too."""
     if today is None or other is None:
         return False
-    return other.usd < today.usd * (1 - doubt(today, other))
+    return other.usd < today.usd * (1 - rate_uncertainty(today, other))
 
 
-def by_hour(kind: InstanceType, rate: Rate | None) -> tuple[Decimal, str]:
+def hourly_price_order(kind: InstanceType, rate: Rate | None) -> tuple[Decimal, str]:
     """Sort key of types: by their hourly price, those without one last."""
     return (rate.usd if rate else Decimal("Infinity"), kind.name)

@@ -24,107 +24,117 @@ from decimal import ROUND_UP, Decimal
 from sageaudit.domain.prices.market import (
     UNKNOWN_PRECISION,
     Precision,
-    TimesAsLong,
-    Unmeasured,
-    strict_doubt,
-    times_as_long,
+    RuntimeRange,
+    UnmeasuredPrecisions,
+    fp32_peak_ratio,
+    runtime_range,
 )
 from sageaudit.domain.resize.candidate import (
-    LONGER,
-    MOST_TIMES_AS_LONG,
+    MAX_RUNTIME_FACTOR,
+    MIN_SHOWN_FACTOR,
     Constraint,
-    Duration,
+    RuntimeFactor,
     TypeRefusal,
 )
-from sageaudit.domain.resize.fit import PLACES, Fit, unlike
+from sageaudit.domain.resize.fit import FACTOR_PRECISION, Fit, type_class_refusal
 from sageaudit.domain.resize.type_vetoes import (
+    algorithm_refusal,
+    can_train_together,
     has_tensor_cores,
-    may_train_together,
-    not_documented,
-    to_check,
-    type_refused,
+    move_caveats,
+    type_refusal,
 )
 from sageaudit.domain.usage.demand import HostGpus
 
 _ONE = Decimal(1)
 
 
-class MovedRun(Fit):
+class RuntimeOnType(Fit):
     """A run on `today` with its demand, moved to `other`."""
 
     __slots__ = ()
 
-    def takes(self) -> Duration | TypeRefusal:
+    def runtime_factor(self) -> RuntimeFactor | TypeRefusal:
         """The run time as a multiple of today's, or why the run cannot move there."""
-        return unlike(self.today, self.other) or self.too_small() or self.run_time()
+        return (
+            type_class_refusal(self.current_type, self.other_type)
+            or self.size_refusal()
+            or self.unchecked_runtime_factor()
+        )
 
-    def run_time(self) -> Duration | TypeRefusal:
+    def unchecked_runtime_factor(self) -> RuntimeFactor | TypeRefusal:
         """As a multiple of today's on a type that holds the run; refused where it cannot be bounded
         or is too long.
         """
-        idle = self.need.gpu_idle
-        vetoed = not_documented if idle else type_refused
-        if unfit := vetoed(self.job, self.today, self.other):
+        idle = self.demand.is_gpu_idle
+        vetoed = algorithm_refusal if idle else type_refusal
+        if unfit := vetoed(self.job, self.current_type, self.other_type):
             return TypeRefusal(Constraint.GPU_MODEL, unfit)
         if idle:
-            return self._on_vcpus(Duration(_ONE, _ONE, self._same()))
+            return self._slowed_by_vcpus(RuntimeFactor(_ONE, _ONE, self._same_gpu_text()))
         ratio = self._ratio()
         if isinstance(ratio, TypeRefusal):
             return ratio
-        found = self._on_vcpus(self._bounded(ratio))
-        if found.counted > MOST_TIMES_AS_LONG and self.need.gpus.unknown:
-            why = f"the use of the GPU is not known ({self.need.gpus.unknown})"
+        found = self._slowed_by_vcpus(self._bounded_factor(ratio))
+        if found.counted > MAX_RUNTIME_FACTOR and self.demand.gpus.unknown_because:
+            why = f"the use of the GPU is not known ({self.demand.gpus.unknown_because})"
             return TypeRefusal(Constraint.NOT_RECORDED, why)
-        if found.counted > MOST_TIMES_AS_LONG:
-            why = f"it may take {found.counted:.1f} times as long: {found.because[:-1]}"
+        if found.counted > MAX_RUNTIME_FACTOR:
+            why = f"it may take {found.counted:.1f} times as long: {found.explanation[:-1]}"
             return TypeRefusal(Constraint.RUN_TIME, why)
         return found
 
-    def _on_vcpus(self, found: Duration) -> Duration:
+    def _slowed_by_vcpus(self, found: RuntimeFactor) -> RuntimeFactor:
         """The run time where fewer vCPUs have the same work to do."""
-        times = self.times_on_vcpus()
+        times = self.vcpu_factor()
         if times == 1:
             return found
-        best = self.times_on_vcpus(Decimal(0))
-        because = f"At times more cores were busy than {self.other.vcpu} vCPUs hold with headroom."
+        best = self.vcpu_factor(Decimal(0))
+        because = (
+            f"At times more cores were busy than {self.other_type.vcpu} vCPUs hold with headroom."
+        )
         counted, at_best = (
-            (end * longer).quantize(PLACES, ROUND_UP)
+            (end * longer).quantize(FACTOR_PRECISION, ROUND_UP)
             for end, longer in ((found.counted, times), (found.best, best))
         )
-        if times < LONGER:
+        if times < MIN_SHOWN_FACTOR:
             return found._replace(counted=counted, best=at_best)
-        because = because if found.because == self._same() else f"{found.because} {because}"
-        return found._replace(counted=counted, best=at_best, because=because)
+        because = (
+            because
+            if found.explanation == self._same_gpu_text()
+            else f"{found.explanation} {because}"
+        )
+        return found._replace(counted=counted, best=at_best, explanation=because)
 
     @property
-    def _share_one(self) -> int:
+    def _gpus_merged(self) -> int:
         """How many of today's GPUs share one of the other type: k."""
-        return max(math.ceil(self.today.gpus / self.other.gpus), 1)
+        return max(math.ceil(self.current_type.gpus / self.other_type.gpus), 1)
 
-    def _ratio(self) -> TimesAsLong | TypeRefusal | None:
+    def _ratio(self) -> RuntimeRange | TypeRefusal | None:
         """The measured range towards another GPU; None for the same one."""
-        today, other = self.today, self.other
+        today, other = self.current_type, self.other_type
         if today.gpu_model == other.gpu_model:
-            return self._of_one_model()
+            return self._same_model_refusal()
         name, there = today.gpu_model or "", other.gpu_model or ""
-        found = times_as_long(name, there, today.gpu_ratios, self._classes)
-        if isinstance(found, Unmeasured):
+        found = runtime_range(name, there, today.gpu_ratios, self._precisions)
+        if isinstance(found, UnmeasuredPrecisions):
             return TypeRefusal(Constraint.GPU_MODEL, self._unmeasured(found))
         return found
 
     @property
-    def _classes(self) -> frozenset[Precision]:
+    def _precisions(self) -> frozenset[Precision]:
         """The precision classes that the run may be in."""
         hints = self.job.hints
-        if not has_tensor_cores(self.today):
+        if not has_tensor_cores(self.current_type):
             return frozenset({Precision.FP32})
         if hints.fp8:
             return frozenset({Precision.FP8})
         return frozenset({Precision.HALF}) if hints.mixed_precision else UNKNOWN_PRECISION
 
-    def _of_one_model(self) -> TypeRefusal | None:
+    def _same_model_refusal(self) -> TypeRefusal | None:
         """A model with another memory: nothing was measured of the one with less bandwidth."""
-        today, other = self.today, self.other
+        today, other = self.current_type, self.other_type
         if today.gpu_memory_gib == other.gpu_memory_gib:
             return None
         speed, there = (
@@ -137,22 +147,22 @@ class MovedRun(Fit):
             Constraint.GPU_MODEL, f"no training work measured on both {kinds} is known"
         )
 
-    def _unmeasured(self, found: Unmeasured) -> str:
-        pair = f"{self.today.gpu_model} and {self.other.gpu_model}"
+    def _unmeasured(self, found: UnmeasuredPrecisions) -> str:
+        pair = f"{self.current_type.gpu_model} and {self.other_type.gpu_model}"
         absent, single = (
             " or ".join(sorted(one.label for one in classes))
-            for classes in (found.absent, found.one_work)
+            for classes in (found.missing_precisions, found.single_workload_precisions)
         )
         sentences = (
             absent and f"no training work measured on both {pair} in {absent} is known",
             single and f"only one work was measured on both {pair} in {single}, which is no range",
-            "the precision of the run is not known" if len(self._classes) > 1 else "",
+            "the precision of the run is not known" if len(self._precisions) > 1 else "",
         )
-        return f"{'; '.join(filter(None, sentences))}{self._sheets()}"
+        return f"{'; '.join(filter(None, sentences))}{self._data_sheets_text()}"
 
-    def _sheets(self) -> str:
+    def _data_sheets_text(self) -> str:
         """Both data sheets, which explain and do not decide."""
-        peaks = self.today.gpu_peaks, self.other.gpu_peaks
+        peaks = self.current_type.gpu_peaks, self.other_type.gpu_peaks
         if peaks[0] is None or peaks[1] is None:
             return ""
         parts = [
@@ -165,99 +175,101 @@ class MovedRun(Fit):
         ]
         return f" (data sheets: {', '.join(parts)})" if parts else ""
 
-    def _bounded(self, ratio: TimesAsLong | None) -> Duration:
+    def _bounded_factor(self, ratio: RuntimeRange | None) -> RuntimeFactor:
         times = ratio.high if ratio else _ONE
-        slow = max((self._slow_end(host, times) for host in self.need.hosts), default=_ONE)
-        slow = slow.quantize(PLACES, ROUND_UP)
-        busy = max((host.busy for host in self.need.hosts), default=_ONE)
-        fast = min(_ONE, (1 + busy * (times - 1)).quantize(PLACES, ROUND_UP))
-        trial = self.job.hints.ranks and self._share_one > 1
-        other_gpu = ratio is not None or self.today.gpu_memory_gib != self.other.gpu_memory_gib
-        trial = trial or (other_gpu and may_train_together(self.job))
-        return Duration(max(slow, _ONE), fast, self._because(ratio, busy), trial=trial)
+        slow = max((self._slowest_factor(host, times) for host in self.demand.hosts), default=_ONE)
+        slow = slow.quantize(FACTOR_PRECISION, ROUND_UP)
+        busy = max((host.mean_busy_share for host in self.demand.hosts), default=_ONE)
+        fast = min(_ONE, (1 + busy * (times - 1)).quantize(FACTOR_PRECISION, ROUND_UP))
+        trial = self.job.hints.has_gpu_ranks and self._gpus_merged > 1
+        other_gpu = (
+            ratio is not None or self.current_type.gpu_memory_gib != self.other_type.gpu_memory_gib
+        )
+        trial = trial or (other_gpu and can_train_together(self.job))
+        return RuntimeFactor(max(slow, _ONE), fast, self._explanation(ratio, busy), trial=trial)
 
-    def _slow_end(self, host: HostGpus, times: Decimal) -> Decimal:
-        shared = 1 + host.busy * (times * self._share_one - 1)
-        if self.job.hints.ranks:
+    def _slowest_factor(self, host: HostGpus, times: Decimal) -> Decimal:
+        shared = 1 + host.mean_busy_share * (times * self._gpus_merged - 1)
+        if self.job.hints.has_gpu_ranks:
             return shared
-        one = 1 + min(host.busy * self.today.gpus, _ONE) * (times - 1)
-        return one if self._one_works(host) else max(one, shared)
+        one = 1 + min(host.mean_busy_share * self.current_type.gpus, _ONE) * (times - 1)
+        return one if self._has_one_busy_gpu(host) else max(one, shared)
 
-    def _one_works(self, host: HostGpus) -> bool:
+    def _has_one_busy_gpu(self, host: HostGpus) -> bool:
         """Several GPUs that take turns look the same: not where the job says that it uses them."""
-        return host.one_at_work and self.job.hints.distribution is None
+        return host.has_one_busy_gpu and self.job.hints.distribution is None
 
-    def _because(self, ratio: TimesAsLong | None, busy: Decimal) -> str:
+    def _explanation(self, ratio: RuntimeRange | None, busy: Decimal) -> str:
         sentences = []
         if ratio is not None:
-            sentences.append(self._compared(ratio))
-        elif self.today.gpu_memory_gib != self.other.gpu_memory_gib:
-            gib, today_gib = self.other.gpu_memory_gib, self.today.gpu_memory_gib
-            model = self.today.gpu_model
+            sentences.append(self._comparison_text(ratio))
+        elif self.current_type.gpu_memory_gib != self.other_type.gpu_memory_gib:
+            gib, today_gib = self.other_type.gpu_memory_gib, self.current_type.gpu_memory_gib
+            model = self.current_type.gpu_model
             sentences.append(f"its {model} has {gib} GiB of memory, today's has {today_gib} GiB")
-        if self._share_one > 1:
-            sentences.append(self._shared())
+        if self._gpus_merged > 1:
+            sentences.append(self._shared_gpu_text())
         if not sentences:
-            return self._same()
+            return self._same_gpu_text()
         used = f"the GPU was busy for {busy:.0%} of the time"
-        if self.need.gpus.unknown:
+        if self.demand.gpus.unknown_because:
             used = "how busy it was is not known, so it is counted as always busy"
-        elif self.today.gpus > 1:
+        elif self.current_type.gpus > 1:
             used = f"the GPUs were busy for {busy:.0%} of the time on average"
         reason = f"{', and '.join(sentences)}; {used}."
-        return " ".join([f"{reason[0].upper()}{reason[1:]}", *self._to_check(ratio)])
+        return " ".join([f"{reason[0].upper()}{reason[1:]}", *self._caveats(ratio)])
 
-    def _compared(self, ratio: TimesAsLong) -> str:
+    def _comparison_text(self, ratio: RuntimeRange) -> str:
         ends = f"{ratio.low:.2f} to {ratio.high:.2f}"
         classes = " and ".join(sorted({row.precision.label for row in ratio.rows}))
-        if len(self._classes) > 1:
+        if len(self._precisions) > 1:
             classes = f"the widest range of {classes}, as the run's precision is not known"
         return (
-            f"{self.other.gpu_model} took {ends} times as long as {self.today.gpu_model} "
+            f"{self.other_type.gpu_model} took {ends} times as long as {self.current_type.gpu_model} "
             f"{ratio.basis} ({classes})"
         )
 
-    def _to_check(self, ratio: TimesAsLong | None) -> Iterator[str]:
-        if ratio is not None and ratio.high < 1 and self._share_one == 1:
+    def _caveats(self, ratio: RuntimeRange | None) -> Iterator[str]:
+        if ratio is not None and ratio.high < 1 and self._gpus_merged == 1:
             yield "A faster GPU is counted as no faster: what else the run waits for is not known."
-        yield from to_check(self.job, self.today, self.other)
-        peaks = self.today.gpu_peaks, self.other.gpu_peaks
-        if ratio is None or len(self._classes) == 1 or peaks[0] is None or peaks[1] is None:
+        yield from move_caveats(self.job, self.current_type, self.other_type)
+        peaks = self.current_type.gpu_peaks, self.other_type.gpu_peaks
+        if ratio is None or len(self._precisions) == 1 or peaks[0] is None or peaks[1] is None:
             return
-        if strict_doubt(peaks[0], peaks[1], ratio):
+        if fp32_peak_ratio(peaks[0], peaks[1], ratio):
             figures = f"{peaks[0].fp32_tflops} and {peaks[1].fp32_tflops}"
             yield (
                 "In FP32 without TF32 nothing was measured, and it may take longer still: by data "
-                f"sheet {self.today.gpu_model} and {self.other.gpu_model} do {figures} TFLOPS."
+                f"sheet {self.current_type.gpu_model} and {self.other_type.gpu_model} do {figures} TFLOPS."
             )
 
-    def _shared(self) -> str:
-        ranks = self.job.hints.ranks
-        if all(map(self._one_works, self.need.hosts)):
+    def _shared_gpu_text(self) -> str:
+        ranks = self.job.hints.has_gpu_ranks
+        if all(map(self._has_one_busy_gpu, self.demand.hosts)):
             return (
-                f"the {self.today.gpus} GPUs together never did more than one GPU can, "
+                f"the {self.current_type.gpus} GPUs together never did more than one GPU can, "
                 "and often as much: one of them did the work"
             )
-        on = "one" if self.other.gpus == 1 else f"{self.other.gpus}, spread evenly"
+        on = "one" if self.other_type.gpus == 1 else f"{self.other_type.gpus}, spread evenly"
         if not ranks:
-            return f"the work of {self.today.gpus} GPUs takes turns on {on}"
+            return f"the work of {self.current_type.gpus} GPUs takes turns on {on}"
         return (
-            f"each of its {self.today.gpus} GPUs does a part of the work "
+            f"each of its {self.current_type.gpus} GPUs does a part of the work "
             f"({self.job.hints.distribution}); on {on} these may take turns or wait one after the "
             "other, which only a trial says"
         )
 
-    def _same(self) -> str:
-        return f"Assumes the same run time: {self._it_holds()}."
+    def _same_gpu_text(self) -> str:
+        return f"Assumes the same run time: {self._fit_text()}."
 
-    def _it_holds(self) -> str:
-        need, today = self.need, self.today
+    def _fit_text(self) -> str:
+        need, today = self.demand, self.current_type
         held = f"the new type covers peak use plus {float(self.headroom_percent):g}%"
-        sized = need.vcpu.unknown or need.memory_gib.unknown
-        if sized or need.gpus.unknown or need.gpu_memory_gib.unknown:
+        sized = need.vcpu.unknown_because or need.memory_gib.unknown_because
+        if sized or need.gpus.unknown_because or need.gpu_memory_gib.unknown_because:
             held = f"what is not known does not shrink, and {held}"
-        if today.gpus and need.gpu_idle:
+        if today.gpus and need.is_gpu_idle:
             held = f"the GPU did nothing, and {held}"
-        if self.other.family == today.family:
+        if self.other_type.family == today.family:
             return held
-        return f"{held} (a vCPU of {self.other.family} counts as one of {today.family})"
+        return f"{held} (a vCPU of {self.other_type.family} counts as one of {today.family})"

@@ -18,13 +18,13 @@ from sageaudit.domain.resize.resize import HEADROOM_PERCENT, Resize
 
 RECENT_RUNS = 10
 """A family whose load has changed is judged by its new load after so many runs: our choice."""
-_KEPT_FROM = Decimal("0.9")
+_KEEP_SHARE = Decimal("0.9")
 """Of the best saving: below it the advice of earlier runs is changed. Our choice."""
-_MOST_STORED = 8
+_MAX_STORED_TYPES = 8
 _HUNDREDTH = Decimal("0.01")
 _ONE = Decimal(1)
 
-_ROOM = 1 + float(HEADROOM_PERCENT) / 100
+_HEADROOM_FACTOR = 1 + float(HEADROOM_PERCENT) / 100
 
 
 def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
@@ -33,26 +33,26 @@ def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
     `runs`: the same run, resized as rules asked. Empty where nothing cheaper holds it; None where
     that is not known.
     """
-    judged = [run for run in runs if run.rate is not None and not any(run.unrecorded)]
-    known = next(filter(None, (_saving(run) for run in judged)), [])
+    judged = [run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)]
+    known = next(filter(None, (_saving_candidates(run) for run in judged)), [])
     smallest: dict[str, tuple[InstanceType, Decimal]] = {}
     for other in sorted(known, key=lambda one: _size(one.type)):
-        covered = any(_covers(other.type, small) for small, _ in smallest.values())
-        if other.takes is not None and not covered and len(smallest) < _MOST_STORED:
-            times = other.takes.counted.quantize(_HUNDREDTH, ROUND_UP)
+        covered = any(_is_at_least_as_large(other.type, small) for small, _ in smallest.values())
+        if other.runtime_factor is not None and not covered and len(smallest) < _MAX_STORED_TYPES:
+            times = other.runtime_factor.counted.quantize(_HUNDREDTH, ROUND_UP)
             smallest[other.type.name] = (other.type, times)
     return {name: times for name, (_, times) in smallest.items()} if judged else None
 
 
-def _saving(run: Resize) -> list[Candidate]:
-    return list(run.certain) or list(run.on_trial)
+def _saving_candidates(run: Resize) -> list[Candidate]:
+    return list(run.certain_savings) or list(run.possible_savings)
 
 
 def _size(kind: InstanceType) -> tuple[int, int, Decimal]:
     return kind.gpus, kind.vcpu, kind.memory_gib
 
 
-def _covers(other: InstanceType, small: InstanceType) -> bool:
+def _is_at_least_as_large(other: InstanceType, small: InstanceType) -> bool:
     """Whether it has as much of everything."""
     if (other.gpu_model, other.gpu_memory_gib) != (small.gpu_model, small.gpu_memory_gib):
         return False
@@ -60,55 +60,64 @@ def _covers(other: InstanceType, small: InstanceType) -> bool:
     return gpus >= least_gpus and vcpu >= least_vcpu and gib >= least_gib
 
 
-def for_family(
+def best_for_family(
     run: Resize,
-    known: Sequence[Candidate],
-    needs: Sequence[Mapping[str, Decimal]],
+    candidates: Sequence[Candidate],
+    family_smallest_types: Sequence[Mapping[str, Decimal]],
     types: Mapping[str, InstanceType],
-    advised: str | None,
+    recommended_type: str | None,
 ) -> list[Candidate]:
     """Of the candidates of a run, those that hold most of the family's newest runs, best first.
 
     `needs`: the smallest types of each of these runs. The best is the cheapest at its slowest run;
     but the one that the family was `advised` comes first while it saves nearly as much.
     """
-    if not needs and advised is None:
-        return list(known)  # they come by what this run saves
-    held = {other.type.name: times_there(other.type, needs, types) for other in known}
+    if not family_smallest_types and recommended_type is None:
+        return list(candidates)  # they come by what this run saves
+    held = {
+        other.type.name: runtime_factors(other.type, family_smallest_types, types)
+        for other in candidates
+    }
     most = max(map(len, held.values()), default=0)
-    suits = [other for other in known if len(held[other.type.name]) == most]
-    worth = {other.type.name: _worth(run, other, held[other.type.name]) for other in suits}
+    suits = [other for other in candidates if len(held[other.type.name]) == most]
+    worth = {
+        other.type.name: _family_saving_usd(run, other, held[other.type.name]) for other in suits
+    }
     if None in worth.values():
         return suits
     suits.sort(key=lambda other: -(worth[other.type.name] or 0))
-    told = next((other for other in suits if other.type.name == advised), None)
+    told = next((other for other in suits if other.type.name == recommended_type), None)
     if told is not None:
-        least = _KEPT_FROM * (worth[suits[0].type.name] or 0)
+        least = _KEEP_SHARE * (worth[suits[0].type.name] or 0)
         suits.sort(key=lambda other: other is not told or (worth[other.type.name] or 0) < least)
     return suits
 
 
-def times_there(
+def runtime_factors(
     other: InstanceType, needs: Sequence[Mapping[str, Decimal]], types: Mapping[str, InstanceType]
 ) -> list[Decimal]:
     """How many times as long each run takes there at most, of those that it is known to hold."""
     held = []
     for need in needs:
         small = ((types.get(name), times) for name, times in need.items())
-        times = [times for kind, times in small if kind is not None and _covers(other, kind)]
+        times = [
+            times
+            for kind, times in small
+            if kind is not None and _is_at_least_as_large(other, kind)
+        ]
         held += [min(times)] if times else []
     return held
 
 
-def _worth(run: Resize, other: Candidate, times: Sequence[Decimal]) -> Decimal | None:
+def _family_saving_usd(run: Resize, other: Candidate, times: Sequence[Decimal]) -> Decimal | None:
     """What this run saves there if it takes as long as the slowest; None where that is unknown.
 
     What the family's runs were measured to take there is of no one run.
     """
-    saves, takes = run.saves(other), other.takes
+    saves, takes = run.saving_usd(other), other.runtime_factor
     if saves is None or takes is None or other.usd is None:
         return None
-    slowest = _ONE if takes.tried else max([_ONE, *(one / takes.counted for one in times)])
+    slowest = _ONE if takes.is_measured else max([_ONE, *(one / takes.counted for one in times)])
     return saves - (slowest - 1) * other.usd
 
 
@@ -124,14 +133,18 @@ def cluster_usd_per_hour(job: Job, market: Market) -> Decimal | None:
 
 
 def cheapest_type(
-    job: Job, market: Market, fits: Callable[[InstanceType], bool], *, estimated: bool = False
+    job: Job,
+    market: Market,
+    is_fitting: Callable[[InstanceType], bool],
+    *,
+    allow_estimates: bool = False,
 ) -> tuple[Decimal, str] | None:
     """The cheapest type that this kind of job may use and that fits, of those with a known rate:
     the USD per hour of one instance, and its name.
 
     `estimated`: an estimated rate will do. Of equal rates the first by name.
     """
-    found = _priced(job, market, fits, estimated=estimated)
+    found = _priced(job, market, is_fitting, estimated=allow_estimates)
     return min(((usd, other.name) for usd, other in found), default=None)
 
 
@@ -145,17 +158,17 @@ def _priced(
                 yield rate.usd, other
 
 
-def seconds_beside_cpu_type(
+def seconds_saved_by_cpu_type(
     job: Job, market: Market, seconds: Decimal, cores: float, memory_gib: float
 ) -> Decimal:
     """The seconds whose bill is left after current CPU types do the same; 0 where that is not
     known.
     """
-    share = share_beside_cpu_type(job, market, cores, memory_gib) if seconds else None
+    share = saving_share_of_cpu_type(job, market, cores, memory_gib) if seconds else None
     return (seconds * (share or 0)).quantize(Decimal(1), ROUND_DOWN)
 
 
-def share_beside_cpu_type(
+def saving_share_of_cpu_type(
     job: Job, market: Market, cores: float, memory_gib: float
 ) -> Decimal | None:
     """The share (0..1) of the hourly price that is left after current CPU types do the same for
@@ -163,10 +176,16 @@ def share_beside_cpu_type(
     not known.
     """
     today_usd = cluster_usd_per_hour(job, market)
-    current_cpu = _priced(job, market, lambda other: not (other.accelerator or other.legacy))
+    current_cpu = _priced(job, market, lambda other: not (other.accelerator or other.is_legacy))
     costs_usd = [
         usd
-        * ceil(max(cores * _ROOM / other.vcpu, memory_gib * _ROOM / float(other.memory_gib), 0.01))
+        * ceil(
+            max(
+                cores * _HEADROOM_FACTOR / other.vcpu,
+                memory_gib * _HEADROOM_FACTOR / float(other.memory_gib),
+                0.01,
+            )
+        )
         for usd, other in current_cpu
     ]
     if not costs_usd or not today_usd:

@@ -54,7 +54,7 @@ _CPU_TAG = re.compile(r"(?:^|[-_.])cpu(?:$|[-_.])")
 _SMALL_A100_GIB = Decimal(40)
 _VOLTA = Decimal("7.0")
 _PYTORCH_WITHOUT_VOLTA = (2, 11)
-_ITS_CUDA = (12, 8)
+_CUDA_WITHOUT_VOLTA = (12, 8)
 """From this toolkit on, builds of that PyTorch leave Volta out."""
 
 
@@ -68,44 +68,49 @@ def has_bf16(instance_type: InstanceType) -> bool:
     return instance_type.gpus > 0 and instance_type.gpu_model not in _WITHOUT_BF16
 
 
-def type_refused(job: Job, today: InstanceType, other: InstanceType) -> str | None:
+def type_refusal(job: Job, current_type: InstanceType, other_type: InstanceType) -> str | None:
     """Why a run that needs its GPUs cannot move to another type with GPUs, or None."""
     several = (job.instance_count or 0) > 1
-    if _gpu(today) == _gpu(other):
-        apart = several and job.hints.distribution is not None and today.efa and not other.efa
-        without_efa = f"its instances train together over EFA, and {other.name} has none"
+    if _gpu(current_type) == _gpu(other_type):
+        apart = (
+            several
+            and job.hints.distribution is not None
+            and current_type.efa
+            and not other_type.efa
+        )
+        without_efa = f"its instances train together over EFA, and {other_type.name} has none"
         return without_efa if apart else None
     reasons = (
-        _exchange_refused(job) if several else None,
-        _link_refused(today, other),
-        _precision_refused(job, today, other),
+        _network_refusal(job) if several else None,
+        _nvlink_refusal(current_type, other_type),
+        _precision_refusal(job, current_type, other_type),
     )
     named = next(filter(None, reasons), None)
-    return named or image_refused(job, today, other)
+    return named or image_refusal(job, current_type, other_type)
 
 
-def image_refused(job: Job, today: InstanceType, other: InstanceType) -> str | None:
+def image_refusal(job: Job, today: InstanceType, other: InstanceType) -> str | None:
     """Why the run's image is not for the other type's GPU, or None."""
-    return _cuda_refused(job, other) or not_documented(job, today, other)
+    return _cuda_refusal(job, other) or algorithm_refusal(job, today, other)
 
 
-def own_type_refused(job: Job, today: InstanceType) -> str | None:
+def own_image_refusal(job: Job, today: InstanceType) -> str | None:
     """Why a job's image is not for the type that it asks for itself, or None."""
-    if refused := _cuda_refused(job, today):
+    if refused := _cuda_refusal(job, today):
         return refused
     if today.gpus and _CPU_TAG.search(addresses.tag(job.image)):
         return "by its tag the image is for CPUs, and uses no GPU"
     algorithm = builtin_algorithm(job.image)
     if algorithm is None:
         return None
-    if today.gpus and algorithm.cpu_only:
+    if today.gpus and algorithm.is_cpu_only:
         return f"{algorithm.name} uses no GPU"
-    if not today.gpus and not today.accelerator and algorithm.gpu_only:
+    if not today.gpus and not today.accelerator and algorithm.is_gpu_only:
         return f"{algorithm.name} trains on GPU instances only"
     return None
 
 
-def not_documented(job: Job, today: InstanceType, other: InstanceType) -> str | None:
+def algorithm_refusal(job: Job, today: InstanceType, other: InstanceType) -> str | None:
     """Why SageMaker's guide does not let a built-in algorithm move there, or None.
 
     A family in no list is not said to be impossible: nobody documents it. What runs, runs.
@@ -115,8 +120,8 @@ def not_documented(job: Job, today: InstanceType, other: InstanceType) -> str | 
         return None
     if not other.gpus:
         only = f"{algorithm.name} trains on GPU instances only"
-        return only if algorithm.gpu_only and not other.accelerator else None
-    if algorithm.cpu_only:
+        return only if algorithm.is_gpu_only and not other.accelerator else None
+    if algorithm.is_cpu_only:
         return f"{algorithm.name} on a GPU is not documented"
     if other.family in algorithm.families:
         return None
@@ -125,13 +130,13 @@ def not_documented(job: Job, today: InstanceType, other: InstanceType) -> str | 
     )
 
 
-def _exchange_refused(job: Job) -> str | None:
+def _network_refusal(job: Job) -> str | None:
     """Why the network between several instances may be the run's limit; None if each works alone.
 
     Transform instances never exchange data: SageMaker gives each its own objects. Nor do the
     instances of a processing job that get parts of its data, unless a framework joins them.
     """
-    if not job.kind.row.hosts_exchange:
+    if not job.kind.spec.can_hosts_communicate:
         return None
     limit = "their network may be the limit, not the GPU"
     if joined := job.hints.distribution or addresses.cluster_framework(job.image, job.entry_point):
@@ -143,7 +148,7 @@ def _exchange_refused(job: Job) -> str | None:
     return None
 
 
-def may_train_together(job: Job) -> bool:
+def can_train_together(job: Job) -> bool:
     """Whether several instances train on parts of the data, with no sign that they work together.
 
     Such a script may still join its instances itself.
@@ -156,7 +161,7 @@ def _gpu(row: InstanceType) -> tuple[str | None, Decimal | None]:
     return row.gpu_model, row.gpu_memory_gib
 
 
-def _link_refused(today: InstanceType, other: InstanceType) -> str | None:
+def _nvlink_refusal(today: InstanceType, other: InstanceType) -> str | None:
     if min(today.gpus, other.gpus) <= 1:
         return None
     linked, there = (row.gpu_model in _WITH_NVLINK for row in (today, other))
@@ -168,7 +173,7 @@ def _link_refused(today: InstanceType, other: InstanceType) -> str | None:
     return None
 
 
-def _precision_refused(job: Job, today: InstanceType, other: InstanceType) -> str | None:
+def _precision_refusal(job: Job, today: InstanceType, other: InstanceType) -> str | None:
     hints = job.hints
     if has_bf16(today) and not has_bf16(other):
         for sign, what in (
@@ -185,20 +190,25 @@ def _precision_refused(job: Job, today: InstanceType, other: InstanceType) -> st
     return None
 
 
-def _cuda_refused(job: Job, other: InstanceType) -> str | None:
+def _cuda_refusal(job: Job, other: InstanceType) -> str | None:
     toolkit = addresses.cuda(job.image)
     if toolkit is None or other.gpu_peaks is None:
         return None
     name, capability = other.gpu_model, other.gpu_peaks.compute_capability
     first = _first_cuda(other)
     if first is not None and toolkit < first:
-        return f"its image has CUDA {_said(toolkit)}, and the {name} needs {_said(first)} or later"
-    dropped = _dropped_by(capability)
+        return f"its image has CUDA {_version_text(toolkit)}, and the {name} needs {_version_text(first)} or later"
+    dropped = _dropping_cuda_version(capability)
     if dropped is not None and toolkit[0] >= dropped:
-        return f"its image has CUDA {_said(toolkit)}, which has dropped the {name}"
+        return f"its image has CUDA {_version_text(toolkit)}, which has dropped the {name}"
     torch = addresses.pytorch(job.image)
-    if capability == _VOLTA and torch and torch >= _PYTORCH_WITHOUT_VOLTA and toolkit >= _ITS_CUDA:
-        return f"PyTorch {_said(torch)} for CUDA {_said(toolkit)} has dropped the {name}"
+    if (
+        capability == _VOLTA
+        and torch
+        and torch >= _PYTORCH_WITHOUT_VOLTA
+        and toolkit >= _CUDA_WITHOUT_VOLTA
+    ):
+        return f"PyTorch {_version_text(torch)} for CUDA {_version_text(toolkit)} has dropped the {name}"
     return None
 
 
@@ -209,28 +219,28 @@ def _first_cuda(row: InstanceType) -> addresses.Version | None:
     return next((first for least, first in _FIRST_CUDA if capability >= least), None)
 
 
-def _dropped_by(capability: Decimal) -> int | None:
+def _dropping_cuda_version(capability: Decimal) -> int | None:
     return next((major for below, major in _DROPPED_BY_CUDA if capability < below), None)
 
 
-def _said(version: addresses.Version) -> str:
+def _version_text(version: addresses.Version) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def to_check(job: Job, today: InstanceType, other: InstanceType) -> Iterator[str]:
+def move_caveats(job: Job, today: InstanceType, other: InstanceType) -> Iterator[str]:
     """Sentences on what no recording shows, and what would keep the run from another GPU model."""
     if _gpu(today) == _gpu(other):
         return
-    if may_train_together(job):
+    if can_train_together(job):
         yield "Each instance gets a part of the data: check that they exchange none as they train."
     first, known = _first_cuda(other), _first_cuda(today)
     if addresses.cuda(job.image) is None and other.gpu_peaks is not None:
         if first is not None and (known is None or first > known):
             yield (
                 f"The CUDA version of its image is not known: the {other.gpu_model} needs "
-                f"{_said(first)} or later."
+                f"{_version_text(first)} or later."
             )
-        dropped = _dropped_by(other.gpu_peaks.compute_capability)
+        dropped = _dropping_cuda_version(other.gpu_peaks.compute_capability)
         if dropped is not None:
             yield (
                 f"The CUDA version of its image is not known: CUDA {dropped} has dropped the "

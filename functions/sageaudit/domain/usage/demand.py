@@ -17,37 +17,37 @@ from msgspec import Struct
 
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, MIN_POINTS, Measurements, Metric
-from sageaudit.domain.usage.series import IDLE_TO_GPU_PERCENT, Series, percentile
+from sageaudit.domain.usage.series import IDLE_MAX_GPU_PERCENT, Series, percentile
 
 PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
 _PLACES = Decimal("0.0001")
-_ALMOST = 1 - 1e-9
+_ROUNDING_MARGIN = 1 - 1e-9
 """Less than any rounding of a product."""
-_LIMIT = 0.9
+_CPU_LIMIT_SHARE = 0.9
 """Of all vCPUs: Debugger's CPUBottleneck, and the rule of that name."""
-_CEILING_FROM = 90.0
+_ONE_GPU_CEILING_MIN = 90.0
 """The P95 from which the sum of a host's GPUs lies at the ceiling of one GPU."""
-_CEILING_TO = 101.0
+_ONE_GPU_CEILING_MAX = 101.0
 """What that sum never exceeds then: 100% of one GPU, and up to 1% that an idle GPU reports."""
 
 
-class Need(Struct, frozen=True):
+class ResourceNeed(Struct, frozen=True):
     """One resource of one host: what the run needs of it, and what the host has today.
 
     `needed` is None where it is not known; `unknown` says why.
     """
 
     needed: float | None
-    today: float
-    unknown: str | None = None
+    available: float
+    unknown_because: str | None = None
 
-    def held_by(self, offered: float) -> bool | None:
+    def is_met_by(self, offered: float) -> bool | None:
         """Whether `offered` is enough; None where the use was not recorded.
 
         A run never needs more than today's instance offers, recorded or not.
         """
-        if offered >= self.today:
+        if offered >= self.available:
             return True
         return None if self.needed is None else self.needed <= offered
 
@@ -58,38 +58,41 @@ class HostGpus(Struct, frozen=True):
     `one_at_work`: their sum lies at the ceiling of one GPU, so one of them did the work.
     """
 
-    busy: Decimal
-    one_at_work: bool
+    mean_busy_share: Decimal
+    has_one_busy_gpu: bool
 
 
 class BusyCores(Struct, frozen=True):
     """The busy cores of one host with `vcpu` vCPUs, by its CPU utilisation in each period."""
 
-    line: Series
+    series: Series
     vcpu: int
 
-    def times_as_long(self, vcpu: float) -> float:
+    def runtime_factor(self, vcpu: float) -> float:
         """How many times as long the host takes on so few vCPUs: the mean over its periods of
         max(1, cores / vCPUs). What finds no free core is done afterwards.
         """
-        points = self.line.present
-        over = [cores for cores in self._from(vcpu) if cores > vcpu]
+        points = self.series.present
+        over = [cores for cores in self._busy_at_least(vcpu) if cores > vcpu]
         more = reduce(add, sorted(over, reverse=True), 0.0)
         return (len(points) - len(over) + more / vcpu) / len(points)
 
-    def at_limit(self, vcpu: float) -> bool:
+    def is_at_limit(self, vcpu: float) -> bool:
         """Whether so few vCPUs would be at their limit in half of the periods and more."""
-        limit, points = _LIMIT * vcpu, len(self.line.present)
-        return len([1 for cores in self._from(limit) if cores >= limit]) >= points - points // 2
+        limit, points = _CPU_LIMIT_SHARE * vcpu, len(self.series.present)
+        return (
+            len([1 for cores in self._busy_at_least(limit) if cores >= limit])
+            >= points - points // 2
+        )
 
-    def _from(self, cores: float) -> list[float]:
+    def _busy_at_least(self, cores: float) -> list[float]:
         """The busy cores of the few periods in which they may be as many: the others are not
         looked at one by one.
         """
-        percent = 100 * cores / self.vcpu * _ALMOST
-        if self.line.highest < percent:
+        percent = 100 * cores / self.vcpu * _ROUNDING_MARGIN
+        if self.series.highest < percent:
             return []
-        return [value * self.vcpu / 100 for value in self.line.present if value >= percent]
+        return [value * self.vcpu / 100 for value in self.series.present if value >= percent]
 
 
 class Demand(Struct, frozen=True, dict=True):
@@ -102,63 +105,69 @@ class Demand(Struct, frozen=True, dict=True):
     plus headroom of the instance's own disk, where it has one.
     """
 
-    vcpu: Need
-    memory_gib: Need
-    gpus: Need
-    gpu_memory_gib: Need
+    vcpu: ResourceNeed
+    memory_gib: ResourceNeed
+    gpus: ResourceNeed
+    gpu_memory_gib: ResourceNeed
     hosts: tuple[HostGpus, ...]
     cores: tuple[BusyCores, ...] = ()
-    disk_gb: Need = Need(None, 0.0)
+    disk_gb: ResourceNeed = ResourceNeed(None, 0.0)
 
     @cached_property
     def _times(self) -> dict[float, Decimal]:
         return {}
 
-    def times_on_vcpus(self, vcpu: float) -> Decimal:
+    def vcpu_factor(self, vcpu: float) -> Decimal:
         """How many times as long the slowest host takes where so few vCPUs do its work."""
         if vcpu not in self._times:
-            times = max(host.times_as_long(vcpu) for host in self.cores)
+            times = max(host.runtime_factor(vcpu) for host in self.cores)
             self._times[vcpu] = Decimal(str(times)).quantize(_PLACES, ROUND_UP)
         return self._times[vcpu]
 
     @property
-    def gpu_idle(self) -> bool:
+    def is_gpu_idle(self) -> bool:
         """Whether the GPU is known never to have worked."""
         return self.gpus.needed == 0
 
     @property
-    def gpu_busy(self) -> Decimal | None:
+    def busiest_gpu_share(self) -> Decimal | None:
         """The mean use of the GPUs (0..1) of the busiest host; None where it was not recorded."""
-        return None if self.gpus.unknown else max((host.busy for host in self.hosts), default=None)
+        return (
+            None
+            if self.gpus.unknown_because
+            else max((host.mean_busy_share for host in self.hosts), default=None)
+        )
 
 
 def demand(
-    whole: Measurements,
-    today: InstanceType,
+    whole_run: Measurements,
+    current_type: InstanceType,
     headroom_percent: Decimal,
-    also: tuple[Measurements, ...] = (),
+    other_usage: tuple[Measurements, ...] = (),
 ) -> Demand:
     """The demand of a run on the type `today`: of its active minutes, which `whole` includes.
 
     Only whether the GPU did nothing is asked of the whole run. `also`: active minutes whose
     demand must hold too, where `whole` are those of several runs (`domain/usage/judged_use`).
     """
-    usages = (whole.active(), *also)
+    usages = (whole_run.active_part(), *other_usage)
     factor = 1 + float(headroom_percent) / 100
-    gpu_memory = float(today.gpu_memory_gib or 0) * today.gpus
-    nothing = Need(0.0, 0.0)
-    idle = not today.gpus or (not _too_few(whole, Metric.GPU) and gpu_idle(whole))
-    vcpu = _peak(usages, Metric.CPU, today.vcpu, factor)
-    lines = [] if vcpu.unknown else _lines(usages, Metric.CPU)
-    hosts = () if idle else _gpus_of_hosts(usages, today.gpus)
+    gpu_memory = float(current_type.gpu_memory_gib or 0) * current_type.gpus
+    nothing = ResourceNeed(0.0, 0.0)
+    idle = not current_type.gpus or (
+        not _mean_unknown_reason(whole_run, Metric.GPU) and is_gpu_idle(whole_run)
+    )
+    vcpu = _peak(usages, Metric.CPU, current_type.vcpu, factor)
+    lines = [] if vcpu.unknown_because else _lines(usages, Metric.CPU)
+    hosts = () if idle else _gpus_of_hosts(usages, current_type.gpus)
     return Demand(
         vcpu=vcpu,
-        memory_gib=_peak(usages, Metric.MEMORY, float(today.memory_gib), factor),
-        gpus=nothing if idle else _work(usages, today.gpus, hosts),
+        memory_gib=_peak(usages, Metric.MEMORY, float(current_type.memory_gib), factor),
+        gpus=nothing if idle else _gpu_need(usages, current_type.gpus, hosts),
         gpu_memory_gib=nothing if idle else _peak(usages, Metric.GPU_MEMORY, gpu_memory, 1.0),
         hosts=hosts,
-        cores=tuple(BusyCores(line, today.vcpu) for line in lines),
-        disk_gb=_peak(usages, Metric.DISK, float(today.local_gb or 0), factor),
+        cores=tuple(BusyCores(line, current_type.vcpu) for line in lines),
+        disk_gb=_peak(usages, Metric.DISK, float(current_type.local_gb or 0), factor),
     )
 
 
@@ -166,47 +175,51 @@ def _lines(usages: Sequence[Measurements], metric: Metric) -> list[Series]:
     return [line for usage in usages for line in usage.series[metric].values()]
 
 
-def _peak(usages: Sequence[Measurements], metric: Metric, today: float, factor: float) -> Need:
-    unknown = _unknown(usages[0], metric)
+def _peak(
+    usages: Sequence[Measurements], metric: Metric, today: float, factor: float
+) -> ResourceNeed:
+    unknown = _peak_unknown_reason(usages[0], metric)
     if unknown is not None:
-        return Need(None, today, unknown)
-    peak = max(usage.busiest(metric, PEAK_PERCENTILE) for usage in usages)
-    return Need(peak / 100 * today * factor, today)
+        return ResourceNeed(None, today, unknown)
+    peak = max(usage.busiest_percentile(metric, PEAK_PERCENTILE) for usage in usages)
+    return ResourceNeed(peak / 100 * today * factor, today)
 
 
-def _work(usages: Sequence[Measurements], gpus: int, hosts: tuple[HostGpus, ...]) -> Need:
-    if unknown := _too_few(usages[0], Metric.GPU):
-        return Need(None, gpus, unknown)
+def _gpu_need(
+    usages: Sequence[Measurements], gpus: int, hosts: tuple[HostGpus, ...]
+) -> ResourceNeed:
+    if unknown := _mean_unknown_reason(usages[0], Metric.GPU):
+        return ResourceNeed(None, gpus, unknown)
     works = (line.mean / 100 * gpus for line in _lines(usages, Metric.GPU))
     most = [
-        min(work, 1.0) if host.one_at_work else work
+        min(work, 1.0) if host.has_one_busy_gpu else work
         for host, work in zip(hosts, works, strict=True)
     ]
-    return Need(max(most), gpus)
+    return ResourceNeed(max(most), gpus)
 
 
 def _gpus_of_hosts(usages: Sequence[Measurements], gpus: int) -> tuple[HostGpus, ...]:
-    if _too_few(usages[0], Metric.GPU) is not None:
-        return (HostGpus(Decimal(1), one_at_work=False),)
+    if _mean_unknown_reason(usages[0], Metric.GPU) is not None:
+        return (HostGpus(Decimal(1), has_one_busy_gpu=False),)
     return tuple(_host(line, gpus) for line in _lines(usages, Metric.GPU))
 
 
 def _host(line: Series, gpus: int) -> HostGpus:
-    at_ceiling = _CEILING_FROM <= line.highest * gpus <= _CEILING_TO and (
-        percentile([value * gpus for value in line.present], 95) >= _CEILING_FROM
+    at_ceiling = _ONE_GPU_CEILING_MIN <= line.highest * gpus <= _ONE_GPU_CEILING_MAX and (
+        percentile([value * gpus for value in line.present], 95) >= _ONE_GPU_CEILING_MIN
     )
     busy = Decimal(str(line.mean)) / 100
-    return HostGpus(busy.quantize(_PLACES, ROUND_UP), one_at_work=at_ceiling)
+    return HostGpus(busy.quantize(_PLACES, ROUND_UP), has_one_busy_gpu=at_ceiling)
 
 
-def _unknown(usage: Measurements, metric: Metric) -> str | None:
+def _peak_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
     """Why a metric's peak is unknown, or None."""
     if metric in usage.series and (usage.period_s or 0) > _COARSEST_PERIOD_S:
         return f"a point every {usage.period_s} s hides peaks"
-    return _too_few(usage, metric)
+    return _mean_unknown_reason(usage, metric)
 
 
-def _too_few(usage: Measurements, metric: Metric) -> str | None:
+def _mean_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
     """Why even a metric's mean is unknown, or None."""
     if missing := usage.missing.get(metric):
         return missing.reason
@@ -216,15 +229,15 @@ def _too_few(usage: Measurements, metric: Metric) -> str | None:
         return f"{usage.points} points, {MIN_POINTS} needed"
     if usage.minutes < MIN_ACTIVE_MINUTES:
         return f"{usage.minutes:.0f} active minutes, {MIN_ACTIVE_MINUTES} needed"
-    gap = usage.gap(metric)
+    gap = usage.find_gap(metric)
     return gap.reason if gap else None
 
 
-def gpu_idle(usage: Measurements) -> bool:
+def is_gpu_idle(usage: Measurements) -> bool:
     """Whether no point of any host shows GPU work: all its GPUs together are never above 1%.
 
     A point of more than 5 minutes must be 0: its mean may hide minutes of work.
     """
     gpus, coarse = usage.gpus or 0, (usage.period_s or 0) > _COARSEST_PERIOD_S
     highest = [line.highest for line in usage.series.get(Metric.GPU, {}).values() if line.present]
-    return bool(highest) and max(highest) * gpus <= (0 if coarse else IDLE_TO_GPU_PERCENT)
+    return bool(highest) and max(highest) * gpus <= (0 if coarse else IDLE_MAX_GPU_PERCENT)

@@ -19,15 +19,15 @@ from msgspec import Struct
 
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import (
-    FROM_S,
     IDLE_BELOW_CORES,
-    LATE_S,
-    ONE_PROCESS_TO_CORES,
+    MAX_FIRST_POINT_DELAY_S,
+    MIN_STANDSTILL_S,
+    ONE_PROCESS_MAX_CORES,
     States,
+    combine_states,
     mean,
-    pick_all,
+    select_points,
     states,
-    together,
 )
 from sageaudit.structs import replace
 
@@ -42,7 +42,7 @@ _AT_WORK_CORES = 0.5
 storage at times, and a host that sleeps uses under 0.2 cores."""
 
 
-def gpu_unrecorded(usage: Measurements) -> Missing | None:
+def gpu_recording_gap(usage: Measurements) -> Missing | None:
     """Why GPU work may have gone unrecorded, or None. For rules that judge by the CPU."""
     missing = usage.missing.get(Metric.GPU)
     if missing is None or usage.gpus == 0:
@@ -54,24 +54,26 @@ def gpu_unrecorded(usage: Measurements) -> Missing | None:
 
 def work_metric(usage: Measurements) -> Metric | Missing:
     """The metric that shows how active a host is: its GPU, else its CPU; or why neither does."""
-    if missing := gpu_unrecorded(usage):
+    if missing := gpu_recording_gap(usage):
         return missing
     if not usage.gpus:
         return Metric.CPU
-    return usage.thin(Metric.GPU) or Metric.GPU
+    return usage.sparse_points(Metric.GPU) or Metric.GPU
 
 
-def at_work(usage: Measurements) -> dict[str, States]:
+def activity_by_host(usage: Measurements) -> dict[str, States]:
     """For each host and period: active (True), known to be idle (False), or unknown (None)."""
     no_cpu: States = [None] * usage.points
     no_gpu: States = [None if usage.gpus else False] * usage.points
     return {
-        host: together((usage.cpu_states.get(host, no_cpu), usage.gpu_states.get(host, no_gpu)))
+        host: combine_states(
+            (usage.cpu_states.get(host, no_cpu), usage.gpu_states.get(host, no_gpu))
+        )
         for host in usage.hosts
     }
 
 
-class HostEnd(Struct, frozen=True):
+class HostActivity(Struct, frozen=True):
     """How one host began and ended: the period from which it worked, its idle periods up to the
     end, and whether it took part in the work.
 
@@ -81,21 +83,23 @@ class HostEnd(Struct, frozen=True):
     """
 
     host: str
-    begins: int
-    idle_tail: int
-    took_part: bool
+    first_work_period: int
+    idle_tail_periods: int
+    has_worked: bool
 
 
-def host_ends(usage: Measurements) -> list[HostEnd]:
+def host_activities(usage: Measurements) -> list[HostActivity]:
     """One for each host with points."""
     opening = opening_periods(usage)
     ends = []
-    for host, works in at_work(usage).items():
+    for host, works in activity_by_host(usage).items():
         tail = len(_idle_end(works))
         took_part = any(at is not False for at in works[opening:])
         begins = next((at for at in range(opening, usage.points) if works[at]), opening)
         begins -= sum(1 for _ in takewhile(lambda at: at is not False, works[:begins][::-1]))
-        ends.append(HostEnd(host, begins, max(tail, _standing_tail(usage, host)), took_part))
+        ends.append(
+            HostActivity(host, begins, max(tail, _host_standstill_tail(usage, host)), took_part)
+        )
     return ends
 
 
@@ -105,15 +109,15 @@ def _idle_end(works: States) -> range:
     return range(len(works) - length, len(works))
 
 
-def _standing_tail(usage: Measurements, host: str) -> int:
+def _host_standstill_tail(usage: Measurements, host: str) -> int:
     """The periods of one host's standstill up to the end; few hosts have their GPUs idle there."""
     if usage.gpu_states.get(host, [None])[-1:] != [False]:
         return 0
     one = {m: {host: hosts[host]} for m, hosts in usage.series.items() if host in hosts}
-    return len(_standing(replace(usage, hosts_expected=1, series=one)))
+    return len(_final_standstill(replace(usage, hosts_expected=1, series=one)))
 
 
-def _standing(usage: Measurements) -> range:
+def _final_standstill(usage: Measurements) -> range:
     """The standstill that lasts to the end, unless it is a phase of the program."""
     last = next((still for still in usage.standstills() if still.stop == usage.points), range(0))
     return range(0) if last and last in recurring_standstills(usage) else last
@@ -121,7 +125,7 @@ def _standing(usage: Measurements) -> range:
 
 def opening_periods(usage: Measurements) -> int:
     """Number of first periods that prove nothing: points come late, and imports use the CPU."""
-    return min(LATE_S // (usage.period_s or LATE_S), usage.points)
+    return min(MAX_FIRST_POINT_DELAY_S // (usage.period_s or MAX_FIRST_POINT_DELAY_S), usage.points)
 
 
 def idle_tail(usage: Measurements) -> range:
@@ -129,23 +133,23 @@ def idle_tail(usage: Measurements) -> range:
     standstill that lasts to the end, in which a host may keep one core busy.
     """
     length = sum(1 for _ in takewhile(usage.idle, reversed(range(usage.points))))
-    return max(range(usage.points - length, usage.points), _standing(usage), key=len)
+    return max(range(usage.points - length, usage.points), _final_standstill(usage), key=len)
 
 
-def up_to_last_points(usage: Measurements) -> Measurements | None:
+def trim_to_last_points(usage: Measurements) -> Measurements | None:
     """Up to the last period in which every host has its points of CPU and GPU; None without one.
 
     A job that runs has no points of its last minutes yet. None, too, where a host has none at all.
     """
     metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
-    if usage.gpus is None or any(usage.without_hosts(metric) for metric in metrics):
+    if usage.gpus is None or any(usage.missing_hosts(metric) for metric in metrics):
         return None
     lines = [line.values for metric in metrics for line in usage.series.get(metric, {}).values()]
     whole = (
         at + 1 for at in range(usage.points)[::-1] if all(line[at] is not None for line in lines)
     )
     stop = next(whole, 0) if lines else 0
-    cut = {metric: pick_all(hosts, range(stop)) for metric, hosts in usage.series.items()}
+    cut = {metric: select_points(hosts, range(stop)) for metric, hosts in usage.series.items()}
     return replace(usage, points=stop, series=cut) if stop else None
 
 
@@ -159,7 +163,7 @@ def quiet_cores(vcpu: int) -> float:
     return min(max(IDLE_BELOW_CORES, QUIET_SHARE * vcpu), 1.0)
 
 
-def still_tail(usage: Measurements) -> range:
+def idle_tail_so_far(usage: Measurements) -> range:
     """The longer of two, as of a job that still runs: the standstill that lasts to the end, and the
     periods up to the end in which every host is quiet and no GPU works.
     """
@@ -170,16 +174,16 @@ def still_tail(usage: Measurements) -> range:
         states(line, lambda percents: [one >= limit for one in percents], usage.period_s)
         for line in lines
     ]
-    works = together([*cpus, *usage.gpu_states.values()])
+    works = combine_states([*cpus, *usage.gpu_states.values()])
     return max(_idle_end(works), idle_tail(usage), key=len)
 
 
-def works_in_earnest(usage: Measurements) -> list[bool]:
+def does_real_work(usage: Measurements) -> list[bool]:
     """For each period, whether a host is known to do more than a process that waits.
 
     That is GPU work, or more than one busy core; on hosts without GPUs any that is not quiet.
     """
-    cores = ONE_PROCESS_TO_CORES if usage.gpus else quiet_cores(usage.vcpu or 1)
+    cores = ONE_PROCESS_MAX_CORES if usage.gpus else quiet_cores(usage.vcpu or 1)
     limit = cores * 100 / (usage.vcpu or 1)
     cpus = usage.series.get(Metric.CPU, {}).values()
     return [
@@ -194,7 +198,9 @@ def recurring_standstills(usage: Measurements) -> tuple[range, ...]:
 
     The last one may be cut short by the end of the run.
     """
-    busy = [still for still in usage.standstills() if cores_busy(usage, still) >= _AT_WORK_CORES]
+    busy = [
+        still for still in usage.standstills() if busiest_mean_cores(usage, still) >= _AT_WORK_CORES
+    ]
     if len(busy) < RECURS_FROM:
         return ()
     middle = median(map(len, busy))
@@ -237,12 +243,12 @@ def idle_head(usage: Measurements) -> range:
     return max(heads, key=len)
 
 
-def before_gpu(usage: Measurements) -> range:
+def periods_before_gpu(usage: Measurements) -> range:
     """The periods before the first GPU work, all known to have none; late first points are skipped.
 
     Empty without a GPU, where the GPU never works, and where points are missing in between.
     """
-    known = together(list(usage.gpu_states.values()))
+    known = combine_states(list(usage.gpu_states.values()))
     start = next((minute for minute, at in enumerate(known) if at is not None), usage.points)
     end = start + sum(1 for _ in takewhile(lambda at: at is False, known[start:]))
     if start > opening_periods(usage) or end >= usage.points or not known[end]:
@@ -250,49 +256,49 @@ def before_gpu(usage: Measurements) -> range:
     return range(start, end)
 
 
-def after_gpu(usage: Measurements) -> range:
+def periods_after_gpu(usage: Measurements) -> range:
     """The periods after the last GPU work, all known to have none. Empty where no GPU worked."""
-    if not usage.gpus or not usage.gpu_states or usage.without_hosts(Metric.GPU):
+    if not usage.gpus or not usage.gpu_states or usage.missing_hosts(Metric.GPU):
         return range(0)
-    known = together(list(usage.gpu_states.values()))
+    known = combine_states(list(usage.gpu_states.values()))
     return _idle_end(known) if True in known else range(0)
 
 
-def between_gpu_work(usage: Measurements) -> Measurements:
+def trim_to_gpu_work(usage: Measurements) -> Measurements:
     """The same without its first and last half hours and more that had no GPU work.
 
     Unchanged where no GPU worked. What the CPU does there is no part of the loop that feeds a GPU.
     """
     period_s = usage.period_s or 0
-    head, tail = before_gpu(usage), after_gpu(usage)
-    start = head.stop if len(head) * period_s >= FROM_S else 0
-    stop = tail.start if len(tail) * period_s >= FROM_S else usage.points
+    head, tail = periods_before_gpu(usage), periods_after_gpu(usage)
+    start = head.stop if len(head) * period_s >= MIN_STANDSTILL_S else 0
+    stop = tail.start if len(tail) * period_s >= MIN_STANDSTILL_S else usage.points
     if (start, stop) == (0, usage.points):
         return usage
     kept = range(start, stop)
-    series = {metric: pick_all(hosts, kept) for metric, hosts in usage.series.items()}
+    series = {metric: select_points(hosts, kept) for metric, hosts in usage.series.items()}
     return replace(usage, points=len(kept), series=series)
 
 
-def cores_busy(usage: Measurements, periods: range) -> float:
+def busiest_mean_cores(usage: Measurements, periods: range) -> float:
     """The mean of the host whose CPU was busiest in these periods; 0 of none."""
     hosts = usage.series[Metric.CPU].values()
-    known = [line.cut(periods.start, periods.stop).present for line in hosts]
+    known = [line.slice(periods.start, periods.stop).present for line in hosts]
     busiest = max((mean(points) for points in known if points), default=0.0)
     return busiest * (usage.vcpu or 0) / 100
 
 
-def memory_gib(usage: Measurements, periods: range, of_gib: float) -> float:
+def peak_memory_gib(usage: Measurements, periods: range, host_memory_gib: float) -> float:
     """The most memory that a host of `of_gib` used in these periods; all where it is not known."""
-    return _peak(usage, Metric.MEMORY, periods, unknown=100) / 100 * of_gib
+    return _peak(usage, Metric.MEMORY, periods, unknown=100) / 100 * host_memory_gib
 
 
-def cores_peak(usage: Measurements, periods: range) -> float:
+def peak_cores(usage: Measurements, periods: range) -> float:
     """The most cores that a host kept busy in one of these periods; 0 of none."""
     return _peak(usage, Metric.CPU, periods, unknown=0) * (usage.vcpu or 0) / 100
 
 
 def _peak(usage: Measurements, metric: Metric, periods: range, *, unknown: float) -> float:
     hosts = usage.series.get(metric, {}).values()
-    points = [point for line in hosts for point in line.cut(periods.start, periods.stop).present]
+    points = [point for line in hosts for point in line.slice(periods.start, periods.stop).present]
     return max(points, default=unknown)

@@ -19,7 +19,7 @@ from math import ceil
 
 from msgspec import Struct
 
-from sageaudit.domain.job.job import duration
+from sageaudit.domain.job.job import duration_text
 from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
@@ -27,7 +27,7 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     Missing,
 )
-from sageaudit.domain.usage.series import Series, pick_all
+from sageaudit.domain.usage.series import Series, select_points
 from sageaudit.structs import replace
 
 ENOUGH_MINUTES = 3 * MIN_ACTIVE_MINUTES
@@ -40,8 +40,8 @@ _RESOURCES = {
     Metric.GPU: "the GPUs",
     Metric.GPU_MEMORY: "GPU memory",
 }
-_UNSEEN = "accelerator_unseen"
-_HIDDEN_POINTS = 2
+_UNSEEN_CODE = "accelerator_unseen"
+_MAX_LATE_POINTS = 2
 """One point may be late, however long its period."""
 
 
@@ -59,8 +59,8 @@ class PooledRuns(Struct, frozen=True):
     names: tuple[str, ...]
     usage: Measurements
     own: Measurements
-    for_peaks: tuple[Measurements, ...]
-    parts: tuple[Measurements, ...]
+    usage_for_peaks: tuple[Measurements, ...]
+    usage_by_run: tuple[Measurements, ...]
     newest: PooledRuns | None = None
 
     @property
@@ -69,12 +69,12 @@ class PooledRuns(Struct, frozen=True):
         return len(self.names) + 1
 
     @property
-    def enough(self) -> bool:
+    def has_enough_minutes(self) -> bool:
         """Whether its minutes are as many as a run that is judged alone has."""
         return self.usage.minutes >= MIN_ACTIVE_MINUTES
 
 
-def short_use(usage: Measurements) -> Measurements | None:
+def short_run_usage(usage: Measurements) -> Measurements | None:
     """The active minutes of a run that has some, but too few to be judged alone; else None."""
     grid = range(usage.points)
     first = next(filter(usage.worked, grid), None)
@@ -83,12 +83,12 @@ def short_use(usage: Measurements) -> Measurements | None:
     last = next(filter(usage.worked, reversed(grid)))
     if (last + 1 - first) * (usage.period_s or 0) >= MIN_ACTIVE_MINUTES * 60:
         return None  # known without looking at each minute: most runs are long
-    active = usage.active()
+    active = usage.active_part()
     short = active.minutes < MIN_ACTIVE_MINUTES
-    return active if short and _seen(active) is not None else None
+    return active if short and _recorded_part(active) is not None else None
 
 
-def _seen(active: Measurements) -> Measurements | None:
+def _recorded_part(active: Measurements) -> Measurements | None:
     """From the first minute with points of CPU and GPU to the last one; None without any."""
     starts, stops = [0], [active.points]
     for metric in (Metric.CPU, Metric.GPU):
@@ -102,15 +102,15 @@ def _seen(active: Measurements) -> Measurements | None:
             stops.append(known[-1] + 1)
     start, stop = max(starts), min(stops)
     series = {
-        metric: pick_all(hosts, range(start, stop)) for metric, hosts in active.series.items()
+        metric: select_points(hosts, range(start, stop)) for metric, hosts in active.series.items()
     }
     series = {metric: hosts for metric, hosts in series.items() if hosts}
     return replace(active, points=stop - start, series=series) if start < stop else None
 
 
-def use_digest(usage: Measurements) -> str | None:
+def usage_digest(usage: Measurements) -> str | None:
     """Changes with the minutes that a run adds to pools; None for a run that adds none."""
-    active = short_use(usage)
+    active = short_run_usage(usage)
     if active is None:
         return None
     lines = sorted(
@@ -121,22 +121,22 @@ def use_digest(usage: Measurements) -> str | None:
     return f"{zlib.crc32(repr((active.period_s, lines)).encode()):08x}"
 
 
-def pooled(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
+def pool_runs(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
     """Adds the active minutes of earlier runs, newest first, until there are enough.
 
     `active` is what `short_use` gives of the run. A run with other hosts, metrics or periods is
     left out, and so is one with too few points. `earlier` is read only as far as it is needed.
     """
-    own = _seen(active) or active
+    own = _recorded_part(active) or active
     names: list[str] = []
     whole, seen = [active], [own]
     minutes = own.minutes
     newest = None
     runs = iter(earlier)
     while minutes < ENOUGH_MINUTES and (run := next(runs, None)) is not None:
-        part = short_use(run[1])
-        points = None if part is None else _seen(part)
-        if part is not None and points is not None and _alike(points, own):
+        part = short_run_usage(run[1])
+        points = None if part is None else _recorded_part(part)
+        if part is not None and points is not None and _is_comparable(points, own):
             names.append(run[0])
             whole.insert(0, part)
             seen.insert(0, points)
@@ -155,20 +155,20 @@ def _pool(
     newest: PooledRuns | None = None,
 ) -> PooledRuns:
     """Of the runs in their order, the oldest first; the last one is judged."""
-    peaks = (_joined(whole), whole[-1])
-    return PooledRuns(tuple(names), _joined(seen), seen[-1], peaks, tuple(seen), newest)
+    peaks = (_join_usage(whole), whole[-1])
+    return PooledRuns(tuple(names), _join_usage(seen), seen[-1], peaks, tuple(seen), newest)
 
 
-def _alike(part: Measurements, own: Measurements) -> bool:
+def _is_comparable(part: Measurements, own: Measurements) -> bool:
     """Whether all that was recorded of the one was recorded of the other, by the same hosts."""
     same = part.period_s == own.period_s and part.series.keys() >= own.series.keys()
     return same and all(
-        len(part.series[metric]) == len(hosts) and part.gap(metric) is None
+        len(part.series[metric]) == len(hosts) and part.find_gap(metric) is None
         for metric, hosts in own.series.items()
     )
 
 
-def _joined(parts: list[Measurements]) -> Measurements:
+def _join_usage(parts: list[Measurements]) -> Measurements:
     """The minutes of all parts in their order; the last one names the hosts."""
     own = parts[-1]
     series = {metric: _lines(parts, metric) for metric in own.series}
@@ -190,31 +190,31 @@ def _lines(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
     }
 
 
-def unjudged_use(
+def unjudged_usage_sentences(
     usage: Measurements, codes: Collection[str], pool: PooledRuns | None = None
 ) -> Iterator[str]:
     """`codes` are those of the rules' unknown outcomes: what they could not judge is named too.
 
     `pool`: what a short run's family has, where its history was read.
     """
-    yield from _without_metrics(usage)
-    yield from _without_hosts(usage)
+    yield from _missing_metric_sentences(usage)
+    yield from _missing_host_sentences(usage)
     gaps = list(_gaps(usage))
     yield from gaps
     if "coverage_low" in codes and not gaps:
-        yield from _thin(usage)
+        yield from _sparse_sentences(usage)
     if "too_short" in codes:
-        yield f"{_too_short(usage)} {_together(pool)}"
+        yield f"{_too_short(usage)} {_pool_outlook_sentence(pool)}"
     if "too_few_points" in codes:
         yield f"Its use was not judged: {usage.points} points of each host are too few."
     if "period_too_coarse" in codes and usage.period_s:
-        every = duration(Decimal(usage.period_s))
+        every = duration_text(Decimal(usage.period_s))
         yield f"Its metrics have one point every {every}: idle time in between was not judged."
     if "hosts_unmapped" in codes and Metric.CPU not in usage.missing:
         yield "Its hosts were not compared: CloudWatch does not say in which group each host is."
 
 
-def _without_metrics(usage: Measurements) -> Iterator[str]:
+def _missing_metric_sentences(usage: Measurements) -> Iterator[str]:
     """Metrics that are absent, grouped by reason; "machines" stands for all that there could be."""
     groups: dict[Missing, list[Metric]] = {}
     for metric in _RESOURCES:
@@ -222,8 +222,8 @@ def _without_metrics(usage: Measurements) -> Iterator[str]:
         if missing is not None and missing.code != "no_gpu":
             groups.setdefault(missing, []).append(metric)
     for missing, metrics in groups.items():
-        what = _named(metrics)
-        if missing.code == _UNSEEN:
+        what = _metric_names_text(metrics)
+        if missing.code == _UNSEEN_CODE:
             what = "the accelerators"
         elif len(groups) == 1 and not usage.series.keys() & _RESOURCES.keys():
             what = "its machines"
@@ -231,14 +231,14 @@ def _without_metrics(usage: Measurements) -> Iterator[str]:
         yield f"The use of {what} was not judged: {missing.reason}.{advice}"
 
 
-def _without_hosts(usage: Measurements) -> Iterator[str]:
+def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
     absent = {
         metric: (usage.hosts_expected or 0) - len(hosts)
         for metric, hosts in usage.series.items()
         if metric in _RESOURCES
     }
     for hosts, metrics in _by_value({m: n for m, n in absent.items() if n > 0}):
-        of = "" if len(metrics) == len(absent) else f" of {_named(metrics)}"
+        of = "" if len(metrics) == len(absent) else f" of {_metric_names_text(metrics)}"
         have, they = ("has", "it") if hosts == 1 else ("have", "they")
         yield (
             f"{hosts} of {usage.hosts_expected} hosts {have} no metrics{of}: "
@@ -249,8 +249,10 @@ def _without_hosts(usage: Measurements) -> Iterator[str]:
 def _gaps(usage: Measurements) -> Iterator[str]:
     """Stretches without points that are long enough for rules to judge them, had they points."""
     period_s = usage.period_s or 0
-    least = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _HIDDEN_POINTS) if period_s else 0
-    if least and all(line.whole for hosts in usage.series.values() for line in hosts.values()):
+    least = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _MAX_LATE_POINTS) if period_s else 0
+    if least and all(
+        line.is_complete for hosts in usage.series.values() for line in hosts.values()
+    ):
         return
     ends: dict[Metric, int] = {}
     inside: dict[Metric, int] = {}
@@ -265,13 +267,13 @@ def _gaps(usage: Measurements) -> Iterator[str]:
         (inside, "have no points for {}: what happened then"),
     ):
         for points, metrics in _by_value({m: n for m, n in missing.items() if n >= least}):
-            gap = words.format(duration(Decimal(points * period_s)))
-            yield f"The metrics of {_named(metrics)} {gap} was not judged."
+            gap = words.format(duration_text(Decimal(points * period_s)))
+            yield f"The metrics of {_metric_names_text(metrics)} {gap} was not judged."
 
 
 def _missing_runs(line: Series) -> tuple[int, int]:
     """The longest run of missing points before the last point, and the number after it."""
-    if line.whole:
+    if line.is_complete:
         return 0, 0
     runs = [(gone, len(list(points))) for gone, points in groupby(v is None for v in line.values)]
     end = runs[-1][1] if runs and runs[-1][0] else 0
@@ -279,22 +281,24 @@ def _missing_runs(line: Series) -> tuple[int, int]:
     return max((length for gone, length in before if gone), default=0), end
 
 
-def _thin(usage: Measurements) -> Iterator[str]:
+def _sparse_sentences(usage: Measurements) -> Iterator[str]:
     shares = {metric: usage.share(metric) for metric in _RESOURCES}
     low = [metric for metric, share in shares.items() if share and share < MIN_COVERAGE]
     if low:
         least = f"{min(share for share in shares.values() if share):.0%}"
-        yield f"The metrics of {_named(low)} have {least} of their points: too few to judge."
+        yield f"The metrics of {_metric_names_text(low)} have {least} of their points: too few to judge."
 
 
 def _too_short(usage: Measurements) -> str:
     least = f"at least {MIN_ACTIVE_MINUTES} min are needed to judge its use"
     if usage.minutes < MIN_ACTIVE_MINUTES:
-        return f"Its own code ran for only {duration(Decimal(usage.seconds))}: {least}."
-    return f"It was at work for only {duration(Decimal(usage.active().seconds))}: {least}."
+        return f"Its own code ran for only {duration_text(Decimal(usage.seconds))}: {least}."
+    return (
+        f"It was at work for only {duration_text(Decimal(usage.active_part().seconds))}: {least}."
+    )
 
 
-def _together(pool: PooledRuns | None) -> str:
+def _pool_outlook_sentence(pool: PooledRuns | None) -> str:
     """When a run as short as this one will be judged."""
     if pool is None or not pool.names:
         return (
@@ -303,7 +307,7 @@ def _together(pool: PooledRuns | None) -> str:
         )
     earlier = len(pool.names)
     runs = "run" if earlier == 1 else f"{earlier} runs"
-    have = duration(Decimal(pool.usage.seconds))
+    have = duration_text(Decimal(pool.usage.seconds))
     return (
         f"With the last {runs} of its family on the same instances it has {have}; from "
         f"{MIN_ACTIVE_MINUTES} min on they are judged together."
@@ -316,7 +320,7 @@ def _by_value(counts: Mapping[Metric, int]) -> Iterator[tuple[int, list[Metric]]
         yield count, [metric for metric in _RESOURCES if counts.get(metric) == count]
 
 
-def _named(metrics: Iterable[Metric]) -> str:
+def _metric_names_text(metrics: Iterable[Metric]) -> str:
     """`the CPUs, memory and the GPUs`."""
     words = [_RESOURCES[metric] for metric in metrics]
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -34,14 +34,14 @@ from sageaudit.domain.usage.measurements import (
 from sageaudit.domain.usage.series import Series, mean, percentile
 from sageaudit.structs import replace
 
-_OVERSHOOT = 1.05
+_MAX_OVERSHOOT = 1.05
 """A busy core reads up to 100.8% in real recordings; more than 105% means a wrong core count."""
-_LARGEST = 2.0**360
+_MAX_VALUE = 2.0**360
 """The largest value that CloudWatch accepts; sums of larger ones would overflow."""
 _LARGE_GB = 60
 """Smaller volumes are no fifth of a bill: 66 GB cost a quarter of ml.t3.medium ($0.05 an hour), the
 cheapest type."""
-NOT_ASKED = Missing("not_asked", "no rule judges it of this job")
+NOT_REQUESTED = Missing("not_asked", "no rule judges it of this job")
 _MAX_POINTS = 100_000
 """69 days of minutes. Jobs end after 28 days: only broken timestamps reach this."""
 Points = tuple[float | None, ...]
@@ -49,10 +49,10 @@ Points = tuple[float | None, ...]
 
 def measure(
     job: Job,
-    raw: Iterable[RawSeries],
+    raw_series: Iterable[RawSeries],
     types: Mapping[str, InstanceType],
     *,
-    absent: Missing,
+    missing_reason: Missing,
     notes: tuple[str, ...] = (),
 ) -> Measurements:
     """Normalises and clips raw series; `absent` says why a metric without any series has none.
@@ -60,12 +60,12 @@ def measure(
     The grid uses the coarser period of CPU and GPU: finer series are averaged, coarser ones count
     as missing. Series of other jobs' hosts are left out with a note.
     """
-    raw = list(raw)
-    series, note = _own_series(job, raw)
-    vcpu, gpus, unmapped = per_host(job, types)
+    raw_series = list(raw_series)
+    series, note = _own_series(job, raw_series)
+    vcpu, gpus, unmapped = devices_per_host(job, types)
     by_type: dict[str, Measurements] = {}
     if unmapped is HOSTS_UNMAPPED and len({group.instance_type for group in job.groups}) > 1:
-        by_type, unmapped = _by_type(job, series, types, absent)
+        by_type, unmapped = _by_type(job, series, types, missing_reason)
     periods = {item.metric: item.period_s for item in sorted(series, key=lambda x: x.period_s)}
     leading = [periods[m.value] for m in (Metric.CPU, Metric.GPU) if m.value in periods]
     period_s = max(leading or periods.values(), default=None)
@@ -82,18 +82,20 @@ def measure(
             hosts: dict[str, Series] = {}
             for item in series:
                 if item.metric == metric.value and item.period_s <= (period_s or 0):
-                    line = _on_grid(item, grid, period_s or item.period_s, divisor)
-                    hosts[item.host] = line.agreeing(hosts.get(item.host))
+                    line = _resample(item, grid, period_s or item.period_s, divisor)
+                    hosts[item.host] = line.merged_where_equal(hosts.get(item.host))
             found[metric] = {host: line for host, line in hosts.items() if line.present}
             if not found[metric]:
                 own = [item for item in series if item.metric == metric.value]
-                asked = own or metric is not Metric.DISK or disk_is_judged(job, types)
-                missing[metric] = _why_missing(absent, own, period_s) if asked else NOT_ASKED
+                asked = own or metric is not Metric.DISK or is_disk_judged(job, types)
+                missing[metric] = (
+                    _missing_reason(missing_reason, own, period_s) if asked else NOT_REQUESTED
+                )
                 del found[metric]
-    if not job.kind.row.in_steps:
+    if not job.kind.spec.has_transitions:
         first = _first_point(found, len(grid))
         grid = grid[first:]
-        found = {metric: _from(first, hosts) for metric, hosts in found.items()}
+        found = {metric: _cut_before(first, hosts) for metric, hosts in found.items()}
     return Measurements(
         period_s=period_s,
         points=len(grid),
@@ -104,7 +106,7 @@ def measure(
         missing=missing,
         notes=(*notes, note) if note else notes,
         begins_at=datetime.fromtimestamp(grid[0], UTC) if grid else None,
-        curves=dict(_curves(job, raw)),
+        curves=dict(_curves(job, raw_series)),
         by_type=by_type,
     )
 
@@ -120,11 +122,11 @@ def _by_type(
     for name, hosts in found.items():
         groups = tuple(group for group in job.groups if group.instance_type == name)
         own = (item for item in series if item.host in hosts)
-        uses[name] = measure(replace(job, groups=groups), own, types, absent=absent)
+        uses[name] = measure(replace(job, groups=groups), own, types, missing_reason=absent)
     return uses, TYPES_MIXED
 
 
-def disk_is_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
+def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
     """Whether a rule may ask how full the disks were: those of a type with a disk of its own, a
     volume without copied data, or a large one. Of processing jobs the family's next runs are
     compared by it.
@@ -132,7 +134,7 @@ def disk_is_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
     known = (types.get(group.instance_type) for group in job.groups)
     own_disks = any(one is None or one.local_gb for one in known)
     large = bool(job.channels) and (job.volume_gb or 0) >= _LARGE_GB
-    return own_disks or job.streams_data or large or job.kind is not JobKind.TRAINING
+    return own_disks or job.is_streaming_data or large or job.kind is not JobKind.TRAINING
 
 
 def _first_point(found: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
@@ -148,8 +150,8 @@ def _first_point(found: Mapping[Metric, Mapping[str, Series]], points: int) -> i
     return first if 2 * first <= points else 0
 
 
-def _from(first: int, hosts: Mapping[str, Series]) -> dict[str, Series]:
-    later = {host: line.cut(first, len(line.values)) for host, line in hosts.items()}
+def _cut_before(first: int, hosts: Mapping[str, Series]) -> dict[str, Series]:
+    later = {host: line.slice(first, len(line.values)) for host, line in hosts.items()}
     return {host: line for host, line in later.items() if line.present}
 
 
@@ -175,7 +177,7 @@ def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
         first = item.start.timestamp()
         points: list[tuple[datetime, float]] = []
         for number, value in enumerate(item.values):
-            if value is None or not abs(value) <= _LARGEST:
+            if value is None or not abs(value) <= _MAX_VALUE:
                 continue
             begun = first + number * item.period_s
             for start, start_s, end_s in windows:
@@ -187,7 +189,7 @@ def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
             yield item.metric, Curve(tuple(points))
 
 
-def _why_missing(absent: Missing, own: Iterable[RawSeries], period_s: int | None) -> Missing:
+def _missing_reason(absent: Missing, own: Iterable[RawSeries], period_s: int | None) -> Missing:
     """Why a metric has no point on the grid: `own` are its series, as they were read."""
     if not (read := list(own)):
         return absent
@@ -198,7 +200,9 @@ def _why_missing(absent: Missing, own: Iterable[RawSeries], period_s: int | None
     return Missing("metric_missing", "no points inside the Training phase")
 
 
-def per_host(job: Job, types: Mapping[str, InstanceType]) -> tuple[int | None, int | None, Missing]:
+def devices_per_host(
+    job: Job, types: Mapping[str, InstanceType]
+) -> tuple[int | None, int | None, Missing]:
     """vCPUs and GPUs of each host, and why they are not known where they are None."""
     names = {group.instance_type for group in job.groups}
     if job.groups_unknown:
@@ -236,7 +240,7 @@ def _grid(job: Job, period_s: int) -> Sequence[int]:
     return even if grid == [*even] else grid
 
 
-def _on_grid(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int) -> Series:
+def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int) -> Series:
     """Averages a finer series onto the grid; a grid point needs at least half of its own points."""
     first = math.floor(item.start.timestamp() / item.period_s)
     if item.period_s == period_s and isinstance(grid, range):
@@ -276,14 +280,14 @@ def _normal(raw: float | None, divisor: int) -> float | None:
     if raw is None or not math.isfinite(raw) or raw < 0:
         return None
     value = raw / divisor
-    return None if value > 100 * _OVERSHOOT else min(value, 100.0)
+    return None if value > 100 * _MAX_OVERSHOOT else min(value, 100.0)
 
 
-def pack(usage: Measurements, *, only_extremes: bool = False, curves: bool = True) -> bytes:
+def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool = True) -> bytes:
     """Series as tenths of a percent (null: no point), curves to six digits: compressed JSON."""
     whole: dict[str, dict[str, list[int | None]]] = {}
     for metric, hosts in usage.series.items():
-        kept = _extreme_hosts(usage, metric) if only_extremes else set(hosts)
+        kept = _extreme_hosts(usage, metric) if extreme_hosts_only else set(hosts)
         whole[metric.value] = {host: hosts[host].tenths for host in hosts if host in kept}
     document = {
         "period_s": usage.period_s,
@@ -326,7 +330,7 @@ def _extreme_hosts(usage: Measurements, metric: Metric) -> set[str]:
 def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measurements:
     """A job's measurements to a tenth of a percent, of the hosts that were kept."""
     document = json.loads(zlib.decompress(packed))
-    vcpu, gpus, _ = per_host(job, types)
+    vcpu, gpus, _ = devices_per_host(job, types)
     begins_at = document.get("begins_at")
     return Measurements(
         period_s=document["period_s"],

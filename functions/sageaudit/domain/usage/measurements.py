@@ -21,34 +21,34 @@ from functools import cached_property, partial
 
 from msgspec import Struct, field
 
-from sageaudit.domain.job.job import Job, duration
+from sageaudit.domain.job.job import Job, duration_text
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.series import (
     COARSEST_PERIOD_S,
-    LATE_S,
+    MAX_FIRST_POINT_DELAY_S,
     Series,
     States,
-    cpu_works,
-    gpu_works,
+    combine_states,
+    cpu_states,
+    gpu_states,
     mean_of_hosts,
     percentile_of_busiest,
-    pick_all,
+    select_points,
     standstills,
     states,
-    together,
 )
 from sageaudit.structs import replace
 
 MIN_COVERAGE = 0.7
 """Share of the expected points that must be present before a rule judges. The first GPU point comes
 3 to 6 minutes late in real recordings; less than half of the points is never enough."""
-METRICS_COME_WITHIN = timedelta(hours=24)
+METRIC_ARRIVAL_TIMEOUT = timedelta(hours=24)
 """Metrics that are missing this long after the end of a job do not come any more: our choice."""
 MIN_ACTIVE_MINUTES = 15
 """Three times the 5 minutes below which Jobstats judges nothing: one-minute means are few."""
 MIN_POINTS = 3
 """The least points of each metric and host, however long their period."""
-GAP_LONG = "gap_long"
+GAP_LONG_CODE = "gap_long"
 """The code of a metric with enough points but a long gap between them."""
 
 
@@ -88,18 +88,18 @@ class Missing(Struct, frozen=True):
     advice: str | None = None
 
 
-class ReadSeries(Struct, frozen=True):
+class RawUsage(Struct, frozen=True):
     """All series of a job as they were read, which `measure` makes measurements of.
 
     `absent`: why a metric without any series has none. `notes`: what else could not be read.
     """
 
     series: tuple[RawSeries, ...]
-    absent: Missing
+    missing_reason: Missing
     notes: tuple[str, ...] = ()
 
 
-DENIED = "metric_denied"
+METRIC_DENIED_CODE = "metric_denied"
 """The code of a metric that a permission is missing for."""
 HOSTS_UNMAPPED = Missing(
     "hosts_unmapped", "CloudWatch does not say which host is in which of the job's instance groups"
@@ -158,7 +158,7 @@ class Measurements(Struct, frozen=True, dict=True):
     def _means(self) -> dict[Metric, float]:
         return {}
 
-    def busiest(self, metric: Metric, percent: float) -> float:
+    def busiest_percentile(self, metric: Metric, percent: float) -> float:
         """The percentile of its busiest host; of a metric that is not missing."""
         asked = (metric, percent)
         if asked not in self._busiest:
@@ -170,7 +170,7 @@ class Measurements(Struct, frozen=True, dict=True):
     def _busiest(self) -> dict[tuple[Metric, float], float]:
         return {}
 
-    def gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
+    def find_gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
         """Why the points of a recorded metric are too few to speak for the run, or None.
 
         Every host needs its points: the one without may be the busiest. So does every stretch of
@@ -186,23 +186,23 @@ class Measurements(Struct, frozen=True, dict=True):
         return {}
 
     def _gap(self, metric: Metric, min_share: float) -> Missing | None:
-        if missing := self.without_hosts(metric) or self.thin(metric, min_share):
+        if missing := self.missing_hosts(metric) or self.sparse_points(metric, min_share):
             return missing
         hosts, period_s = self.series.get(metric, {}), self.period_s or 0
         longest_s = max(line.longest_gap for line in hosts.values()) * period_s
-        if longest_s > max(LATE_S, 2 * period_s):
-            why = f"{metric.value}: no points for {duration(Decimal(longest_s))}"
-            return Missing(GAP_LONG, why)
+        if longest_s > max(MAX_FIRST_POINT_DELAY_S, 2 * period_s):
+            why = f"{metric.value}: no points for {duration_text(Decimal(longest_s))}"
+            return Missing(GAP_LONG_CODE, why)
         return None
 
-    def without_hosts(self, metric: Metric) -> Missing | None:
+    def missing_hosts(self, metric: Metric) -> Missing | None:
         """That some of the expected hosts have no points of a metric, or None."""
         have, expected = len(self.series.get(metric, {})), self.hosts_expected or 0
         if have >= expected:
             return None
         return Missing("hosts_missing", f"{have} of {expected} hosts have points of {metric.value}")
 
-    def thin(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
+    def sparse_points(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
         """That all hosts together have too few points of a metric, or None."""
         share = self.share(metric) or 0.0
         if share >= min_share:
@@ -210,7 +210,7 @@ class Measurements(Struct, frozen=True, dict=True):
         why = f"{metric.value}: {share:.0%} of the points, {min_share:.0%} needed"
         return Missing("coverage_low", why)
 
-    def active(self) -> Measurements:
+    def active_part(self) -> Measurements:
         """The same without the idle head and tail of the run, and without its standstills; the
         minutes around one are neighbours then. Unchanged where no minute was active.
 
@@ -223,19 +223,19 @@ class Measurements(Struct, frozen=True, dict=True):
     @cached_property
     def _active(self) -> Measurements:
         still = {minute for stretch in self.standstills() for minute in stretch}
-        if not still and all(self._together):
+        if not still and all(self._joint_states):
             return self
         busy = [m for m in range(self.points) if m not in still and not self.idle(m)]
         if not any(self.worked(minute) for minute in busy):
             return self
         known = next(m for m in range(self.points) if self.idle(m) or self.worked(m))
-        if self.idle(known) and known * (self.period_s or 0) <= LATE_S:
+        if self.idle(known) and known * (self.period_s or 0) <= MAX_FIRST_POINT_DELAY_S:
             busy = [minute for minute in busy if minute > known]
         start, stop = busy[0], busy[-1] + 1
         kept = [minute for minute in range(start, stop) if minute not in still]
         if len(kept) == self.points:
             return self
-        cut = {metric: pick_all(hosts, kept) for metric, hosts in self.series.items()}
+        cut = {metric: select_points(hosts, kept) for metric, hosts in self.series.items()}
         none = Missing("metric_missing", "no points in the active minutes")
         gone = {metric: none for metric, hosts in cut.items() if not hosts}
         skipped = timedelta(seconds=start * (self.period_s or 0))
@@ -258,7 +258,7 @@ class Measurements(Struct, frozen=True, dict=True):
     def _standstills(self) -> tuple[range, ...]:
         period_s, vcpu = self.period_s or 0, self.vcpu or 0
         known = period_s and self.gpus and vcpu and period_s <= COARSEST_PERIOD_S
-        if not known or self.without_hosts(Metric.CPU) or self.without_hosts(Metric.GPU):
+        if not known or self.missing_hosts(Metric.CPU) or self.missing_hosts(Metric.GPU):
             return ()
         cpus = list(self.series.get(Metric.CPU, {}).values())
         return standstills(list(self.gpu_states.values()), cpus, vcpu, period_s)
@@ -266,12 +266,12 @@ class Measurements(Struct, frozen=True, dict=True):
     @cached_property
     def cpu_states(self) -> Mapping[str, States]:
         """Whether the CPU of each recorded host works, by period."""
-        return self._states_of(Metric.CPU, partial(cpu_works, vcpu=self.vcpu))
+        return self._states_of(Metric.CPU, partial(cpu_states, vcpu=self.vcpu))
 
     @cached_property
     def gpu_states(self) -> Mapping[str, States]:
         """Whether the GPUs of each recorded host work, by period."""
-        return self._states_of(Metric.GPU, partial(gpu_works, gpus=self.gpus))
+        return self._states_of(Metric.GPU, partial(gpu_states, gpus=self.gpus))
 
     def _states_of(
         self, metric: Metric, works: Callable[[Sequence[float]], States]
@@ -280,18 +280,18 @@ class Measurements(Struct, frozen=True, dict=True):
         return {host: states(line, works, self.period_s) for host, line in lines.items()}
 
     @cached_property
-    def _together(self) -> States:
+    def _joint_states(self) -> States:
         hosts = (*self.cpu_states.values(), *self.gpu_states.values())
-        return together(hosts) or [None] * self.points
+        return combine_states(hosts) or [None] * self.points
 
-    def idle(self, minute: int) -> bool:
+    def idle(self, period: int) -> bool:
         """Whether every host is known to be idle in the period at this index."""
         no_gpu = self.gpus == 0 or bool(self.gpu_states)
-        return bool(self.cpu_states) and no_gpu and self._together[minute] is False
+        return bool(self.cpu_states) and no_gpu and self._joint_states[period] is False
 
-    def worked(self, minute: int) -> bool:
+    def worked(self, period: int) -> bool:
         """Whether any host is known to be active in the period at this index."""
-        return self._together[minute] is True
+        return self._joint_states[period] is True
 
     @property
     def seconds(self) -> int:
@@ -304,7 +304,7 @@ class Measurements(Struct, frozen=True, dict=True):
         return self.seconds / 60
 
 
-_OF_GPUS = frozenset({Metric.GPU.value, Metric.GPU_MEMORY.value})
+_GPU_METRICS = frozenset({Metric.GPU.value, Metric.GPU_MEMORY.value})
 
 
 def hosts_by_type(
@@ -316,7 +316,7 @@ def hosts_by_type(
     """
     known = [item for item in series if any(value is not None for value in item.values)]
     hosts = frozenset(item.host for item in known)
-    on_gpus = frozenset(item.host for item in known if item.metric in _OF_GPUS)
+    on_gpus = frozenset(item.host for item in known if item.metric in _GPU_METRICS)
     if not hosts:
         return absent
     names = dict.fromkeys(group.instance_type for group in job.groups)

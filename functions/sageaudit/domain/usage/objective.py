@@ -20,58 +20,63 @@ from sageaudit.domain.usage.measurements import Curve, Missing
 
 _SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z][a-z])")
 _VALIDATION = frozenset({"validation", "val", "valid", "eval", "evaluation", "test", "dev"})
-_LESS = frozenset(
+_MINIMIZED_WORDS = frozenset(
     {"loss", "rmse", "mse", "mae", "mape", "error", "merror", "logloss", "mlogloss", "multilogloss",
      "perplexity", "ppl", "nll", "wer", "cer", "msd", "ssd"}
 )  # fmt: skip
-_MORE = frozenset(
+_MAXIMIZED_WORDS = frozenset(
     {"accuracy", "acc", "auc", "aucpr", "f1", "map", "ndcg", "bleu", "rouge", "recall", "precision",
      "r2", "iou", "miou", "dice", "rho", "pwll"}
 )  # fmt: skip
-_OTHER = frozenset({"scale", "weight", "step", "steps", "time", "count"})
+_NOT_OBJECTIVE_WORDS = frozenset({"scale", "weight", "step", "steps", "time", "count"})
 """Words in names of values related to a loss that are not one: `loss_scale`, `loss_weight`."""
 _WINDOW = 5
 """Points of the running median: a single outlier changes nothing."""
 
 
-class Watched(Struct, frozen=True):
+class ObjectiveCurve(Struct, frozen=True):
     """The objective's curve; `at` is the index of the last point that improved."""
 
     metric: str
     direction: Direction
     curve: Curve
     values: tuple[Decimal, ...]
-    at: int
+    last_gain_index: int
 
     @property
-    def best(self) -> Decimal:
+    def best_value(self) -> Decimal:
         """Its value where it improved last."""
-        return self.values[self.at]
+        return self.values[self.last_gain_index]
 
     @property
-    def last(self) -> Decimal:
+    def last_value(self) -> Decimal:
         """Its value at the end."""
         return self.values[-1]
 
-    def moment(self, point: int) -> datetime:
+    def time_of_point(self, point: int) -> datetime:
         """When a point was reported."""
         return self.curve.points[point][0]
 
 
-def direction(metric: str, stated: Mapping[str, Direction]) -> Direction | None:
+def direction(metric: str, declared_directions: Mapping[str, Direction]) -> Direction | None:
     """Whether more or less is better: `stated` by name, else by the name's words; None: unknown."""
-    if metric in stated:
-        return stated[metric]
+    if metric in declared_directions:
+        return declared_directions[metric]
     words = _words(metric)
-    less, more = bool(words & _LESS), bool(words & _MORE)
-    if less == more or words & _OTHER:
+    less, more = bool(words & _MINIMIZED_WORDS), bool(words & _MAXIMIZED_WORDS)
+    if less == more or words & _NOT_OBJECTIVE_WORDS:
         return None
     return Direction.MINIMIZE if less else Direction.MAXIMIZE
 
 
-def telling_words(metric: str) -> tuple[str, ...]:
+def meaningful_words(metric: str) -> tuple[str, ...]:
     """The words of a metric's name that say what it measures, in alphabetical order."""
-    return tuple(sorted(_words(metric) & (_VALIDATION | _LESS | _MORE | _OTHER)))
+    return tuple(
+        sorted(
+            _words(metric)
+            & (_VALIDATION | _MINIMIZED_WORDS | _MAXIMIZED_WORDS | _NOT_OBJECTIVE_WORDS)
+        )
+    )
 
 
 def objective_direction(objective: Objective, stated: Mapping[str, Direction]) -> Direction | None:
@@ -79,14 +84,14 @@ def objective_direction(objective: Objective, stated: Mapping[str, Direction]) -
     return objective.direction or direction(objective.metric, stated)
 
 
-def watch(
+def find_objective_curve(
     curves: Mapping[str, Curve],
-    stated: Mapping[str, Direction],
+    declared_directions: Mapping[str, Direction],
     objective: Objective | None,
     *,
     min_points: int,
     tolerance_percent: Decimal,
-) -> Watched | Missing:
+) -> ObjectiveCurve | Missing:
     """The curve of the objective, or why there is none.
 
     It is the tuning job's objective if there is one, else a `stated` metric, else a validation
@@ -95,24 +100,30 @@ def watch(
     if objective is not None and objective.metric in curves:
         curves = {objective.metric: curves[objective.metric]}
         if objective.direction is not None:
-            stated = {**stated, objective.metric: objective.direction}
+            declared_directions = {**declared_directions, objective.metric: objective.direction}
     if not curves:
         return Missing("metric_missing", "it reported no metric of its own to CloudWatch")
-    ways = {name: way for name in curves if (way := direction(name, stated)) is not None}
+    ways = {
+        name: way for name in curves if (way := direction(name, declared_directions)) is not None
+    }
     if not ways:
         names = ", ".join(sorted(curves)[:3])
         return Missing("direction_unknown", f"unknown whether more or less is better: {names}")
-    preferred = min(_rank(name, stated) for name in ways)
+    preferred = min(_rank(name, declared_directions) for name in ways)
     long = {
         name: way
         for name, way in ways.items()
-        if _rank(name, stated) == preferred and len(curves[name].points) >= min_points
+        if _rank(name, declared_directions) == preferred and len(curves[name].points) >= min_points
     }
     if not long:
-        most = max(len(curves[n].points) for n in ways if _rank(n, stated) == preferred)
+        most = max(
+            len(curves[n].points) for n in ways if _rank(n, declared_directions) == preferred
+        )
         return Missing("too_few_points", f"{most} points of its objective, {min_points} needed")
-    watched = [_watched(n, way, curves[n], tolerance_percent) for n, way in sorted(long.items())]
-    return max(watched, key=lambda curve: curve.moment(curve.at))
+    watched = [
+        _objective_curve(n, way, curves[n], tolerance_percent) for n, way in sorted(long.items())
+    ]
+    return max(watched, key=lambda curve: curve.time_of_point(curve.last_gain_index))
 
 
 def last_gain(values: Sequence[Decimal], better: Direction, tolerance_percent: Decimal) -> int:
@@ -131,11 +142,15 @@ def _rank(metric: str, stated: Mapping[str, Direction]) -> int:
     return 1 if _words(metric) & _VALIDATION else 2
 
 
-def _watched(metric: str, better: Direction, curve: Curve, tolerance_percent: Decimal) -> Watched:
+def _objective_curve(
+    metric: str, better: Direction, curve: Curve, tolerance_percent: Decimal
+) -> ObjectiveCurve:
     raw = [Decimal(str(value)) for _, value in curve.points]
     half = _WINDOW // 2
     values = tuple(median_low(raw[max(at - half, 0) : at + half + 1]) for at in range(len(raw)))
-    return Watched(metric, better, curve, values, last_gain(values, better, tolerance_percent))
+    return ObjectiveCurve(
+        metric, better, curve, values, last_gain(values, better, tolerance_percent)
+    )
 
 
 def _words(metric: str) -> frozenset[str]:

@@ -21,22 +21,22 @@ from msgspec import Struct
 IDLE_BELOW_CORES = 0.2
 """A minute without GPU work is idle below this many busy cores. Counted in cores, so that one busy
 core of 64 still counts as work; idle hosts in the recordings use 0 to 0.19 cores."""
-ONE_PROCESS_TO_CORES = 1.2
+ONE_PROCESS_MAX_CORES = 1.2
 """A host where one process keeps one core busy, at work or waiting in a loop: the core itself (1.01
 by Jobstats), and up to 0.19 more for the system, as idle hosts in the recordings."""
-IDLE_TO_GPU_PERCENT = 1.0
+IDLE_MAX_GPU_PERCENT = 1.0
 """GPUs that together show up to this much of one GPU are idle."""
-LATE_S = 360
+MAX_FIRST_POINT_DELAY_S = 360
 """The first points of a host come 3 to 6 minutes late in real recordings."""
-GAP_S = 180
+MAX_IDLE_GAP_S = 180
 """A gap of missing points up to this length between idle points counts as idle: CloudWatch loses a
 minute now and then."""
-FROM_S = 1800
+MIN_STANDSTILL_S = 1800
 """Half an hour: ordinary pauses are over by then. Our choice, as gpu-pruner's 30 minutes."""
 COARSEST_PERIOD_S = 300
 """The mean of a longer period may hide minutes of work."""
 _BLIP_S = 60
-_AROUND_S = 600
+_BLIP_MARGIN_S = 600
 """One busy minute (a scheduled task of the host) between 10 still minutes on each side is no work.
 It is at most one minute of 21, so that a standstill is never more than 5% too long."""
 
@@ -62,7 +62,7 @@ class Series(Struct, frozen=True, dict=True):
         return cast(Sequence[float], self.values)
 
     @cached_property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether no point is missing."""
         return len(self.present) == len(self.values)
 
@@ -92,7 +92,7 @@ class Series(Struct, frozen=True, dict=True):
         """
         if divisor == 1:
             return self
-        if self.whole:
+        if self.is_complete:
             made = Series(tuple([value / divisor for value in self.present]))
             vars(made)["present"] = made.values
         else:
@@ -102,7 +102,7 @@ class Series(Struct, frozen=True, dict=True):
         vars(made).update(lowest=self.lowest / divisor, highest=self.highest / divisor)
         return made
 
-    def agreeing(self, other: Series | None) -> Series:
+    def merged_where_equal(self, other: Series | None) -> Series:
         """The points of two series of one host on one grid; where they differ nothing is known."""
         if other is None:
             return self
@@ -117,7 +117,7 @@ class Series(Struct, frozen=True, dict=True):
     @cached_property
     def longest_gap(self) -> int:
         """The most missing points in a row."""
-        if self.whole:
+        if self.is_complete:
             return 0
         runs = groupby(value is None for value in self.values)
         return max(len(list(run)) for missing, run in runs if missing)
@@ -127,19 +127,19 @@ class Series(Struct, frozen=True, dict=True):
         """The points as they are stored: in tenths of a percent."""
         return [None if value is None else round(value * 10) for value in self.values]
 
-    def cut(self, start: int, stop: int) -> Series:
+    def slice(self, start: int, stop: int) -> Series:
         """The points from `start` up to but not including `stop`."""
         return Series(self.values[start:stop])
 
 
-def pick_all(hosts: Mapping[str, Series], kept: Sequence[int]) -> dict[str, Series]:
+def select_points(hosts: Mapping[str, Series], indices: Sequence[int]) -> dict[str, Series]:
     """The points at these indices, which ascend, of each host that has any."""
-    if not kept:
+    if not indices:
         return {}
-    in_a_row = kept[-1] - kept[0] + 1 == len(kept)
-    if in_a_row and all(len(line.values) == len(kept) for line in hosts.values()):
+    in_a_row = indices[-1] - indices[0] + 1 == len(indices)
+    if in_a_row and all(len(line.values) == len(indices) for line in hosts.values()):
         return {host: line for host, line in hosts.items() if line.present}
-    pick = itemgetter(slice(kept[0], kept[-1] + 1)) if in_a_row else itemgetter(*kept)
+    pick = itemgetter(slice(indices[0], indices[-1] + 1)) if in_a_row else itemgetter(*indices)
     picked = {host: Series(pick(line.values)) for host, line in hosts.items()}
     return {host: line for host, line in picked.items() if line.present}
 
@@ -202,7 +202,7 @@ def pairs(
         if host not in others:
             continue
         one, other = hosts[host], others[host]
-        if one.whole and other.whole:
+        if one.is_complete and other.is_complete:
             first += one.present
             second += other.present
             continue
@@ -213,20 +213,20 @@ def pairs(
     return first, second
 
 
-def cpu_works(percents: Sequence[float], vcpu: int | None) -> States:
+def cpu_states(percents: Sequence[float], vcpu: int | None) -> States:
     """Whether a host with `vcpu` vCPUs is active at each CPU utilisation (0..100)."""
     if vcpu is None:
         return [None] * len(percents)
     return [percent * vcpu / 100 >= IDLE_BELOW_CORES for percent in percents]
 
 
-def gpu_works(percents: Sequence[float], gpus: int | None) -> States:
+def gpu_states(percents: Sequence[float], gpus: int | None) -> States:
     """Whether a host with `gpus` GPUs is active at each mean utilisation of them (0..100)."""
     each = gpus or 1
-    return [percent * each > IDLE_TO_GPU_PERCENT for percent in percents]
+    return [percent * each > IDLE_MAX_GPU_PERCENT for percent in percents]
 
 
-def above(percents: Sequence[float], limit: float) -> States:
+def states_above(percents: Sequence[float], limit: float) -> States:
     """Whether each is above a limit."""
     return [percent > limit for percent in percents]
 
@@ -245,17 +245,17 @@ def states(
         judged = [least] * len(line.present) if least is most else works(line.present)
     else:
         judged = []
-    if line.whole:
+    if line.is_complete:
         return judged
-    longest, known = GAP_S // (period_s or GAP_S + 1), iter(judged)
+    longest, known = MAX_IDLE_GAP_S // (period_s or MAX_IDLE_GAP_S + 1), iter(judged)
     points = [None if value is None else next(known) for value in line.values]
     return [
-        _in_gap(points, index, longest) if value is None else points[index]
+        _state_in_gap(points, index, longest) if value is None else points[index]
         for index, value in enumerate(line.values)
     ]
 
 
-def _in_gap(points: States, index: int, longest: int) -> bool | None:
+def _state_in_gap(points: States, index: int, longest: int) -> bool | None:
     before = points[max(index - longest, 0) : index]
     after = points[index + 1 : index + 1 + longest]
     last = next((state for state in reversed(before) if state is not None), None)
@@ -266,12 +266,12 @@ def _in_gap(points: States, index: int, longest: int) -> bool | None:
     return False if following is False or at_end else None
 
 
-def any_of(hosts: Sequence[bool | None]) -> bool | None:
+def any_active(hosts: Sequence[bool | None]) -> bool | None:
     """True where any host works, False where each is known not to, else None."""
     return True if any(hosts) else None if None in hosts or not hosts else False
 
 
-def either(one: States, other: States) -> States:
+def combine_two(one: States, other: States) -> States:
     """`any_of` of two hosts, period by period."""
     return [
         True if a or b else None if a is None or b is None else False
@@ -279,7 +279,7 @@ def either(one: States, other: States) -> States:
     ]
 
 
-def together(hosts: Sequence[States]) -> States:
+def combine_states(hosts: Sequence[States]) -> States:
     """`any_of` of all hosts, period by period; most jobs have one or two lines. Where one host is
     active all the time, no other is looked at.
     """
@@ -287,11 +287,11 @@ def together(hosts: Sequence[States]) -> States:
     if always is not None:
         return list(always)
     if len(hosts) <= 2:  # noqa: PLR2004 - of more, tuples are the faster form
-        return reduce(either, hosts) if hosts else []
-    return [any_of(at) for at in zip(*hosts, strict=True)]
+        return reduce(combine_two, hosts) if hosts else []
+    return [any_active(at) for at in zip(*hosts, strict=True)]
 
 
-def runs(flags: Sequence[bool]) -> Iterator[range]:
+def true_ranges(flags: Sequence[bool]) -> Iterator[range]:
     """The stretches that are true."""
     at = 0
     for value, group in groupby(flags):
@@ -308,18 +308,18 @@ def standstills(
 
     `on_gpu`: the GPUs of each host. A period of which anything is not known is no standstill.
     """
-    gpus = together(on_gpu)
+    gpus = combine_states(on_gpu)
     if False not in gpus:
         return ()
     first = next((at for at, works in enumerate(gpus) if works), len(gpus))
-    limit = ONE_PROCESS_TO_CORES * 100 / vcpu
-    hosts = [states(line, partial(above, limit=limit), period_s) for line in cpus]
-    on_cpu = together(hosts)
+    limit = ONE_PROCESS_MAX_CORES * 100 / vcpu
+    hosts = [states(line, partial(states_above, limit=limit), period_s) for line in cpus]
+    on_cpu = combine_states(hosts)
     still = [at > first and works is False and on_cpu[at] is False for at, works in enumerate(gpus)]
     if period_s <= _BLIP_S:
-        for at in _blips(still, _AROUND_S // period_s):
+        for at in _blips(still, _BLIP_MARGIN_S // period_s):
             still[at] = gpus[at] is False and on_cpu[at] is True
-    return tuple(run for run in runs(still) if len(run) * period_s >= FROM_S)
+    return tuple(run for run in true_ranges(still) if len(run) * period_s >= MIN_STANDSTILL_S)
 
 
 def _blips(still: Sequence[bool], around: int) -> list[int]:

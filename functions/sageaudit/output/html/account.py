@@ -11,57 +11,62 @@ from typing import Literal
 
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.audit.sums import RuleSums, Sums, added
+from sageaudit.domain.audit.sums import RuleSums, Sums, add_sums
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.html.contents import AccountReport, JobReport, SumsBy
 from sageaudit.output.html.front import first_screen
 from sageaudit.output.html.job import short_job
 from sageaudit.output.html.job_table import (
     family_name,
+    job_count_text,
     job_table,
-    job_words,
     owner_name,
     tag_value,
     type_name,
 )
 from sageaudit.output.html.markup import (
+    BarPiece,
     BarRow,
     Child,
     Markup,
-    Piece,
     bar_table,
-    data,
-    drawing,
+    breakable_path,
+    chart_with_axes,
+    data_table,
     figure,
-    path,
-    percent,
-    pieces_of,
-    plot,
+    spend_pieces,
+    svg_chart,
     tag,
     waterfall,
+    width_percent,
 )
-from sageaudit.output.html.page import section, titled
-from sageaudit.output.text.amounts import TITLES, of_document, of_rule, of_sums
-from sageaudit.output.text.headline import account_headline, period_words
-from sageaudit.output.text.money import Figure, usd
-from sageaudit.output.text.words import counted
+from sageaudit.output.html.page import section, section_pieces
+from sageaudit.output.text.amounts import (
+    COLUMN_TITLES,
+    document_amounts,
+    rule_amounts,
+    sums_amounts,
+)
+from sageaudit.output.text.headline import account_headline, period_text
+from sageaudit.output.text.money import Figure, format_usd
+from sageaudit.output.text.words import count_text
 
 _NAMES = 15
 """Rows of a table of sums; the others are one row, so that it adds up."""
 _STEPS = 8
 _ZERO = Decimal(0)
-_BEFORE = "Before"
+_BEFORE_TITLE = "Before"
 _DETAILS = (
     "The most avoidable and lost dollars first, then the highest cost. Beside each name: the"
     " avoidable and lost dollars, of the cost."
 )
 _ROLLUPS = "What {} cost is in the rows of its {}: rows add up."
-_OF_RULES = "Each dollar is counted once: where fixes overlap, by the rule that comes first."
+_RULES_NOTE = "Each dollar is counted once: where fixes overlap, by the rule that comes first."
 Step = Literal["day", "week", "month"]
 _HEIGHT = 190
 """Pixels of the chart of the spend."""
-_MOST_DAYS = 45
-_MOST_WEEKS = 53
+_MAX_DAYS = 45
+_MAX_WEEKS = 53
 _LABELS = 5
 _NICE = tuple(map(Decimal, ("1", "1.5", "2", "3", "4", "5", "6", "8", "10")))
 
@@ -74,13 +79,15 @@ def account_body(report: AccountReport) -> Iterator[Child]:
         spend = _spend_over_time(report.days, report.since, report.until)
         yield section("Spend over time", spend)
     yield section("From spend to what was needed", _waterfall(total))
-    yield section("By rule", _rules(report), note=_OF_RULES)
+    yield section("By rule", _rules(report), note=_RULES_NOTE)
     yield tag("div", map(_sums_by, report.by), class_="columns")
-    if report.heads:
-        yield titled("Every job", job_table(report), id_="jobs", note=_note(report))
+    if report.summaries:
+        yield section_pieces("Every job", job_table(report), id_="jobs", note=_note(report))
     if report.details:
-        details = (_detail(at, report.heads[at], job) for at, job in sorted(report.details.items()))
-        yield titled("The most wasteful jobs in detail", details, note=_DETAILS)
+        details = (
+            _detail(at, report.summaries[at], job) for at, job in sorted(report.details.items())
+        )
+        yield section_pieces("The most wasteful jobs in detail", details, note=_DETAILS)
 
 
 def _note(report: AccountReport) -> str:
@@ -88,21 +95,21 @@ def _note(report: AccountReport) -> str:
     sentences = []
     if report.left_out:
         sentences.append(
-            f"The {job_words(report.heads)} with the most avoidable and lost dollars, then the"
+            f"The {job_count_text(report.summaries)} with the most avoidable and lost dollars, then the"
             f" highest cost. {report.left_out:,} more are in the sums alone."
         )
-    shown = {head.kind for head in report.heads if head.rollup}
+    shown = {head.kind for head in report.summaries if head.rollup}
     sentences += [
-        _ROLLUPS.format(kind.row.with_article, kind.row.rollup.children)
+        _ROLLUPS.format(kind.spec.label_with_article, kind.spec.rollup.children_label)
         for kind in JobKind
-        if kind.row.rollup and kind.value in shown
+        if kind.spec.rollup and kind.value in shown
     ]
     return " ".join(sentences)
 
 
 def account_title(report: AccountReport) -> str:
     """The page's title: the headline, then the period."""
-    return f"{account_headline(report.total)} - {period_words(report.since, report.until)}"
+    return f"{account_headline(report.total)} - {period_text(report.since, report.until)}"
 
 
 def _waterfall(total: Sums) -> Markup | None:
@@ -118,36 +125,37 @@ def _waterfall(total: Sums) -> Markup | None:
     ]
     if others := total.waste_usd - sum((rule.waste_usd for _, rule in ranked[:_STEPS]), _ZERO):
         steps.append(("other rules", Figure(others, estimated=bool(total.estimated)), "avoidable"))
-    spend = ("Spend", of_sums(total).spend)
+    spend = ("Spend", sums_amounts(total).spend)
     title = "From spend to what was needed"
     return waterfall(title, spend, steps, "Needed, or not judged") if steps else None
 
 
 def _rules(report: AccountReport) -> Markup | None:
-    total, before = report.total, report.before
+    total, before = report.total, report.period_before
     rows = []
     for name, rule in ranked_rules(total):
-        avoidable, *others = map(str, of_rule(rule))
+        avoidable, *others = map(str, rule_amounts(rule))
         cells = [avoidable, *others, f"{rule.findings:,}"]
         if before:
             then = before.total.rules.get(name, RuleSums())
-            cells.insert(1, _before(of_rule(then)[0]))
-        pieces = (Piece(rule.lost_usd, "lost"), Piece(rule.avoidable_usd, "avoidable"))
+            cells.insert(1, _before_cell(rule_amounts(then)[0]))
+        pieces = (BarPiece(rule.lost_usd, "lost"), BarPiece(rule.avoidable_usd, "avoidable"))
         rows.append(BarRow(_pick("Findings", name), pieces, cells))
     titles = ["Rule", "Avoidable", "Lost", "Possible", "Findings"]
     if before:
-        titles.insert(2, _BEFORE)
+        titles.insert(2, _BEFORE_TITLE)
     return bar_table("By rule", titles, rows) if rows else None
 
 
-def _before(figure: Figure) -> Markup:
+def _before_cell(figure: Figure) -> Markup:
     return tag("span", str(figure), class_="dim")
 
 
-def _sums_by(of: SumsBy) -> Markup | None:
+def _sums_by(sums_by: SumsBy) -> Markup | None:
     """Sums by name, the most avoidable and lost dollars first, then the highest spend."""
     sums, before = (
-        _by(_NAMED.get(of.column, tag_value), one or {}) for one in (of.sums, of.before)
+        _rename_keys(_DISPLAY_NAMES.get(sums_by.column, tag_value), one or {})
+        for one in (sums_by.sums, sums_by.before)
     )
     none = Sums()
 
@@ -156,25 +164,25 @@ def _sums_by(of: SumsBy) -> Markup | None:
         return -now.waste_usd, -now.total_usd, name
 
     def row(name: Child, names: Sequence[str]) -> BarRow:
-        now, then = (added([by.get(one, none) for one in names]) for by in (sums, before))
-        cells: list[Child] = [*map(str, of_sums(now)[:3]), f"{now.jobs:,}"]
-        if of.before is not None:
-            cells.insert(1, _before(of_sums(then).spend))
-        return BarRow(name, pieces_of(now) if len(names) == 1 else (), cells)
+        now, then = (add_sums([by.get(one, none) for one in names]) for by in (sums, before))
+        cells: list[Child] = [*map(str, sums_amounts(now)[:3]), f"{now.jobs:,}"]
+        if sums_by.before is not None:
+            cells.insert(1, _before_cell(sums_amounts(then).spend))
+        return BarRow(name, spend_pieces(now) if len(names) == 1 else (), cells)
 
     known = {name for by in (sums, before) for name, one in by.items() if one != none}
     names = sorted(known, key=order)
-    rows = [row(_pick(of.column, name), [name]) for name in names[:_NAMES]]
+    rows = [row(_pick(sums_by.column, name), [name]) for name in names[:_NAMES]]
     if rest := names[_NAMES:]:
         rows.append(row(f"{len(rest):,} more", rest))
-    titles = [of.column, "Spend", "Avoidable", "Lost", "Jobs"]
-    if of.before is not None:
-        titles.insert(2, _BEFORE)
-    title = f"By {of.column.lower()}"
+    titles = [sums_by.column, "Spend", "Avoidable", "Lost", "Jobs"]
+    if sums_by.before is not None:
+        titles.insert(2, _BEFORE_TITLE)
+    title = f"By {sums_by.column.lower()}"
     return section(title, bar_table(title, titles, rows) if rows else None)
 
 
-_NAMED: dict[str, Callable[[str | None], str]] = {
+_DISPLAY_NAMES: dict[str, Callable[[str | None], str]] = {
     "Family": family_name,
     "Owner": owner_name,
     "Instance type": type_name,
@@ -182,21 +190,23 @@ _NAMED: dict[str, Callable[[str | None], str]] = {
 """What a value is called in the table of jobs; any other column's as that of a cost tag."""
 
 
-def _by(named_as: Callable[[str | None], str], sums: Mapping[str | None, Sums]) -> dict[str, Sums]:
+def _rename_keys(
+    display_name: Callable[[str | None], str], sums: Mapping[str | None, Sums]
+) -> dict[str, Sums]:
     """The sums by what a name is called in the table of jobs."""
     named: dict[str, list[Sums]] = {}
     for name, one in sums.items():
-        named.setdefault(named_as(name), []).append(one)
-    return {name: added(parts) for name, parts in named.items()}
+        named.setdefault(display_name(name), []).append(one)
+    return {name: add_sums(parts) for name, parts in named.items()}
 
 
 def _pick(column: str, name: str) -> Markup:
     """A name that, pressed, leaves only its jobs in the table; plain text without the script."""
-    return tag("span", path(name), class_="pick", data_c=column)
+    return tag("span", breakable_path(name), class_="pick", data_c=column)
 
 
 def _detail(number: int, head: AuditSummary, detail: JobReport) -> Markup:
-    found = of_document(detail.document)
+    found = document_amounts(detail.document)
     cost = "" if found.spend.usd is None else f" of {found.spend}"
     summary = tag(
         "summary", tag("h3", tag("bdi", head.job)), tag("span", f"{found.waste}{cost}", class_="n")
@@ -219,22 +229,22 @@ def _spend_over_time(days: Mapping[date, Sums], since: date, until: date) -> Mar
     bars = [_bar(at, len(begins), pair, top, step) for at, pair in enumerate(sums.items())]
     label = f"Spend by {step} from {since} to {until}, with its avoidable and lost part"
     grid = [tag("line", x1=0, x2="100%", y1=y, y2=y, class_="grid") for y in (1, _HEIGHT // 2)]
-    svg = drawing(label, _HEIGHT, grid, bars)
-    names = [_named(begin, step) for begin in begins]
+    svg = svg_chart(label, _HEIGHT, grid, bars)
+    names = [_period_label(begin, step) for begin in begins]
     rows = (
-        (name, f"{one.jobs:,}", *map(str, of_sums(one)[:3]))
+        (name, f"{one.jobs:,}", *map(str, sums_amounts(one)[:3]))
         for name, one in zip(names, sums.values(), strict=True)
     )
     return figure(
         (f"Spend by {step} ", _legend()),
-        plot((_axis(top), _axis(top / 2), "$0"), _some(names), svg),
-        data((step.capitalize(), "Jobs", *TITLES[:3]), rows, f"spend by {step}"),
+        chart_with_axes((_axis(top), _axis(top / 2), "$0"), _some_labels(names), svg),
+        data_table((step.capitalize(), "Jobs", *COLUMN_TITLES[:3]), rows, f"spend by {step}"),
     )
 
 
 def _step(since: date, until: date) -> Step:
     days = (until - since).days + 1
-    return "day" if days <= _MOST_DAYS else "week" if days <= _MOST_WEEKS * 7 else "month"
+    return "day" if days <= _MAX_DAYS else "week" if days <= _MAX_WEEKS * 7 else "month"
 
 
 def _begin(day: date, step: Step) -> date:
@@ -256,14 +266,14 @@ def _bar(at: int, count: int, pair: tuple[date, Sums], top: Decimal, step: Step)
     width = 100 / count
     place = {"x": f"{at * width + width * 0.1:.2f}%", "width": f"{width * 0.8:.2f}%"}
     rects, bottom = [], Decimal(_HEIGHT)
-    for piece in pieces_of(sums):
+    for piece in spend_pieces(sums):
         if piece.usd > 0 and top > 0:
-            height = Decimal(percent(piece.usd, top)) * _HEIGHT / 100
+            height = Decimal(width_percent(piece.usd, top)) * _HEIGHT / 100
             bottom -= height
             drawn = {"y": float(bottom), "height": float(height)}
-            rects.append(tag("rect", **place, **drawn, class_=piece.kind))
-    spend, avoidable, lost, *_ = of_sums(sums)
-    title = f"{_named(begin, step)}: {spend} of {counted(sums.jobs, 'job')}"
+            rects.append(tag("rect", **place, **drawn, class_=piece.css_class))
+    spend, avoidable, lost, *_ = sums_amounts(sums)
+    title = f"{_period_label(begin, step)}: {spend} of {count_text(sums.jobs, 'job')}"
     return tag("g", tag("title", f"{title}, {avoidable} avoidable, {lost} lost"), rects)
 
 
@@ -285,16 +295,16 @@ def _ceiling(amount: Decimal) -> Decimal:
 
 
 def _axis(amount: Decimal) -> str:
-    return usd(amount).removesuffix(".00")
+    return format_usd(amount).removesuffix(".00")
 
 
-def _named(begin: date, step: Step) -> str:
+def _period_label(begin: date, step: Step) -> str:
     if step == "month":
         return f"{begin:%b %Y}"
     return f"{'week of ' if step == 'week' else ''}{begin.day} {begin:%b}"
 
 
-def _some(names: list[str]) -> list[str]:
+def _some_labels(names: list[str]) -> list[str]:
     """The first, the last and some between them."""
     if len(names) <= _LABELS:
         return names

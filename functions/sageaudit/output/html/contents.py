@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.advice.advice import Advice
+from sageaudit.domain.advice.advice import FamilyRecommendation
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.ranking import FamilyFix
 from sageaudit.domain.audit.summary import AuditSummary
@@ -17,9 +17,9 @@ from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements
 
-LISTED = 20_000
+MAX_LISTED_JOBS = 20_000
 """Jobs of an account's report that have a row: a browser sorts as many in a second."""
-DETAILED = 200
+MAX_DETAILED_JOBS = 200
 """Jobs with a section of their own in an account's report: those that come first in `by_rank`."""
 
 
@@ -34,7 +34,7 @@ class JobReport(Struct, frozen=True):
     guides: Sequence[GuideDocument] = ()
 
 
-class DaysBefore(Struct, frozen=True):
+class PeriodBefore(Struct, frozen=True):
     """As many days before those of a report, both included, with their sums.
 
     `changes`: the families whose spend changed since, the largest change first.
@@ -57,12 +57,12 @@ class SumsBy(Struct, frozen=True):
     before: Mapping[str | None, Sums] | None = None
 
 
-class FirstChange(Struct, frozen=True):
+class TopChange(Struct, frozen=True):
     """What to change in a family: a finding of its run `heads[at]`."""
 
     family: str
     fix: FamilyFix
-    at: int
+    summary_index: int
 
 
 class AccountReport(Struct, frozen=True):
@@ -80,16 +80,16 @@ class AccountReport(Struct, frozen=True):
     total: Sums
     days: Mapping[date, Sums]
     by: Sequence[SumsBy]
-    heads: Sequence[AuditSummary]
+    summaries: Sequence[AuditSummary]
     details: Mapping[int, JobReport]
-    advice: Sequence[FirstChange] = ()
-    advised: Sequence[Advice] = ()
-    before: DaysBefore | None = None
+    advice: Sequence[TopChange] = ()
+    advised: Sequence[FamilyRecommendation] = ()
+    period_before: PeriodBefore | None = None
     coverage: Coverage | None = None
     left_out: int = 0
 
 
-def by_rank(head: AuditSummary) -> tuple[Decimal, Decimal, str, str]:
+def rank_key(head: AuditSummary) -> tuple[Decimal, Decimal, str, str]:
     """Sort key: avoidable and lost dollars first, then the cost, then the name."""
     wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))
     return -wasted, -(head.total_usd or Decimal(0)), head.job, head.key.arn

@@ -7,17 +7,26 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.guides import GuideDocument
-from sageaudit.domain.job.job import duration
+from sageaudit.domain.job.job import duration_text
 from sageaudit.output.html.contents import JobReport
-from sageaudit.output.html.markup import Child, Markup, drawing, figure, join, table, tag, waterfall
+from sageaudit.output.html.markup import (
+    Child,
+    Markup,
+    figure,
+    join,
+    svg_chart,
+    table,
+    tag,
+    waterfall,
+)
 from sageaudit.output.html.page import findings, section, tiles
 from sageaudit.output.html.usage_charts import usage_charts
 from sageaudit.output.text import notes
-from sageaudit.output.text.amounts import IDLE_LABEL, UNIT_WORDS, idle_sentence, of_document
+from sageaudit.output.text.amounts import IDLE_LABEL, UNIT_WORDS, document_amounts, idle_sentence
 from sageaudit.output.text.headline import headline
-from sageaudit.output.text.links import links
-from sageaudit.output.text.money import Figure, share
-from sageaudit.output.text.words import GUIDES_TITLE, capitalised, counted, number
+from sageaudit.output.text.links import document_links
+from sageaudit.output.text.money import Figure, percent_text
+from sageaudit.output.text.words import GUIDES_TITLE, capitalised, count_text, format_number
 
 _REST = "rest"
 _LINE_HEIGHT = 30
@@ -48,7 +57,7 @@ def job_body(job: JobReport) -> Markup:
             section(notes.children_title(document), _children(document)),
             section("The bill", _bill(document)),
             _guides(job.guides),
-            section("What was not judged", _listed(notes.unchecked(document))),
+            section("What was not judged", _bullet_list(notes.unchecked_lines(document))),
             section("The rules that did not fire", _quiet(document)),
         ]
     )
@@ -83,7 +92,8 @@ def _lead(document: AuditDocument) -> Markup:
         capitalised(headline(document)) if document["unauditable"] is None else "Not audited"
     )
     console = [
-        tag("a", link.word, href=link.url, rel="noreferrer noopener") for link in links(document)
+        tag("a", link.label, href=link.url, rel="noreferrer noopener")
+        for link in document_links(document)
     ]
     return join(
         [
@@ -97,18 +107,27 @@ def _lead(document: AuditDocument) -> Markup:
 
 
 def _facts(job: JobDocument) -> str:
-    facts = (notes.ran_on(job), notes.when(job), notes.belongs_to(job), notes.ran_in(job))
+    facts = (
+        notes.instances_text(job),
+        notes.times_text(job),
+        notes.owner_family_text(job),
+        notes.account_region_text(job),
+    )
     return " · ".join(fact for fact in facts if fact)
 
 
 def _tiles(document: AuditDocument) -> Markup:
-    found, total, idle = of_document(document), document["bill"]["total_usd"], ""
+    found, total, idle = document_amounts(document), document["bill"]["total_usd"], ""
     if hours := document["idle_capacity"]:
-        worked = f"{number(hours['idle'], 1)} of {number(hours['paid'], 1)}"
+        worked = f"{format_number(hours['idle'], 1)} of {format_number(hours['paid'], 1)}"
         idle = f"{worked} {UNIT_WORDS[hours['unit']]}"
 
     def part(amount: Figure) -> str:
-        return f"{share(amount.most, total)} of the cost" if amount.most and total else ""
+        return (
+            f"{percent_text(amount.upper_end, total)} of the cost"
+            if amount.upper_end and total
+            else ""
+        )
 
     trial = "worth a trial, in no total"
     return tiles(
@@ -128,10 +147,10 @@ def _doubts(document: AuditDocument) -> Markup | None:
         notes.pool_note(document),
         f"{IDLE_LABEL}: {idle}" if idle else None,
     ]
-    return _listed([line for line in doubts if line], "doubts")
+    return _bullet_list([line for line in doubts if line], "doubts")
 
 
-def _listed(lines: Sequence[str], kind: str | None = None) -> Markup | None:
+def _bullet_list(lines: Sequence[str], kind: str | None = None) -> Markup | None:
     return tag("ul", (tag("li", line) for line in lines), class_=kind) if lines else None
 
 
@@ -149,7 +168,7 @@ def _money(document: AuditDocument) -> Markup | None:
     ]
     if document["bill"]["total_usd"] is None or not steps:
         return None
-    cost = ("Cost", of_document(document).spend)
+    cost = ("Cost", document_amounts(document).spend)
     return waterfall("From the cost to what was needed", cost, steps, "Needed")
 
 
@@ -165,9 +184,9 @@ def _bill(document: AuditDocument) -> Markup | None:
         return None
     numbers = ("Quantity", "Rate", "USD")
     titles = ("Item", *numbers, "Price")
-    foot = ("Total", "", "", str(of_document(document).spend), "")
-    rows = table(titles, map(notes.line_cells, lines), "The bill", numbers=numbers, foot=foot)
-    return join([rows, _listed(list(map(capitalised, notes.money_notes(document))), "notes")])
+    foot = ("Total", "", "", str(document_amounts(document).spend), "")
+    rows = table(titles, map(notes.bill_line_cells, lines), "The bill", numbers=numbers, foot=foot)
+    return join([rows, _bullet_list(list(map(capitalised, notes.money_notes(document))), "notes")])
 
 
 def _quiet(document: AuditDocument) -> Markup | None:
@@ -176,8 +195,8 @@ def _quiet(document: AuditDocument) -> Markup | None:
     if document["clear"]:
         parts.append(tag("p", f"Clear: {', '.join(document['clear'])}."))
     if rules := document["not_applicable"]:
-        reasons = _listed([f"{one['rule']}: {one['reason']}" for one in rules])
-        summary = tag("summary", notes.not_applicable(rules, "reasons below"))
+        reasons = _bullet_list([f"{one['rule']}: {one['reason']}" for one in rules])
+        summary = tag("summary", notes.not_applicable_text(rules, "reasons below"))
         parts.append(tag("details", summary, reasons, class_="data"))
     return join(parts) if parts else None
 
@@ -195,7 +214,7 @@ def _guides(guides: Sequence[GuideDocument]) -> Markup | None:
         )
         for guide in guides
     )
-    summary = tag("summary", counted(len(guides), "guide"))
+    summary = tag("summary", count_text(len(guides), "guide"))
     return section(
         GUIDES_TITLE, tag("details", summary, tag("ul", rows), class_="data"), id_="guides"
     )
@@ -207,7 +226,7 @@ def _children(document: AuditDocument) -> Markup | None:
         return None
     numbers = ("Cost", "Avoidable", "Lost")
     rows = (
-        (child["job"]["name"], child["job"]["status"], *map(str, of_document(child)[:3]))
+        (child["job"]["name"], child["job"]["status"], *map(str, document_amounts(child)[:3]))
         for child in audits
     )
     titles = ("Job", "Status", *numbers)
@@ -223,12 +242,12 @@ def _timeline(document: AuditDocument, *, short: bool) -> Markup | None:
     names = dict.fromkeys(phase["name"] for phase in phases)
     colours = {name: f"p{at % _COLOURS}" for at, name in enumerate(names)}
     in_order = ", ".join(
-        f"{phase['name']} {duration(phase['seconds'])}" for phase in phases[:_PHASES]
+        f"{phase['name']} {duration_text(phase['seconds'])}" for phase in phases[:_PHASES]
     )
     rects = _rects(phases, whole, colours)
-    svg = drawing(f"Phases in order: {in_order}", _LINE_HEIGHT, rects, class_="chart line")
+    svg = svg_chart(f"Phases in order: {in_order}", _LINE_HEIGHT, rects, class_="chart line")
     below = tag("p", in_order, class_="note") if short else _phases(document, colours)
-    return figure(f"Phases, {duration(whole)} in all", svg, below)
+    return figure(f"Phases, {duration_text(whole)} in all", svg, below)
 
 
 def _rects(
@@ -240,7 +259,7 @@ def _rects(
             place = {"x": at, "width": seconds}
             yield tag(
                 "rect",
-                tag("title", f"{phase['name']}: {duration(seconds)}"),
+                tag("title", f"{phase['name']}: {duration_text(seconds)}"),
                 height=_LINE_HEIGHT,
                 class_=_kind(phase, colours),
                 **{key: f"{float(part / whole * 100):.2f}%" for key, part in place.items()},
@@ -258,11 +277,11 @@ def _phases(document: AuditDocument, colours: dict[str, str]) -> Markup:
     rows: list[tuple[Child, ...]] = [
         (
             (tag("i", class_=_kind(phase, colours)), phase["name"]),
-            duration(phase["seconds"]),
+            duration_text(phase["seconds"]),
             ": ".join(
                 filter(
                     None,
-                    (notes.phase_cost(phase, document["bill"]), phase["not_billed_because"]),
+                    (notes.phase_cost_text(phase, document["bill"]), phase["not_billed_because"]),
                 )
             ),
         )

@@ -18,8 +18,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.output.text.money import Figure, share
-from sageaudit.output.text.untrusted import html
+from sageaudit.output.text.money import Figure, percent_text
+from sageaudit.output.text.untrusted import for_html
 from sageaudit.structs import replace
 
 
@@ -51,18 +51,18 @@ def tag(name: str, /, *children: Child, **attributes: Value) -> Markup:
     return start if name in _VOID else Markup(f"{start}{join(children)}</{name}>")
 
 
-def around(name: str, *children: Child, **attributes: Value) -> tuple[Child, ...]:
+def tag_pieces(name: str, *children: Child, **attributes: Value) -> tuple[Child, ...]:
     """The same in pieces: what is large is then never one text."""
     return _start(name, tuple(attributes), *attributes.values()), children, Markup(f"</{name}>")
 
 
-def pieces(child: Child) -> Iterator[str]:
+def render_pieces(child: Child) -> Iterator[str]:
     """The text of a child, made while it is written."""
     if child is None or isinstance(child, str):
         yield _child(child)
     else:
         for part in child:
-            yield from pieces(part)
+            yield from render_pieces(part)
 
 
 def join(children: Iterable[Child]) -> Markup:
@@ -70,7 +70,7 @@ def join(children: Iterable[Child]) -> Markup:
     return Markup("".join(map(_child, children)))
 
 
-def path(name: str) -> Markup:
+def breakable_path(name: str) -> Markup:
     """A name with slashes, after each of which a line may end."""
     first, *others = name.split("/")
     return join([first, *(["/", tag("wbr"), part] for part in others)])
@@ -79,7 +79,7 @@ def path(name: str) -> Markup:
 def _child(child: Child) -> str:
     if child is None or isinstance(child, Markup):
         return child or ""
-    return html(child) if isinstance(child, str) else join(child)
+    return for_html(child) if isinstance(child, str) else join(child)
 
 
 @lru_cache(1_000, typed=True)  # typed, as 1 == True
@@ -96,7 +96,7 @@ def _attribute(key: str, value: Value) -> str:
         raise ValueError(f"{name} is not allowed in a page")
     if value is True:
         return f" {name}"
-    text = html(_number(value) if isinstance(value, float) else str(value))
+    text = for_html(_number(value) if isinstance(value, float) else str(value))
     if name == "href" and not text.startswith(_ADDRESSES):
         raise ValueError(f"{text} is no address that a page may name")
     return f' {name}="{text}"'
@@ -113,21 +113,21 @@ def figure(caption: Child, *parts: Child, note: Child = None) -> Markup:
     return tag("figure", tag("figcaption", caption), *parts, below)
 
 
-def drawing(label: str, height: int, *parts: Child, class_: str = "chart") -> Markup:
+def svg_chart(label: str, height: int, *parts: Child, class_: str = "chart") -> Markup:
     """An SVG that is as wide as its place; `label` says what it shows to those who cannot see."""
     return tag(
         "svg", *parts, class_=class_, width="100%", height=height, role="img", aria_label=label
     )
 
 
-def plot(axis: Sequence[str], below: Sequence[str], svg: Child) -> Markup:
+def chart_with_axes(axis: Sequence[str], below: Sequence[str], svg: Child) -> Markup:
     """A drawing with the values of its vertical axis, top to bottom, and what stands below it."""
     marks = tag("div", (tag("span", mark) for mark in axis), class_="y", aria_hidden="true")
     ends = tag("div", (tag("span", mark) for mark in below), class_="x", aria_hidden="true")
     return tag("div", marks, svg, ends, class_="plot")
 
 
-def data(titles: Sequence[str], rows: Iterable[Sequence[Child]], label: str) -> Markup:
+def data_table(titles: Sequence[str], rows: Iterable[Sequence[Child]], label: str) -> Markup:
     """The numbers behind a chart, folded away; all columns but the first are numbers."""
     folded = table(titles, rows, label, numbers=titles[1:])
     return tag("details", tag("summary", f"Data: {label}"), folded, class_="data")
@@ -159,37 +159,37 @@ def table(
     body = (tag("tr", cells(row)) for row in rows)
     last = tag("tfoot", tag("tr", cells(foot))) if foot else None
     whole = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), last)
-    return join(scrolling(label, whole))
+    return join(scroll_box(label, whole))
 
 
-def scrolling(label: str, *children: Child) -> tuple[Child, ...]:
+def scroll_box(label: str, *children: Child) -> tuple[Child, ...]:
     """A place that scrolls sideways by itself, with the keyboard too."""
-    return around("div", *children, class_="scroll", role="group", tabindex=0, aria_label=label)
+    return tag_pieces("div", *children, class_="scroll", role="group", tabindex=0, aria_label=label)
 
 
-class Piece(Struct, frozen=True):
+class BarPiece(Struct, frozen=True):
     """A part of a bar in USD, and the class that colours it."""
 
     usd: Decimal
-    kind: str
+    css_class: str
 
 
 class BarRow(Struct, frozen=True):
     """A name, its bar from `start_usd` on, and its other cells."""
 
     name: Child
-    pieces: Sequence[Piece]
+    pieces: Sequence[BarPiece]
     cells: Sequence[Child]
     start_usd: Decimal = Decimal(0)
-    strong: bool = False
+    is_bold: bool = False
 
 
-def pieces_of(sums: Sums) -> tuple[Piece, Piece, Piece]:
+def spend_pieces(sums: Sums) -> tuple[BarPiece, BarPiece, BarPiece]:
     """Spend in its parts, each at least 0: lost, avoidable, and the rest."""
     wasted = min(sums.waste_usd, sums.total_usd)
     lost = min(sums.lost_usd, wasted)
     rest = sums.total_usd - wasted
-    return Piece(lost, "lost"), Piece(wasted - lost, "avoidable"), Piece(rest, "spent")
+    return BarPiece(lost, "lost"), BarPiece(wasted - lost, "avoidable"), BarPiece(rest, "spent")
 
 
 def bar_table(label: str, titles: Sequence[str], rows: Sequence[BarRow]) -> Markup:
@@ -203,7 +203,7 @@ def bar_table(label: str, titles: Sequence[str], rows: Sequence[BarRow]) -> Mark
     ]
     body = (_row(row, most) for row in rows)
     whole = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), class_="bars")
-    return join(scrolling(label, whole))
+    return join(scroll_box(label, whole))
 
 
 def waterfall(
@@ -214,19 +214,19 @@ def waterfall(
     A step of a fix that costs something adds to what is left.
     """
     name, spend = whole
-    total = left = spend.most or Decimal(0)
-    rows = [BarRow(name, (Piece(total, "spent"),), (str(spend), ""), strong=True)]
+    total = left = spend.upper_end or Decimal(0)
+    rows = [BarRow(name, (BarPiece(total, "spent"),), (str(spend), ""), is_bold=True)]
     for step, found, kind in steps:
         amount = found.usd or Decimal(0)
         left -= amount
         size = replace(found, usd=abs(amount))
         shown = str(size).replace("$", "−$") if amount >= _CENT else str(size)
-        part = share(amount, total) if total and amount > 0 else ""
+        part = percent_text(amount, total) if total and amount > 0 else ""
         low = min(left, left + amount)
-        rows.append(BarRow(step, (Piece(abs(amount), kind),), (shown, part), start_usd=low))
-    needed = replace(spend, usd=left, most_usd=None)
-    part = share(left, total) if total and left >= 0 else ""
-    rows.append(BarRow(rest, (Piece(left, "needed"),), (str(needed), part), strong=True))
+        rows.append(BarRow(step, (BarPiece(abs(amount), kind),), (shown, part), start_usd=low))
+    needed = replace(spend, usd=left, upper_usd=None)
+    part = percent_text(left, total) if total and left >= 0 else ""
+    rows.append(BarRow(rest, (BarPiece(left, "needed"),), (str(needed), part), is_bold=True))
     return bar_table(label, ("Step", "USD", "of the cost"), rows)
 
 
@@ -241,7 +241,7 @@ def _row(row: BarRow, most: Decimal) -> Markup:
         tag("th", row.name, scope="row"),
         join(cells),
         tag("td", _bar(row, most), class_="bar"),
-        class_="strong" if row.strong else None,
+        class_="strong" if row.is_bold else None,
     )
 
 
@@ -249,12 +249,15 @@ def _bar(row: BarRow, most: Decimal) -> Markup | None:
     at, rects = row.start_usd, []
     for piece in row.pieces:
         if piece.usd > 0 and most > 0:
-            place = {"x": f"{percent(at, most)}%", "width": f"{percent(piece.usd, most)}%"}
-            rects.append(tag("rect", **place, height=14, class_=piece.kind))
+            place = {
+                "x": f"{width_percent(at, most)}%",
+                "width": f"{width_percent(piece.usd, most)}%",
+            }
+            rects.append(tag("rect", **place, height=14, class_=piece.css_class))
             at += piece.usd
     return tag("svg", rects, width="100%", height=14, aria_hidden="true") if rects else None
 
 
-def percent(part: Decimal, whole: Decimal) -> str:
+def width_percent(part: Decimal, whole: Decimal) -> str:
     """A share of the width to a hundredth of a percent; the least part is still seen."""
     return f"{max(round(float(part / whole) * 100, 2), 0):g}"

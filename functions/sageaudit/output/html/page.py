@@ -17,11 +17,19 @@ from importlib import resources
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.output.html.markup import Child, Markup, around, data, join, pieces, tag
-from sageaudit.output.text.finding import FindingParts, findings_of
+from sageaudit.output.html.markup import (
+    Child,
+    Markup,
+    data_table,
+    join,
+    render_pieces,
+    tag,
+    tag_pieces,
+)
+from sageaudit.output.text.finding import FindingParts, finding_parts
 from sageaudit.output.text.fix_code import DIALECTS, fix_text
-from sageaudit.output.text.untrusted import middle
-from sageaudit.output.text.words import assignment, before
+from sageaudit.output.text.untrusted import cut_middle
+from sageaudit.output.text.words import assignment_line, old_value_text
 
 _FACT = 240
 _SHORT_FINDINGS = 6
@@ -44,7 +52,9 @@ _THEMES = (("moon", "Dark"), ("sun", "Light"))
 def page(title: str, main: Child, *, generated_at: datetime, version: str) -> Iterator[str]:
     """The text of the page in pieces, to be written as UTF-8."""
     yield "<!doctype html>\n"
-    yield from pieces(around("html", _head(title), _body(main, generated_at, version), lang="en"))
+    yield from render_pieces(
+        tag_pieces("html", _head(title), _body(main, generated_at, version), lang="en")
+    )
     yield "\n"
 
 
@@ -75,8 +85,8 @@ def _body(main: Child, generated_at: datetime, version: str) -> Child:
     )
     footer = tag("footer", tag("p", what), tag("p", made))
     script = tag("script", _asset("page.js"))
-    whole = around("main", main, id="main", tabindex=-1)
-    return around("body", skip, _shapes(), bar, whole, footer, script)
+    whole = tag_pieces("main", main, id="main", tabindex=-1)
+    return tag_pieces("body", skip, _shapes(), bar, whole, footer, script)
 
 
 def _policy() -> str:
@@ -115,15 +125,15 @@ def _shape(name: str) -> Markup:
 def section(title: str, *parts: Child, id_: str | None = None, note: Child = None) -> Markup | None:
     """A part of the page under a heading; None where there is nothing to show."""
     shown = join(parts)
-    return join(titled(title, shown, id_=id_, note=note)) if shown else None
+    return join(section_pieces(title, shown, id_=id_, note=note)) if shown else None
 
 
-def titled(
+def section_pieces(
     title: str, *parts: Child, id_: str | None = None, note: Child = None
 ) -> tuple[Child, ...]:
     """The same in pieces, of what is something to show."""
     below = tag("p", note, class_="note") if note else None
-    return around("section", tag("h2", title), below, *parts, id=id_)
+    return tag_pieces("section", tag("h2", title), below, *parts, id=id_)
 
 
 def tiles(*figures: tuple[str, str, str, str]) -> Markup:
@@ -146,7 +156,7 @@ def tiles(*figures: tuple[str, str, str, str]) -> Markup:
 
 def findings(document: AuditDocument, *, short: bool) -> Markup | None:
     """All findings, those that count first. `short`: the first, without their facts."""
-    found, repeated = findings_of(document)
+    found, repeated = finding_parts(document)
     shown = found[:_SHORT_FINDINGS] if short else found
     rest = f"+{len(found) - len(shown)} more, in the report of this job alone"
     notes = (rest if len(found) > len(shown) else None, repeated)
@@ -169,10 +179,10 @@ def _finding(finding: FindingParts, kind: str, *, short: bool) -> Markup:
         "article",
         title,
         tag("p", finding.summary, " ", card),
-        tag("p", finding.set_aside, class_="note")
-        if finding.set_aside
+        tag("p", finding.not_counted_because, class_="note")
+        if finding.not_counted_because
         else (_fixes(finding, kind), _caveat(finding), None if short else _facts(finding)),
-        class_="finding aside" if finding.set_aside else "finding",
+        class_="finding aside" if finding.not_counted_because else "finding",
     )
 
 
@@ -190,7 +200,7 @@ def _caveat(finding: FindingParts) -> Markup | None:
 
 def _fixes(finding: FindingParts, kind: str) -> Iterator[Markup]:
     """The best way; the others are folded away."""
-    ways = [_fix(kind, title, way) for title, way in finding.ways]
+    ways = [_fix(kind, title, way) for title, way in finding.alternatives]
     yield from ways[:1]
     if others := ways[1:]:
         word = "Another way" if len(others) == 1 else f"{len(others)} other ways"
@@ -200,16 +210,21 @@ def _fixes(finding: FindingParts, kind: str) -> Iterator[Markup]:
 def _fix(kind: str, title: str, way: Sequence[FixDocument]) -> Markup:
     """The parameters in plain words, then the code; the script shows one dialect at a time."""
     changes = (
-        tag("li", tag("code", assignment(fix)), " ", tag("span", before(fix), class_="dim"))
+        tag(
+            "li",
+            tag("code", assignment_line(fix)),
+            " ",
+            tag("span", old_value_text(fix), class_="dim"),
+        )
         for fix in way
     )
     heading = tag("p", tag("strong", title))
     return tag(
-        "div", heading, *((tag("ul", changes), codes(kind, way)) if way else ()), class_="fix"
+        "div", heading, *((tag("ul", changes), code_blocks(kind, way)) if way else ()), class_="fix"
     )
 
 
-def codes(kind: str, way: Sequence[FixDocument]) -> Markup:
+def code_blocks(kind: str, way: Sequence[FixDocument]) -> Markup:
     """The parameters to paste, in each dialect."""
     return join(
         tag("pre", tag("b", one), tag("code", _lines(fix_text(kind, way, one))), data_d=one)
@@ -225,5 +240,5 @@ def _lines(code: str) -> Markup:
 def _facts(finding: FindingParts) -> Markup | None:
     if not finding.facts:
         return None
-    rows = ((name, middle(fact, _FACT)) for name, fact in finding.facts)
-    return data(("Fact", "Value"), rows, finding.rule)
+    rows = ((name, cut_middle(fact, _FACT)) for name, fact in finding.facts)
+    return data_table(("Fact", "Value"), rows, finding.rule)

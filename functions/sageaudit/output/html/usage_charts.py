@@ -6,19 +6,27 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import groupby
 
-from sageaudit.domain.job.job import duration
+from sageaudit.domain.job.job import duration_text
 from sageaudit.domain.usage.edges import idle_head, idle_middle, idle_tail
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series import (
     IDLE_BELOW_CORES,
-    IDLE_TO_GPU_PERCENT,
+    IDLE_MAX_GPU_PERCENT,
     Series,
     mean,
     percentile,
 )
 from sageaudit.output.html.contents import JobReport
-from sageaudit.output.html.markup import Markup, data, drawing, figure, join, plot, tag
-from sageaudit.output.text.words import counted
+from sageaudit.output.html.markup import (
+    Markup,
+    chart_with_axes,
+    data_table,
+    figure,
+    join,
+    svg_chart,
+    tag,
+)
+from sageaudit.output.text.words import count_text
 
 _TITLES = {
     Metric.GPU: "GPU utilisation, % of all GPUs of a host",
@@ -31,10 +39,10 @@ _TITLES = {
 _HEIGHT = 130
 _SHORT_HEIGHT = 60
 _POINTS = 360
-_SHORT_POINTS = 72
+_SHORT_MAX_POINTS = 72
 _HOSTS = 6
 """Lines in one chart (classes h0 to h5); of more hosts, their mean and their range are drawn."""
-_WHOLE = 100.0
+_FULL_PERCENT = 100.0
 _P95 = 95
 
 
@@ -71,14 +79,14 @@ def _idle_note(usage: Measurements, idle: Sequence[_Idle]) -> Markup | None:
 
 
 def _time(usage: Measurements, periods: int) -> str:
-    return duration(Decimal(periods * (usage.period_s or 0)))
+    return duration_text(Decimal(periods * (usage.period_s or 0)))
 
 
 def _chart(usage: Measurements, metric: Metric, idle: Sequence[_Idle], *, short: bool) -> Markup:
     hosts = usage.series[metric]
     height = _SHORT_HEIGHT if short else _HEIGHT
     idle_below = None if short else _idle_below(usage, metric)
-    points, lines = _lines(hosts, _SHORT_POINTS if short else _POINTS)
+    points, lines = _lines(hosts, _SHORT_MAX_POINTS if short else _POINTS)
     inner = tag(
         "svg",
         lines,
@@ -88,8 +96,8 @@ def _chart(usage: Measurements, metric: Metric, idle: Sequence[_Idle], *, short:
         height=height,
     )
     middle = mean([value for line in hosts.values() for value in line.present])
-    label = f"{_TITLES[metric]}: {middle:.0f}% on average, {counted(len(hosts), 'host')}"
-    svg = drawing(
+    label = f"{_TITLES[metric]}: {middle:.0f}% on average, {count_text(len(hosts), 'host')}"
+    svg = svg_chart(
         label,
         height,
         [_shade(part, usage.points, height) for part in idle],
@@ -98,25 +106,25 @@ def _chart(usage: Measurements, metric: Metric, idle: Sequence[_Idle], *, short:
         _idle_line(idle_below, height),
     )
     caption = (f"{_TITLES[metric]}: ", tag("strong", f"mean {middle:.0f}%"))
-    drawn = plot(("100", "50", "0"), _times(usage), svg)
+    drawn = chart_with_axes(("100", "50", "0"), _times(usage), svg)
     if short:
         return figure(caption, drawn)
     return figure(
         caption,
         drawn,
         _legend(hosts),
-        _idle_words(idle_below),
+        _idle_caption(idle_below),
         _table(hosts, metric),
         note=_width_note(usage, points),
     )
 
 
-def _lines(hosts: Mapping[str, Series], most: int) -> tuple[int, list[Markup]]:
+def _lines(hosts: Mapping[str, Series], max_points: int) -> tuple[int, list[Markup]]:
     """The number of points, and a line for each host.
 
     Of many hosts it is the area between the lowest and the highest, and the mean.
     """
-    thin = [_thinned(line.values, most) for line in hosts.values()]
+    thin = [_downsample(line.values, max_points) for line in hosts.values()]
     points = max(map(len, thin), default=0)
     if len(thin) <= _HOSTS:
         return points, [_path(line, f"h{at}") for at, line in enumerate(thin)]
@@ -126,9 +134,9 @@ def _lines(hosts: Mapping[str, Series], most: int) -> tuple[int, list[Markup]]:
     return points, [_area(spans), _path(means, "h0")]
 
 
-def _thinned(values: Sequence[float | None], most: int) -> list[float | None]:
+def _downsample(values: Sequence[float | None], max_points: int) -> list[float | None]:
     """At most so many points, each the mean of as many periods."""
-    width = max(-(-len(values) // most), 1)
+    width = max(-(-len(values) // max_points), 1)
     thinned: list[float | None] = []
     for start in range(0, len(values), width):
         known = [value for value in values[start : start + width] if value is not None]
@@ -158,10 +166,10 @@ def _area(spans: Sequence[tuple[float, float] | None]) -> Markup:
         for known, part in groupby(numbered, key=lambda pair: pair[1] is not None)
         if known
     ]
-    return tag("path", d="".join(map(_closed, areas)), class_="range")
+    return tag("path", d="".join(map(_closed_path, areas)), class_="range")
 
 
-def _closed(part: Sequence[tuple[int, tuple[float, float]]]) -> str:
+def _closed_path(part: Sequence[tuple[int, tuple[float, float]]]) -> str:
     """Along the highest values, and back along the lowest."""
     upper = [f"{at} {_y(span[1])}" for at, span in part]
     lower = [f"{at} {_y(span[0])}" for at, span in reversed(part)]
@@ -170,7 +178,7 @@ def _closed(part: Sequence[tuple[int, tuple[float, float]]]) -> str:
 
 def _y(value: float) -> str:
     """From the top, in percent of the height."""
-    return f"{_WHOLE - min(max(value, 0.0), _WHOLE):.1f}".removesuffix(".0")
+    return f"{_FULL_PERCENT - min(max(value, 0.0), _FULL_PERCENT):.1f}".removesuffix(".0")
 
 
 def _shade(part: _Idle, points: int, height: int) -> Markup:
@@ -183,18 +191,18 @@ def _shade(part: _Idle, points: int, height: int) -> Markup:
 def _idle_below(usage: Measurements, metric: Metric) -> float | None:
     """What counts as idle, in percent of the chart; None for a metric that does not tell."""
     if metric is Metric.GPU:
-        return IDLE_TO_GPU_PERCENT / (usage.gpus or 1)
+        return IDLE_MAX_GPU_PERCENT / (usage.gpus or 1)
     return IDLE_BELOW_CORES * 100 / usage.vcpu if metric is Metric.CPU and usage.vcpu else None
 
 
 def _idle_line(percent: float | None, height: int) -> Markup | None:
     if percent is None:
         return None
-    y = height * (1 - percent / _WHOLE)
+    y = height * (1 - percent / _FULL_PERCENT)
     return tag("line", x1=0, x2="100%", y1=y, y2=y, class_="limit")
 
 
-def _idle_words(percent: float | None) -> Markup | None:
+def _idle_caption(percent: float | None) -> Markup | None:
     if percent is None:
         return None
     return tag("p", tag("i", class_="limit"), f"Dashed: idle below {percent:.2g}%.", class_="note")
@@ -227,18 +235,18 @@ def _table(hosts: Mapping[str, Series], metric: Metric) -> Markup:
         for host, line in hosts.items()
         if line.present
     )
-    return data(("Host", "Mean", "P95", "Highest", "Points recorded"), rows, metric.value)
+    return data_table(("Host", "Mean", "P95", "Highest", "Points recorded"), rows, metric.value)
 
 
 def _times(usage: Measurements) -> tuple[str, ...]:
     """The start, the middle and the end of the grid, as clock times where they are known."""
     seconds = usage.seconds
     if usage.begins_at is None:
-        return ("start", duration(Decimal(seconds // 2)), duration(Decimal(seconds)))
+        return ("start", duration_text(Decimal(seconds // 2)), duration_text(Decimal(seconds)))
     return (
         f"{usage.begins_at:%H:%M} UTC",
-        f"+{duration(Decimal(seconds // 2))}",
-        f"+{duration(Decimal(seconds))}",
+        f"+{duration_text(Decimal(seconds // 2))}",
+        f"+{duration_text(Decimal(seconds))}",
     )
 
 

@@ -13,30 +13,30 @@ from rich.table import Table
 from rich.text import Text
 
 from sageaudit.domain.bill.bill import UPPER_BOUND
-from sageaudit.domain.job.job import duration
+from sageaudit.domain.job.job import duration_text
 from sageaudit.domain.resize.candidate import Constraint
-from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line
-from sageaudit.output.text.amounts import Doubts, spend_of
-from sageaudit.output.text.money import Figure, share
-from sageaudit.output.text.untrusted import terminal
-from sageaudit.output.text.words import by_reason, capitalised, counted, number
+from sageaudit.output.terminal.layout import FittedColumn, fit_table, print_heading, print_line
+from sageaudit.output.text.amounts import Uncertainty, spend_figure
+from sageaudit.output.text.money import Figure, percent_text
+from sageaudit.output.text.untrusted import for_terminal
+from sageaudit.output.text.words import capitalised, count_text, format_number, group_by_reason
 
 _CHEAPEST = 15
-_UNPRICED = 6
+_MAX_UNPRICED = 6
 _HOUR_S = Decimal(3600)
-_COLUMNS_SAY = "Takes, Costs and Saves are the slow end, which is counted."
-_NEEDS = {
+_COLUMNS_NOTE = "Takes, Costs and Saves are the slow end, which is counted."
+_NEED_LABELS = {
     "vcpu": "vCPU",
     "memory_gib": "GiB of memory",
     "gpus": "GPU",
     "gpu_memory_gib": "GiB of GPU memory",
 }
 
-_BY_ESTIMATE = (
+_ESTIMATE_NOTE = (
     "about: at an estimated rate, EC2's rate times the factor of the instance family. A saving on "
     "such a type is possible only, as SageMaker may not sell it here."
 )
-_BY_RATIO = (
+_RATIO_NOTE = (
     "Some types have no known rate of the job's day, or none of your own: price_note in "
     "--output json says how each is priced."
 )
@@ -48,7 +48,7 @@ def show(document: Mapping[str, Any], console: Console) -> None:
     """Prints the comparison: the cheapest types that fit, and why the others do not."""
     _head(document, console)
     if document["impossible"]:
-        line(console, capitalised(f"{document['impossible']}."), "bold yellow")
+        print_line(console, capitalised(f"{document['impossible']}."), "bold yellow")
         return
     rows = document["candidates"]
     fitting = [row for row in rows if row["fits"]]
@@ -61,24 +61,24 @@ def show(document: Mapping[str, Any], console: Console) -> None:
         console.print(_table(shown, document["today"], reasons, console))
         if len(fitting) > len(shown):
             others = len(fitting) - len(shown)
-            line(console, f"+{others} more expensive types that fit: --output json", "dim")
+            print_line(console, f"+{others} more expensive types that fit: --output json", "dim")
         console.print()
         for position, reason in enumerate(reasons, start=1):
-            line(console, f"{position}  {reason}", "dim")
+            print_line(console, f"{position}  {reason}", "dim")
         if any(row["estimated"] for row in shown):
-            line(console, _BY_ESTIMATE, "dim")
+            print_line(console, _ESTIMATE_NOTE, "dim")
         if any(row["price_note"] and not row["estimated"] for row in shown):
-            line(console, _BY_RATIO, "dim")
-        line(console, _COLUMNS_SAY, "dim")
+            print_line(console, _RATIO_NOTE, "dim")
+        print_line(console, _COLUMNS_NOTE, "dim")
     else:
-        line(console, _nothing_fits(refused, unpriced), "bold")
+        print_line(console, _nothing_fits(refused, unpriced), "bold")
     if unpriced:
-        more = "" if len(unpriced) <= _UNPRICED else f" +{len(unpriced) - _UNPRICED}"
-        names = ", ".join(unpriced[:_UNPRICED])
-        line(console, f"Fits, and has no price to compare: {names}{more}", "yellow")
+        more = "" if len(unpriced) <= _MAX_UNPRICED else f" +{len(unpriced) - _MAX_UNPRICED}"
+        names = ", ".join(unpriced[:_MAX_UNPRICED])
+        print_line(console, f"Fits, and has no price to compare: {names}{more}", "yellow")
     if refused:
-        heading(console, f"Does not fit: {counted(len(refused), 'type')}")
-        console.print(Padding(_grouped(refused), (0, 0, 0, 2)))
+        print_heading(console, f"Does not fit: {count_text(len(refused), 'type')}")
+        console.print(Padding(_refusals_table(refused), (0, 0, 0, 2)))
 
 
 def _nothing_fits(refused: list[CandidateRow], unpriced: list[str]) -> str:
@@ -92,45 +92,46 @@ def _nothing_fits(refused: list[CandidateRow], unpriced: list[str]) -> str:
 def _head(document: Mapping[str, Any], console: Console) -> None:
     job, today = document["job"], document["today"]
     console.print(
-        Text.assemble((terminal(job["name"]), "bold"), f"  {job['kind']} job, {job['region']}")
+        Text.assemble((for_terminal(job["name"]), "bold"), f"  {job['kind']} job, {job['region']}")
     )
     hours = None if today["hours"] is None else today["hours"] * _HOUR_S
     instances = today["instances"] or "no instances"
     gaps = [missing for missing in today["missing"] if missing not in today["estimated"]]
     upper = today["basis"] == "upper_bound"
-    doubts = Doubts(bool({*gaps} - {UPPER_BOUND}), upper, estimated=bool(today["estimated"]))
-    cost = spend_of(today["usd"], doubts)
-    line(console, f"Today: {instances}, {duration(hours)} billed, {cost}")
+    doubts = Uncertainty(bool({*gaps} - {UPPER_BOUND}), upper, estimated=bool(today["estimated"]))
+    cost = spend_figure(today["usd"], doubts)
+    print_line(console, f"Today: {instances}, {duration_text(hours)} billed, {cost}")
     for words in (*today["estimated"], *(f"Bill incomplete: {gap}" for gap in gaps)):
-        line(console, words, "yellow")
+        print_line(console, words, "yellow")
     needs = document["needs"]
     if needs:
-        line(console, f"Needs: {_needed(needs, document['headroom_percent'])}")
+        print_line(console, f"Needs: {_needs_text(needs, document['headroom_percent'])}")
         unknown = (
-            (_NEEDS[key].removeprefix("GiB of "), why) for key, why in needs["unknown"].items()
+            (_NEED_LABELS[key].removeprefix("GiB of "), why)
+            for key, why in needs["unknown"].items()
         )
-        for reason, names in by_reason(unknown).items():
-            line(console, f"Not recorded: {', '.join(names)} ({reason})", "yellow")
+        for reason, names in group_by_reason(unknown).items():
+            print_line(console, f"Not recorded: {', '.join(names)} ({reason})", "yellow")
     for note in document["notes"]:
-        line(console, note, "yellow")
+        print_line(console, note, "yellow")
 
 
-def _needed(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
+def _needs_text(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
     """Peaks with their headroom, then what has none: GPU memory, and the mean work of the GPUs."""
     known = [_need(needs, key) for key in ("vcpu", "memory_gib") if needs[key]]
-    parts = [f"{', '.join(known)} (P99.5 plus {number(headroom_percent)}%)"] if known else []
+    parts = [f"{', '.join(known)} (P99.5 plus {format_number(headroom_percent)}%)"] if known else []
     if needs["gpu_memory_gib"]:
         parts.append(f"{_need(needs, 'gpu_memory_gib')} (P99.5)")
     busy = needs["gpu_busy_percent"]
     if needs["gpus"]:
         parts.append(f"{_need(needs, 'gpus')} at work on average")
     if busy is not None:
-        parts.append(f"GPU busy for {number(busy, places=0)}% of the time")
+        parts.append(f"GPU busy for {format_number(busy, places=0)}% of the time")
     return "; ".join(parts) or "nothing is known"
 
 
 def _need(needs: Mapping[str, Any], key: str) -> str:
-    return f"{number(needs[key], places=1)} {_NEEDS[key]}"
+    return f"{format_number(needs[key], places=1)} {_NEED_LABELS[key]}"
 
 
 _AMOUNTS = ("Takes", "Costs", "Saves", "Saves up to")
@@ -138,7 +139,7 @@ _COLUMNS = tuple(
     FittedColumn(title, title, title not in {"Type", "GPU"}, 0)
     for title in ("Type", "vCPU", "GiB", "GPU", *_AMOUNTS, "Why")
 )
-_DROPPED = ("GPU", "GiB", "vCPU", "Saves up to", "Takes")
+_DROPPED_FIRST = ("GPU", "GiB", "vCPU", "Saves up to", "Takes")
 
 
 def _table(
@@ -146,22 +147,22 @@ def _table(
 ) -> Table:
     cells = [
         (
-            terminal(row["type"]),
+            for_terminal(row["type"]),
             str(row["vcpu"]),
-            number(row["memory_gib"]),
+            format_number(row["memory_gib"]),
             f"{row['gpus']} x {row['gpu']}" if row["gpus"] else "-",
-            _takes(row),
+            _duration_text(row),
             str(Figure(row["usd"], estimated=row["estimated"])),
             _saves(row, today),
-            _at_best(row, today),
+            _best_saving_text(row, today),
             str(reasons.index(str(row["assumption"])) + 1),
         )
         for row in rows
     ]
-    return fitted(_COLUMNS, cells, _DROPPED, console.width)
+    return fit_table(_COLUMNS, cells, _DROPPED_FIRST, console.width)
 
 
-def _takes(row: CandidateRow) -> str:
+def _duration_text(row: CandidateRow) -> str:
     times = row["times_as_long"]
     return "as long" if times == 1 else f"{times:.2f} x"
 
@@ -172,11 +173,11 @@ def _saves(row: CandidateRow, today: Mapping[str, Any]) -> Text:
     shown = _difference(saving, row, today)
     if saving is None or saving <= 0:
         return Text(shown, "dim")
-    part = f" ({share(saving, today['usd'])})" if today["usd"] else ""
+    part = f" ({percent_text(saving, today['usd'])})" if today["usd"] else ""
     return Text(f"{shown}{part}", "" if row["estimated"] else "green")
 
 
-def _at_best(row: CandidateRow, today: Mapping[str, Any]) -> Text:
+def _best_saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
     ends = row["saving_range_usd"]
     return Text(_difference(ends[1], row, today) if ends else "-", "dim")
 
@@ -188,7 +189,7 @@ def _difference(saving: Decimal | None, row: CandidateRow, today: Mapping[str, A
     return f"{size} more" if saving is not None and saving < 0 else str(size)
 
 
-def _grouped(refused: list[CandidateRow]) -> Table:
+def _refusals_table(refused: list[CandidateRow]) -> Table:
     """One line for each constraint: how many types it excludes, and the cheapest of them."""
     counts = Counter(str(row["constraint"]) for row in refused)
     first = {str(row["constraint"]): row for row in reversed(refused)}
@@ -197,5 +198,5 @@ def _grouped(refused: list[CandidateRow]) -> Table:
     for constraint, count in counts.most_common():
         reason = str(first[constraint]["reason"]).removeprefix(f"{constraint}: ")
         example = f"{first[constraint]['type']}: {reason}"
-        table.add_row(str(count), constraint, Text(terminal(example), "dim"))
+        table.add_row(str(count), constraint, Text(for_terminal(example), "dim"))
     return table

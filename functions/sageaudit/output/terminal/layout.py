@@ -18,13 +18,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from sageaudit.output.text.untrusted import DOTS, middle, terminal
+from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, for_terminal
 from sageaudit.structs import replace
 
 SEVERITY_STYLES = ("dim", "cyan", "bold yellow", "bold red")
 """By `Severity.rank`, the least severe first."""
 _GAP = 2
-_LEAST = 10
+_MIN_WIDTH = 10
 _LINE_ENDS = re.compile(r" +$", re.MULTILINE)
 
 
@@ -45,14 +45,14 @@ class _Console(Console):
         raise  # noqa: PLE0704 - the caller's handler is around this call
 
 
-def console_for(*, no_color: bool = False) -> Console:
+def make_console(*, no_color: bool = False) -> Console:
     """A console on stdout; without `no_color`, the terminal and NO_COLOR decide on colours."""
     return _Console(no_color=no_color or None)
 
 
-def line(console: Console, text: str, style: str = "", *, indent: int = 0) -> None:
+def print_line(console: Console, text: str, style: str = "", *, indent: int = 0) -> None:
     """Prints a text of a document."""
-    words = Text(terminal(text), style)
+    words = Text(for_terminal(text), style)
     console.print(indented(words, indent) if indent else words)
 
 
@@ -61,7 +61,7 @@ def indented(part: RenderableType, columns: int) -> Padding:
     return Padding(part, (0, 0, 0, columns), expand=False)
 
 
-def heading(console: Console, text: str) -> None:
+def print_heading(console: Console, text: str) -> None:
     """Prints a title below an empty line."""
     console.print()
     console.print(Text(text, "bold"))
@@ -92,15 +92,15 @@ class FittedColumn(Struct, frozen=True):
 
     name: str
     title: str
-    right: bool
-    least: int
-    sentence: bool = False
+    is_right_aligned: bool
+    min_width: int
+    is_sentence: bool = False
 
 
-def fitted(
+def fit_table(
     columns: Sequence[FittedColumn],
     cells: Sequence[Sequence[str | Text]],
-    dropped: Sequence[str] | None,
+    droppable: Sequence[str] | None,
     width: int,
 ) -> Table:
     """The table in at most `width` characters, if the least widths of the last column allow it.
@@ -116,36 +116,36 @@ def fitted(
         for at, column in enumerate(columns)
     ]
     order = [
-        at for name in dropped or () for at, column in enumerate(columns) if column.name == name
+        at for name in droppable or () for at, column in enumerate(columns) if column.name == name
     ]
-    widths = _cut(columns, widest, shown, width)
-    while _needed(widths, shown) > width and order:
+    widths = _shrink_widths(columns, widest, shown, width)
+    while _total_width(widths, shown) > width and order:
         shown.remove(order.pop(0))
-        widths = _cut(columns, widest, shown, width)
-    if dropped is not None:
-        last = [replace(column, least=min(column.least, _LEAST)) for column in columns]
-        widths = _cut(last, widths, shown, width)
+        widths = _shrink_widths(columns, widest, shown, width)
+    if droppable is not None:
+        last = [replace(column, min_width=min(column.min_width, _MIN_WIDTH)) for column in columns]
+        widths = _shrink_widths(last, widths, shown, width)
     titles = [columns[at].title for at in shown]
-    right = {columns[at].title for at in shown if columns[at].right}
+    right = {columns[at].title for at in shown if columns[at].is_right_aligned}
     table = plain_table(*titles, right=right, unbroken=set(titles))
-    if dropped is None:
-        table.width = _needed(widths, shown)
+    if droppable is None:
+        table.width = _total_width(widths, shown)
     for row in cells:
         table.add_row(*(_fitting(row[at], widths[at], columns[at]) for at in shown))
     return table
 
 
-def _cut(
+def _shrink_widths(
     columns: Sequence[FittedColumn], widest: Sequence[int], shown: Sequence[int], width: int
 ) -> list[int]:
     """The widths after the widest columns were cut, as far as they may be."""
     widths = list(widest)
-    while _needed(widths, shown) > width:
+    while _total_width(widths, shown) > width:
         open_ = [
             at
             for at in shown
-            if columns[at].least
-            and widths[at] > max(columns[at].least, cell_len(columns[at].title))
+            if columns[at].min_width
+            and widths[at] > max(columns[at].min_width, cell_len(columns[at].title))
         ]
         if not open_:
             break
@@ -153,19 +153,19 @@ def _cut(
     return widths
 
 
-def _needed(widths: Sequence[int], shown: Sequence[int]) -> int:
+def _total_width(widths: Sequence[int], shown: Sequence[int]) -> int:
     return sum(widths[at] for at in shown) + _GAP * (len(shown) - 1)
 
 
 def _fitting(cell: str | Text, width: int, column: FittedColumn) -> Text:
     style = cell.style if isinstance(cell, Text) else ""
-    return Text(_short(str(cell), width, column), style)
+    return Text(_shorten(str(cell), width, column), style)
 
 
-def _short(text: str, width: int, column: FittedColumn) -> str:
+def _shorten(text: str, width: int, column: FittedColumn) -> str:
     """The text in at most `width` columns of a terminal, where some characters take two."""
     room, shown = width, text
     while cell_len(shown) > width:
-        shown = f"{text[: room - 1]}{DOTS}" if column.sentence else middle(text, room)
+        shown = f"{text[: room - 1]}{ELLIPSIS}" if column.is_sentence else cut_middle(text, room)
         room -= 1
     return shown

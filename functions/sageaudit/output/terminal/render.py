@@ -12,19 +12,31 @@ from rich.text import Text
 from sageaudit.domain.alert.audit_figures import counted_findings
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument, PhaseDocument
-from sageaudit.domain.audit.finding_document import FixDocument, stands
+from sageaudit.domain.audit.finding_document import FixDocument, is_standing
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.guides import GuideDocument
-from sageaudit.domain.job.job import duration
-from sageaudit.output.terminal.layout import SEVERITY_STYLES, heading, indented, line, plain_table
+from sageaudit.domain.job.job import duration_text
+from sageaudit.output.terminal.layout import (
+    SEVERITY_STYLES,
+    indented,
+    plain_table,
+    print_heading,
+    print_line,
+)
 from sageaudit.output.text import notes
-from sageaudit.output.text.amounts import IDLE_LABEL, idle_sentence, of_document
-from sageaudit.output.text.finding import FindingParts, findings_of
+from sageaudit.output.text.amounts import IDLE_LABEL, document_amounts, idle_sentence
+from sageaudit.output.text.finding import FindingParts, finding_parts
 from sageaudit.output.text.fix_code import Dialect, fix_text
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.money import Figure
-from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.output.text.words import GUIDES_TITLE, NO_GUIDES, assignment, before, capitalised
+from sageaudit.output.text.untrusted import cut_middle, for_terminal
+from sageaudit.output.text.words import (
+    GUIDES_TITLE,
+    NO_GUIDES_TEXT,
+    assignment_line,
+    capitalised,
+    old_value_text,
+)
 from sageaudit.structs import replace
 
 _REASONS = "--output json shows why"
@@ -45,61 +57,63 @@ def render(document: AuditDocument, console: Console) -> None:
     """Prints the whole audit."""
     _head(document, console)
     if document["unauditable"] is not None:
-        line(console, f"Could not be audited: {document['unauditable']}", "bold yellow")
+        print_line(console, f"Could not be audited: {document['unauditable']}", "bold yellow")
         return
     _news(document, console)
     _part(console, "Phases", _phases(document, console))
     _part(console, "Bill", _bill(document))
     for note in notes.money_notes(document):
-        line(console, capitalised(note), "dim", indent=2)
+        print_line(console, capitalised(note), "dim", indent=2)
     _part(console, "Where the money went", _waterfall(document, console))
     _part(console, notes.children_title(document), _children(document, console))
     if document["findings"]:
-        heading(console, "Findings")
+        print_heading(console, "Findings")
         _findings(document, console)
-    _unjudged(document, console)
+    _print_unjudged(document, console)
 
 
 def _head(document: AuditDocument, console: Console) -> None:
     job = document["job"]
-    status = (terminal(job["status"]), _STATUS_STYLES.get(job["status"], "bold"))
-    name = (terminal(job["name"]), "bold")
+    status = (for_terminal(job["status"]), _STATUS_STYLES.get(job["status"], "bold"))
+    name = (for_terminal(job["name"]), "bold")
     console.print(Text.assemble(name, f"  {job['kind']} job, ", status))
-    place = ", ".join(part for part in (notes.ran_on(job), notes.ran_in(job)) if part)
-    for words in filter(None, (place, notes.belongs_to(job), notes.when(job))):
-        line(console, words)
+    place = ", ".join(
+        part for part in (notes.instances_text(job), notes.account_region_text(job)) if part
+    )
+    for words in filter(None, (place, notes.owner_family_text(job), notes.times_text(job))):
+        print_line(console, words)
 
 
 def _news(document: AuditDocument, console: Console) -> None:
     wasted = (document["avoidable_usd"] or 0) + (document["lost_up_to_usd"] or 0)
     style = "bold green" if document["judged"] == Judged.YES else "bold yellow"
     console.print()
-    line(console, capitalised(headline(document)), "bold red" if wasted else style)
+    print_line(console, capitalised(headline(document)), "bold red" if wasted else style)
     for sentence in document["not_judged"]:
-        line(console, sentence, "yellow", indent=2)
+        print_line(console, sentence, "yellow", indent=2)
     if note := notes.pool_note(document):
-        line(console, note, indent=2)
+        print_line(console, note, indent=2)
     if idle := idle_sentence(document):
         console.print()
-        line(console, f"{IDLE_LABEL}: {idle}", "yellow")
+        print_line(console, f"{IDLE_LABEL}: {idle}", "yellow")
 
 
-def _unjudged(document: AuditDocument, console: Console) -> None:
-    if sentences := notes.unchecked(document):
-        heading(console, "Could not be checked")
+def _print_unjudged(document: AuditDocument, console: Console) -> None:
+    if sentences := notes.unchecked_lines(document):
+        print_heading(console, "Could not be checked")
     for sentence in sentences:
-        line(console, sentence, indent=2)
+        print_line(console, sentence, indent=2)
     if document["not_applicable"] or document["clear"]:
         console.print()
     if document["not_applicable"]:
-        line(console, notes.not_applicable(document["not_applicable"], _REASONS), "dim")
+        print_line(console, notes.not_applicable_text(document["not_applicable"], _REASONS), "dim")
     if document["clear"]:
-        line(console, f"Clear: {', '.join(document['clear'])}", "dim")
+        print_line(console, f"Clear: {', '.join(document['clear'])}", "dim")
 
 
 def _part(console: Console, title: str, part: RenderableType | None) -> None:
     if part is not None:
-        heading(console, title)
+        print_heading(console, title)
         console.print(indented(part, 2))
 
 
@@ -111,24 +125,26 @@ def _phases(document: AuditDocument, console: Console) -> Group | None:
     longest = max(row["seconds"] or Decimal(0) for row in rows)
     table = _grid("left", "right", "left", "right")
     for row in rows[:_PHASES]:
-        cost = notes.phase_cost(row, document["bill"])
+        cost = notes.phase_cost_text(row, document["bill"])
         table.add_row(
-            Text(terminal(row["name"])),
-            duration(row["seconds"]),
+            Text(for_terminal(row["name"])),
+            duration_text(row["seconds"]),
             _phase_bar(row, longest, console),
             Text(cost, "" if row["billed"] and document["bill"]["basis"] != "prepaid" else "dim"),
         )
     _count_rest(table, len(rows) - _PHASES)
-    return Group(table, *map(terminal, notes.phase_notes(rows)))
+    return Group(table, *map(for_terminal, notes.phase_notes(rows)))
 
 
 def _bill(document: AuditDocument) -> Group | None:
     """The bill's lines; below them each line's usage type, price and note."""
     if not document["bill"]["lines"]:
         return None
-    cells = [tuple(map(terminal, notes.line_cells(one))) for one in document["bill"]["lines"]]
+    cells = [
+        tuple(map(for_terminal, notes.bill_line_cells(one))) for one in document["bill"]["lines"]
+    ]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_footer=True)
-    footers = {"Item": "total", "USD": str(of_document(document).spend)}
+    footers = {"Item": "total", "USD": str(document_amounts(document).spend)}
     for word in ("Item", "Quantity", "Rate", "USD"):
         table.add_column(
             word,
@@ -146,7 +162,7 @@ def _bill(document: AuditDocument) -> Group | None:
 
 def _waterfall(document: AuditDocument, console: Console) -> Table | None:
     """The slices of the bill with their bars, then the three totals."""
-    slices, found = document["waterfall"], of_document(document)
+    slices, found = document["waterfall"], document_amounts(document)
     if not slices or (len(slices) == 1 and not found.possible.usd):
         return None
     largest = max(abs(part["usd"]) for part in slices)
@@ -157,10 +173,10 @@ def _waterfall(document: AuditDocument, console: Console) -> Table | None:
         style = "green" if part["slice"] == "rest" else "red"
         rest = replace(found.spend, usd=part["usd"])
         cost = str(rest if part["slice"] == "rest" else Figure(part["usd"], estimated=estimated))
-        table.add_row(Text(terminal(part["slice"])), Text(bar, style), cost)
+        table.add_row(Text(for_terminal(part["slice"])), Text(bar, style), cost)
     for word, figure in zip(("avoidable", "lost", "possible"), found[1:4], strict=True):
         note = Text("worth a trial" if word == "possible" else "", "dim")
-        if figure.usd is None or figure.most:
+        if figure.usd is None or figure.upper_end:
             table.add_row(Text(f"= {word}", "bold"), note, Text(str(figure), "bold"))
     return table
 
@@ -170,7 +186,7 @@ def _children(document: AuditDocument, console: Console) -> Table | None:
     audits: Sequence[AuditDocument] = document["children"] or ()
     if not audits:
         return None
-    ranked = sorted(audits, key=lambda audit: of_document(audit).waste.usd or 0, reverse=True)
+    ranked = sorted(audits, key=lambda audit: document_amounts(audit).waste.usd or 0, reverse=True)
     rows = [_child(audit) for audit in ranked[:_CHILDREN]]
     narrow = console.width < _ROOMY
     shown = [column for column in _CHILD_COLUMNS if not (narrow and column in _SPARE)]
@@ -182,14 +198,14 @@ def _children(document: AuditDocument, console: Console) -> Table | None:
 
 
 def _child(audit: AuditDocument) -> dict[str, str]:
-    top, found = counted_findings(audit["findings"]), of_document(audit)
+    top, found = counted_findings(audit["findings"]), document_amounts(audit)
     return {
-        "Job": middle(terminal(audit["job"]["name"]), _NAME),
-        "Status": terminal(audit["job"]["status"]),
+        "Job": cut_middle(for_terminal(audit["job"]["name"]), _NAME),
+        "Status": for_terminal(audit["job"]["status"]),
         "Spend": str(found.spend),
         "Avoidable": str(found.avoidable),
         "Lost": str(found.lost),
-        "Top finding": terminal(top[0]["rule"]) if top else "-",
+        "Top finding": for_terminal(top[0]["rule"]) if top else "-",
     }
 
 
@@ -226,7 +242,7 @@ def _cells(part: Decimal, whole: Decimal, console: Console) -> int:
 
 def _findings(document: AuditDocument, console: Console) -> None:
     """Prints the findings: those counted in the totals first, by saving."""
-    findings, repeated = findings_of(document)
+    findings, repeated = finding_parts(document)
     for position, finding in enumerate(findings):
         if position:
             console.print()
@@ -234,24 +250,26 @@ def _findings(document: AuditDocument, console: Console) -> None:
     if repeated:
         if findings:
             console.print()
-        console.print(indented(Text(terminal(repeated), "dim"), 2))
+        console.print(indented(Text(for_terminal(repeated), "dim"), 2))
 
 
 def show_finding(finding: FindingParts, console: Console) -> None:
     """Prints one; of a finding that is set aside no more than the summary and the reason."""
-    style = "dim" if finding.set_aside else SEVERITY_STYLES[Severity(finding.severity).rank]
+    style = (
+        "dim" if finding.not_counted_because else SEVERITY_STYLES[Severity(finding.severity).rank]
+    )
     dollars = f"  {finding.dollars}" if finding.dollars else ""
-    card = terminal(f"x{dollars}  {finding.rule} ({finding.id}, {finding.confidence})")[1:]
+    card = for_terminal(f"x{dollars}  {finding.rule} ({finding.id}, {finding.confidence})")[1:]
     console.print(indented(Text.assemble((finding.severity.upper(), style), card), 2))
-    console.print(indented(Text(terminal(finding.summary)), 4))
-    if finding.set_aside:
-        console.print(indented(Text(terminal(finding.set_aside), "dim"), 4))
+    console.print(indented(Text(for_terminal(finding.summary)), 4))
+    if finding.not_counted_because:
+        console.print(indented(Text(for_terminal(finding.not_counted_because), "dim"), 4))
         return
     if finding.caveat:
-        caveat = Text.assemble(("Caveat: ", "yellow"), terminal(finding.caveat))
+        caveat = Text.assemble(("Caveat: ", "yellow"), for_terminal(finding.caveat))
         console.print(indented(caveat, 4))
-    for title, way in finding.ways:
-        console.print(indented(Text(terminal(title), "bold"), 4))
+    for title, way in finding.alternatives:
+        console.print(indented(Text(for_terminal(title), "bold"), 4))
         for fix in way:
             _show_fix(fix, console)
 
@@ -259,35 +277,37 @@ def show_finding(finding: FindingParts, console: Console) -> None:
 def _show_fix(fix: FixDocument, console: Console) -> None:
     """Prints a line to paste without line breaks: only the terminal may wrap it."""
     pasted = Text.assemble(
-        "      ", (terminal(assignment(fix)), "green"), (f"  # {terminal(before(fix))}", "dim")
+        "      ",
+        (for_terminal(assignment_line(fix)), "green"),
+        (f"  # {for_terminal(old_value_text(fix))}", "dim"),
     )
     console.print(pasted, soft_wrap=True)
 
 
 def show_code(document: AuditDocument, console: Console, dialect: Dialect) -> None:
     """Prints the fix of each finding in force, at the left margin and without line breaks."""
-    fixed = [finding for finding in document["findings"] if stands(finding) and finding["fix"]]
+    fixed = [finding for finding in document["findings"] if is_standing(finding) and finding["fix"]]
     console.print()
     console.print(Text(f"Fixes as {dialect}" if fixed else "No fix to print", "bold"))
     for finding in fixed:
         console.print()
-        counted = Bucket(finding["bucket"]).counted
+        counted = Bucket(finding["bucket"]).is_counted
         trial = "" if counted else ", a possible saving: not in the totals"
-        console.print(Text(terminal(f"{finding['rule']} ({finding['id']}{trial})"), "cyan"))
+        console.print(Text(for_terminal(f"{finding['rule']} ({finding['id']}{trial})"), "cyan"))
         for row in fix_text(document["job"]["kind"], finding["fix"], dialect).split("\n"):
             words = row.lstrip(" ")
             margin = " " * (len(row) - len(words))
-            console.print(Text(margin + terminal(words)), soft_wrap=True)
+            console.print(Text(margin + for_terminal(words)), soft_wrap=True)
 
 
 def show_guides(guides: Sequence[GuideDocument], console: Console) -> None:
     """Prints them; only the terminal may wrap an address."""
-    heading(console, GUIDES_TITLE)
+    print_heading(console, GUIDES_TITLE)
     if not guides:
-        line(console, NO_GUIDES, "dim", indent=2)
+        print_line(console, NO_GUIDES_TEXT, "dim", indent=2)
     for position, guide in enumerate(guides):
         if position:
             console.print()
-        line(console, guide["name"], "cyan", indent=2)
-        line(console, guide["says"], indent=4)
-        console.print(Text(f"    {terminal(guide['source'])}", "dim"), soft_wrap=True)
+        print_line(console, guide["name"], "cyan", indent=2)
+        print_line(console, guide["says"], indent=4)
+        console.print(Text(f"    {for_terminal(guide['source'])}", "dim"), soft_wrap=True)

@@ -11,89 +11,95 @@ import re
 from collections.abc import Iterator
 
 from sageaudit.domain.alert.alert import AlertDecision
-from sageaudit.domain.alert.audit_figures import MessageAudit, for_chat, is_regression
+from sageaudit.domain.alert.audit_figures import MessageAudit, is_postable, is_regression
 from sageaudit.domain.audit.audit import Judged
-from sageaudit.domain.audit.bill_document import gaps
+from sageaudit.domain.audit.bill_document import missing_parts
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, Worth
+from sageaudit.domain.audit.finding_document import AmountKind, FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.text.amounts import Amounts, idle_headline, of_document
+from sageaudit.output.text.amounts import Amounts, document_amounts, idle_headline
 from sageaudit.output.text.card import (
-    CODE,
-    FAMILY,
-    ROWS,
+    MAX_CODE_LENGTH,
+    MAX_FAMILY_LENGTH,
+    MAX_ROWS,
     CardLine,
     MessageCard,
-    attributes_of,
-    fitted,
-    rows,
+    fit_card,
+    message_attributes,
+    row_count,
     short_name,
     short_path,
     subject_name,
     text_attributes,
 )
-from sageaudit.output.text.finding import LOOK_AT_IT, SENTENCE_END, saving, short_caveat, step_words
-from sageaudit.output.text.links import HistoryPlace, links
-from sageaudit.output.text.money import NEAREST, Figure
-from sageaudit.output.text.reason import message_headline, other_steps_words, since_last_alert
-from sageaudit.output.text.untrusted import DOTS, middle, private
-from sageaudit.output.text.words import assignment, capitalised, counted, place_words
+from sageaudit.output.text.finding import (
+    NO_STEP,
+    SENTENCE_END,
+    saving_figure,
+    short_caveat,
+    short_step,
+)
+from sageaudit.output.text.links import HistoryLocation, document_links
+from sageaudit.output.text.money import ROUND_NEAREST, Figure
+from sageaudit.output.text.reason import last_alert_lines, message_headline, other_steps_text
+from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, without_paths
+from sageaudit.output.text.words import assignment_line, capitalised, count_text, place_words
 
 _ASIDE = re.compile(r" \([^()]*\)")
-_OPEN = re.compile(r"<.*")
-_IN_ASIDE = re.compile(r"[:,;] [^()]*(?=\))")
+_PLACEHOLDER = re.compile(r"<.*")
+_REST_OF_PARENTHESES = re.compile(r"[:,;] [^()]*(?=\))")
 _REASON = 120
 """Characters of why a job could not be judged."""
 _FIXES = 3
 """Parameters that a card names."""
-_FEW_ROWS = 3
+_MAX_FINDING_ROWS = 3
 """From more rows on, the reason loses what is in brackets."""
 _NOTHING_TO_CHANGE = "nothing to change"
 _LOOK_AT_CHANGES = "look at what changed"
 """What to do about a run that cost more than comparable runs."""
 
 
-def card_of(audit: MessageAudit, decision: AlertDecision, place: HistoryPlace) -> MessageCard:
+def alert_card(audit: MessageAudit, decision: AlertDecision, place: HistoryLocation) -> MessageCard:
     """The card of an audit, about the advice that its message is due for.
 
     `decision` has its details (`with_details`). `place`: the history that the commands ask.
     """
     job, findings = audit.job, _findings(audit, decision)
     top = findings[0] if findings else None
-    why, step, caveat = _found(top)
-    steps = other_steps_words(decision.other_steps)
-    monthly = not decision.is_of_run_alone
+    why, step, caveat = _finding_texts(top)
+    steps = other_steps_text(decision.other_steps)
+    monthly = not decision.is_run_only
     name = subject_name(job["family"]) if monthly else short_name(job["family"])
     card = MessageCard(
         headline=message_headline(name, audit, decision),
-        step=_step(audit, top, decision),
+        next_step=_step(audit, top, decision),
         lines=(
-            *(CardLine(text, label) for label, text in since_last_alert(audit, decision)),
+            *(CardLine(text, label) for label, text in last_alert_lines(audit, decision)),
             *(_step_name(job["family"]) if monthly else ()),
-            *([CardLine(private(why), "Why")] if why else []),
-            *_to_do(audit, top, step, decision),
+            *([CardLine(without_paths(why), "Why")] if why else []),
+            *_change_lines(audit, top, step, decision),
             *([] if decision.spike or top else [_cost(audit)]),
-            *([CardLine(private(caveat), "Caveat")] if caveat else []),
-            *_not_counted(audit, top),
+            *([CardLine(without_paths(caveat), "Caveat")] if caveat else []),
+            *_uncounted_lines(audit, top),
             *([CardLine(steps, "Other steps")] if steps else []),
         ),
         owner=job["owner"],
-        place=place_words(job["account"], job["region"]),
-        links=links(audit.document),
-        rule=middle(top["rule"], FAMILY) if top else "",
-        more=tuple(_more(job["name"], decision, place)),
-        attributes=attributes_of(audit, decision),
+        account_region=place_words(job["account"], job["region"]),
+        links=document_links(audit.document),
+        rule=cut_middle(top["rule"], MAX_FAMILY_LENGTH) if top else "",
+        commands=tuple(_command_lines(job["name"], decision, place)),
+        attributes=message_attributes(audit, decision),
     )
-    return fitted(card, ROWS)
+    return fit_card(card, MAX_ROWS)
 
 
 def _findings(audit: MessageAudit, decision: AlertDecision) -> list[FindingDocument]:
     """What the message is about first, then what else counts."""
-    if decision.worth is Worth.TRIAL:
-        found = list(audit.trials)
+    if decision.worth is AmountKind.POSSIBLE:
+        found = list(audit.trial_findings)
     else:
-        found = [*(audit.regressions if decision.spike else ()), *audit.counted]
+        found = [*(audit.regressions if decision.spike else ()), *audit.counted_findings]
     rule = decision.advice.rule if decision.advice and not decision.spike else None
     return sorted(found, key=lambda one: rule is not None and one["rule"] != rule)
 
@@ -104,31 +110,31 @@ def _step(audit: MessageAudit, top: FindingDocument | None, decision: AlertDecis
         return ""
     if decision.spike:
         return _LOOK_AT_CHANGES
-    trial = decision.worth is Worth.TRIAL
-    return step_words(top, audit.job["instances"], trial=trial) if top else LOOK_AT_IT
+    trial = decision.worth is AmountKind.POSSIBLE
+    return short_step(top, audit.job["instances"], is_trial=trial) if top else NO_STEP
 
 
-def _found(finding: FindingDocument | None) -> tuple[str, str, str]:
+def _finding_texts(finding: FindingDocument | None) -> tuple[str, str, str]:
     """Why, the first step where nothing is to be set, and a caveat, of a finding."""
     if finding is None:
         return "", "", ""
     first, *rest = SENTENCE_END.split(finding["summary"])
     # what a dear run cost stands in the first line
     why = " ".join(rest) if rest and is_regression(finding) else first
-    for longer in (_IN_ASIDE, _ASIDE):
-        why = why if rows(why) <= _FEW_ROWS else longer.sub("", why)
+    for longer in (_REST_OF_PARENTHESES, _ASIDE):
+        why = why if row_count(why) <= _MAX_FINDING_ROWS else longer.sub("", why)
     caveat = "" if is_regression(finding) else short_caveat(finding)
     return why, finding.get("first_step") or "", caveat
 
 
-def _to_do(
+def _change_lines(
     audit: MessageAudit, top: FindingDocument | None, step: str, decision: AlertDecision
 ) -> Iterator[CardLine]:
     """The parameters to set, or the first step; then what that saves."""
     fix = sorted(
-        top["fix"] if top else [], key=lambda one: _OPEN.search(str(one["new"])) is not None
+        top["fix"] if top else [], key=lambda one: _PLACEHOLDER.search(str(one["new"])) is not None
     )
-    label = "Try once" if decision.worth is Worth.TRIAL else "Do this"
+    label = "Try once" if decision.worth is AmountKind.POSSIBLE else "Do this"
     lost = top is not None and Bucket(top["bucket"]) is Bucket.LOST
     if step:
         yield CardLine(step, f"{label} first")
@@ -137,56 +143,58 @@ def _to_do(
         yield CardLine(saves, label) if labelled else CardLine(capitalised(saves))
     for at, one in enumerate(fix[:_FIXES]):
         before = "" if at or not lost else "Then" if step else label
-        yield CardLine(middle(_short(one), CODE), before, code=True)
+        yield CardLine(cut_middle(_short_fix(one), MAX_CODE_LENGTH), before, is_code=True)
     if len(fix) > _FIXES:
-        yield CardLine(f"and {counted(len(fix) - _FIXES, 'parameter')} more")
+        yield CardLine(f"and {count_text(len(fix) - _FIXES, 'parameter')} more")
 
 
-def _short(fix: FixDocument) -> str:
+def _short_fix(fix: FixDocument) -> str:
     """The line to paste; without its path where that is too long and the name says enough.
 
     A value that is left open, as `s3://<bucket>/<prefix>`, is cut there.
     """
     if isinstance(fix["new"], str):
-        fix = {**fix, "new": _OPEN.sub(DOTS, fix["new"])}
-    return assignment({**fix, "parameter": short_path(fix["parameter"], len(assignment(fix)))})
+        fix = {**fix, "new": _PLACEHOLDER.sub(ELLIPSIS, fix["new"])}
+    return assignment_line(
+        {**fix, "parameter": short_path(fix["parameter"], len(assignment_line(fix)))}
+    )
 
 
 def _saves(audit: MessageAudit, top: FindingDocument, decision: AlertDecision) -> str:
     """What following it saves of the run's cost, and in a month."""
-    bucket, known, month = Bucket(top["bucket"]), saving(top), decision.saves
-    unknown = known.usd is None or not known.most
+    bucket, known, month = Bucket(top["bucket"]), saving_figure(top), decision.saves
+    unknown = known.usd is None or not known.upper_end
     if bucket is Bucket.LOST:
-        text = f"{_part_of_run(audit, known)} was lost"
+        text = f"{_share_of_run(audit, known)} was lost"
     elif unknown:
         return f"its saving is not known; {_run_words(audit)} cost {_spend(audit)}"
     else:
         verb = "would save" if bucket is Bucket.POSSIBLE else "saves"
-        text = f"{verb} {_part_of_run(audit, known)}"
+        text = f"{verb} {_share_of_run(audit, known)}"
     if month is None or not month.projected or month.is_single_occurrence or audit.is_rollup:
         return text
-    rough = str(Figure(month.projected, rough=NEAREST)).removeprefix("about ")
+    rough = str(Figure(month.projected, rounding=ROUND_NEAREST)).removeprefix("about ")
     return f"{text}; {rough} a month"
 
 
-def _part_of_run(audit: MessageAudit, part: Figure) -> str:
+def _share_of_run(audit: MessageAudit, part: Figure) -> str:
     """`$10.38 of this run's $14.67`; the figure alone where the cost is not known."""
-    spend = of_document(audit.document).spend
-    if not spend.most:
+    spend = document_amounts(audit.document).spend
+    if not spend.upper_end:
         return f"{part} a run"
     whole = f"{_run_words(audit)}'s {spend}"
-    if part.most != spend.usd:
+    if part.upper_end != spend.usd:
         return f"{part} of {whole}"
     return f"all of {whole}" if part.usd else f"up to all of {whole}"
 
 
 def _run_words(audit: MessageAudit) -> str:
-    return f"this {JobKind(audit.job['kind']).row.label}" if audit.is_rollup else "this run"
+    return f"this {JobKind(audit.job['kind']).spec.label}" if audit.is_rollup else "this run"
 
 
 def _spend(audit: MessageAudit) -> str:
     """What the run cost."""
-    spend = of_document(audit.document).spend
+    spend = document_amounts(audit.document).spend
     if audit.bill["basis"] == "prepaid":
         return "nothing by the hour: its capacity is prepaid"
     return "an unknown amount" if spend.usd is None else str(spend)
@@ -194,27 +202,27 @@ def _spend(audit: MessageAudit) -> str:
 
 def _cost(audit: MessageAudit) -> CardLine:
     """The run's cost, if neither the first line nor what following saves has it."""
-    return CardLine(capitalised(f"{_run_words(audit)} cost {_spend(audit)}"), spare=1)
+    return CardLine(capitalised(f"{_run_words(audit)} cost {_spend(audit)}"), drop_priority=1)
 
 
-def _not_counted(audit: MessageAudit, top: FindingDocument | None) -> Iterator[CardLine]:
+def _uncounted_lines(audit: MessageAudit, top: FindingDocument | None) -> Iterator[CardLine]:
     """What no sum has."""
     document = audit.document
     rest = [
-        f"{one['rule']} {saving(one)}"
+        f"{one['rule']} {saving_figure(one)}"
         for one in document["findings"]
         if one is not top
         and Bucket(one["bucket"]) is Bucket.POSSIBLE
-        and for_chat(one)
-        and saving(one).most
+        and is_postable(one)
+        and saving_figure(one).upper_end
     ]
     if document["not_judged"]:
         rest.insert(0, SENTENCE_END.split(document["not_judged"][0])[0].rstrip("."))
     if not document["audit"]["settled"]:
         rest.insert(0, "what came late, it is judged again")
-    rest += gaps(audit.bill)
+    rest += missing_parts(audit.bill)
     if rest:
-        yield CardLine(private("; ".join(rest[:2])), "Not counted", spare=4)
+        yield CardLine(without_paths("; ".join(rest[:2])), "Not counted", drop_priority=4)
 
 
 def _step_name(family: str) -> Iterator[CardLine]:
@@ -223,25 +231,27 @@ def _step_name(family: str) -> Iterator[CardLine]:
         yield CardLine(short_name(family, with_group=False), "Step")
 
 
-def _more(name: str, decision: AlertDecision, place: HistoryPlace) -> Iterator[CardLine]:
-    yield CardLine(place.command("show", name), "Numbers", code=True, spare=3)
+def _command_lines(
+    name: str, decision: AlertDecision, place: HistoryLocation
+) -> Iterator[CardLine]:
+    yield CardLine(place.command("show", name), "Numbers", is_code=True, drop_priority=3)
     if decision.advice and not decision.spike:
         snooze = place.command("advice", "snooze", decision.advice.id)
-        yield CardLine(snooze, "Snooze 30 days", code=True)
+        yield CardLine(snooze, "Snooze 30 days", is_code=True)
 
 
-def job_line(audit: MessageAudit, children: int | None = None) -> MessageCard:
+def job_line_card(audit: MessageAudit, children: int | None = None) -> MessageCard:
     """`train-bert-0412 completed: $4.55, $2.04 avoidable: use 1 x ml.g4dn.xlarge`.
 
     `children`: how many jobs the cost of a roll-up sums; None of any other job.
     """
-    document, job, attributes = audit.document, audit.job, attributes_of(audit)
+    document, job, attributes = audit.document, audit.job, message_attributes(audit)
     attributes |= text_attributes({"message_kind": "job"})
     subject = f"{job['name']} {job['status'].lower()}"
     if document["unauditable"] is not None:
         step = _reason(document["unauditable"])
         return MessageCard(f"{subject}: could not be audited", step, attributes=attributes)
-    found = of_document(document)
+    found = document_amounts(document)
     words = [*_children(audit, children), _cost_words(audit, found.spend)]
     step = _line_step(audit)
     words += [*_waste(audit, found)] or ([] if step else [_nothing(document)])
@@ -249,9 +259,9 @@ def job_line(audit: MessageAudit, children: int | None = None) -> MessageCard:
 
 
 def _children(audit: MessageAudit, number: int | None) -> Iterator[str]:
-    rollup = JobKind(audit.job["kind"]).row.rollup
+    rollup = JobKind(audit.job["kind"]).spec.rollup
     if rollup is not None and number is not None:
-        yield counted(number, "trial" if rollup.is_search else rollup.child)
+        yield count_text(number, "trial" if rollup.is_search else rollup.child_label)
 
 
 def _cost_words(audit: MessageAudit, spend: Figure) -> str:
@@ -264,23 +274,23 @@ def _waste(audit: MessageAudit, found: Amounts) -> Iterator[str]:
     """What was avoidable, lost, worth a trial or idle; nothing for what is none of these."""
     bill = audit.bill
     for figure, word in ((found.avoidable, "avoidable"), (found.lost, "lost")):
-        if figure.most:
-            all_of_it = figure.usd == bill["total_usd"] and not gaps(bill)
+        if figure.upper_end:
+            all_of_it = figure.usd == bill["total_usd"] and not missing_parts(bill)
             yield f"all {word}" if all_of_it else f"{figure} {word}"
-    counts = found.avoidable.most or found.lost.most
-    trials = () if counts else audit.trials
-    if trials and saving(trials[0]).most:
-        yield f"may save {saving(trials[0])}"
+    counts = found.avoidable.upper_end or found.lost.upper_end
+    trials = () if counts else audit.trial_findings
+    if trials and saving_figure(trials[0]).upper_end:
+        yield f"may save {saving_figure(trials[0])}"
     if audit.shows_idle:
         yield idle_headline(audit.document)
 
 
 def _line_step(audit: MessageAudit) -> str:
     """What to do first; empty where the audit names nothing."""
-    if audit.own:
-        return step_words(audit.own[0], audit.job["instances"])
-    if audit.trials:
-        return step_words(audit.trials[0], audit.job["instances"], trial=True)
+    if audit.run_findings:
+        return short_step(audit.run_findings[0], audit.job["instances"])
+    if audit.trial_findings:
+        return short_step(audit.trial_findings[0], audit.job["instances"], is_trial=True)
     return _LOOK_AT_CHANGES if audit.regressions else ""
 
 
@@ -295,4 +305,4 @@ def _nothing(document: AuditDocument) -> str:
 
 def _reason(text: str) -> str:
     """The first sentence of why it could not be judged."""
-    return middle(private(text).split(". ", 1)[0].rstrip("."), _REASON)
+    return cut_middle(without_paths(text).split(". ", 1)[0].rstrip("."), _REASON)

@@ -18,26 +18,33 @@ from typing import Any, NamedTuple, TypedDict
 
 from msgspec import Struct, field
 
-from sageaudit.domain.alert.alert import FIRST, AlertDecision, ChannelHour, group_of
+from sageaudit.domain.alert.alert import FIRST_ALERT, AlertDecision, ChannelHour, alert_subject
 from sageaudit.domain.alert.audit_figures import MessageAudit
-from sageaudit.errors import Malformed
-from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace, Link
-from sageaudit.output.text.untrusted import DOTS, log, middle, plain, private, terminal
-from sageaudit.output.text.words import NO_OWNER, counted
+from sageaudit.errors import MalformedData
+from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation, Link
+from sageaudit.output.text.untrusted import (
+    ELLIPSIS,
+    cut_middle,
+    for_log,
+    for_plain_text,
+    for_terminal,
+    without_paths,
+)
+from sageaudit.output.text.words import NO_OWNER_LABEL, count_text
 from sageaudit.structs import replace
 
-WIDTH = 40
-ROWS = 18
-BETWEEN = "  "
+ROW_WIDTH = 40
+MAX_ROWS = 18
+SEPARATOR = "  "
 """Between the links."""
-FAMILY = 30
-CODE = 120
+MAX_FAMILY_LENGTH = 30
+MAX_CODE_LENGTH = 120
 """Characters of a family's name and of a line to paste."""
-COMMAND = 400
+MAX_COMMAND_LENGTH = 400
 """Characters of a command to copy: the longest names of a job and a table are not cut."""
 SCHEMA = 1
 """Of a notice's body."""
-REPEAT = "(possible repeat) "
+REPEAT_PREFIX = "(possible repeat) "
 """The prefix of a payload that may have been posted before."""
 _TEXT = 1000
 _CLEAR = 8
@@ -46,7 +53,7 @@ _NUMBER_LIMIT = Decimal(10**9)
 _NUMBER_PLACES = Decimal("0.00001")
 _VALUE = 256
 """Characters of an attribute."""
-_LONGEST_ID = 2_000
+_MAX_ID_LENGTH = 2_000
 _HOUR = "%Y-%m-%dT%H"
 
 
@@ -57,7 +64,7 @@ class Attribute(TypedDict):
     value: str
 
 
-_HELD: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "held"}}
+_HELD_ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "held"}}
 
 
 class CardLine(NamedTuple):
@@ -67,11 +74,11 @@ class CardLine(NamedTuple):
 
     text: str
     label: str = ""
-    code: bool = False
-    spare: int = 0
+    is_code: bool = False
+    drop_priority: int = 0
 
     @property
-    def shown(self) -> str:
+    def labelled_text(self) -> str:
         """The text after its label."""
         return f"{self.label}: {self.text}".strip() if self.label else self.text
 
@@ -83,113 +90,117 @@ class MessageCard(Struct, frozen=True):
     """
 
     headline: str
-    step: str = ""
+    next_step: str = ""
     lines: tuple[CardLine, ...] = ()
     owner: str | None = None
-    place: str = ""
+    account_region: str = ""
     links: tuple[Link, ...] = ()
     rule: str = ""
-    more: tuple[CardLine, ...] = ()
+    commands: tuple[CardLine, ...] = ()
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
 
     @property
-    def owner_shown(self) -> str:
+    def short_owner(self) -> str:
         """The owner's name, cut so that one row has it and the place, if that leaves enough."""
-        room = max(WIDTH - len(self.place) - len(", "), len(NO_OWNER))
-        return middle(terminal(self.owner or NO_OWNER), room)
+        room = max(ROW_WIDTH - len(self.account_region) - len(", "), len(NO_OWNER_LABEL))
+        return cut_middle(for_terminal(self.owner or NO_OWNER_LABEL), room)
 
     @property
-    def whose(self) -> str:
+    def owner_and_place(self) -> str:
         """The owner and the place; empty where the card has no place."""
-        return f"{self.owner_shown}, {self.place}" if self.place else ""
+        return f"{self.short_owner}, {self.account_region}" if self.account_region else ""
 
     @property
     def title(self) -> str:
         """The first line."""
-        return f"{self.headline}: {self.step}" if self.step else self.headline
+        return f"{self.headline}: {self.next_step}" if self.next_step else self.headline
 
     @property
     def body(self) -> tuple[CardLine, ...]:
         """All lines below the title, for channels that show a line for each."""
-        whose = [CardLine(self.whose)] if self.whose else []
-        rule = [CardLine(f"sageaudit rules {self.rule}", "Rule", code=True)] if self.rule else []
-        return (*self.lines, *whose, *rule, *self.more)
+        whose = [CardLine(self.owner_and_place)] if self.owner_and_place else []
+        rule = [CardLine(f"sageaudit rules {self.rule}", "Rule", is_code=True)] if self.rule else []
+        return (*self.lines, *whose, *rule, *self.commands)
 
 
-def rows(text: str) -> int:
+def row_count(text: str) -> int:
     """How many rows of a phone a text takes."""
-    return len(textwrap.wrap(plain(text, _TEXT), WIDTH)) or 1
+    return len(textwrap.wrap(for_plain_text(text, _TEXT), ROW_WIDTH)) or 1
 
 
-def fitted(card: MessageCard, most: int) -> MessageCard:
+def fit_card(card: MessageCard, max_rows: int) -> MessageCard:
     """The card in so many rows: what can be spared goes first, then the longest texts are cut."""
-    lines = [*card.lines, *card.more]
-    foot = BETWEEN.join([*(one.word for one in card.links), card.rule])
-    room = most - sum(rows(text) for text in (card.title, card.whose, foot) if text)
-    while lines and (over := sum(rows(one.shown) for one in lines) - room) > 0:
-        least = max(lines, key=lambda one: one.spare)
-        if not least.spare:
+    lines = [*card.lines, *card.commands]
+    foot = SEPARATOR.join([*(one.label for one in card.links), card.rule])
+    room = max_rows - sum(
+        row_count(text) for text in (card.title, card.owner_and_place, foot) if text
+    )
+    while lines and (over := sum(row_count(one.labelled_text) for one in lines) - room) > 0:
+        least = max(lines, key=lambda one: one.drop_priority)
+        if not least.drop_priority:
             break
         lines.remove(least)
-    for line in sorted(lines, key=lambda one: -rows(one.shown)):
-        if over > 0 and line.text and not line.code:
-            taken = rows(line.shown)
+    for line in sorted(lines, key=lambda one: -row_count(one.labelled_text)):
+        if over > 0 and line.text and not line.is_code:
+            taken = row_count(line.labelled_text)
             keep = max(taken - over, 1)
-            lines[lines.index(line)] = line._replace(text=_cut(line, keep))
+            lines[lines.index(line)] = line._replace(text=_cut_to_rows(line, keep))
             over -= taken - keep
-    last = sum(one in card.more for one in lines)
+    last = sum(one in card.commands for one in lines)
     at = len(lines) - last
-    return replace(card, lines=tuple(lines[:at]), more=tuple(lines[at:]))
+    return replace(card, lines=tuple(lines[:at]), commands=tuple(lines[at:]))
 
 
-def _cut(line: CardLine, keep: int) -> str:
+def _cut_to_rows(line: CardLine, row_limit: int) -> str:
     """The text in so many rows, as an e-mail shows it."""
-    shown = plain(line.shown, _TEXT)
-    wrapped = textwrap.wrap(shown, WIDTH, max_lines=keep, placeholder=f" {DOTS}")
+    shown = for_plain_text(line.labelled_text, _TEXT)
+    wrapped = textwrap.wrap(shown, ROW_WIDTH, max_lines=row_limit, placeholder=f" {ELLIPSIS}")
     return " ".join(wrapped).removeprefix(f"{line.label}: ")
 
 
-def held_card(hour: ChannelHour, place: HistoryPlace = OWN_HISTORY) -> MessageCard:
+def held_messages_card(hour: ChannelHour, place: HistoryLocation = DEFAULT_HISTORY) -> MessageCard:
     """How many were held, and the dearest of them; `place`: the history that has them all."""
     others, since = hour.held - len(hour.dearest), f"{hour.began_at:%Y-%m-%d}"
     return MessageCard(
-        headline=f"And {counted(hour.held, 'more message')} since {hour.began_at:%H:%M} UTC",
+        headline=f"And {count_text(hour.held, 'more message')} since {hour.began_at:%H:%M} UTC",
         lines=(
             *(CardLine(headline) for headline, _ in hour.dearest),
-            *([CardLine(f"and {counted(others, 'other')}")] if others else []),
+            *([CardLine(f"and {count_text(others, 'other')}")] if others else []),
         ),
-        attributes=_HELD,
-        more=(
-            CardLine(place.command("advice"), "All open advices", code=True),
-            CardLine(place.command("history", "--since", since), "All jobs", code=True),
+        attributes=_HELD_ATTRIBUTES,
+        commands=(
+            CardLine(place.command("advice"), "All open advices", is_code=True),
+            CardLine(place.command("history", "--since", since), "All jobs", is_code=True),
         ),
     )
 
 
 def short_name(family: str, *, with_group: bool = True) -> str:
     """The last part of a family's name; of a step, with its pipeline's."""
-    parents = (group_of(family) if with_group else family).rpartition("/")[0]
-    return middle(terminal(family.removeprefix(f"{parents}/")), FAMILY)
+    parents = (alert_subject(family) if with_group else family).rpartition("/")[0]
+    return cut_middle(for_terminal(family.removeprefix(f"{parents}/")), MAX_FAMILY_LENGTH)
 
 
 def subject_name(family: str) -> str:
     """The name of what a family's messages are about: of a step, that of its pipeline."""
-    return short_name(group_of(family))
+    return short_name(alert_subject(family))
 
 
 def line_to_paste(parameter: str, value: str) -> str:
     """The same of an advice, whose value is text."""
     line = f"{short_path(parameter, len(f'{parameter} = {value}'))} = {value}"
-    return middle(private(line), CODE)
+    return cut_middle(without_paths(line), MAX_CODE_LENGTH)
 
 
 def short_path(parameter: str, length: int) -> str:
     """The parameter's name alone where the line would be too long, and the name says enough."""
     path, _, name = parameter.rpartition(".")
-    return parameter if length <= WIDTH or "[" in path or len(name) < _CLEAR else name
+    return parameter if length <= ROW_WIDTH or "[" in path or len(name) < _CLEAR else name
 
 
-def attributes_of(audit: MessageAudit, decision: AlertDecision = FIRST) -> dict[str, Attribute]:
+def message_attributes(
+    audit: MessageAudit, decision: AlertDecision = FIRST_ALERT
+) -> dict[str, Attribute]:
     """Message attributes for subscription filters; an unknown value has no attribute."""
     document, job = audit.document, audit.job
     texts = {
@@ -207,7 +218,7 @@ def attributes_of(audit: MessageAudit, decision: AlertDecision = FIRST) -> dict[
         "lost_usd": document["lost_usd"],
         "lost_up_to_usd": most if most != document["lost_usd"] else None,
     }
-    ids = json.dumps([plain(finding["id"], _VALUE) for finding in audit.counted])
+    ids = json.dumps([for_plain_text(finding["id"], _VALUE) for finding in audit.counted_findings])
     result: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
     result |= text_attributes(texts)
     for name, amount in numbers.items():
@@ -218,7 +229,7 @@ def attributes_of(audit: MessageAudit, decision: AlertDecision = FIRST) -> dict[
 
 def text_attributes(texts: Mapping[str, str | None]) -> dict[str, Attribute]:
     """Those of texts; an unknown or empty one has none."""
-    values = {name: log(text or "", _VALUE) for name, text in texts.items()}
+    values = {name: for_log(text or "", _VALUE) for name, text in texts.items()}
     return {name: {"type": "String", "value": value} for name, value in values.items() if value}
 
 
@@ -229,7 +240,7 @@ def _number(amount: Decimal) -> str:
 
 
 Payload = dict[str, Any]
-NOBODY: Mapping[str, str] = {}
+NO_OWNER_IDS: Mapping[str, str] = {}
 Writer = Callable[[MessageCard, Mapping[str, str]], Payload]
 """What one channel posts for a card, with the ids of owners to mention, within its size limits."""
 Check = Callable[[Payload], None]
@@ -250,7 +261,7 @@ class Notice(Struct, frozen=True):
     held_hour: datetime | None = None
 
 
-def to_body(notice: Notice) -> str:
+def to_json(notice: Notice) -> str:
     """The message body: JSON in ASCII, because SQS refuses some Unicode characters."""
     held = {} if notice.held_hour is None else {"held_hour": f"{notice.held_hour:{_HOUR}}"}
     return json.dumps(
@@ -264,7 +275,7 @@ def to_body(notice: Notice) -> str:
     )
 
 
-def read_body(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
+def parse_notice(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
     """Parses a message body. Raises Malformed.
 
     `checks`: by channel name, its payload check; of another channel any payload is taken.
@@ -272,7 +283,7 @@ def read_body(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
     try:
         message = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise Malformed("body", "is not JSON") from error
+        raise MalformedData("body", "is not JSON") from error
     _need(isinstance(message, dict), "body", "is not an object")
     _need(message.get("schema") == SCHEMA, "schema", f"is not {SCHEMA}")
     channel, payload = message.get("channel"), message.get("payload")
@@ -280,7 +291,7 @@ def read_body(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
     notice_id = message.get("notice_id")
     _need(
         isinstance(notice_id, str)
-        and len(notice_id) <= _LONGEST_ID
+        and len(notice_id) <= _MAX_ID_LENGTH
         and notice_id.endswith(f"|{channel}"),
         "notice_id",
         "is not an audit's version followed by the channel",
@@ -292,7 +303,7 @@ def read_body(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
     return Notice(notice_id, channel, payload, held_hour)
 
 
-def check_types(payload: Payload, types: Mapping[str, type]) -> None:
+def check_key_types(payload: Payload, types: Mapping[str, type]) -> None:
     """Raises Malformed for the first key that is absent or has another type."""
     for key, kind in types.items():
         _need(isinstance(payload.get(key), kind), f"payload.{key}", f"is not a {kind.__name__}")
@@ -300,11 +311,11 @@ def check_types(payload: Payload, types: Mapping[str, type]) -> None:
 
 def _need(holds: bool, key: str, reason: str) -> None:
     if not holds:
-        raise Malformed(key, reason)
+        raise MalformedData(key, reason)
 
 
 def _hour(text: object) -> datetime:
     try:
         return datetime.strptime(str(text), _HOUR).replace(tzinfo=UTC)
     except ValueError as error:
-        raise Malformed("held_hour", "is not an hour") from error
+        raise MalformedData("held_hour", "is not an hour") from error

@@ -15,25 +15,25 @@ from itertools import chain, repeat
 from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, most_usd
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, max_saving_usd
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.text.money import DOWN, Figure
-from sageaudit.output.text.untrusted import DOTS, middle, private
-from sageaudit.output.text.words import assignment, label, setting, value
+from sageaudit.output.text.money import ROUND_DOWN, Figure
+from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, without_paths
+from sageaudit.output.text.words import assignment_line, key_label, setting_text, value_text
 
-_OPEN = "dollars unknown"
-LOOK_AT_IT = "look at it"
+_DOLLARS_UNKNOWN = "dollars unknown"
+NO_STEP = "look at it"
 """What to do about a finding that names nothing to change."""
-_LONGEST_FIX = 400
+_MAX_FIX_LENGTH = 400
 """Characters of a fix in one line, without the count of the parameters that are left out."""
 _CLAUSE = 60
-_SHORT = 24
+_SHORT_LENGTH = 24
 """Characters of a step in a few words, and of a path or value in it."""
 SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
 _COUNTED_AS = re.compile(r"\bcounted as (up to )?(\d+(?:\.\d+)?) times as long", re.IGNORECASE)
-_TAKES = re.compile(r"\bt(?:akes?|ook) (up to )?(\d+(?:\.\d+)?) times as long\b(?! as)")
+_TIMES_AS_LONG = re.compile(r"\bt(?:akes?|ook) (up to )?(\d+(?:\.\d+)?) times as long\b(?! as)")
 _TENTH = Decimal("0.1")
 
 
@@ -52,14 +52,14 @@ class FindingParts(Struct, frozen=True):
     confidence: str
     summary: str
     dollars: str | None
-    set_aside: str | None
-    saves: str | None
-    ways: tuple[tuple[str, Sequence[FixDocument]], ...]
+    not_counted_because: str | None
+    saving_text: str | None
+    alternatives: tuple[tuple[str, Sequence[FixDocument]], ...]
     caveat: str | None
     facts: tuple[tuple[str, str], ...]
 
 
-def findings_of(document: AuditDocument) -> tuple[list[FindingParts], str | None]:
+def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | None]:
     """The findings, those counted in the totals first, by saving; what others cover comes last.
 
     Advice that an earlier run of the family had is only named, in the sentence beside them.
@@ -69,26 +69,30 @@ def findings_of(document: AuditDocument) -> tuple[list[FindingParts], str | None
     sentence = None
     if repeated:
         rules = ", ".join(finding["rule"] for finding in repeated)
-        sentence = f"As for {repeated[0]['reported_for_run']}, an earlier run of the family: {rules}"
-    return [parts_of(finding) for finding in findings if not finding["reported_for_run"]], sentence
+        sentence = (
+            f"As for {repeated[0]['reported_for_run']}, an earlier run of the family: {rules}"
+        )
+    return [
+        make_finding_parts(finding) for finding in findings if not finding["reported_for_run"]
+    ], sentence
 
 
-def parts_of(finding: FindingDocument) -> FindingParts:
+def make_finding_parts(finding: FindingDocument) -> FindingParts:
     """One finding in words."""
-    aside, saves = _set_aside(finding), effect(finding)
+    aside, saves = _set_aside(finding), describe_saving(finding)
     return FindingParts(
         rule=finding["rule"],
         id=finding["id"],
         severity=finding["severity"],
         confidence=finding["confidence"],
         summary=finding["summary"],
-        dollars=None if aside else dollars(finding),
-        set_aside=aside,
-        saves=saves,
-        ways=tuple(_ways(finding, saves)),
+        dollars=None if aside else dollars_text(finding),
+        not_counted_because=aside,
+        saving_text=saves,
+        alternatives=tuple(_ways(finding, saves)),
         caveat=finding["caution"],
         facts=tuple(
-            (label(key), value(key, fact))
+            (key_label(key), value_text(key, fact))
             for key, fact in finding["evidence"].items()
             if key != "series"  # of audits up to 0.1.0
         ),
@@ -105,9 +109,11 @@ def _ways(
     gains = [None if bucket is Bucket.LOST else saves] if finding["fix"] else []
     for usd in finding.get("alternatives_usd", ()):
         verb = "may save" if bucket is Bucket.POSSIBLE else "saves"
-        gains.append(f"{verb} {Figure(usd, estimated=estimated)} per run" if usd else _OPEN)
+        gains.append(
+            f"{verb} {Figure(usd, estimated=estimated)} per run" if usd else _DOLLARS_UNKNOWN
+        )
     ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
-    more = repeat(_OPEN if gains and gains[0] else None)
+    more = repeat(_DOLLARS_UNKNOWN if gains and gains[0] else None)
     for at, (way, gain) in enumerate(zip(ways, chain(gains, more), strict=False)):
         word = "Or" if at else "Fix"
         yield (f"{word}, {gain}:" if gain else f"{word}:"), way
@@ -120,53 +126,53 @@ def fix_text(finding: FindingDocument) -> str | None:
     alternative, or its first step in words; None without any.
     """
     ways = (way for way in (finding["fix"], *finding["alternatives"]) if way)
-    lines = [assignment(parameter) for parameter in next(ways, ())]
+    lines = [assignment_line(parameter) for parameter in next(ways, ())]
     if not lines:
         step = finding.get("first_step")
-        return step and _cut(step)
-    shown = [_cut(lines[0])]
+        return step and _cut_clause(step)
+    shown = [_cut_clause(lines[0])]
     for line in lines[1:]:
-        if len("; ".join([*shown, line])) > _LONGEST_FIX:
+        if len("; ".join([*shown, line])) > _MAX_FIX_LENGTH:
             break
         shown.append(line)
     left_out = len(lines) - len(shown)
     return "; ".join(shown) + (f"; and {left_out} more" if left_out else "")
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_FIX else f"{text[: _LONGEST_FIX - 1]}…"
+def _cut_clause(text: str) -> str:
+    return text if len(text) <= _MAX_FIX_LENGTH else f"{text[: _MAX_FIX_LENGTH - 1]}…"
 
 
-def saving(finding: FindingDocument) -> Figure:
+def saving_figure(finding: FindingDocument) -> Figure:
     """Its dollars in the totals; up to the upper end where nothing is counted."""
     possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
     return Figure(
         finding["saving_usd"],
-        most_usd(finding),
+        max_saving_usd(finding),
         estimated=finding["estimated"],
-        rough=DOWN if possible else None,
+        rounding=ROUND_DOWN if possible else None,
     )
 
 
-def dollars(finding: FindingDocument) -> str | None:
+def dollars_text(finding: FindingDocument) -> str | None:
     """`$42.50 avoidable`, `up to $9.20 avoidable, not counted`; None without dollars of its own."""
     bucket, share, alone = finding["bucket"], finding["saving_usd"], finding["saving_alone_usd"]
-    found = saving(finding)
+    found = saving_figure(finding)
     if Bucket(bucket) is Bucket.NONE:
         return None
     if share is None:
         return f"{bucket}, dollars unknown"
-    if not (share or alone or found.most):
+    if not (share or alone or found.upper_end):
         return None
     if share:
         return f"{found} {bucket}"
-    if found.most:
+    if found.upper_end:
         return f"{found} {bucket}, not counted"
     covered = Figure(alone, estimated=finding["estimated"])
     return f"{covered} {bucket}, counted by other findings"
 
 
-def effect(finding: FindingDocument) -> str | None:
+def describe_saving(finding: FindingDocument) -> str | None:
     """`saves $42.50 per run`, `may save about $700 to $830 per run`; None without known dollars.
 
     Where other fixes take a part of it, what is left with them applied comes first: the totals have
@@ -175,15 +181,19 @@ def effect(finding: FindingDocument) -> str | None:
     share, alone = finding["saving_usd"], finding["saving_alone_usd"]
     if alone is None:
         return None
-    bucket, found, span = Bucket(finding["bucket"]), saving(finding), finding["saving_range_usd"]
+    bucket, found, span = (
+        Bucket(finding["bucket"]),
+        saving_figure(finding),
+        finding["saving_range_usd"],
+    )
     whole = Figure(
-        alone, span[-1] if span else None, estimated=finding["estimated"], rough=found.rough
+        alone, span[-1] if span else None, estimated=finding["estimated"], rounding=found.rounding
     )
     if bucket is Bucket.LOST:
-        return f"{found if not share and found.most else whole} was paid for nothing"
+        return f"{found if not share and found.upper_end else whole} was paid for nothing"
     if bucket is Bucket.POSSIBLE and share:
         return f"may save {found} per run"
-    if not whole.most:
+    if not whole.upper_end:
         return None
     if share is None or share == alone or not alone:
         return f"saves {whole} per run"
@@ -193,7 +203,7 @@ def effect(finding: FindingDocument) -> str | None:
 
 def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
     saving_usd = finding["saving_usd"] or Decimal(0)
-    uncounted = not Bucket(finding["bucket"]).counted
+    uncounted = not Bucket(finding["bucket"]).is_counted
     return _set_aside(finding) is not None, uncounted, -saving_usd, finding["rule"]
 
 
@@ -206,16 +216,16 @@ def _set_aside(finding: FindingDocument) -> str | None:
     return f"Not counted: {other} covers it" if other else None
 
 
-def step_words(finding: FindingDocument, instances: str | None, *, trial: bool = False) -> str:
+def short_step(finding: FindingDocument, instances: str | None, *, is_trial: bool = False) -> str:
     """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`.
 
     `instances`: those of the job, as its document has them. A first step in words gives its first
     clause, which begins in lower case.
     """
-    step = private(finding.get("first_step") or "")
+    step = without_paths(finding.get("first_step") or "")
     if not step:
-        return _change(finding["fix"], instances, trial=trial) if finding["fix"] else LOOK_AT_IT
-    clause = textwrap.shorten(_CLAUSE_END.split(step)[0], _CLAUSE, placeholder=f" {DOTS}")
+        return _change(finding["fix"], instances, trial=is_trial) if finding["fix"] else NO_STEP
+    clause = textwrap.shorten(_CLAUSE_END.split(step)[0], _CLAUSE, placeholder=f" {ELLIPSIS}")
     first, _, rest = clause.partition(" ")
     return clause if first[1:] != first[1:].lower() else f"{first.lower()} {rest}".strip()
 
@@ -229,12 +239,12 @@ def _change(fix: Sequence[FixDocument], instances: str | None, *, trial: bool) -
         whole = kind or (now[2] if now else "")
         return f"{verb} {many} x {whole}" if many else f"{verb} {whole}"
     main = next((one for one in fix if one["old"] is not None), fix[0])
-    path = private(main["parameter"])
-    name = middle(path if len(path) <= _SHORT else path.rpartition(".")[2], _CLAUSE)
+    path = without_paths(main["parameter"])
+    name = cut_middle(path if len(path) <= _SHORT_LENGTH else path.rpartition(".")[2], _CLAUSE)
     if main["new"] is None:
         return f"remove {name}"
-    value = setting(main["new"]).strip('"')
-    if len(value) > _SHORT or "<" in value:
+    value = setting_text(main["new"]).strip('"')
+    if len(value) > _SHORT_LENGTH or "<" in value:
         return f"{'try' if trial else 'set'} {name}"
     return f"try {name} = {value}" if trial else f"set {name} to {value}"
 
@@ -242,7 +252,7 @@ def _change(fix: Sequence[FixDocument], instances: str | None, *, trial: bool) -
 def short_caveat(finding: FindingDocument) -> str:
     """What would stop a reader: that the run takes longer, or else the first sentence."""
     caution = finding["caution"] or ""
-    if takes := _COUNTED_AS.search(caution) or _TAKES.search(caution):
+    if takes := _COUNTED_AS.search(caution) or _TIMES_AS_LONG.search(caution):
         times = Decimal(takes[2]).quantize(_TENTH, ROUND_HALF_UP)
         if times > 1:
             return f"it runs {takes[1] or ''}{times} times as long"

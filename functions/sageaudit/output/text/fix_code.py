@@ -34,7 +34,7 @@ from sageaudit.domain.job.kinds import JobKind
 
 Dialect = Literal["sdk-v3", "sdk-v2", "boto3"]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
-TABLE = "fix_names.json"
+NAMES_FILE = "fix_names.json"
 """In `sageaudit.data`."""
 _NOT_IN_A_DEFINITION = ("Debug", "Profiler", "Tags")
 _DEFINITION = "TrainingJobDefinition."
@@ -51,7 +51,7 @@ ELEMENT_NAMES = {
 _TEXT_MAPS = frozenset({"Environment", "HyperParameters", "StaticHyperParameters"})
 """Maps of texts in a request."""
 _CRITERIA = "completion_criteria_config:TuningJobCompletionCriteriaConfig"
-_WRITTEN: dict[str, dict[str | None, object]] = {
+_VALUE_TRANSLATIONS: dict[str, dict[str | None, object]] = {
     "Estimator > debugger_hook_config": {None: False},
     "Estimator > disable_output_compression": {"NONE": True, "GZIP": False, None: False},
     "ModelTrainer > compute:Compute > volume_size_in_gb": {None: None},
@@ -78,14 +78,14 @@ _BEYOND_16_BITS = 0xFFFF
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
-class Names(NamedTuple):
+class SdkPaths(NamedTuple):
     """The way to one parameter in each SDK; None where there is no argument."""
 
     v3: str | None
     v2: str | None
 
 
-class WayStep(Struct, frozen=True):
+class PathStep(Struct, frozen=True):
     """One step of a way.
 
     `opens` is empty for the value itself, _MAPPING, _LIST, or the name of what to call.
@@ -93,16 +93,16 @@ class WayStep(Struct, frozen=True):
     """
 
     name: str
-    opens: str = ""
+    opener: str = ""
     label: str = ""
 
 
 class ParameterRow(Struct, frozen=True):
     """A parameter's value and the remaining steps of its way."""
 
-    way: tuple[WayStep, ...]
+    path: tuple[PathStep, ...]
     value: Any
-    removed: bool
+    is_removed: bool
 
 
 class MappedParameter(Struct, frozen=True):
@@ -110,7 +110,7 @@ class MappedParameter(Struct, frozen=True):
 
     pattern: str
     user_names: tuple[str, ...]
-    names: Names
+    names: SdkPaths
 
 
 def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
@@ -125,7 +125,7 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
         row, comment = _row(job_kind, parameter, dialect)
         rows += [row] if row else []
         comments += [f"# {comment}"] if comment else []
-    snippets = [_opened(root, inner, 0, 0) for root, inner in _grouped(rows)]
+    snippets = [_render_opened(root, inner, 0, 0) for root, inner in _group_by_first_step(rows)]
     return "\n".join([*snippets, *dict.fromkeys(comments)])
 
 
@@ -145,10 +145,10 @@ def _row(
         return None, f"no argument: {_as_comment(fix)}"
     if new is None and text in _ALWAYS_SENT:
         return None, f"no argument: {_as_comment(fix)} (the SDK always sends {text.split()[-1]})"
-    sdk_way, note = way(text, mapped.user_names), _NOTES.get(text)
-    instead = _WRITTEN.get(text, {})
+    sdk_way, note = parse_path(text, mapped.user_names), _NOTES.get(text)
+    instead = _VALUE_TRANSLATIONS.get(text, {})
     if (new is None or isinstance(new, str)) and new in instead:
-        return ParameterRow(sdk_way, instead[new], removed=False), note
+        return ParameterRow(sdk_way, instead[new], is_removed=False), note
     value = _in_request(mapped, new) if mapped.pattern.startswith("Environment.") else new
     return ParameterRow(sdk_way, value, new is None), note
 
@@ -167,18 +167,18 @@ def _as_comment(fix: FixDocument) -> str:
     return f"remove {path}" if fix["new"] is None else f"{path} = {_python(fix['new'])}"
 
 
-def _opened(step: WayStep, rows: list[ParameterRow], depth: int, begins: int) -> str:
+def _render_opened(step: PathStep, rows: list[ParameterRow], depth: int, begins: int) -> str:
     """The call, list or mapping of a step; `begins` is its column on the line."""
-    items = [_before(step, WayStep(step.label)) + _python(step.name)] if step.label else []
-    for inner, rest in _grouped(rows):
-        name = _before(step, inner)
-        if inner.opens:
-            items.append(name + _opened(inner, rest, depth + 1, len(name)))
-        elif rest[-1].removed:
+    items = [_prefix(step, PathStep(step.label)) + _python(step.name)] if step.label else []
+    for inner, rest in _group_by_first_step(rows):
+        name = _prefix(step, inner)
+        if inner.opener:
+            items.append(name + _render_opened(inner, rest, depth + 1, len(name)))
+        elif rest[-1].is_removed:
             items.append(f"# remove {name.rstrip('=: ')}")
         else:
             items.append(name + _python(rest[-1].value))
-    opening, closing = _BRACKETS.get(step.opens, (f"{step.opens}(", ")"))
+    opening, closing = _BRACKETS.get(step.opener, (f"{step.opener}(", ")"))
     line = f"{opening}{', '.join(items)}{closing}"
     plain = not any(item.startswith("#") or "\n" in item for item in items)
     if plain and len(_INDENT) * depth + begins + len(line) < _WIDTH:
@@ -187,11 +187,11 @@ def _opened(step: WayStep, rows: list[ParameterRow], depth: int, begins: int) ->
     return "\n".join([opening, textwrap.indent("\n".join(body), _INDENT), closing])
 
 
-def _before(parent: WayStep, step: WayStep) -> str:
+def _prefix(parent: PathStep, step: PathStep) -> str:
     """The text before a value: its key, its argument's name, or nothing in a list."""
-    if parent.opens == _LIST:
+    if parent.opener == _LIST:
         return ""
-    return f"{_python(step.name)}: " if parent.opens == _MAPPING else f"{step.name}="
+    return f"{_python(step.name)}: " if parent.opener == _MAPPING else f"{step.name}="
 
 
 def _python(value: Any) -> str:
@@ -221,24 +221,24 @@ def _escape(char: str) -> str:
 
 
 @cache
-def names_of(kind: JobKind) -> Mapping[str, Names]:
+def sdk_paths(kind: JobKind) -> Mapping[str, SdkPaths]:
     """By path; of a tuning job also the parameters of its trials, which the SDKs' tuners take from
     an estimator or trainer.
     """
-    text = resources.files("sageaudit.data").joinpath(TABLE).read_text(encoding="utf-8")
-    table = {path: Names(*ways) for path, ways in json.loads(text).get(kind.value, {}).items()}
+    text = resources.files("sageaudit.data").joinpath(NAMES_FILE).read_text(encoding="utf-8")
+    table = {path: SdkPaths(*ways) for path, ways in json.loads(text).get(kind.value, {}).items()}
     if kind is JobKind.TUNING:
-        for path, (v3, v2) in names_of(JobKind.TRAINING).items():
+        for path, (v3, v2) in sdk_paths(JobKind.TRAINING).items():
             if not path.startswith(_NOT_IN_A_DEFINITION):
                 of_trial = path.replace("HyperParameters.", "StaticHyperParameters.")
                 of_tuner = v2 and v2.replace("estimator.fit", "tuner.fit")
-                table[f"{_DEFINITION}{of_trial}"] = Names(v3, of_tuner)
+                table[f"{_DEFINITION}{of_trial}"] = SdkPaths(v3, of_tuner)
     return table
 
 
 def mapped_parameter(kind: JobKind, path: str) -> MappedParameter | None:
     """Finds a path in the table. Tuning jobs also accept the paths of training jobs."""
-    names = names_of(kind)
+    names = sdk_paths(kind)
     mapped = _match(names, path)
     if mapped is None and kind is JobKind.TUNING:
         words = path.removeprefix("HyperParameters.")
@@ -247,31 +247,31 @@ def mapped_parameter(kind: JobKind, path: str) -> MappedParameter | None:
     return mapped
 
 
-def way(text: str, user_names: Iterable[str]) -> tuple[WayStep, ...]:
+def parse_path(text: str, user_names: Iterable[str]) -> tuple[PathStep, ...]:
     """Parses a way of the table; the first step is the call. ValueError for another text."""
     names = iter(user_names)
-    steps: list[WayStep] = []
+    steps: list[PathStep] = []
     for part in text.split(" > "):
         match = _PART.match(part)
         if match is None:
             raise ValueError(f"{text!r} is not a way")
         name, label, key, call = match.groups()
         if label:
-            steps += [WayStep(name, _LIST), WayStep(next(names), call or _MAPPING, label)]
+            steps += [PathStep(name, _LIST), PathStep(next(names), call or _MAPPING, label)]
         elif key:
             steps += [
-                WayStep(name, _MAPPING),
-                WayStep(next(names) if key == "*" else key, call or ""),
+                PathStep(name, _MAPPING),
+                PathStep(next(names) if key == "*" else key, call or ""),
             ]
         else:
-            steps.append(WayStep(name, call or ("" if steps else name)))
+            steps.append(PathStep(name, call or ("" if steps else name)))
     return tuple(steps)
 
 
-def _request_way(kind: JobKind, mapped: MappedParameter) -> tuple[WayStep, ...]:
+def _request_way(kind: JobKind, mapped: MappedParameter) -> tuple[PathStep, ...]:
     """The way in a boto3 call, which uses the request's own names."""
     parts = mapped.pattern.split(".")
-    words = [f"client.create_{kind.row.sdk_noun}"]
+    words = [f"client.create_{kind.spec.sdk_noun}"]
     for part, after in zip(parts, [*parts[1:], ""], strict=True):
         name = part.removesuffix("[*]")
         if name in _TEXT_MAPS:
@@ -279,19 +279,21 @@ def _request_way(kind: JobKind, mapped: MappedParameter) -> tuple[WayStep, ...]:
             break
         label = f"[{ELEMENT_NAMES[name]}]" if name != part else ""
         words.append(f"{name}{label}{f':{_MAPPING}' if after else ''}")
-    return way(" > ".join(words), mapped.user_names)
+    return parse_path(" > ".join(words), mapped.user_names)
 
 
-def _grouped(rows: Iterable[ParameterRow]) -> Iterator[tuple[WayStep, list[ParameterRow]]]:
+def _group_by_first_step(
+    rows: Iterable[ParameterRow],
+) -> Iterator[tuple[PathStep, list[ParameterRow]]]:
     """Groups rows by their first step, in order of appearance, and removes that step."""
-    groups: dict[WayStep, list[ParameterRow]] = {}
+    groups: dict[PathStep, list[ParameterRow]] = {}
     for row in rows:
-        rest = ParameterRow(row.way[1:], row.value, row.removed)
-        groups.setdefault(row.way[0], []).append(rest)
+        rest = ParameterRow(row.path[1:], row.value, row.is_removed)
+        groups.setdefault(row.path[0], []).append(rest)
     yield from groups.items()
 
 
-def _match(table: Mapping[str, Names], path: str) -> MappedParameter | None:
+def _match(table: Mapping[str, SdkPaths], path: str) -> MappedParameter | None:
     for pattern, names in table.items():
         if match := _regex(pattern).fullmatch(path):
             return MappedParameter(pattern, match.groups(), names)

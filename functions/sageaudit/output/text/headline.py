@@ -6,16 +6,22 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from sageaudit.domain.audit.audit import NOT_FINISHED, Judged
-from sageaudit.domain.audit.bill_document import gaps
+from sageaudit.domain.audit.audit import JOB_NOT_FINISHED, Judged
+from sageaudit.domain.audit.bill_document import missing_parts
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import stands
+from sageaudit.domain.audit.finding_document import is_standing
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.text.amounts import Amounts, doubts_of, of_document, of_sums, spend_of
-from sageaudit.output.text.finding import saving
-from sageaudit.output.text.money import Figure, share, usd
-from sageaudit.output.text.words import counted
+from sageaudit.output.text.amounts import (
+    Amounts,
+    document_amounts,
+    spend_figure,
+    sums_amounts,
+    sums_doubts,
+)
+from sageaudit.output.text.finding import saving_figure
+from sageaudit.output.text.money import Figure, format_usd, percent_text
+from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
 
 if TYPE_CHECKING:  # only what compares with a bill has one
@@ -24,7 +30,7 @@ if TYPE_CHECKING:  # only what compares with a bill has one
 _ZERO = Decimal(0)
 _CENT = Decimal("0.01")
 _WHOLE = Decimal(100)
-_NAMED = 4
+_MAX_NAMES = 4
 
 
 def headline(document: AuditDocument) -> str:
@@ -33,9 +39,9 @@ def headline(document: AuditDocument) -> str:
     A sum of 0 is "none was found" only where all was judged and nothing is worth a trial. What may
     be lost or avoidable beyond what is certain is "up to".
     """
-    found = of_document(document)
-    if still_runs(document):
-        return _so_far(document, found.spend)
+    found = document_amounts(document)
+    if is_running(document):
+        return _running_headline(document, found.spend)
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
     certain = (avoidable or _ZERO) + (lost or _ZERO)
     perhaps = (document["lost_up_to_usd"] or _ZERO) - (lost or _ZERO)
@@ -43,7 +49,7 @@ def headline(document: AuditDocument) -> str:
         part = _part(document, found.spend, perhaps)
         return f"{'' if part.startswith('all of ') else 'up to '}{part} may be lost"
     if not certain:
-        return _no_money(document, found)
+        return _no_cost_headline(document, found)
     word = "avoidable or lost" if avoidable and lost else "lost" if lost else "avoidable"
     upper = Figure(perhaps, estimated=bool(document["bill"]["estimated"]))
     more = f", and up to {upper} more was lost" if perhaps > 0 else ""
@@ -57,20 +63,20 @@ def _part(document: AuditDocument, spend: Figure, amount: Decimal) -> str:
     some = Figure(amount, estimated=bool(bill["estimated"]))
     if not bill["total_usd"]:
         return str(some)
-    if amount == bill["total_usd"] and not gaps(bill):
+    if amount == bill["total_usd"] and not missing_parts(bill):
         return f"all of {spend}"
-    percent = f" ({share(amount, bill['total_usd'])})" if bill["complete"] else ""
+    percent = f" ({percent_text(amount, bill['total_usd'])})" if bill["complete"] else ""
     return f"{some} of {spend}{percent}"
 
 
-def _no_money(document: AuditDocument, found: Amounts) -> str:
+def _no_cost_headline(document: AuditDocument, found: Amounts) -> str:
     bill, spend = document["bill"], found.spend
     prepaid, known = bill["basis"] == "prepaid", bill["total_usd"] is not None
     if bill["total_usd"] == 0 and not prepaid:
         return "it cost nothing"
     cost = f"it cost {spend}" if known else "its cost is not known"
     cost = "its capacity is prepaid" if prepaid else cost
-    trial = _worth_a_trial(document, found.possible)
+    trial = _possible_figure(document, found.possible)
     worth = f"; {trial} is worth a trial" if trial else ""
     if document["judged"] == Judged.NO:
         return f"{cost}, and what was avoidable could not be judged{worth}"
@@ -90,18 +96,18 @@ def _no_money(document: AuditDocument, found: Amounts) -> str:
     return f"{words}, but not all of it could be judged" if partly else words
 
 
-def _worth_a_trial(document: AuditDocument, possible: Figure) -> Figure | None:
+def _possible_figure(document: AuditDocument, possible: Figure) -> Figure | None:
     """`about $160`, `up to $160.00`: the possible sum, or the largest range that counts nothing."""
     ends = [
-        saving(finding)
+        saving_figure(finding)
         for finding in document["findings"]
         if Bucket(finding["bucket"]) in {Bucket.AVOIDABLE, Bucket.POSSIBLE}
-        and stands(finding)
+        and is_standing(finding)
         and finding["saving_usd"] == 0
     ]
     ends.append(possible)
-    largest = max(ends, key=lambda end: end.most or _ZERO)
-    return largest if (largest.most or _ZERO) >= _CENT else None
+    largest = max(ends, key=lambda end: end.upper_end or _ZERO)
+    return largest if (largest.upper_end or _ZERO) >= _CENT else None
 
 
 def _exempt(document: AuditDocument) -> str | None:
@@ -109,13 +115,13 @@ def _exempt(document: AuditDocument) -> str | None:
     savings = [
         finding["saving_alone_usd"] or _ZERO
         for finding in document["findings"]
-        if finding["exempt"] and Bucket(finding["bucket"]).counted
+        if finding["exempt"] and Bucket(finding["bucket"]).is_counted
     ]
     largest = max(savings, default=_ZERO)
-    return usd(largest) if largest else None
+    return format_usd(largest) if largest else None
 
 
-def _so_far(document: AuditDocument, spend: Figure) -> str:
+def _running_headline(document: AuditDocument, spend: Figure) -> str:
     bill = document["bill"]
     if bill["basis"] == "prepaid":
         return "it still runs, on prepaid capacity"
@@ -126,76 +132,76 @@ def _so_far(document: AuditDocument, spend: Figure) -> str:
     return f"it still runs, and cost {spend} so far"
 
 
-def still_runs(document: AuditDocument) -> bool:
+def is_running(document: AuditDocument) -> bool:
     """True for a job that still runs: no rule has judged it."""
-    return any(unknown["code"] == NOT_FINISHED for unknown in document["unknown"])
+    return any(unknown["code"] == JOB_NOT_FINISHED for unknown in document["unknown"])
 
 
 def account_headline(total: Sums) -> str:
     """`26 jobs cost $33.12 or more: $11.40 was avoidable and $0.16 was lost`."""
     if not total.jobs:
         return "No job was audited in this period"
-    found = of_sums(total)
+    found = sums_amounts(total)
     named = ((found.avoidable, "avoidable"), (found.lost, "lost"))
-    found_words = " and ".join(f"{figure} was {word}" for figure, word in named if figure.most)
+    found_words = " and ".join(f"{figure} was {word}" for figure, word in named if figure.upper_end)
     if not found_words and found.avoidable.usd is None:
         found_words = "how much of it was avoidable is not known"
-    if not found_words and (found.possible.most or _ZERO) >= _CENT:
+    if not found_words and (found.possible.upper_end or _ZERO) >= _CENT:
         found_words = f"{found.possible} is worth a trial"
     if not found_words and (findings := sum(rule.findings for rule in total.rules.values())):
-        found_words = f"{counted(findings, 'finding')}, none of which saves anything for certain"
-    cost = f"{counted(total.jobs, 'job')} cost {found.spend}"
+        found_words = f"{count_text(findings, 'finding')}, none of which saves anything for certain"
+    cost = f"{count_text(total.jobs, 'job')} cost {found.spend}"
     return f"{cost}: {found_words or 'none of it was found avoidable or lost'}"
 
 
-def judged_words(total: Sums) -> str:
+def judged_text(total: Sums) -> str:
     """`$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more in part`."""
     if not total.total_usd:
         return f"judged {judged_jobs(total)}"
-    return f"{judged_figure(total)} of {of_sums(total).spend} judged: {judged_jobs(total)}"
+    return f"{judged_figure(total)} of {sums_amounts(total).spend} judged: {judged_jobs(total)}"
 
 
 def judged_figure(total: Sums) -> Figure:
     """The spend of the jobs that could be judged, with the doubts of the whole."""
-    doubts = doubts_of(total)
+    doubts = sums_doubts(total)
     priced = total.known_total_usd is not None
     lower = bool(total.incomplete)  # a job without a known total is in neither sum
-    return spend_of(total.judged_usd if priced else None, replace(doubts, lower=lower))
+    return spend_figure(total.judged_usd if priced else None, replace(doubts, is_lower_bound=lower))
 
 
 def judged_jobs(total: Sums) -> str:
     """`20 of 26 jobs, 3 more in part`."""
     judged = total.jobs - total.partly_judged - total.unauditable - total.not_judged
     part = f", {total.partly_judged:,} more in part" if total.partly_judged else ""
-    return f"{judged:,} of {counted(total.jobs, 'job')}{part}"
+    return f"{judged:,} of {count_text(total.jobs, 'job')}{part}"
 
 
 def part_of_judged(figure: Figure, total: Sums) -> str:
     """`12% of the judged spend`; empty where nothing is known to be a part of it."""
-    if not figure.most or not total.judged_usd:
+    if not figure.upper_end or not total.judged_usd:
         return ""
-    return f"{share(figure.most, total.judged_usd)} of the judged spend"
+    return f"{percent_text(figure.upper_end, total.judged_usd)} of the judged spend"
 
 
-def period_words(since: date, until: date) -> str:
+def period_text(since: date, until: date) -> str:
     """`2026-05-01 to 2026-05-31`; one day alone."""
     return f"{since}" if since == until else f"{since} to {until}"
 
 
-def coverage_headline(covered: Coverage) -> str:
+def coverage_headline(coverage: Coverage) -> str:
     """One sentence: how much of the bill was audited."""
-    days = f"{covered.since}..{covered.until}"
-    if covered.percent is None:
-        return f"AWS shows no SageMaker bill of {days}; {usd(covered.audited_usd)} was audited"
-    bill = f"{usd(covered.bill_usd)} SageMaker bill of {days}"
-    return (
-        f"{usd(covered.audited_usd)} of the {bill} was audited ({share(covered.percent, _WHOLE)})"
-    )
+    days = f"{coverage.since}..{coverage.until}"
+    if coverage.percent is None:
+        return (
+            f"AWS shows no SageMaker bill of {days}; {format_usd(coverage.audited_usd)} was audited"
+        )
+    bill = f"{format_usd(coverage.bill_usd)} SageMaker bill of {days}"
+    return f"{format_usd(coverage.audited_usd)} of the {bill} was audited ({percent_text(coverage.percent, _WHOLE)})"
 
 
-def outside_words(covered: Coverage) -> str:
+def outside_text(coverage: Coverage) -> str:
     """`Not audited: endpoints $300.00, notebooks $20.00.`; empty where all of it are jobs."""
-    named = [f"{one.name} {usd(one.usd)}" for one in covered.outside[:_NAMED]]
-    if rest := covered.outside[_NAMED:]:
-        named.append(f"other usage {usd(sum((one.usd for one in rest), Decimal(0)))}")
+    named = [f"{one.name} {format_usd(one.usd)}" for one in coverage.uncovered_usage[:_MAX_NAMES]]
+    if rest := coverage.uncovered_usage[_MAX_NAMES:]:
+        named.append(f"other usage {format_usd(sum((one.usd for one in rest), Decimal(0)))}")
     return f"Not audited: {', '.join(named)}." if named else ""

@@ -19,8 +19,8 @@ from msgspec import Struct
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind, JobMetrics
 from sageaudit.domain.job.ref import REGION
-from sageaudit.output.text.untrusted import terminal
-from sageaudit.output.text.words import time_of
+from sageaudit.output.text.untrusted import for_terminal
+from sageaudit.output.text.words import parse_time
 
 _DOMAINS = {
     "aws": "console.aws.amazon.com",
@@ -33,7 +33,7 @@ _HOSTS = 2
 _MARGIN = timedelta(minutes=5)
 
 
-class HistoryPlace(Struct, frozen=True):
+class HistoryLocation(Struct, frozen=True):
     """The history that the commands of a message are about, as the options that name it.
 
     Without options it is the reader's own default.
@@ -42,7 +42,7 @@ class HistoryPlace(Struct, frozen=True):
     options: tuple[str, ...] = ()
 
     @classmethod
-    def of_table(cls, name: str, region: str) -> Self:
+    def for_table(cls, name: str, region: str) -> Self:
         """A table of a stack. Its region is named always: the reader's default may be another."""
         return cls(("--table", name, "--table-region", region))
 
@@ -50,21 +50,21 @@ class HistoryPlace(Struct, frozen=True):
         """`sageaudit advice snooze vexhzxcl --table NAME --table-region us-east-1`, quoted for a
         shell.
         """
-        return shlex.join(terminal(word) for word in ("sageaudit", *words, *self.options))
+        return shlex.join(for_terminal(word) for word in ("sageaudit", *words, *self.options))
 
 
-OWN_HISTORY = HistoryPlace()
+DEFAULT_HISTORY = HistoryLocation()
 """The one that the reader's commands use by default."""
 
 
 class Link(Struct, frozen=True):
     """A URL and the word to show for it."""
 
-    word: str
+    label: str
     url: str
 
 
-class LinkedRun(Struct, frozen=True):
+class RunToLink(Struct, frozen=True):
     """What links to a run need. `hosts` are None where they are not known."""
 
     kind: JobKind
@@ -77,29 +77,29 @@ class LinkedRun(Struct, frozen=True):
     period_s: int | None = None
 
 
-def links(document: AuditDocument) -> tuple[Link, ...]:
+def document_links(document: AuditDocument) -> tuple[Link, ...]:
     """Links to the job, its metrics and its logs; a tuning job has only its own page."""
     job, coverage = document["job"], document["audit"]["coverage"]
-    return links_of(
-        LinkedRun(
+    return run_links(
+        RunToLink(
             JobKind(job["kind"]),
             job["name"],
             job["arn"],
             job["region"],
-            time_of(job["started_at"] or job["created_at"]),
-            time_of(job["ended_at"]),
+            parse_time(job["started_at"] or job["created_at"]),
+            parse_time(job["ended_at"]),
             coverage["hosts_expected"],
             coverage["period_s"],
         )
     )
 
 
-def links_of(run: LinkedRun) -> tuple[Link, ...]:
+def run_links(run: RunToLink) -> tuple[Link, ...]:
     """The same of a run; until now where it has not ended."""
     home, region = _console(run.arn, run.region), run.region
     if home is None or region is None:
         return ()
-    row = run.kind.row
+    row = run.kind.spec
     name = quote(run.name, safe="", errors="replace")
     result = [Link("Job", f"{home}/sagemaker/home?region={region}#/{row.console_page}/{name}")]
     if row.metrics is not None:
@@ -131,10 +131,10 @@ def _log_streams(namespace: str, name: str) -> str:
     return f"log-groups/log-group/{group}$3FlogStreamNameFilter$3D{stream}"
 
 
-def _graph(run: LinkedRun, published: JobMetrics) -> str:
+def _graph(run: RunToLink, published: JobMetrics) -> str:
     period_s = run.period_s or 60
-    if not published.hosts_numbered:
-        metrics = _searched(published.namespace, run.name, period_s)
+    if not published.has_numbered_hosts:
+        metrics = _search_metrics(published.namespace, run.name, period_s)
     else:
         hosts = range(1, min(run.hosts or 1, _HOSTS) + 1)
         names = [f"{run.name}/algo-{number}" for number in hosts]
@@ -153,7 +153,7 @@ def _host_metrics(namespace: str, host: str) -> str:
     )
 
 
-def _searched(namespace: str, name: str, period_s: int) -> str:
+def _search_metrics(namespace: str, name: str, period_s: int) -> str:
     """The metrics of a transform job: its hosts are named after instances, so a search is used."""
     search = (
         f'SEARCH(\'{{{namespace},Host}} MetricName="CPUUtilization" "{name}/"\','

@@ -23,16 +23,16 @@ from msgspec import Struct
 
 from sageaudit.domain.audit.bill_document import (
     SpendQualifier,
-    qualifier_of,
-    qualifier_of_change,
+    qualify_amount,
+    qualify_change,
 )
 
 UNKNOWN = "unknown"
-DOWN = ROUND_FLOOR
-NEAREST = ROUND_HALF_UP
+ROUND_DOWN = ROUND_FLOOR
+ROUND_NEAREST = ROUND_HALF_UP
 """Of a rough figure: a promise is not rounded up."""
 _CENT = Decimal("0.01")
-_LITTLE = f"<${_CENT}"
+_LESS_THAN_CENT = f"<${_CENT}"
 _MICRO = Decimal("0.000001")
 _ALMOST_NONE = Decimal("0.01")
 _ALMOST_ALL = Decimal("0.99")
@@ -48,61 +48,63 @@ class Figure(Struct, frozen=True):
     """
 
     usd: Decimal | None
-    most_usd: Decimal | None = None
+    upper_usd: Decimal | None = None
     estimated: bool = False
     at_least: bool = False
     at_most: bool = False
-    rough: str | None = None
+    rounding: str | None = None
     absent: str = UNKNOWN
 
     def __str__(self) -> str:
         if self.usd is None:
             return self.absent
-        low = self._digits(self.usd, self.rough)
-        high = self._digits(self.most or self.usd, NEAREST) if self._is_range else low
-        if high in {low, _LITTLE}:
-            return _bounded(self._about(high), at_least=self.at_least, at_most=self.at_most)
+        low = self._digits(self.usd, self.rounding)
+        high = self._digits(self.upper_end or self.usd, ROUND_NEAREST) if self._is_range else low
+        if high in {low, _LESS_THAN_CENT}:
+            return _with_bound(self._about(high), at_least=self.at_least, at_most=self.at_most)
         whole = f"{self._about(low)} to {high}" if self.usd else f"up to {self._about(high)}"
-        return _bounded(whole, at_least=self.at_least, at_most=False)
+        return _with_bound(whole, at_least=self.at_least, at_most=False)
 
     @property
-    def most(self) -> Decimal | None:
+    def upper_end(self) -> Decimal | None:
         """The upper end, or the amount itself where it is no range."""
-        return self.most_usd if self._is_range else self.usd
+        return self.upper_usd if self._is_range else self.usd
 
     @property
     def qualifier(self) -> SpendQualifier:
         """How exactly the amount is known, whether it is a range or not."""
-        return qualifier_of(
+        return qualify_amount(
             known=self.usd is not None,
-            lower=self.at_least,
-            upper=self.at_most,
-            estimated=self.estimated or bool(self.rough),
+            lower_bound=self.at_least,
+            upper_bound=self.at_most,
+            estimated=self.estimated or bool(self.rounding),
         )
 
     @property
     def _is_range(self) -> bool:
-        return self.usd is not None and self.most_usd is not None and self.most_usd > self.usd
+        return self.usd is not None and self.upper_usd is not None and self.upper_usd > self.usd
 
     def _digits(self, amount: Decimal, rounding: str | None) -> str:
-        if not self.rough or amount < _CENT:
-            return usd(amount)
+        if not self.rounding or amount < _CENT:
+            return format_usd(amount)
         step = max(Decimal(1).scaleb(amount.adjusted() - 1), _CENT)
         return f"${amount.quantize(step, rounding):,.{0 if step >= 1 else 2}f}"
 
     def _about(self, shown: str) -> str:
         between = self.at_least and self.at_most
-        return about(shown, estimated=bool((self.estimated or self.rough or between) and self.most))
+        return about_text(
+            shown, estimated=bool((self.estimated or self.rounding or between) and self.upper_end)
+        )
 
 
-def _bounded(shown: str, *, at_least: bool, at_most: bool) -> str:
+def _with_bound(shown: str, *, at_least: bool, at_most: bool) -> str:
     """A bound in words; a sum of both kinds is none."""
     if at_least == at_most:
         return shown
     return f"{shown} or more" if at_least else f"up to {shown}"
 
 
-def together(figures: Iterable[Figure]) -> Figure:
+def sum_figures(figures: Iterable[Figure]) -> Figure:
     """The sum of figures. What is not known of one makes it "or more", or unknown if it is 0."""
     parts = tuple(figures)
     known = [part for part in parts if part.usd is not None]
@@ -110,60 +112,64 @@ def together(figures: Iterable[Figure]) -> Figure:
     missing = [part.absent for part in parts if part.usd is None]
     return Figure(
         None if missing and not total else total,
-        most_usd=sum((part.most or Decimal(0) for part in known), Decimal(0)),
-        estimated=any(part.estimated and part.most for part in known),
+        upper_usd=sum((part.upper_end or Decimal(0) for part in known), Decimal(0)),
+        estimated=any(part.estimated and part.upper_end for part in known),
         at_least=bool(missing) or any(part.at_least for part in known),
         at_most=any(part.at_most for part in known),
         absent=missing[0] if missing else UNKNOWN,
     )
 
 
-def usd(amount: Decimal | None) -> str:
+def format_usd(amount: Decimal | None) -> str:
     """`$1,234.56`, `-$2.00`, `<$0.01` or `unknown`: an amount of which nothing more is known."""
     if amount is None:
         return UNKNOWN
     size = abs(amount)
     if 0 < size < _CENT:
-        return _LITTLE
+        return _LESS_THAN_CENT
     return f"{'-' if amount < 0 else ''}${size.quantize(_CENT, ROUND_HALF_UP):,}"
 
 
-def signed(amount: Decimal, qualifier: SpendQualifier = SpendQualifier.EXACT) -> str:
+def format_signed_usd(amount: Decimal, qualifier: SpendQualifier = SpendQualifier.EXACT) -> str:
     """A difference: `+$2.00`, `-$2.00 or more`, `$0.00`; the qualifier is of its size."""
-    shown = f"+{usd(amount)}" if amount >= _CENT else usd(amount)
-    return _bounded(
-        about(shown, estimated=qualifier is SpendQualifier.ABOUT and bool(amount)),
+    shown = f"+{format_usd(amount)}" if amount >= _CENT else format_usd(amount)
+    return _with_bound(
+        about_text(shown, estimated=qualifier is SpendQualifier.ABOUT and bool(amount)),
         at_least=qualifier is SpendQualifier.AT_LEAST,
         at_most=qualifier is SpendQualifier.UP_TO,
     )
 
 
-def difference(now: Figure, before: Figure) -> str | None:
+def difference_text(now: Figure, before: Figure) -> str | None:
     """How much more it is than before: `-$2.00 or more`, `$0.00 to +$4.50`; None if not known."""
     if now.usd is None or before.usd is None:
         return None
-    low = now.usd - (before.most or before.usd)
-    high = (now.most or now.usd) - before.usd
+    low = now.usd - (before.upper_end or before.usd)
+    high = (now.upper_end or now.usd) - before.usd
     if low != high:
-        return f"{signed(low)} to {signed(high)}"
-    return signed(low, qualifier_of_change(now.qualifier, before.qualifier, fell=low < 0))
+        return f"{format_signed_usd(low)} to {format_signed_usd(high)}"
+    return format_signed_usd(
+        low, qualify_change(now.qualifier, before.qualifier, has_fallen=low < 0)
+    )
 
 
-def percent_change(now: Figure, before: Figure, places: int = 1) -> str | None:
+def percent_change_text(now: Figure, before: Figure, places: int = 1) -> str | None:
     """`+12.5%`, "about" unless both are exact; None if one is unknown, or before was nothing."""
     if now.usd is None or not before.usd:
         return None
     exact = {now.qualifier, before.qualifier} == {SpendQualifier.EXACT}
-    exact = exact and now.most == now.usd and before.most == before.usd
-    return about(f"{100 * (now.usd - before.usd) / before.usd:+,.{places}f}%", estimated=not exact)
+    exact = exact and now.upper_end == now.usd and before.upper_end == before.usd
+    return about_text(
+        f"{100 * (now.usd - before.usd) / before.usd:+,.{places}f}%", estimated=not exact
+    )
 
 
-def about(shown: str, *, estimated: bool) -> str:
+def about_text(shown: str, *, estimated: bool) -> str:
     """`about $0.66`; the text itself at known rates, and for a bound such as "<$0.01"."""
     return f"about {shown}" if estimated and not shown.startswith("<") else shown
 
 
-def rate(amount: Decimal | None) -> str:
+def format_rate(amount: Decimal | None) -> str:
     """A price with two to six decimals: `$1.408`."""
     if amount is None:
         return UNKNOWN
@@ -171,7 +177,7 @@ def rate(amount: Decimal | None) -> str:
     return f"${whole}.{decimals.rstrip('0'):0<2}"
 
 
-def share(part: Decimal, whole: Decimal) -> str:
+def percent_text(part: Decimal, whole: Decimal) -> str:
     """`77%`; "<1%" and ">99%" keep a small part from being 0% and nearly all from being 100%."""
     ratio = part / whole
     if 0 < ratio < _ALMOST_NONE:

@@ -6,79 +6,84 @@ from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 
-from sageaudit.domain.advice.advice import WORDS, Advice
+from sageaudit.domain.advice.advice import STATUS_LABELS, FamilyRecommendation
 from sageaudit.domain.audit.audit import USE_CODES
-from sageaudit.domain.audit.bill_document import BillDocument, LineDocument, gaps, is_upper_bound
+from sageaudit.domain.audit.bill_document import (
+    BillDocument,
+    LineDocument,
+    is_upper_bound,
+    missing_parts,
+)
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.audit.finding_document import NotApplicableDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
-from sageaudit.domain.bill.bill_facts import NOT_IN_IT
-from sageaudit.domain.job.job import duration
+from sageaudit.domain.bill.bill_facts import NOT_INCLUDED_NOTE
+from sageaudit.domain.job.job import duration_text
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import rollup_of
-from sageaudit.domain.prices.known_prices import LEARNT
+from sageaudit.domain.job.ref import rollup_from_arn
+from sageaudit.domain.prices.known_prices import OWN_RATE_SOURCE_PREFIX
 from sageaudit.domain.prices.market import PriceKind
-from sageaudit.output.text.amounts import value_is_estimate
-from sageaudit.output.text.headline import still_runs
-from sageaudit.output.text.money import UNKNOWN, Figure, about, rate
+from sageaudit.output.text.amounts import is_value_estimated
+from sageaudit.output.text.headline import is_running
+from sageaudit.output.text.money import UNKNOWN, Figure, about_text, format_rate
 from sageaudit.output.text.words import (
-    BASIS,
-    NO_OWNER,
-    PRICES,
-    PURCHASE,
-    by_reason,
-    counted,
-    number,
-    time_of,
+    BASIS_NOTES,
+    NO_OWNER_LABEL,
+    PRICE_LABELS,
+    PURCHASE_LABELS,
+    count_text,
+    format_number,
+    group_by_reason,
+    parse_time,
 )
 
 PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
-_BY_POLICY = "policy"
-_NOT_TO_ACT_ON = frozenset({"too_few_runs", "history_unread", "too_short"})
+_POLICY_REASON = "policy"
+_NOT_ACTIONABLE = frozenset({"too_few_runs", "history_unread", "too_short"})
 """Codes of what no reader can do anything about; the JSON has them under `unknown`."""
 
 
-ROLL_UP_LABELS = tuple(f"{kind.row.label} " for kind in JobKind if kind.row.rollup)
+ROLL_UP_LABELS = tuple(f"{kind.spec.label} " for kind in JobKind if kind.spec.rollup)
 """Before the name of a roll-up, in place of the ARN that is its family."""
 
 
-def family_words(name: str) -> str:
+def family_text(name: str) -> str:
     """A family's name; of a roll-up, whose family is its ARN, the job name only."""
-    ref = rollup_of(name)
-    return f"{ref.kind.row.label} {ref.name}" if ref else name
+    ref = rollup_from_arn(name)
+    return f"{ref.kind.spec.label} {ref.name}" if ref else name
 
 
 def children_title(document: AuditDocument) -> str:
     """The heading of the jobs of a roll-up: `Jobs of this tuning job`."""
-    return f"Jobs of this {JobKind(document['job']['kind']).row.label}"
+    return f"Jobs of this {JobKind(document['job']['kind']).spec.label}"
 
 
-def ran_on(job: JobDocument) -> str | None:
+def instances_text(job: JobDocument) -> str | None:
     """`2 x ml.g5.12xlarge, managed spot`; None when neither part is known."""
-    purchase = PURCHASE[job["purchase"]] if job["purchase"] else None
+    purchase = PURCHASE_LABELS[job["purchase"]] if job["purchase"] else None
     return ", ".join(part for part in (job["instances"], purchase) if part) or None
 
 
-def ran_in(job: JobDocument) -> str:
+def account_region_text(job: JobDocument) -> str:
     """`account 111122223333, us-east-1`."""
     return f"account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
 
 
-def belongs_to(job: JobDocument) -> str:
+def owner_family_text(job: JobDocument) -> str:
     """`owner anna, family train-bert`."""
-    return f"owner {job['owner'] or NO_OWNER}, family {family_words(job['family'])}"
+    return f"owner {job['owner'] or NO_OWNER_LABEL}, family {family_text(job['family'])}"
 
 
-def when(job: JobDocument) -> str | None:
+def times_text(job: JobDocument) -> str | None:
     """`2026-06-09 08:02 to 11:04 UTC (3 h 2 min)`; None where no time is known."""
-    start, end = time_of(job["started_at"]), time_of(job["ended_at"])
+    start, end = parse_time(job["started_at"]), parse_time(job["ended_at"])
     if start is None:
         return f"ended {end:%Y-%m-%d %H:%M} UTC, never started" if end else None
     if end is None:
         return f"started {start:%Y-%m-%d %H:%M} UTC, not ended"
     seconds = Decimal(int((end - start).total_seconds()))
     day = "" if end.date() == start.date() else f"{end:%Y-%m-%d} "
-    return f"{start:%Y-%m-%d %H:%M} to {day}{end:%H:%M} UTC ({duration(seconds)})"
+    return f"{start:%Y-%m-%d %H:%M} to {day}{end:%H:%M} UTC ({duration_text(seconds)})"
 
 
 def price_note(document: AuditDocument) -> str | None:
@@ -92,18 +97,18 @@ def price_note(document: AuditDocument) -> str | None:
     if dates := _dates(lines, "estimate"):
         parts.append(f"estimated rate of {dates}")
     if own:
-        parts.append(_own_note(lines))
+        parts.append(_own_rates_note(lines))
     elif dates := _dates(lines, "list"):
         parts.append(f"on-demand list price of {dates}, before discounts")
     return "; ".join(parts) or None
 
 
-def _own_note(lines: list[LineDocument]) -> str:
+def _own_rates_note(lines: list[LineDocument]) -> str:
     """Own prices: learnt from a cost report, with its days, or set in the policy."""
     learnt = {
         (line["price_as_of"] or "").replace("/", " to ")
         for line in lines
-        if (line["price_source"] or "").startswith(LEARNT)
+        if (line["price_source"] or "").startswith(OWN_RATE_SOURCE_PREFIX)
     }
     if not learnt:
         return "your own prices, as set in policy.toml"
@@ -131,27 +136,27 @@ def price_dates(documents: Iterable[AuditDocument]) -> str | None:
     return f"prices of {first}" if first == last else f"prices of {first} to {last}"
 
 
-def line_cells(line: LineDocument) -> tuple[str, str, str, str, str]:
+def bill_line_cells(line: LineDocument) -> tuple[str, str, str, str, str]:
     """A line of the bill: item, quantity, rate, dollars, and where they come from."""
     estimated, kind = line["price_kind"] == "estimate", line["price_kind"]
     quantity = UNKNOWN
     if line["quantity"] is not None:
-        quantity = f"{number(line['quantity'], places=4)} {line['unit']}"
+        quantity = f"{format_number(line['quantity'], places=4)} {line['unit']}"
     # a line with dollars and no rate is a sum over several jobs
     summed = line["rate_usd"] is None and line["usd"] is not None
     cost = Figure(line["usd"], estimated=estimated)
     source = f" ({line['price_source']})" if line["price_source"] else ""
-    price = f"{PRICES[kind]} of {line['price_as_of']}{source}" if kind else None
+    price = f"{PRICE_LABELS[kind]} of {line['price_as_of']}{source}" if kind else None
     return (
         line["item"].replace("_", " "),
         quantity,
-        "-" if summed else about(rate(line["rate_usd"]), estimated=estimated),
+        "-" if summed else about_text(format_rate(line["rate_usd"]), estimated=estimated),
         str(cost),
         ", ".join(part for part in (line["usage_type"], price, line["note"]) if part),
     )
 
 
-def phase_cost(phase: PhaseDocument, bill: BillDocument) -> str:
+def phase_cost_text(phase: PhaseDocument, bill: BillDocument) -> str:
     """`$3.89`, or why the phase has no dollars of its own."""
     if not phase["billed"]:
         return "not charged" if phase["not_billed_because"] else "not billed"
@@ -172,20 +177,20 @@ def money_notes(document: AuditDocument) -> list[str]:
 
     What is missing comes early: a channel cuts a long list.
     """
-    bill, estimated = document["bill"], value_is_estimate(document)
-    missing = [what for what in gaps(bill) if what != UPPER_BOUND]
+    bill, estimated = document["bill"], is_value_estimated(document)
+    missing = [what for what in missing_parts(bill) if what != UPPER_BOUND]
     notes = [price_note(document), *(f"bill incomplete: {what}" for what in missing)]
-    notes += [*bill["estimated"], BASIS[bill["basis"]]]
+    notes += [*bill["estimated"], BASIS_NOTES[bill["basis"]]]
     if bill["spot_saved_usd"]:
         saved = Figure(bill["spot_saved_usd"], estimated=estimated)
         notes.append(f"spot saved {saved} compared with on demand")
     if bill["prepaid_value_usd"] is not None:
         value = Figure(bill["prepaid_value_usd"], estimated=estimated)
         notes.append(f"prepaid capacity; on demand it would cost {value}")
-    notes += [note for note in bill["notes"] if note != NOT_IN_IT]
+    notes += [note for note in bill["notes"] if note != NOT_INCLUDED_NOTE]
     if not document["audit"]["settled"]:
         notes.append(PROVISIONAL)
-    notes += [note for note in bill["notes"] if note == NOT_IN_IT]
+    notes += [note for note in bill["notes"] if note == NOT_INCLUDED_NOTE]
     return [note for note in notes if note]
 
 
@@ -198,54 +203,54 @@ def pool_note(document: AuditDocument) -> str | None:
     runs = "run" if earlier == 1 else f"{earlier} runs"
     sentence = f"Short runs are judged together: this one with the last {runs} of its family"
     together = Figure(pool["avoidable_usd"], estimated=estimated)
-    sum_of_all = f", {together} avoidable in all {pool['runs']}" if together.most else ""
+    sum_of_all = f", {together} avoidable in all {pool['runs']}" if together.upper_end else ""
     return f"{sentence}{sum_of_all}."
 
 
-def not_checked(document: AuditDocument) -> list[tuple[str, str]]:
+def unchecked_rules(document: AuditDocument) -> list[tuple[str, str]]:
     """Rules that lacked data, with the reason, beyond what `not_judged` says.
 
     What nobody can act on, such as a family with too few runs, is not mentioned.
     """
-    left_out = _NOT_TO_ACT_ON | (USE_CODES if document["not_judged"] else frozenset())
+    left_out = _NOT_ACTIONABLE | (USE_CODES if document["not_judged"] else frozenset())
     return [
         (one["rule"], one["reason"]) for one in document["unknown"] if one["code"] not in left_out
     ]
 
 
-def unchecked(document: AuditDocument) -> list[str]:
+def unchecked_lines(document: AuditDocument) -> list[str]:
     """`rule, rule: reason`, then `metrics: metric: reason`; nothing of a job that still runs."""
-    if still_runs(document):
+    if is_running(document):
         return []  # the headline says that nothing is judged yet
     missing = [sentence.partition(": ") for sentence in document["audit"]["coverage"]["missing"]]
     of_metrics = [(name, reason) if colon else ("", name) for name, colon, reason in missing]
     return [
-        *_grouped(not_checked(document)),
-        *(f"metrics: {sentence}" for sentence in _grouped(of_metrics)),
+        *_group_by_reason(unchecked_rules(document)),
+        *(f"metrics: {sentence}" for sentence in _group_by_reason(of_metrics)),
     ]
 
 
-def not_applicable(rules: list[NotApplicableDocument], elsewhere: str) -> str:
+def not_applicable_text(rules: list[NotApplicableDocument], reasons_hint: str) -> str:
     """Names the rules that the policy excludes, and counts those that do not apply to the job.
 
     `elsewhere` says where the reasons of the counted ones are.
     """
-    excluded = [(one["rule"], one["reason"]) for one in rules if _BY_POLICY in one["reason"]]
+    excluded = [(one["rule"], one["reason"]) for one in rules if _POLICY_REASON in one["reason"]]
     others = len(rules) - len(excluded)
-    counted_rules = [f"{counted(others, 'rule')} ({elsewhere})"] if others else []
-    return f"Not applicable: {'; '.join([*_grouped(excluded), *counted_rules])}"
+    counted_rules = [f"{count_text(others, 'rule')} ({reasons_hint})"] if others else []
+    return f"Not applicable: {'; '.join([*_group_by_reason(excluded), *counted_rules])}"
 
 
-def _grouped(pairs: Iterable[tuple[str, str]]) -> list[str]:
+def _group_by_reason(pairs: Iterable[tuple[str, str]]) -> list[str]:
     """`a, b: reason` of each reason; the reason alone where nothing is named."""
     return [
         f"{', '.join(names)}: {reason}" if any(names) else reason
-        for reason, names in by_reason(pairs).items()
+        for reason, names in group_by_reason(pairs).items()
     ]
 
 
-def advice_words(advices: Iterable[Advice]) -> str:
+def recommendations_text(advices: Iterable[FamilyRecommendation]) -> str:
     """`2 open, 1 measured`; "-" without any that still counts."""
     counts = Counter(one.word for one in advices)
-    words = (f"{counts[word]:,} {word}" for word in WORDS if counts[word])
+    words = (f"{counts[word]:,} {word}" for word in STATUS_LABELS if counts[word])
     return ", ".join(words) or "-"

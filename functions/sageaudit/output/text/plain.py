@@ -4,43 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sageaudit.errors import Malformed
-from sageaudit.output.text.card import NOBODY, REPEAT, MessageCard, Payload, check_types
-from sageaudit.output.text.untrusted import DOTS, middle, plain
+from sageaudit.errors import MalformedData
+from sageaudit.output.text.card import (
+    NO_OWNER_IDS,
+    REPEAT_PREFIX,
+    MessageCard,
+    Payload,
+    check_key_types,
+)
+from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, for_plain_text
 
-SUBJECT = 99
+MAX_SUBJECT_LENGTH = 99
 """SNS takes less than 100 characters, without line breaks; ASCII is safe with every mail reader."""
 _LINE = 1000
 
 
-def message(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
+def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
     """The arguments of `sns:Publish` for a card, far below its limit of 262,144 bytes."""
     del owner_ids  # e-mail mentions nobody
     return {
-        "subject": _within_subject(plain(subject(card), _LINE)),
+        "subject": _within_subject(for_plain_text(subject_line(card), _LINE)),
         "message": _body(card),
         "attributes": dict(card.attributes),
     }
 
 
-def check(payload: Payload) -> None:
+def check_payload(payload: Payload) -> None:
     """Raises Malformed when subject, message or attributes differ from what `message` writes."""
-    check_types(payload, {"subject": str, "message": str, "attributes": dict})
+    check_key_types(payload, {"subject": str, "message": str, "attributes": dict})
     if not all(_is_attribute(value) for value in payload["attributes"].values()):
-        raise Malformed("payload", "has an attribute that SNS does not accept")
+        raise MalformedData("payload", "has an attribute that SNS does not accept")
 
 
-def shown(payload: Payload) -> Iterator[str]:
+def text_lines(payload: Payload) -> Iterator[str]:
     """The lines of an e-mail, after its subject."""
     yield from (f"Subject: {payload['subject']}", "", *payload["message"].split("\n"))
 
 
-def as_repeat(payload: Payload) -> Payload:
+def mark_as_repeat(payload: Payload) -> Payload:
     """The payload, marked as a possible repeat in the subject and in the first line."""
     return {
         **payload,
-        "subject": _within_subject(f"{REPEAT}{payload['subject']}"),
-        "message": f"{REPEAT}{payload['message']}",
+        "subject": _within_subject(f"{REPEAT_PREFIX}{payload['subject']}"),
+        "message": f"{REPEAT_PREFIX}{payload['message']}",
     }
 
 
@@ -51,18 +57,24 @@ def _is_attribute(part: object) -> bool:
 
 def _within_subject(text: str) -> str:
     """The text in ASCII, cut in the middle."""
-    return middle(text, SUBJECT).replace(DOTS, "~").encode("ascii", "replace").decode("ascii")
+    return (
+        cut_middle(text, MAX_SUBJECT_LENGTH)
+        .replace(ELLIPSIS, "~")
+        .encode("ascii", "replace")
+        .decode("ascii")
+    )
 
 
-def subject(card: MessageCard) -> str:
+def subject_line(card: MessageCard) -> str:
     """The first line; without what to do, where it is too long, and cut in the middle at last."""
     return next(
-        (line for line in (card.title, card.headline) if len(line) <= SUBJECT), card.headline
+        (line for line in (card.title, card.headline) if len(line) <= MAX_SUBJECT_LENGTH),
+        card.headline,
     )
 
 
 def _body(card: MessageCard) -> str:
-    lines = [card.title, *(line.shown for line in card.body)]
+    lines = [card.title, *(line.labelled_text for line in card.body)]
     # a mail shows whole URLs: the job's own page leads to its metrics and logs
     urls = [link.url for link in card.links[:1]]
-    return "\n".join([*(plain(line, _LINE) for line in lines), *urls]) + "\n"
+    return "\n".join([*(for_plain_text(line, _LINE) for line in lines), *urls]) + "\n"

@@ -10,62 +10,62 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 from sageaudit.output.text.card import (
-    COMMAND,
-    NOBODY,
-    REPEAT,
+    MAX_COMMAND_LENGTH,
+    NO_OWNER_IDS,
+    REPEAT_PREFIX,
     CardLine,
     MessageCard,
     Payload,
-    check_types,
+    check_key_types,
 )
-from sageaudit.output.text.untrusted import middle, plain, terminal
+from sageaudit.output.text.untrusted import cut_middle, for_plain_text, for_terminal
 
-MOST_BYTES = 20_000
+MAX_BYTES = 20_000
 """Of a message as it is posted. Teams documents about 28 KB, and others met the end at 21 KB."""
 _CARD = "application/vnd.microsoft.card.adaptive"
 _LINE = 1000
-_MOST_BUTTONS = 6
+_MAX_BUTTONS = 6
 """Teams shows so many of a card."""
 
 Element = dict[str, Any]
 
 
-def message(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
+def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
     """The workflow's JSON for a card, within the size that Teams takes."""
     del owner_ids  # ids of Slack: Teams shows the name
     title = _element(_run(_text(card.title), weight="Bolder", size="Medium"))
     body = [title, *map(_line, card.body)]
     buttons = [
-        {"type": "Action.OpenUrl", "title": link.word, "url": link.url}
-        for link in card.links[:_MOST_BUTTONS]
+        {"type": "Action.OpenUrl", "title": link.label, "url": link.url}
+        for link in card.links[:_MAX_BUTTONS]
     ]
-    return _fitted(body, buttons)
+    return _fit_payload(body, buttons)
 
 
-def check(payload: Payload) -> None:
+def check_payload(payload: Payload) -> None:
     """Raises Malformed when it is too large, also marked as a repeat, or cannot be marked."""
-    check_types(payload, {"type": str, "attachments": list})
+    check_key_types(payload, {"type": str, "attachments": list})
     try:
-        marked = as_repeat(payload)
+        marked = mark_as_repeat(payload)
         texts = [run["text"] for element in _body(marked) for run in element["inlines"]]
         whole = all(isinstance(text, str) and text for text in texts)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise Malformed("payload", "has an element that is not of this card") from error
-    if not whole or _size(marked) > MOST_BYTES:
-        raise Malformed("payload", "exceeds Teams' limits")
+        raise MalformedData("payload", "has an element that is not of this card") from error
+    if not whole or _size(marked) > MAX_BYTES:
+        raise MalformedData("payload", "exceeds Teams' limits")
 
 
-def as_repeat(payload: Payload) -> Payload:
+def mark_as_repeat(payload: Payload) -> Payload:
     """The payload, marked as a possible repeat in its first line."""
     first, *others = _body(payload)
     run, *rest = first["inlines"]
-    marked = {**run, "text": f"{REPEAT}{run['text']}"}
+    marked = {**run, "text": f"{REPEAT_PREFIX}{run['text']}"}
     return _payload([{**first, "inlines": [marked, *rest]}, *others], _content(payload)["actions"])
 
 
-def shown(payload: Payload) -> Iterator[str]:
+def text_lines(payload: Payload) -> Iterator[str]:
     """The lines of a message as they are read, the buttons last."""
     for element in _body(payload):
         yield "".join(run["text"] for run in element["inlines"])
@@ -73,9 +73,9 @@ def shown(payload: Payload) -> Iterator[str]:
         yield "  ".join(f"[{one['title']}]" for one in actions)
 
 
-def _fitted(body: list[Element], buttons: list[Element]) -> Payload:
+def _fit_payload(body: list[Element], buttons: list[Element]) -> Payload:
     """With fewer buttons, then fewer lines, where all of them are too large: the last go first."""
-    while _size(_payload(body, buttons)) > MOST_BYTES - len(REPEAT):
+    while _size(_payload(body, buttons)) > MAX_BYTES - len(REPEAT_PREFIX):
         (buttons or body).pop()
     return _payload(body, buttons)
 
@@ -109,7 +109,7 @@ def _size(payload: Payload) -> int:
 
 def _line(line: CardLine) -> Element:
     label = [_run(f"{_text(line.label)}: ", weight="Bolder")] if line.label else []
-    if line.code:
+    if line.is_code:
         return _element(*label, _run(_code(line.text), fontType="Monospace"))
     return _element(*label, _run(_text(line.text)))
 
@@ -123,11 +123,11 @@ def _run(text: str, **style: str) -> Element:
 
 
 def _text(text: str) -> str:
-    return _inert(plain(text, _LINE))
+    return _inert(for_plain_text(text, _LINE))
 
 
 def _code(text: str) -> str:
-    return _inert(middle(terminal(text), COMMAND))
+    return _inert(cut_middle(for_terminal(text), MAX_COMMAND_LENGTH))
 
 
 def _inert(text: str) -> str:

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Container
 
-DOTS = "…"
+ELLIPSIS = "…"
 _MARKS = 3
 """Combining marks kept per letter: enough for any language, too few to draw over other lines."""
 _MARK = {"Mn", "Me"}
@@ -49,18 +49,18 @@ _EMOJI = re.compile(r":(?=[a-z0-9_'+-]+:)")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _HTML = {ord(char): entity for char, entity in {**_ESCAPES, '"': "&quot;", "'": "&#39;"}.items()}
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~#!]")
-_ANY_AT = re.compile(r"@(?=[\w-])")
+_AT_SIGN = re.compile(r"@(?=[\w-])")
 _REFERENCE = re.compile(r"#(?=\d)|(?<=\bGH)-(?=\d)", re.IGNORECASE)
 """What GitHub makes a link to an issue of, escaped or not."""
 _TOKEN = re.compile(r"<[^<>]*>|&(?:amp|lt|gt);|`[^`]*`|.", re.DOTALL)
 
 
-def units(text: str) -> int:
+def utf16_length(text: str) -> int:
     """Length in UTF-16 units, as Slack's clients count it: an emoji is two."""
     return len(text) + sum(char > "\uffff" for char in text)
 
 
-def terminal(text: str) -> str:
+def for_terminal(text: str) -> str:
     """One line without anything that moves the cursor, sets a colour or reverses the text."""
     return _visible(text).strip()
 
@@ -71,62 +71,62 @@ def _visible(text: str) -> str:
         return text
     text = _ANSI.sub("", text)
     categories = {char: unicodedata.category(char) for char in set(text)}
-    text = _few_marks(text, {char for char, category in categories.items() if category in _MARK})
-    shown = {ord(char): _shown(char, category) for char, category in categories.items()}
+    text = _limit_marks(text, {char for char, category in categories.items() if category in _MARK})
+    shown = {ord(char): _printable(char, category) for char, category in categories.items()}
     return text.translate(shown)
 
 
-def log(text: str, limit: int = 300) -> str:
+def for_log(text: str, limit: int = 300) -> str:
     """One line for what programs read: a structured log, an attribute to filter by."""
-    return middle(terminal(text), limit)
+    return cut_middle(for_terminal(text), limit)
 
 
-def plain(text: str, limit: int = 1000) -> str:
+def for_plain_text(text: str, limit: int = 1000) -> str:
     """One line for an e-mail; no address or host in it becomes a link."""
-    return middle(_BARE.sub(_broken, _unlinked(terminal(text))), limit)
+    return cut_middle(_BARE.sub(_broken, _break_links(for_terminal(text))), limit)
 
 
-def slack(text: str, limit: int = 1000) -> str:
+def for_slack(text: str, limit: int = 1000) -> str:
     """For Slack's mrkdwn and plain text: no formatting, link, mention or emoji results from it."""
-    safe = _unlinked(terminal(text))
+    safe = _break_links(for_terminal(text))
     safe = _FORMAT.sub(lambda match: _LOOKALIKE[match[0]], safe)
     safe = _EMOJI.sub("∶", _MENTION.sub("＠", safe))
     if safe.startswith(">"):
         safe = "›" + safe[1:]
-    return _joined([_escaped(cluster) for cluster in _clusters(safe)], limit)
+    return _join_within([_escape_cluster(cluster) for cluster in _clusters(safe)], limit)
 
 
-def markdown(text: str, limit: int = 1000) -> str:
+def for_markdown(text: str, limit: int = 1000) -> str:
     """For a cell or line of Markdown: no column, code, markup, HTML, link or mention results."""
-    safe = _SCHEME.sub(r"\1[\2]", middle(terminal(text), limit))
-    safe = _ANY_AT.sub("＠", _WWW.sub("[.]", safe))
+    safe = _SCHEME.sub(r"\1[\2]", cut_middle(for_terminal(text), limit))
+    safe = _AT_SIGN.sub("＠", _WWW.sub("[.]", safe))
     safe = _REFERENCE.sub("＃", safe)
-    return _MARKDOWN.sub(r"\\\g<0>", _escaped(safe))
+    return _MARKDOWN.sub(r"\\\g<0>", _escape_cluster(safe))
 
 
 def slack_code(text: str, limit: int = 300) -> str:
     """A code span to copy from; only backticks, which would end it, are replaced."""
-    safe = terminal(text).replace("`", "'") or " "
-    return f"`{_joined([_escaped(cluster) for cluster in _clusters(safe)], limit - 2)}`"
+    safe = for_terminal(text).replace("`", "'") or " "
+    return f"`{_join_within([_escape_cluster(cluster) for cluster in _clusters(safe)], limit - 2)}`"
 
 
-def html(text: str) -> str:
+def for_html(text: str) -> str:
     """For the text and the quoted attributes of an HTML page; spaces at both ends are kept."""
     return _visible(text).translate(_HTML)
 
 
-def middle(text: str, limit: int) -> str:
+def cut_middle(text: str, limit: int) -> str:
     """Cut in the middle to `limit` units: a name is recognised by its start and its end."""
     fits = text.isascii() and len(text) <= limit
-    return text if fits else _joined(_clusters(text), limit)
+    return text if fits else _join_within(_clusters(text), limit)
 
 
-def cut(mrkdwn: str, limit: int) -> str:
+def cut_mrkdwn_middle(mrkdwn: str, limit: int) -> str:
     """Like `middle`, for text that is already safe: entities, links and code spans stay whole."""
-    return _joined(_TOKEN.findall(mrkdwn), limit)
+    return _join_within(_TOKEN.findall(mrkdwn), limit)
 
 
-def _few_marks(text: str, marks: Container[str]) -> str:
+def _limit_marks(text: str, marks: Container[str]) -> str:
     """The text without excess combining marks, and without any before the first letter."""
     kept: list[str] = []
     count = _MARKS
@@ -137,7 +137,7 @@ def _few_marks(text: str, marks: Container[str]) -> str:
     return "".join(kept)
 
 
-def _shown(char: str, category: str) -> str:
+def _printable(char: str, category: str) -> str:
     if category.startswith("Z") or (category == "Cc" and char.isspace()):
         return " "
     if category == "Cs" or ord(char) & 0xFFFE == 0xFFFE:  # noqa: PLR2004 - Unicode's noncharacters
@@ -145,7 +145,7 @@ def _shown(char: str, category: str) -> str:
     return "" if category in {"Cc", "Cf"} else char
 
 
-def _unlinked(text: str) -> str:
+def _break_links(text: str) -> str:
     """Mail programs turn addresses into links; brackets prevent that and stay readable."""
     return _HOST.sub("[.]", _SCHEME.sub(r"\1[\2]", text))
 
@@ -159,7 +159,7 @@ def _broken(dot: re.Match[str]) -> str:
     return dot[0] if end in _NO_DOMAINS or in_code else "[.]"
 
 
-def _escaped(text: str) -> str:
+def _escape_cluster(text: str) -> str:
     return "".join(_ESCAPES.get(char, char) for char in text)
 
 
@@ -174,26 +174,26 @@ def _clusters(text: str) -> list[str]:
     return clusters
 
 
-def _joined(pieces: list[str], limit: int) -> str:
+def _join_within(pieces: list[str], limit: int) -> str:
     """All pieces, or as many from the start and from the end as fit around the dots."""
-    if sum(map(units, pieces)) <= limit:
+    if sum(map(utf16_length, pieces)) <= limit:
         return "".join(pieces)
-    room = max(limit - units(DOTS), 0)
+    room = max(limit - utf16_length(ELLIPSIS), 0)
     head = _fitting(pieces, (room + 1) // 2)
-    tail = _fitting(pieces[::-1], room - units("".join(head)))
-    return "".join([*head, DOTS, *tail[::-1]])
+    tail = _fitting(pieces[::-1], room - utf16_length("".join(head)))
+    return "".join([*head, ELLIPSIS, *tail[::-1]])
 
 
 def _fitting(pieces: list[str], room: int) -> list[str]:
     fitting: list[str] = []
     for piece in pieces:
-        room -= units(piece)
+        room -= utf16_length(piece)
         if room < 0:
             break
         fitting.append(piece)
     return fitting
 
 
-def private(text: str) -> str:
+def without_paths(text: str) -> str:
     """The text without S3 paths and role names: a channel has more readers than the account."""
     return _PATHS.sub("[path]", text)

@@ -9,23 +9,23 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.bill import Basis
-from sageaudit.domain.job.job import duration
+from sageaudit.domain.job.job import duration_text
 from sageaudit.domain.prices.market import PriceKind
-from sageaudit.output.text.money import rate, usd
-from sageaudit.output.text.untrusted import middle
+from sageaudit.output.text.money import format_rate, format_usd
+from sageaudit.output.text.untrusted import cut_middle
 
-PURCHASE = {
+PURCHASE_LABELS = {
     "on_demand": "on demand",
     "spot": "managed spot",
     "training_plan": "training plan",
     "serverless": "serverless",
 }
-PRICES: dict[PriceKind, str] = {
+PRICE_LABELS: dict[PriceKind, str] = {
     "list": "list price",
     "own": "own rate",
     "estimate": "estimated rate",
 }
-BASIS: dict[Basis, str | None] = {
+BASIS_NOTES: dict[Basis, str | None] = {
     "billable_seconds": None,
     "estimated_from_times": "billable seconds are unknown: the bill is estimated from its times",
     "upper_bound": "spot run without billable seconds: the bill is an upper bound",
@@ -49,25 +49,25 @@ _UNITS = {
 }
 _SECONDS = {"s": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600}
 _NAMES = "GPU GPUs CPU CPUs vCPU vCPUs EBS S3 IO FSx EFS P95"
-_SPELLED = {word.lower(): word for word in _NAMES.split()}
+_SPELLING_BY_LOWER = {word.lower(): word for word in _NAMES.split()}
 
 ACCOUNT = 12
 _REGION = 20
 """Characters of an account and of a region."""
-NO_OWNER = "(no owner)"
-NO_TYPE = "several or unknown"
+NO_OWNER_LABEL = "(no owner)"
+NO_TYPE_LABEL = "several or unknown"
 """The owner and the instance type of jobs without one, in every view."""
 GUIDES_TITLE = "Guides: advice without dollars"
-NO_GUIDES = "No guide applies to what is known of it."
+NO_GUIDES_TEXT = "No guide applies to what is known of it."
 """The words around guides, in every view."""
 
 
-def counted(count: int, word: str) -> str:
+def count_text(count: int, word: str) -> str:
     """`1 run`, `2 runs`."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
-def number(value: Decimal | float, places: int = 2) -> str:
+def format_number(value: Decimal | float, places: int = 2) -> str:
     """A number with thousands separators and at most `places` decimals; more only below 0.1."""
     exact = Decimal(str(value))
     if not exact.is_finite():
@@ -78,7 +78,7 @@ def number(value: Decimal | float, places: int = 2) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def time_of(iso: str | None) -> datetime | None:
+def parse_time(iso: str | None) -> datetime | None:
     """The time in an ISO 8601 text; None for any other text."""
     if iso is None:
         return None
@@ -95,22 +95,22 @@ def capitalised(text: str) -> str:
 
 def place_words(account: str | None, region: str | None) -> str:
     """`111122223333, us-east-1`, each cut to its longest form."""
-    known = middle(account, ACCOUNT) if account else "account unknown"
-    return f"{known}, {middle(region, _REGION) if region else 'region unknown'}"
+    known = cut_middle(account, ACCOUNT) if account else "account unknown"
+    return f"{known}, {cut_middle(region, _REGION) if region else 'region unknown'}"
 
 
-def label(key: str) -> str:
+def key_label(key: str) -> str:
     """`gpu_mean_percent` -> `GPU mean`: the unit moves to the value."""
     words = [word for word in key.split("_") if word]
     if len(words) > 1 and _unit(key):
         words.pop()
     if not words:
         return key
-    text = " ".join(_SPELLED.get(word, word) for word in words)
-    return text if words[0] in _SPELLED else capitalised(text)
+    text = " ".join(_SPELLING_BY_LOWER.get(word, word) for word in words)
+    return text if words[0] in _SPELLING_BY_LOWER else capitalised(text)
 
 
-def value(key: str, fact: object) -> str:
+def value_text(key: str, fact: object) -> str:
     """A fact with the unit that its key ends in."""
     if fact is None:
         return "unknown"
@@ -118,33 +118,33 @@ def value(key: str, fact: object) -> str:
         return "yes" if fact else "no"
     if isinstance(fact, int | float | Decimal):
         if key.endswith(_HOURLY):
-            return rate(Decimal(str(fact)))
-        return _measured(_unit(key), Decimal(str(fact)))
+            return format_rate(Decimal(str(fact)))
+        return _with_unit(_unit(key), Decimal(str(fact)))
     text = str(fact)
     unit = _unit(key) if text[:1].isdigit() else None
     return _UNITS[unit].format(text) if unit else text
 
 
-def setting(fact: object) -> str:
+def setting_text(fact: object) -> str:
     """A parameter's value as JSON, as in a request."""
     if isinstance(fact, Decimal):
         return f"{fact:f}"
     return json.dumps(fact, ensure_ascii=False, default=lambda exact: f"{exact:f}")
 
 
-def assignment(fix: FixDocument) -> str:
+def assignment_line(fix: FixDocument) -> str:
     """`ResourceConfig.InstanceCount = 1`: the line to copy."""
     if fix["new"] is None:
         return f"remove {fix['parameter']}"
-    return f"{fix['parameter']} = {setting(fix['new'])}"
+    return f"{fix['parameter']} = {setting_text(fix['new'])}"
 
 
-def before(fix: FixDocument) -> str:
+def old_value_text(fix: FixDocument) -> str:
     """The parameter's old value: `was 4`, or `was not set`."""
-    return "was not set" if fix["old"] is None else f"was {setting(fix['old'])}"
+    return "was not set" if fix["old"] is None else f"was {setting_text(fix['old'])}"
 
 
-def by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+def group_by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """The names of (name, reason), grouped by their reason."""
     grouped: dict[str, list[str]] = {}
     for name, reason in pairs:
@@ -158,11 +158,11 @@ def _unit(key: str) -> str | None:
     return last if last in _UNITS else None
 
 
-def _measured(unit: str | None, fact: Decimal) -> str:
+def _with_unit(unit: str | None, fact: Decimal) -> str:
     if not fact.is_finite():
         return "unknown"
     if unit == "usd":
-        return usd(fact)
+        return format_usd(fact)
     if unit in _SECONDS:
-        return duration(fact * _SECONDS[unit])
-    return _UNITS[unit].format(number(fact)) if unit else number(fact)
+        return duration_text(fact * _SECONDS[unit])
+    return _UNITS[unit].format(format_number(fact)) if unit else format_number(fact)

@@ -34,13 +34,13 @@ from sageaudit.domain.audit.family_runs import (
 )
 from sageaudit.rules import api
 
-SPREADS = api.Threshold(
+MIN_SPREADS = api.Threshold(
     "spreads_from", 3, "scaled MADs", "the usual limit for outliers", "Rousseeuw and Croux"
 )
-OVER = api.Threshold("over_percent", 25, "percent above the median", "families without spread")
+MIN_RISE = api.Threshold("over_percent", 25, "percent above the median", "families without spread")
 _COMPARED_RUNS = 5
-_GROWN_FROM_S = 60
-_GROWN_GB = Decimal(1)
+_MIN_PHASE_GROWTH_S = 60
+_MIN_DISK_GROWTH_GB = Decimal(1)
 _CENT_USD = Decimal("0.01")
 """Less is shown as nothing."""
 
@@ -48,10 +48,10 @@ _CENT_USD = Decimal("0.01")
 @api.rule(
     id="SA703",
     scope=api.FamilyCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(SPREADS, OVER),
-    min_earlier=_COMPARED_RUNS,
-    asked_later=True,
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MIN_SPREADS, MIN_RISE),
+    min_earlier_runs=_COMPARED_RUNS,
+    used_by_later_runs=True,
     not_applicable=(api.search_trial, api.free, api.not_completed),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
@@ -59,13 +59,13 @@ def check(case: api.FamilyCase) -> api.Outcome:
     total_usd = case.bill.total_usd
     if total_usd is None:
         return api.BILL_UNKNOWN
-    known = len(completed_runs(case.runs))
+    known = len(completed_runs(case.earlier_runs))
     if known < _COMPARED_RUNS:
         reason = f"{known} completed runs of known cost, {_COMPARED_RUNS} needed"
         return api.Unknown("too_few_runs", reason)
-    spreads, percent = (Decimal(str(case.limit(limit))) for limit in (SPREADS, OVER))
+    spreads, percent = (Decimal(str(case.threshold(limit))) for limit in (MIN_SPREADS, MIN_RISE))
     own = summary_of_run(case.job)
-    level = newest_level(own, case.runs, spreads=spreads, percent=percent)
+    level = newest_level(own, case.earlier_runs, spreads=spreads, percent=percent)
     if level is None:
         return api.Unknown("no_usual_cost", "no three of its family's runs in a row are alike")
     usual_usd = level.usual_usd
@@ -74,7 +74,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Clear()
     changes = dict(_changes(case, own, level.runs))
     changed = "; ".join(changes.values()) or "nothing known"
-    return api.fact(
+    return api.measured_fact(
         f"Expected about ${usual_usd:,.2f} (the median of {len(level.runs)} earlier runs), got "
         f"${total_usd:,.2f}. Changed: {changed}.",
         {
@@ -86,15 +86,17 @@ def check(case: api.FamilyCase) -> api.Outcome:
             **changes,
         },
         caution="It is an alarm; the findings on what grew have the savings.",
-        reported_for_run=_said_of(case, limit_usd, percent),
+        reported_for_run=_reported_for_run(case, limit_usd, percent),
     )
 
 
-def _said_of(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal) -> str | None:
+def _reported_for_run(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal) -> str | None:
     """The run that was told of the same rise of cost, if it has not grown since: one of the runs
     just before, as long as each of them cost as much as the limit.
     """
-    before = takewhile(lambda run: (run.total_usd or 0) >= limit_usd, completed_runs(case.runs))
+    before = takewhile(
+        lambda run: (run.total_usd or 0) >= limit_usd, completed_runs(case.earlier_runs)
+    )
     told = [
         (run.total_usd, run.job)
         for run in before
@@ -122,21 +124,28 @@ def _changes(
     if own.fingerprint and fingerprints and own.fingerprint not in fingerprints:
         yield "changed_settings", "image, data or hyperparameters"
     first_s = [run.first_point_s for run in completed if run.first_point_s is not None]
-    own_first_s = first_point_s(job, case.whole)
+    own_first_s = first_point_s(job, case.whole_run)
     if first_s and own_first_s is not None:
         later_s = own_first_s - median(first_s)
-        if later_s >= max(Decimal(_GROWN_FROM_S), median(first_s) / 2):
-            yield "changed_data", f"its data ({api.duration(later_s)} more until its first point)"
+        if later_s >= max(Decimal(_MIN_PHASE_GROWTH_S), median(first_s) / 2):
+            yield (
+                "changed_data",
+                f"its data ({api.duration_text(later_s)} more until its first point)",
+            )
     usual_gb = [run.disk_gb for run in completed if run.disk_gb]
-    own_gb = disk_gb(job, case.whole)
-    if usual_gb and own_gb and own_gb - median(usual_gb) >= max(_GROWN_GB, median(usual_gb) / 2):
+    own_gb = disk_gb(job, case.whole_run)
+    if (
+        usual_gb
+        and own_gb
+        and own_gb - median(usual_gb) >= max(_MIN_DISK_GROWTH_GB, median(usual_gb) / 2)
+    ):
         times = own_gb / median(usual_gb)
         yield "changed_disk", f"its data ({times:.1f} times as much disk used)"
     billed = {phase.name for phase in job.phases if phase.billed} & own.phase_s.keys()
     grown_s = {name: own.phase_s[name] - _usual_s(completed, name) for name in sorted(billed)}
     most = max(grown_s, key=lambda name: grown_s[name], default=None)
-    if most is not None and grown_s[most] >= _GROWN_FROM_S:
-        yield "changed_phase", f"{most} +{api.duration(grown_s[most])}"
+    if most is not None and grown_s[most] >= _MIN_PHASE_GROWTH_S:
+        yield "changed_phase", f"{most} +{api.duration_text(grown_s[most])}"
 
 
 def _most_common(runs: Sequence[api.AuditSummary], key: str) -> object:

@@ -28,15 +28,15 @@ from sageaudit.rules import api
 _OFF = "ProfilerConfig.DisableProfiler"
 _RULES = ("DebugRuleConfigurations", "ProfilerRuleConfigurations")
 _PARAMETERS = ("DebugHookConfig", *_RULES, "ProfilerConfig")
-_DROPPED = frozenset({"maxinitializationtime", "overallframeworkmetrics", "stepoutlier"})
+_REMOVED_RULES = frozenset({"maxinitializationtime", "overallframeworkmetrics", "stepoutlier"})
 
 
 @api.rule(
     id="SA709",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.Severity.LOW,
-    reads=(_OFF,),
+    request_severity=api.Severity.LOW,
+    required_parameters=(_OFF,),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Looks at the configuration alone."""
@@ -49,16 +49,16 @@ def check(case: api.RequestCase) -> api.Outcome:
     ]
     if not used:
         return api.Clear()
-    return api.advice(
+    return api.recommendation(
         f"{' and '.join(used)}: SageMaker Debugger is closed to new customers since July 2026"
-        f"{''.join(_of_rules(request))}.",
+        f"{''.join(_rule_sentences(request))}.",
         {"parameters": ", ".join(used)},
         fix=tuple(api.Parameter(path, "set", None) for path in used),
         caution="Existing customers may go on using it. What it costs the run is not known.",
     )
 
 
-def _of_rules(request: Request) -> Iterator[str]:
+def _rule_sentences(request: Request) -> Iterator[str]:
     """More for the sentence: custom rules, and profiler rules of a dropped kind."""
     for path in _RULES:
         listed = request.value(path)
@@ -69,5 +69,5 @@ def _of_rules(request: Request) -> Iterator[str]:
             kind = parameters.get("rule_to_invoke") if isinstance(parameters, dict) else None
             if item.get("InstanceType"):
                 yield f"; {name} is billed as a processing job of its own"
-            elif str(kind or name).replace("_", "").lower() in _DROPPED:
+            elif str(kind or name).replace("_", "").lower() in _REMOVED_RULES:
                 yield f"; {name} is of a kind that was dropped in March 2023"

@@ -26,26 +26,26 @@ from statistics import median
 
 from sageaudit.rules import api
 
-SCHEDULE_FROM = api.Threshold("schedule_from_runs", 4, "runs", "three gaps show a cadence")
-WITHIN = api.Threshold("within_days", 30, "days", "older results are often gone")
+MIN_SCHEDULED_RUNS = api.Threshold("schedule_from_runs", 4, "runs", "three gaps show a cadence")
+MAX_AGE = api.Threshold("within_days", 30, "days", "older results are often gone")
 
 
 @api.rule(
     id="SA702",
     scope=api.FamilyCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(WITHIN, SCHEDULE_FROM),
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MAX_AGE, MIN_SCHEDULED_RUNS),
     not_applicable=(api.free, api.not_completed),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """Names the newest earlier success with the same fingerprint."""
     job = case.job
-    if case.earlier is None:
+    if case.family_history is None:
         return api.HISTORY_UNREAD
     if job.fingerprint is None:
         reason = "it has no fingerprint: only a fingerprint secret makes runs comparable"
         return api.Unknown("fingerprint_missing", reason)
-    recent = case.recent(case.limit(WITHIN))
+    recent = case.recent_runs(case.threshold(MAX_AGE))
     if recent is None:
         return api.Unknown("times_missing", "when the run started is not known")
     same = [
@@ -63,10 +63,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Unknown("data_may_have_changed", reason)
     first = same_data[0]
     ends = [run.ended_at for run in same_data]
-    least = int(case.limit(SCHEDULE_FROM))
+    least = int(case.threshold(MIN_SCHEDULED_RUNS))
     gap_h = _cadence_h([job.ended_at, *ends] if job.ended_at else [], least)
     if gap_h is not None:
-        return api.fact(
+        return api.measured_fact(
             f"A schedule: {len(same_data) + 1} runs about {gap_h:,.0f} h apart with the same "
             "image, data addresses, entry point and hyperparameters.",
             {"same_runs": len(same_data), "usual_gap_h": round(gap_h, 1)},
@@ -75,7 +75,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
             reported_for_run=first.job if _cadence_h(ends, least) is not None else None,
         )
     cost = "" if first.total_usd is None else f" for ${first.total_usd:,.2f}"
-    return api.possible(
+    return api.possible_saving(
         f"{first.job} had completed{cost} with the same image, data, entry point and "
         "hyperparameters.",
         {
@@ -92,10 +92,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
     )
 
 
-def _cadence_h(ends: Sequence[datetime], least: int) -> float | None:
+def _cadence_h(ends: Sequence[datetime], min_runs: int) -> float | None:
     """The usual hours between runs that end at about equal intervals; None for any others."""
     gaps_h = [(later - sooner).total_seconds() / 3600 for later, sooner in pairwise(ends)]
-    if len(ends) < least or not gaps_h:
+    if len(ends) < min_runs or not gaps_h:
         return None
     usual_h = median(gaps_h)
     equal = sum(abs(gap_h - usual_h) <= usual_h / 5 for gap_h in gaps_h)

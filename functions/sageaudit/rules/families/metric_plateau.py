@@ -27,9 +27,9 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.job.addresses import repository
-from sageaudit.domain.job.course import work_phase, work_windows
+from sageaudit.domain.job.course import work_phase_name, work_windows
 from sageaudit.domain.usage.edges import idle_tail
-from sageaudit.domain.usage.objective import watch
+from sageaudit.domain.usage.objective import find_objective_curve
 from sageaudit.rules import api
 
 POINTS = api.Threshold("points_from", 20, "points", "fewer draw no curve")
@@ -37,8 +37,8 @@ WINDOWS_MISSING = api.Unknown("phases_missing", "when Training ran is not known"
 Windows = Sequence[tuple[datetime, datetime]]
 """Start and end of each time that the code ran, as `work_windows` gives them."""
 FLAT_SHARE = api.Threshold("flat_share_percent", 25, "percent of Training", "the last part of it")
-CUT_FROM = api.Threshold("cut_from_s", 900, "seconds", "a shorter cut saves cents")
-LATE_NO_GAIN = api.Threshold(
+MIN_CUT = api.Threshold("cut_from_s", 900, "seconds", "a shorter cut saves cents")
+LATE_MIN_GAIN = api.Threshold(
     "late_no_gain_percent", 0.1, "percent of the best value", "schedules that gain late",
     "H2O stopping_tolerance",
 )  # fmt: skip
@@ -56,7 +56,7 @@ _EARLY_STOPPING = {
 
 def _no_own_metric(case: api.JobCase) -> str | None:
     """Without an algorithm metric there is no curve."""
-    reports = case.job.metric_names or case.whole.curves
+    reports = case.job.metric_names or case.whole_run.curves
     return None if reports else "its container defines no metric of its own"
 
 
@@ -64,43 +64,43 @@ def _no_own_metric(case: api.JobCase) -> str | None:
     id="SA701",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(FLAT_SHARE, CUT_FROM, api.NO_GAIN, LATE_NO_GAIN, POINTS, PATIENCE),
+    thresholds=(FLAT_SHARE, MIN_CUT, api.NO_GAIN, LATE_MIN_GAIN, POINTS, PATIENCE),
     not_applicable=(api.serverless, api.not_completed, _no_own_metric),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Of the hosts' metrics it uses only the start of the idle tail."""
     job = case.job
     late = job.hints.schedule is not None
-    objective = watch(
-        case.whole.curves,
+    objective = find_objective_curve(
+        case.whole_run.curves,
         case.policy.objectives,
         job.objective,
-        min_points=int(case.limit(POINTS)),
-        tolerance_percent=Decimal(str(case.limit(LATE_NO_GAIN if late else api.NO_GAIN))),
+        min_points=int(case.threshold(POINTS)),
+        tolerance_percent=Decimal(str(case.threshold(LATE_MIN_GAIN if late else api.NO_GAIN))),
     )
     if isinstance(objective, api.Missing):
-        return api.unknown(objective)
+        return api.unknown_from_missing(objective)
     windows = list(work_windows(job))
     if not windows:
         return WINDOWS_MISSING
-    ended_at = min(work_ended_at(windows, case.whole), objective.moment(-1))
-    whole_s = worked_s(windows, windows[0][0], windows[-1][1])
-    flat_s = worked_s(windows, objective.moment(objective.at), ended_at)
-    stop = min(objective.at + int(case.limit(PATIENCE)), len(objective.values) - 1)
-    cut_s = worked_s(windows, objective.moment(stop), ended_at)
+    ended_at = min(work_end(windows, case.whole_run), objective.time_of_point(-1))
+    whole_s = work_seconds(windows, windows[0][0], windows[-1][1])
+    flat_s = work_seconds(windows, objective.time_of_point(objective.last_gain_index), ended_at)
+    stop = min(objective.last_gain_index + int(case.threshold(PATIENCE)), len(objective.values) - 1)
+    cut_s = work_seconds(windows, objective.time_of_point(stop), ended_at)
     percent = 100 * flat_s / whole_s if whole_s else Decimal(0)
-    if cut_s < case.limit(CUT_FROM) or percent < case.limit(FLAT_SHARE):
+    if cut_s < case.threshold(MIN_CUT) or percent < case.threshold(FLAT_SHARE):
         return api.Clear()
-    phase = work_phase(job)
-    return api.possible(
-        f"{objective.metric} last improved to {objective.best:.4g}; after that, "
-        f"{api.duration(flat_s)} of {api.duration(whole_s)} of {phase} ({percent:.0f}%) brought "
+    phase = work_phase_name(job)
+    return api.possible_saving(
+        f"{objective.metric} last improved to {objective.best_value:.4g}; after that, "
+        f"{api.duration_text(flat_s)} of {api.duration_text(whole_s)} of {phase} ({percent:.0f}%) brought "
         "no gain.",
         {
             "metric": objective.metric,
             "direction": objective.direction.value,
-            "best_value": objective.best,
-            "last_value": objective.last,
+            "best_value": objective.best_value,
+            "last_value": objective.last_value,
             "points": len(objective.values),
             "flat_s": flat_s,
             "training_s": whole_s,
@@ -129,14 +129,14 @@ def _fix(job: api.Job, cut_s: Decimal) -> tuple[api.Parameter, ...]:
     return (limit,) if job.checkpointed else (limit, api.CHECKPOINTS)
 
 
-def worked_s(windows: Windows, start: datetime, end: datetime) -> Decimal:
+def work_seconds(windows: Windows, start: datetime, end: datetime) -> Decimal:
     """Whole seconds of the work windows between two moments, without interruptions."""
     overlaps = (min(stop, end) - max(begin, start) for begin, stop in windows)
     positive = (overlap for overlap in overlaps if overlap > timedelta())
     return Decimal(int(sum(positive, timedelta()).total_seconds()))
 
 
-def work_ended_at(windows: Windows, whole: api.Measurements) -> datetime:
+def work_end(windows: Windows, whole: api.Measurements) -> datetime:
     """When the idle tail begins, to the period; without a tail, the end of the last window."""
     ended_at = windows[-1][1]
     idle_periods = len(idle_tail(whole))

@@ -33,21 +33,21 @@ Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and
 
 from __future__ import annotations
 
-from sageaudit.domain.job.course import is_trial, may_resume_from, reason_class
+from sageaudit.domain.job.course import failure_class, is_trial, possible_resume_source
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import (
     GROWTH_THRESHOLDS,
     MemoryFailure,
     memory_failure,
-    not_lost,
     retry_fix,
+    why_not_lost,
 )
 from sageaudit.rules.utilisation.standing_still import IdleRun, idle_run
 
-_READ = (
+_READ_LOG_STEP = (
     "Read the end of its log before the next try, and start that from checkpoints if there are any"
 )
-_DEARER = "A larger type makes every run dearer, also those that would not fail."
+_LARGER_TYPE_CAUTION = "A larger type makes every run dearer, also those that would not fail."
 CHECKPOINTS_FROM = api.Threshold(
     "checkpoints_over_s", 3600, "seconds", "the longest wait without them", "SageMaker spot guide"
 )
@@ -56,21 +56,21 @@ CHECKPOINTS_FROM = api.Threshold(
 @api.rule(
     id="SA602",
     scope=api.FamilyCase,
-    kinds=api.ON_INSTANCES,
+    kinds=api.INSTANCE_KINDS,
     thresholds=(CHECKPOINTS_FROM, *GROWTH_THRESHOLDS),
     not_applicable=(api.free,),
-    tag_accepts=False,
+    can_tag_accept=False,
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """Failed: lost, unless a limit ended it with results. Stopped: only when it left nothing."""
     job = case.job
-    if job.status == "Completed" or job.never_started:
+    if job.status == "Completed" or job.has_never_started:
         return api.Clear()
-    if (why_not := not_lost(job)) is not None:
+    if (why_not := why_not_lost(job)) is not None:
         return why_not
     memory = memory_failure(case)
-    kept = _kept(job)
-    lost = api.lost_up_to if kept else api.lost
+    kept = _resume_source(job)
+    lost = api.possible_loss if kept else api.lost_spend
     retry, idle = retry_fix(job), idle_run(case)
     summary = _summary(job, memory, kept)
     return lost(
@@ -78,7 +78,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
         {
             "status": job.status,
             "secondary_status": job.secondary_status,
-            "reason_class": reason_class(job),
+            "reason_class": failure_class(job),
             "failure_reason": str(job.failure or "") or None,
             "elapsed_s": job.elapsed_s,
             "checkpointed": job.checkpointed or job.hints.own_checkpoints,
@@ -87,34 +87,34 @@ def check(case: api.FamilyCase) -> api.Outcome:
         },
         fix=(*retry, *_checkpoints(case)),
         first_step=_first_step(idle, memory, has_retry=bool(retry)),
-        alternatives=(memory.larger,) if memory and memory.larger else (),
+        alternatives=(memory.larger_type_fix,) if memory and memory.larger_type_fix else (),
         change=api.DropRun(),
         caution=_caution(memory, kept),
     )
 
 
-def _kept(job: api.Job) -> str | None:
+def _resume_source(job: api.Job) -> str | None:
     """What may hold a part of the work, or None."""
-    return None if is_trial(job) else may_resume_from(job)
+    return None if is_trial(job) else possible_resume_source(job)
 
 
 def _summary(job: api.Job, memory: MemoryFailure | None, kept: str | None) -> str:
-    ran_s = job.ran_s if job.began_again else job.elapsed_s
-    took = api.duration(ran_s) if ran_s is not None else "some time"
+    ran_s = job.ran_s if job.has_restarted else job.elapsed_s
+    took = api.duration_text(ran_s) if ran_s is not None else "some time"
     ended = "failed" if job.status == "Failed" else "was stopped and left no artifact"
-    why = f"{reason_class(job)}: {memory.clause}" if memory else reason_class(job)
+    why = f"{failure_class(job)}: {memory.clause}" if memory else failure_class(job)
     part = f"; {kept} may hold a part of the work" if kept else ""
     where = job.instances or "an unknown type"
     return f"The run {ended} after {took} on {where} ({why}){part}."
 
 
 def _first_step(
-    idle: IdleRun | None, memory: MemoryFailure | None, *, has_retry: bool
+    idle_run: IdleRun | None, memory: MemoryFailure | None, *, has_retry: bool
 ) -> str | None:
     """A retry cures an internal error of AWS, and no wait."""
-    if idle is not None:
-        return f"{idle.first_step}. {memory.advice}" if memory else idle.first_step
-    return None if has_retry else memory.advice if memory else _READ
+    if idle_run is not None:
+        return f"{idle_run.first_step}. {memory.first_step}" if memory else idle_run.first_step
+    return None if has_retry else memory.first_step if memory else _READ_LOG_STEP
 
 
 def _checkpoints(case: api.FamilyCase) -> tuple[api.Parameter, ...]:
@@ -123,11 +123,11 @@ def _checkpoints(case: api.FamilyCase) -> tuple[api.Parameter, ...]:
     has = job.checkpointed or job.hints.own_checkpoints or is_trial(job)
     if has or job.kind is not api.JobKind.TRAINING or job.status != "Failed":
         return ()
-    return (api.CHECKPOINTS,) if (job.elapsed_s or 0) > case.limit(CHECKPOINTS_FROM) else ()
+    return (api.CHECKPOINTS,) if (job.elapsed_s or 0) > case.threshold(CHECKPOINTS_FROM) else ()
 
 
 def _caution(memory: MemoryFailure | None, kept: str | None) -> str:
-    first = f"{_DEARER} " if memory and memory.larger else ""
+    first = f"{_LARGER_TYPE_CAUTION} " if memory and memory.larger_type_fix else ""
     if kept:
         return (
             f"{first}Resumed from {kept}, the run keeps that work; "

@@ -17,52 +17,58 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.request.forecast import of_family
+from sageaudit.domain.request.forecast import forecast_family
 from sageaudit.rules import api
 
 _LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
-EXPOSED_FROM = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum")
-DEFAULT_FROM = api.Threshold("default_from_usd", 50, "USD at AWS's default limit", "worth a line")
-LONG_FROM = api.Threshold("long_from_s", 5 * 86_400, "seconds", "a working week, weekend excluded")
-RUNS_FROM = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest")
+MIN_EXPOSURE = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum")
+MIN_DEFAULT_EXPOSURE = api.Threshold(
+    "default_from_usd", 50, "USD at AWS's default limit", "worth a line"
+)
+MIN_LONG_LIMIT = api.Threshold(
+    "long_from_s", 5 * 86_400, "seconds", "a working week, weekend excluded"
+)
+MIN_RUNS = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest")
 
 
-def _limits_elsewhere(case: api.RequestCase) -> str | None:
+def _other_purchase_reason(case: api.RequestCase) -> str | None:
     free = {api.Purchase.TRAINING_PLAN: "its training plan is prepaid",
             api.Purchase.SERVERLESS: "it is serverless"}  # fmt: skip
     return free.get(case.job.purchase)
 
 
-def _history_knows(case: api.RequestCase) -> str | None:
-    runs = of_family(case.job, case.earlier or ()).alike
-    known = runs >= case.limit(RUNS_FROM)
+def _known_history_reason(case: api.RequestCase) -> str | None:
+    runs = forecast_family(case.job, case.family_history or ()).comparable_runs
+    known = runs >= case.threshold(MIN_RUNS)
     return f"{runs} runs on these instances are known: see max-runtime-loose" if known else None
 
 
 @api.rule(
     id="SA607",
     scope=api.RequestCase,
-    kinds=api.WITH_LIMIT,
-    thresholds=(EXPOSED_FROM, DEFAULT_FROM, LONG_FROM, RUNS_FROM),
-    not_applicable=(_limits_elsewhere, _history_knows),
-    before_run=api.Severity.MEDIUM,
-    reads=(_LIMIT, *api.TYPE_READS),
+    kinds=api.LIMITED_KINDS,
+    thresholds=(MIN_EXPOSURE, MIN_DEFAULT_EXPOSURE, MIN_LONG_LIMIT, MIN_RUNS),
+    not_applicable=(_other_purchase_reason, _known_history_reason),
+    request_severity=api.Severity.MEDIUM,
+    required_parameters=(_LIMIT, *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Prices the limit."""
     limit, usd = case.cost.limit, case.cost.usd
     if limit.seconds is None or usd is None:
-        return api.Unknown("cost_unknown", case.cost.why or limit.why or "no rate is known")
-    long = float(limit.seconds) >= case.limit(LONG_FROM)
-    least = case.limit(DEFAULT_FROM if limit.default else EXPOSED_FROM)
-    if usd <= Decimal(str(least)) or not (limit.default or long):
+        return api.Unknown(
+            "cost_unknown", case.cost.unknown_because or limit.no_limit_reason or "no rate is known"
+        )
+    long = float(limit.seconds) >= case.threshold(MIN_LONG_LIMIT)
+    least = case.threshold(MIN_DEFAULT_EXPOSURE if limit.is_default else MIN_EXPOSURE)
+    if usd <= Decimal(str(least)) or not (limit.is_default or long):
         return api.Clear()
     allowed = (
         "MaxRuntimeInSeconds is not set, so that AWS's default of 24 h holds"
-        if limit.default
-        else f"MaxRuntimeInSeconds allows {api.duration(limit.seconds)}"
+        if limit.is_default
+        else f"MaxRuntimeInSeconds allows {api.duration_text(limit.seconds)}"
     )
-    return api.fact(
+    return api.measured_fact(
         f"{allowed}: a hung run would be billed up to ${usd:,.0f}.",
         {"max_runtime_s": limit.seconds, "exposed_usd": round(usd, 2)},
         fix=(api.Parameter(_LIMIT, case.request.value(_LIMIT), "<3 x the run you expect>"),),

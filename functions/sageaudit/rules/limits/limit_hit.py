@@ -21,20 +21,20 @@ from __future__ import annotations
 
 from sageaudit.domain.job.course import (
     is_trial,
-    kept,
-    limit_hit,
-    may_resume_from,
+    kept_results,
+    limit_reached,
+    possible_resume_source,
     seconds_until_limit,
 )
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.rules import api
-from sageaudit.rules.limits.failures import not_lost
+from sageaudit.rules.limits.failures import why_not_lost
 from sageaudit.rules.utilisation.standing_still import idle_run
 
 _LONGEST_LIMIT_S = {api.JobKind.TRAINING: 2_419_200, api.JobKind.PROCESSING: 777_600}
 """28 and 9 days: the kinds of jobs that have a limit, and what AWS allows."""
-_TIMES_THE_LIMIT = 2
-_NO_LONGER = "a longer limit only makes such a wait longer"
+_NEW_LIMIT_FACTOR = 2
+_NO_LONGER_LIMIT_CAUTION = "a longer limit only makes such a wait longer"
 
 
 def _trial(case: api.JobCase) -> str | None:
@@ -51,18 +51,18 @@ def _trial(case: api.JobCase) -> str | None:
 def check(case: api.JobCase) -> api.Outcome:
     """Lost when nothing is left; else only stated."""
     job = case.job
-    limit = limit_hit(job)
-    if limit is None or job.never_started:
+    limit = limit_reached(job)
+    if limit is None or job.has_never_started:
         return api.Clear()
-    left = kept(job)
-    if left is None and (why_not := not_lost(job)) is not None:
+    left = kept_results(job)
+    if left is None and (why_not := why_not_lost(job)) is not None:
         return why_not
     limit_s = job.max_runtime_s if limit == MAX_RUNTIME else job.max_wait_s
     counted_s = seconds_until_limit(job, limit)
-    after = "" if counted_s is None else f" after {api.duration(counted_s)}"
+    after = "" if counted_s is None else f" after {api.duration_text(counted_s)}"
     if limit == MAX_WAIT and counted_s is not None:
         after += " of waiting and work"
-    part = None if left else may_resume_from(job)
+    part = None if left else possible_resume_source(job)
     what = f"it left {left or 'neither artifact nor checkpoints'}"
     if part:
         what = f"it left no artifact; {part} may hold a part of the work"
@@ -79,32 +79,32 @@ def check(case: api.JobCase) -> api.Outcome:
     }
     if left:
         caution = "The limit may be planned, and what it left can be used."
-        return api.fact(summary, evidence, caution=caution)
+        return api.measured_fact(summary, evidence, caution=caution)
     idle = idle_run(case)
-    higher = () if idle else _higher_limit(job, limit, limit_s)
+    higher = () if idle else _higher_limit_fix(job, limit, limit_s)
     continues = job.kind is not api.JobKind.TRAINING or part is not None
     spent = "This money is spent: the next run under this limit ends the same way."
     if idle:
         spent = "This money is spent: a run that waits like this again costs as much."
     if part:
         spent = f"Resumed from {part}, a run keeps that work; if nobody resumes it, all is lost."
-    lost = api.lost_up_to if part else api.lost
+    lost = api.possible_loss if part else api.lost_spend
     return lost(
         f"{idle.sentence} {summary}" if idle else summary,
         {**evidence, **(idle.evidence if idle else {})},
         fix=higher if continues else (api.CHECKPOINTS, *higher),
-        first_step=f"{idle.first_step}; {_NO_LONGER}" if idle else None,
+        first_step=f"{idle.first_step}; {_NO_LONGER_LIMIT_CAUTION}" if idle else None,
         change=api.DropRun(),
         caution=spent,
     )
 
 
-def _higher_limit(job: api.Job, limit: str, limit_s: int | None) -> tuple[api.Parameter, ...]:
+def _higher_limit_fix(job: api.Job, limit: str, limit_s: int | None) -> tuple[api.Parameter, ...]:
     """Twice the limit, up to the longest; MaxWait must not be shorter than MaxRuntime."""
     longest_s = _LONGEST_LIMIT_S[job.kind]
     if not limit_s or limit_s >= longest_s:
         return ()
-    higher_s = min(_TIMES_THE_LIMIT * limit_s, longest_s)
+    higher_s = min(_NEW_LIMIT_FACTOR * limit_s, longest_s)
     fix = api.Parameter(f"StoppingCondition.{limit}", limit_s, higher_s)
     if limit != MAX_RUNTIME or job.max_wait_s is None or job.max_wait_s >= higher_s:
         return (fix,)

@@ -17,40 +17,40 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from sageaudit.domain.request.forecast import last_seconds
+from sageaudit.domain.request.forecast import recent_durations_s
 from sageaudit.rules import api
 
 _LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
 RUNS = api.Threshold("last_runs", 3, "runs", "what the family takes now")
-_ROOM = Decimal("1.5")
+_LIMIT_FACTOR = Decimal("1.5")
 
 
 @api.rule(
     id="SA609",
     scope=api.RequestCase,
-    kinds=api.WITH_LIMIT,
+    kinds=api.LIMITED_KINDS,
     thresholds=(RUNS,),
-    before_run=api.Severity.HIGH,
-    reads=(_LIMIT, *api.TYPE_READS),
+    request_severity=api.Severity.HIGH,
+    required_parameters=(_LIMIT, *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares the limit with the family's last runs."""
     limit_s = case.cost.limit.seconds
-    if case.earlier is None:
+    if case.family_history is None:
         return api.HISTORY_UNREAD
-    last_s = last_seconds(case.job, case.earlier, int(case.limit(RUNS)))
+    last_s = recent_durations_s(case.job, case.family_history, int(case.threshold(RUNS)))
     if limit_s is None or not last_s:
         return api.Unknown("too_few_runs", "no completed run on these instances is known")
     longest_s = max(last_s)
     if limit_s >= longest_s:
         return api.Clear()
-    return api.fact(
-        f"MaxRuntimeInSeconds allows {api.duration(limit_s)}, and one of the last {len(last_s)} "
-        f"completed runs of its family took {api.duration(longest_s)}.",
+    return api.measured_fact(
+        f"MaxRuntimeInSeconds allows {api.duration_text(limit_s)}, and one of the last {len(last_s)} "
+        f"completed runs of its family took {api.duration_text(longest_s)}.",
         {"max_runtime_s": limit_s, "longest_s": longest_s, "runs": len(last_s)},
         fix=(
             api.Parameter(
-                _LIMIT, case.request.value(_LIMIT), math.ceil(_ROOM * longest_s / 600) * 600
+                _LIMIT, case.request.value(_LIMIT), math.ceil(_LIMIT_FACTOR * longest_s / 600) * 600
             ),
         ),
         caution="The run is stopped at its limit, and billed.",

@@ -22,60 +22,62 @@ from sageaudit.domain.job.course import LIMIT_REACHED
 from sageaudit.domain.resize.type_choice import cluster_usd_per_hour
 from sageaudit.rules import api
 
-EXPOSED_FROM = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum")
-REQUEST_FROM = api.Threshold(
+MIN_EXPOSURE = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum")
+MIN_REQUEST_EXPOSURE = api.Threshold(
     "request_from_usd", 10, "USD at the limit of a request", "easy to change yet"
 )
-TIMES_THE_RUN = api.Threshold("times_the_run", 10, "limit / run", "10% or less is red", "Jobstats")
-RUNS_FROM = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest")
+MIN_LIMIT_FACTOR = api.Threshold(
+    "times_the_run", 10, "limit / run", "10% or less is red", "Jobstats"
+)
+MIN_RUNS = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest")
 
 
 def _no_limit(case: api.FamilyCase) -> str | None:
     return "no MaxRuntimeInSeconds is recorded" if case.job.max_runtime_s is None else None
 
 
-def _took_its_time(run: api.AuditSummary) -> bool:
+def _is_completed_or_limited(run: api.AuditSummary) -> bool:
     return run.status == "Completed" or run.reason == LIMIT_REACHED
 
 
 @api.rule(
     id="SA601",
     scope=api.FamilyCase,
-    kinds=api.WITH_LIMIT,
-    thresholds=(EXPOSED_FROM, REQUEST_FROM, TIMES_THE_RUN, RUNS_FROM),
+    kinds=api.LIMITED_KINDS,
+    thresholds=(MIN_EXPOSURE, MIN_REQUEST_EXPOSURE, MIN_LIMIT_FACTOR, MIN_RUNS),
     not_applicable=(_no_limit, api.free, api.serverless, api.prepaid, api.not_completed),
     sent_to_channels=False,
     report_once_per_family=True,
-    before_run=api.Severity.LOW,
-    reads=(api.RUN_LIMIT, *api.TYPE_READS),
+    request_severity=api.Severity.LOW,
+    required_parameters=(api.RUN_LIMIT, *api.TYPE_PARAMETERS),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """Compares the limit with the run, or with the family's longest, and prices it."""
     job, limit_s = case.job, case.job.max_runtime_s or 0
     if not job.elapsed_s:
         return api.TIMES_MISSING
-    earlier_s = [run.elapsed_s for run in case.runs if _took_its_time(run)]
-    elapsed_s = [*([] if case.before_run else [job.elapsed_s]), *filter(None, earlier_s)]
-    if len(elapsed_s) < case.limit(RUNS_FROM):
-        if case.before_run:
+    earlier_s = [run.elapsed_s for run in case.earlier_runs if _is_completed_or_limited(run)]
+    elapsed_s = [*([] if case.duration_basis else [job.elapsed_s]), *filter(None, earlier_s)]
+    if len(elapsed_s) < case.threshold(MIN_RUNS):
+        if case.duration_basis:
             reason = f"{len(elapsed_s)} earlier runs do not show how long it may take"
             return api.Unknown("too_few_runs", reason)
         elapsed_s = [job.elapsed_s]
     longest_s = max(elapsed_s)
     suggested_s = math.ceil(3 * longest_s / 3600) * 3600
-    loose = limit_s >= case.limit(TIMES_THE_RUN) * float(longest_s)
+    loose = limit_s >= case.threshold(MIN_LIMIT_FACTOR) * float(longest_s)
     if not loose or suggested_s >= limit_s:
         return api.Clear()
     usd_per_hour = cluster_usd_per_hour(job, case.market)
     if usd_per_hour is None:
         return api.Unknown("price_unknown", "no rate is known to price the limit")
     exposed_usd = usd_per_hour * limit_s / 3600
-    if exposed_usd <= case.limit(REQUEST_FROM if case.before_run else EXPOSED_FROM):
+    if exposed_usd <= case.threshold(MIN_REQUEST_EXPOSURE if case.duration_basis else MIN_EXPOSURE):
         return api.Clear()
     whose = f"the longest of {len(elapsed_s)} runs" if len(elapsed_s) > 1 else "this run"
-    return api.fact(
+    return api.measured_fact(
         f"A hung run would be billed up to ${exposed_usd:,.0f}: the limit is "
-        f"{api.duration(Decimal(limit_s))}, {whose} took {api.duration(longest_s)}.",
+        f"{api.duration_text(Decimal(limit_s))}, {whose} took {api.duration_text(longest_s)}.",
         {
             "max_runtime_s": limit_s,
             "elapsed_s": job.elapsed_s,

@@ -27,10 +27,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sageaudit.domain.bill.billed_job import early_stopping_refused
+from sageaudit.domain.bill.billed_job import early_stopping_refusal
 from sageaudit.domain.request.request import Request
 from sageaudit.rules import api
-from sageaudit.rules.processing.transform_requests import CONCURRENT, DEFAULT_MB, MOST_MB, PAYLOAD
+from sageaudit.rules.processing.transform_requests import (
+    CONCURRENT,
+    DEFAULT_PAYLOAD_MB,
+    MAX_PAYLOAD_MB,
+    PAYLOAD,
+)
 from sageaudit.rules.tuning.trials import CONFIG, EARLY_STOPPING, MAX_PARALLEL, MAX_TRIALS
 
 _IMAGE, _NAME = "AlgorithmSpecification.TrainingImage", "AlgorithmSpecification.AlgorithmName"
@@ -38,18 +43,18 @@ _TYPE, _GROUPS = "ResourceConfig.InstanceType", "ResourceConfig.InstanceGroups"
 _PREFERRED = "ResourceConfig.InstancePreferences"
 _TUNING = "HyperParameterTuningResourceConfig"
 _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
-_ONE, _SEVERAL = "TrainingJobDefinition", "TrainingJobDefinitions"
+_SINGLE_DEFINITION, _DEFINITION_LIST = "TrainingJobDefinition", "TrainingJobDefinitions"
 
-_Refusals = Iterator[tuple[str, api.Parameter]]
+_Conflicts = Iterator[tuple[str, api.Parameter]]
 """Why AWS refuses a request, each with what removes the reason."""
 
 
 @api.rule(
     id="SA608",
     scope=api.RequestCase,
-    kinds={*api.ON_INSTANCES, api.JobKind.TUNING},
+    kinds={*api.INSTANCE_KINDS, api.JobKind.TUNING},
     not_applicable=(api.serverless,),
-    before_run=api.Severity.HIGH,
+    request_severity=api.Severity.HIGH,
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """All of them at once; a value that is not known yet counts as set."""
@@ -57,7 +62,7 @@ def check(case: api.RequestCase) -> api.Outcome:
     if not found:
         return api.Clear()
     reasons = "; ".join(why for why, _ in found)
-    return api.fact(
+    return api.measured_fact(
         f"AWS refuses the request: {reasons}.",
         {"conflicts": len(found)},
         fix=tuple(fix for _, fix in found),
@@ -65,7 +70,7 @@ def check(case: api.RequestCase) -> api.Outcome:
     )
 
 
-def _by_kind(request: Request) -> _Refusals:
+def _by_kind(request: Request) -> _Conflicts:
     if request.kind is api.JobKind.TRAINING:
         yield from _training(request)
         yield from _unknown_groups(request)
@@ -75,7 +80,7 @@ def _by_kind(request: Request) -> _Refusals:
         yield from _search(request)
 
 
-def _training(request: Request) -> _Refusals:
+def _training(request: Request) -> _Conflicts:
     has = request.is_set
     if has(_IMAGE) and has(_NAME):
         yield "it has both TrainingImage and AlgorithmName", api.Parameter(_NAME, "set", None)
@@ -93,13 +98,13 @@ def _training(request: Request) -> _Refusals:
         yield "a warm pool does not take instance groups", fix
 
 
-def _unknown_groups(request: Request) -> _Refusals:
+def _unknown_groups(request: Request) -> _Conflicts:
     """Channels for an instance group that the request does not have."""
     groups, channels = request.value(_GROUPS), request.value("InputDataConfig")
     if not isinstance(groups, list) or not isinstance(channels, list):
         return
     names = [group.get("InstanceGroupName") for group in groups if isinstance(group, dict)]
-    if any(isinstance(name, api.NotKnown) for name in names):
+    if any(isinstance(name, api.UnknownValue) for name in names):
         return
     for position, channel in enumerate(channels):
         path = f"InputDataConfig[{position}].DataSource.S3DataSource.InstanceGroupNames"
@@ -111,10 +116,10 @@ def _unknown_groups(request: Request) -> _Refusals:
                 yield f"channel {of} is for the instance group {name}, which is not there", fix
 
 
-def _volumes(case: api.RequestCase) -> _Refusals:
+def _volumes(case: api.RequestCase) -> _Conflicts:
     """A volume needs a size, which processing and transform requests must give anyway."""
-    config = case.request.kind.row.cluster
-    volumes = {None if found is None else found.ebs_billed for found in case.types}
+    config = case.request.kind.spec.cluster_path
+    volumes = {None if found is None else found.is_ebs_billed for found in case.instance_types}
     size, key = f"{config}.VolumeSizeInGB", f"{config}.VolumeKmsKeyId"
     given, training = case.request.value(size), case.request.kind is api.JobKind.TRAINING
     if volumes == {True} and training and not given:
@@ -125,27 +130,30 @@ def _volumes(case: api.RequestCase) -> _Refusals:
         yield why, api.Parameter(key, "set", None)
 
 
-def _payloads(request: Request) -> _Refusals:
+def _payloads(request: Request) -> _Conflicts:
     at_once, payload = request.value(CONCURRENT), request.value(PAYLOAD)
-    size_mb = DEFAULT_MB if payload is None else payload
-    if isinstance(at_once, int) and isinstance(size_mb, int) and at_once * size_mb > MOST_MB:
-        fix = api.Parameter(CONCURRENT, at_once, max(MOST_MB // size_mb, 1))
+    size_mb = DEFAULT_PAYLOAD_MB if payload is None else payload
+    if isinstance(at_once, int) and isinstance(size_mb, int) and at_once * size_mb > MAX_PAYLOAD_MB:
+        fix = api.Parameter(CONCURRENT, at_once, max(MAX_PAYLOAD_MB // size_mb, 1))
         total = f"{at_once} requests at a time of up to {size_mb} MB are {at_once * size_mb} MB"
-        yield f"{total}, and it takes {MOST_MB} MB", fix
+        yield f"{total}, and it takes {MAX_PAYLOAD_MB} MB", fix
 
 
-def _search(request: Request) -> _Refusals:
+def _search(request: Request) -> _Conflicts:
     stopping = request.value(EARLY_STOPPING)
-    why = early_stopping_refused(request.value(f"{CONFIG}.Strategy"))
+    why = early_stopping_refusal(request.value(f"{CONFIG}.Strategy"))
     if why and stopping == "Auto":
         fix = api.Parameter(EARLY_STOPPING, stopping, "Off")
         yield f"{why}, and takes no early stopping of the tuning job", fix
-    one, several = request.value(_ONE), request.value(_SEVERAL)
+    one, several = request.value(_SINGLE_DEFINITION), request.value(_DEFINITION_LIST)
     if not one and not several:
-        fix = api.Parameter(_ONE, None, "<definition>")
+        fix = api.Parameter(_SINGLE_DEFINITION, None, "<definition>")
         yield "it has no definition of its training jobs", fix
     if one and several:
-        yield f"it has {_ONE} and {_SEVERAL}", api.Parameter(_ONE, "set", None)
+        yield (
+            f"it has {_SINGLE_DEFINITION} and {_DEFINITION_LIST}",
+            api.Parameter(_SINGLE_DEFINITION, "set", None),
+        )
     parallel, trials = request.value(MAX_PARALLEL), request.value(MAX_TRIALS)
     if isinstance(parallel, int) and isinstance(trials, int) and parallel > trials:
         fix = api.Parameter(MAX_PARALLEL, parallel, trials)

@@ -26,7 +26,14 @@ from decimal import Decimal
 from msgspec import Struct
 
 from sageaudit.domain.job.course import is_trial
-from sageaudit.domain.job.settings import SET, SETTINGS, SettingValue, path_of, places, shown
+from sageaudit.domain.job.settings import (
+    PRESENT,
+    SETTINGS,
+    SettingValue,
+    setting_path,
+    setting_paths,
+    stored_value,
+)
 from sageaudit.domain.policy.rule_choices import NOT_SET, Requirement
 from sageaudit.domain.request.request import Request
 from sageaudit.rules import api
@@ -38,19 +45,19 @@ _NOT_KEPT = "its stored answer does not say"
 _NO_TAGS = "not all of its tags were read"
 
 
-class _Asked(Struct, frozen=True):
+class _RequirementCheck(Struct, frozen=True):
     """One requirement at one path of a job: its value, or why that is not known."""
 
     requirement: Requirement
-    place: str
+    path: str
     value: SettingValue = None
-    why_unknown: str | None = None
+    unknown_reason: str | None = None
 
     @property
     def is_met(self) -> bool:
         """Whether a known value, or else AWS's default, fulfils it."""
         tag, value = self.requirement.tag, self.value
-        if value is None and tag is None and self.requirement.reads_value:
+        if value is None and tag is None and self.requirement.needs_value:
             value = SETTINGS[self.requirement.path].default
         return self.requirement.is_met(value)
 
@@ -63,7 +70,7 @@ class _Asked(Struct, frozen=True):
             if isinstance(value, bool)
             else str(NOT_SET if value is None else value)
         )
-        what = self.place if asked.tag is None else f"the tag {asked.tag}"
+        what = self.path if asked.tag is None else f"the tag {asked.tag}"
         return f"{what} is {shown_value} (required: {asked.words})"
 
     @property
@@ -73,20 +80,20 @@ class _Asked(Struct, frozen=True):
         new: api.Scalar = f"<{asked.words}>"
         if asked.operator in {"==", "<=", ">="}:
             new = int(asked.value) if isinstance(asked.value, Decimal) else asked.value
-        elif asked.operator == SET:
+        elif asked.operator == PRESENT:
             new = "<your value>"
         elif asked.operator == NOT_SET:
             new = None
-        return api.Parameter(self.place, self.value, new)
+        return api.Parameter(self.path, self.value, new)
 
 
-def _nothing_required(case: api.Case) -> str | None:
+def _no_requirements(case: api.Case) -> str | None:
     return None if case.policy.require else "nothing is required of it ([require])"
 
 
-def _of_a_search(case: api.Case) -> str | None:
+def _search_reason(case: api.Case) -> str | None:
     if isinstance(case, api.RequestCase):
-        trial = case.request.trial_of is not None
+        trial = case.request.tuning_request is not None
     else:
         trial = isinstance(case, api.JobCase) and is_trial(case.job)
     return "its tuning job is asked" if trial else None
@@ -100,82 +107,88 @@ def _free(case: api.Case) -> str | None:
     id="SA610",
     scope=api.Case,
     kinds=set(api.JobKind),
-    not_applicable=(_nothing_required, _of_a_search, _free),
-    before_run=api.Severity.MEDIUM,
+    not_applicable=(_no_requirements, _search_reason, _free),
+    request_severity=api.Severity.MEDIUM,
     severity=api.Severity.MEDIUM,
     report_once_per_family=True,
-    tag_accepts=False,
+    can_tag_accept=False,
 )
 def check(case: api.Case) -> api.Outcome:
     """All requirements at once: one sentence, and a parameter for each that is not met."""
-    asked = [one for each in case.policy.require.values() for one in _asked(case, each)]
+    asked = [one for each in case.policy.require.values() for one in _checks(case, each)]
     if not asked:
         return api.NotApplicable("it has none of the settings that are required")
-    unknown = [one for one in asked if one.why_unknown is not None]
-    unmet = [one for one in asked if one.why_unknown is None and not one.is_met]
-    reasons = "; ".join(f"{one.place}: {one.why_unknown}" for one in unknown)
+    unknown = [one for one in asked if one.unknown_reason is not None]
+    unmet = [one for one in asked if one.unknown_reason is None and not one.is_met]
+    reasons = "; ".join(f"{one.path}: {one.unknown_reason}" for one in unknown)
     if not unmet:
         return api.Unknown("setting_unknown", reasons) if unknown else api.Clear()
-    return api.fact(
+    return api.measured_fact(
         f"The policy's requirements are not met: {'; '.join(one.text for one in unmet)}.",
-        {one.place: NOT_SET if one.value is None else one.value for one in unmet},
-        fix=(*(one.fix for one in unmet), *_waits_for_spot(unmet)),
+        {one.path: NOT_SET if one.value is None else one.value for one in unmet},
+        fix=(*(one.fix for one in unmet), *_max_wait_fix(unmet)),
         caution=f"A rule of your organisation, without dollars.{f' {reasons}.' if reasons else ''}",
     )
 
 
-def _waits_for_spot(unmet: Sequence[_Asked]) -> Iterator[api.Parameter]:
+def _max_wait_fix(unmet: Sequence[_RequirementCheck]) -> Iterator[api.Parameter]:
     """The longest wait, without which AWS refuses a request for spot."""
-    if any(one.place.endswith(_WAIT) for one in unmet):
+    if any(one.path.endswith(_WAIT) for one in unmet):
         return
     for one in unmet:
-        if one.place.endswith(_SPOT) and one.requirement.value is True:
-            place = one.place.removesuffix(_SPOT) + _WAIT
+        if one.path.endswith(_SPOT) and one.requirement.value is True:
+            place = one.path.removesuffix(_SPOT) + _WAIT
             yield api.Parameter(place, None, "<at least MaxRuntimeInSeconds>")
 
 
-def _asked(case: api.Case, requirement: Requirement) -> Iterator[_Asked]:
+def _checks(case: api.Case, requirement: Requirement) -> Iterator[_RequirementCheck]:
     """The requirement at each path that a job has for it; none where its kind has no such path."""
     if isinstance(case, api.RequestCase):
-        yield from _of_request(case.request, requirement)
-    elif isinstance(case, api.JobCase | api.TuningCase) and case.job is not None:
-        yield from _of_job(case.job, requirement)
+        yield from _checks_of_request(case.request, requirement)
+    elif isinstance(case, api.JobCase | api.RollUpCase) and case.job is not None:
+        yield from _checks_of_job(case.job, requirement)
     else:
-        yield _Asked(requirement, requirement.path, why_unknown=_NOT_KEPT)
+        yield _RequirementCheck(requirement, requirement.path, unknown_reason=_NOT_KEPT)
 
 
-def _of_job(job: api.Job, requirement: Requirement) -> Iterator[_Asked]:
+def _checks_of_job(job: api.Job, requirement: Requirement) -> Iterator[_RequirementCheck]:
     if (tag := requirement.tag) is not None:
-        is_set, place = job.tags_set.get(tag), _TAG.format(tag)
+        is_set, place = job.tag_presence.get(tag), _TAG.format(tag)
         if is_set is None:
-            yield _Asked(requirement, place, why_unknown=_NO_TAGS)
+            yield _RequirementCheck(requirement, place, unknown_reason=_NO_TAGS)
         else:
-            yield _Asked(requirement, place, job.tags.get(tag, SET) if is_set else None)
+            yield _RequirementCheck(
+                requirement, place, job.tags.get(tag, PRESENT) if is_set else None
+            )
         return
-    path = path_of(job.kind, requirement.path)
+    path = setting_path(job.kind, requirement.path)
     if path is None:
         return
     known = job.settings.get(requirement.path)
     if known is None:
-        yield _Asked(requirement, path, why_unknown=_NOT_KEPT)
+        yield _RequirementCheck(requirement, path, unknown_reason=_NOT_KEPT)
     for place, value in (known or {}).items():
-        yield _Asked(requirement, place, value)
+        yield _RequirementCheck(requirement, place, value)
 
 
-def _of_request(request: Request, requirement: Requirement) -> Iterator[_Asked]:
+def _checks_of_request(request: Request, requirement: Requirement) -> Iterator[_RequirementCheck]:
     if (tag := requirement.tag) is not None:
         value, why = request.tag(tag)
-        yield _Asked(requirement, _TAG.format(tag), value, why)
+        yield _RequirementCheck(requirement, _TAG.format(tag), value, why)
         return
-    path = path_of(request.kind, requirement.path)
+    path = setting_path(request.kind, requirement.path)
     if path is None:
         return
-    found = places(request.kind, request.body, requirement.path)
+    found = setting_paths(request.kind, request.body, requirement.path)
     if not found:
-        yield _Asked(requirement, path, why_unknown="its definitions are not known")
+        yield _RequirementCheck(requirement, path, unknown_reason="its definitions are not known")
     for place in found:
         value = request.value(place)
-        if isinstance(value, api.NotKnown):
-            yield _Asked(requirement, place, why_unknown=f"it is not known yet ({value.why})")
+        if isinstance(value, api.UnknownValue):
+            yield _RequirementCheck(
+                requirement, place, unknown_reason=f"it is not known yet ({value.reason})"
+            )
         else:
-            yield _Asked(requirement, place, shown(SETTINGS[requirement.path], value))
+            yield _RequirementCheck(
+                requirement, place, stored_value(SETTINGS[requirement.path], value)
+            )

@@ -23,12 +23,12 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.job.course import is_trial, reason_class
+from sageaudit.domain.job.course import failure_class, is_trial
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import retry_fix
 
-RUNS_FROM = api.Threshold("runs_from", 3, "failed runs", "two may be one retry")
-WITHIN = api.Threshold("within_days", 7, "days", "older failures are unrelated")
+MIN_FAILED_RUNS = api.Threshold("runs_from", 3, "failed runs", "two may be one retry")
+MAX_AGE = api.Threshold("within_days", 7, "days", "older failures are unrelated")
 
 
 def _trial(case: api.FamilyCase) -> str | None:
@@ -38,8 +38,8 @@ def _trial(case: api.FamilyCase) -> str | None:
 @api.rule(
     id="SA604",
     scope=api.FamilyCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(RUNS_FROM, WITHIN),
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MIN_FAILED_RUNS, MAX_AGE),
     not_applicable=(_trial, api.free),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
@@ -47,24 +47,24 @@ def check(case: api.FamilyCase) -> api.Outcome:
     job = case.job
     if job.status != "Failed":
         return api.Clear()
-    if case.earlier is None:
+    if case.family_history is None:
         return api.HISTORY_UNREAD
     ended_at = job.ended_at or job.last_modified_at
     if ended_at is None:
         return api.Unknown("times_missing", "when the run failed is not known")
-    why = reason_class(job)
-    days = timedelta(days=case.limit(WITHIN))
-    row = _failures_in_a_row(case.earlier, why, ended_at=ended_at, within=days)
+    why = failure_class(job)
+    days = timedelta(days=case.threshold(MAX_AGE))
+    row = _failures_in_a_row(case.family_history, why, ended_at=ended_at, within=days)
     count = 1 + len(row)
     bills_usd = [case.bill.total_usd, *(run.total_usd for run in row)]
     known = [usd for usd in bills_usd if usd is not None]
     so_far_usd = sum(known, Decimal(0))
-    if count < case.limit(RUNS_FROM) or (len(known) == count and not so_far_usd):
+    if count < case.threshold(MIN_FAILED_RUNS) or (len(known) == count and not so_far_usd):
         return api.Clear()
     fingerprints = {job.fingerprint, *(run.fingerprint for run in row)}
     since = row[-1].ended_at if row else ended_at
     at_least = "at least " if len(known) < count else ""
-    return api.fact(
+    return api.measured_fact(
         f"{count} runs in a row failed since {since:%Y-%m-%d %H:%M} UTC ({why}), for {at_least}"
         f"${so_far_usd:,.2f} so far.",
         {

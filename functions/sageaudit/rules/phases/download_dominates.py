@@ -27,7 +27,7 @@ from sageaudit.rules import api
 from sageaudit.rules.phases import phase_share as phases
 
 _MODEL_CHANNEL = "model"
-_PARTS = (Decimal("0.4"), Decimal("0.6"))
+_SAVED_SHARES = (Decimal("0.4"), Decimal("0.6"))
 """Of the copy: what a trial may save, at least and at best."""
 
 
@@ -41,24 +41,26 @@ def _no_copy(case: api.JobCase) -> str | None:
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
     thresholds=phases.DOWNLOAD_THRESHOLDS,
-    not_applicable=(api.serverless, _no_copy, phases.image_was_pulled),
+    not_applicable=(api.serverless, _no_copy, phases.image_pull_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the phases only; needs no metrics."""
-    share = phases.large_download(case)
+    share = phases.find_large_download(case)
     if not isinstance(share, phases.PhaseShare):
         return share
     channels = phases.copied_channels(case.job)
-    with_pull = phases.holds_image_pull(case.job)
+    with_pull = phases.has_image_pull_in_download(case.job)
     cause = "data copy and image pull together" if with_pull else "the data copy"
     data = [channel for channel in channels if channel.name != _MODEL_CHANNEL]
-    pipe = phases.input_mode(data, "Pipe")
-    pull_s = Decimal(str(case.limit(phases.DOWNLOAD_OVER))) if with_pull else Decimal(0)
-    low, high = (api.CutPhase("Downloading", part * (share.seconds - pull_s)) for part in _PARTS)
-    return api.possible(
+    pipe = phases.input_mode_fix(data, "Pipe")
+    pull_s = Decimal(str(case.threshold(phases.DOWNLOAD_MIN_LENGTH))) if with_pull else Decimal(0)
+    low, high = (
+        api.CutPhase("Downloading", part * (share.seconds - pull_s)) for part in _SAVED_SHARES
+    )
+    return api.possible_saving(
         f"Downloading took {share.text}: {cause}, before the code starts.",
         {**phases.download_evidence(share), "file_mode_channels": len(channels)},
-        fix=phases.input_mode(data, "FastFile"),
+        fix=phases.input_mode_fix(data, "FastFile"),
         alternatives=(pipe,) if pipe else (),
         change=low,
         best=high,

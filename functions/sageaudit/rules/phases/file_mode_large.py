@@ -15,9 +15,9 @@ Sources: SageMaker guide, access training data: File mode "downloads training da
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.phases.phase_share import copied_channels, input_mode
+from sageaudit.rules.phases.phase_share import copied_channels, input_mode_fix
 
-FROM_GB = api.Threshold("from_gb", 1000, "GB an instance", "made for much data")
+MIN_VOLUME = api.Threshold("from_gb", 1000, "GB an instance", "made for much data")
 _MODES = ("AlgorithmSpecification.TrainingInputMode", "InputDataConfig[].InputMode")
 
 
@@ -25,21 +25,21 @@ _MODES = ("AlgorithmSpecification.TrainingInputMode", "InputDataConfig[].InputMo
     id="SA107",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(FROM_GB,),
-    before_run=api.Severity.LOW,
-    reads=(api.VOLUME_PATHS[api.JobKind.TRAINING], *_MODES),
+    thresholds=(MIN_VOLUME,),
+    request_severity=api.Severity.LOW,
+    required_parameters=(api.VOLUME_PATHS[api.JobKind.TRAINING], *_MODES),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """By two settings."""
     job = case.job
     copied = copied_channels(job)
-    if not copied or (job.volume_gb or 0) < case.limit(FROM_GB):
+    if not copied or (job.volume_gb or 0) < case.threshold(MIN_VOLUME):
         return api.Clear()
     names = ", ".join(channel.name for channel in copied)
-    return api.advice(
+    return api.recommendation(
         f"File mode will copy all of {names} before the first step; VolumeSizeInGB is "
         f"{job.volume_gb}.",
         {"volume_gb": job.volume_gb, "channels": len(copied)},
-        fix=input_mode(copied, "FastFile"),
+        fix=input_mode_fix(copied, "FastFile"),
         caution="How large the data is, is not in the request.",
     )

@@ -32,12 +32,12 @@ from sageaudit.rules.phases import phase_share as phases
 
 
 def _copies_data(case: api.JobCase) -> str | None:
-    copies = phases.copied_channels(case.job) and not phases.may_be_all_image(case)
+    copies = phases.copied_channels(case.job) and not phases.can_be_image_pull_only(case)
     return "a channel copies data in the same phase: see download-dominates" if copies else None
 
 
 def _pulled_in_training(case: api.JobCase) -> str | None:
-    inside = phases.holds_image_pull(case.job)
+    inside = phases.has_image_pull_in_download(case.job)
     return None if inside else "before 2024 the image was pulled inside Training"
 
 
@@ -56,12 +56,12 @@ def check(case: api.JobCase) -> api.Outcome:
     ):
         reason = "whether a channel copies its data is not recorded"
         return api.Unknown("input_mode_unknown", reason)
-    share = phases.large_download(case, *DOWNLOADS)
+    share = phases.find_large_download(case, *DOWNLOADS)
     if not isinstance(share, phases.PhaseShare):
         return share
-    attempts = phases.seconds_of_attempts(job, *DOWNLOADS)
-    if any(seconds and seconds > case.limit(phases.PULL_AT_MOST) for seconds in attempts):
-        return _mounts(case, share)
+    attempts = phases.phase_seconds_by_attempt(job, *DOWNLOADS)
+    if any(seconds and seconds > case.threshold(phases.PULL_AT_MOST) for seconds in attempts):
+        return _mount_finding(case, share)
     region = image_region(job.image)
     origin = f", from {region}" if region and region != job.region else ""
     copied = phases.copied_channels(job)
@@ -71,8 +71,8 @@ def check(case: api.JobCase) -> api.Outcome:
     if copied:
         why = f"; its message names the image pull{origin}, and channels in File mode copy data too"
     elif mounted:
-        why += f", or mounting {' and '.join(_MOUNTED[source] for source in mounted)}"
-    return api.derived(
+        why += f", or mounting {' and '.join(_MOUNT_NAMES[source] for source in mounted)}"
+    return api.derived_saving(
         f"Downloading took {share.text}{why}.",
         {
             **phases.download_evidence(share),
@@ -86,17 +86,17 @@ def check(case: api.JobCase) -> api.Outcome:
             f"{phases.range_caution('Any image must be pulled')}"
             f"{' How much of the phase is the data is not recorded.' if copied else ''}"
         ),
-        **api.cut_up_to("Downloading", share.seconds),
+        **api.phase_cut_range("Downloading", share.seconds),
     )
 
 
-_MOUNTED = {
+_MOUNT_NAMES = {
     api.DataSource.EFS: "EFS",
     api.DataSource.FSX: "FSx for Lustre",
     api.DataSource.S3: "S3 channels",
 }
 """What is mounted or opened in this phase, the slowest first."""
-_MAKES_SLOW = {
+_SLOW_MOUNT_CAUSES = {
     api.DataSource.EFS: "the mount of EFS: its security group must let NFS (port 2049) pass, a "
     "mount target belongs in the instances' own zone, and Elastic throughput feeds many hosts",
     api.DataSource.FSX: "the mount of FSx: its security group must let Lustre (ports 988 and 1018 "
@@ -109,20 +109,20 @@ _MAKES_SLOW = {
 def _sources(job: api.Job) -> list[api.DataSource]:
     """What the job's channels mount or open in this phase, the slowest first."""
     used = {channel.source for channel in phases.data_channels(job)}
-    return [source for source in _MOUNTED if source in used]
+    return [source for source in _MOUNT_NAMES if source in used]
 
 
 def _steps(sources: Sequence[api.DataSource]) -> str:
-    return "; ".join(_MAKES_SLOW[source] for source in sources)
+    return "; ".join(_SLOW_MOUNT_CAUSES[source] for source in sources)
 
 
-def _mounts(case: api.JobCase, share: phases.PhaseShare) -> api.Found:
+def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection:
     """Longer than any image pull, and nothing was copied: what else happens in the phase."""
     sources = _sources(case.job)
-    what = " and ".join(_MOUNTED[source] for source in sources)
+    what = " and ".join(_MOUNT_NAMES[source] for source in sources)
     cause = f"mounting {what} or fetching from there" if what else "what it was is not recorded"
-    longest = api.duration(Decimal(str(case.limit(phases.PULL_AT_MOST))))
-    return api.derived(
+    longest = api.duration_text(Decimal(str(case.threshold(phases.PULL_AT_MOST))))
+    return api.derived_saving(
         f"Downloading took {share.text}. No channel copies data, and no image pull takes over "
         f"{longest}: {cause}.",
         {
@@ -132,7 +132,7 @@ def _mounts(case: api.JobCase, share: phases.PhaseShare) -> api.Found:
         },
         first_step=f"Check {_steps(sources) or 'what was fetched before the code started'}",
         caution=phases.range_caution("Some of the phase is needed by every run"),
-        **api.cut_up_to("Downloading", share.seconds),
+        **api.phase_cut_range("Downloading", share.seconds),
     )
 
 

@@ -41,8 +41,8 @@ def _not_replicated(case: api.JobCase) -> str | None:
     return None if _replicated(case.job) else "no training channel is copied to all instances"
 
 
-def _sampled(case: api.JobCase) -> str | None:
-    sampled = case.job.hints.distributed_sampler and case.before_run is None
+def _sampler_reason(case: api.JobCase) -> str | None:
+    sampled = case.job.hints.distributed_sampler and case.duration_basis is None
     return "its distributed sampler needs all data on every host" if sampled else None
 
 
@@ -55,12 +55,12 @@ def _sampled(case: api.JobCase) -> str | None:
         api.serverless,
         api.one_instance,
         _not_replicated,
-        _sampled,
-        phases.image_was_pulled,
+        _sampler_reason,
+        phases.image_pull_reason,
     ),
-    before_run=api.Severity.MEDIUM,
-    reads=(
-        *api.TYPE_READS,
+    request_severity=api.Severity.MEDIUM,
+    required_parameters=(
+        *api.TYPE_PARAMETERS,
         "ResourceConfig.InstanceCount",
         "AlgorithmSpecification.TrainingInputMode",
         "InputDataConfig[].InputMode",
@@ -75,29 +75,32 @@ def check(case: api.JobCase) -> api.Outcome:
     if len(job.groups) > 1:
         reason = "which instance group reads a channel is not recorded"
         return api.Unknown("groups_unmapped", reason)
-    if case.before_run is not None:
-        return _planned(job, count)
-    share = phases.large_download(case)
+    if case.duration_basis is not None:
+        return _check_request(job, count)
+    share = phases.find_large_download(case)
     if not isinstance(share, phases.PhaseShare):
         return share
     names = [channel.name for channel in _replicated(job)]
-    return api.possible(
+    return api.possible_saving(
         f"Each of {count} instances downloaded all of {', '.join(names)}: {share.text}.",
         {**phases.download_evidence(share), "instances": count, "replicated_channels": len(names)},
-        fix=api.shard(job, _replicated(job)),
+        fix=api.sharding_fix(job, _replicated(job)),
         caution=_CAUTION,
-        **api.cut_up_to("Downloading", share.seconds * (count - 1) / count),
+        **api.phase_cut_range("Downloading", share.seconds * (count - 1) / count),
     )
 
 
-def _planned(job: api.Job, count: int) -> api.Found:
+def _check_request(job: api.Job, count: int) -> api.Detection:
     """FastFile reads what a sampler asks for; shards are for code without one."""
     channels, sampled = _replicated(job), job.hints.distributed_sampler
-    names, stream = ", ".join(one.name for one in channels), phases.input_mode(channels, "FastFile")
-    return api.advice(
+    names, stream = (
+        ", ".join(one.name for one in channels),
+        phases.input_mode_fix(channels, "FastFile"),
+    )
+    return api.recommendation(
         f"Each of {count} instances will download all of {names}, and is billed for it.",
         {"instances": count, "replicated_channels": len(channels)},
-        fix=stream if sampled else api.shard(job, channels),
+        fix=stream if sampled else api.sharding_fix(job, channels),
         alternatives=() if sampled else (stream,),
         caution="Small data that each instance needs as a whole may stay as it is."
         if sampled

@@ -24,42 +24,47 @@ from __future__ import annotations
 from sageaudit.rules import api
 from sageaudit.rules.phases import phase_share as phases
 
-SHARE_FROM = api.Threshold(
+MIN_SHARE = api.Threshold(
     "share_from_percent", 10, "percent of billed seconds", "a tenth of the bill"
 )
-OVER = api.Threshold("over_s", 120, "seconds", "ordinary uploads take up to 75 s", "recorded jobs")
-_RANGE = phases.range_caution("The final model must be sent in any case")
-_READERS = (
+MIN_LENGTH = api.Threshold(
+    "over_s", 120, "seconds", "ordinary uploads take up to 75 s", "recorded jobs"
+)
+_RANGE_CAUTION = phases.range_caution("The final model must be sent in any case")
+_COMPRESSION_CAUTION = (
     " CompressionType NONE leaves many objects instead of one model.tar.gz: the model registry, "
     "endpoints and later jobs must expect that."
 )
 
-_CHECKPOINTS = " Checkpoints in S3 help only where the upload consists of checkpoints."
+_CHECKPOINT_CAUTION = " Checkpoints in S3 help only where the upload consists of checkpoints."
 
 
 @api.rule(
     id="SA103",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(SHARE_FROM, OVER, phases.DEAR_FROM, phases.DEAR_OVER),
+    thresholds=(MIN_SHARE, MIN_LENGTH, phases.EXPENSIVE_ABOVE_USD, phases.EXPENSIVE_ABOVE_S),
     not_applicable=(api.serverless,),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the phases only; needs no metrics."""
     job, compression = case.job, case.job.output_compression
-    share = phases.large_share(
-        case, "Uploading", over_s=case.limit(OVER), from_percent=case.limit(SHARE_FROM)
+    share = phases.find_large_share(
+        case,
+        "Uploading",
+        min_s=case.threshold(MIN_LENGTH),
+        min_percent=case.threshold(MIN_SHARE),
     )
     if not isinstance(share, phases.PhaseShare):
         return share
     packed = compression != "NONE"
     checkpoints = job.hints.own_checkpoints and not job.checkpointed
     unpack = api.Parameter("OutputDataConfig.CompressionType", compression, "NONE")
-    return api.derived(
+    return api.derived_saving(
         f"Uploading took {share.text}, after the code had ended.",
         {
             "uploading_s": share.seconds,
-            "uploading_billed_s": round(share.own_billed_s),
+            "uploading_billed_s": round(share.phase_billed_s),
             "billed_s": share.billed_s,
             "uploading_percent": round(share.percent, 1),
             "compression": compression or "GZIP (the default)",
@@ -67,6 +72,6 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         fix=(unpack,) if packed else (),
         alternatives=((api.CHECKPOINTS,),) if checkpoints else (),
-        caution=f"{_RANGE}{_READERS if packed else ''}{_CHECKPOINTS if checkpoints else ''}",
-        **api.cut_up_to("Uploading", share.seconds),
+        caution=f"{_RANGE_CAUTION}{_COMPRESSION_CAUTION if packed else ''}{_CHECKPOINT_CAUTION if checkpoints else ''}",
+        **api.phase_cut_range("Uploading", share.seconds),
     )

@@ -33,8 +33,8 @@ _FILE = re.compile(
     id="SA807",
     scope=api.RequestCase,
     kinds={api.JobKind.TRANSFORM, api.JobKind.TRAINING},
-    before_run=api.Severity.HIGH,
-    reads=(
+    request_severity=api.Severity.HIGH,
+    required_parameters=(
         *(api.COUNT_PATHS[kind] for kind in (api.JobKind.TRANSFORM, api.JobKind.TRAINING)),
         f"{_INPUT}.S3Uri",
         f"{_INPUT}.S3DataType",
@@ -45,9 +45,9 @@ def check(case: api.RequestCase) -> api.Outcome:
     """By the address alone."""
     path = api.COUNT_PATHS[case.job.kind]
     count = case.request.value(path)
-    if not isinstance(count, int) or count <= 1 or not any(_split(case)):
+    if not isinstance(count, int) or count <= 1 or not any(_split_inputs(case)):
         return api.Clear()
-    return api.derived(
+    return api.derived_saving(
         f"The input is one file, which one instance gets: {count - 1} of {count} are idle.",
         {"instances": count},
         fix=(api.Parameter(path, count, 1),),
@@ -56,7 +56,7 @@ def check(case: api.RequestCase) -> api.Outcome:
     )
 
 
-def _split(case: api.RequestCase) -> Iterator[bool]:
+def _split_inputs(case: api.RequestCase) -> Iterator[bool]:
     """Of each input that is split between the instances: whether it is one file."""
     value = case.request.value
     if case.job.kind is api.JobKind.TRANSFORM:

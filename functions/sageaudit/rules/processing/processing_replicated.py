@@ -29,8 +29,8 @@ _CODE = frozenset({"code", "entrypoint", "analysis_config", "conf", "jars", "py-
     id="SA805",
     scope=api.RequestCase,
     kinds={api.JobKind.PROCESSING},
-    before_run=api.Severity.LOW,
-    reads=(_TYPE, _COUNT),
+    request_severity=api.Severity.LOW,
+    required_parameters=(_TYPE, _COUNT),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Reads the inputs alone."""
@@ -44,7 +44,7 @@ def check(case: api.RequestCase) -> api.Outcome:
     if not data or any(one.distribution == "ShardedByS3Key" for one in data):
         return api.Clear()
     names = [one.name for one in data]
-    return api.advice(
+    return api.recommendation(
         f"Each of {count} instances gets all of {', '.join(names)}: unless the code splits the "
         "work, all of them do the same.",
         {"instances": count, "inputs": len(names)},

@@ -18,72 +18,72 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.usage.edges import gpu_unrecorded, idle_tail
+from sageaudit.domain.usage.edges import gpu_recording_gap, idle_tail
 from sageaudit.rules import api
-from sageaudit.rules.phases.phase_share import DEAR_FROM, DEAR_OVER, phase_usd
+from sageaudit.rules.phases.phase_share import EXPENSIVE_ABOVE_S, EXPENSIVE_ABOVE_USD, phase_usd
 
-OVER = api.Threshold("over_s", 300, "seconds", "some minutes to finish are usual")
-SHARE_FROM = api.Threshold("share_from_percent", 10, "percent of the run", "a tenth of the bill")
-_AT_END = "EndOfJob"
+MIN_LENGTH = api.Threshold("over_s", 300, "seconds", "some minutes to finish are usual")
+MIN_SHARE = api.Threshold("share_from_percent", 10, "percent of the run", "a tenth of the bill")
+_END_OF_JOB = "EndOfJob"
 _MODE = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"
 
 
-def _uploaded_at_end(job: api.Job) -> list[str]:
-    return [upload.name for upload in job.uploads if upload.mode == _AT_END]
+def _end_of_job_outputs(job: api.Job) -> list[str]:
+    return [upload.name for upload in job.uploads if upload.mode == _END_OF_JOB]
 
 
 def _none_at_end(case: api.JobCase) -> str | None:
-    return None if _uploaded_at_end(case.job) else "no output is uploaded at the end of the job"
+    return None if _end_of_job_outputs(case.job) else "no output is uploaded at the end of the job"
 
 
 @api.rule(
     id="SA803",
     scope=api.JobCase,
     kinds={api.JobKind.PROCESSING},
-    thresholds=(OVER, SHARE_FROM, DEAR_FROM, DEAR_OVER),
-    needs=(api.Metric.CPU,),
-    sees_gaps=True,
+    thresholds=(MIN_LENGTH, MIN_SHARE, EXPENSIVE_ABOVE_USD, EXPENSIVE_ABOVE_S),
+    required_metrics=(api.Metric.CPU,),
+    tolerates_gaps=True,
     finds_waste=True,
-    coarsest_period_s=300,
-    whole_run=True,
+    max_period_s=300,
+    uses_whole_run=True,
     not_applicable=(api.free, api.serverless, api.not_completed, _none_at_end),
     subsumes={"idle-tail"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Counts the idle minutes at the end of the whole run."""
-    whole, outputs = case.whole, _uploaded_at_end(case.job)
-    if missing := gpu_unrecorded(whole):
-        return api.unknown(missing)
+    whole, outputs = case.whole_run, _end_of_job_outputs(case.job)
+    if missing := gpu_recording_gap(whole):
+        return api.unknown_from_missing(missing)
     tail = len(idle_tail(whole))
     tail_s = Decimal(tail * (whole.period_s or 0))
     percent = Decimal(100 * tail) / whole.points
-    long = tail_s > case.limit(OVER) and percent >= case.limit(SHARE_FROM)
-    if not (long or _dear(case, tail_s, percent)) or tail == whole.points:
+    long = tail_s > case.threshold(MIN_LENGTH) and percent >= case.threshold(MIN_SHARE)
+    if not (long or _is_expensive(case, tail_s, percent)) or tail == whole.points:
         return api.Clear()
     if len(whole.hosts) < (whole.hosts_expected or 0):
         hosts = f"{len(whole.hosts)} of {whole.hosts_expected} hosts"
         return api.Unknown("hosts_missing", f"{hosts} have points: another may have worked")
-    return api.derived(
-        f"All hosts were idle for the last {api.duration(tail_s)} of "
-        f"{api.duration_min(whole.minutes)}: outputs in mode EndOfJob are uploaded then.",
+    return api.derived_saving(
+        f"All hosts were idle for the last {api.duration_text(tail_s)} of "
+        f"{api.minutes_text(whole.minutes)}: outputs in mode EndOfJob are uploaded then.",
         {
             "idle_tail_s": tail_s,
             "idle_tail_percent": round(percent, 1),
             "minutes": round(whole.minutes),
             "end_of_job_outputs": len(outputs),
         },
-        fix=tuple(api.Parameter(_MODE.format(name), _AT_END, "Continuous") for name in outputs),
+        fix=tuple(api.Parameter(_MODE.format(name), _END_OF_JOB, "Continuous") for name in outputs),
         caution=(
             "Continuous uploads move into the run, so the saving is between nothing and the whole "
             "stretch. Code that hangs at its end looks the same: check when the results were "
             "written."
         ),
-        **api.cut_up_to("Processing", tail_s),
+        **api.phase_cut_range("Processing", tail_s),
     )
 
 
-def _dear(case: api.JobCase, tail_s: Decimal, percent: Decimal) -> bool:
+def _is_expensive(case: api.JobCase, tail_s: Decimal, percent: Decimal) -> bool:
     """Is the stretch dear, although its share of the run is small?"""
     run_usd = phase_usd(case.bill, "Processing")
-    dear = run_usd is not None and run_usd * percent / 100 >= case.limit(DEAR_FROM)
-    return dear and tail_s > case.limit(DEAR_OVER)
+    dear = run_usd is not None and run_usd * percent / 100 >= case.threshold(EXPENSIVE_ABOVE_USD)
+    return dear and tail_s > case.threshold(EXPENSIVE_ABOVE_S)

@@ -15,30 +15,35 @@ Sources: API reference, CreateTransformJob: "If the execution-parameters endpoin
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.processing.transform_requests import CONCURRENT, DEFAULT_MB, MOST_MB, PAYLOAD
+from sageaudit.rules.processing.transform_requests import (
+    CONCURRENT,
+    DEFAULT_PAYLOAD_MB,
+    MAX_PAYLOAD_MB,
+    PAYLOAD,
+)
 
-VCPU_FROM = api.Threshold("vcpu_from", 32, "vCPUs an instance", "one request seldom fills them")
+MIN_VCPU = api.Threshold("vcpu_from", 32, "vCPUs an instance", "one request seldom fills them")
 
 
 @api.rule(
     id="SA808",
     scope=api.RequestCase,
     kinds={api.JobKind.TRANSFORM},
-    thresholds=(VCPU_FROM,),
-    before_run=api.Severity.MEDIUM,
-    reads=(CONCURRENT, PAYLOAD, "TransformResources.InstanceType"),
+    thresholds=(MIN_VCPU,),
+    request_severity=api.Severity.MEDIUM,
+    required_parameters=(CONCURRENT, PAYLOAD, "TransformResources.InstanceType"),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """By the request and the catalogue."""
     concurrent, payload = case.request.value(CONCURRENT), case.request.value(PAYLOAD)
-    today = next(iter(case.types), None)
+    today = next(iter(case.instance_types), None)
     if today is None:
         return api.Unknown("type_unknown", "the instance type is not in the catalogue")
-    size_mb = payload if isinstance(payload, int) and payload > 0 else DEFAULT_MB
-    several = min(today.vcpu, MOST_MB // size_mb)
-    if today.gpus or today.vcpu < case.limit(VCPU_FROM) or (concurrent or 1) > 1 or several <= 1:
+    size_mb = payload if isinstance(payload, int) and payload > 0 else DEFAULT_PAYLOAD_MB
+    several = min(today.vcpu, MAX_PAYLOAD_MB // size_mb)
+    if today.gpus or today.vcpu < case.threshold(MIN_VCPU) or (concurrent or 1) > 1 or several <= 1:
         return api.Clear()
-    return api.advice(
+    return api.recommendation(
         f"MaxConcurrentTransforms is {concurrent or 'not set'}: one request at a time for the "
         f"{today.vcpu} vCPUs of {today.name}.",
         {"max_concurrent": concurrent, "vcpu": today.vcpu},

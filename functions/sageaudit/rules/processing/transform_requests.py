@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from sageaudit.domain.usage.edges import gpu_unrecorded
+from sageaudit.domain.usage.edges import gpu_recording_gap
 from sageaudit.rules import api
 
 CONCURRENT = "MaxConcurrentTransforms"
 PAYLOAD = "MaxPayloadInMB"
-MOST_MB = 100
-DEFAULT_MB = 6
+MAX_PAYLOAD_MB = 100
+DEFAULT_PAYLOAD_MB = 6
 """Of all payloads at a time, and of one where the request does not say (API reference)."""
 CPU_BELOW = api.Threshold("cpu_mean_below", 40, "percent of all vCPUs", "under-used", "Flexera")
 
 
 def cpu_mean(case: api.JobCase) -> float | api.Unknown:
     """Of all vCPUs over the active minutes, 0..100; Unknown if a GPU may have worked."""
-    if missing := gpu_unrecorded(case.usage):
-        return api.unknown(missing)
-    return case.usage.mean(api.Metric.CPU)
+    if missing := gpu_recording_gap(case.active_usage):
+        return api.unknown_from_missing(missing)
+    return case.active_usage.mean(api.Metric.CPU)

@@ -22,12 +22,12 @@ from sageaudit.rules import api
 from sageaudit.rules.processing.transform_requests import (
     CONCURRENT,
     CPU_BELOW,
-    DEFAULT_MB,
-    MOST_MB,
+    DEFAULT_PAYLOAD_MB,
+    MAX_PAYLOAD_MB,
     cpu_mean,
 )
 
-VCPU_FROM = api.Threshold("vcpu_from", 2, "vCPUs an instance", "one core serves one request")
+MIN_VCPU = api.Threshold("vcpu_from", 2, "vCPUs an instance", "one core serves one request")
 
 
 def _several_requests(case: api.JobCase) -> str | None:
@@ -39,31 +39,31 @@ def _several_requests(case: api.JobCase) -> str | None:
     id="SA801",
     scope=api.JobCase,
     kinds={api.JobKind.TRANSFORM},
-    thresholds=(CPU_BELOW, VCPU_FROM),
-    needs=(api.Metric.CPU,),
-    about_cpu=True,
+    thresholds=(CPU_BELOW, MIN_VCPU),
+    required_metrics=(api.Metric.CPU,),
+    skips_busy_gpu=True,
     not_applicable=(_several_requests,),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Needs the CPU and how the job sends its requests."""
-    batch, vcpu = case.job.batch, case.usage.vcpu or 0
+    batch, vcpu = case.job.batch, case.active_usage.vcpu or 0
     average = cpu_mean(case)
     if isinstance(average, api.Unknown):
         return average
-    payload_mb = DEFAULT_MB if batch.max_payload_mb is None else batch.max_payload_mb
-    several = min(vcpu, MOST_MB // max(payload_mb, 1))  # chunked ones have no size
-    if average >= case.limit(CPU_BELOW) or vcpu < case.limit(VCPU_FROM) or several <= 1:
+    payload_mb = DEFAULT_PAYLOAD_MB if batch.max_payload_mb is None else batch.max_payload_mb
+    several = min(vcpu, MAX_PAYLOAD_MB // max(payload_mb, 1))  # chunked ones have no size
+    if average >= case.threshold(CPU_BELOW) or vcpu < case.threshold(MIN_VCPU) or several <= 1:
         return api.Clear()
-    return api.possible(
+    return api.possible_saving(
         f"MaxConcurrentTransforms is {'1' if batch.max_concurrent else 'not set'}, and CPU "
-        f"averaged {average:.0f}% of {vcpu} vCPUs over {api.duration_min(case.usage.minutes)} on "
+        f"averaged {average:.0f}% of {vcpu} vCPUs over {api.minutes_text(case.active_usage.minutes)} on "
         f"{case.job.instances}.",
         {
             "max_concurrent_transforms": batch.max_concurrent,
             "max_payload_mb": batch.max_payload_mb,
             "cpu_mean_percent": round(average, 1),
             "vcpu": vcpu,
-            "active_minutes": round(case.usage.minutes),
+            "active_minutes": round(case.active_usage.minutes),
         },
         fix=(api.Parameter(CONCURRENT, batch.max_concurrent, several),),
         caution=(

@@ -30,8 +30,8 @@ def _not_single(case: api.JobCase) -> str | None:
     scope=api.JobCase,
     kinds={api.JobKind.TRANSFORM},
     thresholds=(CPU_BELOW,),
-    needs=(api.Metric.CPU,),
-    about_cpu=True,
+    required_metrics=(api.Metric.CPU,),
+    skips_busy_gpu=True,
     not_applicable=(_not_single,),
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -39,16 +39,16 @@ def check(case: api.JobCase) -> api.Outcome:
     average = cpu_mean(case)
     if isinstance(average, api.Unknown):
         return average
-    if average >= case.limit(CPU_BELOW):
+    if average >= case.threshold(CPU_BELOW):
         return api.Clear()
-    return api.possible(
+    return api.possible_saving(
         f"BatchStrategy is SingleRecord, and CPU averaged {average:.0f}% over "
-        f"{api.duration_min(case.usage.minutes)} on {case.job.instances}.",
+        f"{api.minutes_text(case.active_usage.minutes)} on {case.job.instances}.",
         {
             "batch_strategy": "SingleRecord",
             "cpu_mean_percent": round(average, 1),
-            "vcpu": case.usage.vcpu,
-            "active_minutes": round(case.usage.minutes),
+            "vcpu": case.active_usage.vcpu,
+            "active_minutes": round(case.active_usage.minutes),
         },
         fix=(api.Parameter("BatchStrategy", "SingleRecord", "MultiRecord"),),
         caution=(

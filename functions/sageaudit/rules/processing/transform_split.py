@@ -21,15 +21,15 @@ _STRATEGY, _SPLIT = "BatchStrategy", "TransformInput.SplitType"
     id="SA806",
     scope=api.RequestCase,
     kinds={api.JobKind.TRANSFORM},
-    before_run=api.Severity.MEDIUM,
-    reads=(_STRATEGY, _SPLIT),
+    request_severity=api.Severity.MEDIUM,
+    required_parameters=(_STRATEGY, _SPLIT),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares two parameters."""
     split = case.request.value(_SPLIT)
     if case.request.value(_STRATEGY) != "MultiRecord" or split not in {None, "None"}:
         return api.Clear()
-    return api.fact(
+    return api.measured_fact(
         "BatchStrategy is MultiRecord and there is no SplitType: each object is one request.",
         {"split": split},
         fix=(api.Parameter(_SPLIT, split, "Line"),),

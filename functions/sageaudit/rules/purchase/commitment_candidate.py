@@ -36,9 +36,9 @@ from sageaudit.rules import api
 from sageaudit.structs import replace
 
 HOURS = api.Threshold("hours_percent", 80, "percent of hours", "a plan is paid in all of them")
-DAYS_FROM = api.Threshold("days_from", 30, "days", "four weekends", "Cost Explorer's look-back")
+MIN_DAYS = api.Threshold("days_from", 30, "days", "four weekends", "Cost Explorer's look-back")
 _KINDS = {api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM}
-_COVERED = frozenset(kind.value for kind in _KINDS)
+_COVERED_KINDS = frozenset(kind.value for kind in _KINDS)
 _SPOT_ADVICE = "spot-not-used"
 _HOUR = timedelta(hours=1)
 _ZERO = Decimal(0)
@@ -52,7 +52,7 @@ class RunCost(Struct, frozen=True):
     usd: Decimal
 
 
-def _not_asked(case: api.AccountCase) -> str | None:
+def _no_commitment_reason(case: api.AccountCase) -> str | None:
     asked = case.policy.commitment_usd_per_hour
     return None if asked else "the policy has no [commitment] usd_per_hour"
 
@@ -67,37 +67,39 @@ def _has_plan(case: api.AccountCase) -> str | None:
     id="SA405",
     scope=api.AccountCase,
     kinds=_KINDS,
-    thresholds=(HOURS, DAYS_FROM),
-    not_applicable=(_not_asked, _has_plan),
+    thresholds=(HOURS, MIN_DAYS),
+    not_applicable=(_no_commitment_reason, _has_plan),
 )
 def check(case: api.AccountCase) -> api.Outcome:
     """The window ends with the newest run: of jobs that still run nothing is known."""
     if not case.runs:
         return api.Unknown("no_runs", "there are no audited runs to count")
-    if case.days < case.limit(DAYS_FROM):
-        reason = f"{case.days} days, {case.limit(DAYS_FROM):.0f} needed"
+    if case.days < case.threshold(MIN_DAYS):
+        reason = f"{case.days} days, {case.threshold(MIN_DAYS):.0f} needed"
         return api.Unknown("too_short", reason)
     asked_usd = case.policy.commitment_usd_per_hour or _ZERO
-    runs = [run for run in case.runs if _counts(run)]
-    steady_usd = _steady_usd(case, runs)
+    runs = [run for run in case.runs if _is_counted(run)]
+    steady_usd = _steady_hourly_usd(case, runs)
     if steady_usd < asked_usd:
-        unjudged = [_unwasted(run) for run in case.runs]
-        if _steady_usd(case, filter(_counts, unjudged)) < asked_usd:
+        unjudged = [_without_waste(run) for run in case.runs]
+        if _steady_hourly_usd(case, filter(_is_counted, unjudged)) < asked_usd:
             return api.Clear()
         return api.Unknown("runs_not_judged", "without metrics, what runs would cost is not known")
-    firm_usd = _steady_usd(case, (run for run in runs if _SPOT_ADVICE not in run.rules_with_findings))
-    unknown_cost = [run for run in case.runs if _on_demand(run) and _remaining_usd(run) is None]
+    firm_usd = _steady_hourly_usd(
+        case, (run for run in runs if _SPOT_ADVICE not in run.rules_with_findings)
+    )
+    unknown_cost = [run for run in case.runs if _is_on_demand(run) and _remaining_usd(run) is None]
     spot_first = (
         f"Without the runs that managed spot may suit, ${firm_usd:,.2f} an hour are steady: "
         "decide on spot first. "
     )
-    return api.possible(
-        f"In {case.limit(HOURS):.0f}% of the hours of {case.days} days on-demand jobs cost at "
+    return api.possible_saving(
+        f"In {case.threshold(HOURS):.0f}% of the hours of {case.days} days on-demand jobs cost at "
         f"least ${steady_usd:,.2f} after all other fixes: compare a Savings Plan of "
         f"${asked_usd:,.2f} an hour.",
         {
             "days": case.days,
-            "hours_percent": case.limit(HOURS),
+            "hours_percent": case.threshold(HOURS),
             "steady_usd_per_hour": round(steady_usd, 4),
             "steady_without_spot_candidates_usd_per_hour": round(firm_usd, 4),
             "commitment_usd_per_hour": asked_usd,
@@ -112,12 +114,12 @@ def check(case: api.AccountCase) -> api.Outcome:
     )
 
 
-def _on_demand(run: api.AuditSummary) -> bool:
-    return run.kind in _COVERED and run.purchase is api.Purchase.ON_DEMAND
+def _is_on_demand(run: api.AuditSummary) -> bool:
+    return run.kind in _COVERED_KINDS and run.purchase is api.Purchase.ON_DEMAND
 
 
-def _counts(run: api.AuditSummary) -> bool:
-    return _on_demand(run) and bool(run.elapsed_s) and bool(_remaining_usd(run))
+def _is_counted(run: api.AuditSummary) -> bool:
+    return _is_on_demand(run) and bool(run.elapsed_s) and bool(_remaining_usd(run))
 
 
 def _remaining_usd(run: api.AuditSummary) -> Decimal | None:
@@ -130,27 +132,27 @@ def _remaining_usd(run: api.AuditSummary) -> Decimal | None:
     return max(own_usd - run.avoidable_usd - run.lost_usd, _ZERO)
 
 
-def _unwasted(run: api.AuditSummary) -> api.AuditSummary:
+def _without_waste(run: api.AuditSummary) -> api.AuditSummary:
     """A run that nothing could judge, at its most: as if nothing of it were avoidable."""
     unjudged = run.judged is api.Judged.NO and run.avoidable_usd is None
     return replace(run, avoidable_usd=_ZERO) if unjudged else run
 
 
-def _steady_usd(case: api.AccountCase, runs: Iterable[api.AuditSummary]) -> Decimal:
+def _steady_hourly_usd(case: api.AccountCase, runs: Iterable[api.AuditSummary]) -> Decimal:
     costs = [
         RunCost(run.ended_at, run.elapsed_s or _ZERO, _remaining_usd(run) or _ZERO) for run in runs
     ]
     newest = max(run.ended_at for run in case.runs)
     hourly = hourly_spend(costs, newest, case.days * 24)
-    return reached_usd(hourly, Decimal(str(case.limit(HOURS))))
+    return spend_reached(hourly, Decimal(str(case.threshold(HOURS))))
 
 
-def hourly_spend(runs: Iterable[RunCost], ends_at: datetime, hours: int) -> tuple[Decimal, ...]:
+def hourly_spend(runs: Iterable[RunCost], end: datetime, hours: int) -> tuple[Decimal, ...]:
     """USD in each of the last whole hours (UTC) before `ends_at`, the oldest first.
 
     What a run spent before or after these hours is left out.
     """
-    last_hour = ends_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    last_hour = end.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     first_hour = last_hour - hours * _HOUR
     spend_usd = [_ZERO] * hours
     for run in runs:
@@ -165,7 +167,7 @@ def hourly_spend(runs: Iterable[RunCost], ends_at: datetime, hours: int) -> tupl
     return tuple(spend_usd)
 
 
-def reached_usd(hourly: Iterable[Decimal], percent: Decimal) -> Decimal:
+def spend_reached(hourly: Iterable[Decimal], percent: Decimal) -> Decimal:
     """The spend that at least `percent` of the hours reach; 0 without hours."""
     falling = sorted(hourly, reverse=True)
     position = math.ceil(percent * len(falling) / 100) - 1

@@ -19,16 +19,16 @@ from decimal import Decimal
 from sageaudit.rules import api
 
 _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
-FROM_USD = api.Threshold("from_usd", 5, "USD for the whole period", "worth a look")
+MIN_COST = api.Threshold("from_usd", 5, "USD for the whole period", "worth a look")
 
 
 @api.rule(
     id="SA408",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(FROM_USD,),
-    before_run=api.Severity.LOW,
-    reads=(_KEEP, *api.TYPE_READS),
+    thresholds=(MIN_COST,),
+    request_severity=api.Severity.LOW,
+    required_parameters=(_KEEP, *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Period x rate."""
@@ -38,10 +38,10 @@ def check(case: api.RequestCase) -> api.Outcome:
     if case.cost.hourly_usd is None:
         return api.Unknown("price_unknown", "no rate is known to price the warm pool")
     usd = case.cost.hourly_usd * keep_s / 3600
-    if usd <= Decimal(str(case.limit(FROM_USD))):
+    if usd <= Decimal(str(case.threshold(MIN_COST))):
         return api.Clear()
-    return api.fact(
-        f"The warm pool is kept for {api.duration(Decimal(keep_s))} after the job: up to "
+    return api.measured_fact(
+        f"The warm pool is kept for {api.duration_text(Decimal(keep_s))} after the job: up to "
         f"${usd:,.2f} where no other job takes it.",
         {"keep_alive_s": keep_s, "exposed_usd": round(usd, 2)},
         fix=(api.Parameter(_KEEP, keep_s, "<the pause before the next job>"),),

@@ -18,7 +18,7 @@ from __future__ import annotations
 from sageaudit.rules import api
 
 _SPOT = "EnableManagedSpotTraining"
-_AGAINST = {
+_CONFLICTING_SETTINGS = {
     "ResourceConfig.KeepAlivePeriodInSeconds": "a warm pool",
     "ResourceConfig.InstanceGroups": "instance groups",
     "ResourceConfig.InstancePreferences": "a list of preferred types",
@@ -31,19 +31,19 @@ _AGAINST = {
     id="SA407",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.Severity.HIGH,
-    reads=(_SPOT,),
+    request_severity=api.Severity.HIGH,
+    required_parameters=(_SPOT,),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """A value that is set and not known yet counts as set."""
     request = case.request
     if request.value(_SPOT) is not True:
         return api.Clear()
-    against = {path: value for path in _AGAINST if (value := request.value(path))}
+    against = {path: value for path in _CONFLICTING_SETTINGS if (value := request.value(path))}
     if not against:
         return api.Clear()
-    named = " and ".join(_AGAINST[path] for path in against)
-    return api.fact(
+    named = " and ".join(_CONFLICTING_SETTINGS[path] for path in against)
+    return api.measured_fact(
         f"Managed spot and {named} do not go together.",
         {"with": ", ".join(against)},
         fix=tuple(

@@ -29,19 +29,19 @@ from statistics import median
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.billed_job import spot_refused, spot_scarce
+from sageaudit.domain.bill.billed_job import spot_capacity_refusal, spot_refusal
 from sageaudit.rules import api
 
-FROM = api.Threshold("from_s", 1800, "seconds", "shorter runs save cents")
-FROM_USD = api.Threshold(
+MIN_DURATION = api.Threshold("from_s", 1800, "seconds", "shorter runs save cents")
+MIN_SPEND = api.Threshold(
     "from_usd", 4, "USD, with its family's runs", "60% of less changes no request"
 )
 SAFE_BELOW = api.Threshold(
     "safe_below_s", 3600, "seconds", "MaxWait without checkpoints", "SageMaker spot guide"
 )
-RUNS_FROM = api.Threshold("own_runs_from", 3, "spot runs on this type", "fewer have no quartile")
+MIN_OWN_RUNS = api.Threshold("own_runs_from", 3, "spot runs on this type", "fewer have no quartile")
 DEADLINE_TAG = "sageaudit:deadline"
-_WAIT_AT_MOST_S = 86_400
+_MAX_EXTRA_WAIT_S = 86_400
 """A day of waiting for capacity in addition to the run itself."""
 _EC2_MEAN = "EC2's spot prices of {} were {}% below on demand on average (us-east-1, July 2025)"
 _EC2_PERCENT = {"g4dn": 66, "g5": 60, "g6e": 64, "m5": 65, "p3": 83, "trn1": 76}
@@ -64,14 +64,14 @@ class _BilledShare(Struct, frozen=True):
     own_runs: tuple[api.AuditSummary, ...] = ()
 
     @property
-    def savings(self) -> str:
+    def savings_text(self) -> str:
         """In percent, from the counted end to the best."""
         low, high = (f"{100 * (1 - share):.0f}" for share in (self.counted, self.best))
         return low if low == high else f"{low} to {high}"
 
 
-def _refused(case: api.FamilyCase) -> str | None:
-    return spot_refused(case.job) or spot_scarce(case.job)
+def _spot_refusal(case: api.FamilyCase) -> str | None:
+    return spot_refusal(case.job) or spot_capacity_refusal(case.job)
 
 
 def _has_deadline(case: api.FamilyCase) -> str | None:
@@ -79,14 +79,15 @@ def _has_deadline(case: api.FamilyCase) -> str | None:
     return f"the tag {DEADLINE_TAG} says that it may not wait" if tagged else None
 
 
-def _interrupted_much(case: api.FamilyCase) -> str | None:
+def _interruptions_reason(case: api.FamilyCase) -> str | None:
     left = any(
-        "spot-interrupted-much" in run.rules_with_findings and _on_spot(case, run) for run in case.runs
+        "spot-interrupted-much" in run.rules_with_findings and _is_comparable_spot_run(case, run)
+        for run in case.earlier_runs
     )
     return "a spot run of its family on this type was interrupted too much" if left else None
 
 
-def _on_spot(case: api.FamilyCase, run: api.AuditSummary) -> bool:
+def _is_comparable_spot_run(case: api.FamilyCase, run: api.AuditSummary) -> bool:
     """On managed spot, with the type of this job."""
     types = {group.instance_type for group in case.job.groups}
     return run.purchase is api.Purchase.SPOT and types == {run.instance_type}
@@ -96,55 +97,65 @@ def _on_spot(case: api.FamilyCase, run: api.AuditSummary) -> bool:
     id="SA401",
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(FROM, FROM_USD, SAFE_BELOW, RUNS_FROM),
-    not_applicable=(_refused, _has_deadline, api.not_completed, _interrupted_much),
+    thresholds=(MIN_DURATION, MIN_SPEND, SAFE_BELOW, MIN_OWN_RUNS),
+    not_applicable=(_spot_refusal, _has_deadline, api.not_completed, _interruptions_reason),
     report_once_per_family=True,
-    asked_later=True,
-    before_run=api.Severity.LOW,
-    reads=("EnableManagedSpotTraining", "CheckpointConfig.S3Uri", *api.TYPE_READS),
+    used_by_later_runs=True,
+    request_severity=api.Severity.LOW,
+    required_parameters=(
+        "EnableManagedSpotTraining",
+        "CheckpointConfig.S3Uri",
+        *api.TYPE_PARAMETERS,
+    ),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """How long the run took, and what its family's own spot runs were billed."""
     job = case.job
     if job.elapsed_s is None:
         return api.TIMES_MISSING
-    if case.before_run not in {None, api.Basis.HISTORY}:
+    if case.duration_basis not in {None, api.DurationBasis.HISTORY}:
         return api.Unknown("run_time_unknown", "how long it will run is not known")
-    if job.elapsed_s < case.limit(FROM):
+    if job.elapsed_s < case.threshold(MIN_DURATION):
         return api.Clear()
-    share = _by_own_runs(case) or _published(case)
+    share = _share_from_own_runs(case) or _published_share(case)
     own = share.own_runs if share else ()
-    proven = len(own) >= max(case.limit(RUNS_FROM), 1)
-    safe = bool(own) or job.checkpointed or job.elapsed_s < case.limit(SAFE_BELOW)
-    if (share and share.counted >= 1) or not (proven or _spends(case)):
+    proven = len(own) >= max(case.threshold(MIN_OWN_RUNS), 1)
+    safe = bool(own) or job.checkpointed or job.elapsed_s < case.threshold(SAFE_BELOW)
+    if (share and share.counted >= 1) or not (proven or _has_enough_spend(case)):
         return api.Clear()
     known = share if safe else None
-    found = api.derived if proven else api.possible_by_runs if own else api.possible
+    found = (
+        api.derived_saving
+        if proven
+        else api.possible_saving_by_runs
+        if own
+        else api.possible_saving
+    )
     checkpoints = ", with checkpoints" if job.checkpointed else ""
     return found(
-        f"{api.duration(job.elapsed_s)} on demand{checkpoints}: {_worth(known, safe=safe)}.",
+        f"{api.duration_text(job.elapsed_s)} on demand{checkpoints}: {_benefit_text(known, safe=safe)}.",
         {
             "elapsed_s": job.elapsed_s,
             "checkpointed": job.checkpointed,
             "own_spot_runs": len(own),
-            "savings_percent": known.savings if known else None,
+            "savings_percent": known.savings_text if known else None,
         },
         fix=_fix(job),
         change=api.SetPurchase(known.counted) if known else None,
         best=api.SetPurchase(known.best) if known and known.best != known.counted else None,
         caution=_caution(case, known, safe=safe, proven=proven),
-        reported_for_run=_said_of(case, own) if proven else None,
+        reported_for_run=_reported_for_run(case, own) if proven else None,
     )
 
 
-def _spends(case: api.FamilyCase) -> bool:
+def _has_enough_spend(case: api.FamilyCase) -> bool:
     """Whether the family spends enough for a change of its request; an unknown bill may be more."""
     own = case.bill.total_usd
-    known = [run.total_usd for run in case.runs if run.total_usd is not None]
-    return own is None or float(sum(known, own)) >= case.limit(FROM_USD)
+    known = [run.total_usd for run in case.earlier_runs if run.total_usd is not None]
+    return own is None or float(sum(known, own)) >= case.threshold(MIN_SPEND)
 
 
-def _worth(share: _BilledShare | None, *, safe: bool) -> str:
+def _benefit_text(share: _BilledShare | None, *, safe: bool) -> str:
     """What speaks for spot, and how much by which source."""
     if not safe:
         return "write checkpoints first, then managed spot is worth a trial"
@@ -154,16 +165,16 @@ def _worth(share: _BilledShare | None, *, safe: bool) -> str:
     return f"{trial}{share.source}"
 
 
-def _by_own_runs(case: api.FamilyCase) -> _BilledShare | None:
+def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
     """The mildest run of the worst quartile counts: with three runs the worst of all."""
-    own = [(run, share) for run in case.runs if (share := _share(case, run)) is not None]
+    own = [(run, share) for run in case.earlier_runs if (share := _share(case, run)) is not None]
     if not own:
         return None
     shares = sorted(share for _, share in own)
     worst_quartile = -(-len(shares) // 4)
     counted = shares[-worst_quartile]
     runs = "1 spot run" if len(own) == 1 else f"{len(own)} spot runs"
-    saved = _BilledShare(counted, shares[0], "").savings
+    saved = _BilledShare(counted, shares[0], "").savings_text
     middle = f", {100 * (1 - median(shares)):.0f}% at the median" if " to " in saved else ""
     source = f"{runs} of its family on this type saved {saved}%{middle}"
     return _BilledShare(counted, shares[0], source, tuple(run for run, _ in own))
@@ -178,14 +189,14 @@ def _share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None:
     own_s, needed_s = case.job.elapsed_s, run.elapsed_s
     if "Interrupted" in run.phase_s:
         needed_s = own_s if own_s and needed_s and 2 * needed_s >= own_s else None
-    if run.status != "Completed" or not _on_spot(case, run):
+    if run.status != "Completed" or not _is_comparable_spot_run(case, run):
         return None
     return run.billable_s / needed_s if run.billable_s and needed_s else None
 
 
-def _published(case: api.FamilyCase) -> _BilledShare | None:
+def _published_share(case: api.FamilyCase) -> _BilledShare | None:
     """What is published of the job's instance family; none where capacity is doubtful."""
-    today = next(iter(case.types), None)
+    today = next(iter(case.instance_types), None)
     family = today.family if today else ""
     percent = _EC2_PERCENT.get(family)
     if percent is None:
@@ -198,10 +209,10 @@ def _published(case: api.FamilyCase) -> _BilledShare | None:
     return _BilledShare(counted, best, source)
 
 
-def _said_of(case: api.FamilyCase, own: tuple[api.AuditSummary, ...]) -> str | None:
+def _reported_for_run(case: api.FamilyCase, own: tuple[api.AuditSummary, ...]) -> str | None:
     """The newest run that was told the same: by as many own runs as are needed."""
-    since = own[-max(int(case.limit(RUNS_FROM)), 1)].ended_at
-    told = (run for run in case.runs if "spot-not-used" in run.rules_with_findings)
+    since = own[-max(int(case.threshold(MIN_OWN_RUNS)), 1)].ended_at
+    told = (run for run in case.earlier_runs if "spot-not-used" in run.rules_with_findings)
     return next((run.job for run in told if run.ended_at > since), None)
 
 
@@ -222,7 +233,7 @@ def _caution(case: api.FamilyCase, share: _BilledShare | None, *, safe: bool, pr
 
 def _fix(job: api.Job) -> tuple[api.Parameter, ...]:
     run_s = job.max_runtime_s or int(job.elapsed_s or 0)
-    wait_s = run_s + min(run_s, _WAIT_AT_MOST_S)
+    wait_s = run_s + min(run_s, _MAX_EXTRA_WAIT_S)
     fix = (
         api.Parameter("EnableManagedSpotTraining", False, True),
         api.Parameter("StoppingCondition.MaxWaitTimeInSeconds", job.max_wait_s, wait_s),

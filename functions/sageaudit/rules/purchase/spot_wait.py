@@ -23,10 +23,10 @@ from sageaudit.rules import api
 _SPOT = "EnableManagedSpotTraining"
 _WAIT = "StoppingCondition.MaxWaitTimeInSeconds"
 _RUN = "StoppingCondition.MaxRuntimeInSeconds"
-_DAY_S = 86_400
+_MAX_EXTRA_WAIT_S = 86_400
 """The longest wait that the fix adds to the run."""
 
-_BUILT_IN_S = 3600
+_BUILT_IN_MAX_WAIT_S = 3600
 """The longest MaxWaitTimeInSeconds of a built-in algorithm without checkpoints."""
 
 
@@ -34,8 +34,8 @@ _BUILT_IN_S = 3600
     id="SA406",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.Severity.HIGH,
-    reads=(_SPOT, _WAIT, _RUN, "CheckpointConfig"),
+    request_severity=api.Severity.HIGH,
+    required_parameters=(_SPOT, _WAIT, _RUN, "CheckpointConfig"),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares three parameters."""
@@ -45,16 +45,16 @@ def check(case: api.RequestCase) -> api.Outcome:
     if not spot:
         if not isinstance(wait_s, int):
             return api.Clear()
-        return api.fact(
+        return api.measured_fact(
             "MaxWaitTimeInSeconds is set and managed spot is not on: AWS refuses the request.",
             {"max_wait_s": wait_s},
             fix=(api.Parameter(_SPOT, case.request.value(_SPOT), True),),
             alternatives=((api.Parameter(_WAIT, wait_s, None),),),
             caution="Remove MaxWaitTimeInSeconds if the job is to run on demand.",
         )
-    fix = (api.Parameter(_WAIT, wait_s, limit_s + min(limit_s, _DAY_S)),)
+    fix = (api.Parameter(_WAIT, wait_s, limit_s + min(limit_s, _MAX_EXTRA_WAIT_S)),)
     if wait_s is None:
-        return api.fact(
+        return api.measured_fact(
             "Managed spot is on and MaxWaitTimeInSeconds is missing: AWS refuses the request.",
             {"max_runtime_s": limit_s},
             fix=fix,
@@ -63,9 +63,9 @@ def check(case: api.RequestCase) -> api.Outcome:
     if not isinstance(wait_s, int):
         return api.Clear()
     if wait_s >= limit_s:
-        return _of_algorithm(case, wait_s)
+        return _check_built_in_algorithm(case, wait_s)
     default = "" if isinstance(run_s, int) else " (AWS's default)"
-    return api.fact(
+    return api.measured_fact(
         f"MaxWaitTimeInSeconds, {wait_s} s, is less than MaxRuntimeInSeconds, {limit_s} "
         f"s{default}: AWS refuses the request.",
         {"max_wait_s": wait_s, "max_runtime_s": limit_s},
@@ -74,15 +74,19 @@ def check(case: api.RequestCase) -> api.Outcome:
     )
 
 
-def _of_algorithm(case: api.RequestCase, wait_s: int) -> api.Outcome:
+def _check_built_in_algorithm(case: api.RequestCase, wait_s: int) -> api.Outcome:
     algorithm = builtin_algorithm(case.job.image)
-    if algorithm is None or wait_s <= _BUILT_IN_S or case.request.is_set("CheckpointConfig.S3Uri"):
+    if (
+        algorithm is None
+        or wait_s <= _BUILT_IN_MAX_WAIT_S
+        or case.request.is_set("CheckpointConfig.S3Uri")
+    ):
         return api.Clear()
-    return api.fact(
-        f"{algorithm.name} without CheckpointConfig may wait for {_BUILT_IN_S} s at most, and "
+    return api.measured_fact(
+        f"{algorithm.name} without CheckpointConfig may wait for {_BUILT_IN_MAX_WAIT_S} s at most, and "
         f"MaxWaitTimeInSeconds is {wait_s} s: AWS refuses the request.",
         {"max_wait_s": wait_s},
-        fix=(api.Parameter(_WAIT, wait_s, _BUILT_IN_S),),
+        fix=(api.Parameter(_WAIT, wait_s, _BUILT_IN_MAX_WAIT_S),),
         alternatives=((api.CHECKPOINTS,),),
         caution="Checkpoints help only an algorithm that writes them.",
     )

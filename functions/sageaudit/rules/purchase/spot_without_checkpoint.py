@@ -22,12 +22,21 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.bill.bill_facts import LONG_S, Attempts, attempts, starts_again
+from sageaudit.domain.bill.bill_facts import (
+    CHECKPOINTS_FROM_S,
+    Attempts,
+    attempts,
+    restarts_from_scratch,
+)
 from sageaudit.domain.job.addresses import builtin_algorithm
 from sageaudit.rules import api
 
-OVER = api.Threshold(
-    "over_s", LONG_S, "seconds", "the longest wait without checkpoints", "SageMaker spot guide"
+MIN_DURATION = api.Threshold(
+    "over_s",
+    CHECKPOINTS_FROM_S,
+    "seconds",
+    "the longest wait without checkpoints",
+    "SageMaker spot guide",
 )
 
 
@@ -35,26 +44,26 @@ OVER = api.Threshold(
     id="SA402",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(OVER,),
-    not_applicable=(api.on_demand, api.never_started),
-    before_run=api.Severity.MEDIUM,
-    reads=("EnableManagedSpotTraining", "CheckpointConfig", "CheckpointConfig.S3Uri"),
+    thresholds=(MIN_DURATION,),
+    not_applicable=(api.not_on_spot, api.never_started),
+    request_severity=api.Severity.MEDIUM,
+    required_parameters=("EnableManagedSpotTraining", "CheckpointConfig", "CheckpointConfig.S3Uri"),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """A sign of checkpoints clears it, as CheckpointConfig does."""
     job = case.job
-    if not starts_again(job):
+    if not restarts_from_scratch(job):
         return api.Clear()
     if job.elapsed_s is None:
         return api.TIMES_MISSING
-    if job.elapsed_s <= case.limit(OVER):
+    if job.elapsed_s <= case.threshold(MIN_DURATION):
         return api.Clear()
-    if case.before_run is not None:
-        return _planned(job)
+    if case.duration_basis is not None:
+        return _check_request(job)
     if job.status == "Completed" and (done := attempts(job)) is not None:
-        return _repeated(job, done)
-    return api.advice(
-        f"{api.duration(job.elapsed_s)} on managed spot without checkpoints: each interruption "
+        return _repeated_work_finding(job, done)
+    return api.recommendation(
+        f"{api.duration_text(job.elapsed_s)} on managed spot without checkpoints: each interruption "
         f"starts the run again ({job.interruptions or 'none'} so far).",
         {"elapsed_s": job.elapsed_s, "interruptions": job.interruptions},
         fix=(api.CHECKPOINTS,),
@@ -62,11 +71,11 @@ def check(case: api.JobCase) -> api.Outcome:
     )
 
 
-def _planned(job: api.Job) -> api.Outcome:
-    if builtin_algorithm(job.image) and (job.max_wait_s or 0) > LONG_S:
+def _check_request(job: api.Job) -> api.Outcome:
+    if builtin_algorithm(job.image) and (job.max_wait_s or 0) > CHECKPOINTS_FROM_S:
         return api.NotApplicable("AWS refuses its MaxWaitTimeInSeconds: see spot-wait")
-    return api.advice(
-        f"May run {api.duration(job.elapsed_s)} on managed spot without checkpoints: each "
+    return api.recommendation(
+        f"May run {api.duration_text(job.elapsed_s)} on managed spot without checkpoints: each "
         "interruption starts the run again.",
         {"elapsed_s": job.elapsed_s},
         fix=(api.CHECKPOINTS,),
@@ -74,29 +83,29 @@ def _planned(job: api.Job) -> api.Outcome:
     )
 
 
-def _repeated(job: api.Job, done: Attempts) -> api.Found:
+def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
     """What the interruptions cost, between what is certain and all of the earlier attempts."""
     times = (
         "Interrupted once" if job.interruptions == 1 else f"Interrupted {job.interruptions} times"
     )
-    return api.derived(
-        f"{times} on managed spot without checkpoints: {api.duration(done.repeated_s)} of "
-        f"{api.duration(done.training_s)} of training were done again.",
+    return api.derived_saving(
+        f"{times} on managed spot without checkpoints: {api.duration_text(attempts.repeated_s)} of "
+        f"{api.duration_text(attempts.training_s)} of training were done again.",
         {
             "elapsed_s": job.elapsed_s,
             "interruptions": job.interruptions,
-            "training_s": done.training_s,
-            "repeated_s": done.repeated_s,
+            "training_s": attempts.training_s,
+            "repeated_s": attempts.repeated_s,
             "billable_s": job.billable_s,
         },
         fix=(api.CHECKPOINTS,),
-        change=_without(job, done.surely_repeated),
-        best=_without(job, done.at_most_repeated),
+        change=_cut_share(job, attempts.min_repeated_share),
+        best=_cut_share(job, attempts.max_repeated_share),
         caution="AWS does not say how much of the repeated training it bills: only what was billed "
         "beyond the last attempt's own time is counted.",
     )
 
 
-def _without(job: api.Job, share: Decimal) -> api.CutPhase:
+def _cut_share(job: api.Job, share: Decimal) -> api.CutPhase:
     """The run without a share of its billed seconds."""
     return api.CutPhase("Training", share * (job.billed_phases_s or Decimal(0)))

@@ -31,26 +31,26 @@ from msgspec import Struct
 
 from sageaudit.domain.job.course import DOWNLOADS
 from sageaudit.rules import api
-from sageaudit.rules.phases.phase_share import PULL_AT_MOST, holds_image_pull
+from sageaudit.rules.phases.phase_share import PULL_AT_MOST, has_image_pull_in_download
 from sageaudit.rules.purchase.warm_pool_model import (
     RunTimes,
     best_keep_alive,
     gaps_between,
-    times_of,
-    times_of_earlier,
+    run_times,
+    run_times_from_summary,
 )
 
-RUNS_FROM = api.Threshold("earlier_from", 3, "earlier runs", "fewer show no habit")
-SPARED_FROM = api.Threshold(
+MIN_EARLIER_RUNS = api.Threshold("earlier_from", 3, "earlier runs", "fewer show no habit")
+MIN_SAVED_START = api.Threshold(
     "spared_from_s", 600, "seconds", "less is not worth a pool to look after"
 )
-SHARE_FROM = api.Threshold("share_from_percent", 10, "percent of the work", "less is not noticed")
-_RUNS_AT_MOST = 10
+MIN_SHARE = api.Threshold("share_from_percent", 10, "percent of the work", "less is not noticed")
+_MAX_RUNS = 10
 """Older runs say little of how closely the next ones follow: our choice."""
 _ZERO = Decimal(0)
 
 
-class _Start(Struct, frozen=True):
+class _StartTimes(Struct, frozen=True):
     """One run: its times, its billed image pull (0 where it is not known), and its work."""
 
     times: RunTimes
@@ -58,12 +58,12 @@ class _Start(Struct, frozen=True):
     work_s: Decimal
 
     @property
-    def seconds(self) -> Decimal:
+    def total_s(self) -> Decimal:
         """From the request to the work."""
         return self.times.waited_s + self.pull_s
 
 
-def _keeps_a_pool(case: api.FamilyCase) -> str | None:
+def _pool_reason(case: api.FamilyCase) -> str | None:
     return None if case.job.warm_pool is None else "it keeps a warm pool: see warm-pool-idle"
 
 
@@ -76,9 +76,9 @@ def _spot(case: api.FamilyCase) -> str | None:
     id="SA409",
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(RUNS_FROM, SPARED_FROM, SHARE_FROM, PULL_AT_MOST),
+    thresholds=(MIN_EARLIER_RUNS, MIN_SAVED_START, MIN_SHARE, PULL_AT_MOST),
     not_applicable=(
-        _keeps_a_pool,
+        _pool_reason,
         _spot,
         api.prepaid,
         api.serverless,
@@ -86,7 +86,7 @@ def _spot(case: api.FamilyCase) -> str | None:
         api.search_trial,
         api.never_started,
     ),
-    min_earlier=3,
+    min_earlier_runs=3,
     report_once_per_family=True,
 )
 def check(case: api.FamilyCase) -> api.Outcome:
@@ -94,18 +94,18 @@ def check(case: api.FamilyCase) -> api.Outcome:
     if case.job.groups_unknown or not case.job.groups:
         return api.Unknown("instances_unknown", "its instances are not known")
     starts = _starts(case)
-    if len(starts) <= case.limit(RUNS_FROM):
+    if len(starts) <= case.threshold(MIN_EARLIER_RUNS):
         reason = f"{len(starts)} runs on these instances without a pool have known times"
         return api.Unknown("too_few_runs", reason)
     gaps = [None, *gaps_between([one.times for one in starts])]
-    keep_s = best_keep_alive(gaps, median(one.seconds for one in starts))
+    keep_s = best_keep_alive(gaps, median(one.total_s for one in starts))
     spared = [
         one for one, gap in zip(starts, gaps[1:], strict=False) if gap is not None and gap < keep_s
     ]
-    spared_s = sum((one.seconds for one in spared), _ZERO)
+    spared_s = sum((one.total_s for one in spared), _ZERO)
     worked_s = sum((one.work_s for one in starts), _ZERO)
     share = 100 * spared_s / worked_s if worked_s else _ZERO
-    if spared_s < case.limit(SPARED_FROM) or share < case.limit(SHARE_FROM):
+    if spared_s < case.threshold(MIN_SAVED_START) or share < case.threshold(MIN_SHARE):
         return api.Clear()
     kept_s = Decimal(keep_s)
     pool_s = sum((kept_s if gap is None else min(gap, kept_s) for gap in gaps), _ZERO)
@@ -114,22 +114,22 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 def _found(
     case: api.FamilyCase,
-    starts: Sequence[_Start],
-    spared: Sequence[_Start],
+    starts: Sequence[_StartTimes],
+    avoided_starts: Sequence[_StartTimes],
     keep_s: int,
     pool_s: Decimal,
-) -> api.Found:
-    waited_s = sum((one.times.waited_s for one in spared), _ZERO)
-    pulled_s = sum((one.pull_s for one in spared), _ZERO)
-    pulls = f" and {api.duration(pulled_s)} of billed image pulls{_usd(case, pulled_s)}"
+) -> api.Detection:
+    waited_s = sum((one.times.waited_s for one in avoided_starts), _ZERO)
+    pulled_s = sum((one.pull_s for one in avoided_starts), _ZERO)
+    pulls = f" and {api.duration_text(pulled_s)} of billed image pulls{_cost_text(case, pulled_s)}"
     summary = (
-        f"A warm pool kept for {api.duration(Decimal(keep_s))} would have spared {len(spared)} of "
-        f"the family's last {len(starts)} starts: {api.duration(waited_s)} of waiting"
-        f"{pulls if pulled_s else ''}, for {api.duration(pool_s)} of pool{_usd(case, pool_s)}."
+        f"A warm pool kept for {api.duration_text(Decimal(keep_s))} would have spared {len(avoided_starts)} of "
+        f"the family's last {len(starts)} starts: {api.duration_text(waited_s)} of waiting"
+        f"{pulls if pulled_s else ''}, for {api.duration_text(pool_s)} of pool{_cost_text(case, pool_s)}."
     )
     evidence: api.Numbers = {
         "runs": len(starts),
-        "spared_starts": len(spared),
+        "spared_starts": len(avoided_starts),
         "spared_waiting_s": waited_s,
         "spared_pulls_s": pulled_s,
         "pool_s": pool_s,
@@ -137,15 +137,15 @@ def _found(
     fix = (api.Parameter("ResourceConfig.KeepAlivePeriodInSeconds", None, keep_s),)
     quota = "The quota of warm pools is 0 until you ask for one."
     if pulled_s <= pool_s:
-        more = _usd(case, pool_s - pulled_s).strip(" ()")
-        return api.advice(
+        more = _cost_text(case, pool_s - pulled_s).strip(" ()")
+        return api.recommendation(
             summary,
             evidence,
             fix=fix,
             caution=f"The pool costs {f'{more} more' if more else 'more'} than the pulls that it "
             f"spares: it buys less waiting, no dollars. {quota}",
         )
-    return api.possible(
+    return api.possible_saving(
         summary,
         evidence,
         fix=fix,
@@ -155,36 +155,36 @@ def _found(
     )
 
 
-def _starts(case: api.FamilyCase) -> list[_Start]:
+def _starts(case: api.FamilyCase) -> list[_StartTimes]:
     """This run and the earlier ones on the same instances without a pool, newest first."""
-    pulls = _pulls_known(case)
+    pulls = _is_pull_time_known(case)
     job = case.job
     own: Mapping[str, Decimal] = {name: job.phase_s(name) or _ZERO for name in DOWNLOADS}
-    rows = [(times_of(job), own, job.elapsed_s)]
+    rows = [(run_times(job), own, job.elapsed_s)]
     rows += [
-        (times_of_earlier(run), run.phase_s, run.elapsed_s)
-        for run in case.runs_alike
+        (run_times_from_summary(run), run.phase_s, run.elapsed_s)
+        for run in case.comparable_runs
         if run.purchase is api.Purchase.ON_DEMAND and not run.retained_s
     ]
     known = []
-    for times, phase_s, elapsed_s in rows[:_RUNS_AT_MOST]:
+    for times, phase_s, elapsed_s in rows[:_MAX_RUNS]:
         pull_s = sum((phase_s.get(name, _ZERO) for name in DOWNLOADS), _ZERO)
-        pull_s = pull_s if pulls and pull_s <= case.limit(PULL_AT_MOST) else _ZERO
+        pull_s = pull_s if pulls and pull_s <= case.threshold(PULL_AT_MOST) else _ZERO
         if times is not None and elapsed_s is not None:
-            known.append(_Start(times, pull_s, elapsed_s - pull_s))
+            known.append(_StartTimes(times, pull_s, elapsed_s - pull_s))
     return known
 
 
-def _pulls_known(case: api.FamilyCase) -> bool:
+def _is_pull_time_known(case: api.FamilyCase) -> bool:
     """Whether Downloading is the image pull alone: no channel copies or mounts data."""
     streams = all(
         channel.source is api.DataSource.S3 and channel.mode in {"FastFile", "Pipe"}
         for channel in case.job.channels
     )
-    return streams and holds_image_pull(case.job)
+    return streams and has_image_pull_in_download(case.job)
 
 
-def _usd(case: api.FamilyCase, seconds: Decimal) -> str:
+def _cost_text(case: api.FamilyCase, seconds: Decimal) -> str:
     """These seconds of all its instances, in dollars for a sentence; empty without a rate."""
     group = case.job.groups[0]
     rates = [line.rate for line in case.bill.lines if line.item == "compute"]

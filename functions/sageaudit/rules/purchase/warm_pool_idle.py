@@ -34,20 +34,20 @@ from sageaudit.rules import api
 from sageaudit.rules.purchase.warm_pool_model import (
     best_keep_alive,
     gaps_between,
-    times_of,
-    times_of_earlier,
+    run_times,
+    run_times_from_summary,
 )
 
 START_AT_LEAST = api.Threshold(
     "start_at_least_s", 600, "seconds", "239 s Starting and 314 s Downloading", "recorded jobs"
 )
-TIMES_THE_START = api.Threshold(
+MIN_START_FACTOR = api.Threshold(
     "times_the_start", 2, "retained / start", "half is paid for nothing"
 )
-TIMES_THE_WORK = api.Threshold(
+MIN_WORK_FACTOR = api.Threshold(
     "times_the_work", 5, "retained / billed run", "the pool is most of the bill"
 )
-GAPS_FROM = api.Threshold("gaps_from", 3, "gaps", "fewer show no habit")
+MIN_GAPS = api.Threshold("gaps_from", 3, "gaps", "fewer show no habit")
 _KEEP_ALIVE = "ResourceConfig.KeepAlivePeriodInSeconds"
 _ZERO = Decimal(0)
 
@@ -60,7 +60,7 @@ def _no_pool(case: api.FamilyCase) -> str | None:
     id="SA404",
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(START_AT_LEAST, TIMES_THE_START, TIMES_THE_WORK, GAPS_FROM),
+    thresholds=(START_AT_LEAST, MIN_START_FACTOR, MIN_WORK_FACTOR, MIN_GAPS),
     not_applicable=(_no_pool, api.prepaid),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
@@ -70,30 +70,30 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Clear()
     if pool.status is None:
         return api.Unknown("pool_status_missing", "whether a warm pool was kept is not known")
-    if not pool.final:
+    if not pool.is_final:
         reason = f"the warm pool is {pool.status}: its billed seconds still grow"
         return api.Unknown("pool_not_settled", reason)
     if pool.retained_s is None:
         reason = "how long the warm pool was retained is not known"
         return api.Unknown("retained_missing", reason)
     if pool.status == "Reused":
-        return _reused(case, pool.retained_s)
-    return _never_reused(case, pool.retained_s)
+        return _check_reused_pool(case, pool.retained_s)
+    return _check_unused_pool(case, pool.retained_s)
 
 
-def _reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
+def _check_reused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
     """A pool that another run took over: was the wait worth a start?"""
     start_s, known_keep_s = _best_keep_alive(case, retained_s)
     keep_s = known_keep_s or 0
     job, waited = case.job, float(retained_s)
-    many_starts = waited >= case.limit(TIMES_THE_START) * float(start_s)
+    many_starts = waited >= case.threshold(MIN_START_FACTOR) * float(start_s)
     work_s = float(job.elapsed_s or 0)
-    much_work = work_s > 0 and waited >= case.limit(TIMES_THE_WORK) * work_s
+    much_work = work_s > 0 and waited >= case.threshold(MIN_WORK_FACTOR) * work_s
     if not (many_starts or much_work) or retained_s <= keep_s + start_s:
         return api.Clear()
     minutes = math.ceil(start_s / 60)
-    return api.derived(
-        f"The warm pool waited {api.duration(retained_s)} on "
+    return api.derived_saving(
+        f"The warm pool waited {api.duration_text(retained_s)} on "
         f"{job.instances or 'unknown instances'} until another run took it over, to save a start "
         f"of at most {minutes} min.",
         {"work_s": job.elapsed_s, "retained_s": retained_s, "start_s": start_s},
@@ -108,7 +108,7 @@ def _reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
     )
 
 
-def _never_reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
+def _check_unused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
     job, pool = case.job, case.job.warm_pool
     download_s = _download_s(job)
     if download_s is None:
@@ -118,8 +118,8 @@ def _never_reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
     asked_s = pool.keep_alive_s if pool else None
     if retained_s <= max(keep_s, download_s):
         return api.Clear()
-    return api.measured(
-        f"The warm pool was retained for {api.duration(retained_s)} on "
+    return api.measured_saving(
+        f"The warm pool was retained for {api.duration_text(retained_s)} on "
         f"{job.instances or 'unknown instances'} and never reused.",
         {
             "work_s": job.elapsed_s,
@@ -157,13 +157,13 @@ def _best_keep_alive(case: api.FamilyCase, gap_s: Decimal | None) -> tuple[Decim
 
     `gap_s`: until this run's pool was taken over, None: never.
     """
-    runs = case.runs_alike  # only such a run takes a pool over
-    known = (times_of(case.job), *map(times_of_earlier, runs))
+    runs = case.comparable_runs  # only such a run takes a pool over
+    known = (run_times(case.job), *map(run_times_from_summary, runs))
     starts = [times for times in known if times is not None]
     gaps = [gap_s, *gaps_between(starts)]
     downloads = [_download_s(case.job), *(run.phase_s.get("Downloading") for run in runs)]
     waited_s = max((times.waited_s for times in starts), default=_ZERO)
     downloading_s = max((seconds for seconds in downloads if seconds is not None), default=_ZERO)
-    start_s = max(Decimal(str(case.limit(START_AT_LEAST))), waited_s + downloading_s)
-    enough = len(gaps) >= case.limit(GAPS_FROM)
+    start_s = max(Decimal(str(case.threshold(START_AT_LEAST))), waited_s + downloading_s)
+    enough = len(gaps) >= case.threshold(MIN_GAPS)
     return start_s, best_keep_alive(gaps, start_s) if enough else None

@@ -16,7 +16,7 @@ from sageaudit.rules import api
 
 _MINUTE = Decimal(60)
 _ZERO = Decimal(0)
-LONGEST_S = 3600
+MAX_KEEP_ALIVE_S = 3600
 """The most that KeepAlivePeriodInSeconds can be (API reference, ResourceConfig)."""
 
 
@@ -28,15 +28,15 @@ class RunTimes(Struct, frozen=True):
     waited_s: Decimal
 
 
-def times_of(job: Job) -> RunTimes | None:
+def run_times(job: Job) -> RunTimes | None:
     """A job's times; None when a time is not known, or nothing was billed."""
-    waited_s = api.whole_sum(map(job.phase_s, START_PHASES))
+    waited_s = api.sum_if_complete(map(job.phase_s, START_PHASES))
     if waited_s is None or not job.elapsed_s or job.created_at is None or job.ended_at is None:
         return None
     return RunTimes(job.created_at, job.ended_at, waited_s)
 
 
-def times_of_earlier(run: AuditSummary) -> RunTimes | None:
+def run_times_from_summary(run: AuditSummary) -> RunTimes | None:
     """An earlier run's times, counted back from its end."""
     worked_s, phase_s = run.elapsed_s, run.phase_s
     if not worked_s or not any(name in phase_s for name in START_PHASES):
@@ -68,5 +68,7 @@ def best_keep_alive(gaps: Sequence[Decimal | None], start_s: Decimal) -> int:
         saved = sum(gap is not None and gap < keep_s for gap in gaps)
         return sum(waited, _ZERO) - saved * start_s
 
-    kept = {(gap // _MINUTE + 1) * _MINUTE for gap in gaps if gap is not None and gap < LONGEST_S}
+    kept = {
+        (gap // _MINUTE + 1) * _MINUTE for gap in gaps if gap is not None and gap < MAX_KEEP_ALIVE_S
+    }
     return int(min((_ZERO, *sorted(kept)), key=net_s))

@@ -17,28 +17,28 @@ from decimal import Decimal
 
 from sageaudit.rules import api
 
-FROM_USD = api.Threshold("from_usd", 10, "USD for the volumes", "worth a look")
+MIN_COST = api.Threshold("from_usd", 10, "USD for the volumes", "worth a look")
 
 
 @api.rule(
     id="SA505",
     scope=api.RequestCase,
     kinds=set(api.VOLUME_PATHS),
-    thresholds=(FROM_USD,),
-    before_run=api.Severity.MEDIUM,
-    reads=(*api.VOLUME_PATHS.values(), *api.TYPE_READS),
+    thresholds=(MIN_COST,),
+    request_severity=api.Severity.MEDIUM,
+    required_parameters=(*api.VOLUME_PATHS.values(), *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares two lines of the bill at the limit."""
-    billed = case.cost.at_most
+    billed = case.cost.bill_at_limit
     if billed is None or billed.compute_usd is None:
-        return api.Unknown("cost_unknown", case.cost.why or "no rate is known")
+        return api.Unknown("cost_unknown", case.cost.unknown_because or "no rate is known")
     volumes = [line.usd for line in billed.lines if line.item == "storage" and line.usd is not None]
     usd = sum(volumes, Decimal(0))
-    if usd < Decimal(str(case.limit(FROM_USD))) or usd <= billed.compute_usd:
+    if usd < Decimal(str(case.threshold(MIN_COST))) or usd <= billed.compute_usd:
         return api.Clear()
     path = api.VOLUME_PATHS[case.job.kind]
-    return api.fact(
+    return api.measured_fact(
         f"{case.job.volume_gb} GB an instance cost up to ${usd:,.2f}, more than the instances "
         f"themselves (${billed.compute_usd:,.2f}).",
         {"volume_gb": case.job.volume_gb, "volumes_usd": round(usd, 2)},

@@ -21,19 +21,19 @@ from sageaudit.rules import api
     id="SA504",
     scope=api.RequestCase,
     kinds=set(api.VOLUME_PATHS),
-    before_run=api.Severity.HIGH,
-    reads=(*api.VOLUME_PATHS.values(), *api.TYPE_READS),
+    request_severity=api.Severity.HIGH,
+    required_parameters=(*api.VOLUME_PATHS.values(), *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Reads the request and the catalogue."""
     job, path = case.job, api.VOLUME_PATHS[case.job.kind]
-    sizes = [(found.local_gb if found else None) or 0 for found in case.types]
+    sizes = [(found.local_gb if found else None) or 0 for found in case.instance_types]
     local_gb = min(sizes, default=0)
     if not local_gb or job.volume_gb is None or job.volume_gb <= local_gb:
         return api.Clear()
     processing = job.kind is api.JobKind.PROCESSING
     end = "AWS refuses the request" if processing else "there is no volume beside it"
-    return api.fact(
+    return api.measured_fact(
         f"VolumeSizeInGB is {job.volume_gb}, and each of {job.instances} has {local_gb} GB "
         f"of local storage: {end}.",
         {"volume_gb": job.volume_gb, "local_gb": local_gb},

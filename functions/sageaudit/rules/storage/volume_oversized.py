@@ -27,25 +27,27 @@ from math import ceil
 
 from sageaudit.rules import api
 
-OVER = api.Threshold("over_gb", 30, "GB an instance", "the usual default", "SageMaker Python SDK")
+MIN_VOLUME = api.Threshold(
+    "over_gb", 30, "GB an instance", "the usual default", "SageMaker Python SDK"
+)
 PEAK_BELOW = api.Threshold(
     "peak_at_most_percent", 35, "percent of the volume", "asked in excess", "Job Defense Shield"
 )
-TIMES_THE_PEAK = api.Threshold("times_the_peak", 2, "new size / peak use", "headroom")
-FROM_USD = api.Threshold("from_usd", 0.1, "USD", "nobody changes a job for less")
-COPIED_FROM = api.Threshold(
+NEW_SIZE_FACTOR = api.Threshold("times_the_peak", 2, "new size / peak use", "headroom")
+MIN_SAVING = api.Threshold("from_usd", 0.1, "USD", "nobody changes a job for less")
+MIN_COPY_SHARE = api.Threshold(
     "copied_from_percent", 20, "percent of the bill", "in File mode: a fifth of the bill"
 )
 _BITS_OF_A_BYTE = 8
 _FULL_SPEED_GB = 334
 """From here on a gp2 volume carries its most, 250 MB/s. Source: EBS guide, gp2 performance."""
-_SHOWN_FROM = 0.1
+_MIN_SHOWN_PERCENT = 0.1
 """In percent: one decimal is shown."""
 
 
-def _not_recorded(case: api.JobCase) -> str | None:
+def _unrecorded_reason(case: api.JobCase) -> str | None:
     job = case.job
-    if job.streams_data:
+    if job.is_streaming_data:
         return None
     if job.kind is not api.JobKind.TRAINING or not job.channels:
         return "how much data is on its volume is not recorded"
@@ -53,7 +55,7 @@ def _not_recorded(case: api.JobCase) -> str | None:
     if not total_usd or volumes_usd is None:
         return None
     percent = 100 * volumes_usd / total_usd
-    if percent >= Decimal(str(case.limit(COPIED_FROM))):
+    if percent >= Decimal(str(case.threshold(MIN_COPY_SHARE))):
         return None
     return f"its data is copied to its volumes, which are {percent:.1f}% of the bill"
 
@@ -61,20 +63,20 @@ def _not_recorded(case: api.JobCase) -> str | None:
 def _volumes_usd(case: api.JobCase) -> Decimal | None:
     """What the volumes cost while the job ran; None when it is not known."""
     paid = [line.usd for line in case.bill.lines if line.item == "storage"]
-    return api.whole_sum(paid) if paid else None
+    return api.sum_if_complete(paid) if paid else None
 
 
-def _cheap(case: api.JobCase, too_much_gb: int) -> bool:
+def _is_too_cheap(case: api.JobCase, too_much_gb: int) -> bool:
     """Whether so much of each volume cost too little to speak of; an unknown price may be high."""
     usd, size = _volumes_usd(case), case.job.volume_gb
     if usd is None or not size:
         return False
-    return float(usd * too_much_gb / size) < case.limit(FROM_USD)
+    return float(usd * too_much_gb / size) < case.threshold(MIN_SAVING)
 
 
-def _small(case: api.JobCase) -> str | None:
+def _small_volume_reason(case: api.JobCase) -> str | None:
     size = case.job.volume_gb
-    small = size is not None and size <= case.limit(OVER)
+    small = size is not None and size <= case.threshold(MIN_VOLUME)
     return f"its volume of {size} GB is not a large one" if small else None
 
 
@@ -82,38 +84,42 @@ def _small(case: api.JobCase) -> str | None:
     id="SA501",
     scope=api.JobCase,
     kinds=set(api.VOLUME_PATHS),
-    thresholds=(OVER, PEAK_BELOW, TIMES_THE_PEAK, FROM_USD, COPIED_FROM),
-    needs=(api.Metric.DISK,),
-    coarsest_period_s=300,
-    whole_run=True,
+    thresholds=(MIN_VOLUME, PEAK_BELOW, NEW_SIZE_FACTOR, MIN_SAVING, MIN_COPY_SHARE),
+    required_metrics=(api.Metric.DISK,),
+    max_period_s=300,
+    uses_whole_run=True,
     not_applicable=(
-        *(api.free, api.serverless, api.prepaid, api.has_local_storage, _small),
-        _not_recorded,
+        *(api.free, api.serverless, api.prepaid, api.local_storage, _small_volume_reason),
+        _unrecorded_reason,
     ),
     report_once_per_family=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the fullest host: every host has a volume of the same size."""
     job, size = case.job, case.job.volume_gb
-    if size is None or api.on_ebs(case) is None:
+    if size is None or api.is_on_ebs(case) is None:
         return api.Unknown(
             "storage_unknown", "whether there is a volume, or its size, is not known"
         )
-    copied_gb = 0 if job.streams_data else _copied_at_most_gb(case)
+    copied_gb = 0 if job.is_streaming_data else _max_copied_gb(case)
     if copied_gb is None:
         return api.Unknown("copy_unknown", "how much its download can have brought is not known")
-    peak = max(max(line.present) for line in case.whole.series[api.Metric.DISK].values())
+    peak = max(max(line.present) for line in case.whole_run.series[api.Metric.DISK].values())
     used_gb = peak * size / 100
-    room_gb = used_gb * case.limit(TIMES_THE_PEAK)
+    room_gb = used_gb * case.threshold(NEW_SIZE_FACTOR)
     new_size, best_size = (
-        max(int(case.limit(OVER)), ceil(gb)) for gb in (room_gb + copied_gb, room_gb)
+        max(int(case.threshold(MIN_VOLUME)), ceil(gb)) for gb in (room_gb + copied_gb, room_gb)
     )
-    if peak > case.limit(PEAK_BELOW) or best_size >= size or _cheap(case, size - best_size):
+    if (
+        peak > case.threshold(PEAK_BELOW)
+        or best_size >= size
+        or _is_too_cheap(case, size - best_size)
+    ):
         return api.Clear()
-    if new_size >= size or _cheap(case, size - new_size):
+    if new_size >= size or _is_too_cheap(case, size - new_size):
         return api.NotApplicable(f"its download may have brought up to {copied_gb} GB")
-    return api.possible(
-        f"{_at_most(peak)} of each {size} GB volume was used on {job.instances}.",
+    return api.possible_saving(
+        f"{_at_most_text(peak)} of each {size} GB volume was used on {job.instances}.",
         {
             "volume_gb": size,
             "disk_max_percent": round(peak, 2),
@@ -127,13 +133,13 @@ def check(case: api.JobCase) -> api.Outcome:
     )
 
 
-def _copied_at_most_gb(case: api.JobCase) -> int | None:
+def _max_copied_gb(case: api.JobCase) -> int | None:
     """What the longest download can have brought to a host at most; None when it is not known.
 
     SageMaker copies the data of File mode in this phase alone, and does not unpack it.
     """
     seconds = [phase.seconds for phase in case.job.phases if phase.name == "Downloading"]
-    rates = [None if kind is None else kind.network_gbps for kind in case.types]
+    rates = [None if kind is None else kind.network_gbps for kind in case.instance_types]
     known_s = [one for one in seconds if one is not None]
     known_gbps = [rate for rate in rates if rate is not None]
     if not seconds or len(known_s) < len(seconds) or not rates or len(known_gbps) < len(rates):
@@ -141,9 +147,9 @@ def _copied_at_most_gb(case: api.JobCase) -> int | None:
     return ceil(max(known_s) * max(known_gbps) / _BITS_OF_A_BYTE)
 
 
-def _at_most(percent: float) -> str:
+def _at_most_text(percent: float) -> str:
     """`At most 2.0%`."""
-    return "Less than 0.1%" if percent < _SHOWN_FROM else f"At most {percent:.1f}%"
+    return "Less than 0.1%" if percent < _MIN_SHOWN_PERCENT else f"At most {percent:.1f}%"
 
 
 def _caution(copied_gb: int, size: int, new_size: int) -> str:

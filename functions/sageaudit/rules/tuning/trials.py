@@ -19,7 +19,7 @@ EARLY_STOPPING = f"{CONFIG}.TrainingJobEarlyStoppingType"
 
 def total_usd(trials: Sequence[Trial]) -> Decimal | None:
     """What trials cost together; None when the cost of one is not known."""
-    return api.whole_sum(trial.total_usd for trial in trials)
+    return api.sum_if_complete(trial.total_usd for trial in trials)
 
 
 def cost_text(usd: Decimal | None) -> str:
@@ -27,10 +27,10 @@ def cost_text(usd: Decimal | None) -> str:
     return "an unknown sum" if usd is None else f"${usd:,.2f}"
 
 
-def last_better(
-    trials: Sequence[Trial], better: Direction, tolerance_percent: Decimal
+def last_improving_trial(
+    trials: Sequence[Trial], direction: Direction, tolerance_percent: Decimal
 ) -> Trial | None:
     """The last trial that gained more than the tolerance; None when none has an objective."""
     reached = [trial for trial in trials if trial.objective is not None]
     values = [trial.objective for trial in reached if trial.objective is not None]
-    return reached[last_gain(values, better, tolerance_percent)] if values else None
+    return reached[last_gain(values, direction, tolerance_percent)] if values else None

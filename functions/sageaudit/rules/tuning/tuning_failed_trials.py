@@ -20,17 +20,17 @@ TRIALS = api.Threshold("failed_from", 2, "trials", "one is an accident")
 SHARE = api.Threshold("failed_percent", 20, "percent of trials", "a fifth of them")
 
 
-@api.rule(id="SA903", scope=api.TuningCase, kinds={api.JobKind.TUNING}, thresholds=(TRIALS, SHARE))
-def check(case: api.TuningCase) -> api.Outcome:
+@api.rule(id="SA903", scope=api.RollUpCase, kinds={api.JobKind.TUNING}, thresholds=(TRIALS, SHARE))
+def check(case: api.RollUpCase) -> api.Outcome:
     """Needs the trials alone, not the tuning job's own description."""
     failed = [trial for trial in case.trials if trial.status == "Failed"]
-    if not failed or len(failed) < case.limit(TRIALS):
+    if not failed or len(failed) < case.threshold(TRIALS):
         return api.Clear()
     percent = 100 * len(failed) / len(case.trials)
-    if percent < case.limit(SHARE):
+    if percent < case.threshold(SHARE):
         return api.Clear()
     failed_usd = total_usd(failed)
-    return api.lost(
+    return api.lost_spend(
         f"{len(failed)} of {len(case.trials)} trials failed ({percent:.0f}%), for "
         f"{cost_text(failed_usd)}.",
         {

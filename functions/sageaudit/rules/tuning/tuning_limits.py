@@ -20,23 +20,23 @@ from sageaudit.rules.tuning.trials import CONFIG, MAX_TRIALS
 
 _LIMITS = f"{CONFIG}.ResourceLimits"
 _TIME = f"{_LIMITS}.MaxRuntimeInSeconds"
-EXPOSED_FROM = api.Threshold("exposed_from_usd", 1000, "USD for all trials", "a big sum")
+MIN_EXPOSURE = api.Threshold("exposed_from_usd", 1000, "USD for all trials", "a big sum")
 
 
 @api.rule(
     id="SA905",
     scope=api.RequestCase,
     kinds={api.JobKind.TUNING},
-    thresholds=(EXPOSED_FROM,),
-    before_run=api.Severity.MEDIUM,
-    reads=(MAX_TRIALS, _TIME),
+    thresholds=(MIN_EXPOSURE,),
+    request_severity=api.Severity.MEDIUM,
+    required_parameters=(MAX_TRIALS, _TIME),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """The cost was worked out from the definitions of its training jobs."""
     trials, time_s = case.request.value(MAX_TRIALS), case.request.value(_TIME)
     grid = case.request.value(f"{CONFIG}.Strategy") == "Grid"
     if trials is None and time_s is None and not grid:
-        return api.fact(
+        return api.measured_fact(
             "Neither the number of training jobs nor the time of the search is limited.",
             {"max_trials": None},
             fix=(api.Parameter(MAX_TRIALS, None, "<trials>"),),
@@ -44,12 +44,12 @@ def check(case: api.RequestCase) -> api.Outcome:
         )
     usd = case.cost.usd
     if usd is None:
-        return api.Unknown("cost_unknown", case.cost.why or "no rate is known")
-    if usd <= Decimal(str(case.limit(EXPOSED_FROM))):
+        return api.Unknown("cost_unknown", case.cost.unknown_because or "no rate is known")
+    if usd <= Decimal(str(case.threshold(MIN_EXPOSURE))):
         return api.Clear()
-    return api.fact(
-        f"Its {case.cost.times} training jobs may cost up to ${usd:,.0f} together.",
-        {"max_trials": case.cost.times, "at_most_usd": round(usd, 2)},
+    return api.measured_fact(
+        f"Its {case.cost.job_count} training jobs may cost up to ${usd:,.0f} together.",
+        {"max_trials": case.cost.job_count, "at_most_usd": round(usd, 2)},
         fix=(api.Parameter(_TIME, time_s, "<seconds for the whole search>"),),
         caution="A precaution: the most that they cost if each one runs to its limit.",
     )

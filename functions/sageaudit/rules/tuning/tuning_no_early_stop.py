@@ -18,36 +18,36 @@ from __future__ import annotations
 
 from statistics import median
 
-from sageaudit.domain.bill.billed_job import early_stopping_refused
-from sageaudit.domain.job.parts import Tuning
+from sageaudit.domain.bill.billed_job import early_stopping_refusal
+from sageaudit.domain.job.parts import TuningSettings
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 
 TRIALS = api.Threshold("trials_from", 10, "trials", "a median needs some")
-TYPICAL = api.Threshold("typical_from_s", 600, "seconds", "shorter trials end soon")
+MIN_MEDIAN_TRIAL = api.Threshold("typical_from_s", 600, "seconds", "shorter trials end soon")
 _OFF = "Off"
 
 
-def _refused(case: api.TuningCase) -> str | None:
-    return early_stopping_refused(case.tuning.strategy) if case.tuning else None
+def _early_stopping_refusal(case: api.RollUpCase) -> str | None:
+    return early_stopping_refusal(case.tuning.strategy) if case.tuning else None
 
 
 @api.rule(
     id="SA901",
-    scope=api.TuningCase,
+    scope=api.RollUpCase,
     kinds={api.JobKind.TUNING},
-    thresholds=(TRIALS, TYPICAL),
-    not_applicable=(_refused,),
-    before_run=api.Severity.LOW,
-    reads=(trials.EARLY_STOPPING, f"{trials.CONFIG}.Strategy", trials.MAX_TRIALS),
+    thresholds=(TRIALS, MIN_MEDIAN_TRIAL),
+    not_applicable=(_early_stopping_refusal,),
+    request_severity=api.Severity.LOW,
+    required_parameters=(trials.EARLY_STOPPING, f"{trials.CONFIG}.Strategy", trials.MAX_TRIALS),
 )
-def check(case: api.TuningCase) -> api.Outcome:
+def check(case: api.RollUpCase) -> api.Outcome:
     """By configuration and lengths."""
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
-    if case.before_run is not None:
-        return _planned(case, tuning)
+    if case.duration_basis is not None:
+        return _check_request(case, tuning)
     if tuning.early_stopping is None:
         reason = "whether it stops trials early is not known"
         return api.Unknown("early_stopping_unknown", reason)
@@ -55,27 +55,27 @@ def check(case: api.TuningCase) -> api.Outcome:
         return api.Clear()
     completed = [trial for trial in case.trials if trial.status == "Completed"]
     lengths_s = [trial.elapsed_s for trial in completed if trial.elapsed_s is not None]
-    if len(completed) < case.limit(TRIALS):
+    if len(completed) < case.threshold(TRIALS):
         return api.Clear()
     if not lengths_s:
         return api.Unknown("times_missing", "how long its trials took is not known")
     typical_s = median(lengths_s)
-    if typical_s < case.limit(TYPICAL):
+    if typical_s < case.threshold(MIN_MEDIAN_TRIAL):
         return api.Clear()
-    return api.possible(
+    return api.possible_saving(
         f"Early stopping is off: {len(completed)} trials ran to their end, in a median of "
-        f"{api.duration(typical_s)}.",
+        f"{api.duration_text(typical_s)}.",
         {"completed_trials": len(completed), "median_trial_s": typical_s},
         fix=(api.Parameter(trials.EARLY_STOPPING, _OFF, "Auto"),),
         caution="At which epoch each trial would have been stopped is not known.",
     )
 
 
-def _planned(case: api.TuningCase, tuning: Tuning) -> api.Outcome:
+def _check_request(case: api.RollUpCase, tuning: TuningSettings) -> api.Outcome:
     """By the number of trials alone; AWS takes Off where the request does not say."""
-    if tuning.early_stopping not in {None, _OFF} or (tuning.max_jobs or 0) < case.limit(TRIALS):
+    if tuning.early_stopping not in {None, _OFF} or (tuning.max_jobs or 0) < case.threshold(TRIALS):
         return api.Clear()
-    return api.advice(
+    return api.recommendation(
         f"Early stopping is off: all of up to {tuning.max_jobs} trials will run to their end.",
         {"max_trials": tuning.max_jobs},
         fix=(api.Parameter(trials.EARLY_STOPPING, tuning.early_stopping, "Auto"),),

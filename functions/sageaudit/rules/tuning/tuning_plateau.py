@@ -22,13 +22,16 @@ from sageaudit.domain.usage.objective import objective_direction
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 
-AFTER = api.Threshold("trials_after", 10, "trials", "random luck brings a few")
+MIN_TRIALS_AFTER = api.Threshold("trials_after", 10, "trials", "random luck brings a few")
 
 
 @api.rule(
-    id="SA902", scope=api.TuningCase, kinds={api.JobKind.TUNING}, thresholds=(api.NO_GAIN, AFTER)
+    id="SA902",
+    scope=api.RollUpCase,
+    kinds={api.JobKind.TUNING},
+    thresholds=(api.NO_GAIN, MIN_TRIALS_AFTER),
 )
-def check(case: api.TuningCase) -> api.Outcome:
+def check(case: api.RollUpCase) -> api.Outcome:
     """Trials that ran beside the best one are not counted: its result was not known yet."""
     tuning = case.tuning
     if tuning is None:
@@ -39,7 +42,9 @@ def check(case: api.TuningCase) -> api.Outcome:
     better = objective_direction(objective, case.policy.objectives)
     if better is None:
         return api.Unknown("direction_unknown", "which way its objective is better is not known")
-    best = trials.last_better(case.trials, better, Decimal(str(case.limit(api.NO_GAIN))))
+    best = trials.last_improving_trial(
+        case.trials, better, Decimal(str(case.threshold(api.NO_GAIN)))
+    )
     if best is None:
         return api.Unknown("metric_missing", "no trial is known to have reached an objective")
     if best.ended_at is None:
@@ -47,11 +52,11 @@ def check(case: api.TuningCase) -> api.Outcome:
     later = [
         trial for trial in case.trials if trial.started_at and trial.started_at >= best.ended_at
     ]
-    if len(later) < case.limit(AFTER):
+    if len(later) < case.threshold(MIN_TRIALS_AFTER):
         return api.Clear()
     later_usd = trials.total_usd(later)
     kept = len(case.trials) - len(later)
-    return api.possible(
+    return api.possible_saving(
         f"{objective.metric} last improved to {best.objective:.4g}; {len(later)} of "
         f"{len(case.trials)} trials started after that, for {trials.cost_text(later_usd)}.",
         {
@@ -64,7 +69,7 @@ def check(case: api.TuningCase) -> api.Outcome:
             "usd_after": later_usd,
         },
         fix=(api.Parameter(trials.MAX_TRIALS, tuning.max_jobs, kept),),
-        alternatives=_criteria(max(int(case.limit(AFTER)) // 2, 3)),
+        alternatives=_criteria(max(int(case.threshold(MIN_TRIALS_AFTER)) // 2, 3)),
         change=api.DropTrials(frozenset(trial.name for trial in later)),
         caution="It also depends on luck: a later trial can still find a better result.",
     )

@@ -17,35 +17,35 @@ Sources: AWS guide, "Best practices for hyperparameter tuning": random search ru
 
 from __future__ import annotations
 
-from sageaudit.domain.job.parts import Tuning
+from sageaudit.domain.job.parts import TuningSettings
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 
-MANY = api.Threshold("trials_from", 20, "trials", "fewer teach little")
-ROUNDS = api.Threshold("rounds_from", 10, "rounds", "enough to learn from")
+MIN_TRIALS = api.Threshold("trials_from", 20, "trials", "fewer teach little")
+MIN_ROUNDS = api.Threshold("rounds_from", 10, "rounds", "enough to learn from")
 FEW_ROUNDS = api.Threshold("rounds_below", 3, "rounds", "two teach nothing much")
-SMALL = api.Threshold("bayesian_trials_from", 10, "trials", "fewer are a test")
+MIN_BAYESIAN_TRIALS = api.Threshold("bayesian_trials_from", 10, "trials", "fewer are a test")
 _STRATEGY = f"{trials.CONFIG}.Strategy"
 
 
 @api.rule(
     id="SA904",
-    scope=api.TuningCase,
+    scope=api.RollUpCase,
     kinds={api.JobKind.TUNING},
-    thresholds=(MANY, ROUNDS, FEW_ROUNDS, SMALL),
-    before_run=api.Severity.LOW,
-    reads=(_STRATEGY, trials.MAX_TRIALS, trials.MAX_PARALLEL),
+    thresholds=(MIN_TRIALS, MIN_ROUNDS, FEW_ROUNDS, MIN_BAYESIAN_TRIALS),
+    request_severity=api.Severity.LOW,
+    required_parameters=(_STRATEGY, trials.MAX_TRIALS, trials.MAX_PARALLEL),
 )
-def check(case: api.TuningCase) -> api.Outcome:
+def check(case: api.RollUpCase) -> api.Outcome:
     """By strategy and rounds alone; the job that it advises is not found again."""
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
     if tuning.strategy is None:
         return api.Unknown("strategy_unknown", "the tuning job names no strategy")
-    ran, ran_it = _trials(case), "ran" if case.before_run is None else "will run"
-    learnt = "learnt" if case.before_run is None else "learn"
-    if tuning.strategy == "Grid" and ran >= case.limit(MANY):
+    ran, ran_it = _trials(case), "ran" if case.duration_basis is None else "will run"
+    learnt = "learnt" if case.duration_basis is None else "learn"
+    if tuning.strategy == "Grid" and ran >= case.threshold(MIN_TRIALS):
         return _found(case, tuning, f"Grid search {ran_it} {ran} trials and {learnt} from none.")
     if tuning.strategy not in {"Random", "Bayesian"} or not ran:
         return api.Clear()
@@ -53,27 +53,27 @@ def check(case: api.TuningCase) -> api.Outcome:
         return api.Unknown("limits_missing", "how many trials it ran in parallel is not known")
     rounds = ran / tuning.max_parallel
     if tuning.strategy == "Random":
-        if ran < case.limit(MANY) or rounds < case.limit(ROUNDS):
+        if ran < case.threshold(MIN_TRIALS) or rounds < case.threshold(MIN_ROUNDS):
             return api.Clear()
         text = f"Random search {ran_it} {ran} trials in {rounds:.0f} rounds and {learnt} from none."
         return _found(case, tuning, text)
-    if ran < case.limit(SMALL) or rounds >= case.limit(FEW_ROUNDS):
+    if ran < case.threshold(MIN_BAYESIAN_TRIALS) or rounds >= case.threshold(FEW_ROUNDS):
         return api.Clear()
     text = (
         f"Bayesian search {ran_it} {ran} trials, {tuning.max_parallel} in parallel: it "
-        f"{'had' if case.before_run is None else 'has'} only {rounds:.1f} rounds to learn from."
+        f"{'had' if case.duration_basis is None else 'has'} only {rounds:.1f} rounds to learn from."
     )
     return _found(case, tuning, text)
 
 
-def _trials(case: api.TuningCase) -> int:
+def _trials(case: api.RollUpCase) -> int:
     """How many there were; of a request, how many there may be."""
-    if case.before_run is None:
+    if case.duration_basis is None:
         return len(case.trials)
     return (case.tuning.max_jobs if case.tuning else None) or 0
 
 
-def _found(case: api.TuningCase, tuning: Tuning, summary: str) -> api.Found:
+def _found(case: api.RollUpCase, tuning: TuningSettings, summary: str) -> api.Detection:
     ran = _trials(case)
     learns = tuning.strategy == "Bayesian"
     strategy = () if learns else (api.Parameter(_STRATEGY, tuning.strategy, "Bayesian"),)
@@ -82,7 +82,7 @@ def _found(case: api.TuningCase, tuning: Tuning, summary: str) -> api.Found:
         if tuning.strategy == "Grid" and tuning.max_jobs is None
         else ()
     )
-    return api.possible(
+    return api.possible_saving(
         summary,
         {
             "strategy": tuning.strategy,
@@ -90,14 +90,16 @@ def _found(case: api.TuningCase, tuning: Tuning, summary: str) -> api.Found:
             "max_parallel": tuning.max_parallel,
             "max_jobs": tuning.max_jobs,
         },
-        fix=(*strategy, *count, *_fewer_in_parallel(case, tuning)),
+        fix=(*strategy, *count, *_lower_parallelism_fix(case, tuning)),
         caution="How many trials fewer give the same is not known in advance.",
     )
 
 
-def _fewer_in_parallel(case: api.TuningCase, tuning: Tuning) -> tuple[api.Parameter, ...]:
+def _lower_parallelism_fix(
+    case: api.RollUpCase, tuning: TuningSettings
+) -> tuple[api.Parameter, ...]:
     """So few that the next job has the rounds that this rule asks for."""
-    rounds = max(case.limit(ROUNDS), case.limit(FEW_ROUNDS), 1)
+    rounds = max(case.threshold(MIN_ROUNDS), case.threshold(FEW_ROUNDS), 1)
     parallel = max(int(_trials(case) / rounds), 1)
     if tuning.max_parallel is not None and tuning.max_parallel <= parallel:
         return ()

@@ -19,36 +19,38 @@ Sources: Compute Optimizer: P99.5 with 20% headroom. Bounds of run times: domain
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import best_type, no_other_type
+from sageaudit.rules.types.another_type import best_type, type_fixed_reason
 
-LEFT_TO_OLD_GENERATION = api.NotApplicable("its type is of an old generation: see old-generation")
+COVERED_BY_OLD_GENERATION = api.NotApplicable(
+    "its type is of an old generation: see old-generation"
+)
 
 
 @api.rule(
     id="SA306",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
+    kinds=api.INSTANCE_KINDS,
     thresholds=(api.HEADROOM,),
-    pools=True,
-    not_applicable=(no_other_type, api.never_started, api.free),
+    can_pool_runs=True,
+    not_applicable=(type_fixed_reason, api.never_started, api.free),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Needs no metric: what does not shrink holds, recorded or not."""
     best = best_type(case)
-    if best.run is None:
-        return api.Unknown("not_replayable", best.why)
+    if best.resize is None:
+        return api.Unknown("not_replayable", best.reason)
     if best.first is None:
-        unrecorded = next((why for _, why in best.run.unrecorded), None)
+        unrecorded = next((why for _, why in best.resize.unrecorded_refusals), None)
         return api.Unknown("not_recorded", unrecorded) if unrecorded else api.Clear()
-    today, other = best.run.today, best.first.type
-    if today.legacy and not other.legacy:
-        return LEFT_TO_OLD_GENERATION
-    minutes = case.usage.minutes
-    over = f" over {case.span(minutes)}" if case.usage.series else ""
+    today, other = best.resize.current_type, best.first.type
+    if today.is_legacy and not other.is_legacy:
+        return COVERED_BY_OLD_GENERATION
+    minutes = case.active_usage.minutes
+    over = f" over {case.minutes_text(minutes)}" if case.active_usage.series else ""
     fits = f"{other.name} is large enough for what {case.job.instances} used{over}."
-    if best.first.cost_less:
+    if best.first.was_cheaper_per_run:
         fits = f"Runs of its family cost less on {other.name} than on {today.name}."
-    return api.derived(
+    return api.derived_saving(
         fits,
         {
             "instance_type": today.name,
@@ -57,7 +59,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "new_vcpu": other.vcpu,
             "memory_gib": today.memory_gib,
             "new_memory_gib": other.memory_gib,
-            "times_as_long": best.first.change.slower,
+            "times_as_long": best.first.change.time_factor,
             "active_minutes": round(minutes),
         },
         **best.details(case),

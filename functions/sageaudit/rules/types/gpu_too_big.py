@@ -26,13 +26,13 @@ from __future__ import annotations
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import BestType, best_type, no_other_type
-from sageaudit.rules.utilisation.gpus import LEFT_TO_GPU_IDLE
+from sageaudit.rules.types.another_type import TypeRecommendation, best_type, type_fixed_reason
+from sageaudit.rules.utilisation.gpus import COVERED_BY_GPU_IDLE
 
 _SHIELD = "Job Defense Shield, gpu-model-too-powerful"
-MEAN_TO = api.Threshold("mean_at_most", 20, "percent of all GPUs", "little work", _SHIELD)
-MEMORY_TO = api.Threshold("gpu_memory_at_most_gib", 10, "GiB a GPU", "a small model", _SHIELD)
-CORES_TO = api.Threshold("cores_at_most", 12, "busy cores a GPU", "a g type has as many", _SHIELD)
+MAX_MEAN = api.Threshold("mean_at_most", 20, "percent of all GPUs", "little work", _SHIELD)
+MAX_GPU_MEMORY = api.Threshold("gpu_memory_at_most_gib", 10, "GiB a GPU", "a small model", _SHIELD)
+MAX_CORES = api.Threshold("cores_at_most", 12, "busy cores a GPU", "a g type has as many", _SHIELD)
 
 
 def _other_family(case: api.JobCase) -> str | None:
@@ -43,44 +43,44 @@ def _other_family(case: api.JobCase) -> str | None:
 @api.rule(
     id="SA302",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(MEAN_TO, MEMORY_TO, CORES_TO, api.HEADROOM),
-    needs=(api.Metric.GPU, api.Metric.GPU_MEMORY, api.Metric.CPU, api.Metric.MEMORY),
-    pools=True,
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MAX_MEAN, MAX_GPU_MEMORY, MAX_CORES, api.HEADROOM),
+    required_metrics=(api.Metric.GPU, api.Metric.GPU_MEMORY, api.Metric.CPU, api.Metric.MEMORY),
+    can_pool_runs=True,
     finds_waste=True,
-    not_applicable=(_other_family, no_other_type, api.free),
+    not_applicable=(_other_family, type_fixed_reason, api.free),
     subsumes={"cheaper-type", "gpu-underused"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts for the mean; peaks are the busiest host's."""
-    average = case.usage.mean(api.Metric.GPU)
+    average = case.active_usage.mean(api.Metric.GPU)
     memory, cpu = (
-        case.usage.busiest(metric, PEAK_PERCENTILE)
+        case.active_usage.busiest_percentile(metric, PEAK_PERCENTILE)
         for metric in (api.Metric.GPU_MEMORY, api.Metric.CPU)
     )
-    today = case.today
+    today = case.current_type
     memory_gib = memory / 100 * float(today.gpu_memory_gib or 0)
     cores = cpu / 100 * today.vcpu / max(today.gpus, 1)
-    much_else = memory_gib > case.limit(MEMORY_TO) or cores > case.limit(CORES_TO)
-    if average > case.limit(MEAN_TO) or much_else:
+    much_else = memory_gib > case.threshold(MAX_GPU_MEMORY) or cores > case.threshold(MAX_CORES)
+    if average > case.threshold(MAX_MEAN) or much_else:
         return api.Clear()
     best = best_type(case)
-    if best.run is None:
-        return api.Unknown("not_replayable", best.why)
-    if best.run.need.gpu_idle:
-        return LEFT_TO_GPU_IDLE
+    if best.resize is None:
+        return api.Unknown("not_replayable", best.reason)
+    if best.resize.demand.is_gpu_idle:
+        return COVERED_BY_GPU_IDLE
     g_type = best.first
     if g_type is None or not g_type.type.family.startswith("g"):
-        return _unknown(best) or api.Clear()
-    return api.derived(
-        f"{case.span(case.usage.minutes)} on {case.job.instances} used {average:.0f}% of "
+        return _unrecorded_outcome(best) or api.Clear()
+    return api.derived_saving(
+        f"{case.minutes_text(case.active_usage.minutes)} on {case.job.instances} used {average:.0f}% of "
         f"{_memory_used(today, memory_gib)}: {g_type.type.name} has enough.",
         {
             "gpu_mean_percent": round(average, 1),
             "gpu_memory_peak_gib": round(memory_gib * today.gpus, 1),
             "gpus": today.gpus,
             "cores_peak_per_gpu": round(cores, 1),
-            "active_minutes": round(case.usage.minutes),
+            "active_minutes": round(case.active_usage.minutes),
         },
         **best.details(case),
     )
@@ -93,9 +93,11 @@ def _memory_used(today: InstanceType, gib_each: float) -> str:
     return f"its {today.gpus} GPUs and {gib_each * today.gpus:.1f} GiB of their memory together"
 
 
-def _unknown(best: BestType) -> api.Unknown | None:
+def _unrecorded_outcome(best: TypeRecommendation) -> api.Unknown | None:
     """A cheaper g type that only a missing record keeps from being advised."""
-    if best.run is None or best.first is not None:
+    if best.resize is None or best.first is not None:
         return None
-    reasons = (why for other, why in best.run.unrecorded if other.family.startswith("g"))
+    reasons = (
+        why for other, why in best.resize.unrecorded_refusals if other.family.startswith("g")
+    )
     return next((api.Unknown("not_recorded", why) for why in reasons), None)

@@ -14,7 +14,7 @@ Sources: docs of CUDA and PyTorch, SageMaker guide of each algorithm: `domain/re
 
 from __future__ import annotations
 
-from sageaudit.domain.resize.type_vetoes import own_type_refused
+from sageaudit.domain.resize.type_vetoes import own_image_refusal
 from sageaudit.rules import api
 
 
@@ -22,17 +22,17 @@ from sageaudit.rules import api
     id="SA307",
     scope=api.RequestCase,
     kinds=set(api.IMAGE_PATHS),
-    before_run=api.Severity.HIGH,
-    reads=(*api.IMAGE_PATHS.values(), *api.TYPE_READS),
+    request_severity=api.Severity.HIGH,
+    required_parameters=(*api.IMAGE_PATHS.values(), *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares the image's name with the catalogue."""
-    types = case.types
+    types = case.instance_types
     if not types or None in types:
         return api.Unknown("type_unknown", "the instance type is not in the catalogue")
     for instance_type in types:
-        if instance_type and (why := own_type_refused(case.job, instance_type)):
-            return api.fact(
+        if instance_type and (why := own_image_refusal(case.job, instance_type)):
+            return api.measured_fact(
                 f"{instance_type.name} and the image do not fit: {why}.",
                 {"instance_type": instance_type.name, "why": why},
                 fix=(

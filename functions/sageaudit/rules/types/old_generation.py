@@ -22,29 +22,29 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.resize.candidate import LONGER
+from sageaudit.domain.resize.candidate import MIN_SHOWN_FACTOR
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import (
-    BestType,
+    TypeRecommendation,
     best_type,
     hourly_rate,
-    image_bars_all,
-    no_other_type,
-    said,
-    successors,
+    is_image_unfit_for_successors,
+    rate_text,
+    successors_sentence,
+    type_fixed_reason,
 )
 
 
 @api.rule(
     id="SA301",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
+    kinds=api.INSTANCE_KINDS,
     thresholds=(api.HEADROOM,),
-    pools=True,
-    not_applicable=(no_other_type, api.never_started, api.free),
-    before_run=api.Severity.MEDIUM,
-    reads=api.TYPE_READS,
+    can_pool_runs=True,
+    not_applicable=(type_fixed_reason, api.never_started, api.free),
+    request_severity=api.Severity.MEDIUM,
+    required_parameters=api.TYPE_PARAMETERS,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """The catalogue says what is old; prices and recorded use say what a successor is worth."""
@@ -54,25 +54,29 @@ def check(case: api.JobCase) -> api.Outcome:
     if today is None:
         reason = f"{name} is not in the catalogue" if name else "the instance type is not known"
         return api.Unknown("type_unknown", reason)
-    if not today.legacy:
+    if not today.is_legacy:
         return api.Clear()
-    best = best_type(case, legacy=False)
+    best = best_type(case, include_legacy=False)
     newer = best.first.type if best.first else None
-    if newer is None and image_bars_all(case, today):
+    if newer is None and is_image_unfit_for_successors(case, today):
         return api.Clear()
-    named = _too_short(case, best) if newer else successors(case, today, best.refused)
+    named = (
+        _short_run_text(case, best)
+        if newer
+        else successors_sentence(case, today, best.refused_types)
+    )
     details = best.details(case, named)
     now, then = hourly_rate(case, today), hourly_rate(case, newer) if newer else None
-    asks = "It ran on" if case.before_run is None else "It asks for"
-    rates = f"{said(then)} instead of {said(now)} an hour" if now and then else ""
-    times = best.first.change.slower if best.first else Decimal(1)
+    asks = "It ran on" if case.duration_basis is None else "It asks for"
+    rates = f"{rate_text(then)} instead of {rate_text(now)} an hour" if now and then else ""
+    times = best.first.change.time_factor if best.first else Decimal(1)
     old = ", an old generation"
     if newer and rates:
         old += f": {newer.name} costs {rates}"
-    if newer and rates and newer.gpus and times >= LONGER:
+    if newer and rates and newer.gpus and times >= MIN_SHOWN_FACTOR:
         gpu = f"a cheaper GPU, not a faster one (counted as {times:.2f} times as long)"
         old = f": {newer.name} has {gpu}, at {rates}"
-    return api.derived(
+    return api.derived_saving(
         f"{asks} {case.job.instances}{old}.",
         {
             "instance_type": today.name,
@@ -84,15 +88,15 @@ def check(case: api.JobCase) -> api.Outcome:
     )
 
 
-def _too_short(case: api.JobCase, best: BestType) -> str:
+def _short_run_text(case: api.JobCase, best: TypeRecommendation) -> str:
     """What was recorded of the GPU in a run too short to choose a smaller type by; else empty."""
-    lines = case.usage.series.get(api.Metric.GPU, {}).values()
+    lines = case.active_usage.series.get(api.Metric.GPU, {}).values()
     points = [value for line in lines for value in line.present]
-    if best.run is None or not best.run.need.gpus.unknown or not points:
+    if best.resize is None or not best.resize.demand.gpus.unknown_because or not points:
         return ""
-    if case.usage.minutes >= MIN_ACTIVE_MINUTES:
+    if case.active_usage.minutes >= MIN_ACTIVE_MINUTES:
         return ""
     return (
-        f"In its {case.usage.minutes:.0f} active minutes the GPU averaged {api.mean(points):.0f}%: "
+        f"In its {case.active_usage.minutes:.0f} active minutes the GPU averaged {api.mean(points):.0f}%: "
         "too few of them to choose a smaller type by."
     )

@@ -25,14 +25,14 @@ _DASK = ("HyperParameters.use_dask_gpu_training", "StaticHyperParameters.use_das
     id="SA309",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.Severity.HIGH,
-    reads=("AlgorithmSpecification.TrainingImage", *api.TYPE_READS, *_DASK),
+    request_severity=api.Severity.HIGH,
+    required_parameters=("AlgorithmSpecification.TrainingImage", *api.TYPE_PARAMETERS, *_DASK),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """By the image's name, the type and one hyperparameter."""
     algorithm = builtin_algorithm(case.job.image)
-    today, *others = case.types or [None]
-    if algorithm is None or today is None or others or today.gpus <= 1 or algorithm.cpu_only:
+    today, *others = case.instance_types or [None]
+    if algorithm is None or today is None or others or today.gpus <= 1 or algorithm.is_cpu_only:
         return api.Clear()
     dask = any(str(case.request.value(path)).lower() == "true" for path in _DASK)
     if not (algorithm.name in _ONE_DEVICE or (algorithm.name.startswith("XGBoost") and not dask)):
@@ -42,7 +42,7 @@ def check(case: api.RequestCase) -> api.Outcome:
         case.job,
         case.market,
         lambda other: other.gpu_model == model and other.gpus == 1,
-        estimated=True,
+        allow_estimates=True,
     )
     smaller, more = None, ""
     if one_gpu:
@@ -50,7 +50,7 @@ def check(case: api.RequestCase) -> api.Outcome:
         rate = hourly_rate(case, today)
         now = "an unknown rate" if rate is None else f"${rate.usd:,.2f}"
         more = f" {smaller} has one for ${usd:,.2f} instead of {now} an hour."
-    return api.fact(
+    return api.measured_fact(
         f"{algorithm.name} uses one GPU, and {today.name} has {today.gpus}.{more}",
         {"gpus": today.gpus, "one_gpu_type": smaller},
         fix=api.type_fix(case.job, smaller),

@@ -20,8 +20,10 @@ from decimal import Decimal
 from sageaudit.domain.job.addresses import builtin_algorithm, repository
 from sageaudit.rules import api
 
-_ONE = frozenset({"LDA", "Object2Vec", "Semantic Segmentation", "Sequence to Sequence"})
-_ONE_GPU = frozenset({"BlazingText"})
+_SINGLE_INSTANCE_ALGORITHMS = frozenset(
+    {"LDA", "Object2Vec", "Semantic Segmentation", "Sequence to Sequence"}
+)
+_SINGLE_INSTANCE_ON_GPU = frozenset({"BlazingText"})
 _SKLEARN = "sagemaker-scikit-learn"
 _COUNT = api.COUNT_PATHS[api.JobKind.TRAINING]
 
@@ -30,17 +32,17 @@ _COUNT = api.COUNT_PATHS[api.JobKind.TRAINING]
     id="SA308",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.Severity.HIGH,
-    reads=(_COUNT, "AlgorithmSpecification.TrainingImage", *api.TYPE_READS),
+    request_severity=api.Severity.HIGH,
+    required_parameters=(_COUNT, "AlgorithmSpecification.TrainingImage", *api.TYPE_PARAMETERS),
     subsumes={"replicated-input"},
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """By the image's name and the number of instances."""
     job = case.job
-    name = _of_one_instance(case)
+    name = _single_instance_reason(case)
     if name is None or (job.instance_count or 1) <= 1:
         return api.Clear()
-    return api.derived(
+    return api.derived_saving(
         f"{name} trains on one instance, and the request asks for {job.instance_count}.",
         {"instances": job.instance_count},
         fix=(api.Parameter(_COUNT, job.instance_count, 1),),
@@ -49,10 +51,12 @@ def check(case: api.RequestCase) -> api.Outcome:
     )
 
 
-def _of_one_instance(case: api.RequestCase) -> str | None:
+def _single_instance_reason(case: api.RequestCase) -> str | None:
     algorithm = builtin_algorithm(case.job.image)
     if algorithm is None:
         return "scikit-learn" if repository(case.job.image) == _SKLEARN else None
-    gpus = any(found is not None and found.gpus for found in case.types)
-    one = algorithm.name in _ONE or (gpus and algorithm.name in _ONE_GPU)
+    gpus = any(found is not None and found.gpus for found in case.instance_types)
+    one = algorithm.name in _SINGLE_INSTANCE_ALGORITHMS or (
+        gpus and algorithm.name in _SINGLE_INSTANCE_ON_GPU
+    )
     return algorithm.name if one else None

@@ -19,9 +19,11 @@ from __future__ import annotations
 
 from sageaudit.domain.job.addresses import repository
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import no_other_type, times_dearer
+from sageaudit.rules.types.another_type import price_ratio, type_fixed_reason
 
-FROM = api.Threshold("from_s", 14_400, "seconds", "a port takes days: it pays for long runs only")
+MIN_DURATION = api.Threshold(
+    "from_s", 14_400, "seconds", "a port takes days: it pays for long runs only"
+)
 _CONTAINERS = frozenset({"pytorch-training", "huggingface-pytorch-training"})
 
 
@@ -48,8 +50,8 @@ def _other_image(case: api.JobCase) -> str | None:
     id="SA303",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(FROM,),
-    not_applicable=(_other_family, no_other_type, api.not_completed, _other_image),
+    thresholds=(MIN_DURATION,),
+    not_applicable=(_other_family, type_fixed_reason, api.not_completed, _other_image),
     on=False,
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -57,21 +59,21 @@ def check(case: api.JobCase) -> api.Outcome:
     job = case.job
     if job.elapsed_s is None:
         return api.TIMES_MISSING
-    if job.elapsed_s < case.limit(FROM):
+    if job.elapsed_s < case.threshold(MIN_DURATION):
         return api.Clear()
     today = case.market.types.get(job.groups[0].instance_type)
     if today is None:
         return api.Unknown("type_unknown", f"{job.groups[0].instance_type} is not in the catalogue")
     target = "ml.trn1.2xlarge" if today.gpus == 1 else "ml.trn1.32xlarge"
-    times = times_dearer(case, today.name, target)
+    times = price_ratio(case, today.name, target)
     if times is None:
         why = f"{target} or {today.name} has no price in {job.region}"
         return api.Unknown("price_unknown", why)
     image = job.image or ""
     container = repository(image) or ""
     neuron = image.split(container, 1)[0] + f"{container}-neuronx:<tag>"
-    return api.possible(
-        f"{api.duration(job.elapsed_s)} of deep learning on {job.instances}: worth a trial on "
+    return api.possible_saving(
+        f"{api.duration_text(job.elapsed_s)} of deep learning on {job.instances}: worth a trial on "
         f"{target}, which costs less if it is over {times:.2f} times as fast.",
         {
             "elapsed_s": job.elapsed_s,

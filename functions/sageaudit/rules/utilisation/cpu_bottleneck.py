@@ -22,51 +22,51 @@ Sources: SageMaker Debugger, CPUBottleneck: threshold 50%, cpu_threshold 90 (its
 
 from __future__ import annotations
 
-from sageaudit.domain.usage.edges import between_gpu_work
+from sageaudit.domain.usage.edges import trim_to_gpu_work
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import more_vcpu
-from sageaudit.rules.utilisation.gpus import CPU_FROM, cpu_at_limit, loader_fix
+from sageaudit.rules.utilisation.gpus import CPU_LIMIT, cpu_limited_percent, loader_fix
 
 _DEBUGGER, _FINOPS = "Debugger CPUBottleneck", "cloud-finops-skills"
-SHARE_FROM = api.Threshold("share_from", 50, "percent of active minutes", "half", _DEBUGGER)
-GPU_TO = api.Threshold("gpu_to", 50, "percent of all GPUs", "waits half the time", "Jobstats")
-CPU_MEAN_OVER = api.Threshold("cpu_mean_over", 60, "percent of all vCPUs", "milder tier", _FINOPS)
+MIN_SHARE = api.Threshold("share_from", 50, "percent of active minutes", "half", _DEBUGGER)
+MAX_GPU = api.Threshold("gpu_to", 50, "percent of all GPUs", "waits half the time", "Jobstats")
+MIN_CPU_MEAN = api.Threshold("cpu_mean_over", 60, "percent of all vCPUs", "milder tier", _FINOPS)
 GPU_MEAN_BELOW = api.Threshold("gpu_mean_below", 10, "percent of all GPUs", "milder tier", _FINOPS)
 
 
 @api.rule(
     id="SA203",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(SHARE_FROM, CPU_FROM, GPU_TO, CPU_MEAN_OVER, GPU_MEAN_BELOW),
-    needs=(api.Metric.CPU, api.Metric.GPU),
-    pools=True,
-    coarsest_period_s=300,
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MIN_SHARE, CPU_LIMIT, MAX_GPU, MIN_CPU_MEAN, GPU_MEAN_BELOW),
+    required_metrics=(api.Metric.CPU, api.Metric.GPU),
+    can_pool_runs=True,
+    max_period_s=300,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools the minutes of all hosts, each with its own CPU and GPU."""
     # The minutes of several runs have no order: no half hour of them is a start or an end.
-    usage = case.usage if case.pooled else between_gpu_work(case.usage)
-    if usage.minutes < MIN_ACTIVE_MINUTES and not case.pooled:
+    usage = case.active_usage if case.is_pooled else trim_to_gpu_work(case.active_usage)
+    if usage.minutes < MIN_ACTIVE_MINUTES and not case.is_pooled:
         return api.Clear()
     cpus, gpus = (usage.series.get(metric, {}) for metric in (api.Metric.CPU, api.Metric.GPU))
     cpu_points, gpu_points = api.pairs(cpus, gpus)
     if not cpu_points:
         return api.Unknown("points_apart", "no host has CPU and GPU points of the same minutes")
-    share = cpu_at_limit(usage, case.limit(CPU_FROM), case.limit(GPU_TO))
+    share = cpu_limited_percent(usage, case.threshold(CPU_LIMIT), case.threshold(MAX_GPU))
     cpu, gpu = api.mean(cpu_points), api.mean(gpu_points)
-    mild = cpu > case.limit(CPU_MEAN_OVER) and gpu < case.limit(GPU_MEAN_BELOW)
-    strict = share >= case.limit(SHARE_FROM)
+    mild = cpu > case.threshold(MIN_CPU_MEAN) and gpu < case.threshold(GPU_MEAN_BELOW)
+    strict = share >= case.threshold(MIN_SHARE)
     if not strict and not mild:
         return api.Clear()
     # more vCPUs only for a CPU at its limit: else the next run's advice would turn it back
     larger = more_vcpu(case) if strict else None
-    over = f"{case.span(usage.minutes)} on {case.job.instances}"
-    return api.advice(
+    over = f"{case.minutes_text(usage.minutes)} on {case.job.instances}"
+    return api.recommendation(
         (
-            f"In {share:.0f}% of {over} the CPU was at {case.limit(CPU_FROM):g}% or more while the "
-            f"GPU was at {case.limit(GPU_TO):g}% or less. The GPU averaged {gpu:.0f}%."
+            f"In {share:.0f}% of {over} the CPU was at {case.threshold(CPU_LIMIT):g}% or more while the "
+            f"GPU was at {case.threshold(MAX_GPU):g}% or less. The GPU averaged {gpu:.0f}%."
             if strict
             else f"The CPU averaged {cpu:.0f}% and the GPU {gpu:.0f}% over {over}."
         ),
@@ -75,8 +75,8 @@ def check(case: api.JobCase) -> api.Outcome:
             **({"waiting_percent": round(share, 1)} if strict else {}),
             "cpu_mean_percent": round(cpu, 1),
             "gpu_mean_percent": round(gpu, 1),
-            "vcpu": case.usage.vcpu,
-            "gpus": case.usage.gpus,
+            "vcpu": case.active_usage.vcpu,
+            "gpus": case.active_usage.gpus,
             "loader_workers": case.job.hints.loader_workers,
             "active_minutes": round(usage.minutes),
         },

@@ -26,30 +26,33 @@ MEMORY_BELOW = api.Threshold("memory_p95_below", 40, "percent of memory", "under
 @api.rule(
     id="SA205",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
+    kinds=api.INSTANCE_KINDS,
     thresholds=(CPU_BELOW, MEMORY_BELOW, api.HEADROOM),
-    needs=(api.Metric.CPU, api.Metric.MEMORY),
-    pools=True,
+    required_metrics=(api.Metric.CPU, api.Metric.MEMORY),
+    can_pool_runs=True,
     finds_waste=True,
     not_applicable=(api.accelerated, api.mixed_types),
     subsumes={"cheaper-type", "memory-oversized"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the busiest host: every host must fit."""
-    cpu, memory = (case.usage.busiest(metric, 95) for metric in (api.Metric.CPU, api.Metric.MEMORY))
-    if cpu >= case.limit(CPU_BELOW) or memory >= case.limit(MEMORY_BELOW):
+    cpu, memory = (
+        case.active_usage.busiest_percentile(metric, 95)
+        for metric in (api.Metric.CPU, api.Metric.MEMORY)
+    )
+    if cpu >= case.threshold(CPU_BELOW) or memory >= case.threshold(MEMORY_BELOW):
         return api.Clear()
-    today = case.today
+    today = case.current_type
     best = best_type(case)
     if best.first is None:
         return api.Clear()
-    return api.derived(
+    return api.derived_saving(
         f"CPU stayed under {cpu:.0f}% and memory under {memory:.0f}% for 95% of "
-        f"{case.span(case.usage.minutes)} on {case.job.instances}.",
+        f"{case.minutes_text(case.active_usage.minutes)} on {case.job.instances}.",
         {
             "cpu_p95_percent": round(cpu, 1),
             "memory_p95_percent": round(memory, 1),
-            "active_minutes": round(case.usage.minutes),
+            "active_minutes": round(case.active_usage.minutes),
             "vcpu": today.vcpu,
             "memory_gib": today.memory_gib,
         },

@@ -21,21 +21,26 @@ Sources: Jobstats and Job Defense Shield, cancel-zero-gpu: all samples 0, acted 
 
 from __future__ import annotations
 
-from sageaudit.domain.usage.demand import gpu_idle
+from sageaudit.domain.usage.demand import is_gpu_idle
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
-from sageaudit.rules.utilisation.gpus import FROM, LITTLE_BELOW, LITTLE_P95_TO, almost_nothing
+from sageaudit.rules.utilisation.gpus import (
+    HARDLY_USED_MEAN,
+    HARDLY_USED_P95,
+    MIN_ACTIVE,
+    is_gpu_hardly_used,
+)
 
 
 @api.rule(
     id="SA201",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(FROM, LITTLE_BELOW, LITTLE_P95_TO, api.HEADROOM),
-    needs=(api.Metric.GPU,),
-    pools=True,
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MIN_ACTIVE, HARDLY_USED_MEAN, HARDLY_USED_P95, api.HEADROOM),
+    required_metrics=(api.Metric.GPU,),
+    can_pool_runs=True,
     finds_waste=True,
-    whole_run=True,
+    uses_whole_run=True,
     subsumes={
         "cheaper-type",
         "cpu-bottleneck",
@@ -47,23 +52,23 @@ from sageaudit.rules.utilisation.gpus import FROM, LITTLE_BELOW, LITTLE_P95_TO, 
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the whole run for nothing, and at its active minutes for almost nothing."""
-    nothing = gpu_idle(case.whole)
-    usage = case.whole if nothing else case.usage
-    if usage.minutes < case.limit(FROM) or not (nothing or almost_nothing(case)):
+    nothing = is_gpu_idle(case.whole_run)
+    usage = case.whole_run if nothing else case.active_usage
+    if usage.minutes < case.threshold(MIN_ACTIVE) or not (nothing or is_gpu_hardly_used(case)):
         return api.Clear()
     gpus, each = usage.series[api.Metric.GPU].values(), usage.gpus or 1
-    cpus = case.usage.series.get(api.Metric.CPU, {}).values()
+    cpus = case.active_usage.series.get(api.Metric.CPU, {}).values()
     points = [value for line in cpus for value in line.present]
-    vcpu = case.usage.vcpu
+    vcpu = case.active_usage.vcpu
     mean = max(api.mean(line.present) for line in gpus) * each
     hint = "If the code should use the GPU, correct that instead."
-    return api.derived(
-        f"The GPU did nothing for {case.span(usage.minutes)} on {case.job.instances}."
+    return api.derived_saving(
+        f"The GPU did nothing for {case.minutes_text(usage.minutes)} on {case.job.instances}."
         if nothing
-        else f"{_little(each, mean)} over {case.span(usage.minutes)} on "
+        else f"{_small_percent_text(each, mean)} over {case.minutes_text(usage.minutes)} on "
         f"{case.job.instances}: almost nothing.",
         {
-            "gpu_max_percent": round(case.usage.busiest(api.Metric.GPU, 100), 1),
+            "gpu_max_percent": round(case.active_usage.busiest_percentile(api.Metric.GPU, 100), 1),
             "gpu_mean_percent_of_one": round(mean, 2),
             "minutes": round(usage.minutes),
             "cpu_mean_cores": round(api.mean(points) * vcpu / 100, 2) if points and vcpu else None,
@@ -74,7 +79,7 @@ def check(case: api.JobCase) -> api.Outcome:
     )
 
 
-def _little(gpus: int, mean: float) -> str:
+def _small_percent_text(gpus: int, mean: float) -> str:
     """Never "0%": a GPU that works a little works."""
     percent = f"{mean:.0f}%" if mean >= 1 else "under 1%"
     if gpus == 1:

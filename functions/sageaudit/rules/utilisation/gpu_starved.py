@@ -23,43 +23,43 @@ from msgspec import Struct
 
 from sageaudit.domain.usage.series import Series, mean, percentile
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.gpus import CPU_FROM, loader_fix
+from sageaudit.rules.utilisation.gpus import CPU_LIMIT, loader_fix
 
 _DEBUGGER = "Debugger LowGPUUtilization"
-P95_OVER = api.Threshold("p95_over", 70, "percent of all GPUs", "it can be busy", _DEBUGGER)
+MIN_P95 = api.Threshold("p95_over", 70, "percent of all GPUs", "it can be busy", _DEBUGGER)
 P5_BELOW = api.Threshold("p5_below", 10, "percent of all GPUs", "near nothing", _DEBUGGER)
-SHARE_FROM = api.Threshold("share_from", 10, "percent of active minutes", "worth a look")
-TIMES_FROM = api.Threshold("times_from", 3, "times", "once is a start or an end")
+MIN_WAITING_SHARE = api.Threshold("share_from", 10, "percent of active minutes", "worth a look")
+MIN_WAITS = api.Threshold("times_from", 3, "times", "once is a start or an end")
 
 
 @api.rule(
     id="SA212",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(P95_OVER, P5_BELOW, SHARE_FROM, TIMES_FROM, CPU_FROM),
-    needs=(api.Metric.GPU, api.Metric.CPU),
-    coarsest_period_s=300,
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MIN_P95, P5_BELOW, MIN_WAITING_SHARE, MIN_WAITS, CPU_LIMIT),
+    required_metrics=(api.Metric.GPU, api.Metric.CPU),
+    max_period_s=300,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Reports the host that waits longest."""
-    hosts = case.usage.series[api.Metric.GPU]
+    hosts = case.active_usage.series[api.Metric.GPU]
     waits = [found for host in hosts if (found := _waits(case, host))]
     if not waits:
         return api.Clear()
-    most = max(waits, key=lambda wait: wait.percent)
-    return api.advice(
-        f"The GPU fell under {case.limit(P5_BELOW):g}% {most.times} times and waited there for "
-        f"{most.percent:.0f}% of {api.duration_min(case.usage.minutes)} on "
+    most = max(waits, key=lambda wait: wait.waiting_percent)
+    return api.recommendation(
+        f"The GPU fell under {case.threshold(P5_BELOW):g}% {most.count} times and waited there for "
+        f"{most.waiting_percent:.0f}% of {api.minutes_text(case.active_usage.minutes)} on "
         f"{case.job.instances}; its P95 is {most.p95:.0f}%.",
         {
             "gpu_p95_percent": round(most.p95, 1),
-            "waiting_percent": round(most.percent, 1),
-            "times": most.times,
-            "cpu_while_waiting_percent": round(most.cpu, 1),
+            "waiting_percent": round(most.waiting_percent, 1),
+            "times": most.count,
+            "cpu_while_waiting_percent": round(most.cpu_percent, 1),
             "hosts_that_wait": len(waits),
             "loader_workers": case.job.hints.loader_workers,
-            "active_minutes": round(case.usage.minutes),
-            "period_s": case.usage.period_s,
+            "active_minutes": round(case.active_usage.minutes),
+            "period_s": case.active_usage.period_s,
         },
         fix=loader_fix(case),
         caution=(
@@ -71,12 +71,14 @@ def check(case: api.JobCase) -> api.Outcome:
 
 def _waits(case: api.JobCase, host: str) -> GpuWaits | None:
     """None where the host waits too little, or where it may wait for its CPU."""
-    gpu = case.usage.series[api.Metric.GPU][host]
-    cpu = case.usage.series[api.Metric.CPU].get(host)
-    waits = _gpu_waits(gpu, cpu, low=case.limit(P5_BELOW), high=case.limit(P95_OVER))
-    if waits is None or waits.cpu >= case.limit(CPU_FROM):
+    gpu = case.active_usage.series[api.Metric.GPU][host]
+    cpu = case.active_usage.series[api.Metric.CPU].get(host)
+    waits = _gpu_waits(gpu, cpu, low=case.threshold(P5_BELOW), high=case.threshold(MIN_P95))
+    if waits is None or waits.cpu_percent >= case.threshold(CPU_LIMIT):
         return None
-    few = waits.percent < case.limit(SHARE_FROM) or waits.times < case.limit(TIMES_FROM)
+    few = waits.waiting_percent < case.threshold(MIN_WAITING_SHARE) or waits.count < case.threshold(
+        MIN_WAITS
+    )
     return None if few else waits
 
 
@@ -84,9 +86,9 @@ class GpuWaits(Struct, frozen=True):
     """One host's waits: the share of points (0..100), how often, and the mean CPU meanwhile."""
 
     p95: float
-    percent: float
-    times: int
-    cpu: float
+    waiting_percent: float
+    count: int
+    cpu_percent: float
 
 
 def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> GpuWaits | None:

@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
-from sageaudit.rules.utilisation.gpus import GpuUse, gpu_use, left_to_gpu_idle
+from sageaudit.rules.utilisation.gpus import GpuUse, gpu_use, outcome_if_gpu_idle
 
 _ONE_GPU, _JOBSTATS, _BATCH_SIZE = "percent of one GPU", "Jobstats config.py", "Debugger BatchSize"
 MEAN_BELOW = api.Threshold("mean_below", 25, _ONE_GPU, "amber", _JOBSTATS)
-RED_TO = api.Threshold("red_to", 15, _ONE_GPU, "red: said as such", _JOBSTATS)
+RED_MAX = api.Threshold("red_to", 15, _ONE_GPU, "red: said as such", _JOBSTATS)
 TARGET = api.Threshold("target", 50, _ONE_GPU, "busy enough", "Jobstats, target")
 P95_BELOW = api.Threshold("p95_below", 70, _ONE_GPU, "low", "Debugger LowGPUUtilization")
 CPU_BELOW = api.Threshold(
@@ -40,38 +40,38 @@ MEMORY_BELOW = api.Threshold(
 @api.rule(
     id="SA202",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(MEAN_BELOW, RED_TO, TARGET, P95_BELOW, CPU_BELOW, MEMORY_BELOW, api.HEADROOM),
-    needs=(api.Metric.GPU, api.Metric.CPU),
-    pools=True,
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MEAN_BELOW, RED_MAX, TARGET, P95_BELOW, CPU_BELOW, MEMORY_BELOW, api.HEADROOM),
+    required_metrics=(api.Metric.GPU, api.Metric.CPU),
+    can_pool_runs=True,
     finds_waste=True,
     subsumes={"cheaper-type", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts for the mean, and takes the busiest host for the P95."""
-    if left := left_to_gpu_idle(case):
+    if left := outcome_if_gpu_idle(case):
         return left
-    usage, use = case.usage, gpu_use(case.usage)
-    low = use.mean < case.limit(MEAN_BELOW)
-    flat = use.p95 < case.limit(P95_BELOW) and use.mean < case.limit(TARGET)
+    usage, use = case.active_usage, gpu_use(case.active_usage)
+    low = use.mean < case.threshold(MEAN_BELOW)
+    flat = use.p95 < case.threshold(P95_BELOW) and use.mean < case.threshold(TARGET)
     if not low and not flat:
         return api.Clear()
     best = best_type(case)
     feed = "" if best.first else "First feed the GPU faster."
-    if _holds_larger_batch(case, use):
+    if _can_take_larger_batch(case, use):
         feed = f"A larger batch may help: the P95 of GPU memory was {use.memory_p95:.0f}%."
     amber = "amber" if low else "below target"
-    return api.derived(
+    return api.derived_saving(
         f"The GPU averaged {use.mean:.0f}% (P95 {use.p95:.0f}%) over "
-        f"{case.span(usage.minutes)} on {case.job.instances}.",
+        f"{case.minutes_text(usage.minutes)} on {case.job.instances}.",
         {
             "gpu_mean_percent": round(use.mean, 1),
             "gpu_p95_percent": round(use.p95, 1),
-            "gpu_max_percent": round(use.most, 1),
-            "jobstats": "red" if use.mean <= case.limit(RED_TO) else amber,
+            "gpu_max_percent": round(use.max, 1),
+            "jobstats": "red" if use.mean <= case.threshold(RED_MAX) else amber,
             "gpu_memory_p95_percent": None if use.memory_p95 is None else round(use.memory_p95, 1),
             "cpu_p95_percent": round(use.cpu_p95, 1),
-            "cpu_mean_cores": round(use.cpu_cores, 2),
+            "cpu_mean_cores": round(use.mean_cpu_cores, 2),
             "vcpu": usage.vcpu,
             "active_minutes": round(usage.minutes),
             "period_s": usage.period_s,
@@ -80,11 +80,11 @@ def check(case: api.JobCase) -> api.Outcome:
     )
 
 
-def _holds_larger_batch(case: api.JobCase, use: GpuUse) -> bool:
+def _can_take_larger_batch(case: api.JobCase, use: GpuUse) -> bool:
     """Is a larger batch known to fit, and could the CPUs feed it?"""
     return (
-        use.p95 < case.limit(P95_BELOW)
-        and use.cpu_p95 < case.limit(CPU_BELOW)
+        use.p95 < case.threshold(P95_BELOW)
+        and use.cpu_p95 < case.threshold(CPU_BELOW)
         and use.memory_p95 is not None
-        and use.memory_p95 < case.limit(MEMORY_BELOW)
+        and use.memory_p95 < case.threshold(MEMORY_BELOW)
     )

@@ -4,55 +4,55 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from sageaudit.domain.usage.demand import gpu_idle
+from sageaudit.domain.usage.demand import is_gpu_idle
 from sageaudit.rules import api
 
-CPU_FROM = api.Threshold(
+CPU_LIMIT = api.Threshold(
     "cpu_from", 90, "percent of all vCPUs", "at its limit", "Debugger CPUBottleneck"
 )
-_WORKERS_FROM = 0.7
-_WORKERS_TO = 2.0
+_MIN_WORKERS_PER_CORE = 0.7
+_MAX_WORKERS_PER_CORE = 2.0
 """Of the cores: min_threshold 70 and max_threshold 200 of Debugger's Dataloader rule."""
 _GPU_IDLE = "gpu-idle"
-_WAITS_FROM = 50
+_CPU_BOTTLENECK_PERCENT = 50
 """Percent of the minutes with the CPU at its limit: cpu-bottleneck speaks from there."""
-FROM = api.Threshold("from_minutes", 15, "minutes", "late points and start-up are behind it")
-LITTLE_BELOW = api.Threshold(
+MIN_ACTIVE = api.Threshold("from_minutes", 15, "minutes", "late points and start-up are behind it")
+HARDLY_USED_MEAN = api.Threshold(
     "little_below", 5, "percent of one GPU, mean", "a third of Jobstats' red"
 )
-LITTLE_P95_TO = api.Threshold(
+HARDLY_USED_P95 = api.Threshold(
     "little_p95_to", 10, "percent of one GPU, P95", "no hour of real work"
 )
-LEFT_TO_GPU_IDLE = api.NotApplicable("the GPU did nothing: see gpu-idle")
+COVERED_BY_GPU_IDLE = api.NotApplicable("the GPU did nothing: see gpu-idle")
 """The answer of other GPU rules where the GPU never worked."""
 _HARDLY_WORKED = api.NotApplicable("the GPU did almost nothing: see gpu-idle")
 
 
-def left_to_gpu_idle(case: api.JobCase) -> api.NotApplicable | None:
+def outcome_if_gpu_idle(case: api.JobCase) -> api.NotApplicable | None:
     """The answer of other GPU rules where gpu-idle speaks of this run; else None."""
-    if gpu_idle(case.whole):
-        return LEFT_TO_GPU_IDLE
-    return _HARDLY_WORKED if almost_nothing(case) else None
+    if is_gpu_idle(case.whole_run):
+        return COVERED_BY_GPU_IDLE
+    return _HARDLY_WORKED if is_gpu_hardly_used(case) else None
 
 
-def almost_nothing(case: api.JobCase) -> bool:
+def is_gpu_hardly_used(case: api.JobCase) -> bool:
     """Whether all GPUs of a host together hardly worked in the active minutes, on each host.
 
     By the limits of gpu-idle. Not where the CPUs were at their limit: those GPUs wait for them.
     """
-    usage = case.usage
+    usage = case.active_usage
     hosts = usage.series.get(api.Metric.GPU, {}).values()
-    short = usage.minutes < _limit(case, FROM) and not case.pooled
+    short = usage.minutes < _gpu_idle_threshold(case, MIN_ACTIVE) and not case.is_pooled
     if not hosts or not usage.gpus or short:
         return False
-    if max(line.mean for line in hosts) * usage.gpus >= _limit(case, LITTLE_BELOW):
+    if max(line.mean for line in hosts) * usage.gpus >= _gpu_idle_threshold(case, HARDLY_USED_MEAN):
         return False
-    p95 = usage.busiest(api.Metric.GPU, 95) * usage.gpus
-    little = p95 <= _limit(case, LITTLE_P95_TO)
-    return little and cpu_at_limit(usage, CPU_FROM.value) < _WAITS_FROM
+    p95 = usage.busiest_percentile(api.Metric.GPU, 95) * usage.gpus
+    little = p95 <= _gpu_idle_threshold(case, HARDLY_USED_P95)
+    return little and cpu_limited_percent(usage, CPU_LIMIT.value) < _CPU_BOTTLENECK_PERCENT
 
 
-def _limit(case: api.JobCase, threshold: api.Threshold) -> float:
+def _gpu_idle_threshold(case: api.JobCase, threshold: api.Threshold) -> float:
     """Its value for gpu-idle, whichever rule asks."""
     return case.policy.thresholds.get(_GPU_IDLE, {}).get(threshold.key, threshold.value)
 
@@ -62,9 +62,9 @@ class GpuUse(Struct, frozen=True):
 
     mean: float
     p95: float
-    most: float
+    max: float
     cpu_p95: float
-    cpu_cores: float
+    mean_cpu_cores: float
     memory_p95: float | None
 
 
@@ -73,15 +73,15 @@ def gpu_use(usage: api.Measurements) -> GpuUse:
     has_memory = api.Metric.GPU_MEMORY in usage.series
     return GpuUse(
         mean=usage.mean(api.Metric.GPU),
-        p95=usage.busiest(api.Metric.GPU, 95),
-        most=usage.busiest(api.Metric.GPU, 100),
-        cpu_p95=usage.busiest(api.Metric.CPU, 95),
-        cpu_cores=usage.mean(api.Metric.CPU) * (usage.vcpu or 0) / 100,
-        memory_p95=usage.busiest(api.Metric.GPU_MEMORY, 95) if has_memory else None,
+        p95=usage.busiest_percentile(api.Metric.GPU, 95),
+        max=usage.busiest_percentile(api.Metric.GPU, 100),
+        cpu_p95=usage.busiest_percentile(api.Metric.CPU, 95),
+        mean_cpu_cores=usage.mean(api.Metric.CPU) * (usage.vcpu or 0) / 100,
+        memory_p95=usage.busiest_percentile(api.Metric.GPU_MEMORY, 95) if has_memory else None,
     )
 
 
-def cpu_at_limit(usage: api.Measurements, cpu_from: float, gpu_to: float = 100) -> float:
+def cpu_limited_percent(usage: api.Measurements, cpu_from: float, gpu_to: float = 100) -> float:
     """The percent of a run's minutes, of all hosts, in which the CPU is that busy and the GPU is
     no busier than that. 0 without points of both.
     """
@@ -96,15 +96,15 @@ def cpu_at_limit(usage: api.Measurements, cpu_from: float, gpu_to: float = 100) 
 def loader_fix(case: api.JobCase) -> tuple[api.Parameter, ...]:
     """A worker for each vCPU, where the job sets a count far from that."""
     workers, job = case.job.hints.loader_workers, case.job
-    if workers is None or not case.usage.vcpu or job.kind is not api.JobKind.TRAINING:
+    if workers is None or not case.active_usage.vcpu or job.kind is not api.JobKind.TRAINING:
         return ()
     # a distributed run has one process, with workers of its own, for each GPU
-    processes = max(case.usage.gpus or 1, 1) if job.hints.distribution else 1
-    share = workers * processes / case.usage.vcpu
-    if _WORKERS_FROM <= share <= _WORKERS_TO:
+    processes = max(case.active_usage.gpus or 1, 1) if job.hints.distribution else 1
+    share = workers * processes / case.active_usage.vcpu
+    if _MIN_WORKERS_PER_CORE <= share <= _MAX_WORKERS_PER_CORE:
         return ()
-    each = max(case.usage.vcpu // processes, 1)
+    each = max(case.active_usage.vcpu // processes, 1)
     workers_each = api.Parameter("HyperParameters.num_workers", str(workers), str(each))
-    if share < _WORKERS_FROM:
+    if share < _MIN_WORKERS_PER_CORE:
         return (workers_each,)
     return (workers_each, api.Parameter("Environment.OMP_NUM_THREADS", None, "1"))

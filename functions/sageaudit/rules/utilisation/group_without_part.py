@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from sageaudit.domain.usage.edges import gpu_unrecorded, host_ends
+from sageaudit.domain.usage.edges import gpu_recording_gap, host_activities
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.domain.usage.series import COARSEST_PERIOD_S
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import NEED_NOTHING, hosts_without_part
 
-GPU_WORKS_FROM = api.Threshold(
+MIN_GPU_WORK = api.Threshold(
     "gpu_works_from", 5, "percent of a host's GPUs", "real work, as of uneven-hosts"
 )
 _GROUP_COUNT = "ResourceConfig.InstanceGroups[{}].InstanceCount"
@@ -35,40 +35,42 @@ _GROUP_COUNT = "ResourceConfig.InstanceGroups[{}].InstanceCount"
     id="SA215",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(GPU_WORKS_FROM,),
+    thresholds=(MIN_GPU_WORK,),
     finds_waste=True,
-    not_applicable=(api.one_type, api.never_started, api.free),
+    not_applicable=(api.same_type, api.never_started, api.free),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the hosts of each type by themselves."""
-    uses = case.whole.by_type
+    uses = case.whole_run.by_type
     if not uses:
-        missing = case.whole.missing.get(api.Metric.GPU) or case.whole.missing.get(api.Metric.CPU)
-        return api.unknown(missing) if missing else api.HOSTS_UNMAPPED
-    if why := next(filter(None, map(_not_known, uses.values())), None):
+        missing = case.whole_run.missing.get(api.Metric.GPU) or case.whole_run.missing.get(
+            api.Metric.CPU
+        )
+        return api.unknown_from_missing(missing) if missing else api.HOSTS_UNMAPPED
+    if why := next(filter(None, map(_unknown_outcome, uses.values())), None):
         return why
     for name, other in permutations(uses):
-        idle = hosts_without_part(uses[name], host_ends(uses[name]))
-        if idle and _works(uses[other], case.limit(GPU_WORKS_FROM)):
+        idle = hosts_without_part(uses[name], host_activities(uses[name]))
+        if idle and _is_working(uses[other], case.threshold(MIN_GPU_WORK)):
             return _found(case, name, other, len(idle))
     return api.Clear()
 
 
-def _not_known(usage: api.Measurements) -> api.Unknown | None:
+def _unknown_outcome(usage: api.Measurements) -> api.Unknown | None:
     """Why it is not known what the hosts of one type did, or None."""
-    if missing := gpu_unrecorded(usage) or usage.missing.get(api.Metric.CPU):
-        return api.unknown(missing)
+    if missing := gpu_recording_gap(usage) or usage.missing.get(api.Metric.CPU):
+        return api.unknown_from_missing(missing)
     if (usage.period_s or 0) > COARSEST_PERIOD_S:
         return api.Unknown("period_too_coarse", f"one point every {usage.period_s} s")
     if usage.minutes < MIN_ACTIVE_MINUTES:
         why = f"{usage.minutes:.0f} minutes, the rule needs {MIN_ACTIVE_MINUTES}"
         return api.Unknown("too_short", why)
     metrics = (api.Metric.CPU, *([api.Metric.GPU] if usage.gpus else []))
-    gap = next(filter(None, map(usage.gap, metrics)), None)
-    return api.unknown(gap) if gap else None
+    gap = next(filter(None, map(usage.find_gap, metrics)), None)
+    return api.unknown_from_missing(gap) if gap else None
 
 
-def _works(usage: api.Measurements, gpu_percent: float) -> bool:
+def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
     """Whether a host keeps this much of its GPUs busy on average; without GPUs, a core."""
     gpus = usage.series.get(api.Metric.GPU, {}).values()
     cpus = usage.series[api.Metric.CPU].values()
@@ -80,7 +82,7 @@ def _works(usage: api.Measurements, gpu_percent: float) -> bool:
 
 def _found(case: api.JobCase, name: str, other: str, idle: int) -> api.Outcome:
     """Hosts of the type of this name did nothing, while those of the other one worked."""
-    usage, others = case.whole.by_type[name], case.whole.by_type[other]
+    usage, others = case.whole_run.by_type[name], case.whole_run.by_type[other]
     groups = [group for group in case.job.groups if group.instance_type == name]
     names = ", ".join(group.name for group in groups if group.name)
     left = sum(group.count for group in groups) - idle
@@ -90,8 +92,8 @@ def _found(case: api.JobCase, name: str, other: str, idle: int) -> api.Outcome:
     metric = api.Metric.GPU if others.gpus else api.Metric.CPU
     busy = others.mean(metric)
     count = api.Parameter(_GROUP_COUNT.format(names), groups[0].count, left)
-    return api.derived(
-        f"{idle} x {name} did no work in {api.duration_min(usage.minutes)}, while "
+    return api.derived_saving(
+        f"{idle} x {name} did no work in {api.minutes_text(usage.minutes)}, while "
         f"the {metric.name} of the {other} averaged {busy:.0f}%.",
         {
             "hosts_without_part": idle,
@@ -102,11 +104,11 @@ def _found(case: api.JobCase, name: str, other: str, idle: int) -> api.Outcome:
         },
         fix=(count,) if left and names else (),
         change=api.SetTypeCount(name, left),
-        first_step=None if left else _leave_out(names),
+        first_step=None if left else _removal_step(names),
         caution=NEED_NOTHING,
     )
 
 
-def _leave_out(names: str) -> str:
+def _removal_step(names: str) -> str:
     what = f"the group {names}" if names else "the idle group"
     return f"Leave {what} out of ResourceConfig.InstanceGroups, or repair what should give it work"

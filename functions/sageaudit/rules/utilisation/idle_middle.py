@@ -32,24 +32,26 @@ from statistics import median
 
 from msgspec import Struct
 
-from sageaudit.domain.job.course import work_phase
-from sageaudit.domain.usage.edges import cores_busy, idle_middle, recurring_standstills
-from sageaudit.domain.usage.series import FROM_S, any_of, mean, runs
+from sageaudit.domain.job.course import work_phase_name
+from sageaudit.domain.usage.edges import busiest_mean_cores, idle_middle, recurring_standstills
+from sageaudit.domain.usage.series import MIN_STANDSTILL_S, any_active, mean, true_ranges
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import (
-    NEEDS_NO_GPU,
-    ON_CPU,
-    WAITS,
-    asleep,
+    CPU_WORKED_CAUTION,
+    NO_GPU_NEEDED_CAUTION,
+    WAITING_RUN_CAUTION,
+    is_all_idle,
     run_evidence,
 )
 
-ALARM = "A timeout in the code, or an alarm on GPUUtilization that stops the job, ends such a wait."
-EVALUATE = (
+TIMEOUT_STEP = (
+    "A timeout in the code, or an alarm on GPUUtilization that stops the job, ends such a wait."
+)
+SEPARATE_EVALUATION_STEP = (
     "If the core evaluates, do that in a separate job on a CPU type, which reads the checkpoints, "
     "or less often; if it saves, write checkpoints in the background"
 )
-PHASE = (
+PROGRAM_PHASE_CAUTION = (
     "The waits look like a phase of the program, such as an evaluation: they are not counted. What "
     "a separate job costs is not taken off."
 )
@@ -62,105 +64,113 @@ OTHERS = (
 @api.rule(
     id="SA214",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
-    needs=(api.Metric.GPU, api.Metric.CPU),
-    sees_gaps=True,
+    kinds=api.INSTANCE_KINDS,
+    required_metrics=(api.Metric.GPU, api.Metric.CPU),
+    tolerates_gaps=True,
     finds_waste=True,
-    coarsest_period_s=300,
-    whole_run=True,
-    per_host=True,
+    max_period_s=300,
+    uses_whole_run=True,
+    compares_hosts=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the whole run, between its first GPU work and its end."""
-    whole, period_s = case.whole, case.whole.period_s or 0
+    whole, period_s = case.whole_run, case.whole_run.period_s or 0
     stretches, pauses = idle_middle(whole), _gpu_pauses(whole)
     phase = recurring_standstills(whole)
     still_s = sum(map(len, stretches)) * period_s
     if phase and not still_s:
-        return _recurring(case, phase)
+        return _recurring_finding(case, phase)
     if not still_s:
-        return _shown(case, pauses) if pauses else api.Clear()
+        return _unpriced_fact(case, pauses) if pauses else api.Clear()
     evidence: dict[str, api.Scalar] = {
         "standstill_s": still_s,
         "stretches": len(stretches),
         "first_standstill_after_s": stretches[0].start * period_s,
-        "cores_meanwhile": round(max(cores_busy(whole, still) for still in stretches), 2),
+        "cores_meanwhile": round(max(busiest_mean_cores(whole, still) for still in stretches), 2),
         "vcpu": whole.vcpu,
         "gpu_hours_not_counted": round(pauses.gpu_hours, 1) if pauses else 0,
         "minutes": round(whole.minutes),
         "period_s": period_s,
     }
-    summary, name = _summary(case, stretches, still_s), work_phase(case.job)
+    summary, name = _summary(case, stretches, still_s), work_phase_name(case.job)
     change = api.CutPhase(name, Decimal(still_s))
-    caution = f"{WAITS} {ALARM}"
-    if not asleep(whole, stretches):
-        caution = f"{WAITS} {NEEDS_NO_GPU} {ALARM}"
+    caution = f"{WAITING_RUN_CAUTION} {TIMEOUT_STEP}"
+    if not is_all_idle(whole, stretches):
+        caution = f"{WAITING_RUN_CAUTION} {NO_GPU_NEEDED_CAUTION} {TIMEOUT_STEP}"
     if phase:
         phase_s = evidence["recurring_s"] = sum(map(len, phase)) * period_s
-        return api.derived(
+        return api.derived_saving(
             f"{summary} {len(phase)} waits beside it are of similar length.",
             evidence,
             change=change,
             best=api.CutPhase(name, Decimal(still_s + phase_s)),
             caution=f"{caution} The waits of similar length may be an evaluation: not counted.",
         )
-    if asleep(whole, stretches):
-        return api.measured(summary, evidence, change=change, caution=caution)
-    return api.derived(summary, evidence, change=change, caution=caution)
+    if is_all_idle(whole, stretches):
+        return api.measured_saving(summary, evidence, change=change, caution=caution)
+    return api.derived_saving(summary, evidence, change=change, caution=caution)
 
 
-def _recurring(case: api.JobCase, phase: tuple[range, ...]) -> api.Outcome:
+def _recurring_finding(case: api.JobCase, phase: tuple[range, ...]) -> api.Outcome:
     """Possible at most: the program does something in these minutes."""
-    whole, period_s = case.whole, case.whole.period_s or 0
+    whole, period_s = case.whole_run, case.whole_run.period_s or 0
     phase_s = sum(map(len, phase)) * period_s
     first, second, *_ = phase
     middle_s = Decimal(median(map(len, phase)) * period_s)
-    return api.possible(
-        f"No GPU worked for {api.duration(Decimal(phase_s))} of {api.duration_min(whole.minutes)} "
-        f"on {case.job.instances}: {len(phase)} times for about {api.duration(middle_s)}, while "
+    return api.possible_saving(
+        f"No GPU worked for {api.duration_text(Decimal(phase_s))} of {api.minutes_text(whole.minutes)} "
+        f"on {case.job.instances}: {len(phase)} times for about {api.duration_text(middle_s)}, while "
         "one core was busy.",
         {
             "recurring_s": phase_s,
             "recurrences": len(phase),
             "first_recurrence_after_s": first.start * period_s,
             "between_recurrences_s": (second.start - first.stop) * period_s,
-            "cores_meanwhile": round(max(cores_busy(whole, still) for still in phase), 2),
+            "cores_meanwhile": round(max(busiest_mean_cores(whole, still) for still in phase), 2),
             **run_evidence(whole),
         },
-        first_step=EVALUATE,
-        caution=PHASE,
-        **api.cut_up_to(work_phase(case.job), Decimal(phase_s)),
+        first_step=SEPARATE_EVALUATION_STEP,
+        caution=PROGRAM_PHASE_CAUTION,
+        **api.phase_cut_range(work_phase_name(case.job), Decimal(phase_s)),
     )
 
 
 def _summary(case: api.JobCase, stretches: tuple[range, ...], still_s: int) -> str:
-    run = f"{api.duration_min(case.whole.minutes)} on {case.job.instances}"
-    long = api.duration(Decimal(still_s))
+    run = f"{api.minutes_text(case.whole_run.minutes)} on {case.job.instances}"
+    long = api.duration_text(Decimal(still_s))
     times = f"{long} in {len(stretches)} stretches" if len(stretches) > 1 else long
-    core = "" if asleep(case.whole, stretches) else ", and no host used more than one core"
-    after = api.duration(Decimal(stretches[0].start * (case.whole.period_s or 0)))
+    core = "" if is_all_idle(case.whole_run, stretches) else ", and no host used more than one core"
+    after = api.duration_text(Decimal(stretches[0].start * (case.whole_run.period_s or 0)))
     began = f"the first began {after}" if len(stretches) > 1 else f"it began {after}"
     return f"No GPU worked for {times} in the middle of {run}{core}; {began} after the start."
 
 
-def _shown(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
+def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
     """Hours without dollars: something worked."""
-    hosts = len(case.whole.series[api.Metric.GPU])
-    whose = "GPUs" if pauses.hosts == hosts else f"GPUs of {pauses.hosts} of {hosts} hosts"
-    cores = "" if pauses.cores is None else f"{pauses.cores:.1f} of {case.whole.vcpu} cores worked"
-    meanwhile = "GPUs of other hosts worked" if pauses.others_worked else cores or "a CPU worked"
-    return api.fact(
-        f"The {whose} did nothing for {api.duration(Decimal(pauses.seconds))} in the middle of "
-        f"{api.duration_min(case.whole.minutes)} on {case.job.instances} "
+    hosts = len(case.whole_run.series[api.Metric.GPU])
+    whose = (
+        "GPUs" if pauses.host_count == hosts else f"GPUs of {pauses.host_count} of {hosts} hosts"
+    )
+    cores = (
+        ""
+        if pauses.busiest_mean_cores is None
+        else f"{pauses.busiest_mean_cores:.1f} of {case.whole_run.vcpu} cores worked"
+    )
+    meanwhile = "GPUs of other hosts worked" if pauses.has_other_work else cores or "a CPU worked"
+    return api.measured_fact(
+        f"The {whose} did nothing for {api.duration_text(Decimal(pauses.seconds))} in the middle of "
+        f"{api.minutes_text(case.whole_run.minutes)} on {case.job.instances} "
         f"({pauses.gpu_hours:.1f} GPU-hours), while {meanwhile}.",
         {
             "gpu_hours_not_counted": round(pauses.gpu_hours, 1),
-            "hosts_that_paused": pauses.hosts,
+            "hosts_that_paused": pauses.host_count,
             "longest_pause_of_a_host_s": pauses.seconds,
-            "cores_meanwhile": None if pauses.cores is None else round(pauses.cores, 2),
-            **run_evidence(case.whole),
+            "cores_meanwhile": None
+            if pauses.busiest_mean_cores is None
+            else round(pauses.busiest_mean_cores, 2),
+            **run_evidence(case.whole_run),
         },
-        caution=OTHERS if pauses.others_worked else ON_CPU,
+        caution=OTHERS if pauses.has_other_work else CPU_WORKED_CAUTION,
     )
 
 
@@ -172,10 +182,10 @@ class GpuPauses(Struct, frozen=True):
     """
 
     gpu_hours: float
-    hosts: int
+    host_count: int
     seconds: int
-    others_worked: bool
-    cores: float | None
+    has_other_work: bool
+    busiest_mean_cores: float | None
 
 
 def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
@@ -184,17 +194,17 @@ def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
     if not usage.gpus or not period_s or not states:
         return None
     still = {at for stretch in usage.standstills() for at in stretch}
-    paused = [_paused(host, still, FROM_S // period_s) for host in states]
+    paused = [_paused(host, still, MIN_STANDSTILL_S // period_s) for host in states]
     most, union = max(map(len, paused)), sorted({at for host in paused for at in host})
     if not most:
         return None
-    together = [any_of(at) for at in zip(*states, strict=True)]
+    together = [any_active(at) for at in zip(*states, strict=True)]
     return GpuPauses(
         gpu_hours=sum(map(len, paused)) * period_s * usage.gpus / 3600,
-        hosts=sum(map(bool, paused)),
+        host_count=sum(map(bool, paused)),
         seconds=most * period_s,
-        others_worked=any(together[at] for at in union),
-        cores=_busiest_cores(usage, union),
+        has_other_work=any(together[at] for at in union),
+        busiest_mean_cores=_busiest_cores(usage, union),
     )
 
 
@@ -205,7 +215,7 @@ def _paused(states: Sequence[bool | None], still: Collection[int], least: int) -
         return []
     inside = range(worked[0], worked[-1])
     idle = [at in inside and works is False for at, works in enumerate(states)]
-    pieces = runs([one and at not in still for at, one in enumerate(idle)])
+    pieces = true_ranges([one and at not in still for at, one in enumerate(idle)])
     return [at for piece in pieces if len(piece) >= least for at in piece]
 
 

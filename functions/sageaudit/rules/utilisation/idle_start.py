@@ -28,31 +28,33 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from sageaudit.domain.job.course import work_phase
-from sageaudit.domain.resize.type_choice import seconds_beside_cpu_type
+from sageaudit.domain.job.course import work_phase_name
+from sageaudit.domain.resize.type_choice import seconds_saved_by_cpu_type
 from sageaudit.domain.usage.edges import (
-    before_gpu,
-    cores_busy,
-    cores_peak,
-    gpu_unrecorded,
+    busiest_mean_cores,
+    gpu_recording_gap,
     idle_head,
-    memory_gib,
+    peak_cores,
+    peak_memory_gib,
+    periods_before_gpu,
 )
-from sageaudit.domain.usage.series import above, any_of, states
+from sageaudit.domain.usage.series import any_active, states, states_above
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import run_evidence
 
-FROM = api.Threshold("from_s", 600, "seconds", "imports, late points: up to 6 min", "recorded jobs")
-SHARE_FROM = api.Threshold(
+MIN_IDLE = api.Threshold(
+    "from_s", 600, "seconds", "imports, late points: up to 6 min", "recorded jobs"
+)
+MIN_SHARE = api.Threshold(
     "share_from_percent", 2, "percent of the run", "less is small beside the work"
 )
 CORES_AT_MOST = api.Threshold(
     "cores_at_most", 1.25, "cores of a host", "one busy process and its system", "recorded jobs"
 )
-GRANTED = api.Threshold(
+START_ALLOWANCE = api.Threshold(
     "granted_s", 1200, "seconds", "a start may take so long", "Debugger MaxInitializationTime"
 )
-PREPARES = (
+PREPARE_DATA_STEP = (
     "Prepare the data once in a processing job on a CPU type, whose output later runs read; "
     "what that costs is taken off."
 )
@@ -61,7 +63,7 @@ FIND_THE_WAIT = (
     "download by its own code. Start the job when that is done"
 )
 """The first step where the job had no GPU work to prepare, so that no other type helps."""
-WAITS = "A start that waits for another job or for a queue looks the same."
+WAITING_START_CAUTION = "A start that waits for another job or for a queue looks the same."
 _FILLS_OVER_S = 120
 """A memory fills up if it becomes fuller within this time, several times in a row. Our choice."""
 _FILLS_BY = 0.3
@@ -73,122 +75,131 @@ _RISES = 2
 @api.rule(
     id="SA210",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(FROM, SHARE_FROM, CORES_AT_MOST, GRANTED),
-    needs=(api.Metric.CPU,),
-    sees_gaps=True,
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MIN_IDLE, MIN_SHARE, CORES_AT_MOST, START_ALLOWANCE),
+    required_metrics=(api.Metric.CPU,),
+    tolerates_gaps=True,
     finds_waste=True,
-    coarsest_period_s=300,
-    whole_run=True,
+    max_period_s=300,
+    uses_whole_run=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the first minutes of the whole run."""
-    whole = case.whole
-    if missing := gpu_unrecorded(whole):
-        return api.unknown(missing)
-    wait = before_gpu(whole)
+    whole = case.whole_run
+    if missing := gpu_recording_gap(whole):
+        return api.unknown_from_missing(missing)
+    wait = periods_before_gpu(whole)
     start = _start(case, wait)
     if start is None:
         return api.Clear()
     evidence: dict[str, api.Scalar] = {
         "idle_s": start.idle_s,
         "without_gpu_s": len(wait) * (whole.period_s or 0),
-        "calm_s": start.calm_s,
-        "cores_before_gpu": round(cores_busy(whole, wait), 2),
+        "calm_s": start.one_core_busy_s,
+        "cores_before_gpu": round(busiest_mean_cores(whole, wait), 2),
         **run_evidence(whole),
     }
-    summary, phase = _summary(case, start, wait), work_phase(case.job)
+    summary, phase = _summary(case, start, wait), work_phase_name(case.job)
     change = api.CutPhase(phase, start.counted_s)
-    fix = api.first_channel(case.job)
+    fix = api.first_channel_fix(case.job)
     if not wait:
         step = None if fix else FIND_THE_WAIT
-        return api.measured(
-            summary, evidence, fix=fix, first_step=step, change=change, caution=WAITS
+        return api.measured_saving(
+            summary,
+            evidence,
+            fix=fix,
+            first_step=step,
+            change=change,
+            caution=WAITING_START_CAUTION,
         )
-    if not (start.calm_s or start.best_s > start.counted_s):
-        return api.measured(summary, evidence, fix=fix, change=change, caution=WAITS)
-    if start.best_s == start.counted_s:
-        return api.derived(summary, evidence, fix=fix, change=change, caution=PREPARES)
-    caution = f"{PREPARES} Minutes in which more cores worked are not counted."
-    best = api.CutPhase(phase, start.best_s)
-    return api.derived(summary, evidence, fix=fix, change=change, best=best, caution=caution)
+    if not (start.one_core_busy_s or start.max_saving_s > start.counted_s):
+        return api.measured_saving(
+            summary, evidence, fix=fix, change=change, caution=WAITING_START_CAUTION
+        )
+    if start.max_saving_s == start.counted_s:
+        return api.derived_saving(
+            summary, evidence, fix=fix, change=change, caution=PREPARE_DATA_STEP
+        )
+    caution = f"{PREPARE_DATA_STEP} Minutes in which more cores worked are not counted."
+    best = api.CutPhase(phase, start.max_saving_s)
+    return api.derived_saving(summary, evidence, fix=fix, change=change, best=best, caution=caution)
 
 
-class Start(Struct, frozen=True):
+class IdleStart(Struct, frozen=True):
     """How long the start was too long; what of that is counted, at least and at best.
 
     `idle_s`: all hosts were idle. `calm_s`: none kept more than one process's core busy.
     """
 
     idle_s: Decimal
-    calm_s: Decimal
+    one_core_busy_s: Decimal
     counted_s: Decimal
-    best_s: Decimal
+    max_saving_s: Decimal
 
 
-def _start(case: api.JobCase, wait: range) -> Start | None:
+def _start(case: api.JobCase, wait: range) -> IdleStart | None:
     """None where too little could be saved; `wait`: the periods before the first GPU work."""
-    start = _before_gpu(case, wait) if wait else _idle(case)
-    little = 100 * float(start.best_s) < case.limit(SHARE_FROM) * case.whole.seconds
-    return None if little or not start.best_s else start
+    start = _start_before_gpu(case, wait) if wait else _start_without_gpu_work(case)
+    little = 100 * float(start.max_saving_s) < case.threshold(MIN_SHARE) * case.whole_run.seconds
+    return None if little or not start.max_saving_s else start
 
 
-def _idle(case: api.JobCase) -> Start:
+def _start_without_gpu_work(case: api.JobCase) -> IdleStart:
     """Where no GPU worked no initialisation of one is granted."""
-    worked = any(True in host for host in case.whole.gpu_states.values())
-    seconds = len(idle_head(case.whole)) * (case.whole.period_s or 0)
-    granted_s = int(case.limit(GRANTED)) if worked else 0
-    idle_s = Decimal(0 if seconds < case.limit(FROM) else max(seconds - granted_s, 0))
-    return Start(idle_s, Decimal(0), idle_s, idle_s)
+    worked = any(True in host for host in case.whole_run.gpu_states.values())
+    seconds = len(idle_head(case.whole_run)) * (case.whole_run.period_s or 0)
+    granted_s = int(case.threshold(START_ALLOWANCE)) if worked else 0
+    idle_s = Decimal(0 if seconds < case.threshold(MIN_IDLE) else max(seconds - granted_s, 0))
+    return IdleStart(idle_s, Decimal(0), idle_s, idle_s)
 
 
-def _before_gpu(case: api.JobCase, wait: range) -> Start:
+def _start_before_gpu(case: api.JobCase, wait: range) -> IdleStart:
     """Of the periods after those that are granted to every start."""
-    whole, period_s = case.whole, case.whole.period_s or 0
-    beyond = wait[int(case.limit(GRANTED)) // period_s :]
-    at_most = case.limit(CORES_AT_MOST)
+    whole, period_s = case.whole_run, case.whole_run.period_s or 0
+    beyond = wait[int(case.threshold(START_ALLOWANCE)) // period_s :]
+    at_most = case.threshold(CORES_AT_MOST)
     came = what_came_before_gpu(whole, beyond, at_most)
-    idle_s, calm_s = Decimal(came.asleep * period_s), Decimal(came.calm * period_s)
-    gib = memory_gib(whole, beyond, float(case.today.memory_gib))
-    counted_s = idle_s + seconds_beside_cpu_type(case.job, case.market, calm_s, at_most, gib)
-    busy_s = Decimal(came.busy * period_s)
-    if busy_s < case.limit(FROM):
-        return Start(idle_s, calm_s, counted_s, counted_s)
-    peak = cores_peak(whole, beyond)
-    best_s = counted_s + seconds_beside_cpu_type(case.job, case.market, busy_s, peak, gib)
-    return Start(idle_s, calm_s, counted_s, best_s)
+    idle_s, calm_s = Decimal(came.all_idle * period_s), Decimal(came.one_core_busy * period_s)
+    gib = peak_memory_gib(whole, beyond, float(case.current_type.memory_gib))
+    counted_s = idle_s + seconds_saved_by_cpu_type(case.job, case.market, calm_s, at_most, gib)
+    busy_s = Decimal(came.more_busy * period_s)
+    if busy_s < case.threshold(MIN_IDLE):
+        return IdleStart(idle_s, calm_s, counted_s, counted_s)
+    peak = peak_cores(whole, beyond)
+    best_s = counted_s + seconds_saved_by_cpu_type(case.job, case.market, busy_s, peak, gib)
+    return IdleStart(idle_s, calm_s, counted_s, best_s)
 
 
-class BeforeGpu(Struct, frozen=True):
+class GpuWaitPeriods(Struct, frozen=True):
     """How many periods before the first GPU work were what; each is one of these at most.
 
     `asleep`: every host is known to be idle. `calm`: none keeps more than one process's core busy,
     and no memory fills up, as with weights. `busy`: any other whose CPU is known.
     """
 
-    asleep: int
-    calm: int
-    busy: int
+    all_idle: int
+    one_core_busy: int
+    more_busy: int
 
 
 _WHERE_MEMORY_FILLS = {False: "calm", True: "loading", None: "busy"}
 
 
-def what_came_before_gpu(usage: api.Measurements, wait: range, calm_cores: float) -> BeforeGpu:
+def what_came_before_gpu(usage: api.Measurements, wait: range, calm_cores: float) -> GpuWaitPeriods:
     """Judges each of these periods by itself."""
     limit = calm_cores * 100 / (usage.vcpu or 1)
     lines = usage.series.get(api.Metric.CPU, {}).values()
-    hosts = [states(line, partial(above, limit=limit), usage.period_s) for line in lines]
+    hosts = [states(line, partial(states_above, limit=limit), usage.period_s) for line in lines]
     counts = Counter[str]()
     for at in wait:
-        over = any_of([host[at] for host in hosts])
+        over = any_active([host[at] for host in hosts])
         if usage.idle(at):
             counts["asleep"] += 1
         elif over:
             counts["busy"] += 1
         elif over is False:
             counts[_WHERE_MEMORY_FILLS[_memory_fills(usage, at)]] += 1
-    return BeforeGpu(counts["asleep"], counts["calm"], counts["busy"])
+    return GpuWaitPeriods(counts["asleep"], counts["calm"], counts["busy"])
 
 
 def _memory_fills(usage: api.Measurements, at: int) -> bool | None:
@@ -202,19 +213,21 @@ def _memory_fills(usage: api.Measurements, at: int) -> bool | None:
         known = [value for value in around if value is not None]
         rises = [after - before >= _FILLS_BY for before, after in pairwise(known)]
         fills.append(all(rises) if len(rises) == _RISES else None)
-    return any_of(fills)
+    return any_active(fills)
 
 
-def _summary(case: api.JobCase, start: Start, wait: range) -> str:
-    run = f"of {api.duration_min(case.whole.minutes)} on {case.job.instances}"
+def _summary(case: api.JobCase, start: IdleStart, wait: range) -> str:
+    run = f"of {api.minutes_text(case.whole_run.minutes)} on {case.job.instances}"
     if not wait:
-        return f"All hosts were idle for {api.duration(start.idle_s)} {run}, before work began."
-    first = api.duration(Decimal(len(wait) * (case.whole.period_s or 0)))
-    granted = api.duration(Decimal(str(case.limit(GRANTED))))
+        return (
+            f"All hosts were idle for {api.duration_text(start.idle_s)} {run}, before work began."
+        )
+    first = api.duration_text(Decimal(len(wait) * (case.whole_run.period_s or 0)))
+    granted = api.duration_text(Decimal(str(case.threshold(START_ALLOWANCE))))
     gpus = f"No GPU worked in the first {first} {run}"
     if start.counted_s:
-        calm = api.duration(start.idle_s + start.calm_s)
-        little = f"at most {case.limit(CORES_AT_MOST):g} of {case.whole.vcpu} cores"
+        calm = api.duration_text(start.idle_s + start.one_core_busy_s)
+        little = f"at most {case.threshold(CORES_AT_MOST):g} of {case.whole_run.vcpu} cores"
         return f"{gpus}; after {granted}, {little} were busy for {calm}."
-    busy = f"{cores_busy(case.whole, wait):.1f} of {case.whole.vcpu} cores were busy on average"
+    busy = f"{busiest_mean_cores(case.whole_run, wait):.1f} of {case.whole_run.vcpu} cores were busy on average"
     return f"{gpus}, while {busy}."

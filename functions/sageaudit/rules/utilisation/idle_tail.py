@@ -29,50 +29,52 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.job.course import work_phase
-from sageaudit.domain.usage.edges import gpu_unrecorded
+from sageaudit.domain.job.course import work_phase_name
+from sageaudit.domain.usage.edges import gpu_recording_gap
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import (
-    NEEDS_NO_GPU,
-    ON_CPU,
-    WAITS,
+    CPU_WORKED_CAUTION,
+    NO_GPU_NEEDED_CAUTION,
+    WAITING_RUN_CAUTION,
     IdleEnds,
     idle_ends,
     run_evidence,
 )
 
-DIED = (
+HOST_DIED_CAUTION = (
     "The job failed, and a step that all hosts share ends with the first of them that is gone: the "
     "others waited. Set `timeout` of init_process_group to 10 minutes, and MaxRuntimeInSeconds "
     "near the longest run. 30 minutes of waiting are not counted."
 )
 _TIMEOUT_S = 1800
 """PyTorch's default `timeout` of a process group other than NCCL's, the longest in common use."""
-EXIT = "Close data loaders, join threads and destroy the process group when the work is done."
-FROM = api.Threshold("from_s", 600, "seconds", "3 minutes of zeros are usual", "recorded jobs")
+CLEAN_EXIT_STEP = (
+    "Close data loaders, join threads and destroy the process group when the work is done."
+)
+MIN_IDLE = api.Threshold("from_s", 600, "seconds", "3 minutes of zeros are usual", "recorded jobs")
 
 
 @api.rule(
     id="SA211",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(FROM,),
-    needs=(api.Metric.CPU,),
-    sees_gaps=True,
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MIN_IDLE,),
+    required_metrics=(api.Metric.CPU,),
+    tolerates_gaps=True,
     finds_waste=True,
-    coarsest_period_s=300,
-    whole_run=True,
+    max_period_s=300,
+    uses_whole_run=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Looks back from the end of the whole run."""
-    whole = case.whole
-    if missing := gpu_unrecorded(whole):
-        return api.unknown(missing)
-    tail = idle_ends(case, case.limit(FROM))
-    counted_s = tail.idle_s if tail.idle_s >= case.limit(FROM) else 0
-    if not counted_s and not tail.early:
+    whole = case.whole_run
+    if missing := gpu_recording_gap(whole):
+        return api.unknown_from_missing(missing)
+    tail = idle_ends(case, case.threshold(MIN_IDLE))
+    counted_s = tail.idle_s if tail.idle_s >= case.threshold(MIN_IDLE) else 0
+    if not counted_s and not tail.early_hosts:
         if tail.without_gpu_s:
-            return _shown(case, tail)
+            return _unpriced_fact(case, tail)
         return api.HOSTS_UNMAPPED if len(case.job.groups) > 1 else api.Clear()
     if counted_s and len(whole.hosts) < (whole.hosts_expected or 0):
         have = f"{len(whole.hosts)} of {whole.hosts_expected} hosts have points"
@@ -80,30 +82,37 @@ def check(case: api.JobCase) -> api.Outcome:
     evidence: dict[str, api.Scalar] = {
         "idle_s": tail.idle_s,
         "minutes": round(whole.minutes),
-        "hosts": tail.hosts,
-        "hosts_ended_early": len(tail.early),
+        "hosts": tail.host_count,
+        "hosts_ended_early": len(tail.early_hosts),
         "period_s": whole.period_s,
     }
-    for host, seconds in tail.early[:4]:
+    for host, seconds in tail.early_hosts[:4]:
         evidence[f"{host.rpartition('/')[2]} idle_before_s"] = seconds
-    summary, phase = _summary(case, tail, counted_s), work_phase(case.job)
-    change, best = api.CutPhase(phase, Decimal(counted_s)), api.CutPhase(phase, tail.shared_s)
-    if not tail.early and tail.asleep:
-        before = _cpu_before(tail)
-        return api.measured(summary, evidence, change=change, caution=f"{WAITS}{before}")
-    if not tail.early:
-        caution = f"{WAITS} {NEEDS_NO_GPU}{_cpu_before(tail)} {EXIT}"
-        return api.derived(summary, evidence, change=change, caution=caution)
-    if died_s := _died_s(case, tail):
-        best = api.CutPhase(phase, Decimal(tail.idle_s + tail.early[0][1]))
+    summary, phase = _summary(case, tail, counted_s), work_phase_name(case.job)
+    change, best = (
+        api.CutPhase(phase, Decimal(counted_s)),
+        api.CutPhase(phase, tail.saving_if_shared_s),
+    )
+    if not tail.early_hosts and tail.is_all_idle:
+        before = _cpu_work_sentence(tail)
+        return api.measured_saving(
+            summary, evidence, change=change, caution=f"{WAITING_RUN_CAUTION}{before}"
+        )
+    if not tail.early_hosts:
+        caution = f"{WAITING_RUN_CAUTION} {NO_GPU_NEEDED_CAUTION}{_cpu_work_sentence(tail)} {CLEAN_EXIT_STEP}"
+        return api.derived_saving(summary, evidence, change=change, caution=caution)
+    if died_s := _waited_for_dead_host_s(case, tail):
+        best = api.CutPhase(phase, Decimal(tail.idle_s + tail.early_hosts[0][1]))
         change = api.CutPhase(phase, max(died_s, Decimal(counted_s)))
-        return api.derived(summary, evidence, change=change, best=best, caution=DIED)
-    return api.derived(
-        summary, evidence, change=change, best=best, caution=_why_not_counted(case.job)
+        return api.derived_saving(
+            summary, evidence, change=change, best=best, caution=HOST_DIED_CAUTION
+        )
+    return api.derived_saving(
+        summary, evidence, change=change, best=best, caution=_uncounted_caution(case.job)
     )
 
 
-def _why_not_counted(job: api.Job) -> str:
+def _uncounted_caution(job: api.Job) -> str:
     """Why minutes of hosts that ended early are not counted."""
     if job.hints.distribution is None:
         return "Unused hosts save only if they take over work of the others: none of it is counted."
@@ -114,46 +123,46 @@ def _why_not_counted(job: api.Job) -> str:
     )
 
 
-def _died_s(case: api.JobCase, tail: IdleEnds) -> Decimal:
+def _waited_for_dead_host_s(case: api.JobCase, tail: IdleEnds) -> Decimal:
     """How long the hosts of a run that failed waited for one that was gone; 0 where none waited."""
-    if case.job.status != "Failed" or not case.job.hints.ranks:
+    if case.job.status != "Failed" or not case.job.hints.has_gpu_ranks:
         return Decimal(0)
-    return Decimal(max(tail.idle_s + tail.early[0][1] - _TIMEOUT_S, 0))
+    return Decimal(max(tail.idle_s + tail.early_hosts[0][1] - _TIMEOUT_S, 0))
 
 
 def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
-    minutes, what = f"{api.duration_min(case.whole.minutes)}", case.job.instances
-    if tail.throughout:
+    minutes, what = f"{api.minutes_text(case.whole_run.minutes)}", case.job.instances
+    if tail.is_idle_throughout:
         return f"No host worked in {minutes} on {what}."
-    last = api.duration(Decimal(counted_s))
+    last = api.duration_text(Decimal(counted_s))
     idle = f"All hosts were idle for the last {last} of {minutes} on {what}"
-    if not tail.asleep:
+    if not tail.is_all_idle:
         still = f"No GPU worked in the last {last} of {minutes} on {what}"
         idle = f"{still}, and no host used more than one core"
-    if not tail.early:
+    if not tail.early_hosts:
         return f"{idle}."
-    longest = f"up to {api.duration(Decimal(tail.early[0][1]))}"
-    early = f"{len(tail.early)} of {tail.hosts} hosts did nothing for {longest} before"
+    longest = f"up to {api.duration_text(Decimal(tail.early_hosts[0][1]))}"
+    early = f"{len(tail.early_hosts)} of {tail.host_count} hosts did nothing for {longest} before"
     if counted_s:
         return f"{idle}; {early} that."
     return f"{early} the last one ended, in {minutes} on {what}."
 
 
-def _cpu_before(tail: IdleEnds) -> str:
+def _cpu_work_sentence(tail: IdleEnds) -> str:
     """A sentence on half an hour and more of CPU work between the last GPU work and the tail."""
     if not tail.without_gpu_s:
         return ""
-    last = api.duration(Decimal(tail.without_gpu_s))
+    last = api.duration_text(Decimal(tail.without_gpu_s))
     return f" No GPU worked in the last {last}: of those, minutes of CPU work are not counted."
 
 
-def _shown(case: api.JobCase, tail: IdleEnds) -> api.Outcome:
+def _unpriced_fact(case: api.JobCase, tail: IdleEnds) -> api.Outcome:
     """Hours without dollars: the CPU worked."""
-    whole = case.whole
+    whole = case.whole_run
     hours = tail.without_gpu_s * len(whole.series[api.Metric.GPU]) * (whole.gpus or 0) / 3600
-    return api.fact(
-        f"No GPU worked in the last {api.duration(Decimal(tail.without_gpu_s))} of "
-        f"{api.duration_min(whole.minutes)} on {case.job.instances} ({hours:.1f} GPU-hours), "
+    return api.measured_fact(
+        f"No GPU worked in the last {api.duration_text(Decimal(tail.without_gpu_s))} of "
+        f"{api.minutes_text(whole.minutes)} on {case.job.instances} ({hours:.1f} GPU-hours), "
         f"while {tail.cores_after_gpu:.1f} of {whole.vcpu} cores worked.",
         {
             "without_gpu_at_end_s": tail.without_gpu_s,
@@ -161,5 +170,5 @@ def _shown(case: api.JobCase, tail: IdleEnds) -> api.Outcome:
             "cores_meanwhile": round(tail.cores_after_gpu, 2),
             **run_evidence(whole),
         },
-        caution=ON_CPU,
+        caution=CPU_WORKED_CAUTION,
     )

@@ -28,7 +28,7 @@ _LESS_MEMORY = frozenset({"general", "compute"})
 
 
 def _other_category(case: api.JobCase) -> str | None:
-    if all(known is None or known.category in _MUCH_MEMORY for known in case.types):
+    if all(known is None or known.category in _MUCH_MEMORY for known in case.instance_types):
         return None
     return "its type is neither general-purpose nor memory-optimized"
 
@@ -36,36 +36,36 @@ def _other_category(case: api.JobCase) -> str | None:
 @api.rule(
     id="SA206",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
+    kinds=api.INSTANCE_KINDS,
     thresholds=(MEMORY_BELOW, api.HEADROOM),
-    needs=(api.Metric.MEMORY, api.Metric.CPU),
-    pools=True,
+    required_metrics=(api.Metric.MEMORY, api.Metric.CPU),
+    can_pool_runs=True,
     finds_waste=True,
     not_applicable=(api.accelerated, api.mixed_types, _other_category),
     subsumes={"cheaper-type"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the busiest host: every host must fit."""
-    memory = case.usage.busiest(api.Metric.MEMORY, 95)
-    if memory >= case.limit(MEMORY_BELOW):
+    memory = case.active_usage.busiest_percentile(api.Metric.MEMORY, 95)
+    if memory >= case.threshold(MEMORY_BELOW):
         return api.Clear()
-    today = case.today
+    today = case.current_type
     best = best_type(case)
     leaner = best.first
-    if best.run is None or leaner is None or leaner.type.category not in _LESS_MEMORY:
+    if best.resize is None or leaner is None or leaner.type.category not in _LESS_MEMORY:
         return api.Clear()
     if leaner.type.memory_gib * today.vcpu >= today.memory_gib * leaner.type.vcpu:
         return api.Clear()
-    needed = best.run.need.memory_gib.needed
-    return api.derived(
+    needed = best.resize.demand.memory_gib.needed
+    return api.derived_saving(
         f"Memory stayed under {memory:.0f}% of {today.memory_gib:g} GiB for 95% of "
-        f"{case.span(case.usage.minutes)} on {case.job.instances}.",
+        f"{case.minutes_text(case.active_usage.minutes)} on {case.job.instances}.",
         {
             "memory_p95_percent": round(memory, 1),
             "memory_needed_gib": None if needed is None else round(needed, 1),
             "memory_gib": today.memory_gib,
             "new_memory_gib": leaner.type.memory_gib,
-            "active_minutes": round(case.usage.minutes),
+            "active_minutes": round(case.active_usage.minutes),
             "vcpu": today.vcpu,
         },
         **best.details(case),

@@ -28,16 +28,16 @@ from statistics import median
 
 from msgspec import Struct
 
-from sageaudit.domain.audit.family_runs import like_runs, same_settings
+from sageaudit.domain.audit.family_runs import comparable_runs, runs_with_same_settings
 from sageaudit.domain.resize.resize import HEADROOM_PERCENT
-from sageaudit.domain.usage.demand import PEAK_PERCENTILE, gpu_idle
+from sageaudit.domain.usage.demand import PEAK_PERCENTILE, is_gpu_idle
 from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
 
-DEARER_FROM = api.Threshold(
+MIN_EXCESS = api.Threshold(
     "min_excess_percent", 10, "percent above the smaller count's median", "no noise"
 )
-RUNS_FROM = api.Threshold("runs_from", 2, "runs of each count", "one is an accident")
+MIN_RUNS = api.Threshold("runs_from", 2, "runs of each count", "one is an accident")
 GPU_BELOW = api.Threshold("gpu_below", 25, "percent of all GPUs", "amber", "Jobstats config.py")
 CPU_BELOW = api.Threshold("cpu_below", 40, "percent of all vCPUs", "under-used", "Flexera")
 GPU_TARGET = api.Threshold(
@@ -51,65 +51,66 @@ CPU_TARGET = api.Threshold(
 @api.rule(
     id="SA213",
     scope=api.FamilyCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(DEARER_FROM, RUNS_FROM, GPU_BELOW, CPU_BELOW, GPU_TARGET, CPU_TARGET),
-    needs=(api.Metric.CPU,),
-    pools=True,
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MIN_EXCESS, MIN_RUNS, GPU_BELOW, CPU_BELOW, GPU_TARGET, CPU_TARGET),
+    required_metrics=(api.Metric.CPU,),
+    can_pool_runs=True,
     finds_waste=True,
-    asked_later=True,
+    used_by_later_runs=True,
     not_applicable=(api.one_instance, api.mixed_types),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """What the family paid says more than what this run used."""
-    if found := _by_family(case):
+    if found := _finding_from_family(case):
         return found
     now = case.job.groups[0].count
     # low use on fewer instances than a run that got this advice has another cause
     followed = any(
-        "poor-scaling" in run.rules_with_findings and (run.instance_count or 0) > now for run in case.runs
+        "poor-scaling" in run.rules_with_findings and (run.instance_count or 0) > now
+        for run in case.earlier_runs
     )
-    return api.Clear() if followed else _by_use(case)
+    return api.Clear() if followed else _finding_from_use(case)
 
 
-def _by_family(case: api.FamilyCase) -> api.Found | None:
-    job, cheaper = case.job, _cheaper_count(case, case.limit(RUNS_FROM))
-    if cheaper is None or cheaper.excess_percent < Decimal(str(case.limit(DEARER_FROM))):
+def _finding_from_family(case: api.FamilyCase) -> api.Detection | None:
+    job, cheaper = case.job, _cheaper_count(case, case.threshold(MIN_RUNS))
+    if cheaper is None or cheaper.excess_percent < Decimal(str(case.threshold(MIN_EXCESS))):
         return None
-    now, fewer, took_s = cheaper.today, cheaper.fewer, job.elapsed_s or Decimal(1)
+    now, fewer, took_s = cheaper.current, cheaper.fewer, job.elapsed_s or Decimal(1)
     slowest, usual = fewer.slowest_s / took_s, fewer.seconds / took_s
     unpinned = "Possible only: the data may have changed between the runs. "
-    takes = f"{api.duration(fewer.seconds)} instead of {api.duration(took_s)}"
-    caution = f"{'' if cheaper.same_data else unpinned}On {fewer.count} it takes {takes}."
-    found = api.derived
-    if not cheaper.same_data:
+    takes = f"{api.duration_text(fewer.seconds)} instead of {api.duration_text(took_s)}"
+    caution = f"{'' if cheaper.has_same_data else unpinned}On {fewer.count} it takes {takes}."
+    found = api.derived_saving
+    if not cheaper.has_same_data:
         slowest = usual = fewer.seconds / now.seconds
-        found = api.possible_by_runs
+        found = api.possible_saving_by_runs
     return found(
         f"The same job costs ${now.usd:.2f} on {now.count} x {job.groups[0].instance_type} and "
-        f"${fewer.usd:.2f} on {fewer.count} (medians of {now.runs} and {fewer.runs} runs).",
+        f"${fewer.usd:.2f} on {fewer.count} (medians of {now.run_count} and {fewer.run_count} runs).",
         {
             "median_usd": round(now.usd, 6),
             "median_usd_on_fewer": round(fewer.usd, 6),
             "excess_percent": round(cheaper.excess_percent, 1),
-            "runs": now.runs,
-            "runs_on_fewer": fewer.runs,
+            "runs": now.run_count,
+            "runs_on_fewer": fewer.run_count,
             "instances": now.count,
-            "same_data": cheaper.same_data,
+            "same_data": cheaper.has_same_data,
         },
-        **_on_fewer(case, fewer.count, slowest, usual, caution),
+        **_fewer_instances_fix(case, fewer.count, slowest, usual, caution),
     )
 
 
-def _by_use(case: api.FamilyCase) -> api.Outcome:
-    now, minutes = case.job.groups[0].count, case.usage.minutes
-    use = _use_of_hosts(case.usage, now)
+def _finding_from_use(case: api.FamilyCase) -> api.Outcome:
+    now, minutes = case.job.groups[0].count, case.active_usage.minutes
+    use = _use_of_hosts(case.active_usage, now)
     if isinstance(use, api.Missing):
-        return api.unknown(use)
+        return api.unknown_from_missing(use)
     gpu = use.metric is api.Metric.GPU
-    much = use.busiest >= case.limit(GPU_BELOW if gpu else CPU_BELOW)
-    if much or not _did_work(case.usage, use.metric):
+    much = use.busiest >= case.threshold(GPU_BELOW if gpu else CPU_BELOW)
+    if much or not _did_work(case.active_usage, use.metric):
         return api.Clear()
-    count = use.hosts_needed(case.limit(GPU_TARGET if gpu else CPU_TARGET), case.usage)
+    count = use.hosts_needed(case.threshold(GPU_TARGET if gpu else CPU_TARGET), case.active_usage)
     if count >= now:
         return api.Clear()
     at_worst = (Decimal(now) / count).quantize(Decimal("0.0001"), ROUND_UP)
@@ -118,9 +119,9 @@ def _by_use(case: api.FamilyCase) -> api.Outcome:
         f"the run takes up to {now / count:.1f} times as long, which would "
         "cost as much as today: nothing is counted"
     )
-    return api.derived(
+    return api.derived_saving(
         f"The {use.metric.name} of each of {now} hosts averaged {use.busiest:.0f}% or less over "
-        f"{case.span(minutes)} on {case.job.instances}: {has} room for it.",
+        f"{case.minutes_text(minutes)} on {case.job.instances}: {has} room for it.",
         {
             "busiest_mean_percent": round(use.busiest, 1),
             "hosts_mean_percent": round(api.mean(use.means), 1),
@@ -128,13 +129,13 @@ def _by_use(case: api.FamilyCase) -> api.Outcome:
             "instances": now,
             "active_minutes": round(minutes),
         },
-        **_on_fewer(case, count, at_worst, Decimal(1), f"On {count} of them {takes}."),
+        **_fewer_instances_fix(case, count, at_worst, Decimal(1), f"On {count} of them {takes}."),
     )
 
 
-def _on_fewer(
+def _fewer_instances_fix(
     case: api.FamilyCase, count: int, worst: Decimal, best: Decimal, caution: str
-) -> api.FoundDetails:
+) -> api.DetectionDetails:
     """The fix, and how many times as long the run takes at worst and, if that differs, at best."""
     now = api.Parameter(api.COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
     return {
@@ -145,7 +146,7 @@ def _on_fewer(
     }
 
 
-class UseOfHosts(Struct, frozen=True):
+class HostUse(Struct, frozen=True):
     """Each host's mean over the active minutes, in percent of its GPUs, without GPU of its CPUs."""
 
     metric: api.Metric
@@ -163,22 +164,22 @@ class UseOfHosts(Struct, frozen=True):
         return max(math.ceil(together), _hosts_by_memory(usage, self.hosts), 1)
 
 
-def _use_of_hosts(usage: api.Measurements, count: int) -> UseOfHosts | api.Missing:
+def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
     """Of `count` hosts of one type."""
     metric = work_metric(usage)
     if isinstance(metric, api.Missing):
         return metric
-    if missing := usage.without_hosts(metric):
+    if missing := usage.missing_hosts(metric):
         return missing
     means = [api.mean(line.present) for line in usage.series[metric].values()]
-    return UseOfHosts(metric, count, means)
+    return HostUse(metric, count, means)
 
 
 def _did_work(usage: api.Measurements, metric: api.Metric) -> bool:
     """False for idle GPUs and idle runs, which other rules find."""
     if metric is api.Metric.CPU:
         return any(usage.worked(minute) for minute in range(usage.points))
-    return not gpu_idle(usage)
+    return not is_gpu_idle(usage)
 
 
 def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
@@ -192,38 +193,40 @@ def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
     return math.ceil(used * (1 + float(HEADROOM_PERCENT) / 100))
 
 
-class OnCount(Struct, frozen=True):
+class RunsOnCount(Struct, frozen=True):
     """The runs on one number of instances: medians, and the slowest of them."""
 
     count: int
-    runs: int
+    run_count: int
     usd: Decimal
     seconds: Decimal
     slowest_s: Decimal
 
 
-class CheaperCount(Struct, frozen=True):
+class CheaperInstanceCount(Struct, frozen=True):
     """The runs on today's number of instances, and on the cheapest smaller one.
 
     `same_data`: all of them are known to have read the same data.
     """
 
-    today: OnCount
-    fewer: OnCount
-    same_data: bool
+    current: RunsOnCount
+    fewer: RunsOnCount
+    has_same_data: bool
 
     @property
     def excess_percent(self) -> Decimal:
         """How much more the median run costs today."""
-        return 100 * (self.today.usd / self.fewer.usd - 1)
+        return 100 * (self.current.usd / self.fewer.usd - 1)
 
 
-def _cheaper_count(case: api.FamilyCase, least_runs: float) -> CheaperCount | None:
+def _cheaper_count(case: api.FamilyCase, least_runs: float) -> CheaperInstanceCount | None:
     """Among the family's runs of the same work; None without `least_runs` on both counts."""
     job, count = case.job, case.job.groups[0].count
     if job.status != "Completed" or not job.elapsed_s:
         return None
-    like = same_settings(job, like_runs(job, case.runs, but="instance_count"))
+    like = runs_with_same_settings(
+        job, comparable_runs(job, case.earlier_runs, except_field="instance_count")
+    )
     samples = [(run.instance_count, run.total_usd, run.elapsed_s) for run in like]
     samples.append((count, case.bill.total_usd, job.elapsed_s))
     counts = _by_count([(n, usd, s) for n, usd, s in samples if n and usd and s], least_runs)
@@ -232,10 +235,12 @@ def _cheaper_count(case: api.FamilyCase, least_runs: float) -> CheaperCount | No
     if today is None or fewer is None:
         return None
     same_data = all([job.is_data_pinned is True, *(run.is_data_pinned is True for run in like)])
-    return CheaperCount(today, fewer, same_data)
+    return CheaperInstanceCount(today, fewer, same_data)
 
 
-def _by_count(samples: Iterable[tuple[int, Decimal, Decimal]], least_runs: float) -> list[OnCount]:
+def _by_count(
+    samples: Iterable[tuple[int, Decimal, Decimal]], least_runs: float
+) -> list[RunsOnCount]:
     """Groups runs (count, dollars, seconds); only counts with enough runs, the cheapest first."""
     runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
     for count, usd, seconds in samples:
@@ -244,5 +249,5 @@ def _by_count(samples: Iterable[tuple[int, Decimal, Decimal]], least_runs: float
     for count, sample in runs.items():
         if len(sample) >= least_runs:
             dollars, took = [usd for usd, _ in sample], [seconds for _, seconds in sample]
-            counts.append(OnCount(count, len(sample), median(dollars), median(took), max(took)))
+            counts.append(RunsOnCount(count, len(sample), median(dollars), median(took), max(took)))
     return sorted(counts, key=lambda on_count: (on_count.usd, on_count.count))

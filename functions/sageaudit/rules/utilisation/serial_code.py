@@ -23,92 +23,99 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.bill.billed_job import BilledJob
-from sageaudit.domain.job.course import work_phase
-from sageaudit.domain.resize.type_choice import seconds_beside_cpu_type
-from sageaudit.domain.usage.edges import memory_gib
-from sageaudit.domain.usage.series import FROM_S, IDLE_BELOW_CORES, ONE_PROCESS_TO_CORES, runs
+from sageaudit.domain.job.course import work_phase_name
+from sageaudit.domain.resize.type_choice import seconds_saved_by_cpu_type
+from sageaudit.domain.usage.edges import peak_memory_gib
+from sageaudit.domain.usage.series import (
+    IDLE_BELOW_CORES,
+    MIN_STANDSTILL_S,
+    ONE_PROCESS_MAX_CORES,
+    true_ranges,
+)
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
 
-CORES_FROM = api.Threshold("cores_from", 0.85, "cores", "one core, with pauses", "Jobstats")
-CORES_TO = api.Threshold(
+MIN_CORES = api.Threshold("cores_from", 0.85, "cores", "one core, with pauses", "Jobstats")
+MAX_CORES = api.Threshold(
     "cores_to",
-    ONE_PROCESS_TO_CORES,
+    ONE_PROCESS_MAX_CORES,
     "cores",
     "one core (1.01) and the host's system (0.19)",
     "Jobstats, recordings",
 )
 P95_BELOW = api.Threshold("p95_below_cores", 1.5, "cores", "steadily one core")
-USE_THE_CORES = "Or use the cores: threads and workers shorten the run on the same type."
-STEP_FROM = api.Threshold("step_from_percent", 20, "percent of the active time", "a fifth")
-APART = (
+PARALLELIZE_STEP = "Or use the cores: threads and workers shorten the run on the same type."
+MIN_STEP_SHARE = api.Threshold("step_from_percent", 20, "percent of the active time", "a fifth")
+SEPARATE_JOB_STEP = (
     "Or run the step in a job of its own on a small CPU type, if the rest can read what it writes."
 )
 _NEARLY_ALL_PERCENT = 90
 """From here on it is no step: rules on small use of the whole run speak."""
-VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "SageMaker's types")
+MIN_VCPU = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "SageMaker's types")
 
 
 @api.rule(
     id="SA207",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(CORES_FROM, CORES_TO, P95_BELOW, STEP_FROM, VCPU_FROM, api.HEADROOM),
-    needs=(api.Metric.CPU,),
-    pools=True,
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MIN_CORES, MAX_CORES, P95_BELOW, MIN_STEP_SHARE, MIN_VCPU, api.HEADROOM),
+    required_metrics=(api.Metric.CPU,),
+    can_pool_runs=True,
     finds_waste=True,
     not_applicable=(api.accelerated, api.mixed_types),
     subsumes={"cheaper-type", "cpu-underused", "memory-oversized", "poor-scaling"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Every host must sit at one core, or do so for a long step."""
-    today = case.today
-    if today.vcpu < case.limit(VCPU_FROM):
+    today = case.current_type
+    if today.vcpu < case.threshold(MIN_VCPU):
         return api.Clear()
     hosts = [
         [value * today.vcpu / 100 for value in line.present]
-        for line in case.usage.series[api.Metric.CPU].values()
+        for line in case.active_usage.series[api.Metric.CPU].values()
     ]
-    if not all(_serial(case, cores) for cores in hosts):
+    if not all(_is_serial(case, cores) for cores in hosts):
         return _long_step(case)
     mean, p95 = max(map(api.mean, hosts)), max(api.percentile(cores, 95) for cores in hosts)
     each = " on each host" if len(hosts) > 1 else ""
-    return api.derived(
+    return api.derived_saving(
         f"The code used {mean:.1f} of {today.vcpu} vCPUs{each} over "
-        f"{case.span(case.usage.minutes)} on {case.job.instances}.",
+        f"{case.minutes_text(case.active_usage.minutes)} on {case.job.instances}.",
         {
             "cpu_mean_cores": round(mean, 2),
             "cpu_p95_cores": round(p95, 2),
             "vcpu": today.vcpu,
-            "active_minutes": round(case.usage.minutes),
+            "active_minutes": round(case.active_usage.minutes),
         },
-        **best_type(case).details(case, USE_THE_CORES),
+        **best_type(case).details(case, PARALLELIZE_STEP),
     )
 
 
-def _serial(case: api.JobCase, cores: list[float]) -> bool:
-    low, high = case.limit(CORES_FROM), case.limit(CORES_TO)
-    return low <= api.mean(cores) <= high and api.percentile(cores, 95) < case.limit(P95_BELOW)
+def _is_serial(case: api.JobCase, cores: list[float]) -> bool:
+    low, high = case.threshold(MIN_CORES), case.threshold(MAX_CORES)
+    return low <= api.mean(cores) <= high and api.percentile(cores, 95) < case.threshold(P95_BELOW)
 
 
 def _long_step(case: api.JobCase) -> api.Outcome:
     """A range between a smaller type for the whole run and a small one for the step."""
-    usage, today = case.usage, case.today
+    usage, today = case.active_usage, case.current_type
     step_s = Decimal(sum(map(len, _steps(case))) * (usage.period_s or 0))
-    if not case.limit(STEP_FROM) <= 100 * step_s / usage.seconds < _NEARLY_ALL_PERCENT:
+    if not case.threshold(MIN_STEP_SHARE) <= 100 * step_s / usage.seconds < _NEARLY_ALL_PERCENT:
         return api.Clear()
-    gib = memory_gib(usage, range(usage.points), float(today.memory_gib))
-    apart_s = seconds_beside_cpu_type(case.job, case.market, step_s, case.limit(CORES_TO), gib)
-    details, phase = best_type(case).details(case, APART), work_phase(case.job)
+    gib = peak_memory_gib(usage, range(usage.points), float(today.memory_gib))
+    apart_s = seconds_saved_by_cpu_type(
+        case.job, case.market, step_s, case.threshold(MAX_CORES), gib
+    )
+    details, phase = best_type(case).details(case, SEPARATE_JOB_STEP), work_phase_name(case.job)
     apart = api.CutPhase(phase, apart_s)
     counted = details["change"] = details.get("change") or api.CutPhase(phase, Decimal(0))
     billed = BilledJob(case.job, case.bill, case.market)
-    low, high = (billed.saving(one) for one in (counted, apart))
+    low, high = (billed.saving_usd(one) for one in (counted, apart))
     if low is None or high is None or low < high:
         details["best"] = apart
-    return api.derived(
-        f"For {api.duration(step_s)} of {case.span(usage.minutes)} on "
-        f"{case.job.instances} no host used more than {case.limit(CORES_TO):g} of {today.vcpu} "
+    return api.derived_saving(
+        f"For {api.duration_text(step_s)} of {case.minutes_text(usage.minutes)} on "
+        f"{case.job.instances} no host used more than {case.threshold(MAX_CORES):g} of {today.vcpu} "
         "vCPUs.",
         {"serial_step_s": step_s, "vcpu": today.vcpu, "active_minutes": round(usage.minutes)},
         **details,
@@ -117,13 +124,15 @@ def _long_step(case: api.JobCase) -> api.Outcome:
 
 def _steps(case: api.JobCase) -> list[range]:
     """Stretches of half an hour in which some host worked, and none on more than one core."""
-    usage, period_s = case.usage, case.usage.period_s or 0
-    hosts, to_core = usage.series[api.Metric.CPU].values(), case.today.vcpu / 100
-    if any(line.lowest * to_core > case.limit(CORES_TO) for line in hosts):
+    usage, period_s = case.active_usage, case.active_usage.period_s or 0
+    hosts, to_core = usage.series[api.Metric.CPU].values(), case.current_type.vcpu / 100
+    if any(line.lowest * to_core > case.threshold(MAX_CORES) for line in hosts):
         return []
     lines = [line.values for line in hosts]
     serial = []
     for at in zip(*lines, strict=True):
         busiest = max(-1.0 if percent is None else percent * to_core for percent in at)
-        serial.append(None not in at and IDLE_BELOW_CORES <= busiest <= case.limit(CORES_TO))
-    return [stretch for stretch in runs(serial) if len(stretch) * period_s >= FROM_S]
+        serial.append(None not in at and IDLE_BELOW_CORES <= busiest <= case.threshold(MAX_CORES))
+    return [
+        stretch for stretch in true_ranges(serial) if len(stretch) * period_s >= MIN_STANDSTILL_S
+    ]

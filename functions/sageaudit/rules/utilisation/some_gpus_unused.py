@@ -29,60 +29,60 @@ from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
-from sageaudit.rules.utilisation.gpus import left_to_gpu_idle
+from sageaudit.rules.utilisation.gpus import outcome_if_gpu_idle
 
-FITS_ON = api.Threshold(
+MAX_GPU_SHARE = api.Threshold(
     "fits_on_at_most", 50, "percent of the GPUs", "sizes have 8, 4, 2 and 1 GPUs"
 )
 
-SUMS = "CloudWatch shows only the sum of an instance's GPUs, not each one."
-DISTRIBUTE = "Spread the work over all GPUs instead."
-MORE_WORK = "Give each GPU more work instead: a larger batch."
+SUM_ONLY_CAUTION = "CloudWatch shows only the sum of an instance's GPUs, not each one."
+DISTRIBUTE_STEP = "Spread the work over all GPUs instead."
+LARGER_BATCH_STEP = "Give each GPU more work instead: a larger batch."
 
 
 def _one_gpu(case: api.JobCase) -> str | None:
-    first = next(iter(case.types), None)
+    first = next(iter(case.instance_types), None)
     return "its instances have one GPU" if first and first.gpus == 1 else None
 
 
 @api.rule(
     id="SA204",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(FITS_ON, api.HEADROOM),
-    needs=(api.Metric.GPU, api.Metric.GPU_MEMORY),
-    pools=True,
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MAX_GPU_SHARE, api.HEADROOM),
+    required_metrics=(api.Metric.GPU, api.Metric.GPU_MEMORY),
+    can_pool_runs=True,
     finds_waste=True,
-    coarsest_period_s=300,
+    max_period_s=300,
     not_applicable=(api.mixed_types, _one_gpu),
     subsumes={"cheaper-type", "gpu-underused", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Counts GPUs by use and by memory."""
-    if left := left_to_gpu_idle(case):
+    if left := outcome_if_gpu_idle(case):
         return left
-    today = case.today
+    today = case.current_type
     each_gib = float(today.gpu_memory_gib or 0)
     if not each_gib:
         return api.Unknown("not_recorded", f"the memory of a {today.gpu_model} is not known")
     gpus, memory = (
-        case.usage.busiest(metric, PEAK_PERCENTILE) / 100 * today.gpus
+        case.active_usage.busiest_percentile(metric, PEAK_PERCENTILE) / 100 * today.gpus
         for metric in (api.Metric.GPU, api.Metric.GPU_MEMORY)
     )
     fits_on = max(math.ceil(round(gpus, 2)), math.ceil(round(memory, 2)), 1)
-    if 100 * fits_on > case.limit(FITS_ON) * today.gpus:
+    if 100 * fits_on > case.threshold(MAX_GPU_SHARE) * today.gpus:
         return api.Clear()
     best, spread = best_type(case), _distribute(case.job, today)
-    more = MORE_WORK if case.job.hints.ranks else DISTRIBUTE
-    details = best.details(case, SUMS if best.first else f"{SUMS} {more}")
+    more = LARGER_BATCH_STEP if case.job.hints.has_gpu_ranks else DISTRIBUTE_STEP
+    details = best.details(case, SUM_ONLY_CAUTION if best.first else f"{SUM_ONLY_CAUTION} {more}")
     if best.first is None:
         details["fix"] = spread
     elif spread:
         details["alternatives"] = (*details.get("alternatives", ()), spread)
     on = "one" if fits_on == 1 else str(fits_on)
-    return api.derived(
-        f"The work of the {today.gpus} GPUs over {case.span(case.usage.minutes)} on "
-        f"{case.job.instances} fits on {on} of them (at its peak {_gpus(gpus)} "
+    return api.derived_saving(
+        f"The work of the {today.gpus} GPUs over {case.minutes_text(case.active_usage.minutes)} on "
+        f"{case.job.instances} fits on {on} of them (at its peak {_gpus_text(gpus)} "
         f"GPUs and {memory * each_gib:.1f} GiB of GPU memory).",
         {
             "gpus": today.gpus,
@@ -90,13 +90,13 @@ def check(case: api.JobCase) -> api.Outcome:
             "gpu_memory_needed_gib": round(memory * each_gib, 1),
             "memory_of_each_gpu_gib": today.gpu_memory_gib,
             "fits_on_gpus": fits_on,
-            "active_minutes": round(case.usage.minutes),
+            "active_minutes": round(case.active_usage.minutes),
         },
         **details,
     )
 
 
-def _gpus(needed: float) -> str:
+def _gpus_text(needed: float) -> str:
     """Never "0.0": a GPU that works a little works."""
     tenths = f"{needed:.1f}"
     return "under 0.1" if tenths == "0.0" else tenths

@@ -11,29 +11,31 @@ from decimal import Decimal
 from msgspec import Struct
 
 from sageaudit.domain.usage.edges import (
-    HostEnd,
-    after_gpu,
-    cores_busy,
-    gpu_unrecorded,
-    host_ends,
+    HostActivity,
+    busiest_mean_cores,
+    gpu_recording_gap,
+    host_activities,
     idle_middle,
     idle_tail,
     opening_periods,
+    periods_after_gpu,
 )
 from sageaudit.domain.usage.series import (
     COARSEST_PERIOD_S,
-    FROM_S,
-    ONE_PROCESS_TO_CORES,
-    gpu_works,
-    runs,
+    MIN_STANDSTILL_S,
+    ONE_PROCESS_MAX_CORES,
+    gpu_states,
+    true_ranges,
 )
 from sageaudit.rules import api
 
-WAITS = "A run that waits for a query or for another job looks the same."
+WAITING_RUN_CAUTION = "A run that waits for a query or for another job looks the same."
 NEED_NOTHING = "Assumes that the other hosts need nothing from them, such as data in their memory."
 """Of hosts that took no part."""
-NEEDS_NO_GPU = "Assumes that what one core did meanwhile, if anything, needs none of these GPUs."
-ON_CPU = (
+NO_GPU_NEEDED_CAUTION = (
+    "Assumes that what one core did meanwhile, if anything, needs none of these GPUs."
+)
+CPU_WORKED_CAUTION = (
     "No dollars are counted, because something worked meanwhile. Long work without the GPU costs "
     "less in a processing job on a CPU type."
 )
@@ -50,22 +52,22 @@ def run_evidence(whole: api.Measurements) -> dict[str, api.Scalar]:
     return {"vcpu": whole.vcpu, "minutes": round(whole.minutes), "period_s": whole.period_s}
 
 
-def asleep(whole: api.Measurements, stretches: Iterable[range]) -> bool:
+def is_all_idle(whole: api.Measurements, stretches: Iterable[range]) -> bool:
     """Whether every host is known to be idle in all these periods: none kept even a core busy."""
     return all(whole.idle(minute) for stretch in stretches for minute in stretch)
 
 
-def hosts_without_part(whole: api.Measurements, ends: Iterable[HostEnd]) -> set[str]:
+def hosts_without_part(whole: api.Measurements, ends: Iterable[HostActivity]) -> set[str]:
     """The hosts that were idle after their start, by their `ends`, or whose GPUs did nothing, with
     no more than a core busy: a process that only waits.
     """
-    hosts = {end.host for end in ends if not end.took_part}
+    hosts = {end.host for end in ends if not end.has_worked}
     cpu, vcpu = whole.series.get(api.Metric.CPU, {}), whole.vcpu or 0
     for host in whole.hosts if whole.gpus and vcpu else ():
         gpu, line = whole.series[api.Metric.GPU].get(host), cpu.get(host)
-        if gpu is None or line is None or True in gpu_works(gpu.present, whole.gpus):
+        if gpu is None or line is None or True in gpu_states(gpu.present, whole.gpus):
             continue
-        if line.mean * vcpu / 100 <= ONE_PROCESS_TO_CORES:
+        if line.mean * vcpu / 100 <= ONE_PROCESS_MAX_CORES:
             hosts.add(host)
     return hosts
 
@@ -79,44 +81,46 @@ class IdleEnds(Struct, frozen=True):
     """
 
     idle_s: int
-    early: tuple[tuple[str, int], ...]
-    hosts: int
-    throughout: bool
-    asleep: bool
+    early_hosts: tuple[tuple[str, int], ...]
+    host_count: int
+    is_idle_throughout: bool
+    is_all_idle: bool
     without_gpu_s: int
     cores_after_gpu: float
 
     @property
-    def shared_s(self) -> Decimal:
+    def saving_if_shared_s(self) -> Decimal:
         """What a run would be shorter by if the early hosts had shared the others' work."""
-        return self.idle_s + Decimal(sum(seconds for _, seconds in self.early)) / self.hosts
+        return (
+            self.idle_s + Decimal(sum(seconds for _, seconds in self.early_hosts)) / self.host_count
+        )
 
 
-def idle_ends(case: api.JobCase, from_s: float) -> IdleEnds:
+def idle_ends(case: api.JobCase, min_s: float) -> IdleEnds:
     """A host is early when it ended at least `from_s` seconds before the last one.
 
     No host counts as early when hosts are of several types.
     """
-    whole = case.whole
+    whole = case.whole_run
     idle = idle_tail(whole)
     period_s, common = whole.period_s or 0, len(idle)
-    ends = host_ends(whole) if len(case.job.groups) == 1 else []
+    ends = host_activities(whole) if len(case.job.groups) == 1 else []
     early = [
         (end.host, seconds)
         for end in ends
-        if end.took_part and (seconds := (end.idle_tail - common) * period_s) >= from_s
+        if end.has_worked and (seconds := (end.idle_tail_periods - common) * period_s) >= min_s
     ]
     worked = any(whole.worked(minute) for minute in range(idle.start))
-    without_gpu = after_gpu(whole)
+    without_gpu = periods_after_gpu(whole)
     on_cpu_s = (len(without_gpu) - common) * period_s
     return IdleEnds(
         idle_s=common * period_s,
-        early=tuple(sorted(early, key=lambda host: (-host[1], host[0]))),
-        hosts=max(whole.hosts_expected or 0, len(whole.hosts)),
-        throughout=not worked and idle.start <= opening_periods(whole),
-        asleep=asleep(whole, [idle]),
-        without_gpu_s=len(without_gpu) * period_s if on_cpu_s >= FROM_S else 0,
-        cores_after_gpu=cores_busy(whole, without_gpu),
+        early_hosts=tuple(sorted(early, key=lambda host: (-host[1], host[0]))),
+        host_count=max(whole.hosts_expected or 0, len(whole.hosts)),
+        is_idle_throughout=not worked and idle.start <= opening_periods(whole),
+        is_all_idle=is_all_idle(whole, [idle]),
+        without_gpu_s=len(without_gpu) * period_s if on_cpu_s >= MIN_STANDSTILL_S else 0,
+        cores_after_gpu=busiest_mean_cores(whole, without_gpu),
     )
 
 
@@ -129,50 +133,52 @@ class IdleRun(Struct, frozen=True):
     """
 
     idle_s: int
-    since_s: int | None
-    asleep: bool
+    idle_from_s: int | None
+    is_all_idle: bool
 
     @property
     def sentence(self) -> str:
         """How long the run was idle, with a full stop."""
-        idle = "was idle" if self.asleep else "used no GPU, and at most one core of a host,"
-        long = api.duration(Decimal(self.idle_s))
-        if self.since_s is None:
+        idle = "was idle" if self.is_all_idle else "used no GPU, and at most one core of a host,"
+        long = api.duration_text(Decimal(self.idle_s))
+        if self.idle_from_s is None:
             return f"The run {idle} for {long}."
         if self._minutes < _IN_MINUTES_BELOW:
             return f"The run {idle} from minute {self._minutes} on, for {long}."
-        return f"The run {idle} after its first {api.duration_min(self._minutes)}, for {long}."
+        return f"The run {idle} after its first {api.minutes_text(self._minutes)}, for {long}."
 
     @property
     def first_step(self) -> str:
         """What to do first, without a full stop."""
-        when = "" if self.since_s is None else f" after {api.duration_min(self._minutes)}"
+        when = "" if self.idle_from_s is None else f" after {api.minutes_text(self._minutes)}"
         return f"Read its log{when} for what it waited for, and set a timeout there"
 
     @property
     def evidence(self) -> dict[str, api.Scalar]:
         """The numbers of the sentence."""
-        since = {} if self.since_s is None else {"idle_from_s": self.since_s}
+        since = {} if self.idle_from_s is None else {"idle_from_s": self.idle_from_s}
         return {"idle_s": self.idle_s, **since}
 
     @property
     def _minutes(self) -> int:
-        return (self.since_s or 0) // 60
+        return (self.idle_from_s or 0) // 60
 
 
 def idle_run(case: api.JobCase) -> IdleRun | None:
     """None for a run that worked for half of its time and until its end, or if that is unknown."""
-    whole, period_s = case.whole, case.whole.period_s or 0
+    whole, period_s = case.whole_run, case.whole_run.period_s or 0
     if not period_s or period_s > COARSEST_PERIOD_S or not case.job.elapsed_s:
         return None
-    if whole.without_hosts(api.Metric.CPU) or gpu_unrecorded(whole):
+    if whole.missing_hosts(api.Metric.CPU) or gpu_recording_gap(whole):
         return None
-    if whole.gpus and whole.without_hosts(api.Metric.GPU):
+    if whole.gpus and whole.missing_hosts(api.Metric.GPU):
         return None
     tail = idle_tail(whole)
     still = {at for stretch in (tail, *idle_middle(whole)) for at in stretch}
     flags = [at in still or whole.idle(at) for at in range(whole.points)]
-    stretches = [stretch for stretch in runs(flags) if len(stretch) * period_s >= _STRETCH_FROM_S]
+    stretches = [
+        stretch for stretch in true_ranges(flags) if len(stretch) * period_s >= _STRETCH_FROM_S
+    ]
     if not stretches:
         return None
     idle_s = sum(map(len, stretches)) * period_s
@@ -184,4 +190,4 @@ def idle_run(case: api.JobCase) -> IdleRun | None:
     if to_the_end:
         stretches, idle_s = [last], len(last) * period_s
     since_s = last.start * period_s if to_the_end else None
-    return IdleRun(idle_s, since_s, asleep(whole, stretches))
+    return IdleRun(idle_s, since_s, is_all_idle(whole, stretches))

@@ -26,21 +26,21 @@ from decimal import Decimal
 from msgspec import Struct
 
 from sageaudit.domain.job.addresses import cluster_framework
-from sageaudit.domain.job.course import work_phase
-from sageaudit.domain.usage.edges import at_work, host_ends, work_metric
-from sageaudit.domain.usage.series import Series, pick_all
+from sageaudit.domain.job.course import work_phase_name
+from sageaudit.domain.usage.edges import activity_by_host, host_activities, work_metric
+from sageaudit.domain.usage.series import Series, select_points
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import NEED_NOTHING, hosts_without_part
 from sageaudit.structs import replace
 
-DISTANCE_OVER = api.Threshold(
+MIN_DISTANCE = api.Threshold(
     "distance_over", 0.5, "share of minutes (0..1)", "far apart", "Debugger LoadBalancing"
 )
-GAP_FROM = api.Threshold("gap_from", 20, "points of utilisation", "two tenths")
-SHORT_FROM = api.Threshold(
+MIN_GAP = api.Threshold("gap_from", 20, "points of utilisation", "two tenths")
+MIN_SHORTFALL = api.Threshold(
     "short_from", 30, "percent of the busiest host's mean", "more than a leader's work"
 )
-_PAIR = 2
+_MIN_OTHER_HOSTS = 2
 _MIN_SECONDS = 900
 """Fewer minutes that all hosts share are an accident."""
 
@@ -48,90 +48,94 @@ _MIN_SECONDS = 900
 @api.rule(
     id="SA209",
     scope=api.JobCase,
-    kinds=api.ON_INSTANCES,
-    thresholds=(DISTANCE_OVER, GAP_FROM, SHORT_FROM),
-    needs=(api.Metric.CPU,),
-    sees_gaps=True,
+    kinds=api.INSTANCE_KINDS,
+    thresholds=(MIN_DISTANCE, MIN_GAP, MIN_SHORTFALL),
+    required_metrics=(api.Metric.CPU,),
+    tolerates_gaps=True,
     finds_waste=True,
-    coarsest_period_s=300,
-    per_host=True,
+    max_period_s=300,
+    compares_hosts=True,
     not_applicable=(api.one_instance,),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Compares hosts on the minutes in which all of them have a point."""
-    metric = work_metric(case.whole)
+    metric = work_metric(case.whole_run)
     if isinstance(metric, api.Missing):
-        return api.unknown(metric)
-    load = _host_load(case.whole, metric)
+        return api.unknown_from_missing(metric)
+    load = _host_load(case.whole_run, metric)
     if isinstance(load, api.Missing):
-        return api.unknown(load)
+        return api.unknown_from_missing(load)
     if load is None:
         return api.Clear()
     driver = _driver(case.job, load)
-    left_out = len({*load.without_part(case.whole.vcpu)} - {driver})
+    left_out = len({*load.idle_beside_work(case.whole_run.vcpu)} - {driver})
     if not left_out:
-        load = load.without(driver)
-        if not _far_apart(case, load):
+        load = load.without_host(driver)
+        if not _is_uneven(case, load):
             return api.Clear()
-    lazy = load.short_of_busiest(case.limit(SHORT_FROM))
-    idle = _idle_percent(case.usage, lazy)
-    return api.derived(
+    lazy = load.hosts_below_busiest(case.threshold(MIN_SHORTFALL))
+    idle = _idle_percent(case.active_usage, lazy)
+    return api.derived_saving(
         _summary(case, load, left_out),
         {
             "busiest_mean_percent": round(load.busiest[1], 1),
-            "laziest_mean_percent": round(load.laziest[1], 1),
-            "histogram_distance": round(load.distance, 2),
+            "laziest_mean_percent": round(load.least_busy[1], 1),
+            "histogram_distance": round(load.histogram_distance, 2),
             "minutes": round(load.seconds / 60),
-            "hosts": len(load.used),
+            "hosts": len(load.use_by_host),
             "lazy_hosts": len(lazy),
             "lazy_hosts_idle_percent": None if idle is None else round(idle, 1),
             "hosts_without_part": left_out,
         },
-        **(_fewer(case.job, left_out) if left_out else _balanced(case.job, load)),
+        **(_fewer_hosts_fix(case.job, left_out) if left_out else _balancing_fix(case.job, load)),
     )
 
 
 def _driver(job: api.Job, load: HostLoad) -> str | None:
     """The first host of a processing job by what splits work itself, or beside two and more."""
     framework = cluster_framework(job.image, job.entry_point)
-    if job.kind is not api.JobKind.PROCESSING or not (framework or len(load.used) > _PAIR):
+    if job.kind is not api.JobKind.PROCESSING or not (
+        framework or len(load.use_by_host) > _MIN_OTHER_HOSTS
+    ):
         return None
-    return next((host for host in load.used if host.endswith("/algo-1")), None)
+    return next((host for host in load.use_by_host if host.endswith("/algo-1")), None)
 
 
-def _far_apart(case: api.JobCase, load: HostLoad) -> bool:
-    gap = load.busiest[1] - load.laziest[1]
+def _is_uneven(case: api.JobCase, load: HostLoad) -> bool:
+    gap = load.busiest[1] - load.least_busy[1]
     return (
-        gap >= case.limit(GAP_FROM)
-        and 100 * gap >= case.limit(SHORT_FROM) * load.busiest[1]
-        and load.distance > case.limit(DISTANCE_OVER)
+        gap >= case.threshold(MIN_GAP)
+        and 100 * gap >= case.threshold(MIN_SHORTFALL) * load.busiest[1]
+        and load.histogram_distance > case.threshold(MIN_DISTANCE)
     )
 
 
-def _summary(case: api.JobCase, load: HostLoad, left_out: int) -> str:
-    (busiest, most), (laziest, least) = load.busiest, load.laziest
+def _summary(case: api.JobCase, load: HostLoad, excluded_hosts: int) -> str:
+    (busiest, most), (laziest, least) = load.busiest, load.least_busy
     busy = f"the {load.metric.name} of {busiest.rpartition('/')[2]} averaged {most:.0f}%"
-    over = f"over {api.duration_min(load.seconds / 60)} on {case.job.instances}"
-    if left_out:
-        return f"{left_out} of {len(load.used)} hosts did no work, while {busy} {over}."
+    over = f"over {api.minutes_text(load.seconds / 60)} on {case.job.instances}"
+    if excluded_hosts:
+        return (
+            f"{excluded_hosts} of {len(load.use_by_host)} hosts did no work, while {busy} {over}."
+        )
     low = f"that of {laziest.rpartition('/')[2]} {least:.0f}%"
     return f"While all hosts worked, {busy} and {low}, {over}."
 
 
-def _fewer(job: api.Job, left_out: int) -> api.FoundDetails:
-    count, even = (job.instance_count or 0) - left_out, api.shard(job)
+def _fewer_hosts_fix(job: api.Job, left_out: int) -> api.DetectionDetails:
+    count, even = (job.instance_count or 0) - left_out, api.sharding_fix(job)
     return {
         "fix": (api.Parameter(api.COUNT_PATHS[job.kind], job.groups[0].count, count),),
         "alternatives": (even,) if even else (),
-        "change": api.SetCount(count, Decimal(1), refills=False),
+        "change": api.SetCount(count, Decimal(1), redistributes_work=False),
         "caution": NEED_NOTHING,
     }
 
 
-def _balanced(job: api.Job, load: HostLoad) -> api.FoundDetails:
-    phase, spare_s = work_phase(job), Decimal(round(load.seconds * load.spare))
+def _balancing_fix(job: api.Job, load: HostLoad) -> api.DetectionDetails:
+    phase, spare_s = work_phase_name(job), Decimal(round(load.seconds * load.balancing_gain_share))
     return {
-        "fix": api.shard(job),
+        "fix": api.sharding_fix(job),
         "change": api.CutPhase(phase, Decimal(0)),
         "best": api.CutPhase(phase, spare_s),
         "caution": "An even load saves at most this, and perhaps nothing: nothing is counted.",
@@ -146,39 +150,41 @@ class HostLoad(Struct, frozen=True):
     """
 
     metric: api.Metric
-    used: Mapping[str, Series]
+    use_by_host: Mapping[str, Series]
     seconds: int
-    no_part: tuple[str, ...]
+    idle_hosts: tuple[str, ...]
     busiest: tuple[str, float]
-    laziest: tuple[str, float]
+    least_busy: tuple[str, float]
 
     @property
-    def distance(self) -> float:
+    def histogram_distance(self) -> float:
         """Between the histograms of the two, in tenths: 0 the same, 1 nothing in common."""
-        busy, lazy = (_tenths(self.used[host].present) for host, _ in (self.busiest, self.laziest))
+        busy, lazy = (
+            _tenths(self.use_by_host[host].present) for host, _ in (self.busiest, self.least_busy)
+        )
         return sum(abs(a - b) for a, b in zip(busy, lazy, strict=True)) / 2
 
     @property
-    def spare(self) -> float:
+    def balancing_gain_share(self) -> float:
         """The share (0..1) of the time that an even load would save at most."""
-        average = api.mean([line.mean for line in self.used.values()])
+        average = api.mean([line.mean for line in self.use_by_host.values()])
         return 1 - average / self.busiest[1] if self.busiest[1] else 0.0
 
-    def without(self, host: str | None) -> HostLoad:
+    def without_host(self, host: str | None) -> HostLoad:
         """The same of the other hosts: one, such as a driver, is not compared with them."""
-        used = {name: line for name, line in self.used.items() if name != host}
+        used = {name: line for name, line in self.use_by_host.items() if name != host}
         means = _by_mean(used)
-        return replace(self, used=used, busiest=means[-1], laziest=means[0])
+        return replace(self, use_by_host=used, busiest=means[-1], least_busy=means[0])
 
-    def without_part(self, vcpu: int | None) -> tuple[str, ...]:
+    def idle_beside_work(self, vcpu: int | None) -> tuple[str, ...]:
         """The hosts of `no_part`, while another one does real work: a core, or 5% of its GPUs."""
         least = 100 / (vcpu or 1) if self.metric is api.Metric.CPU else 5.0
-        return self.no_part if self.busiest[1] >= least else ()
+        return self.idle_hosts if self.busiest[1] >= least else ()
 
-    def short_of_busiest(self, percent: float) -> set[str]:
+    def hosts_below_busiest(self, percent: float) -> set[str]:
         """The hosts whose mean is at least this many percent under that of the busiest host."""
         limit = (1 - percent / 100) * self.busiest[1]
-        return {host for host, line in self.used.items() if line.mean <= limit}
+        return {host for host, line in self.use_by_host.items() if line.mean <= limit}
 
 
 def _host_load(whole: api.Measurements, metric: api.Metric) -> HostLoad | api.Missing | None:
@@ -187,15 +193,15 @@ def _host_load(whole: api.Measurements, metric: api.Metric) -> HostLoad | api.Mi
     From the minute in which all that took part have begun to the last busy minute of the host that
     ends first.
     """
-    if missing := whole.without_hosts(metric):
+    if missing := whole.missing_hosts(metric):
         return missing
     lines = whole.series[metric]
-    ends = host_ends(whole)
-    stops = [whole.points - end.idle_tail for end in ends if end.took_part]
+    ends = host_activities(whole)
+    stops = [whole.points - end.idle_tail_periods for end in ends if end.has_worked]
     if not stops:
         return None
-    minutes = range(max(end.begins for end in ends if end.took_part), min(stops))
-    gaps = [line.values for line in lines.values() if not line.whole]
+    minutes = range(max(end.first_work_period for end in ends if end.has_worked), min(stops))
+    gaps = [line.values for line in lines.values() if not line.is_complete]
     shared = [at for at in minutes if all(values[at] is not None for values in gaps)]
     seconds = len(shared) * (whole.period_s or 0)
     if seconds < _MIN_SECONDS:
@@ -203,7 +209,7 @@ def _host_load(whole: api.Measurements, metric: api.Metric) -> HostLoad | api.Mi
         return api.Missing(
             "hosts_apart", f"{why}, and {_MIN_SECONDS // 60} are needed to compare them"
         )
-    used = pick_all(lines, shared)
+    used = select_points(lines, shared)
     means = _by_mean(used)
     idle = hosts_without_part(whole, ends)
     no_part = tuple(host for host in used if host in idle)
@@ -216,7 +222,9 @@ def _by_mean(used: Mapping[str, Series]) -> list[tuple[str, float]]:
 
 def _idle_percent(usage: api.Measurements, hosts: Collection[str]) -> float | None:
     """How much of the time these hosts were known to be idle, 0..100; None without a point."""
-    states = [at for host, works in at_work(usage).items() if host in hosts for at in works]
+    states = [
+        at for host, works in activity_by_host(usage).items() if host in hosts for at in works
+    ]
     return 100 * sum(at is False for at in states) / len(states) if states else None
 
 

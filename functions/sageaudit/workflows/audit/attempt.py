@@ -14,18 +14,18 @@ from msgspec import Struct
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Recorded
+from sageaudit.domain.audit.record import RecordResult
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.job.ref import JobEnded
+from sageaudit.domain.job.ref import JobEndEvent
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
 
-_LONGEST_S = 900
+_MAX_DELAY_S = 900
 """The longest delay that SQS gives a message."""
 
 
-class Caller(enum.Enum):
+class AuditTrigger(enum.Enum):
     """Who has a run audited. What the sweep sends comes as a delivery, like SageMaker's events."""
 
     DELIVERY = enum.auto()
@@ -36,7 +36,7 @@ class Caller(enum.Enum):
     """A command: it takes the data that there is now, and never waits."""
 
 
-class Wait(enum.StrEnum):
+class WaitReason(enum.StrEnum):
     """Why an audit waits."""
 
     NOT_FOUND = "not_found"
@@ -50,24 +50,24 @@ class Wait(enum.StrEnum):
     """ListTags was throttled or did not answer."""
 
 
-DELAYS_S: Mapping[Wait, tuple[int, ...]] = {
+DELAYS_S: Mapping[WaitReason, tuple[int, ...]] = {
     # Eventual consistency takes seconds; after six minutes the job is gone.
-    Wait.NOT_FOUND: (60, 300),
-    Wait.DESCRIBE_BEHIND: (60, 120, 240, 480, *[_LONGEST_S] * 8),
-    Wait.LATE_METRICS: (_LONGEST_S,),
-    Wait.CHILDREN: (_LONGEST_S,) * 3,
+    WaitReason.NOT_FOUND: (60, 300),
+    WaitReason.DESCRIBE_BEHIND: (60, 120, 240, 480, *[_MAX_DELAY_S] * 8),
+    WaitReason.LATE_METRICS: (_MAX_DELAY_S,),
+    WaitReason.CHILDREN: (_MAX_DELAY_S,) * 3,
     # Tags decide family and owner: an hour of throttling is waited out.
-    Wait.TAGS: (60, 120, 240, 480, *[_LONGEST_S] * 5),
+    WaitReason.TAGS: (60, 120, 240, 480, *[_MAX_DELAY_S] * 5),
 }
 """The delay of each wait of a reason in seconds; after the last one the audit does without."""
 
 
-class Later(Struct, frozen=True):
+class AuditDeferred(Struct, frozen=True):
     """The audit must wait: deliver the same event again after `delay_s` seconds."""
 
     delay_s: int
-    wait: Wait
-    reason: str
+    wait_reason: WaitReason
+    explanation: str
 
 
 class AuditDependencies(Struct, frozen=True):
@@ -80,11 +80,11 @@ class AuditDependencies(Struct, frozen=True):
     policy: Policy
     ruleset: Ruleset
     fingerprint_key: Callable[[], bytes | None]
-    history_lasts: bool = True
+    is_history_persistent: bool = True
     """False for one that is thrown away: it lacks a family's runs, and no audit is made again."""
-    metrics_may_come: bool = True
+    can_metrics_arrive: bool = True
     """False for a recording, which gets no more of them."""
-    all_tags: bool = True
+    has_all_tags: bool = True
     """False for a recording that may lack tags of the job."""
     notes: tuple[str, ...] = ()
     """What could not be read when the job was recorded."""
@@ -98,66 +98,66 @@ class Attempt(Struct, frozen=True):
     such an attempt is no reaudit.
     """
 
-    ended: JobEnded
+    ended: JobEndEvent
     deps: AuditDependencies
     now: datetime
-    caller: Caller
-    waited: Mapping[Wait, int]
-    again: bool
-    known: AuditSummary | None
+    caller: AuditTrigger
+    wait_counts: Mapping[WaitReason, int]
+    force: bool
+    latest_summary: AuditSummary | None
 
     @property
-    def reaudits(self) -> bool:
+    def is_reaudit(self) -> bool:
         """Whether the run's audit is due to be made once more."""
-        return self.known is not None and self.known.is_due(self.now)
+        return self.latest_summary is not None and self.latest_summary.is_due(self.now)
 
-    def later(self, wait: Wait, reason: str) -> Later | None:
+    def next_wait(self, wait: WaitReason, reason: str) -> AuditDeferred | None:
         """The next wait for this reason; None when all are used up, or it cannot wait.
 
         What a reaudit misses is due once more, so that it waits for nothing.
         """
-        if self.caller is Caller.PERSON or self.reaudits:
+        if self.caller is AuditTrigger.PERSON or self.is_reaudit:
             return None
-        left = DELAYS_S[wait][self.waited.get(wait, 0) :]
-        return Later(left[0], wait, reason) if left else None
+        left = DELAYS_S[wait][self.wait_counts.get(wait, 0) :]
+        return AuditDeferred(left[0], wait, reason) if left else None
 
-    def repeats(self, modified_at: datetime | None) -> bool:
+    def is_already_audited(self, modified_at: datetime | None) -> bool:
         """Whether this state of the run is in the history already, and not due.
 
         A person who asks for a job has its audit made anew before it is due, unless it is final.
         """
-        known = self.known
-        if known is None or known.last_modified_at != modified_at or self.reaudits:
+        known = self.latest_summary
+        if known is None or known.last_modified_at != modified_at or self.is_reaudit:
             return False
-        asked_for = self.ended.replayed or self.caller is Caller.PERSON
+        asked_for = self.ended.is_replayed or self.caller is AuditTrigger.PERSON
         return known.settled or (known.due_at is not None and not asked_for)
 
 
-class Audited(Struct, frozen=True):
+class AuditRecorded(Struct, frozen=True):
     """The audit is in the history: recorded now, or by an earlier delivery.
 
     `audit` is None where the stored one was only closed. `notes`: those of the audit that say what
     could not be read or kept.
     """
 
-    recorded: Recorded
+    result: RecordResult
     key: JobKey
     document: AuditDocument
     audit: Audit | None
     notes: tuple[str, ...] = ()
-    reaudited: bool = False
+    is_reaudit: bool = False
 
 
-class Repeated(Struct, frozen=True):
+class AlreadyAudited(Struct, frozen=True):
     """This state of the run is in the history already: nothing but Describe and `head` was read."""
 
-    head: AuditSummary
+    summary: AuditSummary
 
 
-class Dropped(Struct, frozen=True):
+class EventDropped(Struct, frozen=True):
     """An event that a person sent again names no run that ended: nothing is recorded of it."""
 
     reason: str
 
 
-Outcome = Audited | Later | Repeated | Dropped
+AuditOutcome = AuditRecorded | AuditDeferred | AlreadyAudited | EventDropped

@@ -9,33 +9,33 @@ from decimal import Decimal
 from msgspec import Struct
 
 from sageaudit.domain.audit import rollup
-from sageaudit.domain.audit.audit import Audit, Waste, judgement
+from sageaudit.domain.audit.audit import Audit, WasteOutcome, judgement
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.family_runs import summary_of_run
 from sageaudit.domain.audit.finding_document import Outcomes
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.audit.trials import allocate_trials, trial_of
+from sageaudit.domain.audit.trials import allocate_trial_savings, trial_from_document
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
-from sageaudit.domain.bill.billed_job import marked
+from sageaudit.domain.bill.billed_job import mark_estimated
 from sageaudit.domain.bill.change import SetType
-from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
-from sageaudit.domain.bill.finding import Finding, Found, RuleName
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate_savings
+from sageaudit.domain.bill.finding import Detection, Finding, RuleInfo
 from sageaudit.domain.bill.idle_capacity import idle_capacity
-from sageaudit.domain.job.course import reason_class
+from sageaudit.domain.job.course import failure_class
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.policy.discounts import own
+from sageaudit.domain.policy.discounts import with_own_prices
 from sageaudit.domain.policy.policy import Policy, exemptions
-from sageaudit.domain.prices.known_prices import day_of
+from sageaudit.domain.prices.known_prices import pricing_day
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.judged_use import PooledRuns
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.rules.card import AccountCase, FamilyCase, Rule, Ruleset, TuningCase
+from sageaudit.rules.card import AccountCase, FamilyCase, RollUpCase, Rule, Ruleset
 from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
 
-_LAST = "9999"
+_AFTER_ALL_DATES = "9999"
 """Sorts trials without an end time last."""
 
 
@@ -47,7 +47,7 @@ def audit_job(
     ruleset: Ruleset,
     *,
     now: datetime,
-    earlier: tuple[AuditSummary, ...] | None = None,
+    earlier_runs: tuple[AuditSummary, ...] | None = None,
     pool: PooledRuns | None = None,
 ) -> Audit:
     """Bills one job, applies the rules and computes the savings.
@@ -56,23 +56,25 @@ def audit_job(
     family's earlier runs, newest first; None when no history was read. `pool` are the minutes of
     its last ones, for a run too short to be judged alone; each run counts its own dollars only.
     """
-    market = own(market, policy.discounts, day_of(job, now)).relative_to(job)
+    market = with_own_prices(market, policy.discounts, pricing_day(job, now)).relative_to(job)
     billed = bill(job, market)
     plan = policy.discounts.savings_plan
     name = family(job, policy.family_tag)
     policy = policy.for_job(job.account, name, job.tags)
     exempt, warnings = exemptions(policy, name, job.tags, _names(ruleset), now.date())
-    active = usage.active()
-    case = FamilyCase(job, active, usage, billed, market, earlier, policy=policy, pool=pool)
+    active = usage.active_part()
+    case = FamilyCase(job, active, usage, billed, market, earlier_runs, policy=policy, pool=pool)
     outcomes = judge(case, ruleset.rules)
-    estimated = bool(billed.estimated) or any(run.estimated for run in earlier or ())
-    founds = _founds(outcomes, estimated=estimated)
-    savings = allocate(job, billed, founds, market, _severities(policy), exempt, savings_plan=plan)
-    savings = _told_once(savings, ruleset, earlier or ())
+    estimated = bool(billed.estimated) or any(run.estimated for run in earlier_runs or ())
+    founds = _founds(outcomes, allow_estimates=estimated)
+    savings = allocate_savings(
+        job, billed, founds, market, _severities(policy), exempt, has_savings_plan=plan
+    )
+    savings = _mark_reported_earlier(savings, ruleset, earlier_runs or ())
     idle = idle_capacity(job, usage, billed, market, savings)
     if isinstance(idle, Missing) and job.finished:
         warnings = [*warnings, f"idle capacity: {idle.reason}"]
-    waste = _on_waste(outcomes, ruleset, policy, usage)
+    waste = _waste_outcomes(outcomes, ruleset, policy, usage)
     judged = judgement(job, billed, usage, waste, savings, pool)
     warm_pool_ends_at = _warm_pool_ends_at(job, now)
     return Audit(
@@ -80,19 +82,19 @@ def audit_job(
         family=name,
         owner=policy.owner(job.tags),
         bill=billed,
-        facts=facts(job, billed, market, savings_plan=plan),
+        bill_facts=facts(job, billed, market, savings_plan=plan),
         usage=usage,
         outcomes=tuple(outcomes),
         savings=judged.known(savings),
         judgement=judged,
-        final=job.finished and warm_pool_ends_at is None,
-        recheck_at=warm_pool_ends_at,
+        is_settled=job.finished and warm_pool_ends_at is None,
+        due_at=warm_pool_ends_at,
         ruleset=ruleset.version,
         policy=policy.version,
         notes=tuple(warnings),
         idle_capacity=None if isinstance(idle, Missing) else idle,
-        pool=pool if pool and pool.enough else None,
-        pooled_usd=_pooled_usd(pool, earlier),
+        pool=pool if pool and pool.has_enough_minutes else None,
+        pool_avoidable_usd=_pooled_usd(pool, earlier_runs),
         tags=policy.shown(job.tags),
         smallest_types=case.smallest_types,
         costlier_steps=case.costlier_steps,
@@ -107,60 +109,62 @@ def _pooled_usd(pool: PooledRuns | None, earlier: Sequence[AuditSummary] | None)
     return sum((usd for usd in counted if usd is not None), Decimal(0))
 
 
-def _told_once(savings: Savings, ruleset: Ruleset, earlier: Sequence[AuditSummary]) -> Savings:
+def _mark_reported_earlier(
+    savings: Savings, ruleset: Ruleset, earlier: Sequence[AuditSummary]
+) -> Savings:
     """Marks what an earlier run of the family was told already.
 
     Counted dollars are told of each run, unless the rule itself names such a run.
     """
-    once = {rule.name.name for rule in ruleset.rules if rule.report_once_per_family}
+    once = {rule.info.name for rule in ruleset.rules if rule.report_once_per_family}
     findings = tuple(
         replace(finding, reported_for_run=reported_for_run)
-        if (reported_for_run := _once_said_of(finding, once, earlier)) is not None
+        if (reported_for_run := _reported_for_run(finding, once, earlier)) is not None
         else finding
         for finding in savings.findings
     )
     return replace(savings, findings=findings)
 
 
-def _once_said_of(
+def _reported_for_run(
     finding: Finding, once: Collection[str], earlier: Sequence[AuditSummary]
 ) -> str | None:
-    if finding.rule.name not in once or finding.found.bucket.counted:
+    if finding.rule.name not in once or finding.found.bucket.is_counted:
         return finding.found.reported_for_run
-    return _said_of(finding.rule.name, earlier)
+    return _oldest_run_with_rule(finding.rule.name, earlier)
 
 
-def _said_of(rule: str, earlier: Sequence[AuditSummary]) -> str | None:
+def _oldest_run_with_rule(rule: str, earlier: Sequence[AuditSummary]) -> str | None:
     """The oldest of them, whose audit has the text; `earlier` has the newest first."""
     return next((run.job for run in reversed(earlier) if rule in run.rules_with_findings), None)
 
 
 def _sees_gpus(rule: Rule, usage: Measurements) -> bool:
-    return Metric.GPU in rule.needs or bool(usage.by_type and not rule.needs)
+    return Metric.GPU in rule.required_metrics or bool(usage.by_type and not rule.required_metrics)
 
 
-def _on_waste(
+def _waste_outcomes(
     outcomes: Outcomes, ruleset: Ruleset, policy: Policy, usage: Measurements
-) -> list[Waste]:
+) -> list[WasteOutcome]:
     """The outcomes of the rules that look for waste in the use of the hosts, without those off.
 
     Of hosts with GPUs, only rules that read GPUUtilization see what is paid for. A rule on hosts of
     several types needs no metric of all of them, and reads those of each type.
     """
-    rules = {rule.name.name: rule for rule in ruleset.rules if rule.finds_waste}
+    rules = {rule.info.name: rule for rule in ruleset.rules if rule.finds_waste}
     return [
-        Waste(outcome, sees_devices=usage.gpus == 0 or _sees_gpus(rules[name.name], usage))
+        WasteOutcome(outcome, sees_devices=usage.gpus == 0 or _sees_gpus(rules[name.name], usage))
         for name, outcome in outcomes
-        if name.name in rules and name.name not in policy.rules_off
+        if name.name in rules and name.name not in policy.disabled_rules
     ]
 
 
 def run_summary(audit: Audit) -> AuditSummary:
     """What is stored of this run for comparison with later runs of its family."""
     findings, job = audit.savings.findings, audit.job
-    compared = [one.rule.name for one in findings if one.stands and one.rule.compared]
-    failed = None if job.status == "Completed" else reason_class(job)
-    moves = (one.found.change for one in findings if one.stands)
+    compared = [one.rule.name for one in findings if one.is_standing and one.rule.compared]
+    failed = None if job.status == "Completed" else failure_class(job)
+    moves = (one.found.change for one in findings if one.is_standing)
     advised = next((move.instance_type for move in moves if isinstance(move, SetType)), None)
     known = summary_of_run(job, reason=failed, rules_with_findings=compared, usage=audit.usage)
     return replace(
@@ -185,7 +189,7 @@ def audit_roll_up(
     ruleset: Ruleset,
     *,
     now: datetime,
-    launched: int | None = None,
+    launched_count: int | None = None,
 ) -> Audit:
     """Sums the audits of a roll-up's children and applies the rules on roll-ups.
 
@@ -193,7 +197,7 @@ def audit_roll_up(
     from the children. `launched`: how many there should be; None: not known.
     """
     documents = [child.document for child in children]
-    named = job or rollup.job_of_children(documents)
+    named = job or rollup.rollup_job_from_children(documents)
     family, owner = named.arn or named.name, policy.owner(named.tags)
     tags = policy.shown(named.tags)
     if job is None:
@@ -203,22 +207,26 @@ def audit_roll_up(
     exempt, warnings = exemptions(policy, family, named.tags, _names(ruleset), now.date())
     severities = _severities(policy)
     objective = named.tuning.objective if named.tuning else None
-    trials = [trial_of(child.document, child.final_metrics, objective) for child in children]
-    trials.sort(key=lambda trial: trial.ended_at.isoformat() if trial.ended_at else _LAST)
-    case = TuningCase(job, tuple(trials), kind=named.kind, policy=policy)
+    trials = [
+        trial_from_document(child.document, child.final_metrics, objective) for child in children
+    ]
+    trials.sort(
+        key=lambda trial: trial.ended_at.isoformat() if trial.ended_at else _AFTER_ALL_DATES
+    )
+    case = RollUpCase(job, tuple(trials), kind=named.kind, policy=policy)
     outcomes = judge(case, ruleset.rules)
-    founds = _founds(outcomes, estimated=any(trial.estimated for trial in trials))
+    founds = _founds(outcomes, allow_estimates=any(trial.estimated for trial in trials))
     audit = rollup.roll_up(
         named,
         documents,
         family=family,
         owner=owner,
-        launched=launched,
+        launched_count=launched_count,
         severities=severities,
         ruleset=ruleset.version,
         policy=policy.version,
         outcomes=tuple(outcomes),
-        own=allocate_trials(founds, trials, severities, exempt),
+        own_savings=allocate_trial_savings(founds, trials, severities, exempt),
     )
     return replace(audit, notes=(*audit.notes, *warnings), tags=tags)
 
@@ -241,29 +249,31 @@ def audit_account(
         Finding(
             rule=name,
             found=found,
-            severity=severities.of(name, found.bucket, None, priced=found.change is not None),
+            severity=severities.severity_for(
+                name, found.bucket, None, is_priced=found.change is not None
+            ),
             saving_usd=None,
             alone_usd=None,
             range_usd=None,
             estimated=estimated,
         )
-        for name, found in _founds(outcomes, estimated=estimated)
+        for name, found in _founds(outcomes, allow_estimates=estimated)
     ]
     return AccountAudit(outcomes, tuple(findings))
 
 
-def _founds(outcomes: Outcomes, *, estimated: bool) -> list[tuple[RuleName, Found]]:
+def _founds(outcomes: Outcomes, *, allow_estimates: bool) -> list[tuple[RuleInfo, Detection]]:
     """The findings among the outcomes; `estimated`: dollars that they name may be estimates."""
-    founds = [(name, found) for name, found in outcomes if isinstance(found, Found)]
-    return [(name, marked(found)) for name, found in founds] if estimated else founds
+    founds = [(name, found) for name, found in outcomes if isinstance(found, Detection)]
+    return [(name, mark_estimated(found)) for name, found in founds] if allow_estimates else founds
 
 
 def _severities(policy: Policy) -> Severities:
     return Severities(policy.severity, policy.severities)
 
 
-def _names(ruleset: Ruleset) -> list[RuleName]:
-    return [rule.name for rule in ruleset.rules]
+def _names(ruleset: Ruleset) -> list[RuleInfo]:
+    return [rule.info for rule in ruleset.rules]
 
 
 def _warm_pool_ends_at(job: Job, now: datetime) -> datetime | None:
@@ -272,7 +282,7 @@ def _warm_pool_ends_at(job: Job, now: datetime) -> datetime | None:
     A requested pool without a status after its keep-alive was never kept (a quota of 0).
     """
     pool = job.warm_pool
-    if pool is None or pool.final or job.ended_at is None:
+    if pool is None or pool.is_final or job.ended_at is None:
         return None
     ends_at = job.ended_at + timedelta(seconds=pool.keep_alive_s or 0)
     return None if pool.status is None and now >= ends_at else ends_at

@@ -12,29 +12,29 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain.audit.record import NOT_NAMED
+from sageaudit.domain.audit.record import UNKNOWN_NAME
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.job.course import own_code_s, so_far
-from sageaudit.domain.job.describe import TagNames, audited_tags, parse, unread_tags
+from sageaudit.domain.job.course import as_of, own_code_s
+from sageaudit.domain.job.describe import TagNames, parse, rejected_tags, tags_to_store
 from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.job.kinds import RollUp
-from sageaudit.domain.job.ref import DescribedRun, JobEnded, described_run, same_run
+from sageaudit.domain.job.ref import DescribedRun, JobEndEvent, is_same_run, parse_described_run
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import (
-    DENIED,
-    METRICS_COME_WITHIN,
+    METRIC_ARRIVAL_TIMEOUT,
+    METRIC_DENIED_CODE,
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
     Measurements,
     Metric,
 )
-from sageaudit.errors import AccessDenied, JobNotFound, Malformed, Throttled, Unavailable
+from sageaudit.errors import AccessDenied, JobNotFound, MalformedData, Throttled, Unavailable
 from sageaudit.ports import Jobs
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.attempt import Attempt, Wait
+from sageaudit.workflows.audit.attempt import Attempt, WaitReason
 from sageaudit.workflows.audit.stored import RunUsage, stored_usage
 
-_COARSER_AFTER = timedelta(days=15)
+_DETAILED_METRICS_KEPT = timedelta(days=15)
 """CloudWatch keeps points of one minute for this long, and averages of five minutes after it."""
 _HARDLY_RAN_S = 120
 """Own code that ran for less leaves a point or two: one further look is enough, if any comes."""
@@ -42,25 +42,25 @@ _LATE_METRICS_WITHIN = timedelta(minutes=20)
 """Metrics are expected this soon after the end of a job: an event of a later time does not wait."""
 
 
-class Described(Struct, frozen=True):
+class DescribedJob(Struct, frozen=True):
     """Describe's answer; `ended` names the run as Describe does, with its ARN and creation time."""
 
-    ended: JobEnded
-    answer: Mapping[str, Any]
+    event: JobEndEvent
+    response: Mapping[str, Any]
     modified_at: datetime | None
 
 
-class NotDescribed(Struct, frozen=True):
+class DescribeFailure(Struct, frozen=True):
     """Why the run of `ended` cannot be audited.
 
     `proven`: the run existed, as SageMaker itself or Describe has said; a person's word is no
     proof. `may_come`: Describe may answer with it later.
     """
 
-    ended: JobEnded
+    event: JobEndEvent
     reason: str
-    proven: bool
-    may_come: bool = False
+    did_exist: bool
+    can_appear_later: bool = False
 
 
 class Tags(Struct, frozen=True):
@@ -68,45 +68,47 @@ class Tags(Struct, frozen=True):
 
     tags: Mapping[str, str]
     notes: tuple[str, ...] = ()
-    late: bool = False
+    can_arrive_later: bool = False
 
 
-def describe(ended: JobEnded, jobs: Jobs) -> Described | NotDescribed:
+def describe(ended: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
     """Asks Describe for the run that ended.
 
     Raises RejectedEvent where it answers with another job, or AccessDenied, Throttled, Unavailable.
     """
-    from_event = not ended.replayed
+    from_event = not ended.is_replayed
     try:
         answer = jobs.describe(ended.ref)
     except JobNotFound as error:
-        return NotDescribed(ended, str(error), proven=from_event, may_come=from_event)
+        return DescribeFailure(ended, str(error), did_exist=from_event, can_appear_later=from_event)
     try:
-        run = described_run(ended.ref, answer)
-    except Malformed as error:
+        run = parse_described_run(ended.ref, answer)
+    except MalformedData as error:
         return _unreadable(ended, error)
-    if not same_run(ended.created_at, run.created_at):
-        return _other_run(ended, run)
+    if not is_same_run(ended.created_at, run.created_at):
+        return _wrong_run_failure(ended, run)
     named = replace(
         ended,
         ref=replace(ended.ref, arn=run.arn),
         created_at=run.created_at or ended.created_at,
     )
-    return Described(named, answer, run.modified_at)
+    return DescribedJob(named, answer, run.modified_at)
 
 
-def _other_run(ended: JobEnded, run: DescribedRun) -> NotDescribed:
+def _wrong_run_failure(ended: JobEndEvent, run: DescribedRun) -> DescribeFailure:
     """The name is another run's: of a later one for good, of an earlier one while Describe lags."""
-    from_event, at = not ended.replayed, run.created_at
+    from_event, at = not ended.is_replayed, run.created_at
     later = at is not None and ended.created_at is not None and at > ended.created_at
     which = f"the run that was created at {at:%Y-%m-%d %H:%M:%S} UTC" if at else "another run"
     reason = f"its name now belongs to {which}" if later else f"Describe still answers with {which}"
-    return NotDescribed(ended, reason, proven=from_event, may_come=from_event and not later)
+    return DescribeFailure(
+        ended, reason, did_exist=from_event, can_appear_later=from_event and not later
+    )
 
 
-def _unreadable(ended: JobEnded, error: Malformed) -> NotDescribed:
+def _unreadable(ended: JobEndEvent, error: MalformedData) -> DescribeFailure:
     reason = f"its Describe answer cannot be read: {error}"
-    return NotDescribed(ended, reason, proven=True, may_come=True)
+    return DescribeFailure(ended, reason, did_exist=True, can_appear_later=True)
 
 
 def read_tags(attempt: Attempt) -> Tags:
@@ -114,12 +116,12 @@ def read_tags(attempt: Attempt) -> Tags:
 
     Else SageMaker is asked; those of an earlier audit, else the event's, where it does not answer.
     """
-    ended, known, read = attempt.ended, attempt.known, attempt.deps.policy.tags_read
-    if ended.tags and known is None and not attempt.again:
-        return _all_tags(ended.tags, read)
+    ended, known, read = attempt.ended, attempt.latest_summary, attempt.deps.policy.tag_names
+    if ended.tags and known is None and not attempt.force:
+        return _select_tags(ended.tags, read)
     try:
         tags = attempt.deps.jobs.tags(ended.ref)
-        return _all_tags(tags, read, all_read=attempt.deps.all_tags)
+        return _select_tags(tags, read, all_read=attempt.deps.has_all_tags)
     except AccessDenied as denied:
         why, late = f"{denied.action} is not permitted", False
     except (Throttled, Unavailable) as error:
@@ -127,29 +129,29 @@ def read_tags(attempt: Attempt) -> Tags:
     notes = (f"tags: {why}",)
     stored = attempt.deps.history.detail(known.key) if known is not None else None
     kept = ended.tags if stored is None else stored.tags
-    return Tags(audited_tags(kept, read, all_read=False), notes, late)
+    return Tags(tags_to_store(kept, read, is_complete=False), notes, late)
 
 
-def _all_tags(tags: Mapping[str, str], names: TagNames, *, all_read: bool = True) -> Tags:
+def _select_tags(tags: Mapping[str, str], names: TagNames, *, all_read: bool = True) -> Tags:
     notes = tuple(
         f"tags: the value of {name} was not read: it has the form of a secret"
-        for name in unread_tags(tags, names)
+        for name in rejected_tags(tags, names)
     )
-    return Tags(audited_tags(tags, names, all_read=all_read), notes)
+    return Tags(tags_to_store(tags, names, is_complete=all_read), notes)
 
 
-def read_job(described: Described, tags: Tags, attempt: Attempt) -> Job | NotDescribed:
+def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> Job | DescribeFailure:
     """The job that Describe answers, as of the attempt; why there is none to audit."""
-    ended, ref = described.ended, described.ended.ref
-    account, region = (None if name == NOT_NAMED else name for name in (ref.account, ref.region))
+    ended, ref = described.event, described.event.ref
+    account, region = (None if name == UNKNOWN_NAME else name for name in (ref.account, ref.region))
     key = attempt.deps.fingerprint_key()
     try:
-        job = parse(described.answer, tags.tags, account=account, region=region, key=key)
-        job = so_far(job, attempt.now)
-    except Malformed as error:
+        job = parse(described.response, tags.tags, account=account, region=region, key=key)
+        job = as_of(job, attempt.now)
+    except MalformedData as error:
         return _unreadable(ended, error)
     if job.status.startswith("Delet"):
-        return NotDescribed(ended, f"its status is {job.status}", proven=True)
+        return DescribeFailure(ended, f"its status is {job.status}", did_exist=True)
     return job
 
 
@@ -161,8 +163,8 @@ def count_launched(
     A list may lack some that are audited: that of an AutoML job has the steps of its candidates
     alone. An audited one may have been deleted since. None: it is not known.
     """
-    if rollup.is_counted:
-        return job.tuning.launched if job.tuning else None
+    if rollup.has_child_count:
+        return job.tuning.launched_count if job.tuning else None
     listed = attempt.deps.jobs.children(attempt.ended.ref)
     if listed is None:
         return None
@@ -174,14 +176,17 @@ def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) ->
 
     Raises Throttled or Unavailable when CloudWatch is asked and does not answer.
     """
-    now, waited = attempt.now, attempt.reaudits or attempt.waited.get(Wait.LATE_METRICS, 0) > 0
-    used = _usage(job, types, attempt)
-    late = attempt.deps.metrics_may_come and _metrics_are_late(
-        job, used.usage, now=now, waited=waited
+    now, waited = (
+        attempt.now,
+        attempt.is_reaudit or attempt.wait_counts.get(WaitReason.LATE_METRICS, 0) > 0,
     )
-    late = late or used.unread is not None
+    used = _usage(job, types, attempt)
+    late = attempt.deps.can_metrics_arrive and _are_metrics_late(
+        job, used.usage, now=now, has_waited=waited
+    )
+    late = late or used.metrics_error is not None
     soon = job.ended_at is not None and now - job.ended_at < _LATE_METRICS_WITHIN
-    return replace(used, late=late, worth_a_wait=late and soon)
+    return replace(used, is_late=late, should_wait=late and soon)
 
 
 def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
@@ -191,13 +196,13 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
     averages by now, or the run's own code hardly ran and its audit is final. An audit that was made
     before the run ended keeps nothing of its end.
     """
-    head, ended_at, now = attempt.known, job.ended_at, attempt.now
+    head, ended_at, now = attempt.latest_summary, job.ended_at, attempt.now
     stored: RunUsage | None = None
     audited_before = head is not None and head.status in FINISHED and ended_at is not None
     if head is not None and ended_at is not None and audited_before:
         stored = stored_usage(head.key, job, types, attempt.deps.history)
-        old, last = now - ended_at > _COARSER_AFTER, head.settled and _hardly_ran(job)
-        complete = stored is not None and stored.has_all_hosts and _is_covered(stored.usage)
+        old, last = now - ended_at > _DETAILED_METRICS_KEPT, head.settled and _hardly_ran(job)
+        complete = stored is not None and stored.has_all_hosts and _has_enough_points(stored.usage)
         if stored is not None and (old or last or complete):
             return stored
     read = attempt.deps.metrics.read(job, now)
@@ -206,12 +211,12 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
         return RunUsage(read)
     # what was judged by all hosts is not judged by some
     known = stored if stored is not None and stored.has_all_hosts else RunUsage(read)
-    return replace(known, unread=unread)
+    return replace(known, metrics_error=unread)
 
 
 def _unread(read: Measurements, stored: RunUsage | None) -> str | None:
     """Why this was no whole answer: it was denied, or says less than an earlier one."""
-    denied = [why.reason for why in read.missing.values() if why.code == DENIED]
+    denied = [why.reason for why in read.missing.values() if why.code == METRIC_DENIED_CODE]
     if denied:
         return denied[0]
     fewer = stored is not None and _points(read) < _points(stored.usage)
@@ -223,7 +228,7 @@ def _points(usage: Measurements) -> int:
     return sum(len(line.present) for hosts in usage.series.values() for line in hosts.values())
 
 
-def _is_covered(usage: Measurements) -> bool:
+def _has_enough_points(usage: Measurements) -> bool:
     """Whether the hosts' main metrics have enough points to judge by."""
     metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
     return all((usage.share(metric) or 0.0) >= MIN_COVERAGE for metric in metrics)
@@ -234,20 +239,20 @@ def _hardly_ran(job: Job) -> bool:
     return seconds is not None and seconds < _HARDLY_RAN_S
 
 
-def _metrics_are_late(
-    job: Job, usage: Measurements, *, now: datetime, waited: bool = False
+def _are_metrics_late(
+    job: Job, usage: Measurements, *, now: datetime, has_waited: bool = False
 ) -> bool:
     """True when metrics are incomplete and may still come, or the audit waited for them.
 
     However late the first audit of a run is, it is not the last one while metrics may come. Only
     one more is made of a run whose own code hardly ran.
     """
-    if waited and _hardly_ran(job):
+    if has_waited and _hardly_ran(job):
         return False
-    may_come = job.ended_at is not None and now - job.ended_at < METRICS_COME_WITHIN
-    if not (may_come or waited) or not job.elapsed_s or job.elapsed_s < MIN_ACTIVE_MINUTES * 60:
+    may_come = job.ended_at is not None and now - job.ended_at < METRIC_ARRIVAL_TIMEOUT
+    if not (may_come or has_waited) or not job.elapsed_s or job.elapsed_s < MIN_ACTIVE_MINUTES * 60:
         return False
     missing = usage.missing.get(Metric.CPU)
     if missing is not None:
         return missing.code == "metric_missing"
-    return not _is_covered(usage)
+    return not _has_enough_points(usage)

@@ -25,42 +25,42 @@ from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 
-from sageaudit.domain.audit.audit import Audit, unaudited
+from sageaudit.domain.audit.audit import Audit, unauditable_audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.record import (
     NO_CREATION_TIME,
-    NOT_NAMED,
+    UNKNOWN_NAME,
+    AuditEntry,
     Detail,
-    Entry,
-    Recorded,
-    Verdict,
+    RecordOutcome,
+    RecordResult,
 )
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.job.describe import kept_tags
+from sageaudit.domain.job.describe import filter_tags
 from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import RollUp
-from sageaudit.domain.job.ref import JobEnded
+from sageaudit.domain.job.ref import JobEndEvent
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import unpack
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.errors import Unavailable, reading
+from sageaudit.errors import Unavailable, malformed_errors
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import (
+    AlreadyAudited,
     Attempt,
+    AuditDeferred,
     AuditDependencies,
-    Audited,
-    Caller,
-    Dropped,
-    Later,
-    Outcome,
-    Repeated,
-    Wait,
+    AuditOutcome,
+    AuditRecorded,
+    AuditTrigger,
+    EventDropped,
+    WaitReason,
 )
 from sageaudit.workflows.audit.judge import Child, audit_job, audit_roll_up, run_summary
 from sageaudit.workflows.audit.read import (
-    NotDescribed,
+    DescribeFailure,
     Tags,
     count_launched,
     describe,
@@ -69,38 +69,38 @@ from sageaudit.workflows.audit.read import (
     read_usage,
 )
 from sageaudit.workflows.audit.reaudit import (
-    amended,
-    close_stored,
-    closed,
+    finalize,
+    finalize_stored,
+    has_same_figures,
+    merge_with_stored,
     recheck_dependents,
-    same_figures,
-    with_recheck,
+    schedule_recheck,
 )
 from sageaudit.workflows.audit.stored import (
     RunUsage,
-    children_of,
-    detail_of,
-    earlier_heads,
+    comparable_runs,
+    make_detail,
     pool_of,
+    read_children,
+    read_earlier_runs,
     runs_before,
-    runs_of,
     stored_run,
-    versions,
+    version_keys,
 )
 
-NEVER: Mapping[Wait, int] = MappingProxyType({})
+NO_WAITS: Mapping[WaitReason, int] = MappingProxyType({})
 """An event that has not waited yet."""
 
 
 def audit_finished_job(
-    ended: JobEnded,
+    ended: JobEndEvent,
     deps: AuditDependencies,
     *,
     now: datetime,
-    caller: Caller,
-    waited: Mapping[Wait, int] = NEVER,
-    again: bool = False,
-) -> Outcome:
+    caller: AuditTrigger,
+    wait_counts: Mapping[WaitReason, int] = NO_WAITS,
+    force: bool = False,
+) -> AuditOutcome:
     """Audits one ended job and records the audit; a second delivery changes nothing.
 
     `waited`: how often the event has waited, by reason. `again`: the audit is recorded although
@@ -108,41 +108,41 @@ def audit_finished_job(
     with another job; AccessDenied, Throttled or Unavailable when it does not answer.
     """
     described = describe(ended, deps.jobs)
-    known = None if again else _newest_audit(described.ended, deps.history)
-    attempt = Attempt(described.ended, deps, now, caller, waited, again, known)
-    if isinstance(described, NotDescribed):
-        return _not_described(described, attempt)
-    if known is not None and attempt.repeats(described.modified_at):
-        return _repeated(known, attempt)
+    known = None if force else _newest_audit(described.event, deps.history)
+    attempt = Attempt(described.event, deps, now, caller, wait_counts, force, known)
+    if isinstance(described, DescribeFailure):
+        return _audit_undescribed(described, attempt)
+    if known is not None and attempt.is_already_audited(described.modified_at):
+        return _already_audited(known, attempt)
     tags = read_tags(attempt)
-    if tags.late and (later := attempt.later(Wait.TAGS, tags.notes[0])):
+    if tags.can_arrive_later and (later := attempt.next_wait(WaitReason.TAGS, tags.notes[0])):
         return later
     job = read_job(described, tags, attempt)
-    if isinstance(job, NotDescribed):
-        return _not_described(job, attempt)
+    if isinstance(job, DescribeFailure):
+        return _audit_undescribed(job, attempt)
     if not job.finished:
         behind = f"Describe still says {job.status}"
-        if ended.replayed and caller is not Caller.PERSON:
-            return Dropped(f"{behind}: it is audited when it has ended")
-        if later := attempt.later(Wait.DESCRIBE_BEHIND, behind):
+        if ended.is_replayed and caller is not AuditTrigger.PERSON:
+            return EventDropped(f"{behind}: it is audited when it has ended")
+        if later := attempt.next_wait(WaitReason.DESCRIBE_BEHIND, behind):
             return later
         # a roll-up that still runs is audited as a run: its jobs are summed when it has ended
-    elif (rollup := job.kind.row.rollup) is not None:
+    elif (rollup := job.kind.spec.rollup) is not None:
         return _audit_roll_up(job, rollup, attempt)
     market = deps.markets.market(job, now)
     used = read_usage(job, market.types, attempt)
     incomplete = "its metrics are not complete yet"
-    if used.worth_a_wait and (later := attempt.later(Wait.LATE_METRICS, incomplete)):
+    if used.should_wait and (later := attempt.next_wait(WaitReason.LATE_METRICS, incomplete)):
         return later
     audit, compared = _judge_run(job, used.usage, market, deps, now=now)
-    detail = detail_of(described.answer, tags.tags, used.usage, used.stored)
+    detail = make_detail(described.response, tags.tags, used.usage, used.stored_detail)
     return _record_run(audit, attempt, detail=detail, tags=tags, used=used, compared=compared)
 
 
-def _newest_audit(ended: JobEnded, history: History) -> AuditSummary | None:
+def _newest_audit(ended: JobEndEvent, history: History) -> AuditSummary | None:
     if ended.created_at is None:
         return None
-    return history.head(JobKey(ended.ref.arn, ended.created_at))
+    return history.summary(JobKey(ended.ref.arn, ended.created_at))
 
 
 def _judge_run(
@@ -155,11 +155,11 @@ def _judge_run(
     heads = runs_before(
         job.ended_at or now,
         deps.history,
-        job.account or NOT_NAMED,
-        job.region or NOT_NAMED,
+        job.account or UNKNOWN_NAME,
+        job.region or UNKNOWN_NAME,
         family(job, deps.policy.family_tag),
     )
-    compared = heads if deps.history_lasts else None
+    compared = heads if deps.is_history_persistent else None
     audit = audit_job(
         job,
         usage,
@@ -167,7 +167,7 @@ def _judge_run(
         deps.policy,
         deps.ruleset,
         now=now,
-        earlier=None if compared is None else runs_of(compared),
+        earlier_runs=None if compared is None else comparable_runs(compared),
         pool=pool_of(job, usage, market, heads, deps.history),
     )
     return audit, compared
@@ -181,13 +181,13 @@ def _record_run(
     tags: Tags,
     used: RunUsage,
     compared: tuple[AuditSummary, ...] | None,
-) -> Audited:
+) -> AuditRecorded:
     """Records the audit of a run that Describe answered, with what is kept to audit it again."""
     unread = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
     notes = tuple(dict.fromkeys(unread))
-    final = audit.final and audit.job.finished and not (used.late or tags.late)
-    audit = replace(audit, notes=(*audit.notes, *notes), final=final)
-    done = _record(audit, attempt, detail=detail, used=used, compared=compared)
+    final = audit.is_settled and audit.job.finished and not (used.is_late or tags.can_arrive_later)
+    audit = replace(audit, notes=(*audit.notes, *notes), is_settled=final)
+    done = _record(audit, attempt, detail=detail, usage=used, earlier_runs=compared)
     return replace(done, notes=notes)
 
 
@@ -196,38 +196,40 @@ def _record(
     attempt: Attempt,
     *,
     detail: Detail | None = None,
-    used: RunUsage | None = None,
-    compared: tuple[AuditSummary, ...] | None = None,
-) -> Audited:
+    usage: RunUsage | None = None,
+    earlier_runs: tuple[AuditSummary, ...] | None = None,
+) -> AuditRecorded:
     """Writes an audit under the job's ARN and creation time.
 
     `used`: what its run used; None of a sum, and of a run that could not be audited, with which
     nothing is compared. `compared`: the earlier runs that it was judged with.
     """
-    if attempt.deps.history_lasts or attempt.deps.metrics_may_come:
-        unread = used.unread if used else None
-        audit = with_recheck(audit, attempt.now, reaudit=attempt.reaudits, unread=unread)
+    if attempt.deps.is_history_persistent or attempt.deps.can_metrics_arrive:
+        unread = usage.metrics_error if usage else None
+        audit = schedule_recheck(
+            audit, attempt.now, is_reaudit=attempt.is_reaudit, metrics_error=unread
+        )
     job, ended = audit.job, attempt.ended
     created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
     modified_at = job.last_modified_at or job.ended_at or created_at
     key = JobKey(job.arn or ended.ref.arn, created_at)
-    recorded_document, run = _beside_stored(audit, key, used, attempt)
-    entry = Entry(
+    recorded_document, run = _merge_with_stored(audit, key, usage, attempt)
+    entry = AuditEntry(
         key=key,
         # An end time from the event alone must not look newer than a later Describe answer.
         last_modified_at=created_at if audit.unauditable else modified_at,
         document=recorded_document,
         family_version=FAMILY_VERSION,
-        detail=None if used is not None and used.has_nothing_to_judge else detail,
-        run=run,
-        compared=compared,
-        again=attempt.again or attempt.reaudits,
+        detail=None if usage is not None and usage.has_nothing_to_judge else detail,
+        run_summary=run,
+        earlier_runs=earlier_runs,
+        force_new_version=attempt.force or attempt.is_reaudit,
     )
-    recorded = _write(entry, attempt, recheck=used is not None)
-    return Audited(recorded, key, recorded_document, audit, reaudited=attempt.reaudits)
+    recorded = _write(entry, attempt, recheck=usage is not None)
+    return AuditRecorded(recorded, key, recorded_document, audit, is_reaudit=attempt.is_reaudit)
 
 
-def _beside_stored(
+def _merge_with_stored(
     audit: Audit, key: JobKey, used: RunUsage | None, attempt: Attempt
 ) -> tuple[AuditDocument, AuditSummary | None]:
     """The document and the summary of the run to record: those of the audit, or what stays of the
@@ -235,36 +237,42 @@ def _beside_stored(
     """
     made = document(audit)
     run = run_summary(audit) if audit.usage is not None else None
-    unread = used is not None and used.unread is not None
-    if attempt.known is None or not (attempt.reaudits or unread):
+    unread = used is not None and used.metrics_error is not None
+    if attempt.latest_summary is None or not (attempt.is_reaudit or unread):
         return made, run
     stored = attempt.deps.history.audit(key)
-    with reading("stored audit"):
+    with malformed_errors("stored audit"):
         if used is None:
-            return amended(stored, made), run
-        is_same = used.stored is not None and stored is not None and same_figures(stored, made)
+            return merge_with_stored(stored, made), run
+        is_same = (
+            used.stored_detail is not None and stored is not None and has_same_figures(stored, made)
+        )
         if used.has_nothing_to_judge or is_same:
-            run = attempt.known
-        return amended(stored, made, keeps_figures=used.has_nothing_to_judge), run
+            run = attempt.latest_summary
+        return merge_with_stored(stored, made, keep_figures=used.has_nothing_to_judge), run
 
 
-def _write(entry: Entry, attempt: Attempt, *, recheck: bool) -> Recorded:
+def _write(entry: AuditEntry, attempt: Attempt, *, recheck: bool) -> RecordResult:
     """Writes an entry; `recheck`: then the audits are due that would be other ones since."""
     recorded = attempt.deps.history.record(entry)
-    if recheck and recorded.head is not None and recorded.verdict is not Verdict.OLDER:
-        new = recorded.verdict is Verdict.RECORDED or attempt.caller is Caller.REDELIVERY
-        recheck_dependents(recorded.head, attempt.deps.history, now=attempt.now, new_version=new)
+    if recheck and recorded.summary is not None and recorded.outcome is not RecordOutcome.OUTDATED:
+        new = (
+            recorded.outcome is RecordOutcome.RECORDED or attempt.caller is AuditTrigger.REDELIVERY
+        )
+        recheck_dependents(
+            recorded.summary, attempt.deps.history, now=attempt.now, is_new_version=new
+        )
     return recorded
 
 
-def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> Audited | Later:
+def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> AuditRecorded | AuditDeferred:
     """Waits until the jobs that a roll-up launched are audited, then sums their audits."""
     deps, history, now = attempt.deps, attempt.deps.history, attempt.now
-    heads = children_of(job, history)
+    heads = read_children(job, history)
     launched = count_launched(job, rollup, heads, attempt)
     if launched is not None and len(heads) < launched:
-        missing = f"{len(heads)} of {launched} {rollup.children} are audited"
-        if later := attempt.later(Wait.CHILDREN, missing):
+        missing = f"{len(heads)} of {launched} {rollup.children_label} are audited"
+        if later := attempt.next_wait(WaitReason.CHILDREN, missing):
             return later
     children = []
     for head in heads:
@@ -272,71 +280,77 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> Audited | Late
         if of_child is None:  # both are written at once
             raise Unavailable(f"The audit of {head.job} could not be read: try again later.")
         children.append(Child(of_child, head.final_metrics))
-    with reading(f"audit of a {rollup.child}"):
-        audit = audit_roll_up(job, children, deps.policy, deps.ruleset, now=now, launched=launched)
+    with malformed_errors(f"audit of a {rollup.child_label}"):
+        audit = audit_roll_up(
+            job, children, deps.policy, deps.ruleset, now=now, launched_count=launched
+        )
     done = _record(audit, attempt)
-    if versions(children_of(job, history)) != versions(heads):  # neither saw the other
-        history.make_due(done.key, now)
+    if version_keys(read_children(job, history)) != version_keys(heads):  # neither saw the other
+        history.schedule_reaudit(done.key, now)
     return done
 
 
-def _not_described(missing: NotDescribed, attempt: Attempt) -> Outcome:
+def _audit_undescribed(missing: DescribeFailure, attempt: Attempt) -> AuditOutcome:
     """A run that Describe does not answer: an audit of it stands; else it is unauditable.
 
     Nothing is recorded of a run that only a person's event names.
     """
-    if attempt.known is not None:
-        if attempt.reaudits:
-            return _close(attempt, attempt.known, missing.reason)
-        return _repeated(attempt.known, attempt)
-    if missing.may_come and (later := attempt.later(Wait.NOT_FOUND, missing.reason)):
+    if attempt.latest_summary is not None:
+        if attempt.is_reaudit:
+            return _close(attempt, attempt.latest_summary, missing.reason)
+        return _already_audited(attempt.latest_summary, attempt)
+    if missing.can_appear_later and (
+        later := attempt.next_wait(WaitReason.NOT_FOUND, missing.reason)
+    ):
         return later
-    if not missing.proven:
-        return Dropped(missing.reason)
+    if not missing.did_exist:
+        return EventDropped(missing.reason)
     policy, ruleset = attempt.deps.policy, attempt.deps.ruleset.version
-    ended = replace(missing.ended, tags=kept_tags(missing.ended.tags, policy.tags_read.values))
-    return _record(unaudited(ended, missing.reason, policy, ruleset), attempt)
+    ended = replace(missing.event, tags=filter_tags(missing.event.tags, policy.tag_names.values))
+    return _record(unauditable_audit(ended, missing.reason, policy, ruleset), attempt)
 
 
-def _repeated(known: AuditSummary, attempt: Attempt) -> Repeated:
+def _already_audited(latest_summary: AuditSummary, attempt: Attempt) -> AlreadyAudited:
     """An earlier delivery may have recorded the audit and been stopped right after it."""
-    if attempt.caller is Caller.REDELIVERY:
-        recheck_dependents(known, attempt.deps.history, now=attempt.now)
-    return Repeated(known)
+    if attempt.caller is AuditTrigger.REDELIVERY:
+        recheck_dependents(latest_summary, attempt.deps.history, now=attempt.now)
+    return AlreadyAudited(latest_summary)
 
 
-def _close(attempt: Attempt, known: AuditSummary, why: str) -> Audited | Repeated:
+def _close(
+    attempt: Attempt, latest_summary: AuditSummary, why: str
+) -> AuditRecorded | AlreadyAudited:
     """Makes the audit of a run that Describe does not answer any more final.
 
     It is judged once more by what the history keeps of the run, else it stands as it is.
     """
     history = attempt.deps.history
-    stored = history.audit(known.key)
+    stored = history.audit(latest_summary.key)
     if stored is None:
-        return Repeated(known)
-    with reading("stored audit"):
-        made, run = close_stored(stored, why), known
-        compared: tuple[AuditSummary, ...] | None = earlier_heads(known, history)
-        if (judged := _judged_as_stored(known, attempt)) is not None:
+        return AlreadyAudited(latest_summary)
+    with malformed_errors("stored audit"):
+        made, run = finalize_stored(stored, why), latest_summary
+        compared: tuple[AuditSummary, ...] | None = read_earlier_runs(latest_summary, history)
+        if (judged := _judge_stored_run(latest_summary, attempt)) is not None:
             audit, compared = judged
-            again = document(audit if audit.final else closed(audit, why))
-            run = known if same_figures(stored, again) else run_summary(audit)
-            made = amended(stored, again)
-    entry = Entry(
-        key=known.key,
-        last_modified_at=known.last_modified_at,
+            again = document(audit if audit.is_settled else finalize(audit, why))
+            run = latest_summary if has_same_figures(stored, again) else run_summary(audit)
+            made = merge_with_stored(stored, again)
+    entry = AuditEntry(
+        key=latest_summary.key,
+        last_modified_at=latest_summary.last_modified_at,
         document=made,
-        family_version=known.family_version,
+        family_version=latest_summary.family_version,
         detail=None,
-        again=True,
-        run=run,
-        compared=None if known.rollup else compared,
+        force_new_version=True,
+        run_summary=run,
+        earlier_runs=None if latest_summary.rollup else compared,
     )
-    recorded = _write(entry, attempt, recheck=not known.rollup)
-    return Audited(recorded, known.key, made, None, reaudited=True)
+    recorded = _write(entry, attempt, recheck=not latest_summary.rollup)
+    return AuditRecorded(recorded, latest_summary.key, made, None, is_reaudit=True)
 
 
-def _judged_as_stored(
+def _judge_stored_run(
     known: AuditSummary, attempt: Attempt
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None] | None:
     """The run judged by what is kept of it; None of a roll-up, and if its details are gone."""

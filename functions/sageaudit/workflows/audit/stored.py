@@ -14,33 +14,33 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from sageaudit.domain.audit.document import SCHEMA, AuditDocument
-from sageaudit.domain.audit.record import FAMILY_RUNS, NO_CREATION_TIME, Detail, RunQuery
+from sageaudit.domain.audit.record import MAX_EARLIER_RUNS, NO_CREATION_TIME, Detail, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.job.course import so_far
-from sageaudit.domain.job.describe import keep, kept_tags, latest_time, parse
+from sageaudit.domain.job.course import as_of
+from sageaudit.domain.job.describe import filter_tags, latest_time, parse, sanitize_answer
 from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.usage.judged_use import PooledRuns, pooled, short_use
+from sageaudit.domain.usage.judged_use import PooledRuns, pool_runs, short_run_usage
 from sageaudit.domain.usage.measure import pack, unpack
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.errors import BadHistory, Malformed
+from sageaudit.errors import BadHistory, MalformedData
 from sageaudit.ports import History
 from sageaudit.structs import replace
 
 if TYPE_CHECKING:
     from sageaudit.domain.guides import GuideDocument
 
-MAX_BYTES = 200 * 1024
+MAX_DETAIL_BYTES = 200 * 1024
 """Of the packed series of one run, in its details."""
 _POOL_RUNS = 9
 """Most earlier runs that are read to judge a short one, each some 3 KB: our choice."""
 _POOL_WITHIN = timedelta(days=30)
 """Older runs of a family may be of other code: our choice, as for its dollars in messages."""
-_WORKED = frozenset({"Completed", "Stopped"})
+_POOLED_STATUSES = frozenset({"Completed", "Stopped"})
 """A run that failed says little of one that works."""
 
 
-def whole_audit(history: History, key: JobKey, version: int | None = None) -> AuditDocument | None:
+def read_audit(history: History, key: JobKey, version: int | None = None) -> AuditDocument | None:
     """The document of a version; None where there is none, or one that cannot be read."""
     try:
         document = history.audit(key, version)
@@ -49,7 +49,7 @@ def whole_audit(history: History, key: JobKey, version: int | None = None) -> Au
     return document if isinstance(document, dict) and document.get("schema") == SCHEMA else None
 
 
-def detail_of(
+def make_detail(
     answer: Mapping[str, Any],
     tags: Mapping[str, str],
     usage: Measurements,
@@ -60,17 +60,17 @@ def detail_of(
     Series that are `stored` stay as they are.
     """
     if stored is not None:
-        return replace(stored, describe=keep(answer), tags=kept_tags(tags))
+        return replace(stored, describe=sanitize_answer(answer), tags=filter_tags(tags))
     packed, note = pack(usage), None
-    if len(packed) > MAX_BYTES:
-        packed = pack(usage, only_extremes=True)
+    if len(packed) > MAX_DETAIL_BYTES:
+        packed = pack(usage, extreme_hosts_only=True)
         note = "series of the extreme hosts alone"
-    if len(packed) > MAX_BYTES and usage.curves:
-        packed = pack(usage, only_extremes=True, curves=False)
+    if len(packed) > MAX_DETAIL_BYTES and usage.curves:
+        packed = pack(usage, extreme_hosts_only=True, curves=False)
         note = "series of the extreme hosts alone; no curves"
-    if len(packed) > MAX_BYTES:
+    if len(packed) > MAX_DETAIL_BYTES:
         packed, note = b"", "the series were too large to keep"
-    return Detail(keep(answer), kept_tags(tags), packed, note)
+    return Detail(sanitize_answer(answer), filter_tags(tags), packed, note)
 
 
 class RunUsage(Struct, frozen=True):
@@ -82,20 +82,20 @@ class RunUsage(Struct, frozen=True):
     """
 
     usage: Measurements
-    stored: Detail | None = None
-    unread: str | None = None
-    late: bool = False
-    worth_a_wait: bool = False
+    stored_detail: Detail | None = None
+    metrics_error: str | None = None
+    is_late: bool = False
+    should_wait: bool = False
 
     @property
     def has_nothing_to_judge(self) -> bool:
         """Whether metrics could not be read, and none are stored."""
-        return self.unread is not None and self.stored is None
+        return self.metrics_error is not None and self.stored_detail is None
 
     @property
     def has_all_hosts(self) -> bool:
         """Whether no series was left out when the details were stored."""
-        return self.stored is None or self.stored.note is None
+        return self.stored_detail is None or self.stored_detail.note is None
 
 
 def stored_usage(
@@ -120,13 +120,13 @@ def stored_run(head: AuditSummary, history: History) -> tuple[Job, Detail] | Non
         return None
     try:
         job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
-    except Malformed:
+    except MalformedData:
         return None
     job = replace(job, fingerprint=head.fingerprint)
-    return so_far(job, job.ended_at or latest_time(detail.describe) or head.ended_at), detail
+    return as_of(job, job.ended_at or latest_time(detail.describe) or head.ended_at), detail
 
 
-def earlier_heads(head: AuditSummary, history: History) -> tuple[AuditSummary, ...]:
+def read_earlier_runs(head: AuditSummary, history: History) -> tuple[AuditSummary, ...]:
     """The runs of a run's family that ended before it, newest first, in one query."""
     return runs_before(head.ended_at, history, head.account, head.region, head.family)
 
@@ -135,25 +135,27 @@ def runs_before(
     moment: datetime, history: History, account: str, region: str, family: str
 ) -> tuple[AuditSummary, ...]:
     """The last runs of a family that ended before a moment, newest first, in one query."""
-    runs = family_runs(history, account, region, family, before=moment, page=FAMILY_RUNS)
-    return tuple(islice(runs, FAMILY_RUNS))
+    runs = iterate_family_runs(
+        history, account, region, family, before=moment, page_size=MAX_EARLIER_RUNS
+    )
+    return tuple(islice(runs, MAX_EARLIER_RUNS))
 
 
-def family_runs(
+def iterate_family_runs(
     history: History,
     account: str,
     region: str,
     family: str,
     *,
     before: datetime | None = None,
-    page: int | None = None,
+    page_size: int | None = None,
 ) -> Iterator[AuditSummary]:
     """The runs of a family in an account and region, newest first, read `page` at a time."""
-    query = RunQuery.of_family(account, region, family)
-    return history.runs(query, before=before, page_size=page)
+    query = RunQuery.for_family(account, region, family)
+    return history.runs(query, before=before, page_size=page_size)
 
 
-def runs_of(heads: Sequence[AuditSummary]) -> tuple[AuditSummary, ...]:
+def comparable_runs(heads: Sequence[AuditSummary]) -> tuple[AuditSummary, ...]:
     """Those that a rule may compare with: no roll-ups, and no run that has not ended."""
     ended = (head for head in heads if head.status in FINISHED)
     return tuple(head for head in ended if head.is_comparable)
@@ -166,21 +168,21 @@ def pool_of(
 
     Those are short runs of one kind on the same instances that did not fail.
     """
-    own = short_use(usage)
+    own = short_run_usage(usage)
     if own is None or not job.finished:
         return None
-    alike = [head for head in heads if _may_pool(job, head)]
-    return pooled(own, _uses(alike[:_POOL_RUNS], job, market, history))
+    alike = [head for head in heads if _can_pool(job, head)]
+    return pool_runs(own, _uses(alike[:_POOL_RUNS], job, market, history))
 
 
-def _may_pool(job: Job, head: AuditSummary) -> bool:
+def _can_pool(job: Job, head: AuditSummary) -> bool:
     """Whether a short run may be judged with an earlier run of its family."""
     if job.ended_at is None or len(job.groups) != 1 or head.use_digest is None:
         return False
     group = job.groups[0]
     return (
         head.is_comparable
-        and head.status in _WORKED
+        and head.status in _POOLED_STATUSES
         and head.kind == job.kind.value
         and head.ended_at >= job.ended_at - _POOL_WITHIN
         and (head.instance_type, head.instance_count) == (group.instance_type, group.count)
@@ -196,12 +198,12 @@ def _uses(
             yield head.job, stored.usage
 
 
-def children_of(job: Job, history: History) -> list[AuditSummary]:
+def read_children(job: Job, history: History) -> list[AuditSummary]:
     """The audited jobs of a roll-up: of this run of its name, not of another one."""
     key = JobKey(job.arn or "", job.created_at) if job.created_at else None
     return [
         head
-        for head in family_runs(history, job.account or "", job.region or "", job.arn or "")
+        for head in iterate_family_runs(history, job.account or "", job.region or "", job.arn or "")
         if not head.rollup and (key is None or is_child(head.key, key, job.ended_at))
     ]
 
@@ -210,7 +212,7 @@ def count_children(rollup: AuditSummary, history: History) -> int:
     """How many jobs of a roll-up are audited, which are those that its cost sums."""
     return sum(
         not run.rollup and is_child(run.key, rollup.key, rollup.ended_at)
-        for run in family_runs(history, rollup.account, rollup.region, rollup.family)
+        for run in iterate_family_runs(history, rollup.account, rollup.region, rollup.family)
     )
 
 
@@ -222,7 +224,7 @@ def is_child(key: JobKey, rollup: JobKey, rollup_ended_at: datetime | None) -> b
     return key.created_at >= rollup.created_at and not ended
 
 
-def versions(heads: Sequence[AuditSummary]) -> set[tuple[JobKey, int]]:
+def version_keys(heads: Sequence[AuditSummary]) -> set[tuple[JobKey, int]]:
     """Which versions of which runs these are."""
     return {(head.key, head.version) for head in heads}
 
@@ -231,16 +233,18 @@ def read_guides(
     history: History, document: AuditDocument, types: Mapping[str, InstanceType]
 ) -> list[GuideDocument]:
     """The guides of an audit, by what the history keeps of its run and family. Raises AwsError."""
-    from sageaudit.domain.guides import chosen, of_audit  # noqa: PLC0415 - Lambda needs none
+    from sageaudit.domain.guides import select_guides, traits_of_audit  # noqa: PLC0415 - Lambda needs none
 
     named = document["job"]
     begun = named["created_at"] or named["started_at"]
     created_at = datetime.fromisoformat(begun) if begun else NO_CREATION_TIME
-    head = history.head(JobKey(named["arn"] or named["name"], created_at))
+    head = history.summary(JobKey(named["arn"] or named["name"], created_at))
     if head is None:
-        return chosen(of_audit(document, None, None, (), types))
-    runs = runs_of(earlier_heads(head, history))
-    return chosen(of_audit(document, _described_job(head, history), head, runs, types))
+        return select_guides(traits_of_audit(document, None, None, (), types))
+    runs = comparable_runs(read_earlier_runs(head, history))
+    return select_guides(
+        traits_of_audit(document, _described_job(head, history), head, runs, types)
+    )
 
 
 def _described_job(head: AuditSummary, history: History) -> Job | None:
@@ -250,5 +254,5 @@ def _described_job(head: AuditSummary, history: History) -> Job | None:
         if detail is None:
             return None
         return parse(detail.describe, detail.tags, account=head.account, region=head.region)
-    except (BadHistory, Malformed):
+    except (BadHistory, MalformedData):
         return None

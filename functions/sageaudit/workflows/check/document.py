@@ -14,20 +14,20 @@ from typing import Any, TypedDict
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from sageaudit.domain.audit.finding_document import other_outcomes, rounded
+from sageaudit.domain.audit.finding_document import other_outcomes, round_usd
 from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Parameter, Severity
-from sageaudit.domain.request.forecast import Basis, Cost, FamilyForecast
-from sageaudit.domain.request.recognise import Recognised
-from sageaudit.domain.request.request import Path, Request, place_of
-from sageaudit.domain.request.sources import SHORTENED
+from sageaudit.domain.request.forecast import DurationBasis, FamilyForecast, MaxCost
+from sageaudit.domain.request.recognise import ParsedFile
+from sageaudit.domain.request.request import Path, Request, resolve_path
+from sageaudit.domain.request.sources import TUNING_ARGUMENT_PREFIX
 from sageaudit.domain.request.validity import Fault, Problem
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from sageaudit.workflows.check.request import Checked, fixes_of, refused
+from sageaudit.workflows.check.request import CheckedRequest, fix_parameters, is_rejected_by_aws
 
 SCHEMA = 1
 _SNAKE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-Lines = Mapping[Path, int]
+LineNumbers = Mapping[Path, int]
 """The line of each key of a file."""
 
 
@@ -58,7 +58,7 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
     not_counted: str | None = None
 
     @property
-    def order(self) -> tuple[bool, bool, Decimal, int, int, str]:
+    def sort_key(self) -> tuple[bool, bool, Decimal, int, int, str]:
         """What is refused, then the dearest, then the most severe, in the order of the file."""
         severity = -Severity(self.severity).rank
         usd = -(self.saving_usd or Decimal(0))
@@ -85,21 +85,21 @@ class CheckedFile(TypedDict):
 
 
 def document(
-    name: str, found: Recognised, api: str, checked: Sequence[Checked], lines: Lines
+    name: str, found: ParsedFile, api: str, checked: Sequence[CheckedRequest], lines: LineNumbers
 ) -> CheckedFile:
     """The document of one file; `lines` are those of its keys."""
     return {
         "schema": SCHEMA,
         "file": name,
-        "form": found.form.value,
-        "form_said": found.form.words,
+        "form": found.format.value,
+        "form_said": found.format.label,
         "api": api,
         "jobs": [_job(one, lines) for one in checked],
-        "not_checked": list(found.left_out),
+        "not_checked": list(found.unchecked_sentences),
     }
 
 
-def _job(one: Checked, lines: Lines) -> dict[str, Any]:
+def _job(one: CheckedRequest, lines: LineNumbers) -> dict[str, Any]:
     request, job = one.request, one.job
     return {
         "label": request.label,
@@ -111,13 +111,13 @@ def _job(one: Checked, lines: Lines) -> dict[str, Any]:
         "family": one.family,
         "instances": job.instances if job else None,
         "note": request.note,
-        "trial": request.trial_of is not None,
+        "trial": request.tuning_request is not None,
         "cost": _cost(one.cost, one),
         "history": _history(one.forecast),
-        "findings": [asdict(found) for found in in_order(_findings(one, lines))],
+        "findings": [asdict(found) for found in sort_findings(_findings(one, lines))],
         "not_known": [
-            {"path": request.path_text(place), "why": value.why}
-            for place, value in request.unknown.items()
+            {"path": request.path_text(place), "why": value.reason}
+            for place, value in request.unknown_values.items()
         ],
         "unreadable": one.unreadable,
         **other_outcomes(one.outcomes),
@@ -126,16 +126,16 @@ def _job(one: Checked, lines: Lines) -> dict[str, Any]:
     }
 
 
-def _cost(cost: Cost | None, one: Checked) -> dict[str, Any]:
-    billed = cost.at_most if cost else None
+def _cost(cost: MaxCost | None, one: CheckedRequest) -> dict[str, Any]:
+    billed = cost.bill_at_limit if cost else None
     rates = [line.rate for line in billed.lines if line.rate is not None] if billed else []
     return {
-        "at_most_usd": rounded(cost.usd) if cost else None,
-        "why_not_known": cost.why if cost else one.unreadable,
-        "hourly_usd": rounded(cost.hourly_usd) if cost else None,
+        "at_most_usd": round_usd(cost.usd) if cost else None,
+        "why_not_known": cost.unknown_because if cost else one.unreadable,
+        "hourly_usd": round_usd(cost.hourly_usd) if cost else None,
         "limit_s": cost.limit.seconds if cost else None,
-        "limit_is_default": cost.limit.default if cost else False,
-        "jobs": cost.times if cost else 1,
+        "limit_is_default": cost.limit.is_default if cost else False,
+        "jobs": cost.job_count if cost else 1,
         "missing": list(billed.gaps) if billed else [],
         "estimated": list(billed.estimated) if billed else [],
         "price_as_of": min((rate.as_of for rate in rates if rate.as_of), default=None),
@@ -147,37 +147,37 @@ def _history(forecast: FamilyForecast | None) -> dict[str, Any] | None:
     if forecast is None:
         return None
     usd, seconds = (
-        {name: rounded(value) for name, value in asdict(span).items()} if span else None
+        {name: round_usd(value) for name, value in asdict(span).items()} if span else None
         for span in (forecast.usd, forecast.seconds)
     )
     return {
         "runs": forecast.runs,
-        "failed_runs": forecast.failed,
+        "failed_runs": forecast.failed_runs,
         "first_run": forecast.runs == 0,
-        "compared_runs": forecast.alike,
+        "compared_runs": forecast.comparable_runs,
         "usd": usd,
         "seconds": seconds,
-        "last_run": forecast.last,
+        "last_run": forecast.newest_run,
         "last_ended_at": forecast.last_ended_at,
     }
 
 
-def _findings(one: Checked, lines: Lines) -> Iterator[CheckFinding]:
+def _findings(one: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]:
     """By the API's model, by rules and by the history."""
     request = one.request
     for problem in one.problems:
-        path = request.path_text(problem.place)
+        path = request.path_text(problem.path)
         yield CheckFinding(
             rule=problem.fault.value,
             source="api",
             refused=True,
             summary=f"{path} {problem.sentence}.".replace("?.", "?"),
             path=path,
-            line=_line(request, problem.place, lines),
-            fix=_near(problem, path, request),
+            line=_line(request, problem.path, lines),
+            fix=_did_you_mean_fix(problem, path, request),
         )
     for finding in one.findings:
-        yield _of_rule(finding, one, lines)
+        yield _rule_finding(finding, one, lines)
     for item in one.ignored:
         known, path = item.finding, item.finding["fix"][0]["parameter"]
         fix = [Parameter(one["parameter"], one["old"], one["new"]) for one in known["fix"]]
@@ -189,28 +189,28 @@ def _findings(one: Checked, lines: Lines) -> Iterator[CheckFinding]:
             severity=known["severity"],
             bucket=known["bucket"],
             summary=f"The advice for {item.run} is not followed{times}: {known['summary']}",
-            path=_whole(request, path),
-            line=_line(request, place_of(request.body, path), lines),
+            path=_full_path(request, path),
+            line=_line(request, resolve_path(request.body, path), lines),
             fix=_parameters(fix, request),
-            saving_usd=rounded(item.usd),
-            saving_basis=Basis.EARLIER.value if item.usd is not None else None,
+            saving_usd=round_usd(item.usd),
+            saving_basis=DurationBasis.EARLIER.value if item.usd is not None else None,
             reported_for_run=item.run,
         )
 
 
-def in_order(found: Iterable[CheckFinding]) -> list[CheckFinding]:
+def sort_findings(found: Iterable[CheckFinding]) -> list[CheckFinding]:
     """The dearest first; of several that name another type for one place, only that one counts."""
     named: dict[str, tuple[Any, str]] = {}
     rows = []
-    for row in sorted(found, key=lambda row: row.order):
-        rule = None if row.not_counted else _of_another_type(row, named)
+    for row in sorted(found, key=lambda row: row.sort_key):
+        rule = None if row.not_counted else _rule_with_other_type(row, named)
         if row.not_counted is None and rule is None:
             named |= {path: (new, row.rule) for path, new in row.types.items()}
         rows.append(replace(row, not_counted=f"{rule} names another type") if rule else row)
-    return sorted(rows, key=lambda row: row.order)
+    return sorted(rows, key=lambda row: row.sort_key)
 
 
-def _of_another_type(row: CheckFinding, named: Mapping[str, tuple[Any, str]]) -> str | None:
+def _rule_with_other_type(row: CheckFinding, named: Mapping[str, tuple[Any, str]]) -> str | None:
     """The rule that names another type for the same place."""
     for path, new in row.types.items():
         kept, rule = named.get(path, (new, ""))
@@ -219,20 +219,20 @@ def _of_another_type(row: CheckFinding, named: Mapping[str, tuple[Any, str]]) ->
     return None
 
 
-def _near(problem: Problem, path: str, request: Request) -> list[dict[str, Any]]:
+def _did_you_mean_fix(problem: Problem, path: str, request: Request) -> list[dict[str, Any]]:
     """The parameter or value that was probably meant, as a fix."""
-    if problem.near is None:
+    if problem.suggestion is None:
         return []
-    new = problem.near
+    new = problem.suggestion
     if problem.fault is Fault.UNKNOWN:
-        new = request.path_text((*problem.place[:-1], new))
+        new = request.path_text((*problem.path[:-1], new))
     fix = {"parameter": path, "old": None, "new": new}
     return [fix | {"pipeline_parameter": None, "argument": None}]
 
 
-def _of_rule(finding: Finding, one: Checked, lines: Lines) -> CheckFinding:
+def _rule_finding(finding: Finding, one: CheckedRequest, lines: LineNumbers) -> CheckFinding:
     found, request, ends = finding.found, one.request, finding.range_usd
-    fix = fixes_of(finding, request)
+    fix = fix_parameters(finding, request)
     path = fix[0].path if fix else _read_path(finding, request)
     return CheckFinding(
         rule=finding.rule.name,
@@ -242,34 +242,36 @@ def _of_rule(finding: Finding, one: Checked, lines: Lines) -> CheckFinding:
         confidence=found.confidence.value,
         bucket=found.bucket.value,
         summary=found.summary,
-        path=_whole(request, path),
-        line=_line(request, place_of(request.body, path), lines),
+        path=_full_path(request, path),
+        line=_line(request, resolve_path(request.body, path), lines),
         fix=_parameters(fix, request),
         alternatives=[_parameters(way, request) for way in found.alternatives],
         caution=found.caution,
-        saving_usd=rounded(finding.alone_usd),
-        saving_range_usd=ends and [rounded(end) or Decimal(0) for end in ends],
+        saving_usd=round_usd(finding.alone_usd),
+        saving_range_usd=ends and [round_usd(end) or Decimal(0) for end in ends],
         saving_basis=_basis(finding, one),
-        refused=refused(finding),
+        refused=is_rejected_by_aws(finding),
         reported_for_run=finding.reported_for_run,
-        not_counted=_not_counted(finding),
+        not_counted=_not_counted_because(finding),
     )
 
 
-def _basis(finding: Finding, one: Checked) -> str | None:
+def _basis(finding: Finding, one: CheckedRequest) -> str | None:
     """What its dollars rest on: those that only an earlier run knows are of that run."""
     if finding.alone_usd is None:
         return None
-    return (Basis.EARLIER if finding.found.change is None else one.basis).value
+    return (DurationBasis.EARLIER if finding.found.change is None else one.basis).value
 
 
 def _read_path(finding: Finding, request: Request) -> str:
     """The first parameter that the rule reads and the request has."""
-    reads = next((rule.reads for rule in catalogue.load() if rule.name == finding.rule), ())
+    reads = next(
+        (rule.required_parameters for rule in catalogue.load() if rule.info == finding.rule), ()
+    )
     return next((path for path in reads if "[]" not in path and request.value(path)), "")
 
 
-def _not_counted(finding: Finding) -> str | None:
+def _not_counted_because(finding: Finding) -> str | None:
     if finding.exempt is not None:
         return f"exempt by {finding.exempt.by}: {finding.exempt.reason}"
     other = finding.superseded_by or finding.subsumed_by
@@ -279,10 +281,12 @@ def _not_counted(finding: Finding) -> str | None:
 def _parameters(fix: Iterable[Parameter], request: Request) -> list[dict[str, Any]]:
     return [
         {
-            "parameter": _whole(request, parameter.path),
+            "parameter": _full_path(request, parameter.path),
             "old": parameter.old,
             "new": parameter.new,
-            "pipeline_parameter": request.parameters.get(place_of(request.body, parameter.path)),
+            "pipeline_parameter": request.parameters.get(
+                resolve_path(request.body, parameter.path)
+            ),
             "argument": _argument(request, parameter.path),
         }
         for parameter in fix
@@ -291,23 +295,23 @@ def _parameters(fix: Iterable[Parameter], request: Request) -> list[dict[str, An
 
 def _argument(request: Request, path: str) -> str | None:
     """The parameter as Terraform names it; None in every other form."""
-    if not request.origin.terraform:
+    if not request.origin.is_terraform:
         return None
-    steps = filter(None, re.split(r"[.\[\]]+", _whole(request, path)))
-    return _SNAKE.sub("_", ".".join(steps)).lower().replace(SHORTENED, "")
+    steps = filter(None, re.split(r"[.\[\]]+", _full_path(request, path)))
+    return _SNAKE.sub("_", ".".join(steps)).lower().replace(TUNING_ARGUMENT_PREFIX, "")
 
 
-def _whole(request: Request, path: str) -> str:
+def _full_path(request: Request, path: str) -> str:
     """The path in the request that is sent: a trial's is inside its tuning job's."""
-    if request.trial_of is None:
+    if request.tuning_request is None:
         return path
-    around = request.trial_of.path_text(request.prefix)
+    around = request.tuning_request.path_text(request.prefix)
     return f"{around}.{path}" if path else around
 
 
-def _line(request: Request, place: Path, lines: Lines) -> int | None:
+def _line(request: Request, place: Path, lines: LineNumbers) -> int | None:
     """The line of the nearest part of the file that has one."""
-    found = request.origin.in_file(place)
+    found = request.origin.path_in_file(place)
     while found and found not in lines:
         found = found[:-1]
     return lines.get(found)

@@ -12,44 +12,44 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import Outcomes
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Exemption, Finding, Found, Parameter, Severity
-from sageaudit.domain.guides import GuideDocument, chosen, of_request
+from sageaudit.domain.bill.counterfactual import Severities, allocate_savings
+from sageaudit.domain.bill.finding import Detection, Exemption, Finding, Parameter, Severity
+from sageaudit.domain.guides import GuideDocument, select_guides, traits_of_request
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.settings import path_of
-from sageaudit.domain.policy.discounts import own
+from sageaudit.domain.job.settings import setting_path
+from sageaudit.domain.policy.discounts import with_own_prices
 from sageaudit.domain.policy.policy import Policy, exemptions
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.request.forecast import (
     DEFAULT_LIMIT_S,
     HOUR_S,
-    Basis,
-    Cost,
+    DurationBasis,
     FamilyForecast,
-    Ignored,
+    MaxCost,
     RunLimit,
-    cost_of,
-    cost_of_search,
-    dearest,
-    ignored,
-    limit_of,
-    of_family,
+    UnfollowedFinding,
+    find_unfollowed,
+    forecast_family,
+    max_cost,
+    max_search_cost,
+    on_most_expensive_type,
+    run_limit,
 )
-from sageaudit.domain.request.request import NotKnown, Request, planned
+from sageaudit.domain.request.request import Request, UnknownValue, make_job_planner
 from sageaudit.domain.request.validity import ApiModel, Problem
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
-from sageaudit.rules.card import FamilyCase, RequestCase, Ruleset, TuningCase
+from sageaudit.rules.card import FamilyCase, RequestCase, RollUpCase, Ruleset
 from sageaudit.rules.judge import judge_request
 from sageaudit.structs import replace
 
-_EXPOSED_USD = Decimal(100)
+_EXPOSURE_MEDIUM_USD = Decimal(100)
 """What a hung job may cost, from which a finding about its limit is medium."""
-_EXPOSED_HIGH_USD = Decimal(1000)
+_EXPOSURE_HIGH_USD = Decimal(1000)
 """The same, from which it is high."""
-REFUSES = "AWS refuses"
-_NOT_RUN = Missing("not_run", "the job has not run")
+REJECTED_PREFIX = "AWS refuses"
+_HAS_NOT_RUN = Missing("not_run", "the job has not run")
 
 
 class PlannedJob(Struct, frozen=True):
@@ -67,7 +67,7 @@ class FamilyHistory(Struct, frozen=True):
     audits: tuple[AuditDocument, ...]
 
 
-class Checked(Struct, frozen=True):
+class CheckedRequest(Struct, frozen=True):
     """One request, judged. `unreadable`: why nothing could be concluded from it, or None.
 
     `forecast` is None where no history was read. `basis`: what the dollars of findings rest on.
@@ -80,33 +80,33 @@ class Checked(Struct, frozen=True):
     family: str | None = None
     outcomes: Outcomes = ()
     findings: tuple[Finding, ...] = ()
-    ignored: tuple[Ignored, ...] = ()
-    basis: Basis = Basis.HOUR
-    cost: Cost | None = None
+    ignored: tuple[UnfollowedFinding, ...] = ()
+    basis: DurationBasis = DurationBasis.HOUR
+    cost: MaxCost | None = None
     forecast: FamilyForecast | None = None
     notes: tuple[str, ...] = ()
     guides: Sequence[GuideDocument] | None = None
     unreadable: str | None = None
 
 
-def problems_of(request: Request, model: ApiModel) -> tuple[Problem, ...]:
+def find_problems(request: Request, model: ApiModel) -> tuple[Problem, ...]:
     """What AWS would refuse by its service model; of a trial, its tuning request says it."""
-    if request.trial_of is not None:
+    if request.tuning_request is not None:
         return ()
-    later = (request.name_key,) if request.named_later else ()
+    later = (request.name_key,) if request.name_source else ()
     return model.problems(request.shape, request.body, later)
 
 
-def prepare(
-    request: Request, problems: Sequence[Problem], region: str | None, policy: Policy
+def plan_job(
+    request: Request, problems_to_remove: Sequence[Problem], region: str | None, policy: Policy
 ) -> PlannedJob:
     """The request without what AWS refuses, as a job. Raises Malformed."""
-    wrong = {place for problem in problems for place in problem.places}
-    if request.trial_of is not None:
+    wrong = {place for problem in problems_to_remove for place in problem.unjudged_paths}
+    if request.tuning_request is not None:
         size = len(request.prefix)
         wrong = {at[size:] for at in wrong if at[:size] == request.prefix}
-    request = replace(request, invalid=frozenset(place for place in wrong if place))
-    job = planned(request, region)(HOUR_S, _EPOCH)
+    request = replace(request, invalid_paths=frozenset(place for place in wrong if place))
+    job = make_job_planner(request, region)(HOUR_S, _EPOCH)
     return PlannedJob(request, job, family(job, policy.family_tag))
 
 
@@ -114,8 +114,8 @@ _EPOCH = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 """Stands for a start where only the settings of the job are asked for."""
 
 
-def check(
-    one: PlannedJob,
+def check_request(
+    planned_job: PlannedJob,
     problems: Sequence[Problem],
     market: Market,
     policy: Policy,
@@ -123,39 +123,41 @@ def check(
     *,
     now: datetime,
     history: FamilyHistory | None,
-    trials: Sequence[Cost] = (),
-) -> Checked:
+    trial_costs: Sequence[MaxCost] = (),
+) -> CheckedRequest:
     """Judges one request. `market` has the list prices; `trials`: the costs of a tuning job's
     definitions, from which its own is worked out.
     """
-    request, runs = one.request, history.runs if history else None
-    market = own(market, policy.discounts, now.date()).relative_to(one.job)
-    lasting = planned(request, one.job.region)
-    forecast = of_family(one.job, runs) if runs is not None else None
-    limit = limit_of(request)
+    request, runs = planned_job.request, history.runs if history else None
+    market = with_own_prices(market, policy.discounts, now.date()).relative_to(planned_job.job)
+    lasting = make_job_planner(request, planned_job.job.region)
+    forecast = forecast_family(planned_job.job, runs) if runs is not None else None
+    limit = run_limit(request)
     basis, seconds = _basis(forecast, limit)
     job = lasting(seconds, now)
-    if limit.default:
+    if limit.is_default:
         job = replace(job, max_runtime_s=DEFAULT_LIMIT_S)
     at_limit = lasting(limit.seconds, now) if limit.seconds is not None else None
-    cost = _cost(request, at_limit, job, market, trials)
+    cost = _cost(request, at_limit, job, market, trial_costs)
     billed = bill(job, market)
-    local = policy.for_job(job.account, one.family, job.tags)
-    names = [rule.name for rule in ruleset.rules]
-    exempt, warnings = exemptions(local, one.family, job.tags, names, now.date())
-    asked = RequestCase(request, job, billed, market, cost, runs, policy=local, before_run=basis)
+    local = policy.for_job(job.account, planned_job.family, job.tags)
+    names = [rule.info for rule in ruleset.rules]
+    exempt, warnings = exemptions(local, planned_job.family, job.tags, names, now.date())
+    asked = RequestCase(
+        request, job, billed, market, cost, runs, policy=local, duration_basis=basis
+    )
     outcomes = judge_request(asked, _case(asked), ruleset.rules)
     findings = _findings(asked, outcomes, exempt, ruleset)
-    advice = ignored(request, history.audits) if history else ()
+    advice = find_unfollowed(request, history.audits) if history else ()
     said = {item.finding["rule"]: item for item in advice}
-    judged = {finding.rule.name for finding in findings} | local.rules_off | exempt.keys()
-    return Checked(
+    judged = {finding.rule.name for finding in findings} | local.disabled_rules | exempt.keys()
+    return CheckedRequest(
         request=request,
         job=job,
-        family=one.family,
+        family=planned_job.family,
         problems=tuple(problems),
         outcomes=tuple(outcomes),
-        findings=tuple(_as_before(one, said.get(one.rule.name)) for one in findings),
+        findings=tuple(_with_earlier_run(one, said.get(one.rule.name)) for one in findings),
         ignored=tuple(item for item in advice if item.finding["rule"] not in judged),
         basis=basis,
         cost=cost,
@@ -164,50 +166,59 @@ def check(
     )
 
 
-def guides_of(
-    one: PlannedJob, history: FamilyHistory | None, types: Mapping[str, InstanceType]
+def request_guides(
+    planned_job: PlannedJob, history: FamilyHistory | None, types: Mapping[str, InstanceType]
 ) -> list[GuideDocument]:
     """The guides of a request, with what its family's runs say."""
     runs, audits = (history.runs, history.audits) if history else ((), ())
     newest = max(audits, key=lambda audit: audit["job"]["ended_at"] or "", default=None)
-    isolated = _isolated(one.request)
-    return chosen(of_request(one.job, runs, newest, types, isolated=isolated))
+    isolated = _is_network_isolated(planned_job.request)
+    return select_guides(
+        traits_of_request(planned_job.job, runs, newest, types, is_isolated=isolated)
+    )
 
 
-def _isolated(request: Request) -> bool | None:
+def _is_network_isolated(request: Request) -> bool | None:
     """EnableNetworkIsolation; AWS's default is false. None where it is not known yet."""
-    path = path_of(request.kind, "EnableNetworkIsolation")
+    path = setting_path(request.kind, "EnableNetworkIsolation")
     value = request.value(path) if path else None
-    return None if isinstance(value, NotKnown) else bool(value)
+    return None if isinstance(value, UnknownValue) else bool(value)
 
 
 def _cost(
-    request: Request, at_limit: Job | None, job: Job, market: Market, trials: Sequence[Cost]
-) -> Cost:
+    request: Request, job_at_limit: Job | None, job: Job, market: Market, trials: Sequence[MaxCost]
+) -> MaxCost:
     """The most that it costs, on the dearest of the types that it prefers."""
-    if request.kind.row.rollup:
-        return cost_of_search(request, trials)
-    most = None if at_limit is None else dearest(at_limit, request, market)
-    return cost_of(request, most, dearest(job, request, market), market)
+    if request.kind.spec.rollup:
+        return max_search_cost(request, trials)
+    most = None if job_at_limit is None else on_most_expensive_type(job_at_limit, request, market)
+    return max_cost(request, most, on_most_expensive_type(job, request, market), market)
 
 
-def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[Basis, Decimal]:
+def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[DurationBasis, Decimal]:
     """What the job's length rests on: its family's median, else its limit, else an hour."""
     if forecast is not None and forecast.seconds is not None and forecast.seconds.median > 0:
-        return Basis.HISTORY, forecast.seconds.median
+        return DurationBasis.HISTORY, forecast.seconds.median
     if limit.seconds is not None:
-        return Basis.LIMIT, limit.seconds
-    return Basis.HOUR, HOUR_S
+        return DurationBasis.LIMIT, limit.seconds
+    return DurationBasis.HOUR, HOUR_S
 
 
-def _case(asked: RequestCase) -> FamilyCase | TuningCase:
+def _case(request_case: RequestCase) -> FamilyCase | RollUpCase:
     """The request as the case of a job that ran, for rules that judge both."""
-    job, policy, basis = asked.job, asked.policy, asked.before_run
-    if job.kind.row.rollup:
-        return TuningCase(job, (), policy=policy, before_run=basis)
-    usage = measure(job, (), asked.market.types, absent=_NOT_RUN)
-    of = (job, usage.active(), usage, asked.bill, asked.market, asked.earlier)
-    return FamilyCase(*of, policy=policy, before_run=basis)
+    job, policy, basis = request_case.job, request_case.policy, request_case.duration_basis
+    if job.kind.spec.rollup:
+        return RollUpCase(job, (), policy=policy, duration_basis=basis)
+    usage = measure(job, (), request_case.market.types, missing_reason=_HAS_NOT_RUN)
+    of = (
+        job,
+        usage.active_part(),
+        usage,
+        request_case.bill,
+        request_case.market,
+        request_case.family_history,
+    )
+    return FamilyCase(*of, policy=policy, duration_basis=basis)
 
 
 def _findings(
@@ -217,26 +228,26 @@ def _findings(
 
     The severity is the card's, but for dollars that rest on runs and for what the policy sets.
     """
-    founds = [(name, found) for name, found in outcomes if isinstance(found, Found)]
+    founds = [(name, found) for name, found in outcomes if isinstance(found, Detection)]
     local = asked.policy
     severities = Severities(local.severity, local.severities)
     plan = local.discounts.savings_plan
-    savings = allocate(
-        asked.job, asked.bill, founds, asked.market, severities, exempt, savings_plan=plan
+    savings = allocate_savings(
+        asked.job, asked.bill, founds, asked.market, severities, exempt, has_savings_plan=plan
     )
-    cards = {rule.name.name: rule.before_run for rule in ruleset.rules}
-    by_runs = asked.before_run is Basis.HISTORY
+    cards = {rule.info.name: rule.request_severity for rule in ruleset.rules}
+    by_runs = asked.duration_basis is DurationBasis.HISTORY
     return tuple(
         finding
         if (severity := cards[finding.rule.name]) is None
         or finding.rule.name in local.severities
         or (by_runs and finding.alone_usd is not None)
-        else replace(finding, severity=_of_exposure(finding) or severity)
+        else replace(finding, severity=_severity_by_exposure(finding) or severity)
         for finding in savings.findings
     )
 
 
-def _as_before(finding: Finding, item: Ignored | None) -> Finding:
+def _with_earlier_run(finding: Finding, item: UnfollowedFinding | None) -> Finding:
     """The finding with the earlier run that had it; its dollars there, where it has none itself."""
     if item is None:
         return finding
@@ -244,22 +255,22 @@ def _as_before(finding: Finding, item: Ignored | None) -> Finding:
     return replace(finding, reported_for_run=item.run, alone_usd=known)
 
 
-def refused(finding: Finding) -> bool:
+def is_rejected_by_aws(finding: Finding) -> bool:
     """Whether AWS does not take the request, as the sentence of a grave finding says then."""
-    return finding.severity is Severity.HIGH and REFUSES in finding.found.summary
+    return finding.severity is Severity.HIGH and REJECTED_PREFIX in finding.found.summary
 
 
-def _of_exposure(finding: Finding) -> Severity | None:
+def _severity_by_exposure(finding: Finding) -> Severity | None:
     """By the most that a request can cost, where that is what the finding is about."""
     usd = finding.found.evidence.get("exposed_usd")
     if not isinstance(usd, Decimal):
         return None
-    if usd >= _EXPOSED_HIGH_USD:
+    if usd >= _EXPOSURE_HIGH_USD:
         return Severity.HIGH
-    return Severity.MEDIUM if usd >= _EXPOSED_USD else Severity.LOW
+    return Severity.MEDIUM if usd >= _EXPOSURE_MEDIUM_USD else Severity.LOW
 
 
-def fixes_of(finding: Finding, request: Request) -> tuple[Parameter, ...]:
+def fix_parameters(finding: Finding, request: Request) -> tuple[Parameter, ...]:
     """The finding's fix, with the values that the request has as old ones."""
     fixed = []
     for parameter in finding.found.fix:

@@ -9,28 +9,28 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, RunQuery
+from sageaudit.domain.audit.record import MAX_EARLIER_RUNS, UNKNOWN_NAME, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.request.forecast import Cost
-from sageaudit.domain.request.recognise import Form, recognise
+from sageaudit.domain.request.forecast import MaxCost
+from sageaudit.domain.request.recognise import FileFormat, recognise
 from sageaudit.domain.request.request import Path, Request, path_text
 from sageaudit.domain.request.validity import ApiModel, Problem
-from sageaudit.errors import Malformed
+from sageaudit.errors import MalformedData
 from sageaudit.ports import History, Markets
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.stored import runs_of, whole_audit
+from sageaudit.workflows.audit.stored import comparable_runs, read_audit
 from sageaudit.workflows.check.document import CheckedFile
 from sageaudit.workflows.check.document import document as file_document
 from sageaudit.workflows.check.request import (
-    Checked,
+    CheckedRequest,
     FamilyHistory,
     PlannedJob,
-    check,
-    guides_of,
-    prepare,
-    problems_of,
+    check_request,
+    find_problems,
+    plan_job,
+    request_guides,
 )
 
 _AUDITS = 3
@@ -39,7 +39,7 @@ FileLines = tuple[Mapping[Path, int], Sequence[Path]]
 """The line of each place in a file, and the keys that are there twice."""
 
 
-class Checks(Struct, frozen=True):
+class RequestChecker(Struct, frozen=True):
     """How to check files.
 
     `region` and `account` are those that the user names; `settings_region` is asked for the region
@@ -48,94 +48,96 @@ class Checks(Struct, frozen=True):
 
     policy: Policy
     now: datetime
-    form: Form | None
+    form: FileFormat | None
     pipeline: str | None
     model: ApiModel
     markets: Markets
     region: str | None
     account: str | None
-    settings_region: Callable[[], str | None]
+    default_region: Callable[[], str | None]
     read_family: Callable[[PlannedJob], FamilyHistory] | None
-    guides: bool = False
+    with_guides: bool = False
 
-    def file(self, name: str, document: Any, lines_of: Callable[[], FileLines]) -> CheckedFile:
+    def check_file(
+        self, name: str, document: Any, parse_lines: Callable[[], FileLines]
+    ) -> CheckedFile:
         """All requests of a file's parsed document. Raises Malformed for one that has none."""
         found = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
-        checked = self._all(found.requests)
-        lines, repeated = lines_of()
+        checked = self._check_all(found.requests)
+        lines, repeated = parse_lines()
         twice = [
             f"{path_text(document, place)} is there twice (line {lines[place]}): only the last one"
             " counts"
             for place in repeated
         ]
-        found = replace(found, left_out=(*found.left_out, *twice))
+        found = replace(found, unchecked_sentences=(*found.unchecked_sentences, *twice))
         return file_document(name, found, self.model.version, checked, lines)
 
-    def _all(self, requests: Sequence[Request]) -> list[Checked]:
+    def _check_all(self, requests: Sequence[Request]) -> list[CheckedRequest]:
         """Each request; a tuning job after its definitions, whose costs it needs, but before them
         in the list.
         """
-        problems = {id(r): problems_of(r, self.model) for r in requests}
-        done: dict[int, Checked] = {}
-        regions = {request.region_of_image for request in requests} - {None}
+        problems = {id(r): find_problems(r, self.model) for r in requests}
+        done: dict[int, CheckedRequest] = {}
+        regions = {request.image_region for request in requests} - {None}
         around = regions.pop() if len(regions) == 1 else None
         for request in reversed(requests):
             own = problems[id(request)]
-            known = own if request.trial_of is None else problems[id(request.trial_of)]
+            known = own if request.tuning_request is None else problems[id(request.tuning_request)]
             trials = [
                 cost
                 for one in requests
-                if one.trial_of is request and (cost := done[id(one)].cost) is not None
+                if one.tuning_request is request and (cost := done[id(one)].cost) is not None
             ]
-            done[id(request)] = self._one(request, own, known, trials, around)
+            done[id(request)] = self._check_one(request, own, known, trials, around)
         return [done[id(request)] for request in requests]
 
-    def _one(
+    def _check_one(
         self,
         request: Request,
-        own: Sequence[Problem],
-        known: Sequence[Problem],
-        trials: Sequence[Cost],
-        around: str | None,
-    ) -> Checked:
+        problems: Sequence[Problem],
+        problems_to_remove: Sequence[Problem],
+        trials: Sequence[MaxCost],
+        file_region: str | None,
+    ) -> CheckedRequest:
         """`around`: the region of all images of the file; one without runs there too."""
-        region = self.region or request.region or request.region_of_image
-        region = region or around or self.settings_region()
+        region = self.region or request.region or request.image_region
+        region = region or file_region or self.default_region()
         try:
-            one = prepare(request, known, region, self.policy)
-        except Malformed as error:
-            return Checked(request, tuple(own), unreadable=str(error))
+            one = plan_job(request, problems_to_remove, region, self.policy)
+        except MalformedData as error:
+            return CheckedRequest(request, tuple(problems), unreadable=str(error))
         if self.account and one.job.account is None:
             one = replace(one, job=replace(one.job, account=self.account))
         market = self.markets.market(one.job, self.now)
         history, note = self._history(one)
-        checked = check(
+        checked = check_request(
             one,
-            own,
+            problems,
             market,
             self.policy,
             catalogue.ruleset(),
             now=self.now,
             history=history,
-            trials=trials,
+            trial_costs=trials,
         )
-        guides = guides_of(one, history, market.types) if self.guides else None
+        guides = request_guides(one, history, market.types) if self.with_guides else None
         return replace(checked, notes=(*checked.notes, *note), guides=guides)
 
     def _history(self, one: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
         """What the history knows of the family, or why it cannot be asked."""
         request, job = one.request, one.job
-        if self.read_family is None or request.trial_of is not None:
+        if self.read_family is None or request.tuning_request is not None:
             return None, ()
-        if request.kind.row.rollup:
-            label = request.kind.row.label
+        if request.kind.spec.rollup:
+            label = request.kind.spec.label
             return None, (f"Each {label} is a family of its own: its history is not asked.",)
         lacks = [
             f"{what} (give {option})"
             for what, option, value in (
                 ("account", "--account", job.account),
                 ("region", "--region", job.region),
-                ("pipeline", "--pipeline", request.step or not request.of_pipeline),
+                ("pipeline", "--pipeline", request.step or not request.is_pipeline_step),
             )
             if not value
         ]
@@ -151,13 +153,17 @@ def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
     Raises AwsError.
     """
     job = planned.job
-    query = RunQuery.of_family(job.account or NOT_NAMED, job.region or NOT_NAMED, planned.family)
-    heads = tuple(islice(history.runs(query, page_size=FAMILY_RUNS), FAMILY_RUNS))
+    query = RunQuery.for_family(
+        job.account or UNKNOWN_NAME, job.region or UNKNOWN_NAME, planned.family
+    )
+    heads = tuple(islice(history.runs(query, page_size=MAX_EARLIER_RUNS), MAX_EARLIER_RUNS))
     group = job.groups[0] if len(job.groups) == 1 else None
     asked = (group.instance_type, group.count) if group else None
 
     def other(head: AuditSummary) -> bool:
         return asked is None or (head.instance_type, head.instance_count) != asked
 
-    found = (whole_audit(history, head.key) for head in sorted(heads, key=other)[:_AUDITS])
-    return FamilyHistory(runs_of(heads), tuple(audit for audit in found if audit is not None))
+    found = (read_audit(history, head.key) for head in sorted(heads, key=other)[:_AUDITS])
+    return FamilyHistory(
+        comparable_runs(heads), tuple(audit for audit in found if audit is not None)
+    )

@@ -18,19 +18,24 @@ from msgspec import Struct
 from sageaudit import __version__
 from sageaudit.adapters.aws.accounts import AccountList, Identity, identity
 from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, known_regions
-from sageaudit.adapters.aws.probes import probe
+from sageaudit.adapters.aws.probes import check_permission
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import DeadLetterQueue
-from sageaudit.adapters.aws.stack_outputs import AUDITS_AT_ONCE, CHANNEL, of_channels, stack_outputs
+from sageaudit.adapters.aws.stack_outputs import (
+    AUDITS_AT_ONCE,
+    CHANNEL,
+    outputs_by_channel,
+    read_stack_outputs,
+)
 from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.routes import OWN_TOPIC
-from sageaudit.domain.sweep import NOT_TRIED, still_swept
+from sageaudit.domain.sweep import MAX_UNTRIED_TIME, drop_abandoned_lists
 from sageaudit.errors import (
     AwsError,
     BadSettings,
@@ -39,16 +44,16 @@ from sageaudit.errors import (
     TableNotFound,
     Unavailable,
 )
-from sageaudit.exits import Exit, exit_of
-from sageaudit.output.text.words import counted
+from sageaudit.exits import Exit, exit_for
+from sageaudit.output.text.words import count_text
 from sageaudit.workflows.doctor import permissions
-from sageaudit.workflows.redrive import DEAD_LETTERS
+from sageaudit.workflows.redrive import DEAD_LETTER_OUTPUTS
 
 _OLD_PRICES_DAYS = 180
 _NOBODY = JobKey("doctor", datetime(2017, 11, 1, tzinfo=UTC))
 _COSTS = "ce:GetCostAndUsage"
-_CHANGES_A_QUEUE = "sqs:"
-_NEXT_POLICY = "allow it: `sageaudit doctor --policy` prints the policy"
+_SQS_PREFIX = "sqs:"
+_ALLOW_NEXT_STEP = "allow it: `sageaudit doctor --policy` prints the policy"
 
 
 class CheckState(enum.StrEnum):
@@ -69,35 +74,35 @@ class Check(Struct, frozen=True):
     code: Exit = Exit.DONE
 
 
-def ok(name: str, found: str) -> Check:
+def passed(name: str, detail: str) -> Check:
     """A check that passed."""
-    return Check(name, CheckState.OK, found)
+    return Check(name, CheckState.OK, detail)
 
 
 def failed(
-    name: str, error: SageauditError | str, next_: str | None = None, code: Exit = Exit.FAILURE
+    name: str, error: SageauditError | str, next_step: str | None = None, code: Exit = Exit.FAILURE
 ) -> Check:
     """A check that did not pass; `code` is that of a sentence, an error has its own."""
     if isinstance(error, SageauditError):
-        code = exit_of(error)
-    return Check(name, CheckState.FAILED, str(error).rstrip("."), next_, code)
+        code = exit_for(error)
+    return Check(name, CheckState.FAILED, str(error).rstrip("."), next_step, code)
 
 
-def not_checked(name: str, found: str, next_: str | None = None) -> Check:
+def not_checked(name: str, detail: str, next_step: str | None = None) -> Check:
     """A check that could not be made, which fails nothing."""
-    return Check(name, CheckState.NOT_CHECKED, found, next_)
+    return Check(name, CheckState.NOT_CHECKED, detail, next_step)
 
 
 def versions() -> Check:
     """Of this tool and of what it runs on."""
     parts = ", ".join(f"{name} {version(name)}" for name in ("boto3", "botocore"))
     found = f"sageaudit {__version__}, Python {platform.python_version()}, {parts}"
-    return ok("versions", found)
+    return passed("versions", found)
 
 
 def prices(today: date) -> Check:
     """The price tables that are used without the network, and their age."""
-    as_of = packaged.tables().as_of
+    as_of = packaged.packaged_prices().as_of
     age = (today - date.fromisoformat(as_of)).days
     found = f"packaged tables of {as_of}, {age} days old"
     advice = "a newer sageaudit may have newer ones" if age > _OLD_PRICES_DAYS else None
@@ -119,7 +124,7 @@ def file(path: Path | None, warn: Callable[[str], None]) -> Check:
     if not (os.access(place, os.W_OK) and os.access(place.absolute().parent, os.W_OK)):
         advice = "`scan` and `audit` cannot add to it: change its mode, or its folder's"
         return failed(name, "it can be read, but not written", advice, Exit.DENIED)
-    return ok(name, "readable and writable, of this version")
+    return passed(name, "readable and writable, of this version")
 
 
 def region(name: str | None) -> Check:
@@ -129,7 +134,7 @@ def region(name: str | None) -> Check:
     if name not in known_regions():
         advice = "a region looks like eu-west-1"
         return failed("region", f"{name} is not a region of SageMaker", advice, Exit.USAGE)
-    return ok("region", name)
+    return passed("region", name)
 
 
 def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]:
@@ -140,7 +145,7 @@ def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]
         advice = "check the network, and HTTPS_PROXY and AWS_CA_BUNDLE behind a proxy"
         lost = isinstance(error, Unavailable)
         return failed("credentials", error, advice if lost else None), None
-    return ok("credentials", f"{own.arn}, account {own.account}"), own
+    return passed("credentials", f"{own.arn}, account {own.account}"), own
 
 
 def actions(names: Sequence[str], session: Any, region_name: str, own: Identity) -> Iterator[Check]:
@@ -148,57 +153,59 @@ def actions(names: Sequence[str], session: Any, region_name: str, own: Identity)
     for name in names:
         if name == _COSTS:
             yield not_checked(name, "asking costs $0.01", "try it with `sageaudit scan --coverage`")
-        elif name.startswith(_CHANGES_A_QUEUE):
+        elif name.startswith(_SQS_PREFIX):
             advice = "try it with `sageaudit redrive notices --dry-run`"
             yield not_checked(name, "asking could change a queue", advice)
-        elif error := probe(name, partial(client, session), region_name, own.account):
-            yield failed(name, error, _next(error))
+        elif error := check_permission(name, partial(client, session), region_name, own.account):
+            yield failed(name, error, _next_step(error))
         else:
-            yield ok(name, "permitted")
+            yield passed(name, "permitted")
 
 
-def _next(error: AwsError) -> str:
-    return _NEXT_POLICY if exit_of(error) is Exit.DENIED else "try again later"
+def _next_step(error: AwsError) -> str:
+    return _ALLOW_NEXT_STEP if exit_for(error) is Exit.DENIED else "try again later"
 
 
 def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check]:
     """One check for each other account: its role is assumed, and has what a scan needs."""
-    clients = listed.clients(session, region_name)
+    clients = listed.make_clients(session, region_name)
     if listed.role is None:
         return
-    for account in listed.names:
+    for account in listed.account_names:
         name = f"{listed.role.name} in {account}"
-        if account == listed.own.account:
-            yield ok(f"account {account}", "your own: no role is assumed")
+        if account == listed.own_identity.account:
+            yield passed(f"account {account}", "your own: no role is assumed")
             continue
         try:
-            clients.of("sagemaker")(account, region_name)
+            clients.client_factory("sagemaker")(account, region_name)
         except AwsError as error:
             yield failed(name, error, "correct the role's trust policy")
             continue
 
         def there(service: str, region: str, account: str = account) -> Any:
-            return clients.of(service)(account, region)
+            return clients.client_factory(service)(account, region)
 
-        names = permissions.IN_EACH_ACCOUNT
+        names = permissions.ACCOUNT_ACTIONS
         missing = {
-            one: refused for one in names if (refused := probe(one, there, region_name, account))
+            one: refused
+            for one in names
+            if (refused := check_permission(one, there, region_name, account))
         }
         if missing:
-            code = exit_of(next(iter(missing.values())))
+            code = exit_for(next(iter(missing.values())))
             advice = "docs/permissions.md has the policy of the role"
             yield failed(name, f"not possible: {', '.join(missing)}", advice, code)
         else:
-            yield ok(name, "assumed, and may do what a scan needs")
+            yield passed(name, "assumed, and may do what a scan needs")
 
 
 def table(name: str, session: Any, region: str) -> Iterator[Check]:
     """The table: there, of this tool, and readable by key and by index."""
     where = f"table {name}"
     history = DynamoHistory(client(session, "dynamodb", region, CONFIG), name)
-    by_name = history.runs(RunQuery.of_name(_NOBODY.arn), page_size=1)
+    by_name = history.runs(RunQuery.for_name(_NOBODY.arn), page_size=1)
     calls: dict[str, Callable[[], object]] = {
-        "dynamodb:GetItem": lambda: history.head(_NOBODY),
+        "dynamodb:GetItem": lambda: history.summary(_NOBODY),
         "dynamodb:Query": lambda: next(by_name, None),
     }
     for action, call in calls.items():
@@ -208,13 +215,13 @@ def table(name: str, session: Any, region: str) -> Iterator[Check]:
             yield failed(where, error, "the stack's output TableName has its name")
             return
         except AwsError as error:
-            yield failed(f"{where}, {action}", error, _next(error))
+            yield failed(f"{where}, {action}", error, _next_step(error))
         else:
-            yield ok(f"{where}, {action}", "permitted")
+            yield passed(f"{where}, {action}", "permitted")
 
 
 _DEAD = {
-    **{kind.value: output for kind, output in DEAD_LETTERS.items()},
+    **{kind.value: output for kind, output in DEAD_LETTER_OUTPUTS.items()},
     "sweep": "SweepDeadLettersUrl",
     "digest": "DigestDeadLettersUrl",
 }
@@ -225,7 +232,7 @@ _PENDING = "PendingConfirmation"
 def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check]:
     """The checks of one stack. Each error is a check, too."""
     try:
-        outputs = stack_outputs(client(session, "cloudformation", region), name)
+        outputs = read_stack_outputs(client(session, "cloudformation", region), name)
     except AwsError as error:
         yield failed(f"stack {name}", error)
         return
@@ -235,17 +242,17 @@ def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check
         found, advice = f"it has no output {missing[0]}", "deploy this version, or name its stack"
         yield failed(f"stack {name}", found, advice, Exit.USAGE)
         return
-    yield ok(f"stack {name}", f"in {region}")
+    yield passed(f"stack {name}", f"in {region}")
     asked: dict[str, Callable[[], Check]] = {
         f"dead letters, {kind}": partial(_dead, session, region, kind, outputs[output])
         for kind, output in _DEAD.items()
     }
-    for channel, what in of_channels(outputs, CHANNEL).items():
+    for channel, what in outputs_by_channel(outputs, CHANNEL).items():
         asked[f"channel {channel}"] = partial(_channel, session, region, channel, what)
-    asked["alarms"] = partial(_told, session, region, outputs["AlarmsTopicArn"])
+    asked["alarms"] = partial(_check_alarm_subscribers, session, region, outputs["AlarmsTopicArn"])
     if at_once := outputs.get(AUDITS_AT_ONCE):
         asked["executions"] = partial(_executions, session, region, int(at_once))
-    asked["sweep"] = partial(_swept, session, region, outputs["TableName"], now)
+    asked["sweep"] = partial(_check_last_sweep, session, region, outputs["TableName"], now)
     for line, check in asked.items():
         try:
             yield check()
@@ -256,21 +263,21 @@ def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check
 def _dead(session: Any, region: str, kind: str, url: str) -> Check:
     name = f"dead letters, {kind}"
     depth = DeadLetterQueue(client(session, "sqs", region), url).depth()
-    letters = depth.visible + depth.hidden
+    letters = depth.visible + depth.in_flight
     if not letters:
-        return ok(name, "none")
+        return passed(name, "none")
     advice = "docs/runbook.md#dead-letters says how to read and delete them"
-    if kind in DEAD_LETTERS:
+    if kind in DEAD_LETTER_OUTPUTS:
         advice = f"`sageaudit redrive {kind} --dry-run` shows why"
-    return failed(name, f"about {counted(letters, 'letter')}", advice)
+    return failed(name, f"about {count_text(letters, 'letter')}", advice)
 
 
-def _told(session: Any, region: str, topic: str) -> Check:
+def _check_alarm_subscribers(session: Any, region: str, topic: str) -> Check:
     who, told = _subscribers(session, region, topic)
     if not told:
         advice = "`make deploy` asks where alarms go; each new address must confirm"
         return failed("alarms", f"nobody gets them{who}", advice)
-    return ok("alarms", f"they go to {who}")
+    return passed("alarms", f"they go to {who}")
 
 
 def _subscribers(session: Any, region: str, topic: str) -> tuple[str, bool]:
@@ -282,7 +289,7 @@ def _subscribers(session: Any, region: str, topic: str) -> tuple[str, bool]:
     waiting = sum(one["SubscriptionArn"] == _PENDING for one in known)
     unconfirmed = f", {waiting} not confirmed yet" if waiting else ""
     protocols = ", ".join(sorted({one["Protocol"] for one in told}))
-    named = f"{counted(len(told), 'subscriber')} ({protocols})" if told else ""
+    named = f"{count_text(len(told), 'subscriber')} ({protocols})" if told else ""
     return f"{named}{unconfirmed}", bool(told)
 
 
@@ -292,10 +299,10 @@ def _channel(session: Any, region: str, name: str, what: str) -> Check:
     service = next((one for key, one in SERVICES.items() if key == word), None)
     if service is None:
         return not_checked(line, f"{word} is not known to this version")
-    if service.secret is None:
+    if service.secret_format is None:
         who, told = _subscribers(session, address.split(":")[3] or region, address)
         if told:
-            return ok(line, f"the topic has {who}")
+            return passed(line, f"the topic has {who}")
         advice = f"subscribe somebody to {address}"
         if name == OWN_TOPIC:  # whoever reads chat needs no mail
             return Check(line, CheckState.OK, f"nobody gets the stack's own topic{who}", advice)
@@ -307,33 +314,35 @@ def _channel(session: Any, region: str, name: str, what: str) -> Check:
         ).value()
     except BadSettings as error:
         return failed(line, error, store)
-    if reason := service.secret.refusal(text):
-        return failed(line, f"the secret {address} holds no {service.secret.kind}: {reason}", store)
-    return ok(line, f"the secret {address} holds a {service.secret.kind}")
+    if reason := service.secret_format.invalid_reason(text):
+        return failed(
+            line, f"the secret {address} holds no {service.secret_format.kind}: {reason}", store
+        )
+    return passed(line, f"the secret {address} holds a {service.secret_format.kind}")
 
 
-def _executions(session: Any, region: str, at_once: int) -> Check:
+def _executions(session: Any, region: str, audits_at_once: int) -> Check:
     """Whether the account's concurrency is enough: audits may take half of it."""
     with aws_errors("lambda"):
         limits = client(session, "lambda", region).get_account_settings()["AccountLimit"]
     most = int(limits["UnreservedConcurrentExecutions"])
-    found = f"{at_once} audits at once, of {most} functions that may run in this account"
-    if most < 2 * at_once:
+    found = f"{audits_at_once} audits at once, of {most} functions that may run in this account"
+    if most < 2 * audits_at_once:
         advice = "ask for a higher quota, or set audits_at_once lower: docs/before-you-deploy.md"
         return failed("executions", found, advice)
-    return ok("executions", found)
+    return passed("executions", found)
 
 
-def _swept(session: Any, region: str, table: str, now: datetime) -> Check:
-    notes = DynamoSweepNotes(client(session, "dynamodb", region), table)
-    until = [state.watermark for state in still_swept(notes.lists()).values()]
+def _check_last_sweep(session: Any, region: str, table: str, now: datetime) -> Check:
+    notes = DynamoSweepStore(client(session, "dynamodb", region), table)
+    until = [state.watermark for state in drop_abandoned_lists(notes.all_list_states()).values()]
     if not until:
         advice = "it runs every 15 minutes; look at the log of the sweep function"
         return not_checked("sweep", "no sweep has ended yet", advice)
     oldest = min(until)
-    at, lists = f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC", counted(len(until), "list")
-    if now - oldest > NOT_TRIED:
+    at, lists = f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC", count_text(len(until), "list")
+    if now - oldest > MAX_UNTRIED_TIME:
         advice = 'see "Sweep silent" in docs/runbook.md'
         found = f"no sweep has looked for jobs that ended after {at}"
         return failed("sweep", found, advice)
-    return ok("sweep", f"has looked for all jobs that ended up to {at}, in {lists}")
+    return passed("sweep", f"has looked for all jobs that ended up to {at}, in {lists}")

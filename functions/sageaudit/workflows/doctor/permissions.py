@@ -12,22 +12,22 @@ from typing import Any
 from msgspec import Struct, field
 
 from sageaudit.adapters.aws import accounts, cloudwatch, sagemaker, secrets, sqs, stack_outputs
-from sageaudit.adapters.aws.probes import IN_A_MEMBER
+from sageaudit.adapters.aws.probes import MEMBER_ACTIONS
 from sageaudit.adapters.billing import cost_explorer
 from sageaudit.adapters.channels import services
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.prices import price_list
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import partition_of
+from sageaudit.domain.job.ref import region_partition
 from sageaudit.domain.policy.routes import CHANNEL_SECRETS
 
 TABLE = "--table"
 ROLE = "--role"
 ORGANIZATION = "--organization"
 COVERAGE = "--coverage"
-OF_STACK = "--stack"
-OF_MEMBERS = "--members"
+STACK_OPTION = "--stack"
+MEMBERS_OPTION = "--members"
 SEND = "--send"
 FROM_HISTORY = "--from-history"
 """Options with which a command needs more."""
@@ -43,30 +43,30 @@ STACK_CHECKS = (
 """What `doctor --stack` calls."""
 MEMBER_CHECKS = ("lambda:InvokeFunction", *dynamo_history.READ_PERMISSIONS)
 """What `doctor --stack NAME --members` calls, too."""
-_DESCRIBES = tuple(f"sagemaker:{kind.row.describe_call}" for kind in JobKind)
+_DESCRIBES = tuple(f"sagemaker:{kind.spec.describe_call}" for kind in JobKind)
 _CHILDREN = sagemaker.CHILDREN_PERMISSIONS
 _READ = (*cloudwatch.PERMISSIONS, *price_list.PERMISSIONS)
 _JOB = (*sagemaker.AUDIT_PERMISSIONS, *_CHILDREN, *_READ)
-_ON_ALL = {*sagemaker.LIST_PERMISSIONS, *sagemaker.NOT_LIMITED}
+_UNSCOPED_ACTIONS = {*sagemaker.LIST_PERMISSIONS, *sagemaker.UNSCOPED_ACTIONS}
 _TABLE = {TABLE: dynamo_history.READ_PERMISSIONS}
 
 
-class Needs(Struct, frozen=True):
+class CommandActions(Struct, frozen=True):
     """The actions of one command: always, and with an option."""
 
-    always: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
     with_option: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def actions(self, options: Iterable[str]) -> set[str]:
         """All actions with these options."""
         more = self.with_option
-        return {*self.always, *(action for one in options for action in more.get(one, ()))}
+        return {*self.required, *(action for one in options for action in more.get(one, ()))}
 
 
-COMMANDS: Mapping[str, Needs] = {
-    "audit": Needs(_JOB),
-    "record": Needs(_JOB),
-    "scan": Needs(
+READ_ONLY_COMMANDS: Mapping[str, CommandActions] = {
+    "audit": CommandActions(_JOB),
+    "record": CommandActions(_JOB),
+    "scan": CommandActions(
         (*sagemaker.AUDIT_PERMISSIONS, *sagemaker.LIST_PERMISSIONS, *_READ),
         {
             ROLE: accounts.PERMISSIONS,
@@ -74,34 +74,34 @@ COMMANDS: Mapping[str, Needs] = {
             COVERAGE: cost_explorer.CLI_PERMISSIONS,
         },
     ),
-    "what-if": Needs((*_DESCRIBES, *_CHILDREN, *_READ)),
+    "what-if": CommandActions((*_DESCRIBES, *_CHILDREN, *_READ)),
     **{
-        name: Needs((), _TABLE)
+        name: CommandActions((), _TABLE)
         for name in (
             *("account", "by", "changes", "check", "export", "history", "reconcile", "savings"),
             *("show", "top"),
         )
     },
-    "demo": Needs(),
-    "prices": Needs(),
-    "rules": Needs(),
-    "report": Needs((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
-    "doctor": Needs((), {OF_STACK: STACK_CHECKS, OF_MEMBERS: MEMBER_CHECKS}),
+    "demo": CommandActions(),
+    "prices": CommandActions(),
+    "rules": CommandActions(),
+    "report": CommandActions((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
+    "doctor": CommandActions((), {STACK_OPTION: STACK_CHECKS, MEMBERS_OPTION: MEMBER_CHECKS}),
 }
 """`doctor` itself needs nothing more: what it may not ask, it says."""
 
-CHANGING: Mapping[str, Needs] = {
-    "advice": Needs(
-        (), {TABLE: (*dynamo_history.READ_PERMISSIONS, *dynamo_history.DECIDE_PERMISSIONS)}
+WRITING_COMMANDS: Mapping[str, CommandActions] = {
+    "advice": CommandActions(
+        (), {TABLE: (*dynamo_history.READ_PERMISSIONS, *dynamo_history.SAVE_DECISION_PERMISSIONS)}
     ),
-    "notify": Needs(
+    "notify": CommandActions(
         (),
         {
             TABLE: dynamo_history.READ_PERMISSIONS,
             SEND: (*secrets.PERMISSIONS, *services.PERMISSIONS),
         },
     ),
-    "backfill": Needs(
+    "backfill": CommandActions(
         (
             *stack_outputs.CLI_PERMISSIONS,
             *sagemaker.LIST_PERMISSIONS,
@@ -116,27 +116,29 @@ CHANGING: Mapping[str, Needs] = {
             FROM_HISTORY: dynamo_history.RECORD_PERMISSIONS,
         },
     ),
-    "redrive": Needs((*stack_outputs.CLI_PERMISSIONS, *sqs.CLI_PERMISSIONS, *sqs.SEND_PERMISSIONS)),
+    "redrive": CommandActions(
+        (*stack_outputs.CLI_PERMISSIONS, *sqs.CLI_PERMISSIONS, *sqs.SEND_PERMISSIONS)
+    ),
 }
 """Commands that change something in AWS: only who names them is asked about them."""
-EVERY: Mapping[str, Needs] = {**COMMANDS, **CHANGING}
-STACK = "SageAudit"
+ALL_COMMANDS: Mapping[str, CommandActions] = {**READ_ONLY_COMMANDS, **WRITING_COMMANDS}
+DEFAULT_STACK = "SageAudit"
 """The stack's name; those of its queues begin with it."""
 
 
-_DECIDE = frozenset(dynamo_history.DECIDE_PERMISSIONS)
-_OF_DECISIONS = {
-    "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [keys.ADVICE_PK]}}
+_DECIDE = frozenset(dynamo_history.SAVE_DECISION_PERMISSIONS)
+_DECISIONS_CONDITION = {
+    "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [keys.RECOMMENDATIONS_PK]}}
 }
 """Who may decide about advices writes no other item of the table."""
-IN_EACH_ACCOUNT = IN_A_MEMBER
+ACCOUNT_ACTIONS = MEMBER_ACTIONS
 """What the role of `scan --role` needs: prices are read once, with the user's own credentials."""
 
 
-def actions(commands: Iterable[str], options: Iterable[str]) -> list[str]:
+def actions_of_commands(commands: Iterable[str], options: Iterable[str]) -> list[str]:
     """The actions of these commands together, in alphabetical order."""
     given = tuple(options)
-    return sorted({action for name in commands for action in EVERY[name].actions(given)})
+    return sorted({action for name in commands for action in ALL_COMMANDS[name].actions(given)})
 
 
 class PolicyScope(Struct, frozen=True):
@@ -149,12 +151,12 @@ class PolicyScope(Struct, frozen=True):
 
     def resources(self, action: str) -> tuple[str, ...]:
         """The ARNs that an action is allowed on; `*` where IAM knows no resource for it."""
-        partition = partition_of(self.region or "us-east-1")
+        partition = region_partition(self.region or "us-east-1")
         place = f"{self.region or '*'}:*"
-        if action.startswith("sagemaker:") and action not in _ON_ALL:
+        if action.startswith("sagemaker:") and action not in _UNSCOPED_ACTIONS:
             jobs = f"arn:{partition}:sagemaker:{place}"
-            return tuple(f"{jobs}:{kind.row.arn_word}/*" for kind in JobKind)
-        stack = self.stack or STACK
+            return tuple(f"{jobs}:{kind.spec.arn_word}/*" for kind in JobKind)
+        stack = self.stack or DEFAULT_STACK
         if action in stack_outputs.CLI_PERMISSIONS:
             return (f"arn:{partition}:cloudformation:{place}:stack/{stack}/*",)
         service = action.partition(":")[0]
@@ -174,11 +176,11 @@ class PolicyScope(Struct, frozen=True):
         return ("*",)
 
 
-def policy(allowed: Iterable[str], where: PolicyScope) -> dict[str, Any]:
+def make_policy(allowed: Iterable[str], scope: PolicyScope) -> dict[str, Any]:
     """The least identity policy for these actions, in the form in which IAM takes it."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for action in sorted(allowed):
-        groups.setdefault(where.resources(action), []).append(action)
+        groups.setdefault(scope.resources(action), []).append(action)
     return {
         "Version": "2012-10-17",
         "Statement": [
@@ -186,7 +188,7 @@ def policy(allowed: Iterable[str], where: PolicyScope) -> dict[str, Any]:
                 "Effect": "Allow",
                 "Action": names,
                 "Resource": resources[0] if len(resources) == 1 else [*resources],
-                **(_OF_DECISIONS if set(names) <= _DECIDE else {}),
+                **(_DECISIONS_CONDITION if set(names) <= _DECIDE else {}),
             }
             for resources, names in groups.items()
         ],

@@ -18,23 +18,23 @@ from botocore.config import Config
 from msgspec import Struct
 
 from sageaudit.adapters.aws.accounts import AccountList, open_session
-from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, parsing
-from sageaudit.adapters.aws.stack_outputs import stack_outputs
+from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, parse_errors
+from sageaudit.adapters.aws.stack_outputs import read_stack_outputs
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import AwsError, SageauditError, Unavailable
 from sageaudit.exits import Exit
-from sageaudit.output.text.words import counted
+from sageaudit.output.text.words import count_text
 from sageaudit.workflows.doctor import checks
-from sageaudit.workflows.doctor.checks import Check, CheckState, failed, not_checked, ok
+from sageaudit.workflows.doctor.checks import Check, CheckState, failed, not_checked, passed
 
 _CONFIG = CONFIG.merge(Config(read_timeout=150, retries={"total_max_attempts": 1}))
 """An answer takes up to 40 seconds, and a last member that does not answer at all."""
 _RECENT = timedelta(days=20)
 """Notes of sent events are kept for 30 days."""
-_MOST_RUNS = 20
+_MAX_RUNS = 20
 
 
 class DoctorScope(Struct, frozen=True):
@@ -51,21 +51,21 @@ class DoctorScope(Struct, frozen=True):
     table: str | None
     list_accounts: Callable[[Any, str], AccountList] | None
     stack: str | None
-    members: bool
+    check_members: bool
 
 
-def check_all(asked: DoctorScope, now: datetime, warn: Callable[[str], None]) -> Iterator[Check]:
+def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) -> Iterator[Check]:
     """One check after the other. `warn` gets what is odd about the history's file."""
     yield checks.versions()
     yield checks.prices(now.date())
-    if asked.history is not None or not asked.table:
-        yield checks.file(asked.history, warn)
-    yield from _of_aws(asked)
-    if asked.stack is not None:
-        yield from _of_stack(asked, asked.stack, now)
+    if scope.history is not None or not scope.table:
+        yield checks.file(scope.history, warn)
+    yield from _check_aws(scope)
+    if scope.stack is not None:
+        yield from _check_stack(scope, scope.stack, now)
 
 
-def _of_aws(asked: DoctorScope) -> Iterator[Check]:
+def _check_aws(asked: DoctorScope) -> Iterator[Check]:
     """Each check needs those before it: credentials need a region, permissions need credentials."""
     try:
         session = open_session(asked.profile, asked.region)
@@ -90,10 +90,10 @@ def _of_aws(asked: DoctorScope) -> Iterator[Check]:
     if asked.table is not None:
         yield from checks.table(asked.table, session, place)
     if asked.list_accounts is not None:
-        yield from _of_accounts(asked.list_accounts, session, place)
+        yield from _check_accounts(asked.list_accounts, session, place)
 
 
-def _of_accounts(
+def _check_accounts(
     list_accounts: Callable[[Any, str], AccountList], session: Any, region: str
 ) -> Iterator[Check]:
     try:
@@ -101,26 +101,26 @@ def _of_accounts(
     except SageauditError as error:
         yield failed("accounts", error)
         return
-    yield ok("accounts", f"{len(listed.accounts)} to ask")
+    yield passed("accounts", f"{len(listed.accounts)} to ask")
     yield from checks.roles(listed, session, region)
 
 
-def _of_stack(asked: DoctorScope, name: str, now: datetime) -> Iterator[Check]:
+def _check_stack(asked: DoctorScope, name: str, now: datetime) -> Iterator[Check]:
     """Only where there is a region; the checks before these say what is wrong without one."""
     with suppress(SageauditError):
         session = open_session(asked.profile, asked.region)
         if session.region_name is not None:
             yield from checks.stack(name, session, session.region_name, now)
-            if asked.members:
-                yield from members(name, session, session.region_name, now)
+            if asked.check_members:
+                yield from check_members(name, session, session.region_name, now)
             return
     yield not_checked(f"stack {name}", "without a region nothing can be asked")
 
 
-def members(name: str, session: Any, region: str, now: datetime) -> Iterator[Check]:
+def check_members(name: str, session: Any, region: str, now: datetime) -> Iterator[Check]:
     """One check for each account and region, and whether its events come."""
     try:
-        outputs = stack_outputs(client(session, "cloudformation", region), name)
+        outputs = read_stack_outputs(client(session, "cloudformation", region), name)
         function, table = outputs["SweepFunctionName"], outputs["TableName"]
     except KeyError as error:
         found = f"the stack {name} has no output {error.args[0]}"
@@ -130,18 +130,18 @@ def members(name: str, session: Any, region: str, now: datetime) -> Iterator[Che
         yield failed("members", error)
         return
     dynamodb = client(session, "dynamodb", region)
-    history, notes = DynamoHistory(dynamodb, table), DynamoSweepNotes(dynamodb, table)
+    history, notes = DynamoHistory(dynamodb, table), DynamoSweepStore(dynamodb, table)
     count = 0
     try:
         for row in _answers(client(session, "lambda", region, _CONFIG), function):
             count += 1
-            yield _checked(row)
-            yield _told(history, notes, row["account"], row["region"], now)
+            yield _row_check(row)
+            yield _check_events_arrive(history, notes, row["account"], row["region"], now)
     except AwsError as error:
         yield failed("members", error)
         return
     if not count:
-        yield ok("members", "the policy names no other account")
+        yield passed("members", "the policy names no other account")
 
 
 def _answers(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
@@ -152,7 +152,7 @@ def _answers(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
             answer = aws_lambda.invoke(
                 FunctionName=function, Payload=json.dumps({"members_after": after})
             )
-        with parsing("lambda"):
+        with parse_errors("lambda"):
             said = json.loads(answer["Payload"].read())
             if answer.get("FunctionError"):
                 raise Unavailable(f"{function} failed: {said.get('errorMessage')}.")
@@ -160,26 +160,26 @@ def _answers(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
             after = said["next"]
 
 
-def _checked(row: dict[str, Any]) -> Check:
+def _row_check(row: dict[str, Any]) -> Check:
     name, lacks = f"member {row['account']} in {row['region']}", row["lacks"]
     if not lacks:
-        return ok(name, "its role is assumed, and may do what an audit needs")
+        return passed(name, "its role is assumed, and may do what an audit needs")
     advice = "deploy infra/member.yaml there: docs/organization.md"
     reason = next(iter(lacks.values()))
     return failed(name, f"lacks {', '.join(lacks)}: {reason}", advice, Exit.DENIED)
 
 
-def _told(
-    history: DynamoHistory, notes: DynamoSweepNotes, account: str, region: str, now: datetime
+def _check_events_arrive(
+    history: DynamoHistory, notes: DynamoSweepStore, account: str, region: str, now: datetime
 ) -> Check:
     """An event came of a run that was audited and that no sweep sent, or waited for."""
     name = f"events of {account} in {region}"
-    runs = list(islice(_runs(history, account, region, now), _MOST_RUNS))
+    runs = list(islice(_runs(history, account, region, now), _MAX_RUNS))
     if not runs:
         return not_checked(name, f"no job was audited in {_RECENT.days} days")
-    if any(notes.sent(run.key) is None for run in runs):
-        return ok(name, "they come")
-    found = f"none is known to have come: the sweep found {counted(len(runs), 'job')}"
+    if any(notes.event_record(run.key) is None for run in runs):
+        return passed(name, "they come")
+    found = f"none is known to have come: the sweep found {count_text(len(runs), 'job')}"
     return failed(name, found, "deploy infra/member.yaml there: docs/organization.md")
 
 
@@ -187,7 +187,7 @@ def _runs(
     history: DynamoHistory, account: str, region: str, now: datetime
 ) -> Iterator[AuditSummary]:
     """Those that ended lately, the newest first."""
-    heads = history.runs(RunQuery.of_account(account), page_size=_MOST_RUNS)
+    heads = history.runs(RunQuery.for_account(account), page_size=_MAX_RUNS)
     for head in takewhile(lambda head: head.ended_at >= now - _RECENT, heads):
         if head.key.arn.split(":")[3] == region:
             yield head

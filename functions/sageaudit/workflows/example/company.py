@@ -20,7 +20,7 @@ _INTERRUPTED_SHARE = 1 / 3
 """Of the spot runs: our choice."""
 
 
-class Work(Struct, frozen=True):
+class WorkPhaseLoad(Struct, frozen=True):
     """Some minutes of what the program on each host does; GPU figures are sums over the GPUs."""
 
     minutes: float
@@ -30,7 +30,7 @@ class Work(Struct, frozen=True):
     gpu_gib: float = 0
 
 
-class Place(Struct, frozen=True):
+class AccountRegion(Struct, frozen=True):
     """An account and a region of the company."""
 
     account: str
@@ -57,16 +57,16 @@ class Workload(Struct, frozen=True, kw_only=True):
     kind: JobKind
     image: str
     instance: str
-    work: tuple[Work, ...]
+    work: tuple[WorkPhaseLoad, ...]
     team: Team
-    place: Place
+    account_region: AccountRegion
     days: Sequence[int]
     hour: int
     hosts: int = 1
-    numbered: bool = False
+    has_numbered_names: bool = False
     script: str | None = "train.py"
     download_min: float = 3
-    spot: bool = False
+    is_spot: bool = False
     status: str = "Completed"
     failure: str | None = None
     limit_h: int = 24
@@ -105,11 +105,11 @@ class WorkRun(Struct, frozen=True):
     @property
     def arn(self) -> str:
         """The job's ARN."""
-        place, kind = self.workload.place, self.workload.kind
-        return f"arn:aws:sagemaker:{place.region}:{place.account}:{kind.row.arn_word}/{self.name}"
+        place, kind = self.workload.account_region, self.workload.kind
+        return f"arn:aws:sagemaker:{place.region}:{place.account}:{kind.spec.arn_word}/{self.name}"
 
     @property
-    def dice(self) -> random.Random:
+    def noise_source(self) -> random.Random:
         """The source of its noise, from the beginning."""
         return random.Random(self.seed)
 
@@ -117,7 +117,7 @@ class WorkRun(Struct, frozen=True):
     def phases(self) -> list[WorkPhase]:
         """Its phases; one spot run in three is interrupted once."""
         phases, moment = [], self.begin
-        for name, seconds in self._spans(self.dice):
+        for name, seconds in self._spans(self.noise_source):
             phases.append(WorkPhase(name, moment, moment + timedelta(seconds=seconds)))
             moment = phases[-1].end
         return phases
@@ -131,7 +131,7 @@ class WorkRun(Struct, frozen=True):
         download_s = around(60 * workload.download_min)
         yield "Starting", around(120)
         yield "Downloading", download_s
-        if workload.spot and dice.random() < _INTERRUPTED_SHARE:
+        if workload.is_spot and dice.random() < _INTERRUPTED_SHARE:
             done_s = round(work_s * dice.uniform(0.3, 0.7))
             work_s -= done_s
             yield "Training", done_s
@@ -144,9 +144,9 @@ class WorkRun(Struct, frozen=True):
 
 
 DAYS = 56
-HOME = Place("111122223333", "us-east-1")
+HOME = AccountRegion("111122223333", "us-east-1")
 """The account is a number that AWS's documents use for one that does not exist."""
-EUROPE = Place("444455556666", "eu-west-1")
+EUROPE = AccountRegion("444455556666", "eu-west-1")
 """So is this one."""
 _PYTORCH = "pytorch-training:2.5.1-gpu-py311-cu124-ubuntu22.04-sagemaker"
 PYTORCH = f"763104351884.dkr.ecr.{HOME.region}.amazonaws.com/{_PYTORCH}"
@@ -173,30 +173,30 @@ def _checkpoints(workload: str, project: str) -> Mapping[str, Any]:
     return {"CheckpointConfig": {"S3Uri": f"s3://example-company-{project}/checkpoints/{workload}"}}
 
 
-_TRY = Workload(
+_EXPERIMENT = Workload(
     name="pytorch-training", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.12xlarge",
-    work=(Work(18, cores=4, gib=14, gpus=0.35, gpu_gib=8),), team=Team("lee", "research"),
-    place=HOME, days=range(1, 7, 2), hour=16, script="try.py",
+    work=(WorkPhaseLoad(18, cores=4, gib=14, gpus=0.35, gpu_gib=8),), team=Team("lee", "research"),
+    account_region=HOME, days=range(1, 7, 2), hour=16, script="try.py",
 )  # fmt: skip
 WORKLOADS = (
     # The code works on one of four GPUs. After four weeks the team follows the advice.
     Workload(
         name="map-tiles", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g4dn.12xlarge",
-        work=(Work(180, cores=5.6, gib=20, gpus=0.72, gpu_gib=9.4),), team=_VISION, place=HOME,
+        work=(WorkPhaseLoad(180, cores=5.6, gib=20, gpus=0.72, gpu_gib=9.4),), team=_VISION, account_region=HOME,
         days=range(0, DAYS, 2), hour=2, answer=_checkpoints("map-tiles", "maps"),
         changes=((27, 0, {"instance": "ml.g4dn.2xlarge"}),),
     ),
     # A large model on eight busy GPUs. One run hangs after four hours, until somebody stops it.
     Workload(
         name="speech-encoder", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.p4d.24xlarge",
-        work=(Work(1080, cores=34, gib=410, gpus=7.4, gpu_gib=270),), team=_SPEECH, place=HOME,
-        days=range(2, DAYS, 2), hour=4, numbered=True, download_min=9,
+        work=(WorkPhaseLoad(1080, cores=34, gib=410, gpus=7.4, gpu_gib=270),), team=_SPEECH, account_region=HOME,
+        days=range(2, DAYS, 2), hour=4, has_numbered_names=True, download_min=9,
         answer=_checkpoints("speech-encoder", "voice"),
         changes=(
             (8, 8, {
                 "work": (
-                    Work(240, cores=34, gib=410, gpus=7.4, gpu_gib=270),
-                    Work(660, cores=1.02, gib=395),
+                    WorkPhaseLoad(240, cores=34, gib=410, gpus=7.4, gpu_gib=270),
+                    WorkPhaseLoad(660, cores=1.02, gib=395),
                 ),
                 "status": "Stopped",
             }),
@@ -205,77 +205,77 @@ WORKLOADS = (
     # Eight GPUs wait for the CPUs that feed them.
     Workload(
         name="recommender", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.48xlarge",
-        work=(Work(260, cores=40, gib=150, gpus=2.2, gpu_gib=60),), team=_SALES, place=HOME,
+        work=(WorkPhaseLoad(260, cores=40, gib=150, gpus=2.2, gpu_gib=60),), team=_SALES, account_region=HOME,
         days=range(1, DAYS, 2), hour=6, answer=_checkpoints("recommender", "shop"),
     ),
     # On managed spot with checkpoints: some runs are interrupted.
     Workload(
         name="ad-ranker", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.2xlarge",
-        work=(Work(300, cores=5.5, gib=21, gpus=0.88, gpu_gib=19),), team=_SALES, place=HOME,
-        days=range(0, DAYS, 2), hour=9, spot=True,
+        work=(WorkPhaseLoad(300, cores=5.5, gib=21, gpus=0.88, gpu_gib=19),), team=_SALES, account_region=HOME,
+        days=range(0, DAYS, 2), hour=9, is_spot=True,
         answer=_checkpoints("ad-ranker", "shop"),
     ),
     # A forecast on a CPU type that is four times too large. A smaller type works for three weeks;
     # then somebody goes back to the large one.
     Workload(
         name="demand-forecast", kind=JobKind.TRAINING, image=OWN, instance="ml.m5.12xlarge",
-        work=(Work(200, cores=9.5, gib=34),), team=_SALES, place=HOME, days=range(0, DAYS, 2),
+        work=(WorkPhaseLoad(200, cores=9.5, gib=34),), team=_SALES, account_region=HOME, days=range(0, DAYS, 2),
         hour=1, changes=((35, 13, {"instance": "ml.m5.4xlarge"}),),
     ),
     # Two busy hosts prepare data. In the last week there is more of it.
     Workload(
         name="clickstream-features", kind=JobKind.PROCESSING, image=SKLEARN,
-        instance="ml.m5.4xlarge", work=(Work(95, cores=14, gib=46),), team=_SALES, place=HOME,
+        instance="ml.m5.4xlarge", work=(WorkPhaseLoad(95, cores=14, gib=46),), team=_SALES, account_region=HOME,
         hosts=2, days=range(0, DAYS, 2), hour=3,
-        changes=((6, 0, {"work": (Work(170, cores=14, gib=46),)}),),
+        changes=((6, 0, {"work": (WorkPhaseLoad(170, cores=14, gib=46),)}),),
     ),
     # Old GPUs do almost nothing in a batch transform of the second account.
     Workload(
         name="catalog-scoring", kind=JobKind.TRANSFORM, image=PYTORCH_EU, instance="ml.p3.2xlarge",
-        work=(Work(75, cores=2.2, gib=9, gpus=0.07, gpu_gib=2.5),), team=_SALES, place=EUROPE,
+        work=(WorkPhaseLoad(75, cores=2.2, gib=9, gpus=0.07, gpu_gib=2.5),), team=_SALES, account_region=EUROPE,
         hosts=2, days=range(1, DAYS, 3), hour=5,
     ),
     # A search that finds its best value early.
     Workload(
         name="price-search", kind=JobKind.TUNING, image=XGBOOST, instance="ml.m5.2xlarge",
-        work=(Work(50, cores=7.3, gib=24),), team=_RISK, place=HOME, script=None,
+        work=(WorkPhaseLoad(50, cores=7.3, gib=24),), team=_RISK, account_region=HOME, script=None,
         days=range(5, DAYS, 14), hour=10,
         objectives=(0.62, 0.41, *(0.43 + 0.004 * (n % 5) for n in range(14))),
     ),
     # Nothing to change.
     Workload(
         name="fraud-model", kind=JobKind.TRAINING, image=XGBOOST, instance="ml.m5.2xlarge",
-        work=(Work(70, cores=7.2, gib=24),), team=_RISK, place=HOME, script=None,
+        work=(WorkPhaseLoad(70, cores=7.2, gib=24),), team=_RISK, account_region=HOME, script=None,
         days=range(0, DAYS, 2), hour=7,
     ),
     # A project that ended: it copies its data for a quarter of the paid time.
     Workload(
         name="ticket-summaries", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.12xlarge",
-        work=(Work(90, cores=20, gib=60, gpus=3.6, gpu_gib=80),), team=_SPEECH, place=HOME,
+        work=(WorkPhaseLoad(90, cores=20, gib=60, gpus=3.6, gpu_gib=80),), team=_SPEECH, account_region=HOME,
         days=range(9, DAYS, 4), hour=12, download_min=32,
     ),
     # In the last week three runs in a row need more GPU memory than there is.
     Workload(
         name="geo-embeddings", kind=JobKind.TRAINING, image=PYTORCH_EU, instance="ml.g5.4xlarge",
-        work=(Work(150, cores=12, gib=40, gpus=0.9, gpu_gib=21),), team=_VISION, place=EUROPE,
+        work=(WorkPhaseLoad(150, cores=12, gib=40, gpus=0.9, gpu_gib=21),), team=_VISION, account_region=EUROPE,
         days=range(0, DAYS, 3), hour=8,
         changes=(
             (6, 0, {
-                "work": (Work(55, cores=12, gib=40, gpus=0.9, gpu_gib=23.5),),
+                "work": (WorkPhaseLoad(55, cores=12, gib=40, gpus=0.9, gpu_gib=23.5),),
                 "status": "Failed", "failure": OUT_OF_MEMORY,
             }),
         ),
     ),
     # In the last week somebody tries things from a notebook, on a large instance. Some tries fail
     # at once.
-    *(replace(_TRY, hour=hour, days=range(hour % 2, 7, 2)) for hour in (13, 14, 15)),
+    *(replace(_EXPERIMENT, hour=hour, days=range(hour % 2, 7, 2)) for hour in (13, 14, 15)),
     replace(
-        _TRY, work=(Work(4, cores=1.1, gib=5),), status="Failed", failure=CODE_ERROR,
+        _EXPERIMENT, work=(WorkPhaseLoad(4, cores=1.1, gib=5),), status="Failed", failure=CODE_ERROR,
     ),
 )  # fmt: skip
 
 
-def runs(last_day: date) -> Iterator[WorkRun]:
+def generate_runs(last_day: date) -> Iterator[WorkRun]:
     """All runs of the eight weeks that end with this day, in no order."""
     for workload in WORKLOADS:
         for count, day in enumerate(sorted(workload.days, reverse=True), start=1):
@@ -297,7 +297,7 @@ def _run(workload: Workload, day: int, count: int, last_day: date) -> WorkRun:
 
 def _name(workload: Workload, begin: datetime, count: int, milliseconds: int) -> str:
     """As SageMaker's Python SDK names jobs, unless the company counts them."""
-    if workload.numbered:
+    if workload.has_numbered_names:
         return f"{workload.name}-{count}"
     if workload.kind is JobKind.TUNING:
         return f"{workload.name}-{begin:%y%m%d-%H%M}"

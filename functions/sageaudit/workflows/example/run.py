@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.files.local_files import data_folder
-from sageaudit.adapters.files.recording import Recording, parsed
+from sageaudit.adapters.files.recording import Recording, parse
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.record import RunQuery
@@ -25,24 +25,30 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.errors import BadUsage, NoHistory
 from sageaudit.ports import History
-from sageaudit.queries.window import FIRST
+from sageaudit.queries.window import FIRST_MOMENT
 from sageaudit.structs import replace
-from sageaudit.workflows.example.company import Work, Workload, WorkPhase, WorkRun, runs
-from sageaudit.workflows.recordings.jobs import RecordedJob, recordings_in
-from sageaudit.workflows.recordings.run import audit_recorded_job, in_order_of_ends
+from sageaudit.workflows.example.company import (
+    Workload,
+    WorkPhase,
+    WorkPhaseLoad,
+    WorkRun,
+    generate_runs,
+)
+from sageaudit.workflows.recordings.jobs import RecordedJob, all_recordings
+from sageaudit.workflows.recordings.run import audit_order, audit_recorded_job
 
-POLICY = Policy(tags_shown=("project",), version="example-company")
+POLICY = Policy(cost_tag_names=("project",), version="example-company")
 """Its version marks the audits of the example company: no policy of a user has it."""
 Json = dict[str, Any]
 OBJECTIVE = "validation:rmse"
 _SPOT_SHARE = 0.36
 """Of the seconds that a spot run works, those that are billed: our choice."""
-_BILLED = frozenset({"Downloading", "Training", "Uploading"})
+_BILLED_PHASES = frozenset({"Downloading", "Training", "Uploading"})
 _VOLUME_GB = 100
 _PARALLEL_TRIALS = 2
 _MINUTELY_UP_TO_MIN = 240
 """Longer runs have a point every 5 minutes, which makes the history in seconds."""
-_COPIES = Work(1, cores=0.4, gib=2)
+_COPIES = WorkPhaseLoad(1, cores=0.4, gib=2)
 """A minute of Downloading or Uploading."""
 _SPREADS = {
     "CPUUtilization": 0.04,
@@ -61,16 +67,16 @@ def default_path() -> Path:
 
 def example_jobs(last_day: date) -> list[RecordedJob]:
     """The jobs of the eight weeks that end with this day, in the order of their ends."""
-    read = (parsed(document) for document in recordings(last_day))
+    read = (parse(document) for document in generate_recordings(last_day))
     jobs = [
-        RecordedJob.of(recorded, partial(_given, recorded))
+        RecordedJob.from_recording(recorded, partial(_return_recording, recorded))
         for file in read
-        for recorded in recordings_in(file)
+        for recorded in all_recordings(file)
     ]
-    return sorted(jobs, key=in_order_of_ends)
+    return sorted(jobs, key=audit_order)
 
 
-def _given(recorded: Recording) -> Recording:
+def _return_recording(recorded: Recording) -> Recording:
     return recorded
 
 
@@ -98,17 +104,17 @@ def remove_example(path: Path) -> None:
 
 
 def _is_example(history: History) -> bool:
-    days = {row.day for row in history.sums(Scope.ACCOUNT, FIRST.date(), date.max)}
-    heads = (head for day in days for head in history.runs(RunQuery.of_day(day)))
+    days = {row.day for row in history.daily_sums(Scope.ACCOUNT, FIRST_MOMENT.date(), date.max)}
+    heads = (head for day in days for head in history.runs(RunQuery.for_day(day)))
     return all(head.policy == POLICY.version for head in heads)
 
 
-def recordings(last_day: date) -> Iterator[Json]:
+def generate_recordings(last_day: date) -> Iterator[Json]:
     """The recordings of all runs of the eight weeks that end with this day, in no order."""
-    return map(recording, runs(last_day))
+    return map(make_recording, generate_runs(last_day))
 
 
-def recording(run: WorkRun) -> Json:
+def make_recording(run: WorkRun) -> Json:
     """The recording of a run; of a tuning job, the set with its trials."""
     kind = run.workload.kind
     if kind is JobKind.TUNING:
@@ -121,8 +127,8 @@ def _file(run: WorkRun, answer: Json) -> Json:
     workload = run.workload
     tags = {"owner": workload.team.owner, "project": workload.team.project}
     return {
-        "region": workload.place.region,
-        "account": workload.place.account,
+        "region": workload.account_region.region,
+        "account": workload.account_region.account,
         "tags": [{"Key": key, "Value": value} for key, value in tags.items()],
         "describe": answer | dict(workload.answer),
     }
@@ -130,9 +136,9 @@ def _file(run: WorkRun, answer: Json) -> Json:
 
 def _training(run: WorkRun) -> Json:
     workload, phases = run.workload, run.phases
-    used_s = _used_s(phases)
+    used_s = _billable_seconds(phases)
     limits = {"MaxRuntimeInSeconds": 3600 * workload.limit_h}
-    if workload.spot:
+    if workload.is_spot:
         limits["MaxWaitTimeInSeconds"] = 2 * 3600 * workload.limit_h
     answer = {
         "HyperParameters": {
@@ -150,8 +156,8 @@ def _training(run: WorkRun) -> Json:
         "SecondaryStatus": workload.status,
         "SecondaryStatusTransitions": _transitions(run),
         "TrainingTimeInSeconds": used_s,
-        "BillableTimeInSeconds": round(used_s * (_SPOT_SHARE if workload.spot else 1)),
-        "EnableManagedSpotTraining": workload.spot,
+        "BillableTimeInSeconds": round(used_s * (_SPOT_SHARE if workload.is_spot else 1)),
+        "EnableManagedSpotTraining": workload.is_spot,
     }
     if workload.status == "Completed":
         model = f"{_bucket(workload)}/models/{run.name}/output/model.tar.gz"
@@ -159,10 +165,10 @@ def _training(run: WorkRun) -> Json:
     return _head(run) | answer
 
 
-def _used_s(phases: list[WorkPhase]) -> int:
+def _billable_seconds(phases: list[WorkPhase]) -> int:
     """The seconds that are billed at most: a download is billed once, also if it is repeated."""
     downloads = [phase.seconds for phase in phases if phase.name == "Downloading"]
-    used = sum(phase.seconds for phase in phases if phase.name in _BILLED)
+    used = sum(phase.seconds for phase in phases if phase.name in _BILLED_PHASES)
     return used - sum(downloads[1:])
 
 
@@ -185,7 +191,7 @@ def _batch(run: WorkRun) -> Json:
 
 def _head(run: WorkRun) -> Json:
     """What the answers of all kinds have."""
-    row, phases = run.workload.kind.row, run.phases
+    row, phases = run.workload.kind.spec, run.phases
     failure = run.workload.failure
     return {
         row.name_key: run.name,
@@ -230,7 +236,7 @@ def _stamp(moment: datetime) -> str:
 
 def _search(run: WorkRun) -> Json:
     """A tuning job with its trials, two of which run at a time."""
-    workload, row = run.workload, run.workload.kind.row
+    workload, row = run.workload, run.workload.kind.spec
     trials = [_trial(run, number) for number in range(len(workload.objectives))]
     ends = [trial["describe"]["TrainingEndTime"] for trial in trials]
     config = {
@@ -268,12 +274,12 @@ def _trial(run: WorkRun, number: int) -> Json:
         answer=of_search,
     )
     name = f"{run.name}-{number + 1:03d}-{0x9E3779B9 * (number + 1) % 2**32:08x}"
-    return recording(WorkRun(trial, name, begin, f"{run.seed} {number}"))
+    return make_recording(WorkRun(trial, name, begin, f"{run.seed} {number}"))
 
 
 def series(run: WorkRun) -> Iterator[dict[str, Any]]:
     """The series of each host and metric, as recordings have them."""
-    workload, dice = run.workload, run.dice
+    workload, dice = run.workload, run.noise_source
     minutes = [*_minutes(run)]
     period_min = 1 if len(minutes) <= _MINUTELY_UP_TO_MIN else 5
     begin = run.phases[0].end.replace(second=0) + timedelta(minutes=1)
@@ -289,12 +295,12 @@ def series(run: WorkRun) -> Iterator[dict[str, Any]]:
 
 
 def _host(kind: JobKind, number: int) -> str:
-    metrics = kind.row.metrics
-    numbered = metrics is not None and metrics.hosts_numbered
+    metrics = kind.spec.metrics
+    numbered = metrics is not None and metrics.has_numbered_hosts
     return f"algo-{number}" if numbered else f"i-0c41d7a92be5f{number:04x}"
 
 
-def _minutes(run: WorkRun) -> Iterator[Work | None]:
+def _minutes(run: WorkRun) -> Iterator[WorkPhaseLoad | None]:
     """What each minute has from the first download on; None while there is no instance."""
     phases, work = run.phases[1:], run.workload.work
     work_s = sum(phase.seconds for phase in phases if phase.name == "Training")
@@ -309,10 +315,10 @@ def _minutes(run: WorkRun) -> Iterator[Work | None]:
 
 
 def _values(
-    workload: Workload, minutes: Sequence[Work | None], dice: random.Random
+    workload: Workload, minutes: Sequence[WorkPhaseLoad | None], dice: random.Random
 ) -> dict[str, list[float | None]]:
     """The points of one host. CPU and GPU are sums: 100 for each core and each GPU."""
-    on = packaged.types()[workload.instance]
+    on = packaged.instance_types()[workload.instance]
     most = {"CPUUtilization": 100 * on.vcpu, "MemoryUtilization": 100}
     if workload.kind is not JobKind.TRANSFORM:
         most |= {"DiskUtilization": 100}
@@ -328,11 +334,11 @@ def _values(
     return points
 
 
-def _means(work: Work, on: InstanceType) -> dict[str, float]:
+def _means(work: WorkPhaseLoad, instance_type: InstanceType) -> dict[str, float]:
     return {
         "CPUUtilization": 100 * work.cores,
-        "MemoryUtilization": 100 * work.gib / float(on.memory_gib),
+        "MemoryUtilization": 100 * work.gib / float(instance_type.memory_gib),
         "DiskUtilization": 12.0,
         "GPUUtilization": 100 * work.gpus,
-        "GPUMemoryUtilization": 100 * work.gpu_gib / float(on.gpu_memory_gib or 1),
+        "GPUMemoryUtilization": 100 * work.gpu_gib / float(instance_type.gpu_memory_gib or 1),
     }

@@ -14,34 +14,34 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.local_files import fingerprint_key
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.prices import packaged, sources
-from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED
+from sageaudit.domain.audit.record import NO_CREATION_TIME, UNKNOWN_NAME
 from sageaudit.domain.audit.summary import JobKey
-from sageaudit.domain.job.course import so_far
+from sageaudit.domain.job.course import as_of
 from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.sweep import Listed
+from sageaudit.domain.sweep import ListedJob
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import (
-    METRICS_COME_WITHIN,
+    METRIC_ARRIVAL_TIMEOUT,
     Measurements,
     Missing,
     RawSeries,
 )
-from sageaudit.errors import BadRecording, BadUsage, JobNotFound, Malformed
+from sageaudit.errors import BadRecording, BadUsage, JobNotFound, MalformedData
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 
-ABSENT = Missing(
+NOT_RECORDED = Missing(
     "metric_missing",
     "the recording lacks these metrics of this job",
     "Add its CloudWatch metrics to the recording, or audit the job by its name.",
 )
-_FILES_AT_HAND = 64
+_CACHED_FILES = 64
 """Parsed files that are kept: a scan reads some jobs ahead of their audits."""
 
 
@@ -54,33 +54,33 @@ class RecordedJob(Struct, frozen=True):
     """
 
     load: Callable[[], Recording]
-    listed: Listed
+    list_row: ListedJob
     read_at: datetime
-    launched: tuple[JobRef, ...] | None = None
+    launched_jobs: tuple[JobRef, ...] | None = None
     """Of a roll-up: the jobs that its file has, and those that were deleted before it was written;
     None for a file without its jobs."""
 
     @classmethod
-    def of(cls, recorded: Recording, load: Callable[[], Recording]) -> Self:
+    def from_recording(cls, recorded: Recording, load: Callable[[], Recording]) -> Self:
         """The job of a recording. Raises Malformed."""
         job = parse(recorded.describe, {}, account=recorded.account, region=recorded.region)
-        return cls(load, _listed(job), _read_at(job, recorded))
+        return cls(load, _list_row(job), _recording_time(job, recorded))
 
     @property
     def key(self) -> JobKey:
         """Which run it is: a name may be another run's later."""
-        return JobKey(self.listed.ref.arn, self.listed.created_at)
+        return JobKey(self.list_row.ref.arn, self.list_row.created_at)
 
     @property
     def final_at(self) -> datetime:
         """As of when its audit in a history that lasts is final: a day after its end."""
-        ended = self.read_at == self.listed.ended_at
-        return self.read_at + METRICS_COME_WITHIN if ended else self.read_at
+        ended = self.read_at == self.list_row.ended_at
+        return self.read_at + METRIC_ARRIVAL_TIMEOUT if ended else self.read_at
 
     @property
     def is_rollup(self) -> bool:
         """Whether it is summed after the jobs that it launched."""
-        return self.listed.ref.kind.row.rollup is not None
+        return self.list_row.ref.kind.spec.rollup is not None
 
     def describe(self, _: JobRef) -> dict[str, Any]:
         """The recorded answer."""
@@ -92,22 +92,22 @@ class RecordedJob(Struct, frozen=True):
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
         """The jobs that it launched, as far as its set names them."""
-        return self.launched
+        return self.launched_jobs
 
     def read(self, job: Job, _: datetime) -> Measurements:
         """The recorded series."""
-        return measured(self.load(), job, packaged.types())
+        return recorded_measurements(self.load(), job, packaged.instance_types())
 
     def market(self, job: Job, now: datetime) -> Market:
         """The recorded price list before the packaged prices."""
-        return market_of(self.load(), job, now)
+        return recorded_market(self.load(), job, now)
 
     def dependencies(
-        self, history: History, policy: Policy, *, history_lasts: bool = True
+        self, history: History, policy: Policy, *, is_history_persistent: bool = True
     ) -> AuditDependencies:
         """What its audit reads from, writes to and is judged by."""
         recorded = self.load()
-        as_read = recorded.as_read
+        as_read = recorded.read_context
         return AuditDependencies(
             jobs=self,
             metrics=self,
@@ -116,9 +116,9 @@ class RecordedJob(Struct, frozen=True):
             policy=policy,
             ruleset=catalogue.ruleset(),
             fingerprint_key=fingerprint_key,
-            history_lasts=history_lasts,
-            metrics_may_come=as_read is not None,
-            all_tags=recorded.all_tags,
+            is_history_persistent=is_history_persistent,
+            can_metrics_arrive=as_read is not None,
+            has_all_tags=recorded.has_all_tags,
             notes=as_read.notes if as_read else (),
         )
 
@@ -126,20 +126,24 @@ class RecordedJob(Struct, frozen=True):
 def recorded_jobs(path: Path) -> list[RecordedJob]:
     """The jobs of one file, of a set the roll-up last. Raises BadRecording."""
     try:
-        return jobs_of(_parsed_file(path), lambda number: partial(_recording, path, number))
-    except Malformed as error:
+        return make_recorded_jobs(
+            _parse_file(path), lambda number: partial(_recording, path, number)
+        )
+    except MalformedData as error:
         raise BadRecording(f"{path}: {error}") from error
 
 
 def _recording(path: Path, number: int) -> Recording:
     """Raises JobNotFound for a file that changed or vanished meanwhile."""
     try:
-        return recordings_in(_parsed_file(path))[number]
+        return all_recordings(_parse_file(path))[number]
     except (BadRecording, IndexError) as error:
         raise JobNotFound(f"{path}: changed while it was read") from error
 
 
-def recordings_below(folder: Path, refused: Callable[[BadRecording], None]) -> list[RecordedJob]:
+def recorded_jobs_in_folder(
+    folder: Path, on_refused: Callable[[BadRecording], None]
+) -> list[RecordedJob]:
     """The jobs of all recordings below a folder; a run that is in two files is read from one.
 
     A file that no history can keep is given to `refused` and left out. Raises BadUsage where there
@@ -151,55 +155,57 @@ def recordings_below(folder: Path, refused: Callable[[BadRecording], None]) -> l
     jobs: dict[JobKey, RecordedJob] = {}
     for path in paths:
         try:
-            jobs = {job.key: job for job in named_jobs(path)} | jobs
+            jobs = {job.key: job for job in recorded_jobs_with_arns(path)} | jobs
         except BadRecording as error:
-            refused(error)
+            on_refused(error)
     return [*jobs.values()]
 
 
-def named_jobs(path: Path) -> list[RecordedJob]:
+def recorded_jobs_with_arns(path: Path) -> list[RecordedJob]:
     """The same, for a history that lasts: raises BadRecording also where the ARN is no job's."""
     jobs = recorded_jobs(path)
     for job in jobs:
-        ref = job.listed.ref
+        ref = job.list_row.ref
         if ref.arn != ref.name and JobRef.from_arn(ref.arn) is None:
             raise BadRecording(f"{path}: its ARN is no job's: {ref.arn}")
     return jobs
 
 
-def jobs_of(
+def make_recorded_jobs(
     read: Recording | RecordedSet, load: Callable[[int], Callable[[], Recording]]
 ) -> list[RecordedJob]:
     """The jobs of a file, of a set the roll-up last; `load` is asked by number.
 
     Raises Malformed.
     """
-    jobs = [RecordedJob.of(one, load(at)) for at, one in enumerate(recordings_in(read))]
+    jobs = [
+        RecordedJob.from_recording(one, load(at)) for at, one in enumerate(all_recordings(read))
+    ]
     if isinstance(read, RecordedSet) and read.rollup is not None:
         *children, rollup = jobs
-        recorded = (child.listed.ref for child in children)
-        return [*children, replace(rollup, launched=(*recorded, *read.deleted))]
+        recorded = (child.list_row.ref for child in children)
+        return [*children, replace(rollup, launched_jobs=(*recorded, *read.deleted))]
     return jobs
 
 
-def recordings_in(read: Recording | RecordedSet) -> tuple[Recording, ...]:
+def all_recordings(recorded: Recording | RecordedSet) -> tuple[Recording, ...]:
     """All recordings of a file, of a set the roll-up last."""
-    if isinstance(read, Recording):
-        return (read,)
-    return (*read.children, *filter(None, (read.rollup,)))
+    if isinstance(recorded, Recording):
+        return (recorded,)
+    return (*recorded.children, *filter(None, (recorded.rollup,)))
 
 
-def _parsed_file(path: Path) -> Recording | RecordedSet:
+def _parse_file(path: Path) -> Recording | RecordedSet:
     """Parsed once for some jobs after the other, unless the file changes."""
     try:
         stat = path.stat()
     except OSError as error:
         raise BadRecording(f"{path}: cannot be read ({error.strerror})") from error
-    return _parsed(path, stat.st_mtime_ns, stat.st_size)
+    return _parse_file_version(path, stat.st_mtime_ns, stat.st_size)
 
 
-@lru_cache(maxsize=_FILES_AT_HAND)
-def _parsed(path: Path, _modified_ns: int, _size: int) -> Recording | RecordedSet:
+@lru_cache(maxsize=_CACHED_FILES)
+def _parse_file_version(path: Path, _modified_ns: int, _size: int) -> Recording | RecordedSet:
     return recording.read(path)
 
 
@@ -212,52 +218,54 @@ class MeasuredJob(Struct, frozen=True):
     now: datetime
 
 
-def run_of(recorded: Recording) -> MeasuredJob:
+def measure_recording(recorded: Recording) -> MeasuredJob:
     """The run in a recording. Raises Malformed.
 
     As of the moment and at the prices with which a live job was read; of a recording without them
     as of the job's end, at packaged prices.
     """
     job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
-    now = _read_at(job, recorded)
-    job = so_far(job, now)
-    market = market_of(recorded, job, now)
-    return MeasuredJob(job, measured(recorded, job, market.types), market, now)
+    now = _recording_time(job, recorded)
+    job = as_of(job, now)
+    market = recorded_market(recorded, job, now)
+    return MeasuredJob(job, recorded_measurements(recorded, job, market.types), market, now)
 
 
-def market_of(recorded: Recording, job: Job, now: datetime) -> Market:
+def recorded_market(recorded: Recording, job: Job, now: datetime) -> Market:
     """Types, and the recorded price list before the packaged prices."""
-    read = recorded.as_read
+    read = recorded.read_context
     return sources.offline_markets().market(job, now, read.prices if read else None)
 
 
-def measured(recorded: Recording, job: Job, types: Mapping[str, InstanceType]) -> Measurements:
+def recorded_measurements(
+    recorded: Recording, job: Job, types: Mapping[str, InstanceType]
+) -> Measurements:
     """The measurements of the recorded series."""
-    read = recorded.as_read
-    absent, notes = (read.absent, read.metric_notes) if read else (ABSENT, ())
-    return measure(job, recorded.series, types, absent=absent, notes=notes)
+    read = recorded.read_context
+    absent, notes = (read.no_points_reason, read.metric_notes) if read else (NOT_RECORDED, ())
+    return measure(job, recorded.series, types, missing_reason=absent, notes=notes)
 
 
-def _listed(job: Job) -> Listed:
+def _list_row(job: Job) -> ListedJob:
     created_at = job.created_at or job.started_at or NO_CREATION_TIME
-    place = job.account or NOT_NAMED, job.region or NOT_NAMED
+    place = job.account or UNKNOWN_NAME, job.region or UNKNOWN_NAME
     ref = JobRef(job.kind, job.name, job.arn or job.name, *place)
     modified_at = job.last_modified_at or job.ended_at or created_at
-    return Listed(ref, job.status, created_at, job.ended_at, modified_at)
+    return ListedJob(ref, job.status, created_at, job.ended_at, modified_at)
 
 
-def _read_at(job: Job, recorded: Recording) -> datetime:
+def _recording_time(job: Job, recorded: Recording) -> datetime:
     """When a live job was read; of any other recording the job's end, and of a job that has not
     ended the latest time that the recording shows.
     """
-    if recorded.as_read is not None:
-        return recorded.as_read.as_of
+    if recorded.read_context is not None:
+        return recorded.read_context.read_at
     if job.finished and job.ended_at:
         return job.ended_at
-    latest = filter(None, (latest_time(recorded.describe), *map(_last_point, recorded.series)))
+    latest = filter(None, (latest_time(recorded.describe), *map(_last_point_time, recorded.series)))
     return job.ended_at or max(latest, default=datetime.now(UTC))
 
 
-def _last_point(series: RawSeries) -> datetime | None:
+def _last_point_time(series: RawSeries) -> datetime | None:
     known = [number for number, value in enumerate(series.values) if value is not None]
     return series.start + timedelta(seconds=known[-1] * series.period_s) if known else None

@@ -14,24 +14,24 @@ from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.family_runs import summary_of_run
-from sageaudit.domain.guides import chosen, of_audit
-from sageaudit.domain.job.course import reason_class
-from sageaudit.domain.job.ref import JobEnded
+from sageaudit.domain.guides import select_guides, traits_of_audit
+from sageaudit.domain.job.course import failure_class
+from sageaudit.domain.job.ref import JobEndEvent
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, HistoryFileError, SageauditError
 from sageaudit.output.html.contents import JobReport
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
-from sageaudit.workflows.audit.attempt import Audited, Caller
+from sageaudit.workflows.audit.attempt import AuditRecorded, AuditTrigger
 from sageaudit.workflows.audit.judge import Child, audit_roll_up
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings.jobs import (
     RecordedJob,
-    jobs_of,
-    named_jobs,
+    all_recordings,
+    make_recorded_jobs,
+    measure_recording,
     recorded_jobs,
-    recordings_in,
-    run_of,
+    recorded_jobs_with_arns,
 )
 
 
@@ -41,7 +41,7 @@ class _RecordedFile(Struct):
     name: str
     jobs: Sequence[RecordedJob]
     is_set: bool
-    audits: dict[int, Audited | BadRecording] = field(default_factory=dict)
+    audits: dict[int, AuditRecorded | BadRecording] = field(default_factory=dict)
     """By number; the error of a job that cannot be audited."""
 
     def audit(self, number: int, policy: Policy, history: History, *, lasts: bool) -> None:
@@ -51,12 +51,12 @@ class _RecordedFile(Struct):
         """
         job, why = self.jobs[number], "it cannot be audited"
         try:
-            audited = audit_recorded_job(job, policy, history, lasts=lasts)
+            audited = audit_recorded_job(job, policy, history, is_history_persistent=lasts)
         except HistoryFileError:
             raise
         except SageauditError as error:
             audited, why = None, str(error)
-        failed = BadRecording(f"{self.name}: {job.listed.ref.name}: {why}")
+        failed = BadRecording(f"{self.name}: {job.list_row.ref.name}: {why}")
         self.audits[number] = failed if audited is None else audited
 
     def document(self, policy: Policy) -> AuditDocument:
@@ -79,39 +79,45 @@ class _RecordedFile(Struct):
 
 
 def audit_recorded_job(
-    job: RecordedJob, policy: Policy, history: History, *, lasts: bool = True
-) -> Audited | None:
+    job: RecordedJob, policy: Policy, history: History, *, is_history_persistent: bool = True
+) -> AuditRecorded | None:
     """Audits a recorded job as a live one, and records the audit; None if it cannot be audited.
 
     In a history that `lasts`, the audit is final: it is made as of a day after the job's end.
     """
-    listed = job.listed
-    ended = JobEnded(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
-    deps = job.dependencies(history, policy, history_lasts=lasts)
-    now = job.final_at if lasts else job.read_at
-    outcome = audit_finished_job(ended, deps, now=now, caller=Caller.PERSON, again=True)
-    if isinstance(outcome, Audited) and outcome.document["unauditable"] is None:
+    listed = job.list_row
+    ended = JobEndEvent(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
+    deps = job.dependencies(history, policy, is_history_persistent=is_history_persistent)
+    now = job.final_at if is_history_persistent else job.read_at
+    outcome = audit_finished_job(ended, deps, now=now, caller=AuditTrigger.PERSON, force=True)
+    if isinstance(outcome, AuditRecorded) and outcome.document["unauditable"] is None:
         return outcome
     return None
 
 
-def in_order_of_ends(job: RecordedJob) -> tuple[datetime, bool]:
+def audit_order(job: RecordedJob) -> tuple[datetime, bool]:
     """The sort key of jobs to be audited: by end, a roll-up after the jobs that it sums."""
     return job.read_at, job.is_rollup
 
 
 def audit_recordings(
-    paths: Sequence[Path], policy: Policy, history: History | None = None, *, lasts: bool = True
+    paths: Sequence[Path],
+    policy: Policy,
+    history: History | None = None,
+    *,
+    is_history_persistent: bool = True,
 ) -> Iterator[AuditDocument | BadRecording]:
     """The audit of each file, or why there is none, in their order and as soon as it is made.
 
     Each run is judged by those of its family that ended before it, in the history too. Without one
     that `lasts` only short runs are: rules on a family's runs then answer Unknown.
     """
-    lasts = lasts and history is not None
-    read = {path: _read(path, lasts=lasts) for path in paths}
+    is_history_persistent = is_history_persistent and history is not None
+    read = {path: _read(path, lasts=is_history_persistent) for path in paths}
     files = [file for file in read.values() if isinstance(file, _RecordedFile)]
-    audits = _audits(files, policy, SqliteHistory() if history is None else history, lasts=lasts)
+    audits = _audits(
+        files, policy, SqliteHistory() if history is None else history, lasts=is_history_persistent
+    )
     for path in paths:
         yield _document(read[path], audits, policy)
 
@@ -124,11 +130,11 @@ def audit_recording(path: Path, policy: Policy) -> AuditDocument:
     return audit
 
 
-def audit_recorded(read: Recording | RecordedSet, policy: Policy) -> AuditDocument:
+def audit_parsed_recording(recorded: Recording | RecordedSet, policy: Policy) -> AuditDocument:
     """The audit of what a file holds. Raises Malformed or BadRecording."""
-    recordings = recordings_in(read)
-    jobs = jobs_of(read, lambda number: partial(recordings.__getitem__, number))
-    file = _RecordedFile("the recording", jobs, isinstance(read, RecordedSet))
+    recordings = all_recordings(recorded)
+    jobs = make_recorded_jobs(recorded, lambda number: partial(recordings.__getitem__, number))
+    file = _RecordedFile("the recording", jobs, isinstance(recorded, RecordedSet))
     audit = _document(file, _audits([file], policy, SqliteHistory(), lasts=False), policy)
     if isinstance(audit, BadRecording):
         raise audit
@@ -140,15 +146,15 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     recorded = recording.read(path)
     if not isinstance(recorded, Recording):
         return JobReport(document, None)
-    run = run_of(recorded)
-    own = summary_of_run(run.job, reason=reason_class(run.job), usage=run.usage)
-    guides = chosen(of_audit(document, run.job, own, (), run.market.types))
+    run = measure_recording(recorded)
+    own = summary_of_run(run.job, reason=failure_class(run.job), usage=run.usage)
+    guides = select_guides(traits_of_audit(document, run.job, own, (), run.market.types))
     return JobReport(document, run.usage, guides)
 
 
 def _read(path: Path, *, lasts: bool) -> _RecordedFile | BadRecording:
     try:
-        jobs = named_jobs(path) if lasts else recorded_jobs(path)
+        jobs = recorded_jobs_with_arns(path) if lasts else recorded_jobs(path)
         return _RecordedFile(str(path), jobs, isinstance(recording.read(path), RecordedSet))
     except BadRecording as error:
         return error
@@ -159,7 +165,7 @@ def _audits(
 ) -> Iterator[None]:
     """Audits all jobs in the order of their ends, roll-ups after the jobs that they sum."""
     jobs = [(job, number, file) for file in files for number, job in enumerate(file.jobs)]
-    for _, number, file in sorted(jobs, key=lambda row: in_order_of_ends(row[0])):
+    for _, number, file in sorted(jobs, key=lambda row: audit_order(row[0])):
         file.audit(number, policy, history, lasts=lasts)
         yield
 

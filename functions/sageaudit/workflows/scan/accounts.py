@@ -14,15 +14,21 @@ from botocore.config import Config
 from msgspec import Struct
 
 from sageaudit.adapters.aws import clients
-from sageaudit.adapters.aws.accounts import AccountList, Accounts
-from sageaudit.adapters.aws.pace import Pace, Stopped, Threads
+from sageaudit.adapters.aws.accounts import AccountClients, AccountList
+from sageaudit.adapters.aws.pace import DaemonThreads, RateLimiter, ScanStopped
 from sageaudit.adapters.aws.sagemaker import SageMakerJobLists, SageMakerJobs
 from sageaudit.adapters.files.local_files import fingerprint_key
 from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
-from sageaudit.domain.job.ref import JobRef, partition_of
+from sageaudit.domain.job.ref import JobRef, region_partition
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.sweep import Listed, Period, chosen, in_order, with_listed_children
+from sageaudit.domain.sweep import (
+    ListedJob,
+    Period,
+    rollups_with_listed_children,
+    select_rows,
+    sort_for_audit,
+)
 from sageaudit.errors import AwsError, BadUsage
 from sageaudit.ports import History, JobLists, Workers
 from sageaudit.structs import replace
@@ -43,9 +49,9 @@ _CONFIG = clients.CONFIG.merge(
 """More tries than a Lambda has: nobody sends the job again. 8 wait some 25 s."""
 ClientsOf = Callable[[str, Config], Callable[[str, str], Any]]
 """From a service and a config to a function from an account and region to a client."""
-_AT_ONCE = 8
+_MAX_PARALLEL_ACCOUNTS = 8
 """Accounts whose jobs are listed at the same time."""
-Launched = Callable[[JobRef], Iterable[JobRef]]
+ListChildren = Callable[[JobRef], Iterable[JobRef]]
 """The jobs that a roll-up launched. Raises AwsError."""
 
 
@@ -53,60 +59,66 @@ class ScannedAccount:
     """One account by one boto3 session. Calls only APIs that read."""
 
     def __init__(
-        self, session: Any, pace: Pace, name: str = "", clients_of: ClientsOf | None = None
+        self, session: Any, pace: RateLimiter, name: str = "", clients_of: ClientsOf | None = None
     ) -> None:
         """`name` keeps the rates of several accounts apart.
 
         `clients_of` makes the clients of a service where several accounts share them.
         """
         self._pace, self._name = pace, name
-        self._clients_of = clients_of or Accounts(session, "", {}, time.time).of
+        self._clients_of = clients_of or AccountClients(session, "", {}, time.time).client_factory
 
     @property
     def lists(self) -> SageMakerJobLists:
         """Its lists of jobs."""
-        client_of = self._paced("sagemaker")
+        client_of = self._paced_clients("sagemaker")
         return SageMakerJobLists(lambda region: client_of("", region))
 
     @property
     def jobs(self) -> SageMakerJobs:
         """What lists the jobs that a roll-up launched."""
-        return SageMakerJobs(self._paced("sagemaker"))
+        return SageMakerJobs(self._paced_clients("sagemaker"))
 
     def dependencies(self, history: History, policy: Policy) -> AuditDependencies:
         """What its audits read from, write to and are judged by."""
         return live_dependencies(
-            self._paced, history, policy, fingerprint_key=fingerprint_key, lists_once=True
+            self._paced_clients,
+            history,
+            policy,
+            fingerprint_key=fingerprint_key,
+            list_hosts_once=True,
         )
 
-    def _paced(self, service: str) -> Callable[[str, str], Any]:
-        client_of = self._pace.paced(self._clients_of(service, _CONFIG))
+    def _paced_clients(self, service: str) -> Callable[[str, str], Any]:
+        client_of = self._pace.limit_clients(self._clients_of(service, _CONFIG))
         return lambda _, region: client_of(self._name, region)
 
 
-def lanes_of(jobs: Iterable[Listed], deps: AuditDependencies, *, again: bool = False) -> list[Lane]:
+def make_lanes(
+    jobs: Iterable[ListedJob], deps: AuditDependencies, *, force: bool = False
+) -> list[Lane]:
     """One lane for each account and region among the jobs."""
-    places: dict[tuple[str, str], list[Listed]] = {}
+    places: dict[tuple[str, str], list[ListedJob]] = {}
     for job in jobs:
         places.setdefault((job.ref.account, job.ref.region), []).append(job)
     return [
-        Lane(account, region, deps, in_order(rows), again=again)
+        Lane(account, region, deps, sort_for_audit(rows), force=force)
         for (account, region), rows in sorted(places.items())
     ]
 
 
-def scanned_regions(session: Any, named: Sequence[str], *, every: bool) -> list[str]:
+def regions_to_scan(session: Any, requested: Sequence[str], *, all_regions: bool) -> list[str]:
     """The regions to scan. Raises BadUsage for an unknown one, and for none at all."""
     known = clients.known_regions()
-    for region in named:
+    for region in requested:
         if region not in known:
             instead = did_you_mean(region, known) or "; a region looks like eu-west-1"
             raise BadUsage(f"--region {region} is not a region of SageMaker{instead}")
-    if every:
-        partition = partition_of(session.region_name or "us-east-1")
-        return sorted(region for region in known if partition_of(region) == partition)
-    if named:
-        return list(dict.fromkeys(named))
+    if all_regions:
+        partition = region_partition(session.region_name or "us-east-1")
+        return sorted(region for region in known if region_partition(region) == partition)
+    if requested:
+        return list(dict.fromkeys(requested))
     if session.region_name is None:
         raise BadUsage("which region? give --region or --all-regions, or set one for your profile")
     return [session.region_name]
@@ -115,60 +127,65 @@ def scanned_regions(session: Any, named: Sequence[str], *, every: bool) -> list[
 class ScannedAccounts:
     """The accounts of a list. The own one is read with the user's credentials, without a role."""
 
-    def __init__(self, session: Any, listed: AccountList, region: str, pace: Pace) -> None:
+    def __init__(self, session: Any, listed: AccountList, region: str, pace: RateLimiter) -> None:
         """`region`: where roles are assumed."""
         self.listed, self._pace, self._region = listed, pace, region
-        self.clients, self.opened = listed.clients(session, region), {listed.own.account}
+        self.clients, self.opened = (
+            listed.make_clients(session, region),
+            {listed.own_identity.account},
+        )
 
     def __len__(self) -> int:
         return len(self.listed.accounts)
 
-    def each(
+    def list_each(
         self,
-        list_of: Callable[[ScannedAccount, ScanTally], Sequence[Listed]],
-        stopped: Callable[[], bool],
-    ) -> Iterator[tuple[AccountStatus, Sequence[Listed]]]:
+        list_jobs_of: Callable[[ScannedAccount, ScanTally], Sequence[ListedJob]],
+        is_stopped: Callable[[], bool],
+    ) -> Iterator[tuple[AccountStatus, Sequence[ListedJob]]]:
         """Each account with its jobs, in the order of the list; some are asked at the same time.
 
         `list_of` is called on other threads; the AwsError that it raises is the account's. Raises
         Stopped as soon as `stopped()` becomes true.
         """
 
-        def ask(status: AccountStatus) -> tuple[AccountStatus, Sequence[Listed]]:
+        def ask(status: AccountStatus) -> tuple[AccountStatus, Sequence[ListedJob]]:
             try:
-                return status, list_of(self._opened(status.account), status.tally)
+                return status, list_jobs_of(self._open_account(status.account), status.tally)
             except AwsError as error:
                 status.error = error
                 return status, ()
 
-        with Threads(_AT_ONCE) as workers:
+        with DaemonThreads(_MAX_PARALLEL_ACCOUNTS) as workers:
             asked = [
                 workers.submit(partial(ask, AccountStatus(account.id, account.name)))
                 for account in self.listed.accounts
             ]
             for pending in asked:
-                while not workers.first_done([pending]):
-                    if stopped():
-                        raise Stopped
+                while not workers.wait_for_any([pending]):
+                    if is_stopped():
+                        raise ScanStopped
                 yield pending.result()
 
     def dependencies(
         self, accounts: Sequence[str], history: History, policy: Policy
     ) -> dict[str, AuditDependencies]:
         """What the audits of each account work with; prices are read once, by the own account."""
-        own = self._opened(self.listed.own.account)
+        own = self._open_account(self.listed.own_identity.account)
         markets = own.dependencies(history, policy).markets
         return {
-            account: replace(self._opened(account).dependencies(history, policy), markets=markets)
+            account: replace(
+                self._open_account(account).dependencies(history, policy), markets=markets
+            )
             for account in accounts
         }
 
-    def _opened(self, account: str) -> ScannedAccount:
+    def _open_account(self, account: str) -> ScannedAccount:
         """The account to read from. Raises AwsError where its role cannot be assumed."""
         if account not in self.opened:
-            self.clients.of("sagemaker", _CONFIG)(account, self._region)
+            self.clients.client_factory("sagemaker", _CONFIG)(account, self._region)
             self.opened.add(account)
-        return ScannedAccount(None, self._pace, account, self.clients.of)
+        return ScannedAccount(None, self._pace, account, self.clients.client_factory)
 
 
 class ListRefusal(Struct, frozen=True):
@@ -185,14 +202,14 @@ class ListedJobs(Struct, frozen=True):
     `answered`: at least one list was read, so that no jobs means that there are none.
     """
 
-    jobs: tuple[Listed, ...]
+    jobs: tuple[ListedJob, ...]
     refusals: tuple[ListRefusal, ...]
-    answered: bool
+    has_any_answer: bool
 
 
 def list_jobs(
     lists: JobLists,
-    launched: Launched,
+    list_children: ListChildren,
     regions: Iterable[str],
     kinds: Collection[JobKind],
     period: Period,
@@ -203,12 +220,12 @@ def list_jobs(
     A refusal of one kind in one region does not stop the others. With a roll-up come the jobs that
     it launched, whatever their kind and day.
     """
-    asked = _with_children(kinds)
+    asked = _kinds_with_children(kinds)
     lists_of = {
-        region: [workers.submit(partial(_listed, lists, kind, region, period)) for kind in asked]
+        region: [workers.submit(partial(_list_kind, lists, kind, region, period)) for kind in asked]
         for region in regions
     }
-    jobs: list[Listed] = []
+    jobs: list[ListedJob] = []
     refusals: list[ListRefusal] = []
     answered = False
     for pending in lists_of.values():
@@ -216,29 +233,29 @@ def list_jobs(
         refusals += [answer for answer in answers if isinstance(answer, ListRefusal)]
         rows = [row for answer in answers if not isinstance(answer, ListRefusal) for row in answer]
         children = set[JobRef]()
-        for row in with_listed_children(rows, period, kinds):
+        for row in rollups_with_listed_children(rows, period, kinds):
             try:
-                children.update(launched(row.ref))
+                children.update(list_children(row.ref))
             except AwsError as error:
                 refusals.append(ListRefusal(row.ref.region, row.ref.kind, error))
-        jobs += chosen(rows, period, kinds, children)
+        jobs += select_rows(rows, period, kinds, children)
         answered |= not all(isinstance(answer, ListRefusal) for answer in answers)
     return ListedJobs(tuple(jobs), tuple(refusals), answered)
 
 
-def _with_children(kinds: Collection[JobKind]) -> list[JobKind]:
+def _kinds_with_children(kinds: Collection[JobKind]) -> list[JobKind]:
     """These kinds and those of the jobs that they launch."""
     asked = dict.fromkeys(kinds)
-    for rollup in (kind.row.rollup for kind in kinds):
+    for rollup in (kind.spec.rollup for kind in kinds):
         if rollup is not None:
             asked |= dict.fromkeys([rollup.child_kind] if rollup.child_kind else BILLED_KINDS)
     return [*asked]
 
 
-def _listed(
+def _list_kind(
     lists: JobLists, kind: JobKind, region: str, period: Period
-) -> list[Listed] | ListRefusal:
+) -> list[ListedJob] | ListRefusal:
     try:
-        return list(lists.listed(kind, region, period))
+        return list(lists.list_jobs(kind, region, period))
     except AwsError as error:
         return ListRefusal(region, kind, error)

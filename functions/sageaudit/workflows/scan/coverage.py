@@ -12,14 +12,14 @@ from sageaudit.adapters.aws.accounts import identity
 from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
 from sageaudit.domain.audit.sums import Scope
-from sageaudit.domain.job.ref import partition_of
+from sageaudit.domain.job.ref import region_partition
 from sageaudit.domain.reconcile.coverage import Coverage, coverage
 from sageaudit.domain.reconcile.lines import AuditedLine, AwsLine, AwsSpend, lines_of
 from sageaudit.domain.sweep import Period
-from sageaudit.errors import AwsError, BadUsage, Malformed, SageauditError
+from sageaudit.errors import AwsError, BadUsage, MalformedData, SageauditError
 from sageaudit.ports import History
-from sageaudit.queries.lists import heads_of_period
-from sageaudit.workflows.audit.stored import whole_audit
+from sageaudit.queries.lists import audits_of_period
+from sageaudit.workflows.audit.stored import read_audit
 
 _CHINA = "cn-northwest-1"
 
@@ -34,27 +34,27 @@ class BilledAccounts(Struct, frozen=True):
     accounts: tuple[str, ...]
 
     @property
-    def least_requests(self) -> int:
+    def min_requests(self) -> int:
         """The Cost Explorer requests that it takes, if each answer has one page."""
         return min(len(self.accounts), 2)
 
     @property
-    def usd(self) -> Decimal:
+    def cost_usd(self) -> Decimal:
         """What these requests cost."""
-        return self.least_requests * USD_PER_REQUEST
+        return self.min_requests * USD_PER_REQUEST
 
 
-def billed(session: Any, region: str, accounts: Iterable[str] = ()) -> BilledAccounts:
+def billed_accounts(session: Any, region: str, accounts: Iterable[str] = ()) -> BilledAccounts:
     """The bill of these accounts, by default of the session's own.
 
     Raises AwsError, or BadUsage where Cost Explorer has no endpoint.
     """
-    if partition_of(region) not in {"aws", "aws-cn"}:
+    if region_partition(region) not in {"aws", "aws-cn"}:
         raise BadUsage(f"--coverage: Cost Explorer cannot be asked about {region}; leave it out")
     return BilledAccounts(session, tuple(accounts) or (identity(session, region).account,))
 
 
-class Covered(Struct, frozen=True):
+class CoverageResult(Struct, frozen=True):
     """The bill beside the audits; None if it was not read, with the error if it was refused."""
 
     coverage: Coverage | None = None
@@ -62,29 +62,29 @@ class Covered(Struct, frozen=True):
     refusal: SageauditError | None = None
 
 
-def read(
-    asked: BilledAccounts,
+def read_coverage(
+    billed: BilledAccounts,
     history: History,
-    places: Collection[tuple[str, str]],
+    account_regions: Collection[tuple[str, str]],
     regions: Sequence[str],
     period: Period,
-) -> Covered:
+) -> CoverageResult:
     """Reads the bill and puts it beside the audits of these accounts and regions.
 
     `regions` has at least one. An account whose bill is not seen is left out on both sides, but
     not in the list of accounts.
     """
-    endpoint = _CHINA if partition_of(regions[0]) == "aws-cn" else REGION
-    explorer = CostExplorer(client(asked.session, "ce", endpoint))
+    endpoint = _CHINA if region_partition(regions[0]) == "aws-cn" else REGION
+    explorer = CostExplorer(client(billed.session, "ce", endpoint))
     try:
-        lines, bills = _of_accounts(explorer, asked.accounts, period)
-    except (AwsError, Malformed) as error:
-        return Covered(None, explorer.requests, error)
-    audited = dict.fromkeys(asked.accounts, Decimal(0))
-    for row in history.sums(Scope.ACCOUNT, period.since, period.until):
-        if (row.account, row.region) in places:
+        lines, bills = _read_bills(explorer, billed.accounts, period)
+    except (AwsError, MalformedData) as error:
+        return CoverageResult(None, explorer.requests, error)
+    audited = dict.fromkeys(billed.accounts, Decimal(0))
+    for row in history.daily_sums(Scope.ACCOUNT, period.since, period.until):
+        if (row.account, row.region) in account_regions:
             audited[row.account] = audited.get(row.account, Decimal(0)) + row.sums.total_usd
-    billed_places = {place for place in places if place[0] in bills}
+    billed_places = {place for place in account_regions if place[0] in bills}
     known = coverage(
         AwsSpend(tuple(lines)),
         audited_lines(history, billed_places, period),
@@ -93,39 +93,39 @@ def read(
         regions=regions,
         accounts={name: (bills.get(name), usd) for name, usd in audited.items()},
     )
-    return Covered(known, explorer.requests)
+    return CoverageResult(known, explorer.requests)
 
 
-def read_own(
+def read_own_coverage(
     history: History,
     session: Any,
     period: Period,
     account: str | None,
-    before: Callable[[BilledAccounts], None],
-) -> Covered:
+    on_cost_known: Callable[[BilledAccounts], None],
+) -> CoverageResult:
     """The same of the session's own account; `before` gets what will be asked.
 
     Raises BadUsage if the audits of these days are of other accounts.
     """
-    rows = history.sums(Scope.ACCOUNT, period.since, period.until, account=account)
+    rows = history.daily_sums(Scope.ACCOUNT, period.since, period.until, account=account)
     places = {(row.account, row.region) for row in rows}
     regions = sorted({region for _, region in places})
-    asked = billed(session, regions[0])
+    asked = billed_accounts(session, regions[0])
     [own] = asked.accounts
     if {account for account, _ in places} != {own}:
         raise BadUsage(f"--coverage reads the bill of your own account: give --account {own}")
-    before(asked)
-    return read(asked, history, places, regions, period)
+    on_cost_known(asked)
+    return read_coverage(asked, history, places, regions, period)
 
 
-def _of_accounts(
+def _read_bills(
     explorer: CostExplorer, accounts: Sequence[str], period: Period
 ) -> tuple[Sequence[AwsLine], dict[str, Decimal]]:
     """The usage of these accounts together, and the dollars of each that is seen."""
     spend = explorer.usage(accounts, period.since, period.until)
     if len(accounts) == 1:
         return spend.lines, {accounts[0]: sum((line.usd for line in spend.lines), Decimal(0))}
-    return spend.lines, explorer.by_account(accounts, period.since, period.until)
+    return spend.lines, explorer.cost_by_account(accounts, period.since, period.until)
 
 
 def audited_lines(
@@ -133,9 +133,9 @@ def audited_lines(
 ) -> Iterator[AuditedLine]:
     """The bill lines of the audits of jobs that ended in the period, roll-ups left out."""
     for account in sorted({account for account, _ in places}):
-        for head in heads_of_period(history, period, account):
+        for head in audits_of_period(history, period, account):
             if head.rollup or (account, head.region) not in places:
                 continue
-            document = whole_audit(history, head.key, head.version)
+            document = read_audit(history, head.key, head.version)
             if document is not None:
                 yield from lines_of(document, None)

@@ -19,43 +19,43 @@ from msgspec import Struct, field
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.audit.sums import Sums, sums_of
-from sageaudit.domain.job.course import so_far
+from sageaudit.domain.audit.sums import Sums, sums_from_document
+from sageaudit.domain.job.course import as_of
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JobEnded, JobRef
-from sageaudit.domain.sweep import Listed
+from sageaudit.domain.job.ref import JobEndEvent, JobRef
+from sageaudit.domain.sweep import ListedJob
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import (
     AccessDenied,
     AwsError,
     JobNotFound,
-    Malformed,
+    MalformedData,
     NoCredentials,
     RejectedEvent,
     SageauditError,
 )
 from sageaudit.ports import Pending, Workers
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
+from sageaudit.workflows.audit.attempt import AuditDependencies, AuditRecorded, AuditTrigger
 from sageaudit.workflows.audit.run import audit_finished_job
-from sageaudit.workflows.audit.stored import whole_audit
+from sageaudit.workflows.audit.stored import read_audit
 
-AHEAD = 24
+READ_AHEAD = 24
 """Jobs of one lane that are read before their turn: enough for 10 a second at 2 s each."""
-_AHEAD_IN_ALL = 96
+_MAX_READ_AHEAD = 96
 """The same of all lanes together: what is read waits in memory for its audit."""
-_LEAST_AHEAD = 4
+_MIN_READ_AHEAD = 4
 """The least of one lane, however many there are."""
 _LANES = 32
 """Lanes that are read at the same time."""
-_GIVE_UP_AFTER = 20
+_MAX_CONSECUTIVE_REFUSALS = 20
 """Refusals in a row, without one success, after which the rest is not asked for: our choice."""
 T = TypeVar("T")
 
 
-class Result(enum.StrEnum):
+class ScanResult(enum.StrEnum):
     """What became of a listed job."""
 
     AUDITED = "audited"
@@ -71,12 +71,12 @@ class Result(enum.StrEnum):
     """The same was refused for many jobs before it, or the credentials expired."""
 
 
-class Outcome(Struct, frozen=True):
+class JobOutcome(Struct, frozen=True):
     """What became of one job. `sums`: what its audit adds; None without an audit."""
 
     lane: Lane
-    job: Listed
-    result: Result
+    job: ListedJob
+    result: ScanResult
     sums: Sums | None = None
     not_judged: tuple[str, ...] = ()
     error: SageauditError | None = None
@@ -88,19 +88,25 @@ class Lane(Struct, frozen=True, eq=False):
     account: str
     region: str
     deps: AuditDependencies
-    jobs: Sequence[Listed]
-    again: bool
+    jobs: Sequence[ListedJob]
+    force: bool
     """Audit also those that are final."""
-    recorded: Callable[[Listed], tuple[AuditDependencies, datetime]] | None = None
+    recorded_dependencies: Callable[[ListedJob], tuple[AuditDependencies, datetime]] | None = None
     """What each job is audited with, and as of when; None: `deps`, as of now."""
 
-    def of(self, job: Listed, clock: Callable[[], datetime]) -> tuple[AuditDependencies, datetime]:
+    def dependencies_for(
+        self, job: ListedJob, clock: Callable[[], datetime]
+    ) -> tuple[AuditDependencies, datetime]:
         """What a job is audited with, and as of when."""
-        return (self.deps, clock()) if self.recorded is None else self.recorded(job)
+        return (
+            (self.deps, clock())
+            if self.recorded_dependencies is None
+            else self.recorded_dependencies(job)
+        )
 
 
 def is_final(
-    job: Listed, head: AuditSummary | None, deps: AuditDependencies, now: datetime
+    job: ListedJob, head: AuditSummary | None, deps: AuditDependencies, now: datetime
 ) -> bool:
     """Whether the history's audit of a job is what an audit now would give."""
     return (
@@ -112,20 +118,20 @@ def is_final(
     )
 
 
-def to_audit(lane: Lane, now: datetime) -> Iterator[Listed]:
+def jobs_to_audit(lane: Lane, now: datetime) -> Iterator[ListedJob]:
     """The jobs of a lane that AWS would be asked about."""
     for job in lane.jobs:
-        if job.finished and (lane.again or not is_final(job, _head(lane, job), lane.deps, now)):
+        if job.is_finished and (lane.force or not is_final(job, _head(lane, job), lane.deps, now)):
             yield job
 
 
-def scan(
+def scan_lanes(
     lanes: Sequence[Lane],
     workers: Workers,
     *,
     clock: Callable[[], datetime],
-    stopped: Callable[[], bool] = lambda: False,
-) -> Generator[Outcome, None, None]:
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> Generator[JobOutcome, None, None]:
     """Audits the jobs of all lanes and records the audits; one outcome for each job, as it is done.
 
     A job that fails does not stop the others. When `stopped()` becomes true, it ends after the
@@ -139,18 +145,22 @@ def scan(
             while waiting and len(active) < _LANES:
                 lane = waiting.popleft()
                 active.append(_Progress(lane, workers, clock, deque(lane.jobs)))
-            ahead = min(AHEAD, max(_LEAST_AHEAD, _AHEAD_IN_ALL // len(active)))
+            ahead = min(READ_AHEAD, max(_MIN_READ_AHEAD, _MAX_READ_AHEAD // len(active)))
             for progress in active:
-                yield from progress.read_on(ahead)
-            heads = {progress.head: progress for progress in active if progress.head is not None}
+                yield from progress.read_ahead_to(ahead)
+            heads = {
+                progress.next_read: progress
+                for progress in active
+                if progress.next_read is not None
+            }
             if heads:
-                for pending in workers.first_done(heads.keys()):
-                    if stopped():
+                for pending in workers.wait_for_any(heads.keys()):
+                    if is_stopped():
                         return
                     yield heads[pending].audit_next()
-            if stopped():
+            if is_stopped():
                 return
-            active = [progress for progress in active if not progress.at_end]
+            active = [progress for progress in active if not progress.is_finished]
     finally:
         for progress in active:
             progress.cancel()
@@ -162,133 +172,136 @@ class _Progress(Struct):
     lane: Lane
     workers: Workers
     clock: Callable[[], datetime]
-    left: deque[Listed]
-    ahead: deque[Pending[ReadJob]] = field(default_factory=deque)
-    refused: Counter[JobKind] = field(default_factory=Counter)
+    remaining: deque[ListedJob]
+    read_ahead: deque[Pending[PrefetchedJob]] = field(default_factory=deque)
+    consecutive_refusals: Counter[JobKind] = field(default_factory=Counter)
     """Refusals in a row by kind."""
     failed: int = 0
     """Jobs in a row that AWS did not answer."""
-    ended_by: SageauditError | None = None
+    fatal_error: SageauditError | None = None
 
     @property
-    def head(self) -> Pending[ReadJob] | None:
+    def next_read(self) -> Pending[PrefetchedJob] | None:
         """The next job in order, if it is being read."""
-        return self.ahead[0] if self.ahead else None
+        return self.read_ahead[0] if self.read_ahead else None
 
     @property
-    def at_end(self) -> bool:
-        return not self.left and not self.ahead
+    def is_finished(self) -> bool:
+        return not self.remaining and not self.read_ahead
 
     def cancel(self) -> None:
         """Has nothing read any more that was not begun."""
-        for pending in self.ahead:
+        for pending in self.read_ahead:
             pending.cancel()
 
-    def read_on(self, most: int) -> Iterator[Outcome]:
+    def read_ahead_to(self, limit: int) -> Iterator[JobOutcome]:
         """Reads on until `most` jobs are ahead; yields the outcomes of those not to be read."""
-        while self.left and len(self.ahead) < most:
-            job = self.left.popleft()
-            if (outcome := self._without_asking(job)) is not None:
+        while self.remaining and len(self.read_ahead) < limit:
+            job = self.remaining.popleft()
+            if (outcome := self._outcome_without_request(job)) is not None:
                 yield outcome
             else:
-                read = partial(_read_job, job, *self.lane.of(job, self.clock))
-                from_aws = self.lane.recorded is None
-                self.ahead.append(self.workers.submit(partial(read, metrics_ahead=from_aws)))
+                read = partial(_read_job, job, *self.lane.dependencies_for(job, self.clock))
+                from_aws = self.lane.recorded_dependencies is None
+                self.read_ahead.append(self.workers.submit(partial(read, metrics_ahead=from_aws)))
 
-    def _without_asking(self, job: Listed) -> Outcome | None:
-        if not job.finished:
-            return Outcome(self.lane, job, Result.RUNNING)
+    def _outcome_without_request(self, job: ListedJob) -> JobOutcome | None:
+        if not job.is_finished:
+            return JobOutcome(self.lane, job, ScanResult.RUNNING)
         head = _head(self.lane, job)
         final = is_final(job, head, self.lane.deps, self.clock())
-        if head is not None and final and not self.lane.again:
-            return Outcome(self.lane, job, Result.KNOWN, head.sums, self._reasons(head))
-        if self.ended_by is not None or self.refused[job.ref.kind] >= _GIVE_UP_AFTER:
-            return Outcome(self.lane, job, Result.NOT_ASKED)
+        if head is not None and final and not self.lane.force:
+            return JobOutcome(self.lane, job, ScanResult.KNOWN, head.sums, self._reasons(head))
+        if (
+            self.fatal_error is not None
+            or self.consecutive_refusals[job.ref.kind] >= _MAX_CONSECUTIVE_REFUSALS
+        ):
+            return JobOutcome(self.lane, job, ScanResult.NOT_ASKED)
         return None
 
     def _reasons(self, head: AuditSummary) -> tuple[str, ...]:
         """Why an audit of the history did not judge all; only its document says so."""
         if head.judged in {None, Judged.YES}:
             return ()
-        document = whole_audit(self.lane.deps.history, head.key)
+        document = read_audit(self.lane.deps.history, head.key)
         return () if document is None else tuple(document["not_judged"])
 
-    def audit_next(self) -> Outcome:
+    def audit_next(self) -> JobOutcome:
         """Audits and records the job at the head, which has been read."""
-        read = self.ahead.popleft().result()
+        read = self.read_ahead.popleft().result()
         job = read.job
-        if isinstance(read.answer, JobNotFound):
-            return Outcome(self.lane, job, Result.GONE)
+        if isinstance(read.describe_answer, JobNotFound):
+            return JobOutcome(self.lane, job, ScanResult.GONE)
         try:
             document = _audit(read, self.lane)
         except RejectedEvent as error:
             named = RejectedEvent(error.code, f"{job.ref.name}: {error}")
-            return Outcome(self.lane, job, Result.REFUSED, error=named)
+            return JobOutcome(self.lane, job, ScanResult.REFUSED, error=named)
         except AwsError as error:
-            if not read.met(error):
+            if not read.is_own_error(error):
                 raise
             self._note(job, error)
-            return Outcome(self.lane, job, Result.REFUSED, error=error)
-        self.refused[job.ref.kind] = self.failed = 0
+            return JobOutcome(self.lane, job, ScanResult.REFUSED, error=error)
+        self.consecutive_refusals[job.ref.kind] = self.failed = 0
         if document is None:
-            return Outcome(self.lane, job, Result.RUNNING)
+            return JobOutcome(self.lane, job, ScanResult.RUNNING)
         reasons = tuple(document["not_judged"])
-        return Outcome(self.lane, job, Result.AUDITED, sums_of(document), reasons)
+        return JobOutcome(self.lane, job, ScanResult.AUDITED, sums_from_document(document), reasons)
 
-    def _note(self, job: Listed, error: AwsError) -> None:
+    def _note(self, job: ListedJob, error: AwsError) -> None:
         """Ends the lane where the next jobs would fail in the same way."""
         if isinstance(error, AccessDenied):
-            self.refused[job.ref.kind] += 1
+            self.consecutive_refusals[job.ref.kind] += 1
             return
         self.failed += 1
-        if isinstance(error, NoCredentials) or self.failed >= _GIVE_UP_AFTER:
-            self.ended_by = error
+        if isinstance(error, NoCredentials) or self.failed >= _MAX_CONSECUTIVE_REFUSALS:
+            self.fatal_error = error
 
 
-def _head(lane: Lane, job: Listed) -> AuditSummary | None:
-    return lane.deps.history.head(JobKey(job.ref.arn, job.created_at))
+def _head(lane: Lane, job: ListedJob) -> AuditSummary | None:
+    return lane.deps.history.summary(JobKey(job.ref.arn, job.created_at))
 
 
-def _audit(read: ReadJob, lane: Lane) -> AuditDocument | None:
+def _audit(read: PrefetchedJob, lane: Lane) -> AuditDocument | None:
     """The audit that the Lambda would make and record; None for a job that runs again."""
     deps = replace(read.deps, jobs=read, metrics=read)
     job = read.job
-    ended = JobEnded(job.ref, job.status, job.created_at, job.ended_at, {})
+    ended = JobEndEvent(job.ref, job.status, job.created_at, job.ended_at, {})
     known = _head(lane, job) is not None
-    audited = audit_finished_job(ended, deps, now=read.now, caller=Caller.PERSON, again=known)
-    return audited.document if isinstance(audited, Audited) else None
+    audited = audit_finished_job(ended, deps, now=read.now, caller=AuditTrigger.PERSON, force=known)
+    return audited.document if isinstance(audited, AuditRecorded) else None
 
 
 def _read_job(
-    listed: Listed, deps: AuditDependencies, now: datetime, *, metrics_ahead: bool
-) -> ReadJob:
+    listed: ListedJob, deps: AuditDependencies, now: datetime, *, metrics_ahead: bool
+) -> PrefetchedJob:
     """Reads description, tags and metrics of one job, in this order, on any thread.
 
     `metrics_ahead`: not of a recording, whose metrics are there when its audit asks for them.
     """
-    ref, read = listed.ref, ReadJob(listed, now, deps)
-    read.answer = _kept(lambda: deps.jobs.describe(ref))
-    if isinstance(read.answer, Exception):
+    ref, read = listed.ref, PrefetchedJob(listed, now, deps)
+    read.describe_answer = _result_or_error(lambda: deps.jobs.describe(ref))
+    if isinstance(read.describe_answer, Exception):
         return read
-    read.tag_answer = _kept(lambda: deps.jobs.tags(ref))
-    job = _parsed(read.answer, ref, now) if metrics_ahead else None
-    rollup = ref.kind.row.rollup
-    if rollup is not None and not rollup.is_counted:
-        read.child_answer = _kept(lambda: _listed(deps.jobs.children(ref)))
+    read.tag_answer = _result_or_error(lambda: deps.jobs.tags(ref))
+    job = _parse_job(read.describe_answer, ref, now) if metrics_ahead else None
+    rollup = ref.kind.spec.rollup
+    if rollup is not None and not rollup.has_child_count:
+        read.children_answer = _result_or_error(lambda: _as_tuple(deps.jobs.children(ref)))
     elif job is not None and rollup is None:
-        read.usage = _kept(lambda: deps.metrics.read(job, now))
+        read.usage = _result_or_error(lambda: deps.metrics.read(job, now))
     return read
 
 
-def _parsed(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
+def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
     """The job to read metrics of; None where the answer cannot be read: the audit says so."""
     try:
-        return so_far(parse(answer, {}, account=ref.account, region=ref.region), now)
-    except Malformed:
+        return as_of(parse(answer, {}, account=ref.account, region=ref.region), now)
+    except MalformedData:
         return None
 
 
-def _kept(call: Callable[[], T]) -> T | SageauditError:
+def _result_or_error(call: Callable[[], T]) -> T | SageauditError:
     """The result, or the error to raise when the job's turn comes."""
     try:
         return call()
@@ -296,46 +309,48 @@ def _kept(call: Callable[[], T]) -> T | SageauditError:
         return error
 
 
-class ReadJob(Struct):
+class PrefetchedJob(Struct):
     """What AWS said of one job: implements Jobs and Metrics for its audit."""
 
-    job: Listed
+    job: ListedJob
     now: datetime
     deps: AuditDependencies
-    answer: dict[str, Any] | SageauditError = field(default_factory=dict)
+    describe_answer: dict[str, Any] | SageauditError = field(default_factory=dict)
     tag_answer: dict[str, str] | SageauditError = field(default_factory=dict)
     usage: Measurements | SageauditError | None = None
-    child_answer: tuple[JobRef, ...] | SageauditError | None = None
+    children_answer: tuple[JobRef, ...] | SageauditError | None = None
 
-    def met(self, error: AwsError) -> bool:
+    def is_own_error(self, error: AwsError) -> bool:
         """Whether AWS gave this error; any other one is the history's."""
         return any(
             error is answer
-            for answer in (self.answer, self.tag_answer, self.usage, self.child_answer)
+            for answer in (self.describe_answer, self.tag_answer, self.usage, self.children_answer)
         )
 
     def describe(self, _: JobRef) -> dict[str, Any]:
         """As AWS answered; raises what it raised."""
-        return _given(self.answer)
+        return _value_or_raise(self.describe_answer)
 
     def tags(self, _: JobRef) -> dict[str, str]:
         """As AWS answered; raises what it raised."""
-        return _given(self.tag_answer)
+        return _value_or_raise(self.tag_answer)
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
         """As AWS answered; only those that Describe does not count are asked for."""
-        return _given(self.child_answer)
+        return _value_or_raise(self.children_answer)
 
     def read(self, job: Job, now: datetime) -> Measurements:
         """As CloudWatch answered; asked now, where the job was not read ahead so far."""
-        return self.deps.metrics.read(job, now) if self.usage is None else _given(self.usage)
+        return (
+            self.deps.metrics.read(job, now) if self.usage is None else _value_or_raise(self.usage)
+        )
 
 
-def _listed(children: Iterable[JobRef] | None) -> tuple[JobRef, ...] | None:
+def _as_tuple(children: Iterable[JobRef] | None) -> tuple[JobRef, ...] | None:
     return None if children is None else tuple(children)
 
 
-def _given(answer: T | SageauditError) -> T:
+def _value_or_raise(answer: T | SageauditError) -> T:
     if isinstance(answer, SageauditError):
         raise answer
     return answer

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from sageaudit.adapters.aws.pace import Stopped
+from sageaudit.adapters.aws.pace import ScanStopped
 from sageaudit.domain.audit.ranking import FamilyFix, RankedName, Ranking, family_fix, ranking
 from sageaudit.domain.audit.record import RunQuery
-from sageaudit.domain.audit.sums import Scope, SumRow, grouped
+from sageaudit.domain.audit.sums import Scope, SumRow, group_rows
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.sweep import Listed, Period, chosen, newest
+from sageaudit.domain.sweep import ListedJob, Period, newest_rows, select_rows
 from sageaudit.errors import (
     AwsError,
     BadRecording,
@@ -26,20 +26,20 @@ from sageaudit.errors import (
     Throttled,
     Unavailable,
 )
-from sageaudit.exits import exit_of
+from sageaudit.exits import exit_for
 from sageaudit.ports import History, Workers
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
-from sageaudit.workflows.audit.stored import whole_audit
-from sageaudit.workflows.recordings.jobs import recordings_below
+from sageaudit.workflows.audit.stored import read_audit
+from sageaudit.workflows.recordings.jobs import recorded_jobs_in_folder
 from sageaudit.workflows.scan.accounts import (
     ListRefusal,
     ScannedAccount,
     ScannedAccounts,
-    lanes_of,
     list_jobs,
+    make_lanes,
 )
-from sageaudit.workflows.scan.lanes import Lane, scan, to_audit
+from sageaudit.workflows.scan.lanes import Lane, jobs_to_audit, scan_lanes
 from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 _FAMILY_RUNS = 500
@@ -55,10 +55,10 @@ class ScanScope(Struct, frozen=True):
     period: Period | None
     kinds: tuple[JobKind, ...]
     limit: int | None
-    again: bool
+    force: bool
     policy: Policy
     regions: tuple[str, ...] = ()
-    some_regions: bool = False
+    regions_optional: bool = False
 
     @property
     def days(self) -> Period:
@@ -66,9 +66,9 @@ class ScanScope(Struct, frozen=True):
         assert self.period is not None  # noqa: S101 - the command gives an account's scan days
         return self.period
 
-    def of(self, jobs: Iterable[Listed]) -> list[Listed]:
+    def newest_jobs(self, jobs: Iterable[ListedJob]) -> list[ListedJob]:
         """At most `limit` jobs, those that ended last."""
-        return [*jobs] if self.limit is None else newest([*jobs], self.limit)
+        return [*jobs] if self.limit is None else newest_rows([*jobs], self.limit)
 
 
 class ScanRun(Struct):
@@ -78,7 +78,7 @@ class ScanRun(Struct):
     """
 
     history: History
-    asked: ScanScope
+    scope: ScanScope
     workers: Workers
     warn: Callable[[str], None]
     """Is told of what cannot be listed, in a sentence."""
@@ -92,66 +92,68 @@ class ScanRun(Struct):
         def refused(error: BadRecording) -> None:
             self._refuse(error, quiet=False, tally=self.tally)
 
-        asked = self.asked
+        asked = self.scope
         recorded = {
-            (job.listed.ref, job.listed.created_at): job
-            for job in recordings_below(folder, refused)
-            if job.listed.ref.kind in asked.kinds
+            (job.list_row.ref, job.list_row.created_at): job
+            for job in recorded_jobs_in_folder(folder, refused)
+            if job.list_row.ref.kind in asked.kinds
         }
-        jobs = [job.listed for job in recorded.values()]
+        jobs = [job.list_row for job in recorded.values()]
         if asked.period is not None:
-            jobs = chosen(jobs, asked.period, asked.kinds)
+            jobs = select_rows(jobs, asked.period, asked.kinds)
 
-        def of(listed: Listed) -> tuple[AuditDependencies, datetime]:
+        def of(listed: ListedJob) -> tuple[AuditDependencies, datetime]:
             job = recorded[listed.ref, listed.created_at]
             return job.dependencies(self.history, asked.policy), job.final_at
 
         if jobs:
-            lanes = lanes_of(asked.of(jobs), of(jobs[0])[0], again=asked.again)
-            self.lanes = [replace(lane, recorded=of) for lane in lanes]
+            lanes = make_lanes(asked.newest_jobs(jobs), of(jobs[0])[0], force=asked.force)
+            self.lanes = [replace(lane, recorded_dependencies=of) for lane in lanes]
 
     def list_account(self, account: ScannedAccount) -> None:
         """Takes the listed jobs. Raises NoCredentials where no region accepts the credentials."""
-        jobs = self._listed(account, self.tally, quiet=False)
-        deps = account.dependencies(self.history, self.asked.policy)
-        self.lanes = lanes_of(self.asked.of(jobs), deps, again=self.asked.again)
+        jobs = self._list_jobs(account, self.tally, quiet=False)
+        deps = account.dependencies(self.history, self.scope.policy)
+        self.lanes = make_lanes(self.scope.newest_jobs(jobs), deps, force=self.scope.force)
 
-    def list_accounts(self, several: ScannedAccounts, stopped: Callable[[], bool]) -> None:
+    def list_accounts(self, accounts: ScannedAccounts, stopped: Callable[[], bool]) -> None:
         """Takes the listed jobs of several accounts; one that refuses is said and stops no other.
 
         Raises Stopped as soon as `stopped()` becomes true.
         """
-        jobs: list[Listed] = []
-        for status, found in several.each(
-            lambda account, tally: self._listed(account, tally, quiet=True), stopped
+        jobs: list[ListedJob] = []
+        for status, found in accounts.list_each(
+            lambda account, tally: self._list_jobs(account, tally, quiet=True), stopped
         ):
             self.statuses[status.account] = status
             jobs += found
             for reason in status.reasons:
                 self.warn(f"{status.account}: {reason}")
-            self.tally.take(status.tally, status.error)
-        taken = self.asked.of(jobs)
+            self.tally.merge(status.tally, status.error)
+        taken = self.scope.newest_jobs(jobs)
         names = sorted({job.ref.account for job in taken})
-        deps = several.dependencies(names, self.history, self.asked.policy)
+        deps = accounts.dependencies(names, self.history, self.scope.policy)
         self.lanes = [
             lane
             for name in names
-            for lane in lanes_of(
+            for lane in make_lanes(
                 [job for job in taken if job.ref.account == name],
                 deps[name],
-                again=self.asked.again,
+                force=self.scope.force,
             )
         ]
         for lane in self.lanes:
             if (known := self.statuses.get(lane.account)) is not None:
                 known.listed += len(lane.jobs)
 
-    def _listed(self, account: ScannedAccount, tally: ScanTally, *, quiet: bool) -> list[Listed]:
+    def _list_jobs(
+        self, account: ScannedAccount, tally: ScanTally, *, quiet: bool
+    ) -> list[ListedJob]:
         """The jobs of an account; what cannot be listed is counted, and said unless `quiet`.
 
         Raises the error where nothing can be listed with the account's credentials.
         """
-        asked = self.asked
+        asked = self.scope
         listing = list_jobs(
             account.lists,
             account.jobs.children,
@@ -160,75 +162,79 @@ class ScanRun(Struct):
             asked.days,
             self.workers,
         )
-        if not listing.answered:
+        if not listing.has_any_answer:
             _raise_no_answer([refusal.error for refusal in listing.refusals])
-        closed = {refusal.region for refusal in listing.refusals if _no_credentials(refusal)}
+        closed = {
+            refusal.region for refusal in listing.refusals if _is_credentials_refusal(refusal)
+        }
         for refusal in listing.refusals:
-            if closed == set(asked.regions) and _no_credentials(refusal):
+            if closed == set(asked.regions) and _is_credentials_refusal(refusal):
                 raise refusal.error
-            if not (asked.some_regions and refusal.region in closed):
+            if not (asked.regions_optional and refusal.region in closed):
                 self._refuse(refusal.error, quiet=quiet, tally=tally)
-        if asked.some_regions and closed and not quiet:
+        if asked.regions_optional and closed and not quiet:
             self.warn(f"not enabled for this account: {', '.join(sorted(closed))}")
         return [*listing.jobs]
 
     def _refuse(self, error: SageauditError, *, quiet: bool, tally: ScanTally) -> None:
         if not quiet:
             self.warn(str(error))
-        tally.refuse(str(error), exit_of(error))
+        tally.refuse(str(error), exit_for(error))
 
     @property
-    def jobs(self) -> int:
+    def job_count(self) -> int:
         """All listed jobs, those that still run included."""
         return sum(len(lane.jobs) for lane in self.lanes)
 
     @property
-    def places(self) -> list[tuple[str, str]]:
+    def account_regions(self) -> list[tuple[str, str]]:
         """The accounts and regions with jobs."""
         return sorted({(lane.account, lane.region) for lane in self.lanes})
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Jobs that it did not come to."""
-        return self.jobs - self.tally.done
+        return self.job_count - self.tally.done
 
-    def to_audit(self) -> Iterator[Listed]:
+    def jobs_to_audit(self) -> Iterator[ListedJob]:
         """The jobs that AWS would be asked about now."""
         now = datetime.now(UTC)
-        return (job for lane in self.lanes for job in to_audit(lane, now))
+        return (job for lane in self.lanes for job in jobs_to_audit(lane, now))
 
-    def run(self, stopped: Callable[[], bool], draw: Callable[[], None]) -> None:
+    def audit_all(self, is_stopped: Callable[[], bool], on_progress: Callable[[], None]) -> None:
         """Audits and records until all is done, or `stopped()`, or the history takes no more."""
-        outcomes = scan(
+        outcomes = scan_lanes(
             self.lanes,
             self.workers,
             clock=lambda: datetime.now(UTC),
-            stopped=stopped,
+            is_stopped=is_stopped,
         )
         try:
             for outcome in outcomes:
                 self.tally.add(outcome)
                 if (status := self.statuses.get(outcome.lane.account)) is not None:
                     status.tally.add(outcome)
-                draw()
-        except Stopped:  # a request of the audit in hand was not sent any more
+                on_progress()
+        except ScanStopped:  # a request of the audit in hand was not sent any more
             return
         except HistoryFileError as error:
-            self.tally.refuse(str(error), exit_of(error))
+            self.tally.refuse(str(error), exit_for(error))
         finally:
             outcomes.close()
 
     def period(self, today: date) -> Period:
         """The days that were asked for, else those in which the jobs ended; today without any."""
-        if self.asked.period is not None:
-            return self.asked.period
-        days = [job.last_at.astimezone(UTC).date() for lane in self.lanes for job in lane.jobs]
+        if self.scope.period is not None:
+            return self.scope.period
+        days = [
+            job.last_changed_at.astimezone(UTC).date() for lane in self.lanes for job in lane.jobs
+        ]
         return Period(min(days, default=today), max(days, default=today))
 
     def sums(self, scope: Scope, period: Period) -> Iterator[SumRow]:
         """The history's sums of the scanned accounts and regions in the period."""
-        for account, region in self.places:
-            yield from self.history.sums(
+        for account, region in self.account_regions:
+            yield from self.history.daily_sums(
                 scope, period.since, period.until, account=account, region=region
             )
 
@@ -240,23 +246,23 @@ class ScanRun(Struct):
                 return None
             runs = (
                 self.history.runs(
-                    RunQuery.of_family(account, region, family.name),
+                    RunQuery.for_family(account, region, family.name),
                     before=period.created_before,
                     page_size=_FAMILY_RUNS,
                 )
-                for account, region in family.places
+                for account, region in family.account_regions
             )
             newest = heapq.merge(*runs, key=lambda head: head.ended_at, reverse=True)
             of_period = (head for head in newest if head.ended_at.date() >= period.since)
             heads = islice(of_period, _FAMILY_RUNS)
-            return family_fix(family.sums, heads, lambda key: whole_audit(self.history, key))
+            return family_fix(family.sums, heads, lambda key: read_audit(self.history, key))
 
         return ranking(lambda scope: self.sums(scope, period), period.since, period.until, fix_of)
 
     def accounts(self, period: Period) -> list[AccountStatus]:
         """What became of each account, with the history's sums: they add up to the ranking's."""
         rows = self.sums(Scope.ACCOUNT, period) if self.statuses else ()
-        for account, sums in grouped(rows, lambda row: row.account).items():
+        for account, sums in group_rows(rows, lambda row: row.account).items():
             if (status := self.statuses.get(account)) is not None:
                 status.sums = sums
         return [*self.statuses.values()]
@@ -272,6 +278,6 @@ def _raise_no_answer(refused: Sequence[AwsError]) -> None:
         )
 
 
-def _no_credentials(refusal: ListRefusal) -> bool:
+def _is_credentials_refusal(refusal: ListRefusal) -> bool:
     """A region that is not enabled refuses credentials that are good elsewhere."""
     return isinstance(refusal.error, NoCredentials)

@@ -9,14 +9,14 @@ from decimal import Decimal
 
 from msgspec import Struct, field
 
-from sageaudit.adapters.aws.pace import DESCRIBES_A_SECOND
+from sageaudit.adapters.aws.pace import DESCRIBES_PER_SECOND
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.domain.sweep import Listed
+from sageaudit.domain.sweep import ListedJob
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, SageauditError, Throttled
-from sageaudit.exits import Exit, exit_of, gravest
-from sageaudit.workflows.scan.lanes import Outcome, Result
+from sageaudit.exits import Exit, exit_for, worst_exit
+from sageaudit.workflows.scan.lanes import JobOutcome, ScanResult
 
-_MOST_REASONS = 100
+_MAX_REASONS = 100
 """Reasons that are counted on their own: they come from a few fixed sentences with figures."""
 _OTHERS = "(other reasons)"
 _FIGURE = re.compile(r"\d[\d,.]*(?<=\d)")
@@ -28,7 +28,7 @@ class ScanTally(Struct):
     They are what a progress bar shows: the ranking reads the history's own sums.
     """
 
-    results: Counter[Result] = field(default_factory=Counter)
+    results: Counter[ScanResult] = field(default_factory=Counter)
     sums: Sums = field(default_factory=Sums)
     not_judged: Counter[str] = field(default_factory=Counter)
     """Jobs by the reason why not all of them was judged; figures in a reason are the first's."""
@@ -42,37 +42,37 @@ class ScanTally(Struct):
         """Jobs of which it is known what became of them."""
         return self.results.total()
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: JobOutcome) -> None:
         """Counts one job."""
         self.results[outcome.result] += 1
         if outcome.sums is not None:
             self.sums += outcome.sums
         for reason in outcome.not_judged:
-            self.not_judged[self._alike(reason)] += 1
+            self.not_judged[self._canonical_reason(reason)] += 1
         if outcome.error is not None:
-            self.refuse(str(outcome.error), exit_of(outcome.error))
+            self.refuse(str(outcome.error), exit_for(outcome.error))
 
     def refuse(self, reason: str, code: Exit, times: int = 1) -> None:
         """Counts something that failed, with its exit code."""
-        known = reason in self.refused or len(self.refused) < _MOST_REASONS
+        known = reason in self.refused or len(self.refused) < _MAX_REASONS
         self.refused[reason if known else _OTHERS] += times
         self.codes.add(code)
 
-    def take(self, other: ScanTally, error: SageauditError | None) -> None:
+    def merge(self, other: ScanTally, error: SageauditError | None) -> None:
         """Counts what could not be listed of one account, `error` where that is all of it."""
         for reason, count in other.refused.items():
-            self.refuse(reason, other.exit, count)
-        self.codes |= {*other.codes, *([exit_of(error)] if error else [])}
+            self.refuse(reason, other.exit_code, count)
+        self.codes |= {*other.codes, *([exit_for(error)] if error else [])}
 
     @property
-    def exit(self) -> Exit:
+    def exit_code(self) -> Exit:
         """The gravest of what failed."""
-        return gravest(self.codes)
+        return worst_exit(self.codes)
 
-    def _alike(self, reason: str) -> str:
+    def _canonical_reason(self, reason: str) -> str:
         """The first reason that differs from this one by its figures only."""
         pattern = _FIGURE.sub("#", reason)
-        if pattern not in self._shown and len(self._shown) >= _MOST_REASONS:
+        if pattern not in self._shown and len(self._shown) >= _MAX_REASONS:
             return _OTHERS
         return self._shown.setdefault(pattern, reason)
 
@@ -83,7 +83,7 @@ USD_PER_METRIC = Decimal("0.01") / 1000
 Sources: re:Post, knowledge-center/cloudwatch-getmetricdata-api (no free tier);
 support.site24x7.com, aws-cloudwatch-metrics-cost-calculation (the price).
 """
-METRICS_A_HOST = 5
+METRICS_PER_HOST = 5
 """CPU, memory, disk, GPU and GPU memory; a host without GPUs has at most three."""
 
 
@@ -95,27 +95,27 @@ class ScanCost(Struct, frozen=True):
 
     jobs: int
     metrics: int
-    least_s: float
+    min_seconds: float
     """AWS's rates allow no less."""
 
     @property
     def usd(self) -> Decimal:
         """For the metrics requested."""
-        return usd_of(self.metrics)
+        return metrics_cost_usd(self.metrics)
 
 
-def scan_cost(jobs: Iterable[Listed]) -> ScanCost:
+def scan_cost(jobs: Iterable[ListedJob]) -> ScanCost:
     """The cost of asking AWS about these jobs."""
     of_place: Counter[tuple[str, str]] = Counter()
     metrics = count = 0
     for job in jobs:
         count += 1
         of_place[job.ref.account, job.ref.region] += 1
-        metrics += METRICS_A_HOST if not job.ref.kind.row.rollup else 0
-    return ScanCost(count, metrics, max(of_place.values(), default=0) / DESCRIBES_A_SECOND)
+        metrics += METRICS_PER_HOST if not job.ref.kind.spec.rollup else 0
+    return ScanCost(count, metrics, max(of_place.values(), default=0) / DESCRIBES_PER_SECOND)
 
 
-def usd_of(metrics: int) -> Decimal:
+def metrics_cost_usd(metrics: int) -> Decimal:
     """What GetMetricData costs for so many metrics."""
     return metrics * USD_PER_METRIC
 
@@ -140,8 +140,8 @@ class AccountStatus(Struct):
     def word(self) -> str:
         """The status in one word, which scripts may rely on."""
         if self.error is not None:
-            return _word(self.error)
-        if self.left or self.tally.refused or self.tally.results[Result.NOT_ASKED]:
+            return _status_of_error(self.error)
+        if self.left or self.tally.refused or self.tally.results[ScanResult.NOT_ASKED]:
             return "partly"
         return "audited" if self.listed else "no_jobs"
 
@@ -151,7 +151,7 @@ class AccountStatus(Struct):
         return [str(self.error)] if self.error else [*self.tally.refused]
 
 
-def _word(error: AwsError) -> str:
+def _status_of_error(error: AwsError) -> str:
     if isinstance(error, AccessDenied):
         return "role_refused" if error.action == "sts:AssumeRole" else "denied"
     if isinstance(error, NoCredentials):

@@ -17,43 +17,43 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from sageaudit.domain.advice.advice import State, advices_of
-from sageaudit.domain.audit.record import FAMILY_RUNS, RunQuery
+from sageaudit.domain.advice.advice import State, derive_recommendations
+from sageaudit.domain.audit.record import MAX_EARLIER_RUNS, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.finding import RuleName, Severity
-from sageaudit.domain.job.course import so_far
-from sageaudit.domain.job.describe import kept_tags, parse
+from sageaudit.domain.bill.finding import RuleInfo, Severity
+from sageaudit.domain.job.course import as_of
+from sageaudit.domain.job.describe import filter_tags, parse
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job, Purchase, seconds_between
-from sageaudit.domain.policy.discounts import own
+from sageaudit.domain.policy.discounts import with_own_prices
 from sageaudit.domain.policy.policy import Policy, exemptions
 from sageaudit.domain.policy.routes import Destination, RouteFacts
-from sageaudit.domain.policy.scope import Watching
-from sageaudit.domain.prices.known_prices import day_of
+from sageaudit.domain.policy.scope import WatchSettings
+from sageaudit.domain.prices.known_prices import pricing_day
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.resize.type_choice import cluster_usd_per_hour
 from sageaudit.domain.running import (
-    READ_BACK,
-    RULES,
+    EQUIVALENT_RULES,
+    METRICS_WINDOW,
     Idleness,
     RunningJob,
     RunningKind,
     WatchState,
-    after,
-    at_work_since,
-    finished_like,
+    advance_state,
+    due_messages,
+    finished_comparable_runs,
     idleness,
-    what_to_say,
+    working_since,
 )
-from sageaudit.domain.sweep import Listed, ListOfJobs
-from sageaudit.domain.usage.measurements import DENIED, Metric
-from sageaudit.errors import AccessDenied, AwsError, BadHistory, JobNotFound, Malformed
-from sageaudit.output.text.card import MessageCard, Notice, Writer, to_body
+from sageaudit.domain.sweep import JobList, ListedJob
+from sageaudit.domain.usage.measurements import METRIC_DENIED_CODE, Metric
+from sageaudit.errors import AccessDenied, AwsError, BadHistory, JobNotFound, MalformedData
+from sageaudit.output.text.card import MessageCard, Notice, Writer, to_json
 from sageaudit.output.text.running import running_card
 from sageaudit.ports import Decisions, History, Jobs, Markets, Metrics, WatchLedger
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.stored import runs_of
+from sageaudit.workflows.audit.stored import comparable_runs
 
 
 class WatchDependencies(Struct, frozen=True):
@@ -69,7 +69,7 @@ class WatchDependencies(Struct, frozen=True):
     decisions: Decisions
     ledger: WatchLedger
     policy: Policy
-    rules: Sequence[RuleName]
+    rules: Sequence[RuleInfo]
     writers: Mapping[str, Writer]
 
 
@@ -81,11 +81,11 @@ class WatchMessage(Struct, frozen=True):
 
     job: str
     kinds: tuple[RunningKind, ...]
-    to: Destination
-    unrouted: bool
+    destination: Destination
+    has_no_route: bool
 
 
-class WatchedList(Struct, frozen=True):
+class WatchResult(Struct, frozen=True):
     """The running jobs of one list: how many, and how many were `looked` at, as they are dear.
 
     `left`: not looked at for want of time. `messages`: those written. `error`: why the first that
@@ -93,84 +93,84 @@ class WatchedList(Struct, frozen=True):
     nothing that can be read, one sentence each. `defects`: the ARNs of others, and their errors.
     """
 
-    of: ListOfJobs
+    job_list: JobList
     running: int = 0
-    looked: int = 0
-    left: int = 0
+    checked: int = 0
+    not_checked: int = 0
     messages: tuple[WatchMessage, ...] = ()
     error: AwsError | None = None
     unreadable: tuple[str, ...] = ()
     defects: tuple[tuple[str, Exception], ...] = ()
 
 
-T = TypeVar("T", ListOfJobs, Listed)
+T = TypeVar("T", JobList, ListedJob)
 
 
-def shuffled(ones: Iterable[T], now: datetime) -> list[T]:
+def shuffle(items: Iterable[T], now: datetime) -> list[T]:
     """In another order at each sweep, so that none is always among those left out."""
-    return sorted(ones, key=lambda one: crc32(f"{now.isoformat()} {one}".encode()))
+    return sorted(items, key=lambda one: crc32(f"{now.isoformat()} {one}".encode()))
 
 
-def watch(
+def check_running_jobs(
     deps: WatchDependencies,
-    of: ListOfJobs,
-    rows: Sequence[Listed],
+    job_list: JobList,
+    rows: Sequence[ListedJob],
     clock: Callable[[], datetime],
-    out_of_time: Callable[[], bool],
-) -> WatchedList:
+    is_out_of_time: Callable[[], bool],
+) -> WatchResult:
     """Looks at these jobs, as far as time allows. One that fails stops no other."""
-    done, watching = WatchedList(of, running=len(rows)), deps.policy.watch
+    done, watching = WatchResult(job_list, running=len(rows)), deps.policy.watch
     if watching is None:
         return done
-    for at, row in enumerate(shuffled(rows, clock())):
-        if out_of_time():
-            return replace(done, left=len(rows) - at)
-        one = _OneRun(deps, row, watching, clock())
+    for at, row in enumerate(shuffle(rows, clock())):
+        if is_out_of_time():
+            return replace(done, not_checked=len(rows) - at)
+        one = _RunningJobCheck(deps, row, watching, clock())
         try:
-            looked, message = one.run()
+            looked, message = one.check()
         except AwsError as error:
             done = replace(done, error=done.error or error)
-        except (BadHistory, Malformed) as error:
+        except (BadHistory, MalformedData) as error:
             done = replace(done, unreadable=(*done.unreadable, f"{row.ref.arn}: {error}"))
         except Exception as error:  # noqa: BLE001 - a bug with one job must not stop the sweep
             done = replace(done, defects=(*done.defects, (row.ref.arn, error)))
         else:
             new = () if message is None else (message,)
-            done = replace(done, looked=done.looked + looked, messages=(*done.messages, *new))
+            done = replace(done, checked=done.checked + looked, messages=(*done.messages, *new))
             done = replace(done, error=done.error or one.denied)
     return done
 
 
-class _OneRun(Struct):
+class _RunningJobCheck(Struct):
     """Looks at one running job. `watching`: from which rate on.
 
     `denied`: why its metrics could not be read; its limit and its family's runs are known then.
     """
 
     deps: WatchDependencies
-    row: Listed
-    watching: Watching
+    row: ListedJob
+    watching: WatchSettings
     now: datetime
     denied: AccessDenied | None = None
 
-    def run(self) -> tuple[bool, WatchMessage | None]:
+    def check(self) -> tuple[bool, WatchMessage | None]:
         """Whether its metrics were asked for, and what was said. Raises AwsError or Malformed."""
-        state = self.deps.ledger.watched(JobKey(self.row.ref.arn, self.row.created_at))
-        if state.revision and not self._dear(state):
+        state = self.deps.ledger.watch_state(JobKey(self.row.ref.arn, self.row.created_at))
+        if state.revision and not self._is_expensive(state):
             return False, None
         job = self._job()
         if job is None or job.finished or job.free or not job.groups:
             return False, None
         market = self._market(job)
-        state, sure = self._rated(job, market, state)
-        if not self._dear(state):
+        state, sure = self._with_rates(job, market, state)
+        if not self._is_expensive(state):
             if sure:  # so that it is not described again
-                self.deps.ledger.write_watched(replace(state, revision=1), {}, self.now)
+                self.deps.ledger.write_watch_state(replace(state, revision=1), {}, self.now)
             return False, None
-        return True, self._say(job, market, state)
+        return True, self._write_due_message(job, market, state)
 
-    def _dear(self, state: WatchState) -> bool:
-        return self.watching.includes(state.usd_per_hour, state.gpus)
+    def _is_expensive(self, state: WatchState) -> bool:
+        return self.watching.should_watch(state.usd_per_hour, state.gpus)
 
     def _job(self) -> Job | None:
         """The job as of now; None where its name is another run's by now."""
@@ -180,19 +180,21 @@ class _OneRun(Struct):
         except JobNotFound:
             return None
         try:
-            tags = kept_tags(self.deps.jobs.tags(ref), self.deps.policy.tags_read.values)
+            tags = filter_tags(self.deps.jobs.tags(ref), self.deps.policy.tag_names.values)
         except AccessDenied:
             tags = {}
-        job = so_far(parse(answer, tags, account=ref.account, region=ref.region), self.now)
+        job = as_of(parse(answer, tags, account=ref.account, region=ref.region), self.now)
         same = (job.arn, job.created_at) == (ref.arn, self.row.created_at)
         return job if same else None
 
     def _market(self, job: Job) -> Market:
         """What the company pays, as in an audit."""
         market = self.deps.markets.market(job, self.now)
-        return own(market, self.deps.policy.discounts, day_of(job, self.now)).relative_to(job)
+        return with_own_prices(
+            market, self.deps.policy.discounts, pricing_day(job, self.now)
+        ).relative_to(job)
 
-    def _rated(self, job: Job, market: Market, state: WatchState) -> tuple[WatchState, bool]:
+    def _with_rates(self, job: Job, market: Market, state: WatchState) -> tuple[WatchState, bool]:
         """With what its instances cost and have, and whether that is known for good.
 
         Prepaid ones have no price; any other price that is missing may come.
@@ -204,11 +206,15 @@ class _OneRun(Struct):
         sure = usd is not None or (prepaid and None not in known)
         return replace(state, usd_per_hour=usd, gpus=sum(gpus)), sure
 
-    def _say(self, job: Job, market: Market, state: WatchState) -> WatchMessage | None:
+    def _write_due_message(
+        self, job: Job, market: Market, state: WatchState
+    ) -> WatchMessage | None:
         """Writes the message that is due, if one is."""
         deps, name = self.deps, family(job, self.deps.policy.family_tag)
-        query = RunQuery.of_family(self.row.ref.account, self.row.ref.region, name)
-        heads = tuple(islice(deps.history.runs(query, page_size=FAMILY_RUNS), FAMILY_RUNS))
+        query = RunQuery.for_family(self.row.ref.account, self.row.ref.region, name)
+        heads = tuple(
+            islice(deps.history.runs(query, page_size=MAX_EARLIER_RUNS), MAX_EARLIER_RUNS)
+        )
         billed = bill(job, market)
         running = RunningJob(
             job=job,
@@ -218,22 +224,22 @@ class _OneRun(Struct):
             usd_per_hour=state.usd_per_hour,
             gpus=state.gpus,
             spent_usd=billed.total_usd,
-            at_most=billed.basis == "upper_bound",
+            is_upper_bound=billed.basis == "upper_bound",
             estimated=bool(billed.estimated),
-            runs=finished_like(job, runs_of(heads)),
-            idle=self._idleness(job, state),
+            runs=finished_comparable_runs(job, comparable_runs(heads)),
+            idleness=self._idleness(job, state),
         )
-        if not what_to_say(running, state, self.watching):
+        if not due_messages(running, state, self.watching):
             return None
-        kinds = what_to_say(running, state, self.watching, self._silent(running, heads))
-        return self._written(kinds, running, state) if kinds else None
+        kinds = due_messages(running, state, self.watching, self._silenced_kinds(running, heads))
+        return self._write_message(kinds, running, state) if kinds else None
 
     def _idleness(self, job: Job, state: WatchState) -> Idleness | None:
         """How the metrics of its present phase end; None where that is not known."""
-        began = at_work_since(job)
+        began = working_since(job)
         if began is None:
             return None
-        since = max(began, self.now - READ_BACK)
+        since = max(began, self.now - METRICS_WINDOW)
         long_enough = timedelta(minutes=self.watching.idle_minutes)
         if state.idle_since is None and self.now - since < long_enough:
             return None
@@ -241,22 +247,24 @@ class _OneRun(Struct):
         part = replace(job, phases=(last,), metric_names=())
         usage = self.deps.metrics.read(part, self.now)
         missing = usage.missing.get(Metric.CPU)
-        if missing is not None and missing.code == DENIED:
+        if missing is not None and missing.code == METRIC_DENIED_CODE:
             self.denied = AccessDenied("", missing.reason)
         return idleness(usage, state, self.now)
 
-    def _silent(self, running: RunningJob, heads: Sequence[AuditSummary]) -> set[RunningKind]:
+    def _silenced_kinds(
+        self, running: RunningJob, heads: Sequence[AuditSummary]
+    ) -> set[RunningKind]:
         """What the policy, a tag or a decision about the family's advice has switched off."""
         job, deps = running.job, self.deps
         policy = deps.policy.for_job(job.account, running.family, job.tags)
         today = self.now.date()
         accepted, _ = exemptions(policy, running.family, job.tags, deps.rules, today)
-        advices = advices_of(heads, deps.decisions.decisions(), self.now)
+        advices = derive_recommendations(heads, deps.decisions.decisions(), self.now)
         decided = {advice.rule for advice in advices if advice.state is State.SILENCED}
-        off = policy.rules_off | accepted.keys() | decided
-        return {kind for kind, rules in RULES.items() if off.intersection(rules)}
+        off = policy.disabled_rules | accepted.keys() | decided
+        return {kind for kind, rules in EQUIVALENT_RULES.items() if off.intersection(rules)}
 
-    def _written(
+    def _write_message(
         self, kinds: tuple[RunningKind, ...], running: RunningJob, state: WatchState
     ) -> WatchMessage | None:
         """None where another sweep wrote since this state was read."""
@@ -264,14 +272,14 @@ class _OneRun(Struct):
         all_to = [self._destination(kind, running, state, severity) for kind in kinds]
         to = Destination(
             tuple(dict.fromkeys(name for one in all_to for name in one.channels)),
-            tuple(dict.fromkeys(number for one in all_to for number in one.routes)),
+            tuple(dict.fromkeys(number for one in all_to for number in one.route_numbers)),
         )
-        cleared = kinds == (RunningKind.AT_WORK,)
-        unrouted = bool(self.deps.policy.routes.rows) and not to.routes and not cleared
+        cleared = kinds == (RunningKind.RESUMED,)
+        unrouted = bool(self.deps.policy.routes.rows) and not to.route_numbers and not cleared
         card = running_card(kinds, running, state, severity)
-        next_state = after(state, kinds, running, to.channels)
+        next_state = advance_state(state, kinds, running, to.channels)
         bodies = {name: self._body(name, card, next_state) for name in to.channels}
-        if not self.deps.ledger.write_watched(next_state, bodies, self.now):
+        if not self.deps.ledger.write_watch_state(next_state, bodies, self.now):
             return None
         return WatchMessage(running.job.name, kinds, to, unrouted)
 
@@ -281,22 +289,22 @@ class _OneRun(Struct):
         """By the routes; the all-clear goes to where the message went that it ends."""
         policy, job = self.deps.policy, running.job
         there = tuple(name for name in state.channels if name in policy.channels)
-        if kind is RunningKind.AT_WORK and there:
+        if kind is RunningKind.RESUMED and there:
             return Destination(there)
-        return policy.routes.of(
+        return policy.routes.destination_for(
             RouteFacts(
                 account=job.account,
                 family=running.family,
                 tags=job.tags,
                 owner=running.owner,
                 kind=job.kind.value,
-                rule=next(iter(RULES[kind]), ""),
+                rule=next(iter(EQUIVALENT_RULES[kind]), ""),
                 severity=severity,
-                usd=running.ahead_usd,
+                usd=running.remaining_cost_usd,
             )
         )
 
     def _body(self, channel: str, card: MessageCard, state: WatchState) -> str:
         payload = self.deps.writers[channel](card, self.deps.policy.mentions)
         run = f"{state.key.arn}#running {state.key.created_at.isoformat()}"
-        return to_body(Notice(f"{run}|{state.messages}|{channel}", channel, payload))
+        return to_json(Notice(f"{run}|{state.messages}|{channel}", channel, payload))

@@ -6,7 +6,7 @@ import pytest
 
 from sageaudit.adapters.history.codec import from_item, to_item
 from sageaudit.adapters.history.dynamo.items import finding_item, head_item, read_finding, read_head
-from sageaudit.adapters.history.rows import finding_rows, head_of
+from sageaudit.adapters.history.rows import finding_rows, make_summary
 from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
@@ -22,7 +22,7 @@ UNDERUSED = finding(
     fix=[fix("ResourceConfig.InstanceType", "a", "b")],
 )
 HEAD = replace(
-    head_of(
+    make_summary(
         unsettled(
             due_at="2026-11-20T13:00:00Z",
             bill={"total_usd": Decimal("4.545000")},
@@ -42,7 +42,7 @@ HEAD = replace(
 )
 WITHOUT_OWNER = entry(job={"owner": None}, findings=[UNDERUSED])
 [FINDING] = finding_rows(WITHOUT_OWNER)
-ROW = RuleFinding(FINDING, head_of(WITHOUT_OWNER, 1, "d"))
+ROW = RuleFinding(FINDING, make_summary(WITHOUT_OWNER, 1, "d"))
 
 
 def test_a_head_has_the_attributes_of_the_data_model() -> None:
@@ -150,7 +150,7 @@ def test_a_finding_comes_back_with_what_its_item_tells_of_the_run() -> None:
     read = read_finding(finding_item(ROW))
     run, head = read.summary, ROW.summary
     assert read.finding == FINDING
-    assert not read.is_read
+    assert not read.is_loaded
     for name in ("key", "job", "family", "owner", "ended_at", "kind", "account", "region"):
         assert getattr(run, name) == getattr(head, name)
     assert (run.severity, run.estimated) == (FINDING.severity, FINDING.estimated)

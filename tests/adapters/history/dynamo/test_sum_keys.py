@@ -43,7 +43,7 @@ def test_a_sort_key_is_never_too_long(row: SumRow, shard: int) -> None:
 def test_a_scope_and_a_name_hold_their_rows(row: SumRow, shard: int) -> None:
     """So a question without a region or name misses none."""
     for name in (None, row.name):
-        first, last = keys.sums_within(row.scope, name)
+        first, last = keys.sums_key_range(row.scope, name)
         assert first <= keys.sums_sk(row, shard) <= last
 
 

@@ -14,7 +14,7 @@ from sageaudit.adapters.history.codec import Item, epoch_s, moment_text, read_mo
 from sageaudit.adapters.history.dynamo import keys, send_ledger
 from sageaudit.adapters.history.dynamo.calls import (
     ConditionFailed,
-    Dynamo,
+    DynamoTable,
     check_action,
     put_action,
 )
@@ -23,10 +23,16 @@ from sageaudit.adapters.history.dynamo.keys import (
     SORT_KEY,
     TTL_ATTRIBUTE,
 )
-from sageaudit.adapters.history.dynamo.send_ledger import named_item
-from sageaudit.domain.alert.alert import ALERTS_KEPT_DAYS, Alert, AlertKind, ChannelHour, PastAlerts
+from sageaudit.adapters.history.dynamo.send_ledger import malformed_item_errors
+from sageaudit.domain.alert.alert import (
+    ALERT_RETENTION_DAYS,
+    Alert,
+    AlertKind,
+    ChannelHour,
+    PastAlerts,
+)
 from sageaudit.domain.alert.audit_figures import AlertFigures
-from sageaudit.domain.audit.finding_document import Worth
+from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.running import RunningKind, WatchState
@@ -54,31 +60,31 @@ class DynamoAlertLedger:
     """
 
     def __init__(self, client: Any, table_name: str) -> None:
-        self._table = Dynamo(client, table_name)
+        self._table = DynamoTable(client, table_name)
 
-    def past(self, key: JobKey, group: str) -> PastAlerts:
+    def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
         """Reads both items. Raises Malformed for one that cannot be read, or AwsError."""
         run = keys.job_pk(key)
-        of_run = self._table.get(keys.alert_pk(run), _LAST_SK)
-        past = replace(self._of_group(group), run=run)
+        of_run = self._table.get(keys.run_alerts_pk(run), _LAST_SK)
+        past = replace(self._alerts_of_subject(subject), run=run)
         if of_run is not None:
-            with named_item(of_run):
-                past = replace(past, last_of_run=_read_alert(of_run))
+            with malformed_item_errors(of_run):
+                past = replace(past, last_run_alert=_read_alert(of_run))
         return past
 
-    def _of_group(self, group: str) -> PastAlerts:
+    def _alerts_of_subject(self, group: str) -> PastAlerts:
         past = PastAlerts("", group)
         item = self._table.get(keys.family_alerts_pk(group), _ALERTS_SK)
         if item is None:
             return past
-        with named_item(item):
+        with malformed_item_errors(item):
             alerts = tuple(map(_read_alert, item["alerts"]))
             steps = tuple(item["steps"])
-            return replace(past, of_subject=alerts, steps=steps, revision=int(item["revision"]))
+            return replace(past, subject_alerts=alerts, steps=steps, revision=int(item["revision"]))
 
-    def alerts(self, group: str) -> Sequence[Alert]:
+    def alerts(self, subject: str) -> Sequence[Alert]:
         """The alerts of a group. Raises Malformed or AwsError."""
-        return self._of_group(group).of_subject
+        return self._alerts_of_subject(subject).subject_alerts
 
     def has_digest(self, last_day: date) -> bool:
         """Whether its item is there. Raises AwsError."""
@@ -91,48 +97,50 @@ class DynamoAlertLedger:
         pk = keys.digest_pk(last_day)
         week = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: keys.kept_until(now)}
         actions = [put_action(week, _ABSENT, {}), *_notices(pk, bodies, now)]
-        return self._written(actions)
+        return self._try_transaction(actions)
 
-    def watched(self, key: JobKey) -> WatchState:
+    def watch_state(self, key: JobKey) -> WatchState:
         """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
         item = self._table.get(keys.watch_pk(key), _STATE_SK)
         if item is None:
             return WatchState(key)
-        with named_item(item):
+        with malformed_item_errors(item):
             return _read_watched(key, item)
 
-    def write_watched(self, state: WatchState, bodies: Mapping[str, str], now: datetime) -> bool:
+    def write_watch_state(
+        self, state: WatchState, bodies: Mapping[str, str], now: datetime
+    ) -> bool:
         """One transaction, on condition that the state is still the one before."""
         pk = keys.watch_pk(state.key)
         item = {PARTITION_KEY: pk, SORT_KEY: _STATE_SK, **_watch_item(state, now)}
         numbered = {(state.messages, channel): body for channel, body in bodies.items()}
-        before = _unchanged("revision", state.revision - 1)
-        return self._written([put_action(item, *before), *_notices(pk, numbered, now)])
+        before = _unchanged_condition("revision", state.revision - 1)
+        return self._try_transaction([put_action(item, *before), *_notices(pk, numbered, now)])
 
-    def _written(self, actions: Sequence[Item]) -> bool:
+    def _try_transaction(self, actions: Sequence[Item]) -> bool:
         try:
             self._table.transact([*actions])
         except ConditionFailed:
             return False
         return True
 
-    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+    def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
         return send_ledger.read_channel_hour(self._table, channel, began_at)
 
-    def has_line(self, key: JobKey) -> bool:
+    def has_job_line(self, key: JobKey) -> bool:
         """Whether its item is there. Raises AwsError."""
-        return self._table.get(keys.alert_pk(keys.job_pk(key)), _LINE_SK) is not None
+        return self._table.get(keys.run_alerts_pk(keys.job_pk(key)), _LINE_SK) is not None
 
-    def write(
+    def write_alert(
         self,
-        before: PastAlerts,
-        after: PastAlerts,
+        previous_alerts: PastAlerts,
+        new_alerts: PastAlerts,
         bodies: Mapping[str, str],
         now: datetime,
         hours: Sequence[ChannelHour] = (),
         *,
-        line: bool = False,
+        includes_job_line: bool = False,
     ) -> bool:
         """One transaction; False, and nothing is written, where one of its conditions fails.
 
@@ -140,20 +148,23 @@ class DynamoAlertLedger:
         """
         actions = [
             put_action(
-                send_ledger.channel_hour_item(one, now), *_unchanged("revision", one.count - 1)
+                send_ledger.channel_hour_item(one, now),
+                *_unchanged_condition("revision", one.count - 1),
             )
             for one in hours
         ]
-        if after is not before:
-            actions.append(_of_family(before, after, now))
-        actions += _of_run(before, after)
-        if line:
-            actions.append(_line(after.run, now))
+        if new_alerts is not previous_alerts:
+            actions.append(_subject_action(previous_alerts, new_alerts, now))
+        actions += _run_actions(previous_alerts, new_alerts)
+        if includes_job_line:
+            actions.append(_line(new_alerts.run, now))
         # in the partition of the run's alert: the stream has the notices of one run in order
-        last = after.last_of_run
-        version = last.version if last and last is not before.last_of_run else 1
+        last = new_alerts.last_run_alert
+        version = last.version if last and last is not previous_alerts.last_run_alert else 1
         named = {(version, channel): body for channel, body in bodies.items()}
-        return self._written([*actions, *_notices(keys.alert_pk(after.run), named, now)])
+        return self._try_transaction(
+            [*actions, *_notices(keys.run_alerts_pk(new_alerts.run), named, now)]
+        )
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """The channel and the body of a notice by its keys; None where there is none.
@@ -163,30 +174,32 @@ class DynamoAlertLedger:
         item = self._table.get(pk, sk)
         if item is None:
             return None
-        with named_item(item):
+        with malformed_item_errors(item):
             return item["channel"], read_gzip_text(item["body"])
 
 
-def _of_family(before: PastAlerts, after: PastAlerts, now: datetime) -> Item:
+def _subject_action(before: PastAlerts, after: PastAlerts, now: datetime) -> Item:
     """The alerts of a subject, and the steps of a pipeline."""
     item = {
         PARTITION_KEY: keys.family_alerts_pk(after.group),
         SORT_KEY: _ALERTS_SK,
-        TTL_ATTRIBUTE: epoch_s(now + timedelta(days=ALERTS_KEPT_DAYS)),
+        TTL_ATTRIBUTE: epoch_s(now + timedelta(days=ALERT_RETENTION_DAYS)),
         "revision": after.revision,
-        "alerts": list(map(_alert_item, after.of_subject)),
+        "alerts": list(map(_alert_item, after.subject_alerts)),
         "steps": list(after.steps),
     }
-    return put_action(item, *_unchanged("revision", before.revision))
+    return put_action(item, *_unchanged_condition("revision", before.revision))
 
 
-def _of_run(before: PastAlerts, after: PastAlerts) -> Iterator[Item]:
+def _run_actions(before: PastAlerts, after: PastAlerts) -> Iterator[Item]:
     """The run's last alert, where the run has no newer version; where it has no new one: that the
     last one is still the same.
     """
-    pk, alert = keys.alert_pk(after.run), after.last_of_run
-    same = _unchanged("version", before.last_of_run.version if before.last_of_run else 0)
-    if alert is None or alert is before.last_of_run:
+    pk, alert = keys.run_alerts_pk(after.run), after.last_run_alert
+    same = _unchanged_condition(
+        "version", before.last_run_alert.version if before.last_run_alert else 0
+    )
+    if alert is None or alert is before.last_run_alert:
         yield check_action(pk, _LAST_SK, *same)
         return
     yield put_action({PARTITION_KEY: pk, SORT_KEY: _LAST_SK, **_alert_item(alert)}, *same)
@@ -198,13 +211,13 @@ def _line(run: str, now: datetime) -> Item:
     """That the line about a job was written: no version of its audit is heard of later than that
     this is kept.
     """
-    place = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LINE_SK}
+    place = {PARTITION_KEY: keys.run_alerts_pk(run), SORT_KEY: _LINE_SK}
     return put_action(place | {TTL_ATTRIBUTE: keys.kept_until(now)}, _ABSENT, {})
 
 
-def _unchanged(name: str, seen: int) -> tuple[str, Item]:
+def _unchanged_condition(name: str, read_value: int) -> tuple[str, Item]:
     """The condition that an item has the number that was read; 0: that there is no item."""
-    return (f"{name} = :seen", {":seen": seen}) if seen else (_ABSENT, {})
+    return (f"{name} = :seen", {":seen": read_value}) if read_value else (_ABSENT, {})
 
 
 def _notices(pk: str, bodies: Mapping[tuple[int, str], str], now: datetime) -> Iterator[Item]:
@@ -288,7 +301,7 @@ def _read_alert(item: Item) -> Alert:
         figures,
         read_moment(item["at"]),
         tuple(item["channels"]),
-        Worth(item["worth"]) if "worth" in item else None,
+        AmountKind(item["worth"]) if "worth" in item else None,
         tuple(item["advices"]),
         Decimal(item["amount"]),
         item["is_single_occurrence"],

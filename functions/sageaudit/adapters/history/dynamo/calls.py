@@ -9,12 +9,18 @@ from typing import Any
 from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of, parsing, part_of
+from sageaudit.adapters.aws.clients import (
+    aws_errors,
+    error_code,
+    error_message,
+    parse_errors,
+    require_key,
+)
 from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TABLE, Index
 from sageaudit.errors import TableNotFound, Throttled
 
-_LARGEST_LIMIT = 1_000
+_MAX_LIMIT = 1_000
 """A page of 1 MB has fewer of the table's rows."""
 _CONDITIONS = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
 _BUSY = frozenset(
@@ -28,7 +34,7 @@ _BUSY = frozenset(
     }
 )
 """Error codes and cancellation reasons that a later retry may overcome."""
-_OTHER_KEYS = (
+_KEY_MISMATCH_MESSAGES = (
     "key schema element",
     "key element does not match",
     "does not match schema type",
@@ -45,7 +51,7 @@ class ConditionFailed(Exception):
         self.item = item
 
 
-class Dynamo:
+class DynamoTable:
     """Calls a table by boto3's low-level client. Its methods raise AwsError or ConditionFailed."""
 
     def __init__(self, client: Any, table_name: str) -> None:
@@ -57,10 +63,10 @@ class Dynamo:
         with _aws_errors(self._table):
             answer = self._client.get_item(
                 TableName=self._table,
-                Key=_typed({PARTITION_KEY: pk, SORT_KEY: sk}),
+                Key=_to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk}),
                 ConsistentRead=True,
             )
-        with parsing("dynamodb"):
+        with parse_errors("dynamodb"):
             return _plain(answer["Item"]) if "Item" in answer else None
 
     def query(
@@ -82,21 +88,21 @@ class Dynamo:
             "KeyConditionExpression": f"#p = :p AND {sort}" if sort else "#p = :p",
             "ExpressionAttributeNames": {"#p": index.partition_key}
             | ({"#s": index.sort_key} if sort else {}),
-            "ExpressionAttributeValues": _typed({":p": partition, **(values or {})}),
+            "ExpressionAttributeValues": _to_dynamo({":p": partition, **(values or {})}),
             **({"IndexName": index.name} if index.name else {}),
             **options,
         }
         while True:
             with _aws_errors(self._table):
                 answer = self._client.query(**asked)
-            with parsing("dynamodb"):
-                page = [_plain(item) for item in part_of(answer, "Items")]
+            with parse_errors("dynamodb"):
+                page = [_plain(item) for item in require_key(answer, "Items")]
             yield from page
             if "LastEvaluatedKey" not in answer:
                 return
             asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
             if "Limit" in asked:
-                asked["Limit"] = min(2 * asked["Limit"], _LARGEST_LIMIT)
+                asked["Limit"] = min(2 * asked["Limit"], _MAX_LIMIT)
 
     def put(
         self,
@@ -109,7 +115,7 @@ class Dynamo:
         with _aws_errors(self._table):
             self._client.put_item(
                 TableName=self._table,
-                Item=_typed(item),
+                Item=_to_dynamo(item),
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 **_condition(condition, values, names),
             )
@@ -118,7 +124,7 @@ class Dynamo:
         self,
         pk: str,
         sk: str,
-        change: str,
+        expression: str,
         *,
         values: Item,
         names: dict[str, str] | None = None,
@@ -128,8 +134,8 @@ class Dynamo:
         with _aws_errors(self._table):
             self._client.update_item(
                 TableName=self._table,
-                Key=_typed({PARTITION_KEY: pk, SORT_KEY: sk}),
-                UpdateExpression=change,
+                Key=_to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk}),
+                UpdateExpression=expression,
                 **_condition(condition, values, names),
             )
 
@@ -146,36 +152,37 @@ class Dynamo:
 
 def put_action(item: Item, condition: str | None = None, values: Item | None = None) -> Item:
     """One Put of a transaction."""
-    return {"Put": {"Item": _typed(item), **_condition(condition, values)}}
+    return {"Put": {"Item": _to_dynamo(item), **_condition(condition, values)}}
 
 
-def add_action(pk: str, sk: str, *, constants: Item, added: Item) -> Item:
+def add_action(pk: str, sk: str, *, constants: Item, increments: Item) -> Item:
     """One Update of a transaction: sets the constants and adds to the numbers, absent ones to 0."""
-    names = {f"#{place}": name for place, name in enumerate((*constants, *added))}
+    names = {f"#{place}": name for place, name in enumerate((*constants, *increments))}
     values = {
-        f":{place}": value for place, value in enumerate((*constants.values(), *added.values()))
+        f":{place}": value
+        for place, value in enumerate((*constants.values(), *increments.values()))
     }
     sets = ",".join(f"#{place}=:{place}" for place in range(len(constants)))
     adds = ",".join(f"#{place} :{place}" for place in range(len(constants), len(names)))
     return {
         "Update": {
-            "Key": _typed({PARTITION_KEY: pk, SORT_KEY: sk}),
+            "Key": _to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk}),
             "UpdateExpression": f"SET {sets} ADD {adds}",
             "ExpressionAttributeNames": names,
-            "ExpressionAttributeValues": _typed(values),
+            "ExpressionAttributeValues": _to_dynamo(values),
         }
     }
 
 
 def check_action(pk: str, sk: str, condition: str, values: Item) -> Item:
     """One ConditionCheck of a transaction: it holds, or nothing of the transaction is written."""
-    key = _typed({PARTITION_KEY: pk, SORT_KEY: sk})
+    key = _to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk})
     return {"ConditionCheck": {"Key": key, **_condition(condition, values, {})}}
 
 
 def delete_action(pk: str, sk: str) -> Item:
     """One Delete of a transaction."""
-    return {"Delete": {"Key": _typed({PARTITION_KEY: pk, SORT_KEY: sk})}}
+    return {"Delete": {"Key": _to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk})}}
 
 
 def _condition(
@@ -183,13 +190,13 @@ def _condition(
 ) -> Item:
     parts = {
         "ConditionExpression": condition,
-        "ExpressionAttributeValues": _typed(values or {}),
+        "ExpressionAttributeValues": _to_dynamo(values or {}),
         "ExpressionAttributeNames": names,
     }
     return {name: part for name, part in parts.items() if part}
 
 
-def _typed(item: Item) -> Item:
+def _to_dynamo(item: Item) -> Item:
     serializer = TypeSerializer()
     return {name: serializer.serialize(value) for name, value in item.items()}
 
@@ -211,7 +218,7 @@ def _aws_errors(table: str) -> Iterator[None]:
         except ClientError as error:
             answer: dict[str, Any] = dict(error.response)
             codes = {reason.get("Code") for reason in answer.get("CancellationReasons", ())}
-            codes.add(code_of(error))
+            codes.add(error_code(error))
             if codes & _CONDITIONS:
                 raise ConditionFailed(
                     _plain(answer["Item"]) if "Item" in answer else None
@@ -224,7 +231,7 @@ def _aws_errors(table: str) -> Iterator[None]:
                     f"There is no table {table} in this account and region, or it is not a"
                     " history: name another table, region or profile."
                 ) from error
-            if any(part in message_of(error) for part in _OTHER_KEYS):
+            if any(part in error_message(error) for part in _KEY_MISMATCH_MESSAGES):
                 raise TableNotFound(
                     f"The table {table} is not a history of sageaudit, since it has other keys or"
                     " indexes: name another table."

@@ -16,17 +16,17 @@ from typing import Any, cast
 
 from sageaudit.adapters.history.codec import (
     Item,
-    before_sk,
     from_item,
     moment_sk,
     moment_text,
     read_moment,
+    sk_before,
     through_sk,
     to_item,
 )
 from sageaudit.adapters.history.dynamo import items, keys
-from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
-from sageaudit.adapters.history.dynamo.items import own_item
+from sageaudit.adapters.history.dynamo.calls import ConditionFailed, DynamoTable
+from sageaudit.adapters.history.dynamo.items import bad_item_errors
 from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
     INDEXES,
@@ -34,15 +34,15 @@ from sageaudit.adapters.history.dynamo.keys import (
     SORT_KEY,
 )
 from sageaudit.adapters.history.dynamo.run_writer import RunWriter, read_sums
-from sageaudit.adapters.history.record_steps import FamilyRow, out_of_date
-from sageaudit.adapters.history.rows import row_text
+from sageaudit.adapters.history.record_steps import FamilyRow, find_outdated
+from sageaudit.adapters.history.rows import clip_text
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
-    FAMILY_RUNS,
+    MAX_EARLIER_RUNS,
+    AuditEntry,
     Detail,
-    Entry,
-    Recorded,
+    RecordResult,
     Row,
     RunIndex,
     RunQuery,
@@ -67,11 +67,11 @@ SUMS_PERMISSIONS = READ_PERMISSIONS
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
 _INDEXES = {index.name: index for index in INDEXES}
-_LEAST_DUE = 8
+_MIN_DUE_ROWS = 8
 """Rows that one shard of the recheck list is asked for at least: shards fill unevenly."""
-DECISION_PERMISSIONS = ("dynamodb:Query",)
+READ_DECISIONS_PERMISSIONS = ("dynamodb:Query",)
 """What `decisions` calls, on the table alone."""
-DECIDE_PERMISSIONS = ("dynamodb:PutItem",)
+SAVE_DECISION_PERMISSIONS = ("dynamodb:PutItem",)
 """What `decide` calls, for items of the partition `ADVICE` alone."""
 
 
@@ -89,10 +89,10 @@ class DynamoHistory:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._table = Dynamo(client, table_name)
+        self._table = DynamoTable(client, table_name)
         self._writer = RunWriter(self._table, clock, sleep)
 
-    def record(self, entry: Entry) -> Recorded:
+    def record(self, entry: AuditEntry) -> RecordResult:
         """In one transaction; nothing for a duplicate, or an older state. Raises AwsError."""
         return self._writer.record(entry)
 
@@ -111,12 +111,12 @@ class DynamoHistory:
         Three reads and, in the usual order of audits, no write.
         """
         partition = keys.family_runs_pk(account, region, family)
-        found = self._out_of_date(partition, key, ended_at)
+        found = self._find_outdated(partition, key, ended_at)
         for run in found:
-            self.make_due(run, due_at)
+            self.schedule_reaudit(run, due_at)
         return found
 
-    def _out_of_date(self, partition: str, key: JobKey, ended_at: datetime) -> tuple[JobKey, ...]:
+    def _find_outdated(self, partition: str, key: JobKey, ended_at: datetime) -> tuple[JobKey, ...]:
         """All reads are strongly consistent, and each run is checked after it was recorded.
 
         Of two runs that are recorded at the same time, the later check sees both.
@@ -126,21 +126,21 @@ class DynamoHistory:
             return ()
         before = self._family_rows(partition, "<", moment_text(ended_at))
         after = self._family_rows(partition, ">", through_sk(ended_at))
-        return tuple(out_of_date(items.read_family_row(item), before, after))
+        return tuple(find_outdated(items.read_family_row(item), before, after))
 
-    def _family_rows(self, partition: str, side: str, moment: str) -> Iterator[FamilyRow]:
+    def _family_rows(self, partition: str, operator: str, moment: str) -> Iterator[FamilyRow]:
         """The runs next to a moment: before it the newest first, after it the oldest first."""
         found = self._table.query(
             partition,
-            f"#s {side} :moment",
+            f"#s {operator} :moment",
             {":moment": moment},
-            ScanIndexForward=side == ">",
+            ScanIndexForward=operator == ">",
             ConsistentRead=True,
-            Limit=FAMILY_RUNS,
+            Limit=MAX_EARLIER_RUNS,
         )
-        return islice(map(items.read_family_row, found), FAMILY_RUNS)
+        return islice(map(items.read_family_row, found), MAX_EARLIER_RUNS)
 
-    def make_due(self, key: JobKey, due_at: datetime) -> None:
+    def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets `due_at` of an audit that is not due earlier, and does nothing without one.
 
         A condition and no transaction: whoever records the audit meanwhile checks it again.
@@ -159,7 +159,7 @@ class DynamoHistory:
                 },
             )
 
-    def head(self, key: JobKey) -> AuditSummary | None:
+    def summary(self, key: JobKey) -> AuditSummary | None:
         """HEAD, the summary of the newest version; None for an unknown run."""
         item = self._table.get(keys.job_pk(key), keys.HEAD_SK)
         return None if item is None else items.read_head(item)
@@ -183,7 +183,7 @@ class DynamoHistory:
     def detail(self, key: JobKey) -> Detail | None:
         """The stored data to judge the job again; None where it is absent or expired."""
         item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
-        return None if item is None else items.read_stored_detail(item)
+        return None if item is None else items.read_detail_item(item)
 
     def runs(
         self,
@@ -195,7 +195,7 @@ class DynamoHistory:
         """The rows of a list: of one index, merged from the shards of its key."""
         read: Callable[[Item], object] = {
             RunIndex.RULE: items.read_finding,
-            RunIndex.DUE: _tried,
+            RunIndex.DUE: _read_due_row,
         }.get(query.index, items.read_head)
         return cast("Iterator[Row]", map(read, self._walk(query, before, page_size)))
 
@@ -205,10 +205,10 @@ class DynamoHistory:
         """The items of a list in the order of its index."""
         index, partitions = _INDEXES[query.index], _partitions(query)
         oldest_first = query.index is RunIndex.DUE
-        end = through_sk(read_moment(query.values[0])) if oldest_first else before_sk(before)
+        end = through_sk(read_moment(query.values[0])) if oldest_first else sk_before(before)
         rows = None if page_size is None else _share(page_size, len(partitions))
         if rows is not None and oldest_first:
-            rows = max(rows, _LEAST_DUE)
+            rows = max(rows, _MIN_DUE_ROWS)
         limit = {} if rows is None else {"Limit": rows}
         walks = [
             self._table.query(
@@ -223,7 +223,7 @@ class DynamoHistory:
         ]
         return heapq.merge(*walks, key=lambda item: item[index.sort_key], reverse=not oldest_first)
 
-    def sums(
+    def daily_sums(
         self,
         scope: Scope,
         since: date,
@@ -237,7 +237,7 @@ class DynamoHistory:
 
         A name that all audits have left comes to zero, perhaps over two shards: it has no row.
         """
-        name = None if name is None else row_text(name)
+        name = None if name is None else clip_text(name)
         for row in read_sums(self._table, scope, since, until, account=account, name=name):
             asked = ((account, row.account), (region, row.region), (name, row.name))
             fits = all(wanted is None or wanted == value for wanted, value in asked)
@@ -247,14 +247,14 @@ class DynamoHistory:
     def decisions(self) -> Sequence[Decision]:
         """All of them, by a consistent read. Raises AwsError, or BadHistory."""
         found = []
-        for item in self._table.query(keys.ADVICE_PK, ConsistentRead=True):
-            with own_item(item):
+        for item in self._table.query(keys.RECOMMENDATIONS_PK, ConsistentRead=True):
+            with bad_item_errors(item):
                 found.append(from_item(Decision, item))
         return found
 
-    def decide(self, decision: Decision) -> None:
+    def save_decision(self, decision: Decision) -> None:
         """Puts an item. Raises AwsError."""
-        place = {PARTITION_KEY: keys.ADVICE_PK, SORT_KEY: keys.decision_sk(decision)}
+        place = {PARTITION_KEY: keys.RECOMMENDATIONS_PK, SORT_KEY: keys.decision_sk(decision)}
         self._table.put({**place, **to_item(decision)})
 
 
@@ -282,7 +282,7 @@ def _share(rows: int, partitions: int) -> int:
     return rows if partitions == 1 else -(-2 * rows // partitions)
 
 
-def _tried(item: Item) -> AuditSummary | BadHistory:
+def _read_due_row(item: Item) -> AuditSummary | BadHistory:
     try:
         return items.read_head(item)
     except BadHistory as error:

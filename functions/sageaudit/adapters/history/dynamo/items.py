@@ -11,7 +11,7 @@ from sageaudit.adapters.files.exact_json import read_gzip_json
 from sageaudit.adapters.history.codec import (
     RUN_READERS,
     Item,
-    detail_attributes,
+    detail_to_item,
     epoch_s,
     from_item,
     moment_sk,
@@ -22,12 +22,12 @@ from sageaudit.adapters.history.codec import (
 )
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
-from sageaudit.adapters.history.record_steps import FamilyRow, read_compared, stored
+from sageaudit.adapters.history.record_steps import FamilyRow, read_compared, to_stored_bytes
 from sageaudit.adapters.history.rows import rule_finding
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.errors import UNREADABLE, BadHistory
+from sageaudit.errors import PARSE_ERRORS, BadHistory
 
 
 def head_item(head: AuditSummary, revision: int) -> Item:
@@ -57,18 +57,18 @@ def _head_index_keys(head: AuditSummary) -> Item:
         "due_pk": None if head.due_at is None else keys.due_pk(head.key),
         "due_sk": None if head.due_at is None else moment_sk(head.due_at, head.key),
     }
-    return _known(index_keys)
+    return _without_none(index_keys)
 
 
 def read_head(item: Item) -> AuditSummary:
     """The head of a HEAD item. Raises BadHistory for an item of another tool."""
-    with own_item(item):
+    with bad_item_errors(item):
         return from_item(AuditSummary, item)
 
 
 def read_revision(item: Item) -> int:
     """The revision of a HEAD item. Raises BadHistory."""
-    with own_item(item):
+    with bad_item_errors(item):
         return int(item["revision"])
 
 
@@ -77,13 +77,13 @@ def audit_item(head: AuditSummary, document: AuditDocument) -> Item:
     return {
         PARTITION_KEY: keys.job_pk(head.key),
         SORT_KEY: keys.audit_sk(head.version),
-        "document": stored(document, head.version),
+        "document": to_stored_bytes(document, head.version),
     }
 
 
 def read_audit(item: Item) -> AuditDocument:
     """The document of an AUDIT# item. Raises BadHistory."""
-    with own_item(item):
+    with bad_item_errors(item):
         document: AuditDocument = read_gzip_json(item["document"])
         return document
 
@@ -102,57 +102,57 @@ def finding_item(row: RuleFinding) -> Item:
 
 def read_finding(item: Item) -> RuleFinding:
     """The row of a FINDING# item. Raises BadHistory."""
-    with own_item(item):
+    with bad_item_errors(item):
         return rule_finding(from_item(FindingRow, item), **read_fields(RUN_READERS, item))
 
 
 def family_item(head: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:
     """The RUNS# item of a run; it expires with the detail, without which none is judged again."""
-    known = {"stamp": row.stamp, "compared": row.compared_text, "since": row.since or None}
+    known = {"stamp": row.stamp, "compared": row.compared_text, "since": row.compared_since or None}
     return {
         PARTITION_KEY: keys.family_runs_pk(head.account, head.region, head.family),
         SORT_KEY: row.ended_sk,
         TTL_ATTRIBUTE: epoch_s(expires_at),
         **to_item(row.key),
-        **_known(known),
+        **_without_none(known),
     }
 
 
 def read_family_row(item: Item) -> FamilyRow:
     """The row of a RUNS# item. Raises BadHistory."""
-    with own_item(item):
+    with bad_item_errors(item):
         return FamilyRow(
             key=from_item(JobKey, item),
             ended_sk=item[SORT_KEY],
             stamp=item["stamp"],
             compared=read_compared(item.get("compared")),
-            since=item.get("since", ""),
+            compared_since=item.get("since", ""),
         )
 
 
 def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
     """The DETAIL item: the data to judge the job again, until it expires."""
-    return {PARTITION_KEY: keys.job_pk(key), SORT_KEY: keys.DETAIL_SK} | _known(
-        {TTL_ATTRIBUTE: epoch_s(expires_at), **detail_attributes(detail)}
+    return {PARTITION_KEY: keys.job_pk(key), SORT_KEY: keys.DETAIL_SK} | _without_none(
+        {TTL_ATTRIBUTE: epoch_s(expires_at), **detail_to_item(detail)}
     )
 
 
-def read_stored_detail(item: Item) -> Detail:
+def read_detail_item(item: Item) -> Detail:
     """The data of a DETAIL item. Raises BadHistory."""
-    with own_item(item):
+    with bad_item_errors(item):
         return read_detail(item)
 
 
-def _known(item: Item) -> Item:
+def _without_none(item: Item) -> Item:
     return {name: value for name, value in item.items() if value is not None}
 
 
 @contextmanager
-def own_item(item: Item) -> Iterator[None]:
+def bad_item_errors(item: Item) -> Iterator[None]:
     """Raises BadHistory where an item cannot be read as one of this project."""
     try:
         yield
-    except (zlib.error, *UNREADABLE) as error:
+    except (zlib.error, *PARSE_ERRORS) as error:
         raise BadHistory(
             f"the table has an item that sageaudit did not write, {item.get(PARTITION_KEY)!r}"
             f" {item.get(SORT_KEY)!r} ({type(error).__name__}: {error}): delete it, or name"

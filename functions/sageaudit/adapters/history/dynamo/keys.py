@@ -12,11 +12,11 @@ from datetime import date, datetime, timedelta
 
 from msgspec import Struct
 
-from sageaudit.adapters.history.codec import epoch_s, moment_text, part, run_id
+from sageaudit.adapters.history.codec import epoch_s, key_part, moment_text, run_key
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
-from sageaudit.domain.sweep import ListOfJobs
+from sageaudit.domain.sweep import JobList
 
 HEAD_SK = "HEAD"
 DETAIL_SK = "DETAIL"
@@ -31,15 +31,15 @@ SUMS_ACCOUNTS_PK = "SUM#ACCOUNTS"
 SWEEP_PK = "SWEEP"
 """The partition of all that sweeps keep."""
 INSTALLED_SK = "INSTALLED"
-SWEEP_TURN_SK = "TURN"
+SWEEP_LEASE_SK = "TURN"
 SWEEP_LIST_PREFIX = "LIST#"
-ADVICE_PK = "ADVICE"
+RECOMMENDATIONS_PK = "ADVICE"
 """The partition of what people decided about advices."""
-_LONGEST_REGION = 64
+_MAX_REGION_LENGTH = 64
 PARTITION_KEY = "pk"
 SORT_KEY = "sk"
 TTL_ATTRIBUTE = "expires_at"
-KEPT_DAYS = 45
+RETENTION_DAYS = 45
 """How long alerts of a day, notices and what became of them are kept: longer than any redelivery,
 since a stream keeps records for a day and SQS messages for at most 14 days."""
 AUDIT_PREFIX = "AUDIT#"
@@ -60,12 +60,12 @@ CHANNEL_PREFIX = "CHANNEL#"
 
 def kept_until(now: datetime) -> int:
     """The end of KEPT_DAYS from now, in epoch seconds."""
-    return epoch_s(now + timedelta(days=KEPT_DAYS))
+    return epoch_s(now + timedelta(days=RETENTION_DAYS))
 
 
 def job_pk(key: JobKey) -> str:
     """The partition with all items of one run, except its alerts."""
-    return f"JOB#{run_id(key)}"
+    return f"JOB#{run_key(key)}"
 
 
 def audit_sk(version: int) -> str:
@@ -78,7 +78,7 @@ def finding_sk(rule_id: str) -> str:
     return f"{FINDING_PREFIX}{rule_id}"
 
 
-def month_of_day(day: date) -> str:
+def month_text(day: date) -> str:
     """YYYY-MM."""
     return day.isoformat()[:7]
 
@@ -105,7 +105,7 @@ def due_pks() -> tuple[str, ...]:
 
 def family_pk(account: str, region: str, family: str) -> str:
     """One family of an account and region; its name is last, as it may contain "#"."""
-    return f"{part(account)}#{part(region)}#{part(family)}"
+    return f"{key_part(account)}#{key_part(region)}#{key_part(family)}"
 
 
 def family_runs_pk(account: str, region: str, family: str) -> str:
@@ -115,27 +115,27 @@ def family_runs_pk(account: str, region: str, family: str) -> str:
 
 def owner_pk(owner: str) -> str:
     """One owner's jobs in all accounts and months."""
-    return f"OWNER#{part(owner)}"
+    return f"OWNER#{key_part(owner)}"
 
 
 def name_pk(name: str) -> str:
     """The runs of the jobs with a name, in small letters as ARNs have it."""
-    return f"NAME#{part(name.lower())}"
+    return f"NAME#{key_part(name.lower())}"
 
 
 def account_pk(account: str) -> str:
     """One account's jobs."""
-    return part(account)
+    return key_part(account)
 
 
 def rule_pk(rule: str) -> str:
     """One rule's findings."""
-    return part(rule)
+    return key_part(rule)
 
 
 def sums_pk(account: str, month: str) -> str:
     """The daily sums of one account and month (YYYY-MM)."""
-    return f"SUM#{part(account)}#{month}"
+    return f"SUM#{key_part(account)}#{month}"
 
 
 def sums_sk(row: SumRow, shard: int) -> str:
@@ -143,42 +143,42 @@ def sums_sk(row: SumRow, shard: int) -> str:
 
     A region with a "#" is hashed: the name may have one, and two names must not share a key.
     """
-    region = part(row.region)
-    if "#" in row.region or len(row.region) > _LONGEST_REGION:
+    region = key_part(row.region)
+    if "#" in row.region or len(row.region) > _MAX_REGION_LENGTH:
         region = "~" + hashlib.sha256(row.region.encode("utf-8", "replace")).hexdigest()
-    return f"{row.scope.value}#{part(row.name or '')}#{region}#{row.day.isoformat()}#{shard}"
+    return f"{row.scope.value}#{key_part(row.name or '')}#{region}#{row.day.isoformat()}#{shard}"
 
 
-def sums_within(scope: Scope, name: str | None) -> tuple[str, str]:
+def sums_key_range(scope: Scope, name: str | None) -> tuple[str, str]:
     """Before the first and after the last sort key of a scope, or of one name of it."""
-    of = scope.value if name is None else f"{scope.value}#{part(name)}"
+    of = scope.value if name is None else f"{scope.value}#{key_part(name)}"
     return f"{of}#", f"{of}$"
 
 
-def sums_shard(key: JobKey, scope: Scope, tries: int) -> int:
+def sums_shard(key: JobKey, scope: Scope, try_count: int) -> int:
     """The shard to which a run adds; any may take a difference, as readers add all of them.
 
     An account's rows are spread at once. The others take the first shard, so that a quiet family
     has one row a day, and another one after each of the `tries` that met a conflict.
     """
-    if scope is not Scope.ACCOUNT and tries == 0:
+    if scope is not Scope.ACCOUNT and try_count == 0:
         return 0
-    return (_shard(key, SUMS_SHARDS) + tries) % SUMS_SHARDS
+    return (_shard(key, SUMS_SHARDS) + try_count) % SUMS_SHARDS
 
 
 def sums_account_sk(month: str, account: str) -> str:
     """An account in the directory of those with sums; sorts by month."""
-    return f"{month}#{part(account)}"
+    return f"{month}#{key_part(account)}"
 
 
-def sums_months(since: date, until: date) -> tuple[str, str]:
+def sums_directory_range(since: date, until: date) -> tuple[str, str]:
     """Before the first and after the last sort key of the directory in these months."""
-    return f"{month_of_day(since)}#", f"{month_of_day(until)}$"
+    return f"{month_text(since)}#", f"{month_text(until)}$"
 
 
-def family_alerts_pk(group: str) -> str:
+def family_alerts_pk(subject: str) -> str:
     """The alerts of a subject, a family or a pipeline: one item."""
-    return f"ALERTS#{part(group)}"
+    return f"ALERTS#{key_part(subject)}"
 
 
 def decision_sk(decision: Decision) -> str:
@@ -186,9 +186,9 @@ def decision_sk(decision: Decision) -> str:
     return f"{decision.advice}#{moment_text(decision.at)}"
 
 
-def alert_pk(job: str) -> str:
+def run_alerts_pk(job: str) -> str:
     """The last alert of one run of a job, and the notices about the run."""
-    return f"ALERT#{part(job)}"
+    return f"ALERT#{key_part(job)}"
 
 
 def notice_sk(version: int, channel: str) -> str:
@@ -203,17 +203,17 @@ def digest_pk(last_day: date) -> str:
 
 def watch_pk(key: JobKey) -> str:
     """What is kept of a run while it runs, and the notices about it."""
-    return f"{WATCH_PREFIX}{run_id(key)}"
+    return f"{WATCH_PREFIX}{run_key(key)}"
 
 
 def delivery_pk(notice_id: str) -> str:
     """The sending state of one notice."""
-    return f"{DELIVERY_PREFIX}{part(notice_id)}"
+    return f"{DELIVERY_PREFIX}{key_part(notice_id)}"
 
 
 def channel_pk(channel: str) -> str:
     """How one channel answers."""
-    return f"{CHANNEL_PREFIX}{part(channel)}"
+    return f"{CHANNEL_PREFIX}{key_part(channel)}"
 
 
 def hour_sk(began_at: datetime) -> str:
@@ -223,17 +223,17 @@ def hour_sk(began_at: datetime) -> str:
 
 def price_pk(region: str, component: str) -> str:
     """The rates of one region and component, which are read together."""
-    return f"{PRICE_PREFIX}{part(region)}#{part(component)}"
+    return f"{PRICE_PREFIX}{key_part(region)}#{key_part(component)}"
 
 
-def sweep_list_sk(of: ListOfJobs) -> str:
+def sweep_list_sk(job_list: JobList) -> str:
     """The sort key of what is kept of a list of jobs."""
-    return f"{SWEEP_LIST_PREFIX}{of.account}#{of.region}#{of.kind.value}"
+    return f"{SWEEP_LIST_PREFIX}{job_list.account}#{job_list.region}#{job_list.kind.value}"
 
 
-def sweep_sent_sk(key: JobKey) -> str:
+def sent_event_sk(key: JobKey) -> str:
     """The sort key of the note that a sweep sent a run's event."""
-    return f"SENT#{run_id(key)}"
+    return f"SENT#{run_key(key)}"
 
 
 def _shard(key: JobKey, shards: int) -> int:

@@ -17,35 +17,41 @@ from sageaudit.adapters.history.codec import (
     as_utc,
     moment_sk,
     moment_text,
-    numbers_of,
-    read_numbers,
+    non_zero_numbers,
+    parse_numbers,
 )
 from sageaudit.adapters.history.dynamo import items, keys
 from sageaudit.adapters.history.dynamo.calls import (
     ConditionFailed,
-    Dynamo,
+    DynamoTable,
     add_action,
     delete_action,
     put_action,
 )
-from sageaudit.adapters.history.dynamo.items import own_item
+from sageaudit.adapters.history.dynamo.items import bad_item_errors
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.record_steps import (
     RecordStep,
-    changes,
-    digest_of,
+    document_digest,
     family_row,
     next_step,
-    unchanged,
+    sum_differences,
+    unchanged_result,
 )
-from sageaudit.adapters.history.rows import finding_rows, head_of
-from sageaudit.domain.audit.record import DETAIL_DAYS, Entry, Recorded, RuleFinding, Verdict
+from sageaudit.adapters.history.rows import finding_rows, make_summary
+from sageaudit.domain.audit.record import (
+    DETAIL_DAYS,
+    AuditEntry,
+    RecordOutcome,
+    RecordResult,
+    RuleFinding,
+)
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
+from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, sum_rows
 from sageaudit.errors import Throttled
 from sageaudit.structs import replace
 
-WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
+RETRY_DELAYS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
 """Seconds between tries of one recording: a conflict lasts for another delivery's write."""
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 _AS_READ = "revision = :revision"
@@ -55,23 +61,23 @@ class RunWriter:
     """Decides from HEAD as it was read, and writes on condition that it is still so."""
 
     def __init__(
-        self, table: Dynamo, clock: Callable[[], datetime], sleep: Callable[[float], None]
+        self, table: DynamoTable, clock: Callable[[], datetime], sleep: Callable[[float], None]
     ) -> None:
         self._table = table
         self._clock = clock
         self._sleep = sleep
         self._named: set[tuple[str, str]] = set()
 
-    def record(self, entry: Entry) -> Recorded:
+    def record(self, entry: AuditEntry) -> RecordResult:
         """Writes an entry, or nothing. Raises AwsError, Throttled after the last try.
 
         A later try that finds the same document has RECORDED it: an earlier one may have, and lost
         its answer, so that nothing else was done for it yet.
         """
-        digest = digest_of(entry.document)
-        for tries, wait_s in enumerate((*WAITS_S, None)):
+        digest = document_digest(entry.document)
+        for tries, wait_s in enumerate((*RETRY_DELAYS_S, None)):
             try:
-                done = self._try_to_record(entry, digest, tries)
+                done = self._try_record(entry, digest, tries)
             except ConditionFailed as error:
                 # another delivery has written since HEAD was read: decide again
                 if wait_s is None:
@@ -82,10 +88,14 @@ class RunWriter:
                 self._sleep(wait_s)
             else:
                 break
-        same = done.verdict is Verdict.DUPLICATE and done.head and done.head.digest == digest
-        return replace(done, verdict=Verdict.RECORDED) if tries and same else done
+        same = (
+            done.outcome is RecordOutcome.DUPLICATE
+            and done.summary
+            and done.summary.digest == digest
+        )
+        return replace(done, outcome=RecordOutcome.RECORDED) if tries and same else done
 
-    def _try_to_record(self, entry: Entry, digest: str, tries: int) -> Recorded:
+    def _try_record(self, entry: AuditEntry, digest: str, tries: int) -> RecordResult:
         item = self._table.get(keys.job_pk(entry.key), keys.HEAD_SK)
         newest = None if item is None else items.read_head(item)
         revision = 0 if item is None else items.read_revision(item)
@@ -93,9 +103,9 @@ class RunWriter:
         if newest is not None and step is RecordStep.ADVANCE:
             self._advance(entry, revision)
         if newest is not None and step not in {RecordStep.WRITE, RecordStep.CONFIRM}:
-            return unchanged(step, newest)
+            return unchanged_result(step, newest)
         version = 1 if newest is None else newest.version + (step is RecordStep.WRITE)
-        head = head_of(entry, version, digest)
+        head = make_summary(entry, version, digest)
         actions = [
             _put_head(head, revision),
             *self._family_actions(entry, head, newest),
@@ -106,12 +116,12 @@ class RunWriter:
         self._name_account(head)
         self._table.transact(actions)
         if newest is not None and step is RecordStep.CONFIRM:
-            return unchanged(step, newest)
-        return Recorded(Verdict.RECORDED, head.version, head)
+            return unchanged_result(step, newest)
+        return RecordResult(RecordOutcome.RECORDED, head.version, head)
 
     def _name_account(self, head: AuditSummary) -> None:
         """Puts an account with sums into the directory of its month, once in a process."""
-        month = keys.month_of_day(as_utc(head.ended_at).date())
+        month = keys.month_text(as_utc(head.ended_at).date())
         if (head.account, month) in self._named:
             return
         item = {
@@ -125,7 +135,7 @@ class RunWriter:
         self._named.add((head.account, month))
 
     def _version_actions(
-        self, entry: Entry, head: AuditSummary, newest: AuditSummary | None
+        self, entry: AuditEntry, head: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
         """What a new version has besides: its document, findings and detail."""
         vanished = set(newest.finding_ids if newest else ()) - set(head.finding_ids)
@@ -146,7 +156,7 @@ class RunWriter:
         return actions
 
     def _family_actions(
-        self, entry: Entry, head: AuditSummary, newest: AuditSummary | None
+        self, entry: AuditEntry, head: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
         """Puts the run's row in its family; deletes that of another family or end."""
         row = family_row(entry, head)
@@ -161,7 +171,7 @@ class RunWriter:
                 actions.append(delete_action(*old))
         return actions
 
-    def _advance(self, entry: Entry, revision: int) -> None:
+    def _advance(self, entry: AuditEntry, revision: int) -> None:
         self._table.update(
             keys.job_pk(entry.key),
             keys.HEAD_SK,
@@ -190,16 +200,16 @@ def sum_actions(newest: AuditSummary | None, head: AuditSummary, tries: int) -> 
     """What recording a version adds: at most 8 Updates, two for each scope that it moves in."""
     return [
         add_action(
-            keys.sums_pk(row.account, keys.month_of_day(row.day)),
+            keys.sums_pk(row.account, keys.month_text(row.day)),
             keys.sums_sk(row, keys.sums_shard(head.key, row.scope, tries)),
-            constants=_place(row),
-            added=_attributes(row.sums),
+            constants=_sum_key_attributes(row),
+            increments=_attributes(row.sums),
         )
-        for row in changes(newest, head)
+        for row in sum_differences(newest, head)
     ]
 
 
-def _place(row: SumRow) -> Item:
+def _sum_key_attributes(row: SumRow) -> Item:
     """The attributes that tell what an item sums, since a key may be cut."""
     place = {
         "scope": row.scope.value,
@@ -216,20 +226,20 @@ def _attributes(sums: Sums) -> Item:
     of_rules = {
         f"{rule}.{name}": value
         for rule, of in sums.rules.items()
-        for name, value in numbers_of(of).items()
+        for name, value in non_zero_numbers(of).items()
     }
-    return numbers_of(sums) | of_rules
+    return non_zero_numbers(sums) | of_rules
 
 
-def read_row(item: Item) -> SumRow:
+def read_sum_row(item: Item) -> SumRow:
     """The row of an item. Raises BadHistory."""
-    with own_item(item):
+    with bad_item_errors(item):
         of_rules: dict[str, Item] = {}
         for attribute, value in item.items():
             rule, point, name = attribute.rpartition(".")
             if point:
                 of_rules.setdefault(rule, {})[name] = value
-        rules = {rule: RuleSums(**read_numbers(RuleSums, of)) for rule, of in of_rules.items()}
+        rules = {rule: RuleSums(**parse_numbers(RuleSums, of)) for rule, of in of_rules.items()}
         known = {rule: of for rule, of in rules.items() if of != RuleSums()}
         return SumRow(
             scope=Scope(item["scope"]),
@@ -237,12 +247,18 @@ def read_row(item: Item) -> SumRow:
             region=item["region"],
             name=item.get("name"),
             day=date.fromisoformat(item["day"]),
-            sums=Sums(**read_numbers(Sums, item), rules=known),
+            sums=Sums(**parse_numbers(Sums, item), rules=known),
         )
 
 
 def read_sums(
-    table: Dynamo, scope: Scope, since: date, until: date, *, account: str | None, name: str | None
+    table: DynamoTable,
+    scope: Scope,
+    since: date,
+    until: date,
+    *,
+    account: str | None,
+    name: str | None,
 ) -> Iterator[SumRow]:
     """The rows of a scope, with their shards added up: one Query for each account and month.
 
@@ -252,36 +268,36 @@ def read_sums(
     if until < since:  # DynamoDB refuses a range that ends before it begins
         return
     if account is None:
-        partitions = _named_partitions(table, since, until)
+        partitions = _registered_partitions(table, since, until)
     else:
         partitions = (keys.sums_pk(account, month) for month in _months(since, until))
-    first, last = keys.sums_within(scope, name)
+    first, last = keys.sums_key_range(scope, name)
     for partition in partitions:
-        yield from _without_shards(map(read_row, _query(table, partition, first, last)))
+        yield from _merge_shards(map(read_sum_row, _query(table, partition, first, last)))
 
 
-def _without_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:
+def _merge_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:
     """One row for each name and day: its shards stand together in the order of the keys."""
     for first, shards in groupby(rows, lambda row: replace(row, sums=Sums())):
-        yield replace(first, sums=total(shards))
+        yield replace(first, sums=sum_rows(shards))
 
 
 def _months(since: date, until: date) -> Iterator[str]:
     month = since.replace(day=1)
     while month <= until:
-        yield keys.month_of_day(month)
+        yield keys.month_text(month)
         month = (month + timedelta(days=31)).replace(day=1)
 
 
-def _named_partitions(table: Dynamo, since: date, until: date) -> Iterator[str]:
-    first, last = keys.sums_months(since, until)
+def _registered_partitions(table: DynamoTable, since: date, until: date) -> Iterator[str]:
+    first, last = keys.sums_directory_range(since, until)
     for item in _query(table, keys.SUMS_ACCOUNTS_PK, first, last):
-        with own_item(item):
+        with bad_item_errors(item):
             partition = keys.sums_pk(item["account"], item["month"])
         yield partition
 
 
-def _query(table: Dynamo, partition: str, first: str, last: str) -> Iterator[Item]:
+def _query(table: DynamoTable, partition: str, first: str, last: str) -> Iterator[Item]:
     return table.query(
         partition,
         "#s BETWEEN :first AND :last",

@@ -16,33 +16,33 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.exact_json import whole_text
+from sageaudit.adapters.files.exact_json import replace_surrogates
 from sageaudit.adapters.history.codec import Item, epoch_s, moment_text
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
+from sageaudit.adapters.history.dynamo.calls import ConditionFailed, DynamoTable
 from sageaudit.adapters.history.dynamo.keys import (
     PARTITION_KEY,
     SORT_KEY,
     TTL_ATTRIBUTE,
 )
 from sageaudit.domain.alert.alert import ChannelHour
-from sageaudit.domain.audit.record import Claim
-from sageaudit.errors import UNREADABLE, Malformed
+from sageaudit.domain.audit.record import SendClaim
+from sageaudit.errors import PARSE_ERRORS, MalformedData
 from sageaudit.ports import Circuit
 
 PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 
-MOST_TRIES = 2
+MAX_TRIES = 2
 """One send, and one repeat that says what it is, if the first may have been posted."""
 _DELIVERY_SK = "DELIVERY"
 _CIRCUIT_SK = "CIRCUIT"
-_LONGEST_REASON = 500
+_MAX_REASON_LENGTH = 500
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 _STATE = {"#state": "state"}
-_NOT_SENT = "(attribute_not_exists(#state) OR #state <> :sent)"
+_IS_NOT_SENT = "(attribute_not_exists(#state) OR #state <> :sent)"
 _BECAUSE = "failed_at = :at, reason = :why"
 _LEASE = {"#0": "state", "#1": "tries", "#2": "lease_until", "#3": "holder"}
-_FIRST = "(attribute_not_exists(tries) OR tries < :repeat)"
+_IS_FIRST_TRY = "(attribute_not_exists(tries) OR tries < :repeat)"
 
 
 class NoticeState(enum.Enum):
@@ -71,76 +71,83 @@ NO_LEASE = Lease(NoticeState.UNKNOWN, 1, 0)
 """For a row that cannot be read: whatever stood in it, the notice may have been posted."""
 
 
-def claim_of(lease: Lease | None, now_s: int) -> Claim:
+def decide_claim(lease: Lease | None, now_s: int) -> SendClaim:
     """The result of a claim; after FIRST or REPEAT, write `claimed` before sending."""
     if lease is None:
-        return Claim.FIRST
+        return SendClaim.FIRST
     match lease.state:
         case NoticeState.SENT:
-            return Claim.DONE
+            return SendClaim.DONE
         case NoticeState.UNKNOWN:
-            return Claim.REPEAT
+            return SendClaim.REPEAT
         case NoticeState.FAILED:
-            return Claim.FIRST if lease.tries < MOST_TRIES else Claim.REPEAT
+            return SendClaim.FIRST if lease.tries < MAX_TRIES else SendClaim.REPEAT
         case NoticeState.SENDING:
             if lease.lease_until_s > now_s:
-                return Claim.BUSY
-            return Claim.REPEAT if lease.tries < MOST_TRIES else Claim.SPENT
+                return SendClaim.BUSY
+            return SendClaim.REPEAT if lease.tries < MAX_TRIES else SendClaim.EXHAUSTED
 
 
-def claimed(claim: Claim, until_s: int) -> Lease:
+def lease_for(claim: SendClaim, until_s: int) -> Lease:
     """The lease of whoever may send now."""
-    return Lease(NoticeState.SENDING, MOST_TRIES if claim is Claim.REPEAT else 1, until_s)
+    return Lease(NoticeState.SENDING, MAX_TRIES if claim is SendClaim.REPEAT else 1, until_s)
 
 
 class DynamoSendLedger:
     """Implements SendLedger. `client` is boto3's low-level DynamoDB client."""
 
     def __init__(self, client: Any, table_name: str) -> None:
-        self._table = Dynamo(client, table_name)
+        self._table = DynamoTable(client, table_name)
 
-    def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
+    def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> SendClaim:
         """Takes the lease to send a notice for `lease_s` seconds, if the result allows it."""
         holder, until_s = uuid.uuid4().hex, epoch_s(now) + lease_s
         try:
-            self._take(notice_id, None, claimed(Claim.FIRST, until_s), now, holder)
+            self._take(notice_id, None, lease_for(SendClaim.FIRST, until_s), now, holder)
         except ConditionFailed as failed:
             item = failed.item
         else:
-            return Claim.FIRST
+            return SendClaim.FIRST
         if item is None:
-            return Claim.BUSY  # it expired between our write and its response
+            return SendClaim.BUSY  # it expired between our write and its response
         if item.get("holder") == holder:
-            return Claim.FIRST  # our own write, whose answer was lost and which the SDK repeated
-        claim = claim_of(_read_lease(item), epoch_s(now))
-        if claim not in (Claim.FIRST, Claim.REPEAT):
+            return (
+                SendClaim.FIRST
+            )  # our own write, whose answer was lost and which the SDK repeated
+        claim = decide_claim(_read_lease(item), epoch_s(now))
+        if claim not in (SendClaim.FIRST, SendClaim.REPEAT):
             return claim
         try:
-            self._take(notice_id, item, claimed(claim, until_s), now, holder)
+            self._take(notice_id, item, lease_for(claim, until_s), now, holder)
         except ConditionFailed as failed:
             ours = failed.item is not None and failed.item.get("holder") == holder
-            return claim if ours else Claim.BUSY  # else another delivery was faster
+            return claim if ours else SendClaim.BUSY  # else another delivery was faster
         return claim
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
         """Records that the notice was posted, so that it is never sent again."""
         self._mark(notice_id, NoticeState.SENT, "sent_at = :at", {":at": moment_text(now)}, now)
 
-    def mark_failed(self, notice_id: str, now: datetime, why: str) -> None:
+    def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
         """Records that the first try posted nothing. No change if it was sent or claimed again."""
-        values = {":sent": NoticeState.SENT.value, ":repeat": MOST_TRIES, **_because(now, why)}
+        values = {":sent": NoticeState.SENT.value, ":repeat": MAX_TRIES, **_because(now, reason)}
         with suppress(ConditionFailed):
             self._mark(
-                notice_id, NoticeState.FAILED, _BECAUSE, values, now, f"{_NOT_SENT} AND {_FIRST}"
+                notice_id,
+                NoticeState.FAILED,
+                _BECAUSE,
+                values,
+                now,
+                f"{_IS_NOT_SENT} AND {_IS_FIRST_TRY}",
             )
 
-    def mark_unknown(self, notice_id: str, now: datetime, why: str) -> None:
+    def mark_unknown(self, notice_id: str, now: datetime, reason: str) -> None:
         """Records that a try may have posted the notice. No change if it was sent."""
-        values = {":sent": NoticeState.SENT.value, **_because(now, why)}
+        values = {":sent": NoticeState.SENT.value, **_because(now, reason)}
         with suppress(ConditionFailed):
-            self._mark(notice_id, NoticeState.UNKNOWN, _BECAUSE, values, now, _NOT_SENT)
+            self._mark(notice_id, NoticeState.UNKNOWN, _BECAUSE, values, now, _IS_NOT_SENT)
 
-    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+    def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages to a channel in a clock hour. Raises Malformed."""
         return read_channel_hour(self._table, channel, began_at)
 
@@ -149,19 +156,21 @@ class DynamoSendLedger:
         item = self._table.get(keys.channel_pk(channel), _CIRCUIT_SK) or {}
         return Circuit(_number(item, "failures"), _number(item, "open_until"))
 
-    def change_circuit(self, channel: str, before: Circuit, after: Circuit, now: datetime) -> bool:
+    def replace_circuit(
+        self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
+    ) -> bool:
         """Stores `after`; False where another delivery has changed it since it was `before`."""
         item = {
             PARTITION_KEY: keys.channel_pk(channel),
             SORT_KEY: _CIRCUIT_SK,
-            "failures": after.failures,
-            "open_until": after.open_until,
+            "failures": new_circuit.failures,
+            "open_until": new_circuit.open_until,
             TTL_ATTRIBUTE: keys.kept_until(now),
         }
         condition = "failures = :failures AND open_until = :open_until"
-        if before == Circuit():
+        if expected == Circuit():
             condition = f"{_ABSENT} OR ({condition})"
-        values = {":failures": before.failures, ":open_until": before.open_until}
+        values = {":failures": expected.failures, ":open_until": expected.open_until}
         try:
             self._table.put(item, condition=condition, values=values, names={})
         except ConditionFailed:
@@ -202,14 +211,14 @@ class DynamoSendLedger:
         if before is None:
             self._table.put(item, condition=_ABSENT, values={}, names={})
         else:
-            self._table.put(item, **_unchanged(before))
+            self._table.put(item, **_unchanged_lease_condition(before))
 
 
 def _because(now: datetime, why: str) -> Item:
-    return {":at": moment_text(now), ":why": whole_text(why)[:_LONGEST_REASON]}
+    return {":at": moment_text(now), ":why": replace_surrogates(why)[:_MAX_REASON_LENGTH]}
 
 
-def _unchanged(item: Item) -> dict[str, Any]:
+def _unchanged_lease_condition(item: Item) -> dict[str, Any]:
     """The condition that a row still has the lease that was read, also one that is damaged."""
     values = {f":{place[1]}": item[name] for place, name in _LEASE.items() if name in item}
     parts = (
@@ -235,12 +244,12 @@ def _number(item: Item, name: str) -> int:
         return 0
 
 
-def read_channel_hour(table: Dynamo, channel: str, began_at: datetime) -> ChannelHour:
+def read_channel_hour(table: DynamoTable, channel: str, began_at: datetime) -> ChannelHour:
     """The hour as it is stored. Raises Malformed for an item that cannot be read, or AwsError."""
     stored = table.get(keys.channel_pk(channel), keys.hour_sk(began_at))
     if stored is None:
         return ChannelHour(channel, began_at)
-    with named_item(stored):
+    with malformed_item_errors(stored):
         dearest = tuple(
             (str(one["headline"]), Decimal(one["usd"]) if "usd" in one else None)
             for one in stored["dearest"]
@@ -266,11 +275,11 @@ def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
 
 
 @contextmanager
-def named_item(item: Item) -> Iterator[None]:
+def malformed_item_errors(item: Item) -> Iterator[None]:
     """Raises Malformed, with its keys, for an item that cannot be read."""
     try:
         yield
-    except (zlib.error, *UNREADABLE) as error:
+    except (zlib.error, *PARSE_ERRORS) as error:
         where = f"{item.get(PARTITION_KEY)!r} {item.get(SORT_KEY)!r}"
         reason = f"cannot be read ({type(error).__name__}: {error}); delete it"
-        raise Malformed(f"the item {where}", reason) from error
+        raise MalformedData(f"the item {where}", reason) from error

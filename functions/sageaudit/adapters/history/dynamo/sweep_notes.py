@@ -10,31 +10,31 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of
+from sageaudit.adapters.aws.clients import aws_errors, parse_errors, require_key
 from sageaudit.adapters.history.codec import Item, as_utc, epoch_s, moment_text, read_moment
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
+from sageaudit.adapters.history.dynamo.calls import ConditionFailed, DynamoTable
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay
-from sageaudit.errors import UNREADABLE, Malformed
+from sageaudit.domain.sweep import JobList, ListProgress, ListState, SentEvent
+from sageaudit.errors import PARSE_ERRORS, MalformedData
 
 READ_PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem")
 """On the table; GetItem is also what reads a HEAD."""
-KEEP_PERMISSIONS = ("dynamodb:PutItem",)
+WRITE_PERMISSIONS = ("dynamodb:PutItem",)
 """In the partition of the sweep."""
-PERMISSIONS = (*READ_PERMISSIONS, *KEEP_PERMISSIONS)
+PERMISSIONS = (*READ_PERMISSIONS, *WRITE_PERMISSIONS)
 INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
 """What `installed_at` calls."""
-SENT_DAYS = 30
+EVENT_RECORD_DAYS = 30
 """How long it is kept that an event was sent: longer than any message of it."""
 _INSTALLED_AT = "installed_at"
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 _NOBODYS = "NOT attribute_type(until_s, :number) OR until_s <= :now OR until_s > :far"
 
 
-class DynamoSweepNotes:
+class DynamoSweepStore:
     """Implements SweepNotes. `client` is boto3's low-level DynamoDB client."""
 
     def __init__(
@@ -46,11 +46,11 @@ class DynamoSweepNotes:
     ) -> None:
         self._client = client
         self._name = table_name
-        self._table = Dynamo(client, table_name)
+        self._table = DynamoTable(client, table_name)
         self._clock = clock
         self._installed_at: datetime | None = None
 
-    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
+    def acquire_lease(self, owner: str, now: datetime, lease_s: int) -> bool:
         """Takes the lease, if nobody has it or its time is over. Raises AwsError.
 
         One without a time, or of twice the length that it can have, is nobody's: clocks differ.
@@ -58,7 +58,7 @@ class DynamoSweepNotes:
         now_s = epoch_s(now)
         try:
             self._put(
-                keys.SWEEP_TURN_SK,
+                keys.SWEEP_LEASE_SK,
                 {"turn_of": owner, "until_s": now_s + lease_s},
                 condition=f"{_ABSENT} OR turn_of = :owner OR {_NOBODYS}",
                 values={
@@ -72,24 +72,26 @@ class DynamoSweepNotes:
             return False
         return True
 
-    def end_turn(self, owner: str) -> None:
+    def release_lease(self, owner: str) -> None:
         """Ends it where the owner still has it. Raises AwsError."""
         with suppress(ConditionFailed):
             self._put(
-                keys.SWEEP_TURN_SK,
+                keys.SWEEP_LEASE_SK,
                 {"turn_of": owner, "until_s": 0},
                 condition="turn_of = :owner",
                 values={":owner": owner},
             )
 
-    def note_installation(self) -> None:
+    def record_installation(self) -> None:
         """Writes the table's creation time, if it is not there. Raises AwsError."""
         if self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK) is not None:
             return
         with aws_errors("dynamodb", f"on the table {self._name}"):
             answer = self._client.describe_table(TableName=self._name)
-        with parsing("dynamodb"):
-            installed_at = moment_text(part_of(part_of(answer, "Table"), "CreationDateTime"))
+        with parse_errors("dynamodb"):
+            installed_at = moment_text(
+                require_key(require_key(answer, "Table"), "CreationDateTime")
+            )
         with suppress(ConditionFailed):
             self._put(keys.INSTALLED_SK, {_INSTALLED_AT: installed_at}, _ABSENT)
 
@@ -106,37 +108,37 @@ class DynamoSweepNotes:
                 stored = read_moment(str(item.get(_INSTALLED_AT)))
             except ValueError as error:
                 where = f"the item {keys.SWEEP_PK} {keys.INSTALLED_SK}"
-                raise Malformed(where, "has no time") from error
+                raise MalformedData(where, "has no time") from error
             if stored > self._clock():
                 return None
             self._installed_at = stored
         return self._installed_at
 
-    def state(self, of: ListOfJobs) -> ListState | None:
+    def list_state(self, job_list: JobList) -> ListState | None:
         """The stored state; None where there is none, or none that can be read. Raises AwsError."""
-        item = self._table.get(keys.SWEEP_PK, keys.sweep_list_sk(of))
+        item = self._table.get(keys.SWEEP_PK, keys.sweep_list_sk(job_list))
         if item is None:
             return None
         try:
             return _read(item)
-        except UNREADABLE:
+        except PARSE_ERRORS:
             return None
 
-    def lists(self) -> dict[ListOfJobs, ListState]:
+    def all_list_states(self) -> dict[JobList, ListState]:
         """All that were ever swept and can be read. Raises AwsError."""
         items = self._table.query(
             keys.SWEEP_PK, "begins_with(#s, :list)", {":list": keys.SWEEP_LIST_PREFIX}
         )
         found = {}
         for item in items:
-            with suppress(*UNREADABLE):
+            with suppress(*PARSE_ERRORS):
                 account, region, kind = item[SORT_KEY].split("#")[1:]
-                found[ListOfJobs(account, region, JobKind(kind))] = _read(item)
+                found[JobList(account, region, JobKind(kind))] = _read(item)
         return found
 
-    def keep(self, of: ListOfJobs, state: ListState) -> None:
+    def save_list_state(self, job_list: JobList, state: ListState) -> None:
         """Replaces the state. Raises AwsError."""
-        under_way = state.under_way
+        under_way = state.progress
         moments = {
             "began_at": state.began_at,
             "watermark": state.watermark,
@@ -149,41 +151,41 @@ class DynamoSweepNotes:
         known: Item = {name: moment_text(moment) for name, moment in moments.items() if moment}
         if under_way is not None:
             known["edge"] = sorted(under_way.edge)
-        self._put(keys.sweep_list_sk(of), known)
+        self._put(keys.sweep_list_sk(job_list), known)
 
-    def sent(self, key: JobKey) -> SentNote | None:
+    def event_record(self, key: JobKey) -> SentEvent | None:
         """The note of a run's last event, for SENT_DAYS; None where it cannot be read.
 
         Raises AwsError.
         """
-        item = self._table.get(keys.SWEEP_PK, keys.sweep_sent_sk(key))
+        item = self._table.get(keys.SWEEP_PK, keys.sent_event_sk(key))
         if item is None:
             return None
         try:
             due_at = item.get("due_at")
-            return SentNote(read_moment(item["sent_at"]), due_at and read_moment(due_at))
-        except UNREADABLE:
+            return SentEvent(read_moment(item["sent_at"]), due_at and read_moment(due_at))
+        except PARSE_ERRORS:
             return None
 
-    def note_sent(self, key: JobKey, note: SentNote) -> None:
+    def record_event_sent(self, key: JobKey, event_record: SentEvent) -> None:
         """Replaces the note. Raises AwsError."""
-        self._put(keys.sweep_sent_sk(key), _sent_item(note))
+        self._put(keys.sent_event_sk(key), _sent_item(event_record))
 
-    def note_came(self, key: JobKey, at: datetime) -> None:
+    def record_event_arrival(self, key: JobKey, at: datetime) -> None:
         """Writes a note where there is none, one of a due look included. Raises AwsError."""
-        item = _sent_item(SentNote(at, None))
+        item = _sent_item(SentEvent(at, None))
         with suppress(ConditionFailed):
-            self._put(keys.sweep_sent_sk(key), item, _ABSENT)
+            self._put(keys.sent_event_sk(key), item, _ABSENT)
 
     def _put(self, sk: str, item: Item, condition: str = "", values: Item | None = None) -> None:
         keyed = {PARTITION_KEY: keys.SWEEP_PK, SORT_KEY: sk, **item}
         self._table.put(keyed, condition, values)
 
 
-def _sent_item(note: SentNote) -> Item:
+def _sent_item(note: SentEvent) -> Item:
     item: Item = {
         "sent_at": moment_text(note.at),
-        TTL_ATTRIBUTE: epoch_s(as_utc(note.at) + timedelta(days=SENT_DAYS)),
+        TTL_ATTRIBUTE: epoch_s(as_utc(note.at) + timedelta(days=EVENT_RECORD_DAYS)),
     }
     return item if note.due_at is None else item | {"due_at": moment_text(note.due_at)}
 
@@ -191,10 +193,12 @@ def _sent_item(note: SentNote) -> Item:
 def _read(item: Mapping[str, Any]) -> ListState:
     under_way = None
     if "started_at" in item:
-        under_way = UnderWay(
+        under_way = ListProgress(
             read_moment(item["started_at"]),
             read_moment(item["created_before"]),
-            read_moment(item["oldest_open_created_at"]) if "oldest_open_created_at" in item else None,
+            read_moment(item["oldest_open_created_at"])
+            if "oldest_open_created_at" in item
+            else None,
             frozenset(map(str, item["edge"])),
         )
     return ListState(

@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sageaudit.adapters.files.local_files import other_form
+from sageaudit.adapters.files.local_files import wrong_format_reason
 from sageaudit.adapters.history.sqlite import schema
 from sageaudit.errors import BadHistory, HistoryBusy, HistoryDenied, HistoryFileError, NoHistory
 
@@ -25,12 +25,12 @@ WAIT_S = 30
 """How long a write waits for another process; each writes for a few milliseconds."""
 IN_MEMORY = Path(":memory:")
 """The path that messages name for a history without a file."""
-_NO_PATH = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL})
+_INVALID_PATH_ERRNOS = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL})
 _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 _NO_SHARED_MEMORY = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR_SHM", "SQLITE_PROTOCOL")
 """What SQLite says where a drive has no memory that processes share, which WAL mode needs."""
 _MAKE = "`sageaudit scan --history history.db` makes a history"
-_KEPT = "what was recorded before is kept"
+_NOTHING_LOST = "what was recorded before is kept"
 _OTHER_TOOLS = (
     "{path} is not a history of sageaudit: name another file with --history, it was not changed"
 )
@@ -42,15 +42,15 @@ _CHANGED = (
     "{path} does not have the tables of a history ({error}): another tool changed it, so move it"
     " away and scan again"
 )
-_FULL = f"the disk of {{path}} is full: free some space and run the command again; {_KEPT}"
+_FULL = f"the disk of {{path}} is full: free some space and run the command again; {_NOTHING_LOST}"
 _READ_ONLY = (
     "{path} cannot be written: give yourself write permission to the file and its folder, or name"
     " another file with --history"
 )
-_CLOSED = "{path} cannot be opened: check the permissions of the file and its folder"
-_BUSY = f"{{path}} is being written by another process: try again when it is done; {_KEPT}"
-_OTHER = f"{{path}} cannot be read or written ({{error}}): check its disk; {_KEPT}"
-_NO_TEXT = "Could not decode to UTF-8"
+_CANNOT_OPEN_MESSAGE = "{path} cannot be opened: check the permissions of the file and its folder"
+_BUSY = f"{{path}} is being written by another process: try again when it is done; {_NOTHING_LOST}"
+_OTHER_MESSAGE = f"{{path}} cannot be read or written ({{error}}): check its disk; {_NOTHING_LOST}"
+_NOT_UTF8 = "Could not decode to UTF-8"
 """Python's own error, without SQLite's name."""
 _SENTENCES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
     (("SQLITE_NOTADB",), BadHistory, _OTHER_TOOLS),
@@ -58,12 +58,12 @@ _SENTENCES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
     (("SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_CONSTRAINT"), BadHistory, _CHANGED),
     (("SQLITE_FULL",), HistoryFileError, _FULL),
     (("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"), HistoryDenied, _READ_ONLY),
-    (("SQLITE_CANTOPEN",), HistoryDenied, _CLOSED),
+    (("SQLITE_CANTOPEN",), HistoryDenied, _CANNOT_OPEN_MESSAGE),
     (("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"), HistoryBusy, _BUSY),
 )
 """By the beginning of SQLite's name of the error; others are quoted with `_OTHER`."""
 
-Values = Mapping[str, Any]
+SqlParameters = Mapping[str, Any]
 
 
 class HistoryFile:
@@ -75,7 +75,7 @@ class HistoryFile:
 
     def __init__(self, path: Path | None, *, create: bool) -> None:
         self.path = path or IN_MEMORY
-        self._connection = _in_memory() if path is None else _open_file(path, create=create)
+        self._connection = _open_in_memory() if path is None else _open_file(path, create=create)
         self._lock = threading.RLock()
         if path is None:  # nothing is lost where nobody closes it
             weakref.finalize(self, self._connection.close)
@@ -85,27 +85,27 @@ class HistoryFile:
         with self._lock:
             self._connection.close()
 
-    def rows(self, query: str, values: Values) -> list[sqlite3.Row]:
+    def query_all(self, query: str, values: SqlParameters) -> list[sqlite3.Row]:
         """All rows of a query. Raises HistoryFileError."""
-        with self._lock, file_errors(self.path):
+        with self._lock, sqlite_errors(self.path):
             return self._connection.execute(query, values).fetchall()
 
-    def row(self, query: str, values: Values) -> sqlite3.Row | None:
+    def query_first(self, query: str, values: SqlParameters) -> sqlite3.Row | None:
         """The first row of a query."""
-        with self._lock, file_errors(self.path):
+        with self._lock, sqlite_errors(self.path):
             found: sqlite3.Row | None = self._connection.execute(query, values).fetchone()
             return found
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def write_transaction(self) -> Iterator[sqlite3.Connection]:
         """One transaction, alone among all processes: all of it is written, or nothing."""
-        with self._lock, file_errors(self.path), _transaction(self._connection):
+        with self._lock, sqlite_errors(self.path), _transaction(self._connection):
             yield self._connection
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """Several queries of the history as it was at one moment."""
-        with self._lock, file_errors(self.path), _transaction(self._connection, "BEGIN"):
+        with self._lock, sqlite_errors(self.path), _transaction(self._connection, "BEGIN"):
             yield self._connection
 
 
@@ -121,8 +121,8 @@ def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE")
         raise
 
 
-def _in_memory() -> sqlite3.Connection:
-    connection = _connected(":memory:")
+def _open_in_memory() -> sqlite3.Connection:
+    connection = _open_connection(":memory:")
     _make_tables(connection)
     return connection
 
@@ -142,7 +142,7 @@ def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
             ) from None
         _make_file(path)
     except OSError as error:
-        if error.errno in _NO_PATH:
+        if error.errno in _INVALID_PATH_ERRNOS:
             raise BadHistory(
                 f"{path} is not the path of a file ({error.strerror}): name another with --history"
             ) from error
@@ -151,10 +151,10 @@ def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
         ) from error
     else:
         if not stat.S_ISREG(known.st_mode):
-            why = other_form(path, _MAKE) or "is not a file, as a history is"
+            why = wrong_format_reason(path, _MAKE) or "is not a file, as a history is"
             raise BadHistory(f"{path} {why}")
-    with file_errors(path):
-        return _prepared(path, create=create)
+    with sqlite_errors(path):
+        return _open_prepared(path, create=create)
 
 
 def _make_file(path: Path) -> None:
@@ -177,7 +177,7 @@ def _make_file(path: Path) -> None:
         ) from error
 
 
-def _prepared(path: Path, *, create: bool) -> sqlite3.Connection:
+def _open_prepared(path: Path, *, create: bool) -> sqlite3.Connection:
     """With other means where shared memory is not possible, which WAL mode needs."""
     try:
         return _with_schema(_connect(path, "mode=rw"), path, create=create, wal=True)
@@ -248,10 +248,10 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 def _connect(path: Path, *options: str) -> sqlite3.Connection:
     """A connection that makes no file. SQLite's `mode=rw` reads what cannot be written, too."""
-    return _connected(f"{path.absolute().as_uri()}?{'&'.join(options)}")
+    return _open_connection(f"{path.absolute().as_uri()}?{'&'.join(options)}")
 
 
-def _connected(address: str) -> sqlite3.Connection:
+def _open_connection(address: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         address, uri=True, timeout=WAIT_S, isolation_level=None, check_same_thread=False
     )
@@ -292,7 +292,7 @@ def _leave_wal(path: Path) -> None:
 
 
 @contextmanager
-def file_errors(path: Path) -> Iterator[None]:
+def sqlite_errors(path: Path) -> Iterator[None]:
     """Raises SQLite's errors in this block as HistoryFileError, each with its sentence.
 
     Errors in how the module is called, such as a closed connection, are bugs and stay as they are.
@@ -300,25 +300,25 @@ def file_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:  # a text, or SQLite's own words about a damaged table
-        raise damaged(path, error) from error
+        raise damaged_error(path, error) from error
     except sqlite3.Error as error:
-        if str(error).startswith(_NO_TEXT):
-            raise damaged(path, error) from error
+        if str(error).startswith(_NOT_UTF8):
+            raise damaged_error(path, error) from error
         name = getattr(error, "sqlite_errorname", None)
         if name is None:
             raise
         raise _refusal(path, error, name) from error
 
 
-def damaged(path: Path, error: Exception) -> BadHistory:
+def damaged_error(path: Path, error: Exception) -> BadHistory:
     """The error for a row that cannot be read."""
     return BadHistory(_DAMAGED.format(path=path, error=f"{type(error).__name__}: {error}"))
 
 
 def _refusal(path: Path, error: sqlite3.Error, name: str) -> HistoryFileError:
-    if name == "SQLITE_NOTADB" and (why := other_form(path, _MAKE)):
+    if name == "SQLITE_NOTADB" and (why := wrong_format_reason(path, _MAKE)):
         return BadHistory(f"{path} {why}; it was not changed")
     for names, kind, sentence in _SENTENCES:
         if name.startswith(names):
             return kind(sentence.format(path=path, error=error))
-    return HistoryFileError(_OTHER.format(path=path, error=error))
+    return HistoryFileError(_OTHER_MESSAGE.format(path=path, error=error))

@@ -15,51 +15,51 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
-from sageaudit.adapters.files.exact_json import read_gzip_json, whole_text
+from sageaudit.adapters.files.exact_json import read_gzip_json, replace_surrogates
 from sageaudit.adapters.history.codec import (
-    before_sk,
-    detail_attributes,
+    detail_to_item,
     epoch_s,
     moment_text,
     read_detail,
     read_moment,
-    run_id,
+    run_key,
+    sk_before,
 )
 from sageaudit.adapters.history.record_steps import (
     RecordStep,
-    changes,
-    digest_of,
+    document_digest,
     family_row,
+    find_outdated,
     next_step,
-    out_of_date,
-    stored,
-    unchanged,
+    sum_differences,
+    to_stored_bytes,
+    unchanged_result,
 )
-from sageaudit.adapters.history.rows import finding_rows, head_of, row_text
+from sageaudit.adapters.history.rows import clip_text, finding_rows, make_summary
 from sageaudit.adapters.history.sqlite import rows, schema
-from sageaudit.adapters.history.sqlite.file import HistoryFile, damaged
+from sageaudit.adapters.history.sqlite.file import HistoryFile, damaged_error
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     DETAIL_DAYS,
-    FAMILY_RUNS,
+    MAX_EARLIER_RUNS,
+    AuditEntry,
     Detail,
-    Entry,
-    Recorded,
+    RecordOutcome,
+    RecordResult,
     Row,
     RunIndex,
     RunQuery,
-    Verdict,
 )
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
-from sageaudit.errors import UNREADABLE, BadHistory
+from sageaudit.errors import PARSE_ERRORS, BadHistory
 
 _DETAIL_S = timedelta(days=DETAIL_DAYS) // timedelta(seconds=1)
 _PAGE_ROWS = 500
 """Rows of one read of a list, some 1 MB."""
 
-Whole = TypeVar("Whole")
+ReadT = TypeVar("ReadT")
 
 
 class SqliteHistory:
@@ -94,75 +94,79 @@ class SqliteHistory:
         """Closes the file. A second time does nothing."""
         self._file.close()
 
-    def record(self, entry: Entry) -> Recorded:
+    def record(self, entry: AuditEntry) -> RecordResult:
         """In one transaction; nothing for a duplicate, or an older state."""
-        digest = digest_of(entry.document)
-        with self._file.writing() as connection:
-            self._forget_expired(connection)
-            row = connection.execute(schema.HEAD, {"run_key": run_id(entry.key)})
+        digest = document_digest(entry.document)
+        with self._file.write_transaction() as connection:
+            self._delete_expired(connection)
+            row = connection.execute(schema.SUMMARY, {"run_key": run_key(entry.key)})
             known = row.fetchone()
             newest = None if known is None else self._head(known)
             step = next_step(newest, entry, digest)
             if newest is None or step is RecordStep.WRITE:
                 return self._write(connection, entry, digest, newest)
             if step is RecordStep.CONFIRM:
-                head = head_of(entry, newest.version, digest)
+                head = make_summary(entry, newest.version, digest)
                 self._put_head(connection, entry, head, newest)
             if step is RecordStep.ADVANCE:
                 modified_at = moment_text(entry.last_modified_at)
-                values = {"run_key": run_id(entry.key), "last_modified_at": modified_at}
+                values = {"run_key": run_key(entry.key), "last_modified_at": modified_at}
                 connection.execute(schema.ADVANCE, values)
-            return unchanged(step, newest)
+            return unchanged_result(step, newest)
 
     def _write(
-        self, connection: sqlite3.Connection, entry: Entry, digest: str, newest: AuditSummary | None
-    ) -> Recorded:
+        self,
+        connection: sqlite3.Connection,
+        entry: AuditEntry,
+        digest: str,
+        newest: AuditSummary | None,
+    ) -> RecordResult:
         version = 1 if newest is None else newest.version + 1
-        head = head_of(entry, version, digest)
-        of_run = {"run_key": run_id(entry.key)}
+        head = make_summary(entry, version, digest)
+        of_run = {"run_key": run_key(entry.key)}
         self._put_head(connection, entry, head, newest)
-        document = stored(entry.document, version)
+        document = to_stored_bytes(entry.document, version)
         connection.execute(schema.PUT_AUDIT, of_run | {"version": version, "document": document})
-        connection.execute(schema.FORGET_FINDINGS, of_run)
+        connection.execute(schema.DELETE_FINDINGS, of_run)
         of_finding = of_run | {"ended_at": moment_text(head.ended_at)}
         columns = [of_finding | rows.to_columns(finding) for finding in finding_rows(entry)]
         connection.executemany(schema.PUT_FINDING, columns)
         if entry.detail is not None:
-            values = of_run | detail_attributes(entry.detail) | self._expiry()
+            values = of_run | detail_to_item(entry.detail) | self._expiry()
             connection.execute(schema.PUT_DETAIL, values)
-        return Recorded(Verdict.RECORDED, version, head)
+        return RecordResult(RecordOutcome.RECORDED, version, head)
 
     def _put_head(
         self,
         connection: sqlite3.Connection,
-        entry: Entry,
+        entry: AuditEntry,
         head: AuditSummary,
         newest: AuditSummary | None,
     ) -> None:
         """The head, its place in its family, and what it changes in the daily sums."""
-        of_run = {"run_key": run_id(head.key)}
-        connection.execute(schema.PUT_HEAD, of_run | rows.head_columns(head))
+        of_run = {"run_key": run_key(head.key)}
+        connection.execute(schema.PUT_SUMMARY, of_run | rows.summary_columns(head))
         row = family_row(entry, head)
         if row is None:
-            connection.execute(schema.FORGET_FAMILY_ROW, of_run)
+            connection.execute(schema.DELETE_FAMILY_ROW, of_run)
         else:
             values = of_run | rows.family_row_columns(row) | self._expiry()
             connection.execute(schema.PUT_FAMILY_ROW, values)
-        for change in changes(newest, head):
+        for change in sum_differences(newest, head):
             connection.execute(schema.ADD_SUMS, rows.sum_columns(change))
             connection.executemany(schema.ADD_RULE_SUMS, rows.rule_sum_columns(change))
 
-    def _forget_expired(self, connection: sqlite3.Connection) -> None:
+    def _delete_expired(self, connection: sqlite3.Connection) -> None:
         """Deletes what has expired, once for each opening, and gives its space back."""
         if self._forgot:
             return
         self._forgot = True
         gone = sum(
             connection.execute(statement, {"now": self._now()}).rowcount
-            for statement in schema.FORGET_EXPIRED
+            for statement in schema.DELETE_EXPIRED
         )
         if gone:
-            connection.execute(schema.GIVE_SPACE_BACK).fetchall()
+            connection.execute(schema.VACUUM).fetchall()
 
     def _now(self) -> int:
         return epoch_s(self._clock())
@@ -185,51 +189,51 @@ class SqliteHistory:
         In the usual order of audits it only reads.
         """
         asked = {
-            "account": whole_text(account),
-            "region": whole_text(region),
-            "family": row_text(family),
-            "run_key": run_id(key),
+            "account": replace_surrogates(account),
+            "region": replace_surrogates(region),
+            "family": clip_text(family),
+            "run_key": run_key(key),
             "ended_at": moment_text(ended_at),
             "now": self._now(),
-            "rows": FAMILY_RUNS,
+            "rows": MAX_EARLIER_RUNS,
         }
-        with self._file.reading() as connection:
+        with self._file.read_transaction() as connection:
             own = connection.execute(schema.FAMILY_ROW, asked).fetchone()
             if own is None:
                 return ()
             before = connection.execute(schema.FAMILY_BEFORE, asked).fetchall()
             after = connection.execute(schema.FAMILY_AFTER, asked).fetchall()
-        whole = partial(self._whole, rows.read_family_row)
-        found = tuple(out_of_date(whole(own), map(whole, before), map(whole, after)))
+        whole = partial(self._read_or_raise, rows.read_family_row)
+        found = tuple(find_outdated(whole(own), map(whole, before), map(whole, after)))
         if found:
             self._make_due(found, due_at)
         return found
 
-    def make_due(self, key: JobKey, due_at: datetime) -> None:
+    def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets `due_at` of an audit that is not due earlier, and does nothing without one."""
         self._make_due([key], due_at)
 
     def _make_due(self, runs: Sequence[JobKey], due_at: datetime) -> None:
         due = {"due_at": moment_text(due_at)}
-        with self._file.writing() as connection:
-            values = [due | {"run_key": run_id(run)} for run in runs]
-            connection.executemany(schema.MAKE_DUE, values)
+        with self._file.write_transaction() as connection:
+            values = [due | {"run_key": run_key(run)} for run in runs]
+            connection.executemany(schema.SCHEDULE_REAUDIT, values)
 
-    def head(self, key: JobKey) -> AuditSummary | None:
+    def summary(self, key: JobKey) -> AuditSummary | None:
         """The summary of the newest version; None for an unknown run."""
-        row = self._file.row(schema.HEAD, {"run_key": run_id(key)})
+        row = self._file.query_first(schema.SUMMARY, {"run_key": run_key(key)})
         return None if row is None else self._head(row)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         """The document of a version, by default the newest; None where there is none."""
         query = schema.NEWEST_AUDIT if version is None else schema.AUDIT
-        row = self._file.row(query, {"run_key": run_id(key), "version": version})
-        return None if row is None else self._whole(read_gzip_json, row["document"])
+        row = self._file.query_first(query, {"run_key": run_key(key), "version": version})
+        return None if row is None else self._read_or_raise(read_gzip_json, row["document"])
 
     def detail(self, key: JobKey) -> Detail | None:
         """The stored data to judge the job again; None where it is absent or expired."""
-        row = self._file.row(schema.DETAIL, {"run_key": run_id(key), "now": self._now()})
-        return None if row is None else self._whole(read_detail, dict(row))
+        row = self._file.query_first(schema.DETAIL, {"run_key": run_key(key), "now": self._now()})
+        return None if row is None else self._read_or_raise(read_detail, dict(row))
 
     def runs(
         self,
@@ -240,8 +244,8 @@ class SqliteHistory:
     ) -> Iterator[Row]:
         """The rows of a list, a page at a time."""
         reads: dict[RunIndex, Callable[[sqlite3.Row], object]] = {
-            RunIndex.RULE: partial(self._whole, rows.read_finding),
-            RunIndex.DUE: self._tried,
+            RunIndex.RULE: partial(self._read_or_raise, rows.read_finding),
+            RunIndex.DUE: self._read_due_row,
         }
         read = reads.get(query.index, self._head)
         return cast("Iterator[Row]", map(read, self._walk(query, before, page_size)))
@@ -251,8 +255,8 @@ class SqliteHistory:
     ) -> Iterator[sqlite3.Row]:
         """First `page_size` rows, then more."""
         names, statement = schema.LISTS[query.index]
-        asked = dict(zip(names, map(row_text, query.values), strict=True))
-        by, last = "ended_at", before_sk(before)
+        asked = dict(zip(names, map(clip_text, query.values), strict=True))
+        by, last = "ended_at", sk_before(before)
         if query.index is RunIndex.DUE:
             by, last = "due_at", ""
             asked["until"] = moment_text(read_moment(asked["until"]))
@@ -261,7 +265,7 @@ class SqliteHistory:
         size = min(max(page_size or _PAGE_ROWS, 1), _PAGE_ROWS)
         moment, _, after = last.partition("#")
         while True:
-            page = self._file.rows(
+            page = self._file.query_all(
                 statement, {**asked, "moment": moment, "after": after, "rows": size}
             )
             yield from page
@@ -269,7 +273,7 @@ class SqliteHistory:
                 return
             moment, after, size = page[-1][by], page[-1]["run_key"], _PAGE_ROWS
 
-    def sums(
+    def daily_sums(
         self,
         scope: Scope,
         since: date,
@@ -284,37 +288,37 @@ class SqliteHistory:
             "scope": scope.value,
             "since": since.isoformat(),
             "until": until.isoformat(),
-            "account": account and whole_text(account),
-            "region": region and whole_text(region),
-            "name": None if name is None else row_text(name),
+            "account": account and replace_surrogates(account),
+            "region": region and replace_surrogates(region),
+            "name": None if name is None else clip_text(name),
         }
-        with self._file.reading() as connection:
+        with self._file.read_transaction() as connection:
             days = connection.execute(schema.SUMS, asked).fetchall()
             rules = connection.execute(schema.RULE_SUMS, asked).fetchall()
         return rows.read_sums(days, rules)
 
     def decisions(self) -> Sequence[Decision]:
         """What people decided about advices."""
-        found = self._file.rows(schema.DECISIONS, {})
-        return [self._whole(rows.read_decision, row) for row in found]
+        found = self._file.query_all(schema.DECISIONS, {})
+        return [self._read_or_raise(rows.read_decision, row) for row in found]
 
-    def decide(self, decision: Decision) -> None:
+    def save_decision(self, decision: Decision) -> None:
         """Keeps it, in place of one of the same moment."""
-        with self._file.writing() as connection:
+        with self._file.write_transaction() as connection:
             connection.execute(schema.PUT_DECISION, rows.to_columns(decision))
 
-    def _tried(self, row: sqlite3.Row) -> AuditSummary | BadHistory:
+    def _read_due_row(self, row: sqlite3.Row) -> AuditSummary | BadHistory:
         try:
             return self._head(row)
         except BadHistory as error:
             return error
 
     def _head(self, row: sqlite3.Row) -> AuditSummary:
-        return self._whole(rows.read_head, row)
+        return self._read_or_raise(rows.read_summary, row)
 
-    def _whole(self, read: Callable[..., Whole], *stored: Any) -> Whole:
+    def _read_or_raise(self, read: Callable[..., ReadT], *stored: Any) -> ReadT:
         """What `read` makes of it. Raises BadHistory for what was damaged or changed by hand."""
         try:
             return read(*stored)
-        except (zlib.error, *UNREADABLE) as error:
-            raise damaged(self._file.path, error) from error
+        except (zlib.error, *PARSE_ERRORS) as error:
+            raise damaged_error(self._file.path, error) from error

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import fields
 
-from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
+from sageaudit.adapters.files.exact_json import from_json, replace_surrogates, to_json
 from sageaudit.adapters.history.codec import (
-    READERS,
+    READERS_BY_TYPE,
     RUN_READERS,
     FieldReader,
     from_item,
-    part,
+    key_part,
     read_moment,
     to_item,
 )
@@ -39,18 +39,18 @@ Stored = TypeVar("Stored", AuditSummary, FindingRow, JobKey, Decision)
 _USD = "_usd"
 _MICRO_USD = "_micro_usd"
 _DIGITS = 6
-_REPEATED = frozenset(
+_INTERNED_FIELDS = frozenset(
     {"kind", "status", "account", "region", "family", "costliest_rule", "ruleset", "policy"}
     | {"instance_type", "reason", "recommended_type", "fingerprint"}
 )
 """Texts that many runs share: a list that is kept has each of them once."""
-_KEPT_OBJECTS = 1_024
+_CACHED_OBJECTS = 1_024
 """Of each field, lists and objects that are not parsed again: those of the earlier runs that an
 audit is compared with come again in the family's next audit, and many jobs have the same. Nobody
 changes them."""
 _KEY = ("run_key", "arn", "created_at")
 """What tells a run, the first columns of all that is read of one."""
-_Place = tuple[Any, ...]
+_SumKey = tuple[Any, ...]
 """Scope, day, account, region and name of a sum: the first columns of its tables."""
 _WIDTH = 5
 _SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
@@ -58,9 +58,9 @@ _RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
 _Number = tuple[str, Callable[[int], object]]
 
 
-def column_names(form: type[Any]) -> Iterator[str]:
+def column_names(row_type: type[Any]) -> Iterator[str]:
     """The columns of a form's fields; those of a JobKey in place of the field `key`."""
-    for field in fields(form):
+    for field in fields(row_type):
         if field.name == "key":
             yield from column_names(JobKey)
         else:
@@ -74,9 +74,9 @@ def to_columns(row: Stored) -> Columns:
     return columns | {name: _value(known[name]) for name in columns if name in known}
 
 
-def head_columns(head: AuditSummary) -> Columns:
+def summary_columns(head: AuditSummary) -> Columns:
     """Those of a head; its ARN is NULL where the run's key begins with it."""
-    return to_columns(head) | ({"arn": None} if part(head.key.arn) == head.key.arn else {})
+    return to_columns(head) | ({"arn": None} if key_part(head.key.arn) == head.key.arn else {})
 
 
 def read_finding(columns: sqlite3.Row) -> RuleFinding:
@@ -84,8 +84,8 @@ def read_finding(columns: sqlite3.Row) -> RuleFinding:
     columns of something else.
     """
     run, own = columns[len(_KEY) : len(RUN_COLUMNS)], columns[len(RUN_COLUMNS) :]
-    finding = FindingRow(**_values(_OF_A_FINDING, own))
-    return rule_finding(finding, key=read_key(columns), **_values(_OF_ITS_RUN, run))
+    finding = FindingRow(**_values(_FINDING_PLAN, own))
+    return rule_finding(finding, key=read_key(columns), **_values(_RUN_PLAN, run))
 
 
 def read_decision(columns: sqlite3.Row) -> Decision:
@@ -94,9 +94,9 @@ def read_decision(columns: sqlite3.Row) -> Decision:
     return from_item(Decision, {name: value for name, value in known if value is not None})
 
 
-def read_head(columns: sqlite3.Row) -> AuditSummary:
+def read_summary(columns: sqlite3.Row) -> AuditSummary:
     """The summary of a run's row; raises as `read_finding`."""
-    values = _values(_OF_A_HEAD, columns[len(_KEY) :])
+    values = _values(_SUMMARY_PLAN, columns[len(_KEY) :])
     values["key"] = read_key(columns)  # a keyword beside `**values` would copy them all
     return AuditSummary(**values)
 
@@ -121,7 +121,7 @@ def read_key(columns: sqlite3.Row) -> JobKey:
 
 def family_row_columns(row: FamilyRow) -> Columns:
     """The columns of a family's row that are not in the run's own."""
-    return {"stamp": row.stamp, "compared": row.compared_text, "since": row.since}
+    return {"stamp": row.stamp, "compared": row.compared_text, "since": row.compared_since}
 
 
 def read_family_row(columns: sqlite3.Row) -> FamilyRow:
@@ -131,26 +131,26 @@ def read_family_row(columns: sqlite3.Row) -> FamilyRow:
         ended_sk=f"{columns['ended_at']}#{columns['run_key']}",
         stamp=columns["stamp"],
         compared=read_compared(columns["compared"]),
-        since=columns["since"],
+        compared_since=columns["since"],
     )
 
 
 def sum_columns(row: SumRow) -> Columns:
     """The columns of a daily sum."""
-    return _place(row) | _numbers(row.sums, _SUM_FIELDS)
+    return _sum_key_columns(row) | _numbers(row.sums, _SUM_FIELDS)
 
 
 def rule_sum_columns(row: SumRow) -> list[Columns]:
     """The columns of the sums of each rule."""
     return [
-        _place(row) | {"rule": whole_text(rule)} | _numbers(of_rule, _RULE_FIELDS)
+        _sum_key_columns(row) | {"rule": replace_surrogates(rule)} | _numbers(of_rule, _RULE_FIELDS)
         for rule, of_rule in row.sums.rules.items()
     ]
 
 
 def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iterator[SumRow]:
     """The rows of both tables together; days whose audits have all gone elsewhere are left out."""
-    of_rules: dict[_Place, dict[str, RuleSums]] = defaultdict(dict)
+    of_rules: dict[_SumKey, dict[str, RuleSums]] = defaultdict(dict)
     for row in rules:
         if known := _fields(_RULE_READERS, row[_WIDTH + 1 :]):
             of_rules[row[:_WIDTH]][row[_WIDTH]] = RuleSums(**known)
@@ -161,19 +161,19 @@ def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iter
             yield _sum_row(place, Sums(**known, rules=found))
 
 
-def _sum_row(place: _Place, sums: Sums) -> SumRow:
+def _sum_row(place: _SumKey, sums: Sums) -> SumRow:
     scope, day, account, region, name = place
     known = name if name or scope == Scope.FAMILY else None
     return SumRow(Scope(scope), account, region, known, date.fromisoformat(day), sums)
 
 
-def _place(row: SumRow) -> Columns:
+def _sum_key_columns(row: SumRow) -> Columns:
     return {
         "scope": row.scope.value,
         "day": row.day.isoformat(),
-        "account": whole_text(row.account),
-        "region": whole_text(row.region),
-        "name": whole_text(row.name or ""),
+        "account": replace_surrogates(row.account),
+        "region": replace_surrogates(row.region),
+        "name": replace_surrogates(row.name or ""),
     }
 
 
@@ -191,7 +191,7 @@ def _value(value: object) -> object:
         return int(value.scaleb(_DIGITS))
     if isinstance(value, list | dict):
         return to_json(value)
-    return whole_text(value) if isinstance(value, str) else value
+    return replace_surrogates(value) if isinstance(value, str) else value
 
 
 @lru_cache(1_000)
@@ -220,7 +220,7 @@ def _plan(readers: Iterable[FieldReader]) -> _Plan:
     return _Plan(
         names=tuple(reader.name for reader in own),
         reads=tuple(map(_reads, own)),
-        required=frozenset(reader.name for reader in own if not reader.optional),
+        required=frozenset(reader.name for reader in own if not reader.is_optional),
     )
 
 
@@ -228,21 +228,22 @@ def _reads(reader: FieldReader) -> Callable[[Any], Any] | None:
     """What reads a column; None for one that is as its field."""
     if reader.name.endswith(_USD):
         return _from_micro_usd
-    if reader.name in _REPEATED:
+    if reader.name in _INTERNED_FIELDS:
         return intern
-    if reader.nested and reader.read:
-        return _of_json(reader.read)
-    return reader.read
+    if reader.is_nested and reader.convert:
+        return _json_reader(reader.convert)
+    return reader.convert
 
 
-def _of_json(read: Callable[[Any], Any]) -> Callable[[str], Any]:
-    return lru_cache(_KEPT_OBJECTS)(lambda text: read(from_json(text)))
+def _json_reader(read: Callable[[Any], Any]) -> Callable[[str], Any]:
+    return lru_cache(_CACHED_OBJECTS)(lambda text: read(from_json(text)))
 
 
-_OF_A_HEAD, _OF_ITS_RUN, _OF_A_FINDING = (
-    _plan(readers) for readers in (READERS[AuditSummary], RUN_READERS, READERS[FindingRow])
+_SUMMARY_PLAN, _RUN_PLAN, _FINDING_PLAN = (
+    _plan(readers)
+    for readers in (READERS_BY_TYPE[AuditSummary], RUN_READERS, READERS_BY_TYPE[FindingRow])
 )
-RUN_COLUMNS = (*_KEY, *_OF_ITS_RUN.names)
+RUN_COLUMNS = (*_KEY, *_RUN_PLAN.names)
 """The columns of a run that its findings are read with."""
 
 

@@ -121,25 +121,27 @@ FROM findings AS f JOIN runs AS r ON r.run = f.run""",
 """The statements that make an empty file a history."""
 
 _RUNS = f"SELECT run_key, {', '.join(column_names(AuditSummary))} FROM runs WHERE"
-HEAD = f"{_RUNS} run_key = :run_key"
+SUMMARY = f"{_RUNS} run_key = :run_key"
 _NEWEST = (
     " AND ended_at <= :moment AND (ended_at < :moment OR run_key < :after)"
     " ORDER BY ended_at DESC, run_key DESC LIMIT :rows"
 )
 """No index has the long run_key: SQLite sorts by it the runs that ended at one moment."""
-_OF_FAMILY = "account = :account AND region = :region AND family = :family"
+_FAMILY_CONDITION = "account = :account AND region = :region AND family = :family"
 _DUE = (
     "due_at <= :until AND due_at >= :moment AND (due_at > :moment OR run_key > :after)"
     " ORDER BY due_at, run_key LIMIT :rows"
 )
-_OF_FINDING = ", ".join(
+_FINDING_COLUMNS = ", ".join(
     [f"r.{name} AS {name}" for name in RUN_COLUMNS]
     + [f"f.{name} AS {name}" for name in column_names(FindingRow)]
 )
-_FINDINGS = f"SELECT {_OF_FINDING} FROM findings AS f CROSS JOIN runs AS r ON r.run = f.run WHERE"
+_FINDINGS = (
+    f"SELECT {_FINDING_COLUMNS} FROM findings AS f CROSS JOIN runs AS r ON r.run = f.run WHERE"
+)
 LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
     RunIndex.DAY: (("period",), f"{_RUNS} ended_at >= :period{_NEWEST}"),
-    RunIndex.FAMILY: (("account", "region", "family"), f"{_RUNS} {_OF_FAMILY}{_NEWEST}"),
+    RunIndex.FAMILY: (("account", "region", "family"), f"{_RUNS} {_FAMILY_CONDITION}{_NEWEST}"),
     RunIndex.OWNER: (("owner",), f"{_RUNS} owner = :owner{_NEWEST}"),
     RunIndex.ACCOUNT: (
         ("account",),
@@ -169,7 +171,7 @@ FAMILY_BEFORE = (
     f"{_FAMILY_ROW}r.ended_at < :ended_at ORDER BY r.ended_at DESC, r.run_key DESC LIMIT :rows"
 )
 FAMILY_AFTER = f"{_FAMILY_ROW}r.ended_at > :ended_at ORDER BY r.ended_at, r.run_key LIMIT :rows"
-MAKE_DUE = (
+SCHEDULE_REAUDIT = (
     "UPDATE runs SET due_at = :due_at WHERE run_key = :run_key"
     " AND (due_at IS NULL OR due_at > :due_at)"
 )
@@ -178,13 +180,13 @@ NEWEST_AUDIT = f"SELECT document FROM audits WHERE run = {_RUN} ORDER BY version
 AUDIT = f"SELECT document FROM audits WHERE run = {_RUN} AND version = :version"
 DETAIL = f"SELECT description, series, note FROM details WHERE run = {_RUN} AND expires_at > :now"
 ADVANCE = "UPDATE runs SET last_modified_at = :last_modified_at WHERE run_key = :run_key"
-FORGET_FINDINGS = f"DELETE FROM findings WHERE run = {_RUN}"
-FORGET_FAMILY_ROW = f"DELETE FROM family_rows WHERE run = {_RUN}"
-FORGET_EXPIRED = (
+DELETE_FINDINGS = f"DELETE FROM findings WHERE run = {_RUN}"
+DELETE_FAMILY_ROW = f"DELETE FROM family_rows WHERE run = {_RUN}"
+DELETE_EXPIRED = (
     "DELETE FROM details WHERE expires_at <= :now",
     "DELETE FROM family_rows WHERE expires_at <= :now",
 )
-GIVE_SPACE_BACK = "PRAGMA incremental_vacuum"
+VACUUM = "PRAGMA incremental_vacuum"
 
 
 def _put(table: str, *columns: str) -> str:
@@ -214,7 +216,7 @@ def _add(table: str, key: tuple[str, ...], added: tuple[str, ...]) -> str:
     )
 
 
-PUT_HEAD = _put_head(*column_names(AuditSummary))
+PUT_SUMMARY = _put_head(*column_names(AuditSummary))
 PUT_AUDIT = f"INSERT INTO audits (run, version, document) VALUES ({_RUN}, :version, :document)"
 PUT_FINDING = _put("findings", "run", "ended_at", *column_names(FindingRow))
 PUT_DETAIL = _put("details", "run", "description", "series", "note", "expires_at")
@@ -224,10 +226,10 @@ PUT_FAMILY_ROW = _put("family_rows", "run", "stamp", "compared", "since", "expir
 
 ADD_SUMS = _add("daily_sums", _SUM_KEY, _SUMS)
 ADD_RULE_SUMS = _add("daily_rule_sums", _RULE_KEY, _RULE_SUMS)
-_WANTED = (
+_SUMS_CONDITION = (
     " WHERE scope = :scope AND day BETWEEN :since AND :until"
     " AND (:account IS NULL OR account = :account) AND (:region IS NULL OR region = :region)"
     " AND (:name IS NULL OR name = :name)"
 )
-SUMS = f"SELECT * FROM daily_sums{_WANTED}"
-RULE_SUMS = f"SELECT * FROM daily_rule_sums{_WANTED}"
+SUMS = f"SELECT * FROM daily_sums{_SUMS_CONDITION}"
+RULE_SUMS = f"SELECT * FROM daily_rule_sums{_SUMS_CONDITION}"
