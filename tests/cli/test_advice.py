@@ -167,8 +167,8 @@ def test_savings_are_predicted_and_measured_apart(asked: Asked) -> None:
     assert (row["predicted_usd"], row["measured_usd"]) == (4.59, 6)
     assert json.loads(result.stdout)["own_cost_usd"] is None
     sums = json.loads(result.stdout)["sums"]
-    assert sums["measured"] == {"advices": 1, "predicted_usd": 4.59, "measured_usd": 6}
-    assert sums["taken"]["advices"] == 0
+    assert sums["measured"] == {"recommendations": 1, "predicted_usd": 4.59, "measured_usd": 6}
+    assert sums["taken"]["recommendations"] == 0
 
 
 def test_what_was_saved_stays_after_the_change_is_undone(asked: Asked) -> None:
@@ -177,7 +177,7 @@ def test_what_was_saved_stays_after_the_change_is_undone(asked: Asked) -> None:
     [row] = rows(result)
     assert (row["outcome"], row["runs_since"], row["measured_usd"]) == ("ended", 3, 6)
     assert json.loads(result.stdout)["sums"]["ended"] == {
-        "advices": 1,
+        "recommendations": 1,
         "predicted_usd": 4.59,
         "measured_usd": 6,
     }

@@ -167,7 +167,7 @@ def test_jobs_cost_and_hours_are_said_before_anything_is_sent(
     assert "5 minutes at best" in deployed("--since", "40d", "--dry-run").stderr
     assert "at best" not in deployed("--since", "10d", "--dry-run").stderr
     assert deployed("--since", "60d").exit_code == 2
-    monkeypatch.setattr(command, "can_ask", lambda: True)
+    monkeypatch.setattr(command, "may_ask", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert deployed("--since", "60d").exit_code != 0
     assert not deployed.sent

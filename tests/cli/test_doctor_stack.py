@@ -32,7 +32,7 @@ def stack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stack]:
         found.outputs["TableName"] = new_table(boto3.client("dynamodb", region_name=REGION))
         topic = boto3.client("sns", region_name=REGION).create_topic(Name="SageAudit-alarms")
         found.outputs["AlarmsTopicArn"] = topic["TopicArn"]
-        webhook = SlackChannel.secret.example
+        webhook = SlackChannel.secret_format.example
         boto3.client("secretsmanager", region_name=REGION).create_secret(
             Name="sageaudit/channel/slack", SecretString=webhook
         )
@@ -92,7 +92,7 @@ def test_a_stack_in_order_is_0(stack: Stack, run: Run) -> None:
     [
         (None, "teams sageaudit/channel/ml", "failed", "there is no such secret"),
         ("https://x", "teams sageaudit/channel/ml", "failed", "holds no Microsoft Teams workflow"),
-        (TeamsChannel.secret.example, "teams sageaudit/channel/ml", "ok", "holds a Microsoft"),
+        (TeamsChannel.secret_format.example, "teams sageaudit/channel/ml", "ok", "holds a Microsoft"),
         (None, "sns {topic}", "ok", "the topic has 1 subscriber (email)"),
         (None, "sns {empty}", "failed", "nobody gets the topic"),
         (None, "pager x", "not_checked", "pager is not known to this version"),

@@ -41,7 +41,7 @@ def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSlack]:
     with mock_aws(), slack_stand_in() as stand_in:
         session = boto3.Session(region_name="us-east-1")
         session.client("secretsmanager").create_secret(Name="webhook", SecretString=WEBHOOK)
-        workflow = TeamsChannel.secret.example
+        workflow = TeamsChannel.secret_format.example
         session.client("secretsmanager").create_secret(Name="workflow", SecretString=workflow)
         session.client("sns").create_topic(Name="notices")
         monkeypatch.setattr(notify, "open_session", lambda *_: session)

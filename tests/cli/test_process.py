@@ -47,9 +47,9 @@ def test_only_the_command_that_runs_is_imported(tmp_path: Path) -> None:
     without boto3 and DuckDB; `--version` with few modules of ours, and a list without rules.
     """
     code = (
-        "import atexit, sys; from sageaudit.cli.main import commands\n"
+        "import atexit, sys; from sageaudit.cli.main import cli\n"
         "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
-        "commands.main(sys.argv[1:], standalone_mode=False)"
+        "cli.main(sys.argv[1:], standalone_mode=False)"
     )
     history = str(tmp_path / "history.db")
     started: tuple[tuple[tuple[str, ...], set[str], int], ...] = (

@@ -71,8 +71,8 @@ def test_a_scan_reads_each_file_once(
         (recording, "read"),
         (recorded_jobs, "parse"),
         (read, "parse"),
-        (describe, "keep"),
-        (stored, "keep"),
+        (describe, "sanitize_answer"),
+        (stored, "sanitize_answer"),
     ):
         called = getattr(module, name)
 
@@ -84,7 +84,7 @@ def test_a_scan_reads_each_file_once(
     jobs = scanned(run, DEMO, history)["scan"]["jobs"]["audited"]
     assert counted["read"] == len([*DEMO.rglob("*.json")])
     assert counted["parse"] <= 2 * jobs
-    assert counted["keep"] <= 3 * jobs
+    assert counted["sanitize_answer"] <= 3 * jobs
 
 
 def test_a_file_that_cannot_be_read_is_one_line(run: Run, folder: Path, history: Path) -> None:

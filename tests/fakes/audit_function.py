@@ -30,11 +30,11 @@ OPERATIONS = {
     "describe": "Describe",
     "tags": "ListTags",
     "read": "GetMetricData",
-    "head": "GetItem",
+    "summary": "GetItem",
     "record": "TransactWriteItems",
     "send": "SendMessage",
     "change_visibility": "ChangeMessageVisibility",
-    **dict.fromkeys(("audit", "detail", "runs", "recheck_family", "make_due"), "Query"),
+    **dict.fromkeys(("audit", "detail", "runs", "recheck_family", "schedule_reaudit"), "Query"),
 }
 """What the calls of ports are to AWS. A call of another port has its own name."""
 SETTINGS = AuditSettings(

@@ -24,7 +24,7 @@ _ROW = """    JobKind.STUDY: KindSpec(
         sdk_noun="study_job",
         arn_word="study-job",
         detail_type="SageMaker Study Job State Change",
-        should_have_event=False,
+        has_event=False,
         list_key="StudyJobSummaries",
         start_key="CreationTime",
         end_key="StudyDoneTime",
@@ -75,7 +75,7 @@ class StudyClient:
 
     def __getattr__(self, method: str) -> Any:
         """Describe of a run."""
-        found = {run.kind.row.describe_method for run in self._runs}
+        found = {run.kind.spec.describe_method for run in self._runs}
         assert method in found, method
         return lambda **call: next(
             dict(run.describe) for run in self._runs if run.name in call.values()

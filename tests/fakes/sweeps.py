@@ -70,7 +70,7 @@ class KnownRuns:
         for one in rows:
             self.heads[key_of(one)] = head_of(one, due_at=due_at)
 
-    def head(self, key: JobKey) -> AuditSummary | None:
+    def summary(self, key: JobKey) -> AuditSummary | None:
         if self.fails:
             raise self.fails
         self.asked[key] += 1

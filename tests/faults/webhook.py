@@ -58,7 +58,7 @@ class Says(Struct, frozen=True):
 
 OK, ACCEPTED = Says(), Says(202, "")
 SLACK_HOST = "hooks.slack.com"
-TEAMS_HOST = str(urlsplit(TeamsChannel.secret.example).hostname)
+TEAMS_HOST = str(urlsplit(TeamsChannel.secret_format.example).hostname)
 USUAL = {SLACK_HOST: OK, TEAMS_HOST: ACCEPTED}
 
 

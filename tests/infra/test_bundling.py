@@ -117,7 +117,7 @@ def test_every_call_of_the_adapters_is_in_the_models_that_are_left(lambda_asset:
     session = botocore.session.Session()
     session.register_component("data_loader", models)
     code = [path.read_text(encoding="utf-8") for path in bundling.source_files()]
-    made = set(re.findall(r'(?:client\(\w*(?:\.\w+)?,? ?|accounts\.of\()"(\w+)"', "".join(code)))
+    made = set(re.findall(r'(?:client\(\w*(?:\.\w+)?,? ?|client_factory\()"(\w+)"', "".join(code)))
     assert (
         made == set(models.list_available_services("service-2")) == set(left_out.called_services())
     )

@@ -185,7 +185,7 @@ def test_a_call_that_fails_for_hours(of: Failing) -> None:
     job, function = a_failed_job(), of.call.split()[0]
     with world(job, sweeps=function == "sweep") as one:
         one.faults[of.call] = of.error
-        one.aws.ends(job)
+        one.aws.end_job(job)
         rises(one, of.alarm)
         row = one.ask(of.entry, function)[of.query][0]
         assert of.shows.items() <= row.items()
@@ -208,7 +208,7 @@ def test_a_healthy_installation_is_quiet_in_its_first_hour() -> None:
     with world(job, sweeps=True) as one:
         for hours in (2, 8, 20):
             one.aws.sagemaker.add(renamed(job, f"before-{hours}", later=-timedelta(hours=hours)))
-        one.aws.ends(job)
+        one.aws.end_job(job)
         for _ in range(12):
             one.aws.advance(one.aws.clock.now() + timedelta(minutes=5))
             assert one.alarms.breaching() == set()
@@ -222,7 +222,7 @@ def test_function_errors() -> None:
     with world(job) as one:
         variables = one.aws.functions["audit"].variables
         table = variables.pop("TABLE_NAME")
-        one.aws.ends(job)
+        one.aws.end_job(job)
         rises(one, "AuditErrors")
         crashed, *_ = one.ask("function-errors", "audit")
         assert {row["errorType"] for row in crashed} == {"BadSettings"}
@@ -238,7 +238,7 @@ def test_queue_late() -> None:
     with world(job) as one:
         [mapping] = [source for source in one.aws.sources if source.function.name == "audit"]
         one.aws.sources.remove(mapping)
-        one.aws.ends(job)
+        one.aws.end_job(job)
         rises(one, "FinishedJobsLate")
         waiting, mappings = runbook.aws_commands(runbook.entries()["queue-late"])
         assert one.run(waiting)["Attributes"]["ApproximateNumberOfMessages"] == "1"
@@ -253,7 +253,7 @@ def test_a_failing_channel() -> None:
     job = a_failed_job()
     with world(job) as one:
         one.scene.slack.queue_answers(*[Answer(429, "rate_limited", {"Retry-After": "1800"})] * 12)
-        one.aws.ends(job)
+        one.aws.end_job(job)
         rises(one, "DeliverFailing")
         row = one.ask("failing", "deliver")[2][0]
         assert row["channel"] == "slack"
@@ -275,7 +275,7 @@ def test_events_rejected() -> None:
         assert row["function_request_id"]
         assert "wrong_account" in redrive(one, "finished", "--dry-run")
         assert "moved 0 letters, 1 stay" in redrive(one, "finished", "--yes")  # refused for good
-        url = one.aws.physical("TriggerFinishedJobsDeadLetters")
+        url = one.aws.physical_id("TriggerFinishedJobsDeadLetters")
         one.aws.session.client("sqs").purge_queue(QueueUrl=url)
         ends(one, "FinishedJobsDeadLettersNotEmpty")
 
@@ -290,7 +290,7 @@ def test_events_rejected() -> None:
 def test_dead_letters(alarm: str, queue: str) -> None:
     """A message that is none of ours."""
     with world(a_failed_job()) as one:
-        url = one.aws.physical(queue)
+        url = one.aws.physical_id(queue)
         one.aws.session.client("sqs").send_message(QueueUrl=url, MessageBody="{}")
         rises(one, alarm)
         [letter] = one.scene.dead_letters()
@@ -326,8 +326,8 @@ def test_rules_failed(monkeypatch: pytest.MonkeyPatch) -> None:
             replace(rule, check=broken) if rule.info.name == "failed-spend" else rule
             for rule in catalogue.load()
         ]
-        monkeypatch.setattr(catalogue, "load_policy", lambda: tuple(rules))
-        one.aws.ends(job)
+        monkeypatch.setattr(catalogue, "load", lambda: tuple(rules))
+        one.aws.end_job(job)
         rises(one, "RulesFailed")
         [[row]] = one.ask("rules-failed", "audit")
         assert (row["job"], row["rule"]) == (job.arn, "failed-spend")
@@ -340,7 +340,7 @@ def test_channel_broken() -> None:
     job = a_failed_job()
     with world(job) as one:
         one.scene.slack.queue_answers(Answer(404, "no_service"))
-        one.aws.ends(job)
+        one.aws.end_job(job)
         rises(one, "NoticesDeadLettersNotEmpty")
         counted, failed = one.ask("channel-broken", "deliver")
         assert {row["channel"] for row in counted} == {"slack"}
@@ -363,7 +363,7 @@ def redrive(one: World, kind: str, *words: str) -> str:
             main.cli, ["redrive", kind, *words, "--stack", "sageaudit", "--region", REGION]
         )
     assert result.exit_code == 0, result.output
-    one.aws.clock.forward(1)  # in moto, what was put back is visible after that moment
+    one.aws.clock.advance(1)  # in moto, what was put back is visible after that moment
     return result.output
 
 
@@ -372,7 +372,7 @@ def test_channel_unknown() -> None:
     job = a_failed_job()
     with world(job) as one:
         one.scene.slack.queue_answers(*[Answer(500, "server_error")] * 2)
-        one.aws.ends(job)
+        one.aws.end_job(job)
         rises(one, "NoticesDeadLettersNotEmpty")
         counted, given_up = one.ask("channel-unknown", "deliver")
         assert {row["channel"] for row in counted} == {"slack"}

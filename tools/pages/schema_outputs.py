@@ -241,7 +241,7 @@ def scan(found: Definitions) -> Schema:
     of_rule = _amounts_or_null(found, RuleSums)
     rule = _keys(
         rule=_TEXT,
-        **{key.replace("_more_usd", "_up_to_usd"): value for key, value in of_rule.items()},
+        **{key.replace("_range_usd", "_up_to_usd"): value for key, value in of_rule.items()},
     )
     ranking = _keys(
         since={"type": "string", "format": "date"},

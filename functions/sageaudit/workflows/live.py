@@ -339,7 +339,7 @@ class ResponseRecorder(CloudWatchMetrics):
         """The jobs that a roll-up launched."""
         return self._asked.jobs.children(ref)
 
-    def series(self, job: Job, now: datetime) -> RawUsage:
+    def read_series(self, job: Job, now: datetime) -> RawUsage:
         """What CloudWatch answers, kept."""
         self._metrics = super().read_series(job, now)
         return self._metrics

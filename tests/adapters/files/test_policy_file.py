@@ -32,7 +32,7 @@ def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
     assert policy.discounts.learnt is not None
     assert len(policy.members.role_by_account) == 2
     assert policy.members.regions
-    names = ("thresholds", "mentions", "exemptions", "sections", "objectives")
+    names = ("thresholds", "mentions", "exemptions", "overrides", "objectives")
     assert all(getattr(policy, name) for name in (*names, "commitment_usd_per_hour"))
 
 

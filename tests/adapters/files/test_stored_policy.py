@@ -114,7 +114,7 @@ def test_what_is_read_is_what_was_parsed(tmp_path: Path, text: str) -> None:
         "floor_usd",
         "discounts",
         "thresholds",
-        "sections",
+        "overrides",
         "channels",
         "routes",
         "require",

@@ -139,9 +139,9 @@ def test_a_running_job_is_kept_with_its_notices(alerts: Any) -> None:
         channels=("sns", "slack"),
         messages=1,
     )
-    assert alerts.write_watched(said, BODIES, LATER)
-    assert alerts.watched(key) == said
-    assert not alerts.write_watched(replace(said, messages=7), {"sns": "twice"}, LATER)
+    assert alerts.write_watch_state(said, BODIES, LATER)
+    assert alerts.watch_state(key) == said
+    assert not alerts.write_watch_state(replace(said, messages=7), {"sns": "twice"}, LATER)
     pk = keys.watch_pk(key)
     assert {name: alerts.notice(pk, keys.notice_sk(1, name)) for name in BODIES} == {
         name: (name, body) for name, body in BODIES.items()

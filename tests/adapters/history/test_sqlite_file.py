@@ -247,7 +247,7 @@ def test_a_writer_that_does_not_end_is_said(
     recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a while; readers do not wait for it at all."""
-    monkeypatch.setattr(file, "DEFAULT_WAIT_S", 0.05)
+    monkeypatch.setattr(file, "WAIT_S", 0.05)
     with closing(sqlite3.connect(recorded, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with SqliteHistory(recorded) as history:

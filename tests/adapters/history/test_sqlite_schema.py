@@ -16,7 +16,7 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from tests.fakes.entries import NOON, ended
 
 INDEXES = {
-    "HEAD": "sqlite_autoindex_runs_1 (run_key=?",
+    "SUMMARY": "sqlite_autoindex_runs_1 (run_key=?",
     "by-day": "runs_by_day (ended_at>?",
     "by-family": "runs_by_family (family=? AND account=? AND region=? AND ended_at<?",
     "by-owner": "runs_by_owner (owner=? AND ended_at<?",

@@ -221,7 +221,7 @@ def test_a_rejected_record_goes_to_the_dead_letters_and_is_done(
     line = json.loads(printed.splitlines()[0])
     assert (line["message"], line["error"]) == ("record rejected", "forged")
     assert (line[record.LABEL], line["level"]) == ("b", "ERROR")
-    assert line["location"].startswith("_worked:")
+    assert line["location"].startswith("_is_processed:")
     assert "\x1b" not in line["reason"]
     assert counted(printed) == {("RejectedEvents", None): 1}
 

@@ -40,7 +40,7 @@ class CountedPrices(FixedPrices, frozen=True):
 
     asked: Counter[str] = field(default_factory=Counter)
 
-    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
+    def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
         self.asked[instance_type] += 1
         return super().hourly_rate(region, component, instance_type)
 

@@ -82,7 +82,7 @@ def test_a_history_that_starts_empty_is_no_history() -> None:
     of = dependencies(
         FakeJobs({"train-0": [answer(0)]}),
         ruleset=Ruleset((listening(usage),), "test"),
-        history_lasts=False,
+        is_history_persistent=False,
     )
     audit_finished_job(ended("train-0"), of, now=FIRST_END, caller=AuditTrigger.PERSON)
     assert usage[0].family_history is None

@@ -58,7 +58,7 @@ def test_a_sum_is_due_although_the_process_stopped_between_a_trials_record_and_i
     """The message comes back, and finds the record: the check is made then."""
     flow = settled_sum_without_the_last()
     late = NOW + 3 * DAY
-    with failing_once(flow, "make_due"), pytest.raises(Throttled):
+    with failing_once(flow, "schedule_reaudit"), pytest.raises(Throttled):
         flow.event(late, "trial-3")
     assert sum_of(flow).due_at is None
     flow.event(late, "trial-3", caller=AuditTrigger.REDELIVERY)

@@ -191,14 +191,14 @@ def test_a_failure_names_the_first_record_that_can_be_kept_nowhere(stream: Strea
     handle = stream.handler()
     assert handle(batch(records[0]), None) == DONE
     past = stream.story.ledger.past_alerts
-    stream.story.ledger.past = failing_once(past, Throttled("table"))
+    stream.story.ledger.past_alerts = failing_once(past, Throttled("table"))
     stream.decisions.errors.append(Throttled("queue"))
     assert failures(handle(batch(*records[1:]), None)) == ["2"]
     assert notified(stream) == {1}
     stream.undecided.errors.append(Throttled("queue"))
     assert failures(handle(batch(stream_record("{", number=4)), None)) == ["4"]
     del records[1]["dynamodb"]["SequenceNumber"]
-    stream.story.ledger.past = failing_once(past, Throttled("table"))
+    stream.story.ledger.past_alerts = failing_once(past, Throttled("table"))
     stream.decisions.errors.append(Throttled("queue"))
     assert failures(handle(batch(records[1]), None)) == [""]
 

@@ -98,12 +98,12 @@ def test_who_loses_too_often_comes_back() -> None:
     """A family whose day is always written by somebody else."""
     stream = Stream()
     stream.written(SIXTY)
-    write, stream.story.ledger.write = stream.story.ledger.write, lambda *_, **__: False
+    write, stream.story.ledger.write_alert = stream.story.ledger.write_alert, lambda *_, **__: False
     stream.read()
     [(letter, attributes)] = stream.decisions.sent
     assert json.loads(letter)["sk"] == "AUDIT#00001"
     assert attributes["why"] == "Too many audits of one family are decided at once."
-    stream.story.ledger.write = write
+    stream.story.ledger.write_alert = write
     stream.settle()
     assert stream.versions() == {1: False}
 

@@ -36,8 +36,8 @@ def deployed(**changes: Any) -> Deployment:
     """A stack of 60 days that audits one account and region."""
     made: Any = {
         "history": KnownRuns(),
-        "notes": MemoryNotes(),
-        "places": {(ACCOUNT, REGION)},
+        "sweep_store": MemoryNotes(),
+        "account_regions": {(ACCOUNT, REGION)},
         "installed_at": INSTALLED,
     }
     return Deployment(**made | changes)
@@ -172,18 +172,18 @@ def test_ten_thousand_jobs_are_listed_and_looked_up_within_aws_rates() -> None:
     account = QuotaScan(10_000)
 
     class Slow(KnownRuns):
-        def head(self, key: JobKey) -> None:
+        def summary(self, key: JobKey) -> None:
             account.time.sleep(0.02)
 
     class SlowNotes(MemoryNotes):
-        def sent(self, key: JobKey) -> None:
+        def event_record(self, key: JobKey) -> None:
             account.time.sleep(0.02)
 
     listing = list_jobs(
         account.lists, no_children, (REGION,), [JobKind.TRAINING], PERIOD, account.time
     )
     listed_s = account.time.now_s
-    stack = deployed(history=Slow(), notes=SlowNotes(), installed_at=NOW + DAY)
+    stack = deployed(history=Slow(), sweep_store=SlowNotes(), installed_at=NOW + DAY)
     found = list(job_statuses(sort_for_audit(listing.jobs), stack, account.time, NOW))
     assert [what for _, what in found] == [BackfillStatus.MISSING] * 10_000
     assert not account.aws.throttled

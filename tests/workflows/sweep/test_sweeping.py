@@ -340,7 +340,7 @@ def test_all_lists_are_read_before_a_running_job_is_looked_at() -> None:
         return 0
 
     deps = replace(flow.dependencies(lambda: False), watch=mock.Mock())
-    with mock.patch("sageaudit.workflows.sweep.run.watch", watched):
+    with mock.patch("sageaudit.workflows.sweep.run.check_running_jobs", watched):
         list(sweep(deps))
     assert read
     assert set(read) == {len(flow.pages.asked)}

@@ -341,7 +341,7 @@ EXEMPT = FamilyExemption("idle-middle", None, Exemption("ana", None, "it waits")
 @pytest.mark.parametrize(
     "changes",
     [
-        pytest.param({"rules_off": frozenset({"idle-middle"})}, id="the rule is off"),
+        pytest.param({"disabled_rules": frozenset({"idle-middle"})}, id="the rule is off"),
         pytest.param({"exemptions": (EXEMPT,)}, id="the policy accepts it"),
         pytest.param({"watch": None}, id="the watch is off"),
     ],

@@ -156,7 +156,7 @@ class WebhookChannel(NoticeChannel):
     service reaches it.
     """
 
-    secret: ClassVar[SecretFormat]
+    secret_format: ClassVar[SecretFormat]
 
     def __init__(self, name: str, address: Secret, transport: Transport) -> None:
         self._name = name
@@ -178,7 +178,7 @@ class WebhookChannel(NoticeChannel):
 
         Raises ChannelBroken or ChannelUnavailable.
         """
-        if self.secret.invalid_reason(self._url(refresh=False)) is not None:
+        if self.secret_format.invalid_reason(self._url(refresh=False)) is not None:
             self._checked_url(self._url(refresh=True))
 
     def post(self, payload: Payload) -> None:
@@ -208,7 +208,7 @@ class WebhookChannel(NoticeChannel):
 
     def _checked_url(self, url: str) -> str:
         """The address. Raises ChannelBroken when nothing may be sent there."""
-        if reason := self.secret.invalid_reason(url):
+        if reason := self.secret_format.invalid_reason(url):
             why = f"{self._name}: the stored webhook is refused: {reason}"
             raise ChannelBroken(why, "secret_unusable")
         return url

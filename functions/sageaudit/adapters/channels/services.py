@@ -112,7 +112,7 @@ class SlackChannel(WebhookChannel):
     """Slack answers 200 with `ok` for what it posted, and an error word otherwise."""
 
     service = "slack"
-    secret = SecretFormat(
+    secret_format = SecretFormat(
         kind="Slack incoming webhook URL",
         example="https://hooks.slack.com/services/T00000000/B00000000/local",
         invalid_reason=webhook_invalid_reason,
@@ -144,7 +144,7 @@ class TeamsChannel(WebhookChannel):
     """A workflow answers 202 when it has taken a card, which it posts after that."""
 
     service = "teams"
-    secret = SecretFormat(
+    secret_format = SecretFormat(
         kind="Microsoft Teams workflow URL",
         example="https://default00000000.00.environment.api.powerplatform.com:443/powerautomate/"
         "automations/direct/workflows/00000000/triggers/manual/paths/invoke?api-version=1"

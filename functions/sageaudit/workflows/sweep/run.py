@@ -197,9 +197,9 @@ class _ListSweep:
         self._count(
             ended=what.is_counted,
             missing=what.is_after_first_sweep and not audited and not sent_first,
-            found=sent and what.should_have_event,
-            sent_first=sent_first,
-            looked_back=sent and not what.is_after_first_sweep,
+            lost_events=sent and what.should_have_event,
+            sent_without_event=sent_first,
+            sent_from_before=sent and not what.is_after_first_sweep,
         )
         return not audited
 
