@@ -29,7 +29,7 @@ def entries() -> dict[str, str]:
 
 def named(body: str) -> list[str]:
     """The alarms of an entry."""
-    [line] = re.findall(r"^Alarms: (.+)$", body, re.MULTILINE)
+    [line] = re.findall(r"^Alarms: (.+?)\n\n", body, re.MULTILINE | re.DOTALL)
     return re.findall(r"`(\w+)`", line)
 
 

@@ -91,7 +91,7 @@ def test_an_entry_says_how_to_see_what_to_do_and_when_it_is_over() -> None:
     """With commands to paste."""
     for anchor, body in entries().items():
         assert re.search(r"^```\n.+?^```$", body, re.MULTILINE | re.DOTALL), anchor
-        assert re.search(r"^Over: ", body, re.MULTILINE), anchor
+        assert re.search(r"^Resolved when: ", body, re.MULTILINE), anchor
 
 
 def test_an_alarm_says_in_one_sentence_what_it_means_and_where_its_entry_is(
