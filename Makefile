@@ -71,6 +71,8 @@ docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 	@$(RUN)/python -m tools.pages.running_cost
 	@$(RUN)/python -m tools.pages.message_year
 	@$(RUN)/python -m tools.pages.schemas
+	@$(RUN)/python -m tools.pages.policy
+	@$(RUN)/python -m tools.pages.commands
 
 picture: $(READY) ## takes the README's picture of the example company's report; needs Chromium
 	@$(RUN)/python -m tools.screenshot

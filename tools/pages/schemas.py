@@ -1,8 +1,8 @@
 """Writes the JSON Schemas under docs/schema: `make docs`.
 
-That of the audit comes from the types of the code; that of recordings from `schema_recording.py`,
-the others from `schema_outputs.py`. `tests/house/test_schemas.py` holds all of them to what the
-program prints and reads.
+That of the audit comes from the types of the code, that of the policy from `schema_policy.py`, that
+of recordings from `schema_recording.py`, the others from `schema_outputs.py`.
+`tests/house/test_schemas.py` holds all of them to what the program prints and reads.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tools.pages import DOCS, schema_outputs
 from tools.pages.schema_of_types import DIALECT, Definitions, Schema
+from tools.pages.schema_policy import policy
 from tools.pages.schema_recording import RECORDING
 
 FOLDER = DOCS / "schema"
@@ -62,6 +63,7 @@ def schemas() -> dict[str, Schema]:
     """All schemas, by the name of their file."""
     return {
         "audit": _whole("An audit, as `sageaudit audit --output json` prints it", _audit),
+        "policy": _whole("policy.toml, the settings of a deployment", lambda _: policy()),
         "recording": _whole("A recording, as `sageaudit record` writes it", lambda _: RECORDING),
         **{name: _whole(title, shape) for name, (title, shape) in _OUTPUTS.items()},
     }
