@@ -92,7 +92,12 @@ def test_a_stack_in_order_is_0(stack: Stack, run: Run) -> None:
     [
         (None, "teams sageaudit/channel/ml", "failed", "there is no such secret"),
         ("https://x", "teams sageaudit/channel/ml", "failed", "holds no Microsoft Teams workflow"),
-        (TeamsChannel.secret_format.example, "teams sageaudit/channel/ml", "ok", "holds a Microsoft"),
+        (
+            TeamsChannel.secret_format.example,
+            "teams sageaudit/channel/ml",
+            "ok",
+            "holds a Microsoft",
+        ),
         (None, "sns {topic}", "ok", "the topic has 1 subscriber (email)"),
         (None, "sns {empty}", "failed", "nobody gets the topic"),
         (None, "pager x", "not_checked", "pager is not known to this version"),

@@ -72,7 +72,8 @@ def finds(summary: str = "…", **parts: Any) -> FindingLike:
     new); `paths`: those of the fix. `usd`, `alone`, `span`: its dollars to the millionth, or None.
     `evidence`: some of its items; `lacks`: a key that it has not. `without`: what neither summary
     nor caution says. `builder`: the one of `rules/api.py`, or `bucket` and `confidence`.
-    `caution`, `first_step`, `severity`, `change`, `best`, `reported_for_run`, `subsumed_by`, `sent_to_channels`.
+    `caution`, `first_step`, `severity`, `change`, `best`, `reported_for_run`, `subsumed_by`,
+    `sent_to_channels`.
     """
     return FindingLike({"summary": summary, **parts})
 

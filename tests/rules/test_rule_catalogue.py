@@ -116,7 +116,8 @@ def test_a_page_has_every_section(rule: Rule) -> None:
     """In the usual order, each with a text; nothing of the docstring is lost on the way."""
     found = docstring_sections(rule.page)
     assert [heading for heading, _ in found] == list(SECTION_NAMES), (
-        f"give the docstring of {file_of(rule)} these sections, in this order: {list(SECTION_NAMES)}"
+        f"give the docstring of {file_of(rule)} these sections, in this order:"
+        f" {list(SECTION_NAMES)}"
     )
     shown = " ".join([rule.title, *(f"{heading}: {text}" for heading, text in found)])
     assert shown.split() == rule.page.split(), (
@@ -161,7 +162,8 @@ def test_what_is_told_once_a_family_is_about_a_setting() -> None:
     """Each run of the family has the same setting, and would be told the same."""
     once = {rule.info.name for rule in catalogue.load() if rule.report_once_per_family}
     assert once == ONCE_A_FAMILY, (
-        "add the rule to ONCE_A_FAMILY of this file, or take `report_once_per_family=True` from its card: "
+        "add the rule to ONCE_A_FAMILY of this file, or take `report_once_per_family=True` from"
+        " its card: "
         f"{once ^ ONCE_A_FAMILY}"
     )
 
@@ -181,7 +183,8 @@ def test_a_rule_that_counts_dollars_by_metrics_says_that_it_finds_waste() -> Non
     }
     finding = {name for name, rule in RULES.items() if rule.finds_waste}
     assert finding == counting, (
-        "set `finds_waste=True` in the card of a rule that needs metrics and calls api.derived_saving or "
+        "set `finds_waste=True` in the card of a rule that needs metrics and calls"
+        " api.derived_saving or "
         f"api.measured_saving, and in no other: {finding ^ counting}"
     )
     assert counting

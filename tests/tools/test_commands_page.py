@@ -4,7 +4,7 @@ import re
 
 import click
 
-from sageaudit.cli.main import commands
+from sageaudit.cli.main import cli
 from tools.pages import commands as commands_page
 
 
@@ -13,10 +13,10 @@ def test_the_page_is_what_the_help_makes() -> None:
 
 
 def test_every_command_and_subcommand_has_its_part() -> None:
-    context = click.Context(commands)
-    names = set(commands.list_commands(context))
+    context = click.Context(cli)
+    names = set(cli.list_commands(context))
     for name in list(names):
-        command = commands.get_command(context, name)
+        command = cli.get_command(context, name)
         if isinstance(command, click.Group):
             names |= {f"{name} {inner}" for inner in command.commands}
     headings = re.findall(r"^### sageaudit (.+)$", commands_page.page(), re.MULTILINE)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 from click.testing import CliRunner
 
-from sageaudit.cli.main import GROUPS, commands
+from sageaudit.cli.main import COMMAND_GROUPS, cli
 from tools.pages import DOCS
 
 PAGE = DOCS / "commands.md"
@@ -21,10 +21,10 @@ Each part is what `sageaudit COMMAND --help` prints. Data goes to stdout, everyt
 def page() -> str:
     """The whole page: the groups of the help, and the help of each command."""
     parts = [_HEAD, _block(_help([]))]
-    for title, names in GROUPS.items():
+    for title, names in COMMAND_GROUPS.items():
         parts.append(f"## {title}\n")
         for name in names:
-            for words in _paths([name], commands.get_command(click.Context(commands), name)):
+            for words in _paths([name], cli.get_command(click.Context(cli), name)):
                 parts += [f"### sageaudit {' '.join(words)}\n", _block(_help(words))]
     return "\n".join(parts)
 
@@ -38,9 +38,7 @@ def _paths(words: list[str], command: click.Command | None) -> Iterator[list[str
 
 
 def _help(words: list[str]) -> str:
-    done = CliRunner(env={"COLUMNS": "80"}).invoke(
-        commands, [*words, "--help"], prog_name="sageaudit"
-    )
+    done = CliRunner(env={"COLUMNS": "80"}).invoke(cli, [*words, "--help"], prog_name="sageaudit")
     return done.output.rstrip()
 
 

@@ -10,22 +10,22 @@ from decimal import Decimal
 from typing import Any, get_args
 
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.job.fields import KeptAs
+from sageaudit.domain.job.fields import StoredAs
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.job.settings import SETTINGS, Setting
 from sageaudit.domain.policy.policy import Mode, Policy
-from sageaudit.domain.policy.routes import MOST_CHANNELS, Service
+from sageaudit.domain.policy.routes import MAX_CHANNELS, Service
 from sageaudit.domain.policy.scope import (
     DAYS,
-    LEAST_MINUTES,
+    MAX_IDLE_MINUTES,
     MEMBER_ROLE,
-    MOST_MINUTES,
+    MIN_IDLE_MINUTES,
     OFF,
-    DigestTimes,
-    Watching,
+    DigestSchedule,
+    WatchSettings,
 )
-from sageaudit.domain.policy.table_reader import HIGHEST
+from sageaudit.domain.policy.table_reader import MAX_NUMBER
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule, Threshold
 from tools.pages.schema_of_types import Schema
@@ -46,7 +46,7 @@ def policy() -> Schema:
         "The settings of a deployment: what is reported, to whom, and how rules judge.",
         {
             "mode": _key(
-                '"tell" sends messages; "observe" stores every audit and sends none.',
+                '"notify" sends messages; "observe" stores every audit and sends none.',
                 {"enum": list(get_args(Mode))},
                 _DEFAULT.mode,
             ),
@@ -59,14 +59,14 @@ def policy() -> Schema:
                 "USD. The same for possible savings, which take a trial to prove.",
                 _DEFAULT.trial_floor_usd,
             ),
-            "dearer_percent": _amount(
+            "cost_spike_percent": _amount(
                 "Percent. A run is a cost spike if it costs at least this much more than the median"
-                " of its family's earlier runs, and dearer_floor_usd more.",
-                _DEFAULT.dearer_percent,
+                " of its family's earlier runs, and cost_spike_min_usd more.",
+                _DEFAULT.cost_spike_percent,
             ),
-            "dearer_floor_usd": _amount(
+            "cost_spike_min_usd": _amount(
                 "USD. A cost spike costs at least this much more than the median.",
-                _DEFAULT.dearer_floor_usd,
+                _DEFAULT.cost_spike_min_usd,
             ),
             "owner_tags": _key(
                 "The owner of a job is the value of the first of these tags that the job has.",
@@ -139,7 +139,7 @@ def _definitions() -> Schema:
     """What several tables refer to."""
     rules, names = catalogue.load(), {"$ref": "#/$defs/RuleName"}
     return {
-        "RuleName": {"enum": [rule.name.name for rule in rules]},
+        "RuleName": {"enum": [rule.info.name for rule in rules]},
         "Rules": _rules(rules, names),
         "Require": _required(),
     }
@@ -153,7 +153,7 @@ def _key(description: str, shape: Schema, default: Any = None) -> Schema:
 
 def _amount(description: str, default: Decimal | int | None = None, unit: str = "") -> Schema:
     """A number of 0 or more."""
-    shape = {"type": "number", "minimum": 0, "maximum": HIGHEST}
+    shape = {"type": "number", "minimum": 0, "maximum": MAX_NUMBER}
     return _key(f"{description}{unit}", shape, default)
 
 
@@ -219,7 +219,7 @@ def _accounts() -> Schema:
 
 
 def _watch() -> Schema:
-    usual = Watching()
+    usual = WatchSettings()
     return _table(
         "Messages about running jobs that are idle, run for too long or near their limit.",
         {
@@ -234,13 +234,13 @@ def _watch() -> Schema:
             ),
             "idle_minutes": _key(
                 "Minutes without work before a message.",
-                {"type": "integer", "minimum": LEAST_MINUTES, "maximum": MOST_MINUTES},
+                {"type": "integer", "minimum": MIN_IDLE_MINUTES, "maximum": MAX_IDLE_MINUTES},
                 usual.idle_minutes,
             ),
             "longest_times": _key(
                 "A message is sent if a job runs this many times as long as the longest finished"
                 " run of its family.",
-                {"type": "number", "minimum": 1, "maximum": HIGHEST},
+                {"type": "number", "minimum": 1, "maximum": MAX_NUMBER},
                 usual.longest_times,
             ),
         },
@@ -248,7 +248,7 @@ def _watch() -> Schema:
 
 
 def _digest() -> Schema:
-    usual = DigestTimes()
+    usual = DigestSchedule()
     return _table(
         'The weekly digest, about the seven UTC days before it. Off in mode "observe".',
         {
@@ -299,7 +299,7 @@ def _channels() -> Schema:
         "description": "Channels beside the stack's own topic, which is the channel `sns`.",
         "type": "object",
         "propertyNames": {"pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$", "maxLength": 20},
-        "maxProperties": MOST_CHANNELS,
+        "maxProperties": MAX_CHANNELS,
         "additionalProperties": channel,
     }
 
@@ -340,7 +340,7 @@ def _severity() -> Schema:
 
 
 def _rules(rules: tuple[Rule, ...], names: Schema) -> Schema:
-    on_request = ", ".join(rule.name.name for rule in rules if not rule.on)
+    on_request = ", ".join(rule.info.name for rule in rules if not rule.on)
     return _table(
         "Which rules judge, and their thresholds: a table for each rule.",
         {
@@ -349,7 +349,7 @@ def _rules(rules: tuple[Rule, ...], names: Schema) -> Schema:
                 f"Rules to turn on that are off by default: {on_request}.",
                 {"type": "array", "items": names},
             ),
-            **{rule.name.name: _rule(rule) for rule in rules},
+            **{rule.info.name: _rule(rule) for rule in rules},
         },
     )
 
@@ -363,7 +363,7 @@ def _rule(rule: Rule) -> Schema:
 
 
 def _threshold(threshold: Threshold) -> Schema:
-    highest = 100 if threshold.unit.startswith("percent of ") else HIGHEST
+    highest = 100 if threshold.unit.startswith("percent of ") else MAX_NUMBER
     return {
         "description": f"{threshold.unit}: {threshold.why}",
         "type": "number",
@@ -403,11 +403,11 @@ def _nested(settings: Schema) -> Schema:
 
 
 def _required_value(setting: Setting) -> Schema:
-    if setting.kept is KeptAs.SWITCH:
+    if setting.stored_as is StoredAs.FLAG:
         return _key("true or false.", {"type": "boolean"})
-    if setting.kept in {KeptAs.GIVEN, KeptAs.ADDRESS}:
+    if setting.stored_as in {StoredAs.PRESENCE, StoredAs.ADDRESS}:
         return _key('"set" or "not set".', _IS_SET)
-    if setting.kept is KeptAs.COUNT:
+    if setting.stored_as is StoredAs.COUNT:
         shapes = [{"type": "number"}, _COMPARISON, _IS_SET, {"type": "string", "pattern": "^[0-9]"}]
         return _key('A number, "<= 86400", "set" or "not set".', {"anyOf": shapes})
     return _key('A value of AWS, "!= File", "set" or "not set".', {"type": "string"})
@@ -451,7 +451,7 @@ def _discounts() -> Schema:
     )
     rate = _key(
         "USD per hour of this instance type.",
-        {"title": "TYPE", "type": "number", "exclusiveMinimum": 0, "maximum": HIGHEST},
+        {"title": "TYPE", "type": "number", "exclusiveMinimum": 0, "maximum": MAX_NUMBER},
     )
     rates = _table("The rates of a region.", patternProperties={"^ml[.]": rate}, title="REGION")
     return _table(

@@ -1,7 +1,8 @@
 """SageMaker's lists of jobs: their rows, what a sweep knows of a list, and the event that it sends.
 
 SageMaker sorts its lists by name, creation time or status alone, so a list is read by creation
-time. `next_created_after` says how far back: every job that was created before had ended, and was looked
+time. `next_created_after` says how far back: every job that was created before had ended, and was
+looked
 at, when the list was last read to its end. docs/decisions/0022-lists-are-read-by-creation-time.md.
 """
 
@@ -177,7 +178,8 @@ class ListProgress(Struct, frozen=True):
     """A list that was not read to its end: the next sweep goes on from there.
 
     `started_at`: when its first page was read. `created_before`: jobs created from then on are
-    done, and so are those of `edge`, by ARN, which were created just before. `oldest_open_created_at`: the
+    done, and so are those of `edge`, by ARN, which were created just before.
+    `oldest_open_created_at`: the
     earliest creation of a job that has not ended, or ended too lately.
     """
 
@@ -201,7 +203,8 @@ class ListState(Struct, frozen=True):
     """What is kept of a list between sweeps.
 
     `began_at`: when it was swept first; what ended before was missed by nobody. `watermark`: jobs
-    that ended until then were looked at. `next_created_after`: where the next list begins, by creation.
+    that ended until then were looked at. `next_created_after`: where the next list begins, by
+    creation.
     `tried_at`: the last time that a sweep began with it.
     """
 

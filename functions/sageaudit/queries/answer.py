@@ -117,7 +117,8 @@ def _check(question: Question) -> None:
         raise BadUsage(f"only sums are sorted by {question.sort}: `sageaudit by`")
     if question.rule is not None and question.sort not in {SortOrder.NEWEST, SortOrder.WASTE}:
         raise BadUsage(
-            f"findings have one amount, their saving: with a rule, sort by {SortOrder.WASTE} and not by"
+            f"findings have one amount, their saving: with a rule, sort by {SortOrder.WASTE} and"
+            " not by"
             f" {question.sort}"
         )
 

@@ -191,7 +191,8 @@ COLUMNS = (
     ),
     Column("purchase", "How capacity was bought.", needs_summary=True, **_enum(Purchase)),
     Column(
-        "status", 'Completed, Failed, Stopped or "never started".', read=_parse_status, fits=_has_status,
+        "status", 'Completed, Failed, Stopped or "never started".', read=_parse_status,
+        fits=_has_status,
         words=_STATUSES, needs_summary=True,
     ),
     Column("judged", "How much of a job could be judged.", needs_summary=True, **_enum(Judged)),
@@ -239,8 +240,8 @@ COLUMNS = (
         fits=lambda row, _: row.total_usd is None and not row.rollup,
     ),
     Column(
-        "interrupted", "Spot jobs that were interrupted.", needs_summary=True, read=bool, summed=False,
-        fits=lambda row, _: bool(row.interrupted_s),
+        "interrupted", "Spot jobs that were interrupted.", needs_summary=True, read=bool,
+        summed=False, fits=lambda row, _: bool(row.interrupted_s),
     ),
 )  # fmt: skip
 FILTERS = {column.name: column for column in COLUMNS if column.help}

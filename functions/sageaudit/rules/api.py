@@ -11,7 +11,7 @@ A rule is a docstring (its page), thresholds, a card and a function:
     def check(case: api.JobCase) -> api.Outcome:
         if short(case, case.threshold(OVER)):
             return api.Clear()
-        return api.derived_saving("One sentence.", {"uploading_s": seconds}, fix=…, change=…, caution=…)
+        return api.derived_saving("One sentence.", {"uploading_s": seconds}, fix=…, change=…)
 
 The scopes and the card stand in `card`. Below are the reasons why a rule does not apply, the
 builders of findings, and fixes that several rules name.

@@ -284,7 +284,8 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
     - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
       can answer, the avoidable dollars of a job are not known.
     - `severity`: of its findings without dollars, where the policy sets none; None: info.
-    - `report_once_per_family`: advice about a setting that each run of a family repeats. It is stored for
+    - `report_once_per_family`: advice about a setting that each run of a family repeats. It is
+      stored for
       each run, and posted only of the first one; counted dollars are posted of each, unless the
       rule names the run that was told (`Found.reported_for_run`).
     - `asked_later`: rules ask for its findings when they judge a later run of the family.

@@ -292,7 +292,8 @@ def counts_line(standings: Counter[BackfillStatus], done_label: str = "") -> str
 def cost_estimate_line(jobs: int, per_minute: int) -> str:
     """What sending so many jobs costs, and how long it takes."""
     return (
-        f"this backfill costs {_usd(SAGEAUDIT_AUDIT_USD * jobs)}, by list prices of 2025 for jobs of four"
+        f"this backfill costs {_usd(SAGEAUDIT_AUDIT_USD * jobs)}, by list prices of 2025 for jobs"
+        " of four"
         " hosts (docs/before-you-deploy.md), with a year of storage; it takes"
         f" {_time(60 * jobs / per_minute)}, at {per_minute:,} jobs a minute"
     )
@@ -301,7 +302,8 @@ def cost_estimate_line(jobs: int, per_minute: int) -> str:
 def copy_estimate_line(jobs: int) -> str:
     """The same for audits of a file, which are only written."""
     return (
-        f"this costs {_usd(SAGEAUDIT_WRITE_USD * jobs)}, by list prices of 2025 for DynamoDB, with a year"
+        f"this costs {_usd(SAGEAUDIT_WRITE_USD * jobs)}, by list prices of 2025 for DynamoDB,"
+        " with a year"
         f" of storage; it takes about {_time(jobs / COPIES_PER_SECOND)}"
     )
 

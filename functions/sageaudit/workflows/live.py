@@ -214,7 +214,8 @@ class LiveAccount:
                 raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
             if kind is not None and ref.kind is not kind:
                 raise BadUsage(
-                    f"{job} is {ref.kind.spec.label_with_article}, not {kind.spec.label_with_article}"
+                    f"{job} is {ref.kind.spec.label_with_article}, not"
+                    f" {kind.spec.label_with_article}"
                 )
             if self._region not in {None, ref.region}:
                 raise BadUsage(f"{job} is in {ref.region}, not in {self._region}: omit --region")

@@ -110,7 +110,9 @@ def test_it_adds_no_dollars_of_its_children_to_its_family() -> None:
     for name in ("trial-1", "trial-2", "trial-3"):
         flow.audited(NOW, name)
     tuned(flow)
-    rows = flow.history.daily_sums(Scope.FAMILY, NOW.date(), NOW.date(), account=ACCOUNT, name=TUNING_ARN)
+    rows = flow.history.daily_sums(
+        Scope.FAMILY, NOW.date(), NOW.date(), account=ACCOUNT, name=TUNING_ARN
+    )
     family = sum_rows(rows)
     assert (family.jobs, family.total_usd) == (3, Decimal("2.208"))
     assert family.avoidable_usd + family.lost_usd == Decimal("0.736")

@@ -159,7 +159,9 @@ def test_a_failure_is_set_aside_and_counted(
     stream: Stream, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its keys are decided about from the queue; what is after it in the shard at once."""
-    stream.story.ledger.past_alerts = failing_once(stream.story.ledger.past_alerts, RuntimeError("no such part"))
+    stream.story.ledger.past_alerts = failing_once(
+        stream.story.ledger.past_alerts, RuntimeError("no such part")
+    )
     assert stream.handler()(batch(run_of(stream, 1), run_of(stream, 2)), None) == DONE
     assert notified(stream) == {2}
     printed = capsys.readouterr().out
@@ -232,11 +234,15 @@ def test_a_letter_that_fails_waits_longer_each_time(stream: Stream) -> None:
     """And goes to the undecided ones at an age of 3.5 days."""
     pk = stream.story.audit(SIXTY, stream.clock()).pk
     record = sqs_record(json.dumps({"pk": pk, "sk": "AUDIT#00001"}), queue="work", received=4)
-    stream.story.ledger.past_alerts = failing_once(stream.story.ledger.past_alerts, Throttled("table"))
+    stream.story.ledger.past_alerts = failing_once(
+        stream.story.ledger.past_alerts, Throttled("table")
+    )
     assert failures(stream.handler()(batch(record), None)) == ["m1"]
     assert 384 <= stream.decisions.waits_s[0] <= 480
     sent_ms = int((stream.clock().timestamp() - 84 * 3_600) * 1_000)
     record["attributes"]["SentTimestamp"] = str(sent_ms)
-    stream.story.ledger.past_alerts = failing_once(stream.story.ledger.past_alerts, Throttled("table"))
+    stream.story.ledger.past_alerts = failing_once(
+        stream.story.ledger.past_alerts, Throttled("table")
+    )
     assert stream.handler()(batch(record), None) == DONE
     assert [attributes["reason"] for _, attributes in stream.undecided.sent] == ["gave_up"]

@@ -306,6 +306,8 @@ def test_in_any_order_no_large_loss_is_lost(happened: list[tuple[int, int, int]]
     stream.settle()
     ids = [body["notice_id"] for body in stream.posted("sns")]
     group = "111122223333/us-east-1/train-bert"
-    alerts = stream.story.ledger.past_alerts(stream.story.audit(document(), NOON).key, group).subject_alerts
+    alerts = stream.story.ledger.past_alerts(
+        stream.story.audit(document(), NOON).key, group
+    ).subject_alerts
     assert max(one.amount for one in alerts) >= 60_000
     assert len({one.run for one in alerts}) == len(ids) == len(stream.posted("slack")) <= 5

@@ -31,7 +31,9 @@ _DECIDE_EPILOG = """\b
 Example:
   sageaudit advice {verb} abcdefgh --by ana"""
 _HELP = {
-    DecisionAction.ACCEPT: "Says that it will be followed, until a day; without --until within 30 days.",
+    DecisionAction.ACCEPT: (
+        "Says that it will be followed, until a day; without --until within 30 days."
+    ),
     DecisionAction.SNOOZE: "Keeps it out of messages until a day; without --until for 30 days.",
     DecisionAction.EXEMPT: "Keeps it out of messages for a --reason, --until a day.",
     DecisionAction.REOPEN: "Undoes what was decided, or that the runs withdrew it.",

@@ -128,7 +128,8 @@ def _warn_history_begins_later(rows: Sequence[SumsRow], requested_start: date) -
     first = min((row.first_day for row in rows if row.first_day), default=requested_start)
     if first > requested_start:
         print_message(
-            f"no audit ended before {first}: nothing is known of {requested_start} to {first - ONE_DAY}"
+            f"no audit ended before {first}: nothing is known of {requested_start} to"
+            f" {first - ONE_DAY}"
         )
 
 

@@ -121,7 +121,8 @@ def _explain(notification: Notification, policy: Policy, channel: str) -> None:
         print_message(_destination_text(notification.alert.destination, policy, channel))
     if notification.job_line:
         print_message(
-            f"the line about each job goes to {', '.join(notification.job_line.destination.channels)}"
+            "the line about each job goes to"
+            f" {', '.join(notification.job_line.destination.channels)}"
         )
 
 

@@ -249,6 +249,7 @@ def _explain_how_to_resume(run: ScanRun) -> None:
     )
     if missed:
         print_message(
-            f"{missed:,} of {run.job_count:,} jobs are not audited: run the same command again, and it"
+            f"{missed:,} of {run.job_count:,} jobs are not audited: run the same command again,"
+            " and it"
             " goes on from there"
         )

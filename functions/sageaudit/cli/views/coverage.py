@@ -31,7 +31,10 @@ _NOTE = (
 def cost_line(asked: BilledAccounts) -> str:
     """What reading the bill costs, before it is read."""
     requests = count_text(asked.min_requests, "Cost Explorer request")
-    return f"--coverage takes {requests} or more at ${USD_PER_REQUEST} each: about {format_usd(asked.cost_usd)}"
+    return (
+        f"--coverage takes {requests} or more at ${USD_PER_REQUEST} each: about"
+        f" {format_usd(asked.cost_usd)}"
+    )
 
 
 def report_refusal(coverage_result: CoverageResult) -> Exit:

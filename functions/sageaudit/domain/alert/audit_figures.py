@@ -48,7 +48,8 @@ have acted on. Our choice."""
 class AlertFigures(Struct, frozen=True):
     """The figures of a message: USD to the cent, as they are shown; None is unknown.
 
-    `severity` is INFO where no finding counts. `possible_loss_usd`: what may be lost beyond `lost_usd`.
+    `severity` is INFO where no finding counts. `possible_loss_usd`: what may be lost beyond
+    `lost_usd`.
     `accepted_usd` are the dollars that a policy or tag accepts: no message shows them.
     """
 

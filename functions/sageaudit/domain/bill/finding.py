@@ -88,7 +88,8 @@ class Detection(Struct, frozen=True):
     `change` is the fix that is counted: the changed job is billed again. `best` is the other end of
     a derived or heuristic range. Without `change` there are no dollars; `caution` says why.
     `other_changes` are those of the `alternatives` that can be billed, in their order.
-    `reported_for_run`: the earlier run of the family that was told the same. `first_step`: what to do before
+    `reported_for_run`: the earlier run of the family that was told the same. `first_step`: what to
+    do before
     the fix, in place of what the rule's page says.
     """
 

@@ -327,7 +327,8 @@ def _can_tag_accept(policy: Policy, rule: RuleInfo, known: Mapping[str, RuleInfo
 
 def _refusal(names: list[str]) -> str:
     return (
-        f"the tag {IGNORE_TAG} is ignored for {', '.join(names)}: the policy does not let a job's own tag"
+        f"the tag {IGNORE_TAG} is ignored for {', '.join(names)}: the policy does not let a job's"
+        " own tag"
         " accept that (tags.may_accept)"
     )
 

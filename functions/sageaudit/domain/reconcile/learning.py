@@ -173,7 +173,10 @@ def _mixture(
 ) -> Iterator[str]:
     """What kind of average the rate is; nothing for a price that all usage had."""
     if whole.covered_quantity:
-        yield f"a Savings Plan covers {100 * whole.covered_quantity / whole.quantity:.0f}% of its {unit}"
+        yield (
+            f"a Savings Plan covers {100 * whole.covered_quantity / whole.quantity:.0f}% of its"
+            f" {unit}"
+        )
         return
     compared = [usage for usage in parts if usage.quantity >= _MIN_COMPARED_USAGE] or [whole]
     low, high = (of(compared, key=lambda usage: usage.price) for of in (min, max))

@@ -225,7 +225,8 @@ class RuntimeOnType(Fit):
         if len(self._precisions) > 1:
             classes = f"the widest range of {classes}, as the run's precision is not known"
         return (
-            f"{self.other_type.gpu_model} took {ends} times as long as {self.current_type.gpu_model} "
+            f"{self.other_type.gpu_model} took {ends} times as long as"
+            f" {self.current_type.gpu_model} "
             f"{ratio.basis} ({classes})"
         )
 
@@ -240,7 +241,8 @@ class RuntimeOnType(Fit):
             figures = f"{peaks[0].fp32_tflops} and {peaks[1].fp32_tflops}"
             yield (
                 "In FP32 without TF32 nothing was measured, and it may take longer still: by data "
-                f"sheet {self.current_type.gpu_model} and {self.other_type.gpu_model} do {figures} TFLOPS."
+                f"sheet {self.current_type.gpu_model} and {self.other_type.gpu_model} do"
+                f" {figures} TFLOPS."
             )
 
     def _shared_gpu_text(self) -> str:

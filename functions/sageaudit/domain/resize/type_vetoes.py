@@ -197,7 +197,10 @@ def _cuda_refusal(job: Job, other: InstanceType) -> str | None:
     name, capability = other.gpu_model, other.gpu_peaks.compute_capability
     first = _first_cuda(other)
     if first is not None and toolkit < first:
-        return f"its image has CUDA {_version_text(toolkit)}, and the {name} needs {_version_text(first)} or later"
+        return (
+            f"its image has CUDA {_version_text(toolkit)}, and the {name} needs"
+            f" {_version_text(first)} or later"
+        )
     dropped = _dropping_cuda_version(capability)
     if dropped is not None and toolkit[0] >= dropped:
         return f"its image has CUDA {_version_text(toolkit)}, which has dropped the {name}"
@@ -208,7 +211,10 @@ def _cuda_refusal(job: Job, other: InstanceType) -> str | None:
         and torch >= _PYTORCH_WITHOUT_VOLTA
         and toolkit >= _CUDA_WITHOUT_VOLTA
     ):
-        return f"PyTorch {_version_text(torch)} for CUDA {_version_text(toolkit)} has dropped the {name}"
+        return (
+            f"PyTorch {_version_text(torch)} for CUDA {_version_text(toolkit)} has dropped the"
+            f" {name}"
+        )
     return None
 
 

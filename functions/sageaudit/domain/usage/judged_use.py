@@ -286,7 +286,10 @@ def _sparse_sentences(usage: Measurements) -> Iterator[str]:
     low = [metric for metric, share in shares.items() if share and share < MIN_COVERAGE]
     if low:
         least = f"{min(share for share in shares.values() if share):.0%}"
-        yield f"The metrics of {_metric_names_text(low)} have {least} of their points: too few to judge."
+        yield (
+            f"The metrics of {_metric_names_text(low)} have {least} of their points: too few to"
+            " judge."
+        )
 
 
 def _too_short(usage: Measurements) -> str:

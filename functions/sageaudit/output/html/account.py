@@ -95,7 +95,8 @@ def _note(report: AccountReport) -> str:
     sentences = []
     if report.left_out:
         sentences.append(
-            f"The {job_count_text(report.summaries)} with the most avoidable and lost dollars, then the"
+            f"The {job_count_text(report.summaries)} with the most avoidable and lost dollars,"
+            " then the"
             f" highest cost. {report.left_out:,} more are in the sums alone."
         )
     shown = {head.kind for head in report.summaries if head.rollup}

@@ -173,7 +173,10 @@ def _change_lines(changes: Iterable[ChangedFamily]) -> Iterator[CardLine]:
 
 
 def _change(of: ChangedFamily) -> str:
-    return f"{short_name(of.family or 'unknown')} {of.word} {format_signed_usd(of.change_usd, of.qualifier)}"
+    return (
+        f"{short_name(of.family or 'unknown')} {of.word}"
+        f" {format_signed_usd(of.change_usd, of.qualifier)}"
+    )
 
 
 def _recommendation_lines(

@@ -196,7 +196,10 @@ def coverage_headline(coverage: Coverage) -> str:
             f"AWS shows no SageMaker bill of {days}; {format_usd(coverage.audited_usd)} was audited"
         )
     bill = f"{format_usd(coverage.bill_usd)} SageMaker bill of {days}"
-    return f"{format_usd(coverage.audited_usd)} of the {bill} was audited ({percent_text(coverage.percent, _WHOLE)})"
+    return (
+        f"{format_usd(coverage.audited_usd)} of the {bill} was audited"
+        f" ({percent_text(coverage.percent, _WHOLE)})"
+    )
 
 
 def outside_text(coverage: Coverage) -> str:

@@ -187,7 +187,8 @@ def _idle_lines(running: RunningJob) -> Iterator[CardLine]:
 
 def _at_work_lines(running: RunningJob) -> Iterator[CardLine]:
     yield CardLine(
-        f"work began again at {_time_text(running.idleness.resumed_at if running.idleness else None)}",
+        "work began again at"
+        f" {_time_text(running.idleness.resumed_at if running.idleness else None)}",
         "Seen",
     )
 
@@ -206,7 +207,8 @@ def _long_lines(running: RunningJob) -> Iterator[CardLine]:
 def _limit_lines(running: RunningJob) -> Iterator[CardLine]:
     limit = running.limit
     if limit and limit.is_unlikely_to_finish:
-        runs = f"{limit.slower_runs} of the last {count_text(limit.completed_runs, 'completed run')} of its family"
+        completed = count_text(limit.completed_runs, "completed run")
+        runs = f"{limit.slower_runs} of the last {completed} of its family"
         yield CardLine(f"{runs} would need longer than is left", "Seen")
     part = possible_resume_source(running.job)
     lost = f"{part} may hold a part" if part else "it has no checkpoints, so all may be lost"

@@ -94,7 +94,8 @@ def check(case: api.JobCase) -> api.Outcome:
     phase = work_phase_name(job)
     return api.possible_saving(
         f"{objective.metric} last improved to {objective.best_value:.4g}; after that, "
-        f"{api.duration_text(flat_s)} of {api.duration_text(whole_s)} of {phase} ({percent:.0f}%) brought "
+        f"{api.duration_text(flat_s)} of {api.duration_text(whole_s)} of {phase} ({percent:.0f}%)"
+        " brought "
         "no gain.",
         {
             "metric": objective.metric,

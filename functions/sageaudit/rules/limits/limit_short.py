@@ -45,7 +45,8 @@ def check(case: api.RequestCase) -> api.Outcome:
     if limit_s >= longest_s:
         return api.Clear()
     return api.measured_fact(
-        f"MaxRuntimeInSeconds allows {api.duration_text(limit_s)}, and one of the last {len(last_s)} "
+        f"MaxRuntimeInSeconds allows {api.duration_text(limit_s)}, and one of the last"
+        f" {len(last_s)} "
         f"completed runs of its family took {api.duration_text(longest_s)}.",
         {"max_runtime_s": limit_s, "longest_s": longest_s, "runs": len(last_s)},
         fix=(

@@ -72,6 +72,7 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         fix=(unpack,) if packed else (),
         alternatives=((api.CHECKPOINTS,),) if checkpoints else (),
-        caution=f"{_RANGE_CAUTION}{_COMPRESSION_CAUTION if packed else ''}{_CHECKPOINT_CAUTION if checkpoints else ''}",
+        caution=f"{_RANGE_CAUTION}{_COMPRESSION_CAUTION if packed else ''}"
+        f"{_CHECKPOINT_CAUTION if checkpoints else ''}",
         **api.phase_cut_range("Uploading", share.seconds),
     )

@@ -56,7 +56,8 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     return api.possible_saving(
         f"MaxConcurrentTransforms is {'1' if batch.max_concurrent else 'not set'}, and CPU "
-        f"averaged {average:.0f}% of {vcpu} vCPUs over {api.minutes_text(case.active_usage.minutes)} on "
+        f"averaged {average:.0f}% of {vcpu} vCPUs over"
+        f" {api.minutes_text(case.active_usage.minutes)} on "
         f"{case.job.instances}.",
         {
             "max_concurrent_transforms": batch.max_concurrent,

@@ -65,7 +65,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
     if 100 * job.billable_s <= Decimal(str(case.threshold(MIN_EXCESS))) * needed_s:
         return api.Clear()
     return api.derived_saving(
-        f"After {_interruptions(job)} managed spot was billed for {api.duration_text(job.billable_s)}; "
+        f"After {_interruptions(job)} managed spot was billed for"
+        f" {api.duration_text(job.billable_s)}; "
         f"on demand the run takes {api.duration_text(needed_s)}.",
         {"interruptions": job.interruptions, "billable_s": job.billable_s, "on_demand_s": needed_s},
         fix=_on_demand_fix(job),

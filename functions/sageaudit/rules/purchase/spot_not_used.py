@@ -133,7 +133,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
     )
     checkpoints = ", with checkpoints" if job.checkpointed else ""
     return found(
-        f"{api.duration_text(job.elapsed_s)} on demand{checkpoints}: {_benefit_text(known, safe=safe)}.",
+        f"{api.duration_text(job.elapsed_s)} on demand{checkpoints}:"
+        f" {_benefit_text(known, safe=safe)}.",
         {
             "elapsed_s": job.elapsed_s,
             "checkpointed": job.checkpointed,

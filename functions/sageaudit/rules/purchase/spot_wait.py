@@ -83,7 +83,8 @@ def _check_built_in_algorithm(case: api.RequestCase, wait_s: int) -> api.Outcome
     ):
         return api.Clear()
     return api.measured_fact(
-        f"{algorithm.name} without CheckpointConfig may wait for {_BUILT_IN_MAX_WAIT_S} s at most, and "
+        f"{algorithm.name} without CheckpointConfig may wait for {_BUILT_IN_MAX_WAIT_S} s at"
+        " most, and "
         f"MaxWaitTimeInSeconds is {wait_s} s: AWS refuses the request.",
         {"max_wait_s": wait_s},
         fix=(api.Parameter(_WAIT, wait_s, _BUILT_IN_MAX_WAIT_S),),

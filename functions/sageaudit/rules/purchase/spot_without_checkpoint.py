@@ -63,7 +63,8 @@ def check(case: api.JobCase) -> api.Outcome:
     if job.status == "Completed" and (done := attempts(job)) is not None:
         return _repeated_work_finding(job, done)
     return api.recommendation(
-        f"{api.duration_text(job.elapsed_s)} on managed spot without checkpoints: each interruption "
+        f"{api.duration_text(job.elapsed_s)} on managed spot without checkpoints: each"
+        " interruption "
         f"starts the run again ({job.interruptions or 'none'} so far).",
         {"elapsed_s": job.elapsed_s, "interruptions": job.interruptions},
         fix=(api.CHECKPOINTS,),

@@ -123,9 +123,11 @@ def _found(
     pulled_s = sum((one.pull_s for one in avoided_starts), _ZERO)
     pulls = f" and {api.duration_text(pulled_s)} of billed image pulls{_cost_text(case, pulled_s)}"
     summary = (
-        f"A warm pool kept for {api.duration_text(Decimal(keep_s))} would have spared {len(avoided_starts)} of "
+        f"A warm pool kept for {api.duration_text(Decimal(keep_s))} would have spared"
+        f" {len(avoided_starts)} of "
         f"the family's last {len(starts)} starts: {api.duration_text(waited_s)} of waiting"
-        f"{pulls if pulled_s else ''}, for {api.duration_text(pool_s)} of pool{_cost_text(case, pool_s)}."
+        f"{pulls if pulled_s else ''}, for {api.duration_text(pool_s)} of"
+        f" pool{_cost_text(case, pool_s)}."
     )
     evidence: api.Numbers = {
         "runs": len(starts),

@@ -73,7 +73,8 @@ def check(case: api.JobCase) -> api.Outcome:
     if g_type is None or not g_type.type.family.startswith("g"):
         return _unrecorded_outcome(best) or api.Clear()
     return api.derived_saving(
-        f"{case.minutes_text(case.active_usage.minutes)} on {case.job.instances} used {average:.0f}% of "
+        f"{case.minutes_text(case.active_usage.minutes)} on {case.job.instances} used"
+        f" {average:.0f}% of "
         f"{_memory_used(today, memory_gib)}: {g_type.type.name} has enough.",
         {
             "gpu_mean_percent": round(average, 1),

@@ -97,6 +97,7 @@ def _short_run_text(case: api.JobCase, best: TypeRecommendation) -> str:
     if case.active_usage.minutes >= MIN_ACTIVE_MINUTES:
         return ""
     return (
-        f"In its {case.active_usage.minutes:.0f} active minutes the GPU averaged {api.mean(points):.0f}%: "
+        f"In its {case.active_usage.minutes:.0f} active minutes the GPU averaged"
+        f" {api.mean(points):.0f}%: "
         "too few of them to choose a smaller type by."
     )

@@ -65,7 +65,8 @@ def check(case: api.JobCase) -> api.Outcome:
     over = f"{case.minutes_text(usage.minutes)} on {case.job.instances}"
     return api.recommendation(
         (
-            f"In {share:.0f}% of {over} the CPU was at {case.threshold(CPU_LIMIT):g}% or more while the "
+            f"In {share:.0f}% of {over} the CPU was at {case.threshold(CPU_LIMIT):g}% or more"
+            " while the "
             f"GPU was at {case.threshold(MAX_GPU):g}% or less. The GPU averaged {gpu:.0f}%."
             if strict
             else f"The CPU averaged {cpu:.0f}% and the GPU {gpu:.0f}% over {over}."

@@ -118,8 +118,10 @@ def _recurring_finding(case: api.JobCase, phase: tuple[range, ...]) -> api.Outco
     first, second, *_ = phase
     middle_s = Decimal(median(map(len, phase)) * period_s)
     return api.possible_saving(
-        f"No GPU worked for {api.duration_text(Decimal(phase_s))} of {api.minutes_text(whole.minutes)} "
-        f"on {case.job.instances}: {len(phase)} times for about {api.duration_text(middle_s)}, while "
+        f"No GPU worked for {api.duration_text(Decimal(phase_s))} of"
+        f" {api.minutes_text(whole.minutes)} "
+        f"on {case.job.instances}: {len(phase)} times for about {api.duration_text(middle_s)},"
+        " while "
         "one core was busy.",
         {
             "recurring_s": phase_s,
@@ -158,7 +160,8 @@ def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
     )
     meanwhile = "GPUs of other hosts worked" if pauses.has_other_work else cores or "a CPU worked"
     return api.measured_fact(
-        f"The {whose} did nothing for {api.duration_text(Decimal(pauses.seconds))} in the middle of "
+        f"The {whose} did nothing for {api.duration_text(Decimal(pauses.seconds))} in the middle"
+        " of "
         f"{api.minutes_text(case.whole_run.minutes)} on {case.job.instances} "
         f"({pauses.gpu_hours:.1f} GPU-hours), while {meanwhile}.",
         {

@@ -229,5 +229,6 @@ def _summary(case: api.JobCase, start: IdleStart, wait: range) -> str:
         calm = api.duration_text(start.idle_s + start.one_core_busy_s)
         little = f"at most {case.threshold(CORES_AT_MOST):g} of {case.whole_run.vcpu} cores"
         return f"{gpus}; after {granted}, {little} were busy for {calm}."
-    busy = f"{busiest_mean_cores(case.whole_run, wait):.1f} of {case.whole_run.vcpu} cores were busy on average"
+    cores = f"{busiest_mean_cores(case.whole_run, wait):.1f} of {case.whole_run.vcpu} cores"
+    busy = f"{cores} were busy on average"
     return f"{gpus}, while {busy}."

@@ -99,7 +99,8 @@ def check(case: api.JobCase) -> api.Outcome:
             summary, evidence, change=change, caution=f"{WAITING_RUN_CAUTION}{before}"
         )
     if not tail.early_hosts:
-        caution = f"{WAITING_RUN_CAUTION} {NO_GPU_NEEDED_CAUTION}{_cpu_work_sentence(tail)} {CLEAN_EXIT_STEP}"
+        work = _cpu_work_sentence(tail)
+        caution = f"{WAITING_RUN_CAUTION} {NO_GPU_NEEDED_CAUTION}{work} {CLEAN_EXIT_STEP}"
         return api.derived_saving(summary, evidence, change=change, caution=caution)
     if died_s := _waited_for_dead_host_s(case, tail):
         best = api.CutPhase(phase, Decimal(tail.idle_s + tail.early_hosts[0][1]))

@@ -87,7 +87,8 @@ def _finding_from_family(case: api.FamilyCase) -> api.Detection | None:
         found = api.possible_saving_by_runs
     return found(
         f"The same job costs ${now.usd:.2f} on {now.count} x {job.groups[0].instance_type} and "
-        f"${fewer.usd:.2f} on {fewer.count} (medians of {now.run_count} and {fewer.run_count} runs).",
+        f"${fewer.usd:.2f} on {fewer.count} (medians of {now.run_count} and {fewer.run_count}"
+        " runs).",
         {
             "median_usd": round(now.usd, 6),
             "median_usd_on_fewer": round(fewer.usd, 6),

@@ -115,7 +115,8 @@ def _long_step(case: api.JobCase) -> api.Outcome:
         details["best"] = apart
     return api.derived_saving(
         f"For {api.duration_text(step_s)} of {case.minutes_text(usage.minutes)} on "
-        f"{case.job.instances} no host used more than {case.threshold(MAX_CORES):g} of {today.vcpu} "
+        f"{case.job.instances} no host used more than {case.threshold(MAX_CORES):g} of"
+        f" {today.vcpu} "
         "vCPUs.",
         {"serial_step_s": step_s, "vcpu": today.vcpu, "active_minutes": round(usage.minutes)},
         **details,

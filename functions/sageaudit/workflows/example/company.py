@@ -182,14 +182,16 @@ WORKLOADS = (
     # The code works on one of four GPUs. After four weeks the team follows the advice.
     Workload(
         name="map-tiles", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g4dn.12xlarge",
-        work=(WorkPhaseLoad(180, cores=5.6, gib=20, gpus=0.72, gpu_gib=9.4),), team=_VISION, account_region=HOME,
+        work=(WorkPhaseLoad(180, cores=5.6, gib=20, gpus=0.72, gpu_gib=9.4),), team=_VISION,
+        account_region=HOME,
         days=range(0, DAYS, 2), hour=2, answer=_checkpoints("map-tiles", "maps"),
         changes=((27, 0, {"instance": "ml.g4dn.2xlarge"}),),
     ),
     # A large model on eight busy GPUs. One run hangs after four hours, until somebody stops it.
     Workload(
         name="speech-encoder", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.p4d.24xlarge",
-        work=(WorkPhaseLoad(1080, cores=34, gib=410, gpus=7.4, gpu_gib=270),), team=_SPEECH, account_region=HOME,
+        work=(WorkPhaseLoad(1080, cores=34, gib=410, gpus=7.4, gpu_gib=270),), team=_SPEECH,
+        account_region=HOME,
         days=range(2, DAYS, 2), hour=4, has_numbered_names=True, download_min=9,
         answer=_checkpoints("speech-encoder", "voice"),
         changes=(
@@ -205,13 +207,15 @@ WORKLOADS = (
     # Eight GPUs wait for the CPUs that feed them.
     Workload(
         name="recommender", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.48xlarge",
-        work=(WorkPhaseLoad(260, cores=40, gib=150, gpus=2.2, gpu_gib=60),), team=_SALES, account_region=HOME,
+        work=(WorkPhaseLoad(260, cores=40, gib=150, gpus=2.2, gpu_gib=60),), team=_SALES,
+        account_region=HOME,
         days=range(1, DAYS, 2), hour=6, answer=_checkpoints("recommender", "shop"),
     ),
     # On managed spot with checkpoints: some runs are interrupted.
     Workload(
         name="ad-ranker", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.2xlarge",
-        work=(WorkPhaseLoad(300, cores=5.5, gib=21, gpus=0.88, gpu_gib=19),), team=_SALES, account_region=HOME,
+        work=(WorkPhaseLoad(300, cores=5.5, gib=21, gpus=0.88, gpu_gib=19),), team=_SALES,
+        account_region=HOME,
         days=range(0, DAYS, 2), hour=9, is_spot=True,
         answer=_checkpoints("ad-ranker", "shop"),
     ),
@@ -219,20 +223,23 @@ WORKLOADS = (
     # then somebody goes back to the large one.
     Workload(
         name="demand-forecast", kind=JobKind.TRAINING, image=OWN, instance="ml.m5.12xlarge",
-        work=(WorkPhaseLoad(200, cores=9.5, gib=34),), team=_SALES, account_region=HOME, days=range(0, DAYS, 2),
+        work=(WorkPhaseLoad(200, cores=9.5, gib=34),), team=_SALES, account_region=HOME,
+        days=range(0, DAYS, 2),
         hour=1, changes=((35, 13, {"instance": "ml.m5.4xlarge"}),),
     ),
     # Two busy hosts prepare data. In the last week there is more of it.
     Workload(
         name="clickstream-features", kind=JobKind.PROCESSING, image=SKLEARN,
-        instance="ml.m5.4xlarge", work=(WorkPhaseLoad(95, cores=14, gib=46),), team=_SALES, account_region=HOME,
+        instance="ml.m5.4xlarge", work=(WorkPhaseLoad(95, cores=14, gib=46),), team=_SALES,
+        account_region=HOME,
         hosts=2, days=range(0, DAYS, 2), hour=3,
         changes=((6, 0, {"work": (WorkPhaseLoad(170, cores=14, gib=46),)}),),
     ),
     # Old GPUs do almost nothing in a batch transform of the second account.
     Workload(
         name="catalog-scoring", kind=JobKind.TRANSFORM, image=PYTORCH_EU, instance="ml.p3.2xlarge",
-        work=(WorkPhaseLoad(75, cores=2.2, gib=9, gpus=0.07, gpu_gib=2.5),), team=_SALES, account_region=EUROPE,
+        work=(WorkPhaseLoad(75, cores=2.2, gib=9, gpus=0.07, gpu_gib=2.5),), team=_SALES,
+        account_region=EUROPE,
         hosts=2, days=range(1, DAYS, 3), hour=5,
     ),
     # A search that finds its best value early.
@@ -251,13 +258,15 @@ WORKLOADS = (
     # A project that ended: it copies its data for a quarter of the paid time.
     Workload(
         name="ticket-summaries", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.12xlarge",
-        work=(WorkPhaseLoad(90, cores=20, gib=60, gpus=3.6, gpu_gib=80),), team=_SPEECH, account_region=HOME,
+        work=(WorkPhaseLoad(90, cores=20, gib=60, gpus=3.6, gpu_gib=80),), team=_SPEECH,
+        account_region=HOME,
         days=range(9, DAYS, 4), hour=12, download_min=32,
     ),
     # In the last week three runs in a row need more GPU memory than there is.
     Workload(
         name="geo-embeddings", kind=JobKind.TRAINING, image=PYTORCH_EU, instance="ml.g5.4xlarge",
-        work=(WorkPhaseLoad(150, cores=12, gib=40, gpus=0.9, gpu_gib=21),), team=_VISION, account_region=EUROPE,
+        work=(WorkPhaseLoad(150, cores=12, gib=40, gpus=0.9, gpu_gib=21),), team=_VISION,
+        account_region=EUROPE,
         days=range(0, DAYS, 3), hour=8,
         changes=(
             (6, 0, {
@@ -270,7 +279,8 @@ WORKLOADS = (
     # at once.
     *(replace(_EXPERIMENT, hour=hour, days=range(hour % 2, 7, 2)) for hour in (13, 14, 15)),
     replace(
-        _EXPERIMENT, work=(WorkPhaseLoad(4, cores=1.1, gib=5),), status="Failed", failure=CODE_ERROR,
+        _EXPERIMENT, work=(WorkPhaseLoad(4, cores=1.1, gib=5),), status="Failed",
+        failure=CODE_ERROR,
     ),
 )  # fmt: skip
 
