@@ -10,6 +10,7 @@ import pytest
 
 from infra.deploy import main as deploy
 from sageaudit.cli.main import cli
+from sageaudit.cli.options import DefaultGroup
 from tests.house.test_docs import DOCUMENTS, ROOT
 
 PAGES = [*DOCUMENTS, *sorted((ROOT / "docs" / "rules").glob("*.md"))]
@@ -48,7 +49,9 @@ def _sageaudit(words: list[str]) -> None:
     """Files need not be there, and no value is checked: what they are depends on the reader."""
     command: click.Command = cli
     context = click.Context(cli)
-    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+    while isinstance(command, DefaultGroup) or (
+        isinstance(command, click.Group) and words and not words[0].startswith("-")
+    ):
         command.parse_args(context, words)  # `prices TYPE` is `prices show TYPE`
         given = [*context._protected_args, *context.args]
         _, found, words = command.resolve_command(context, given)

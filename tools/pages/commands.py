@@ -14,7 +14,7 @@ PAGE = DOCS / "commands.md"
 _HEAD = """\
 # Commands
 
-Each part is what `sageaudit COMMAND --help` prints. Data goes to stdout, everything else to stderr.
+Each part is the help that a command prints with `-h`. Data goes to stdout, all else to stderr.
 """
 
 
