@@ -15,7 +15,7 @@ FILES = sorted(
         "[a-z]*.py"
     )
 )
-CONTEXT = click.Context(cli)
+CONTEXT = click.Context(cli, **cli.context_settings)
 
 
 def paths() -> Iterator[tuple[str, ...]]:

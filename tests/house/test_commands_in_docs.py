@@ -48,7 +48,7 @@ def refused(line: str) -> str | None:
 def _sageaudit(words: list[str]) -> None:
     """Files need not be there, and no value is checked: what they are depends on the reader."""
     command: click.Command = cli
-    context = click.Context(cli)
+    context = click.Context(cli, **cli.context_settings)
     while isinstance(command, DefaultGroup) or (
         isinstance(command, click.Group) and words and not words[0].startswith("-")
     ):

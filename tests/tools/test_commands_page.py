@@ -13,7 +13,7 @@ def test_the_page_is_what_the_help_makes() -> None:
 
 
 def test_every_command_and_subcommand_has_its_part() -> None:
-    context = click.Context(cli)
+    context = click.Context(cli, **cli.context_settings)
     names = set(cli.list_commands(context))
     for name in list(names):
         command = cli.get_command(context, name)

@@ -24,7 +24,9 @@ def page() -> str:
     for title, names in COMMAND_GROUPS.items():
         parts.append(f"## {title}\n")
         for name in names:
-            for words in _paths([name], cli.get_command(click.Context(cli), name)):
+            for words in _paths(
+                [name], cli.get_command(click.Context(cli, **cli.context_settings), name)
+            ):
                 parts += [f"### sageaudit {' '.join(words)}\n", _block(_help(words))]
     return "\n".join(parts)
 
