@@ -152,13 +152,15 @@ def test_an_account_is_named_once_by_a_process(
     assert sorted(names) == [f"2026-11#{ACCOUNT}", f"2026-12#{ACCOUNT}"]
 
 
-def test_a_family_of_any_size_is_read_in_bounds(client: Any, dynamo: DynamoHistory) -> None:
-    """One item a day and shard, however many runs it has."""
+def test_a_family_costs_a_query_a_month_and_an_item_a_day_however_many_runs_it_has(
+    client: Any, dynamo: DynamoHistory
+) -> None:
+    """Six runs on three days of one month; 30 days reach into the month before."""
     for number in range(6):
-        ended_at = (NOON - timedelta(days=number % 2)).isoformat()
+        ended_at = (NOON - timedelta(days=number % 3)).isoformat()
         dynamo.record(entry(f"job-{number}", job={"ended_at": ended_at}))
     of = {"account": ACCOUNT, "region": REGION, "name": "training/resnet"}
     with consumed(client) as cost:
         sums = sum_rows(dynamo.daily_sums(Scope.FAMILY, DAY - timedelta(days=30), DAY, **of))
     assert sums.jobs == 6
-    assert (cost.requests, cost.items) == (2, 2)
+    assert (cost.requests, cost.items) == (2, 3)

@@ -1,6 +1,6 @@
 """Sources in one book: the first that knows answers, and what the others add."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -100,16 +100,26 @@ def test_a_bill_is_made_of_the_sources_in_order() -> None:
     assert bill(run, markets.market(run, NOW)).compute_usd == Decimal("0.2")
 
 
-def test_a_source_is_asked_once_for_all_jobs_of_a_day() -> None:
-    """An unknown rate too; jobs of another region or day ask again."""
+def test_a_source_is_asked_once_for_all_jobs_of_a_day_and_region() -> None:
     source = Negotiated({M5: "0.2", STORAGE: "0.1"})
     markets = PricedMarkets(packaged.instance_types(), (source,))
+
+    def asked(hours: int = 0, region: str = REGION) -> list[str]:
+        before = len(source.asked)
+        job = ran(3600, M5, at=NOW + timedelta(hours=hours), region=region)
+        markets.market(job, NOW).prices.hourly_rate(region, TRAINING, M5)
+        return source.asked[before:]
+
+    assert asked() == [M5]
+    assert asked(hours=-6) == []  # the same day
+    assert asked(region="us-east-1") == [M5]
+    assert asked(hours=-24) == [M5]
+
+
+def test_an_unknown_rate_and_storage_are_asked_for_once_too() -> None:
+    source = Negotiated({STORAGE: "0.1"})
+    prices = PricedMarkets(packaged.instance_types(), (source,)).market(ran(3600, M5), NOW).prices
     for _ in range(3):
-        prices = markets.market(ran(3600, M5, region=REGION), NOW).prices
-        for name in (M5, "ml.none.large"):
-            prices.hourly_rate(REGION, TRAINING, name)
+        prices.hourly_rate(REGION, TRAINING, "ml.none.large")
         prices.storage_rate(REGION, TRAINING)
-    assert source.asked == [M5, "ml.none.large", STORAGE]
-    prices.hourly_rate("us-east-1", TRAINING, M5)
-    prices.newest_hourly_rate(REGION, TRAINING, M5)
-    assert source.asked[3:] == [M5, M5]
+    assert source.asked == ["ml.none.large", STORAGE]

@@ -123,13 +123,17 @@ def test_a_standstill_is_half_an_hour_without_gpu_work_and_with_one_core_at_most
     assert on(*hosts[0], *hosts[1:]).standstills() == still
 
 
-def test_without_a_host_or_a_gpu_nothing_stands_still() -> None:
-    """The host without points may have worked; one core of a CPU job may be its work."""
-    run = ran(7200, "ml.g4dn.2xlarge", 2)
-    gpu = worked(20) + [0.0] * 80 + worked(20)
-    of = usage(run, series(Metric.GPU, gpu), series(Metric.CPU, [100] * 120))
-    assert of.standstills() == ()
-    on_cpu = series(Metric.CPU, [900] * 20 + [100] * 80 + [900] * 20)
+def test_a_host_without_points_may_have_worked() -> None:
+    """A standstill of the only host is not one of two, if the other one is not known."""
+    gpu, host = worked(20) + [0.0] * 80 + worked(20), "train/algo-1"
+    known = (series(Metric.GPU, gpu, host=host), series(Metric.CPU, [100] * 120, host=host))
+    one_host, two_hosts = (ran(7200, "ml.g4dn.2xlarge", hosts) for hosts in (1, 2))
+    assert usage(one_host, *known).standstills() == (range(20, 100),)
+    assert usage(two_hosts, *known).standstills() == ()
+
+
+def test_one_busy_core_of_a_cpu_job_may_be_its_work() -> None:
+    on_cpu = series(Metric.CPU, [900] * 20 + [100] * 80 + [900] * 20)  # 100 is one core
     assert usage(ran(7200), on_cpu).standstills() == ()
 
 

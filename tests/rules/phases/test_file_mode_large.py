@@ -18,7 +18,8 @@ def test_file_mode_on_1000_gb_is_found_and_on_999_gb_it_is_clear() -> None:
 
 def test_fast_file_copies_nothing() -> None:
     """Whatever the size."""
-    assert verdict({SIZE: 4000}) == CLEAR
+    result = verdict({"AlgorithmSpecification.TrainingInputMode": "FastFile", SIZE: 4000})
+    assert result == CLEAR
 
 
 def test_a_mode_that_is_known_later_is_not_judged() -> None:

@@ -26,9 +26,11 @@ def test_8_trials_for_1008_dollars_are_found_and_for_1000_dollars_they_are_clear
 
 
 def test_the_time_of_the_search_is_a_limit_too() -> None:
-    """Two at a time for an hour cost $2."""
-    result = verdict({f"{LIMITS}.MaxRuntimeInSeconds": 3600}, kind=TUNING, trials=[trial(usd=126)])
-    assert result == CLEAR
+    """8 trials of $126 are $1,008; two at a time at $1 an hour, ended after an hour, are $2."""
+    search = {f"{LIMITS}.MaxNumberOfTrainingJobs": 8, f"{LIMITS}.MaxParallelTrainingJobs": 2}
+    hour, trials = {f"{LIMITS}.MaxRuntimeInSeconds": 3600}, [trial(usd=126)]
+    assert verdict(search, kind=TUNING, trials=trials) == finds("…$1,008…")
+    assert verdict(search | hour, kind=TUNING, trials=trials) == CLEAR
 
 
 def test_a_search_without_any_limit_is_found() -> None:
