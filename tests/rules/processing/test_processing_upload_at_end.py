@@ -141,6 +141,14 @@ def test_one_working_host_is_work() -> None:
     assert verdict(processing(hosts=2), hosts(works, ends_early)) == CLEAR
 
 
+def test_an_idle_cpu_beside_a_gpu_without_points_says_nothing() -> None:
+    """The GPU may have worked until the end."""
+    with_gpu = batch_job(
+        JobKind.PROCESSING, 3600, "ml.g4dn.2xlarge", 1, uploads=(AT_END,), volume_gb=None
+    )
+    assert verdict(with_gpu, ends_idle(idle_minutes=18)) == cannot_judge("metric_missing")
+
+
 def test_a_host_without_points_may_have_worked() -> None:
     """Two hosts, of which one is recorded."""
     assert verdict(processing(hosts=2), ends_idle(idle_minutes=18)) == cannot_judge("hosts_missing")

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.record import RecordOutcome
+from sageaudit.domain.policy.discounts import Discounts
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AlreadyAudited, AuditDeferred, AuditRecorded
 from tests.fakes.audit_flow import END, KEY, AuditFlow, FakeMetrics
 from tests.fakes.jobs import training_answer, transition
@@ -116,6 +119,21 @@ def test_a_doubled_event_does_not_settle_a_run_whose_metrics_are_late() -> None:
     one.sweeps(END + 22 * MINUTE)
     assert one.head.settled
     assert one.document["avoidable_usd"] is not None
+
+
+def test_a_deleted_job_that_is_due_is_judged_once_more_by_what_is_kept() -> None:
+    """By the policy of that day: here with a discount of half the list price."""
+    one = AuditFlow(
+        [pool("Available"), JobNotFound("there is no training job")], FakeMetrics(minutes=60)
+    )
+    list_usd = one.audited(END + 21 * MINUTE).document["bill"]["total_usd"]
+    assert list_usd is not None
+    assert one.is_open()
+    half = Discounts(percent={"Training": Decimal(50)})
+    one.deps = replace(one.deps, policy=Policy(discounts=half))
+    one.sweeps(END + 21 * MINUTE)
+    assert one.head.settled
+    assert one.document["bill"]["total_usd"] == list_usd / 2
 
 
 DENIED = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")

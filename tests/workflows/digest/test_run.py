@@ -67,7 +67,12 @@ def history() -> Iterator[SqliteHistory]:
 
 
 def asked(
-    history: SqliteHistory, kept: Kept, source: SqliteHistory | None = None, policy: Policy = ON
+    history: SqliteHistory,
+    kept: Kept,
+    source: SqliteHistory | None = None,
+    policy: Policy = ON,
+    *,
+    has_bucket: bool = True,
 ) -> DigestWritten | str:
     """What became of the week's digest."""
 
@@ -80,7 +85,7 @@ def asked(
         cast("Any", kept),
         policy,
         {"sns": write},
-        kept,
+        kept if has_bucket else None,
         ReportSource(source or history, {}),
     )
     return send_digest(deps, now=NOW)
@@ -102,6 +107,15 @@ def test_a_policy_may_have_none(history: SqliteHistory, changes: dict[str, Any],
     kept = Kept()
     assert asked(history, kept, policy=replace(ON, **changes)) == why
     assert kept.done == []
+
+
+def test_without_a_bucket_the_digest_is_sent_and_no_page_is_written(
+    history: SqliteHistory,
+) -> None:
+    kept = Kept()
+    assert isinstance(asked(history, kept, has_bucket=False), DigestWritten)
+    assert "written" in kept.done
+    assert kept.pages == []
 
 
 def test_the_report_knows_what_people_answered(history: SqliteHistory) -> None:
