@@ -249,7 +249,7 @@ def filter_options(
 ) -> options.Decorator:
     """The filters of a question about audits."""
 
-    def made(since: str | None, until: str | None, **given: Any) -> AuditFilterOptions:
+    def make_filters(since: str | None, until: str | None, **given: Any) -> AuditFilterOptions:
         words = {name: _single_value(FILTERS[name], value) for name, value in given.items()}
         if words["rule"] is not None:
             words["rule"] = resolve_rule(words["rule"])
@@ -258,7 +258,7 @@ def filter_options(
     times = (since_option(default_since, shown), UNTIL_OPTION)
     names = ("since", "until", *FILTERS)
     return options.option_group(
-        "filters", made, *times, *map(_option, FILTERS.values()), names=names
+        "filters", make_filters, *times, *map(_option, FILTERS.values()), names=names
     )
 
 

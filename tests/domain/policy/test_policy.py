@@ -105,10 +105,10 @@ def test_a_cost_tag_is_no_owner_unless_the_policy_says_so() -> None:
     """Owner and team are two columns; a tag that the job lacks is None."""
     tags = {"team": "growth", "note": "x"}
     shown = read('[tags]\nshow = ["team", "project"]')
-    assert (shown.owner(tags), shown.shown(tags)) == (None, {"team": "growth", "project": None})
+    assert (shown.owner(tags), shown.cost_tags(tags)) == (None, {"team": "growth", "project": None})
     assert {"team", "project", "owner"} <= shown.tag_names.values
     both = read('owner_tags = ["team"]\n[tags]\nshow = ["team"]')
-    assert (both.owner(tags), read("").owner(tags), read("").shown(tags)) == (
+    assert (both.owner(tags), read("").owner(tags), read("").cost_tags(tags)) == (
         "growth",
         "growth",
         {},

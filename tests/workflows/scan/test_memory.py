@@ -44,7 +44,7 @@ def peak_bytes(jobs: int) -> int:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert tally.done == jobs
+    assert tally.job_count == jobs
     return peak
 
 

@@ -59,4 +59,4 @@ def test_the_exit_code_is_the_gravest_failure() -> None:
         tally.add(outcome)
         exits.append(tally.exit_code)
     assert exits == [Exit.DONE, Exit.UNAVAILABLE, Exit.DENIED]
-    assert tally.done == 3
+    assert tally.job_count == 3

@@ -101,12 +101,12 @@ class Batch(Struct, Generic[R]):
         coming_back = (
             {"itemIdentifier": record.identifier}
             for record in map(self.record, event["Records"])
-            if not self._done(record, context)
+            if not self._is_processed_in_time(record, context)
         )
         failures = list(islice(coming_back, 1) if self.record.IS_ORDERED else coming_back)
         return {"batchItemFailures": failures}
 
-    def _done(self, record: R, context: Any) -> bool:
+    def _is_processed_in_time(self, record: R, context: Any) -> bool:
         left_ms = None if context is None else context.get_remaining_time_in_millis()
         if left_ms is not None and left_ms < self.stop_before_ms:
             return False

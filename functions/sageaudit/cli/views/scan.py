@@ -129,7 +129,7 @@ def show_progress(
     if console.is_terminal and jobs:
         with _bar(console) as bar:
             task = bar.add_task("", total=jobs, found="")
-            yield lambda: bar.update(task, completed=tally.done, found=_sums_so_far(tally))
+            yield lambda: bar.update(task, completed=tally.job_count, found=_sums_so_far(tally))
         return
     last = time.monotonic()
 
@@ -137,7 +137,7 @@ def show_progress(
         nonlocal last
         if time.monotonic() - last >= _PROGRESS_EVERY_S:
             last = time.monotonic()
-            say(f"{tally.done:,} of {count_text(jobs, 'job')}; {_sums_so_far(tally)}")
+            say(f"{tally.job_count:,} of {count_text(jobs, 'job')}; {_sums_so_far(tally)}")
 
     yield line
 
@@ -162,7 +162,7 @@ def _sums_so_far(tally: ScanTally) -> str:
 def show(tally: ScanTally, remaining: int, metrics: int, console: Console) -> None:
     """Prints what became of the jobs, and what was not judged and why."""
     print_heading(
-        console, f"Scan of {count_text(tally.done + remaining, 'job')}, {_ROLL_UPS} included"
+        console, f"Scan of {count_text(tally.job_count + remaining, 'job')}, {_ROLL_UPS} included"
     )
     for words in _lines(tally, remaining, metrics):
         console.print(words, highlight=False)
@@ -226,7 +226,7 @@ def accounts_document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]
             "name": status.name,
             "status": status.word,
             "reasons": status.reasons,
-            "jobs": _jobs(status.tally, status.left),
+            "jobs": _jobs(status.tally, status.unread_job_count),
             "total_usd": status.sums.known_total_usd,
             "spend_qualifier": status.sums.spend_qualifier,
             "avoidable_usd": status.sums.known_avoidable_usd,

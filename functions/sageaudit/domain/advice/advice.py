@@ -316,13 +316,13 @@ def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[Fam
         evidence = f"measured together with {first}"
         return part if first == name else replace(part, evidence=evidence, after_usd=None)
 
-    def of(advice: FamilyRecommendation) -> FamilyRecommendation:
+    def with_single_savings(advice: FamilyRecommendation) -> FamilyRecommendation:
         now, ended = advice.comparison, tuple(once(part, advice.id) for part in advice.ended)
         if now is not None and now.effect is Effect.CHEAPER:
             now = once(now, advice.id)
         return replace(advice, comparison=now, ended=ended)
 
-    return [of(advice) for advice in recommendations]
+    return [with_single_savings(advice) for advice in recommendations]
 
 
 def _make_recommendation(

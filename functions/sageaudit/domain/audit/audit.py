@@ -74,7 +74,7 @@ class Judgement(Struct, frozen=True):
     is_answered: bool = True
     is_running: bool = False
 
-    def known(self, savings: Savings) -> Savings:
+    def without_unknown_sums(self, savings: Savings) -> Savings:
         """The savings without the sums that are not known, which a 0 would hide.
 
         A sum of 0 is not known either where a finding that stands has no figure: its fix has no
@@ -305,6 +305,6 @@ def unauditable_audit(ended: JobEndEvent, reason: str, policy: Policy, ruleset: 
         ruleset=ruleset,
         policy=policy.version,
         notes=(reason,),
-        tags=policy.shown(ended.tags),
+        tags=policy.cost_tags(ended.tags),
         unauditable=reason,
     )

@@ -98,7 +98,9 @@ def roll_up(
         bill_facts=_facts(children),
         usage=None,
         outcomes=tuple(outcomes),
-        savings=judged.known(_savings(children, total_usd, empty, severities, own_savings, jobs)),
+        savings=judged.without_unknown_sums(
+            _savings(children, total_usd, empty, severities, own_savings, jobs)
+        ),
         judgement=judged,
         is_settled=not missing and all(child["audit"]["settled"] for child in children),
         due_at=None,

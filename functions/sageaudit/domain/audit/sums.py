@@ -143,32 +143,32 @@ class Sums(Struct, frozen=True):
     @property
     def known_total_usd(self) -> Decimal | None:
         """None where there are jobs, and the total of none is known."""
-        return self._known(self.total_usd, self.total_unknown_count)
+        return self._known_usd(self.total_usd, self.total_unknown_count)
 
     @property
     def known_avoidable_usd(self) -> Decimal | None:
         """None where there are jobs, and the avoidable dollars of none are known."""
-        return self._known(self.avoidable_usd, self.avoidable_unknown)
+        return self._known_usd(self.avoidable_usd, self.avoidable_unknown)
 
     @property
     def known_lost_usd(self) -> Decimal | None:
         """None where there are jobs, and the lost dollars of none are known."""
-        return self._known(self.lost_usd, self.lost_unknown)
+        return self._known_usd(self.lost_usd, self.lost_unknown)
 
     @property
     def known_lost_up_to_usd(self) -> Decimal | None:
         """The upper end of the same."""
-        return self._known(self.lost_up_to_usd, self.lost_unknown)
+        return self._known_usd(self.lost_up_to_usd, self.lost_unknown)
 
     @property
     def known_possible_usd(self) -> Decimal | None:
         """None where there are jobs, and the possible dollars of none are known."""
-        return self._known(self.possible_usd, self.possible_unknown)
+        return self._known_usd(self.possible_usd, self.possible_unknown)
 
     @property
     def known_idle_usd(self) -> Decimal | None:
         """None where there are jobs, and the value of the idle capacity of none is known."""
-        return self._known(self.idle_usd, self.idle_unknown)
+        return self._known_usd(self.idle_usd, self.idle_unknown)
 
     @property
     def total_unknown_count(self) -> int:
@@ -185,7 +185,7 @@ class Sums(Struct, frozen=True):
             estimated=bool(self.estimated),
         )
 
-    def _known(self, usd: Decimal, unknown: int) -> Decimal | None:
+    def _known_usd(self, usd: Decimal, unknown: int) -> Decimal | None:
         return None if not usd and unknown and unknown >= self.jobs else usd
 
     def __add__(self, other: Sums) -> Sums:
@@ -294,14 +294,14 @@ def sums_from_document(document: AuditDocument) -> Sums:
             storable_usd(document["possible_usd"]) is None or has_open_trial(document["findings"])
         ),
         idle_unknown=int(idle_usd is None),
-        total_usd=_known(bill["total_usd"]),
-        judged_usd=_known(bill["total_usd"] if document["judged"] in _JUDGED else None),
-        avoidable_usd=_known(document["avoidable_usd"]),
-        lost_usd=_known(document["lost_usd"]),
-        lost_up_to_usd=_known(document["lost_up_to_usd"]),
-        possible_usd=_known(document["possible_usd"]),
-        idle_usd=_known(idle_usd),
-        idle_counted_usd=_known(idle["counted_usd"] if idle else None),
+        total_usd=_usd_or_zero(bill["total_usd"]),
+        judged_usd=_usd_or_zero(bill["total_usd"] if document["judged"] in _JUDGED else None),
+        avoidable_usd=_usd_or_zero(document["avoidable_usd"]),
+        lost_usd=_usd_or_zero(document["lost_usd"]),
+        lost_up_to_usd=_usd_or_zero(document["lost_up_to_usd"]),
+        possible_usd=_usd_or_zero(document["possible_usd"]),
+        idle_usd=_usd_or_zero(idle_usd),
+        idle_counted_usd=_usd_or_zero(idle["counted_usd"] if idle else None),
         rules=_rules(document, document["findings"]),
     )
 
@@ -345,7 +345,7 @@ def storable_usd(amount: Decimal | None) -> Decimal | None:
     return amount.quantize(_MICRODOLLAR)
 
 
-def _known(amount: Decimal | None) -> Decimal:
+def _usd_or_zero(amount: Decimal | None) -> Decimal:
     return storable_usd(amount) or _ZERO
 
 

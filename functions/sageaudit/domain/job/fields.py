@@ -40,12 +40,12 @@ def nested_reader(
     """A reader of one field of nested objects: `at("OutputDataConfig.CompressionType", text)`."""
     *sections, key = path.split(".")
 
-    def of(answer: Mapping[str, Any]) -> Value:
+    def read_nested(answer: Mapping[str, Any]) -> Value:
         for name in sections:
             answer = section(answer, name)
         return read(answer, key)
 
-    return of
+    return read_nested
 
 
 def _checked_value(answer: Mapping[str, Any], key: str, kind: type, message: str) -> Any:

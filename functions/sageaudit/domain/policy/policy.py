@@ -147,7 +147,7 @@ class Policy(Struct, frozen=True):
         routes = (row for row in self.routes.rows if row.job_lines and row.selects_job(job))
         return tuple(dict.fromkeys([*own, *(name for row in routes for name in row.channels)]))
 
-    def shown(self, tags: Mapping[str, str]) -> dict[str, str | None]:
+    def cost_tags(self, tags: Mapping[str, str]) -> dict[str, str | None]:
         """The values of the cost tags, None for one that the job does not have."""
         return {tag: tags.get(tag) or None for tag in self.cost_tag_names}
 
@@ -299,7 +299,7 @@ def exemptions(
     words = tags[IGNORE_TAG].split()
     names, until = [word for word in words if "=" not in word], None
     try:
-        until = _until([word for word in words if "=" in word])
+        until = _read_until([word for word in words if "=" in word])
     except ValueError:
         names = []
     if not names or not set(names) <= known.keys():
@@ -333,7 +333,7 @@ def _refusal(names: list[str]) -> str:
     )
 
 
-def _until(words: list[str]) -> date | None:
+def _read_until(words: list[str]) -> date | None:
     """The date, or None. ValueError for an invalid date, which must not exempt without end."""
     if not words:
         return None

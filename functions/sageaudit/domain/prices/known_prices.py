@@ -208,7 +208,7 @@ class OwnRates(Struct, frozen=True):
     def on(self, region: str, component: Component, what: str, day: date | None) -> Rate | None:
         """The own rate of a day; the newest without a day. None where none was paid until then."""
         rates = self.by_key.get(_key(region, component, what), ())
-        known = [self._known(rate) for rate in rates]
+        known = [self._dated_rate(rate) for rate in rates]
         if not known or (day is not None and day < known[0].first_day):
             return None
         rate = rate_on(known, day)
@@ -225,7 +225,7 @@ class OwnRates(Struct, frozen=True):
         carried = f"the newest own rate, of {newest.rate.as_of}, for {day}"
         return rate._replace(note=" · ".join(filter(None, (carried, rate.note))))
 
-    def _known(self, rate: OwnRate) -> DatedRate:
+    def _dated_rate(self, rate: OwnRate) -> DatedRate:
         counted = "net of discounts" if self.basis is RateBasis.NET else "amortised"
         source = f"{OWN_RATE_SOURCE_PREFIX}{rate.source}, {counted}"
         own = Rate(rate.usd, rate.days, source, rate.note, kind="own")

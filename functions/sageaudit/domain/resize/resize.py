@@ -239,7 +239,7 @@ class _TypeEvaluation(Struct, frozen=True):
             return offer.type_class_refusal
         if other.gpus in self.too_few_gpus:
             return self.too_few_gpus[other.gpus]
-        run = self._moved(other)
+        run = self._runtime_on(other)
         takes = run.size_refusal() or tried or run.unchecked_runtime_factor()
         if isinstance(takes, TypeRefusal):
             return takes
@@ -255,9 +255,9 @@ class _TypeEvaluation(Struct, frozen=True):
 
     def can_fit(self, offer: TypeOffer) -> bool:
         """Whether the type holds the run, whatever it costs."""
-        return isinstance(self._moved(offer.type).runtime_factor(), RuntimeFactor)
+        return isinstance(self._runtime_on(offer.type).runtime_factor(), RuntimeFactor)
 
-    def _moved(self, other: InstanceType) -> RuntimeOnType:
+    def _runtime_on(self, other: InstanceType) -> RuntimeOnType:
         return RuntimeOnType(self.job, self.today, self.need, self.headroom_percent, other)
 
     def _total_usd(self, offer: TypeOffer, times: Decimal) -> Decimal | TypeRefusal | None:

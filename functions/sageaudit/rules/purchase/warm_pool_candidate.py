@@ -109,10 +109,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Clear()
     kept_s = Decimal(keep_s)
     pool_s = sum((kept_s if gap is None else min(gap, kept_s) for gap in gaps), _ZERO)
-    return _found(case, starts, spared, keep_s, pool_s)
+    return _finding(case, starts, spared, keep_s, pool_s)
 
 
-def _found(
+def _finding(
     case: api.FamilyCase,
     starts: Sequence[_StartTimes],
     avoided_starts: Sequence[_StartTimes],

@@ -46,7 +46,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
     ran, ran_it = _trials(case), "ran" if case.duration_basis is None else "will run"
     learnt = "learnt" if case.duration_basis is None else "learn"
     if tuning.strategy == "Grid" and ran >= case.threshold(MIN_TRIALS):
-        return _found(case, tuning, f"Grid search {ran_it} {ran} trials and {learnt} from none.")
+        return _finding(case, tuning, f"Grid search {ran_it} {ran} trials and {learnt} from none.")
     if tuning.strategy not in {"Random", "Bayesian"} or not ran:
         return api.Clear()
     if not tuning.max_parallel:
@@ -56,14 +56,14 @@ def check(case: api.RollUpCase) -> api.Outcome:
         if ran < case.threshold(MIN_TRIALS) or rounds < case.threshold(MIN_ROUNDS):
             return api.Clear()
         text = f"Random search {ran_it} {ran} trials in {rounds:.0f} rounds and {learnt} from none."
-        return _found(case, tuning, text)
+        return _finding(case, tuning, text)
     if ran < case.threshold(MIN_BAYESIAN_TRIALS) or rounds >= case.threshold(FEW_ROUNDS):
         return api.Clear()
     text = (
         f"Bayesian search {ran_it} {ran} trials, {tuning.max_parallel} in parallel: it "
         f"{'had' if case.duration_basis is None else 'has'} only {rounds:.1f} rounds to learn from."
     )
-    return _found(case, tuning, text)
+    return _finding(case, tuning, text)
 
 
 def _trials(case: api.RollUpCase) -> int:
@@ -73,7 +73,7 @@ def _trials(case: api.RollUpCase) -> int:
     return (case.tuning.max_jobs if case.tuning else None) or 0
 
 
-def _found(case: api.RollUpCase, tuning: TuningSettings, summary: str) -> api.Detection:
+def _finding(case: api.RollUpCase, tuning: TuningSettings, summary: str) -> api.Detection:
     ran = _trials(case)
     learns = tuning.strategy == "Bayesian"
     strategy = () if learns else (api.Parameter(_STRATEGY, tuning.strategy, "Bayesian"),)

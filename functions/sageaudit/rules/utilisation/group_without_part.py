@@ -52,7 +52,7 @@ def check(case: api.JobCase) -> api.Outcome:
     for name, other in permutations(uses):
         idle = hosts_without_part(uses[name], host_activities(uses[name]))
         if idle and _is_working(uses[other], case.threshold(MIN_GPU_WORK)):
-            return _found(case, name, other, len(idle))
+            return _finding(case, name, other, len(idle))
     return api.Clear()
 
 
@@ -80,7 +80,7 @@ def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
     )
 
 
-def _found(case: api.JobCase, name: str, other: str, idle: int) -> api.Outcome:
+def _finding(case: api.JobCase, name: str, other: str, idle: int) -> api.Outcome:
     """Hosts of the type of this name did nothing, while those of the other one worked."""
     usage, others = case.whole_run.by_type[name], case.whole_run.by_type[other]
     groups = [group for group in case.job.groups if group.instance_type == name]

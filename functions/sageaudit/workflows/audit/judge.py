@@ -85,7 +85,7 @@ def audit_job(
         bill_facts=facts(job, billed, market, savings_plan=plan),
         usage=usage,
         outcomes=tuple(outcomes),
-        savings=judged.known(savings),
+        savings=judged.without_unknown_sums(savings),
         judgement=judged,
         is_settled=job.finished and warm_pool_ends_at is None,
         due_at=warm_pool_ends_at,
@@ -95,7 +95,7 @@ def audit_job(
         idle_capacity=None if isinstance(idle, Missing) else idle,
         pool=pool if pool and pool.has_enough_minutes else None,
         pool_avoidable_usd=_pooled_usd(pool, earlier_runs),
-        tags=policy.shown(job.tags),
+        tags=policy.cost_tags(job.tags),
         smallest_types=case.smallest_types,
         costlier_steps=case.costlier_steps,
     )
@@ -199,7 +199,7 @@ def audit_roll_up(
     documents = [child.document for child in children]
     named = job or rollup.rollup_job_from_children(documents)
     family, owner = named.arn or named.name, policy.owner(named.tags)
-    tags = policy.shown(named.tags)
+    tags = policy.cost_tags(named.tags)
     if job is None:
         child = documents[0]["job"]
         family, owner, tags = child["family"], child["owner"], child["tags"]

@@ -160,10 +160,13 @@ def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
     group = job.groups[0] if len(job.groups) == 1 else None
     asked = (group.instance_type, group.count) if group else None
 
-    def other(head: AuditSummary) -> bool:
+    def ran_on_other_instances(head: AuditSummary) -> bool:
         return asked is None or (head.instance_type, head.instance_count) != asked
 
-    found = (read_audit(history, head.key) for head in sorted(heads, key=other)[:_AUDITS])
+    found = (
+        read_audit(history, head.key)
+        for head in sorted(heads, key=ran_on_other_instances)[:_AUDITS]
+    )
     return FamilyHistory(
         comparable_runs(heads), tuple(audit for audit in found if audit is not None)
     )

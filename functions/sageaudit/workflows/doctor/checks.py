@@ -182,14 +182,14 @@ def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check
             yield failed(name, error, "correct the role's trust policy")
             continue
 
-        def there(service: str, region: str, account: str = account) -> Any:
+        def client_for(service: str, region: str, account: str = account) -> Any:
             return clients.client_factory(service)(account, region)
 
         names = permissions.ACCOUNT_ACTIONS
         missing = {
             one: refused
             for one in names
-            if (refused := check_permission(one, there, region_name, account))
+            if (refused := check_permission(one, client_for, region_name, account))
         }
         if missing:
             code = exit_for(next(iter(missing.values())))

@@ -102,13 +102,15 @@ class ScanRun(Struct):
         if asked.period is not None:
             jobs = select_rows(jobs, asked.period, asked.kinds)
 
-        def of(listed: ListedJob) -> tuple[AuditDependencies, datetime]:
+        def dependencies_for(listed: ListedJob) -> tuple[AuditDependencies, datetime]:
             job = recorded[listed.ref, listed.created_at]
             return job.dependencies(self.history, asked.policy), job.final_at
 
         if jobs:
-            lanes = make_lanes(asked.newest_jobs(jobs), of(jobs[0])[0], force=asked.force)
-            self.lanes = [replace(lane, recorded_dependencies=of) for lane in lanes]
+            lanes = make_lanes(
+                asked.newest_jobs(jobs), dependencies_for(jobs[0])[0], force=asked.force
+            )
+            self.lanes = [replace(lane, recorded_dependencies=dependencies_for) for lane in lanes]
 
     def list_account(self, account: ScannedAccount) -> None:
         """Takes the listed jobs. Raises NoCredentials where no region accepts the credentials."""
@@ -194,7 +196,7 @@ class ScanRun(Struct):
     @property
     def remaining(self) -> int:
         """Jobs that it did not come to."""
-        return self.job_count - self.tally.done
+        return self.job_count - self.tally.job_count
 
     def jobs_to_audit(self) -> Iterator[ListedJob]:
         """The jobs that AWS would be asked about now."""

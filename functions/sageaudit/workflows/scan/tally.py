@@ -38,7 +38,7 @@ class ScanTally(Struct):
     _shown: dict[str, str] = field(default_factory=dict)
 
     @property
-    def done(self) -> int:
+    def job_count(self) -> int:
         """Jobs of which it is known what became of them."""
         return self.results.total()
 
@@ -132,16 +132,16 @@ class AccountStatus(Struct):
     """Of its audits in the history, of the scanned days and regions."""
 
     @property
-    def left(self) -> int:
+    def unread_job_count(self) -> int:
         """Jobs that the scan did not come to."""
-        return self.listed - self.tally.done
+        return self.listed - self.tally.job_count
 
     @property
     def word(self) -> str:
         """The status in one word, which scripts may rely on."""
         if self.error is not None:
             return _status_of_error(self.error)
-        if self.left or self.tally.refused or self.tally.results[ScanResult.NOT_ASKED]:
+        if self.unread_job_count or self.tally.refused or self.tally.results[ScanResult.NOT_ASKED]:
             return "partly"
         return "audited" if self.listed else "no_jobs"
 
