@@ -19,12 +19,12 @@ from tests.fakes.entries import ended
 
 BEGIN, WEEK = datetime(2026, 11, 9, tzinfo=UTC), timedelta(days=7)
 AMOUNTS: dict[str, tuple[tuple[int, ...], tuple[int | None, ...]]] = {
-    "dearer": ((3, 3), (10,)),
-    "cheaper": ((9,), (4,)),
+    "increased": ((3, 3), (10,)),
+    "decreased": ((9,), (4,)),
     "same": ((2,), (1, 1)),
     "gone": ((20,), ()),
     "new": ((), (1,)),
-    "back": ((), (1,)),
+    "returned": ((), (1,)),
     "arn:aws:sagemaker:us-east-1:111122223333:hyper-parameter-tuning-job/hpo-01": ((6,), ()),
     "arn:aws:sagemaker:us-east-1:111122223333:hyper-parameter-tuning-job/hpo-02": ((), (8,)),
     "unpriced": ((5,), (None,)),
@@ -62,16 +62,16 @@ def asked(history: SqliteHistory) -> list[SpendChange]:
 
 def test_each_family_stands_beside_the_days_before(history: SqliteHistory) -> None:
     """The largest change first; a job without a price leaves the change unknown."""
-    _record(history, "back", BEGIN - 2 * WEEK, 1)
+    _record(history, "returned", BEGIN - 2 * WEEK, 1)
     assert [
         (row.name, row.change and row.change.value, row.jobs_before, row.jobs, row.total_change_usd)
         for row in asked(history)
     ] == [
         ("gone", "gone", 1, 0, -20),
-        ("cheaper", "cheaper", 1, 1, -5),
-        ("dearer", "dearer", 2, 1, 4),
-        ("tuning/hpo", "dearer", 1, 1, 2),
-        ("back", "back", 0, 1, 1),
+        ("decreased", "decreased", 1, 1, -5),
+        ("increased", "increased", 2, 1, 4),
+        ("tuning/hpo", "increased", 1, 1, 2),
+        ("returned", "returned", 0, 1, 1),
         ("new", "new", 0, 1, 1),
         ("same", "same", 1, 2, 0),
         ("unpriced", None, 1, 1, None),
@@ -83,7 +83,7 @@ def test_each_name_in_the_list_is_one_that_a_filter_takes(
     history: SqliteHistory, name: str
 ) -> None:
     """Of tuning jobs whose names differ in numbers alone, it is the name that they share."""
-    _record(history, "back", BEGIN - 2 * WEEK, 1)
+    _record(history, "returned", BEGIN - 2 * WEEK, 1)
     [row] = [row for row in asked(history) if row.name == name]
     for window, jobs in (
         (Window(BEGIN - WEEK, BEGIN), row.jobs_before),
@@ -112,4 +112,4 @@ def test_only_gone_is_known_if_the_history_does_not_reach_back(history: SqliteHi
     assert {(row.jobs_before, row.total_before_usd, row.total_change_usd) for row in rows} == {
         (None, None, None)
     }
-    assert rows[0].name == "dearer"
+    assert rows[0].name == "increased"

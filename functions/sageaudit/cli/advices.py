@@ -91,8 +91,8 @@ FILTERS = options.option_group(
     "filters",
     RecommendationFilters,
     asking.since_option(DEFAULT_SINCE),
-    click.option("--family", help="Advices to this family; its last part is enough."),
-    click.option("--owner", help="Advices to families whose newest job has this owner."),
+    click.option("--family", help="Recommendations for this family; its last part is enough."),
+    click.option("--owner", help="Recommendations for families whose newest job has this owner."),
     asking.ACCOUNT_OPTION,
     asking.REGION_OPTION,
 )

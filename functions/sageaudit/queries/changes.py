@@ -26,11 +26,11 @@ class ChangeKind(enum.StrEnum):
 
     NEW = "new"
     """No job of it ended before, in the whole history."""
-    BACK = "back"
+    RETURNED = "returned"
     """No job of it ended in the days before, but some did earlier."""
     GONE = "gone"
-    DEARER = "dearer"
-    CHEAPER = "cheaper"
+    INCREASED = "increased"
+    DECREASED = "decreased"
     SAME = "same"
 
 
@@ -175,11 +175,11 @@ def _direction(
     if not is_covered:
         return None
     if not before.jobs:
-        return (ChangeKind.BACK if was_seen_earlier else ChangeKind.NEW) if now.jobs else None
+        return (ChangeKind.RETURNED if was_seen_earlier else ChangeKind.NEW) if now.jobs else None
     change_usd = _difference(now.total_usd, before.total_usd)
     if not change_usd:
         return None if change_usd is None else ChangeKind.SAME
-    return ChangeKind.DEARER if change_usd > 0 else ChangeKind.CHEAPER
+    return ChangeKind.INCREASED if change_usd > 0 else ChangeKind.DECREASED
 
 
 def _difference(usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:

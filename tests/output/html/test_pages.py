@@ -195,7 +195,7 @@ def test_what_changed_is_against_as_many_days_before(account: AccountReport) -> 
         assert abs(usd(row[2]) - usd(row[3]) - difference) <= Decimal("0.02")
         words = {(True, False): {"new"}, (False, True): {"gone"}}
         found = (int(row[5]) > 0, int(row[6]) > 0)
-        assert row[1] in words.get(found, {"dearer", "cheaper"})
+        assert row[1] in words.get(found, {"increased", "decreased"})
     body = words_of_page(reports.many(5))
     assert "Nothing is compared: the history does not cover the 30 days before." in body
 

@@ -72,8 +72,8 @@ OPEN = tuple(
 CHANGED = tuple(
     ChangedFamily(f"training/{name}", word, Decimal(usd), 1, 1)
     for name, word, usd in (
-        *(("nlp-finetune", "dearer", "120.50"), ("nightly-features", "cheaper", "-88.39")),
-        *(("tile-classifier", "new", "64"), ("fourth", "new", "63"), ("cents", "dearer", "0.4")),
+        *(("nlp-finetune", "increased", "120.50"), ("nightly-features", "decreased", "-88.39")),
+        *(("tile-classifier", "new", "64"), ("fourth", "new", "63"), ("cents", "increased", "0.4")),
     )
 )
 SUMS = Sums(
@@ -134,7 +134,7 @@ Snooze 30 days: sageaudit advice snooze nlpfinet
             NORMAL,
             total=replace(SUMS, total_usd=Decimal("3870.02"), lost_usd=Decimal(2410)),
             changed_families=(
-                ChangedFamily("training/llm", "dearer", Decimal(2611), 1, 4),
+                ChangedFamily("training/llm", "increased", Decimal(2611), 1, 4),
                 *CHANGED,
             ),
             advices=(replace(advice("llm", 2410), rule="failed-spend", parameter="", new=""),),

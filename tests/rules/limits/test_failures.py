@@ -91,7 +91,7 @@ def test_a_full_host_is_named_and_gets_a_larger_type() -> None:
         "…(host out of memory: host memory was last recorded at 97%)…",
         ways=[["ml.g4dn.2xlarge"]],
         first_step="Use fewer data-loader workers…",
-        caution="A larger type makes every run dearer…",
+        caution="A larger type makes every run more expensive…",
     )
 
 

@@ -50,7 +50,7 @@ def advice() -> None:
 @click.option(
     "--state",
     type=options.EnumChoice(State),
-    help="Advices in this state; by default open ones.",
+    help="Recommendations in this state; by default open ones.",
 )
 @click.option("--all", "every", is_flag=True, help="Print those in any state.")
 @asking.HISTORY_OPTIONS
@@ -62,7 +62,7 @@ def list_recommendations(
     where: HistoryChoice,
     shown: OutputOptions,
 ) -> None:
-    """Lists advices: what counts before what is worth a trial, the most dollars of 30 days first.
+    """Lists recommendations: counted ones first, then possible ones, by the dollars of 30 days.
 
     A state follows from the runs since --since, and from what people decided.
     """

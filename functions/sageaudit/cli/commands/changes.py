@@ -1,4 +1,4 @@
-"""`sageaudit changes`: families (or teams, ...) dearer, cheaper, new, back or gone."""
+"""`sageaudit changes`: families (or teams) that cost more or less, are new, returned or gone."""
 
 from __future__ import annotations
 

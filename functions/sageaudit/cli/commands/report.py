@@ -163,5 +163,7 @@ def _write(pieces: Iterator[str], output: str, contents: AccountReport | JobRepo
     if isinstance(contents, AccountReport):
         about = f"{job_count_text(contents.summaries)}, {contents.since} to {contents.until}"
         if contents.left_out:
-            about = f"the dearest {about} ({contents.left_out:,} others are in its sums alone)"
+            about = (
+                f"the most wasteful {about} ({contents.left_out:,} others are in its sums alone)"
+            )
     print_message(f"wrote {output}: {about}, {size}")

@@ -1,4 +1,4 @@
-"""`sageaudit savings`: what advices that were followed saved, by the bills before and after."""
+"""`sageaudit savings`: what followed recommendations saved, by the bills before and after."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ class SumRow(Struct, frozen=True):
 
 
 class ChangedFamily(Struct, frozen=True):
-    """A family whose spend is another one than before; `word`: dearer, cheaper, new or gone.
+    """A family whose spend is another one than before; `word`: increased, decreased, new or gone.
 
     `qualifier`: how exactly the size of the change is known.
     """

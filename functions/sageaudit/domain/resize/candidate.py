@@ -182,7 +182,7 @@ class CostlierStep(Struct, frozen=True):
     def reason(self) -> str:
         """Why no run is moved to that type, or to a smaller one."""
         cost = f"${self.to_usd:,.2f} on {self.to_type}, ${self.from_usd:,.2f} on {self.from_type}"
-        return f"a step to a smaller type already made the family's runs dearer: {cost}"
+        return f"a step to a smaller type already made the family's runs more expensive: {cost}"
 
 
 class FamilyTypes(Struct, frozen=True):

@@ -201,7 +201,7 @@ def _change(report: AccountReport, change: ChangedFamily) -> Iterator[Child]:
 
 
 def _changes_note(before: PeriodBefore) -> str:
-    """`Families: 2 dearer, 1 new. Compared with 2026-09-23 to 2026-10-23, as many days before.`"""
+    """`Families: 2 increased, 1 new. Compared with 2026-09-23 to 2026-10-23.`"""
     counts = Counter(one.word for one in before.changes)
     words = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
     more = f" The {_CHANGES} largest changes:" if len(before.changes) > _CHANGES else ""
@@ -219,7 +219,7 @@ def _recommendations_table(report: AccountReport) -> Markup | None:
             rows.append([word.capitalize(), f"{len(found):,}", *_outcome_cells(found, end)])
     if ended := [part for one in report.advised for part in one.ended]:
         rows.append(["Ended", f"{len(ended):,}", "-", *_measured_cells(ended)])
-    titles = ("State", "Advices", "30 days", "Predicted", "Measured")
+    titles = ("State", "Recommendations", "30 days", "Predicted", "Measured")
     if not rows:
         return None
     cells = table(titles, rows, "What came of advice", numbers=titles[1:])

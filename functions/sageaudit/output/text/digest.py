@@ -187,7 +187,7 @@ def _recommendation_lines(
         change = line_to_paste(one.parameter, one.new) if one.parameter else one.rule
         text = f"{_amount(one, digest)}: {change} ({one.id})"
         if not at:
-            yield CardLine(f"the dearest of {MONTH_DAYS} days", "Open")
+            yield CardLine(f"the largest of {MONTH_DAYS} days", "Open")
         yield CardLine(
             text, f"{at + 1}. {short_name(one.family)}", drop_priority=max(3 * at - 3, 0)
         )

@@ -22,9 +22,9 @@ When it is wrong: A job that writes its results or its checkpoints itself (to S3
 What to do: Read the end of its log before the next try, and start that from checkpoints if there
     are any. For lack of GPU memory: a smaller batch with gradient accumulation, or a GPU with more
     memory; if it rose steadily, find what keeps growing first. For lack of host memory: fewer
-    data-loader workers, or a larger type, which makes all runs of the family dearer; one above four
-    times today's rate is not named. A short run on one small instance, or local mode, finds most
-    client and code errors for cents.
+    data-loader workers, or a larger type, which makes every run of the family more expensive; one
+    above four times today's rate is not named. A short run on one small instance, or local mode,
+    finds most client and code errors for cents.
 Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and end, failed jobs
     included; RetryStrategy: for InternalServerError only. SageMaker guide, checkpoints: SageMaker
     copies /opt/ml/checkpoints to S3 while the job runs. POSIX: 137 is 128 + SIGKILL. SageMaker
@@ -47,7 +47,9 @@ from sageaudit.rules.utilisation.standing_still import IdleRun, idle_run
 _READ_LOG_STEP = (
     "Read the end of its log before the next try, and start that from checkpoints if there are any"
 )
-_LARGER_TYPE_CAUTION = "A larger type makes every run dearer, also those that would not fail."
+_LARGER_TYPE_CAUTION = (
+    "A larger type makes every run more expensive, also those that would not fail."
+)
 CHECKPOINTS_FROM = api.Threshold(
     "checkpoints_over_s", 3600, "seconds", "the longest wait without them", "SageMaker spot guide"
 )

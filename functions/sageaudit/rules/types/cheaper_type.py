@@ -3,11 +3,11 @@
 What it checks: All types are ranked together: the same GPU in another size, fewer GPUs, another
     GPU, none. One of them is cheaper by the hour, offers no less of what the run used, and costs
     less even if the run takes as long as it can there.
-Why it costs: The dearer type gives the run nothing that it uses.
+Why it costs: The more expensive type gives the run nothing that it uses.
 Saving: Derived: the run billed on the type that saves most, at its longest run time; if it may be
     shorter, a range is shown. Never (1 - utilisation) x cost. Possible, if the family's runs cost
-    less on a type that is dearer by the hour. A family is advised one type: of those that hold most
-    of its newest ten runs, the cheapest at the slowest of them. It stays until another saves a
+    less on a type that costs more by the hour. A family is recommended one type: of those that fit
+    most of its newest ten runs, the cheapest at the slowest of them. It stays until another saves a
     tenth more.
 When it is wrong: One-minute means hide short peaks. A vCPU of one family counts as one of another.
     The page cache gains from memory that no metric shows as used.
