@@ -145,7 +145,7 @@ def test_what_a_deployment_itself_cost_stands_beside_the_savings(
     job = sum(of_job for _, of_job in used.values())
     assert round(sum(month for month, _ in used.values()) - job, 2) == totals.SAGEAUDIT_MONTH_USD
     assert round(job, 5) == totals.SAGEAUDIT_JOB_USD
-    [watched] = [of_job for name, (_, of_job) in used.items() if "that run" in name]
+    [watched] = [of_job for name, (_, of_job) in used.items() if "running jobs" in name]
     assert round(job - watched, 5) == totals.SAGEAUDIT_AUDIT_USD
     stored = [of_job for name, (_, of_job) in used.items() if "DynamoDB" in name]
     assert round(sum(stored), 5) == totals.SAGEAUDIT_WRITE_USD

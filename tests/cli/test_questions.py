@@ -91,7 +91,7 @@ QUESTIONS = {
     ),
     "12 Whose spend grew most?": (
         "changes --by owner --since last-week",
-        "bob dearer 1 to 2 $29.00 $45.00 +$16.00",
+        "bob increased 1 to 2 $29.00 $45.00 +$16.00",
     ),
     "13 Did waiting for p4d get longer?": (
         "by month --type ml.p4d.24xlarge --fields period,jobs,median_waiting_s",
@@ -229,7 +229,7 @@ QUESTIONS = {
     ),
     "51 Which families are new or gone?": (
         "changes --since last-week --fields family,change",
-        "training/fresh new | training/bert back",
+        "training/fresh new | training/bert returned",
     ),
     "52 Which family suddenly costs more per run?": (
         "by family --rule cost-regression --since last-week --fields family,jobs,median_usd",

@@ -71,8 +71,8 @@ def test_each_family_stands_beside_the_days_before(history: SqliteHistory) -> No
         ("decreased", "decreased", 1, 1, -5),
         ("increased", "increased", 2, 1, 4),
         ("tuning/hpo", "increased", 1, 1, 2),
-        ("returned", "returned", 0, 1, 1),
         ("new", "new", 0, 1, 1),
+        ("returned", "returned", 0, 1, 1),
         ("same", "same", 1, 2, 0),
         ("unpriced", None, 1, 1, None),
     ]

@@ -108,8 +108,8 @@ WEEKS = {
         """Week to 2026-11-22: $1,240.18 or more, $310.40 or more of it avoidable or lost
 Spend: 351 jobs, about 8% more than the week before, 89% judged
 Avoidable: $252.30 or more, lost: $58.10 or more
-Changed: nlp-finetune dearer +$120.50; nightly-features cheaper -$88.39; tile-classifier new +$64.00
-Open: the dearest of 30 days
+Changed: nlp-finetune increased +$120.50; nightly-features decreased -$88.39; tile-classifier new +$64.00
+Open: the largest of 30 days
 1. nlp-finetune: about $540: InstanceType = ml.g6e.4xlarge (nlpfinet)
 2. ranker: about $210: InstanceType = ml.g6e.4xlarge (rankerab)
 3. speech-asr-large: about $120: InstanceType = ml.g6e.4xlarge (speechas)
@@ -142,12 +142,12 @@ Snooze 30 days: sageaudit advice snooze nlpfinet
             route=Route(owner="ana"),
         ),
         """\
-Week to 2026-11-22: $3,870.02 or more, about 3.4 times the week before: llm dearer +$2,611.00
+Week to 2026-11-22: $3,870.02 or more, about 3.4 times the week before: llm increased +$2,611.00
 Only: owner ana
 Spend: 351 jobs, 29% judged
 Avoidable: $252.30 or more, lost: $2,410.00 or more
-Changed: llm dearer +$2,611.00; nlp-finetune dearer +$120.50; nightly-features cheaper -$88.39
-Open: the dearest of 30 days
+Changed: llm increased +$2,611.00; nlp-finetune increased +$120.50; nightly-features decreased -$88.39
+Open: the largest of 30 days
 1. llm: about $2,400: failed-spend (llmabcde)
 Not audited: 1 job
 One route, 2026-11-16 to 2026-11-22
