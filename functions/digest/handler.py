@@ -1,7 +1,7 @@
 """A schedule -> the weekly digest into the table, once a week, with a notice for each channel.
 
-The event is the schedule's and says nothing: the week is the newest one that is over. Errors
-are raised: Lambda retries twice, then an alarm follows.
+The schedule's event has no content: the week is the newest one that is over. Errors are raised:
+Lambda retries twice, then an alarm follows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sageaudit.workflows.digest import DigestDependencies, send_digest
 from sageaudit.workflows.report import ReportSource
 
 _WRITE_RESERVE_MS = 60_000
-"""What the report leaves, so that a digest without it is still written."""
+"""The time that the report leaves, so that a digest without it can still be written."""
 
 
 class Digester(Struct, frozen=True):
@@ -42,7 +42,7 @@ class Digester(Struct, frozen=True):
     begin: Callable[[float], None] = lambda _: None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Answers the last day of the digest, or null where it writes none. Raises what failed."""
+        """Returns the last day of the digest, or null if it writes none. Raises what failed."""
         del event
         self.report.start_invocation(context)
         self.begin(context.get_remaining_time_in_millis())
