@@ -368,4 +368,4 @@ class Channel(Protocol):
         """The payload, marked as possibly posted before."""
 
     def post(self, payload: dict[str, Any]) -> None:
-        """Posts once, or raises a ChannelError; PossiblySent and UnexpectedResponse may have posted."""
+        """Posts once. Raises a ChannelError; PossiblySent and UnexpectedResponse: maybe posted."""

@@ -2,10 +2,10 @@
 
 was it written? -> the week's figures -> report -> cards -> one transaction
 
-The transaction has an item of the week, on condition that there is none: of two starts one writes.
-The table's stream has the notices afterwards, as those of audits
-(docs/decisions/0024-transactional-outbox.md). The report's name is that of the week, so that a
-second start writes the same one.
+The transaction creates the week's item on condition that there is none, so only one of two starts
+writes. The table's stream then has the notices, like those of audits
+(docs/decisions/0024-transactional-outbox.md). The report is named after the week, so that a second
+start writes the same one.
 """
 
 from __future__ import annotations
@@ -58,10 +58,11 @@ _REPORT_NOT_WRITTEN = "it could not be written: the log of digest says why"
 
 
 class DigestDependencies(Struct, frozen=True):
-    """What the digest reads, writes and is written by.
+    """What the digest reads and writes.
 
-    `writers`: of each channel of the policy. `source`: what the report is read from, and `pages`
-    where it goes; None for no report. `place`: the history that the commands of the digest ask.
+    `writers`: by channel of the policy. `report_source`: what the report is read from.
+    `report_store`: where it goes. No report if either is None. `history_location`: the history that
+    the commands in the digest read.
     """
 
     history: History
@@ -75,8 +76,9 @@ class DigestDependencies(Struct, frozen=True):
 
 
 class DigestWritten(Struct, frozen=True):
-    """A digest was written; `unwritten`: why its report was not. `left_out`: routes without
-    a digest, and why.
+    """A digest was written.
+
+    `report_error`: why its report was not. `routes_without_digest`: those routes, with the reason.
     """
 
     last_day: date
@@ -85,9 +87,9 @@ class DigestWritten(Struct, frozen=True):
 
 
 def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | str:
-    """Writes the digest of the newest week, or says why there is none.
+    """Writes the digest of the newest full week, or returns why there is none.
 
-    Raises AwsError, BadHistory or Malformed.
+    Raises AwsError, BadHistory or MalformedData.
     """
     if never := no_digest_reason(deps.policy):
         return never
@@ -116,22 +118,22 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | s
 
 
 def no_digest_reason(policy: Policy) -> str | None:
-    """Why the policy has none sent."""
+    """Why the policy sends no digest; None if it does."""
     if policy.mode == "observe":
         return "observe mode"
     return "the policy has switched it off" if policy.digest is None else None
 
 
 def last_finished_week(policy: Policy, now: datetime) -> tuple[date, date]:
-    """The newest week that is over, by the policy or, where it has no digest, the usual one."""
+    """The newest full week, by the policy or, if it has no digest, by the default schedule."""
     return (policy.digest or DigestSchedule()).last_full_week(now)
 
 
 def routes_with_digest(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
-    """By its number each route with a digest, 0 for all jobs; and of the others why they have none.
+    """The routes with a digest by number, 0 for all jobs; and why each other route has none.
 
-    The history knows only the tags that it shows. The spend of a route that selects advices alone
-    would be that of all jobs.
+    The history has only the tags of `tags.show`. A route that selects recommendations alone would
+    show the spend of all jobs.
     """
     routes: dict[int, Route | None] = {0: None}
     left_out = []
@@ -148,7 +150,7 @@ def routes_with_digest(policy: Policy) -> tuple[dict[int, Route | None], tuple[s
 def read_digests(
     deps: DigestDependencies, week: tuple[date, date], decisions: Sequence[Decision], now: datetime
 ) -> dict[int, Digest]:
-    """What the digests say, by the numbers of their routes."""
+    """The digests, by the numbers of their routes."""
     routes, _ = routes_with_digest(deps.policy)
     found = make_digests(deps.history, week, routes.values(), decisions, deps.ledger.alerts, now)
     return dict(zip(routes, found, strict=True))
@@ -157,7 +159,7 @@ def read_digests(
 def _report(
     deps: DigestDependencies, last_day: date, decided: Sequence[Decision], now: datetime
 ) -> DigestReport:
-    """Stores the page of the last 30 days, and links it. Raises AwsError."""
+    """Stores the report of the last 30 days and returns its link. Raises AwsError."""
     if deps.report_store is None or deps.report_source is None:
         return NO_REPORT
     period = Period(last_day - timedelta(days=REPORT_DAYS - 1), last_day)
@@ -182,8 +184,8 @@ def make_digests(
 ) -> Iterator[Digest]:
     """The digest of a week for each route; None is all jobs.
 
-    `alerts`: those of a subject, by account, region and name. Each family is read
-    once.
+    `read_alerts` returns the alerts of a subject, by its key of account, region and name. Each
+    family is read once.
     """
     since, until = week
     lists = HistoryLists(history, make_window(since, until + ONE_DAY))
@@ -202,7 +204,7 @@ def make_digests(
 
 
 def _question(lists: HistoryLists, route: Route | None) -> Question:
-    """The jobs of a route: what it says of rules, severity and dollars is about advices."""
+    """The jobs of a route. Its rules, severity and dollars select recommendations, not jobs."""
     if route is None:
         return Question(lists.window)
     return Question.with_filters(
@@ -249,7 +251,7 @@ def _unsent(
     question: Question,
     alerts: Callable[[str], Iterable[Alert]],
 ) -> list[FamilyRecommendation]:
-    """The open advices that runs of the week had, of subjects without a message since then."""
+    """The week's open recommendations whose subjects have had no message since it began."""
     since, until = question.window.since, question.window.until
     due = [
         one

@@ -1,4 +1,4 @@
-"""Dead letters: what each is about and why it is there, and how they are read and sent again."""
+"""Reads dead letters, finds what each is about and why it is there, and sends them again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sageaudit.output.text.card import parse_notice
 from sageaudit.output.text.words import count_text
 
 STREAM_ABANDONED = "stream_gave_up"
-"""Lambda's own letter, which names a place in the table's stream."""
+"""The reason of Lambda's own letter, which names a place in the table's stream."""
 NOT_RETRYABLE = frozenset(
     {
         *("not_json", "not_an_event", "wrong_source", "not_a_job", "no_detail", "malformed"),
@@ -38,7 +38,7 @@ NOT_RETRYABLE = frozenset(
         *("malformed_audit", "malformed_notice", "not_found"),
     }
 )
-"""Reasons of functions that refused a message: sent again, it is refused again."""
+"""Reasons for which a function refuses a message every time it is sent."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_MS = 4_102_444_800_000
 """2100: a later time in an attribute is nonsense."""
@@ -46,7 +46,7 @@ _JOB_ARN = re.compile(r"arn:[\w-]+:sagemaker:([\w-]{1,40}):(\d{12}):")
 
 
 class LetterKind(enum.StrEnum):
-    """Which dead letters; the values are the command's argument."""
+    """The kinds of dead letters; the values are the command's argument."""
 
     FINISHED = "finished"
     UNDECIDED = "undecided"
@@ -63,9 +63,9 @@ class LetterStatus(enum.StrEnum):
 
 
 class DeadLetter(Struct):
-    """One letter. `reason` is a word, `why` a sentence; both may come from anybody.
+    """One letter. `reason` is a word, `why` a sentence; both are untrusted text.
 
-    `channel` is "" where there is one queue only. `note` says why it does not move.
+    `channel` is "" if there is only one queue. `note` says why it does not move.
     """
 
     message: ReceivedMessage
@@ -80,14 +80,14 @@ class DeadLetter(Struct):
     note: str = ""
 
     def stays(self, note: str) -> None:
-        """It is not sent again, for this reason."""
+        """Marks it as not sent again, with the reason."""
         self.fate, self.note = LetterStatus.STAYS, note
 
 
 def parse_letter(
     message: ReceivedMessage, kind: LetterKind, retention: timedelta, now: datetime
 ) -> DeadLetter:
-    """Reads any message, also one that nobody of this stack wrote."""
+    """Parses any message, even one that this stack did not write."""
     sent = _moment(message.system_attributes.get("SentTimestamp", "")) or now
     letter = DeadLetter(
         message,
@@ -124,7 +124,7 @@ def _reason(message: ReceivedMessage) -> tuple[str, str]:
 
 
 def _read_event(letter: DeadLetter) -> None:
-    """An EventBridge event, whose account and region only the function judges."""
+    """Reads an EventBridge event; only the function checks its account and region."""
     body = letter.message.body
     places = _JOB_ARN.findall(body[:65_536])
     accounts = {account for _, account in places}
@@ -164,17 +164,17 @@ WORK_QUEUE_OUTPUTS = {
     LetterKind.FINISHED: "FinishedJobsQueueUrl",
     LetterKind.UNDECIDED: "DecisionsQueueUrl",
 }
-"""The stack's outputs with the queues' URLs; each channel of notices has its own."""
+"""The stack's outputs with the queues' URLs; each notice channel has its own queue."""
 HIDDEN_S = 900
 """How long a letter is hidden from others while it is read, shown and moved: our choice. If this
-process dies, its letters are visible again after as long."""
+process dies, its letters become visible again after this time."""
 MAX_BYTES = 200_000_000
-"""Of bodies in memory; the letters after that are for the next run."""
+"""The most bytes of bodies in memory; the remaining letters are for the next run."""
 _EMPTY_ANSWERS = 3
 
 
 class RedriveQueues(Struct, frozen=True):
-    """`work` is by channel for notices, under "" otherwise."""
+    """The queues of one kind; `work_queues` is by channel for notices, under "" otherwise."""
 
     dead_letters: DeadLetterQueue
     work_queues: Mapping[str, SqsQueue]
@@ -215,9 +215,9 @@ def find_queues(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
 def receive_letters(
     queue: DeadLetterQueue, kind: LetterKind, now: datetime
 ) -> tuple[list[DeadLetter], bool]:
-    """Receives until no new letter comes; True where reading ended before the queue did.
+    """Receives until no new letter arrives; True if it stopped before the queue was empty.
 
-    One that comes twice is one letter, with the newest receipt handle. Raises AwsError.
+    One received twice is one letter, with the newest receipt handle. Raises AwsError.
     """
     retention = timedelta(seconds=queue.depth().retention_s)
     letters: dict[str, DeadLetter] = {}
@@ -236,9 +236,9 @@ def receive_letters(
 def plan_redrive(
     letters: Iterable[DeadLetter], queues: RedriveQueues, reason: str | None, limit: int | None
 ) -> list[DeadLetter]:
-    """The letters of this reason (None: of any), the oldest first, each with its fate.
+    """Returns the letters with this reason (None: any), the oldest first, with their status.
 
-    At most `limit` move.
+    At most `limit` letters move.
     """
     asked = [letter for letter in letters if reason in (None, letter.reason)]
     asked.sort(key=lambda letter: (letter.first_sent_at, letter.message.message_id))
@@ -258,9 +258,9 @@ def plan_redrive(
 
 
 def move_letters(letters: Sequence[DeadLetter], queues: RedriveQueues) -> AwsError | None:
-    """Sends, then deletes, ten at a time; each letter gets its fate. The error that ended it.
+    """Sends, then deletes, ten letters at a time. Returns the error that ended it, if any.
 
-    Who dies between the two leaves a letter and its copy: the functions take both for one.
+    A process that dies in between leaves a letter and its copy; the functions handle them once.
     """
     for channel, queue in queues.work_queues.items():
         moving = [

@@ -1,4 +1,4 @@
-"""Reads from a history what a report is made of."""
+"""Reads the contents of a report from a history."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def _without_progress(rows: Iterable[Any], word: str, doing: str) -> Iterable[An
 
 
 class ReportSource(Struct, frozen=True):
-    """What a report is read from. `watched` shows a person how many rows came so far.
+    """What a report is read from. `with_progress` shows a person how many rows have been read.
 
-    `most_runs`: of a family, the newest by which its advices are judged; None for all.
+    `max_runs`: how many of a family's newest runs its recommendations rest on; None for all.
     """
 
     history: History
@@ -80,7 +80,7 @@ def make_account_report(
     today: date,
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
-    """The report of an account or of all. Raises JobNotFound if no job ended in the period."""
+    """Returns the report of one or all accounts. Raises JobNotFound if no job ended in it."""
     heads, left_out = read_report_summaries(source, period, account)
     if not heads:
         whose = f" of account {account}" if account else ""
@@ -103,10 +103,10 @@ def make_job_report(source: ReportSource, head: AuditSummary) -> JobReport:
 def read_report_summaries(
     source: ReportSource, period: Period, account: str | None
 ) -> tuple[list[AuditSummary], int]:
-    """The newest audits of the jobs that ended in the period, in the order of a report.
+    """Returns the newest audits of the jobs that ended in the period, in the order of a report.
 
-    Of more than a page lists, those that come first, and how many others there are. They are read
-    by account and month, which is one query where the days of a month are hundreds.
+    Returns at most as many as a page lists, and the number of the others. Reads them by account and
+    month, which is one query instead of one for each day.
     """
     history = source.history
     sums = history.daily_sums(Scope.ACCOUNT, period.since, period.until)
@@ -133,9 +133,9 @@ def assemble_account_report(
     today: date,
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
-    """The report of a period; its sums are the history's daily sums.
+    """Returns the report of a period; its sums are the history's daily sums.
 
-    It ends today at the latest, unless the history has a later day: clocks differ.
+    It ends today at the latest, unless the history has a later day, since clocks differ.
     """
     question = Question.with_filters(
         make_window(period.since, period.until + ONE_DAY), account=account
@@ -203,8 +203,8 @@ def _sums_by(
 def _sums_by_tag(
     source: ReportSource, heads: Sequence[AuditSummary], before: Window | None, account: str | None
 ) -> Iterator[SumsBy]:
-    """The sums by each cost tag, of which a history has no daily sums: only where all jobs have a
-    row.
+    """The sums by each cost tag, added up from the jobs, since a history has no daily sums of tags.
+    The earlier sums are None unless all jobs of those days were read.
     """
     names = sorted({name for head in heads for name in head.tags})
     then, left_out = list[AuditSummary](), 1
@@ -244,13 +244,13 @@ class _Details(Struct, frozen=True):
     read: dict[int, JobReport | None] = field(default_factory=dict)
 
     def read_job(self, index: int) -> JobReport | None:
-        """The job in this place; None where its audit cannot be read."""
+        """The job at this index; None if its audit cannot be read."""
         if index not in self.read:
             self.read[index] = read_job_report(self.source, self.heads[index])
         return self.read[index]
 
     def read_all(self) -> dict[int, JobReport]:
-        """Those that come first, and those that were asked for."""
+        """The first jobs of the report, and those that were read before."""
         first = range(min(MAX_DETAILED_JOBS, len(self.heads)))
         for at in self.source.with_progress(first, "job", "reading in detail"):
             self.read_job(at)
@@ -262,9 +262,9 @@ def _top_changes(
     families: Mapping[str | None, Sums],
     recommendations: Sequence[FamilyRecommendation],
 ) -> Iterator[TopChange]:
-    """Of each family the rule with the most dollars that is open and not mended, the largest first.
+    """Each family's most expensive rule that is open and not fixed, the largest amount first.
 
-    Of days that are no part of what was `advised`, such as those of old recordings, any rule.
+    Without `recommendations`, as for old recordings, a rule need not be open.
     """
     runs: dict[str, list[int]] = defaultdict(list)
     for at, head in enumerate(details.heads):
@@ -290,9 +290,9 @@ def _top_changes(
 def _change(
     details: _Details, family: str, rule: str, runs: Sequence[int], values: Container[str] | None
 ) -> TopChange | None:
-    """What one rule says to change in a family, in the run where it has the most dollars.
+    """A rule's fix for a family, from the run with the rule's largest amount.
 
-    Of the runs that were advised one of these `values`; of all if that is None.
+    Only runs whose recommendation is one of these `values` are used; all runs if it is None.
     """
     places = {details.heads[at].key: at for at in runs}
     newest = sorted((details.heads[at] for at in runs), key=sort_key, reverse=True)
@@ -311,9 +311,9 @@ def _change(
 
 
 def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
-    """Whether the last judged runs that did not fail have the finding no more, and all before did.
+    """Whether the newest judged runs that did not fail lack the finding, and all others have it.
 
-    What comes and goes is not mended by a clean run, nor is what failed runs lost.
+    An intermittent finding is not fixed by a clean run, nor is a loss of failed runs.
     """
     if Bucket(fix.finding["bucket"]) is Bucket.LOST:
         return False
@@ -328,13 +328,13 @@ def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
 
 
 def _has_recommendation(head: AuditSummary, rule: str, values: Container[str] | None) -> bool:
-    """Whether the run was advised one of these values by the rule."""
+    """Whether the rule recommended one of these values for the run."""
     advised = head.advised or ()
     return values is None or any(one.rule == rule and one.new in values for one in advised)
 
 
 def read_job_report(source: ReportSource, head: AuditSummary) -> JobReport | None:
-    """A job's newest audit with its series; None where the audit cannot be read."""
+    """A job's newest audit with its series; None if the audit cannot be read."""
     document = read_audit(source.history, head.key)
     if document is None:
         return None
@@ -342,7 +342,7 @@ def read_job_report(source: ReportSource, head: AuditSummary) -> JobReport | Non
 
 
 def _usage(source: ReportSource, head: AuditSummary) -> Measurements | None:
-    """The kept series; None after their 90 days, and where they cannot be read."""
+    """The stored series; None after 90 days, or if they cannot be read."""
     try:
         detail = source.history.detail(head.key)
         if detail is None or not detail.series:
