@@ -1,7 +1,7 @@
-"""What `sageaudit check` found in one file, as a document: schema 1 of its --output json.
+"""The document of `sageaudit check` about one file: schema 1 of its --output json.
 
-Keys are always present and only ever added. Money is USD, rounded to 6 decimals; what is not known
-is null; `guides` is there only if it is asked for. The other outputs show this document.
+Keys are always present and only ever added. Money is USD, rounded to 6 decimals; unknown values
+are null; `guides` is present only if it is requested. The other outputs show this document.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LineNumbers = Mapping[Path, int]
 class CheckFinding(Struct, frozen=True, kw_only=True):
     """One finding. `source`: `api` (its model), `rules`, or `history`.
 
-    `refused`: AWS would not take the request. `not_counted`: why it does not count for --fail-on:
-    exempt, or covered by another finding.
+    `refused`: AWS would reject the request. `not_counted`: why --fail-on ignores it: exempt, or
+    covered by another finding.
     """
 
     rule: str
@@ -59,7 +59,7 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
     @property
     def sort_key(self) -> tuple[bool, bool, Decimal, int, int, str]:
-        """What is refused, then the dearest, then the most severe, in the order of the file."""
+        """Rejected first, then the largest saving, then the most severe, in the file's order."""
         severity = -Severity(self.severity).rank
         usd = -(self.saving_usd or Decimal(0))
         aside = self.not_counted is not None
@@ -163,7 +163,7 @@ def _history(forecast: FamilyForecast | None) -> dict[str, Any] | None:
 
 
 def _findings(one: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]:
-    """By the API's model, by rules and by the history."""
+    """The findings by the API's model, by rules and by the history."""
     request = one.request
     for problem in one.problems:
         path = request.path_text(problem.path)
@@ -199,7 +199,7 @@ def _findings(one: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]
 
 
 def sort_findings(found: Iterable[CheckFinding]) -> list[CheckFinding]:
-    """The dearest first; of several that name another type for one place, only that one counts."""
+    """Sorts findings. If several name different types for one path, only the first counts."""
     named: dict[str, tuple[Any, str]] = {}
     rows = []
     for row in sorted(found, key=lambda row: row.sort_key):
@@ -211,7 +211,7 @@ def sort_findings(found: Iterable[CheckFinding]) -> list[CheckFinding]:
 
 
 def _rule_with_other_type(row: CheckFinding, named: Mapping[str, tuple[Any, str]]) -> str | None:
-    """The rule that names another type for the same place."""
+    """The earlier rule that names another type for the same path."""
     for path, new in row.types.items():
         kept, rule = named.get(path, (new, ""))
         if kept != new:
@@ -257,7 +257,7 @@ def _rule_finding(finding: Finding, one: CheckedRequest, lines: LineNumbers) -> 
 
 
 def _basis(finding: Finding, one: CheckedRequest) -> str | None:
-    """What its dollars rest on: those that only an earlier run knows are of that run."""
+    """The basis of its dollars; an earlier run if only that has them."""
     if finding.alone_usd is None:
         return None
     return (DurationBasis.EARLIER if finding.found.change is None else one.basis).value
@@ -302,7 +302,7 @@ def _argument(request: Request, path: str) -> str | None:
 
 
 def _full_path(request: Request, path: str) -> str:
-    """The path in the request that is sent: a trial's is inside its tuning job's."""
+    """The path in the request that is sent; a trial is inside its tuning job's request."""
     if request.tuning_request is None:
         return path
     around = request.tuning_request.path_text(request.prefix)

@@ -1,4 +1,4 @@
-"""The pure core of `sageaudit check`: finds the requests of a file, and judges each of them."""
+"""The pure core of `sageaudit check`: finds the requests of a file and judges each."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from sageaudit.workflows.check.request import (
 )
 
 _AUDITS = 3
-"""The newest audits whose advice is compared with a request: older advice may be outdated."""
+"""How many newest audits a request is compared with: older recommendations may be outdated."""
 FileLines = tuple[Mapping[Path, int], Sequence[Path]]
-"""The line of each place in a file, and the keys that are there twice."""
+"""The line of each path in a file, and the keys that occur twice."""
 
 
 class RequestChecker(Struct, frozen=True):
     """How to check files.
 
-    `region` and `account` are those that the user names; `settings_region` is asked for the region
-    of the user's AWS settings, where nothing else says it.
+    `region` and `account` are the user's options. `default_region` returns the region of the user's
+    AWS settings, and is called if nothing else has one.
     """
 
     policy: Policy
@@ -61,7 +61,7 @@ class RequestChecker(Struct, frozen=True):
     def check_file(
         self, name: str, document: Any, parse_lines: Callable[[], FileLines]
     ) -> CheckedFile:
-        """All requests of a file's parsed document. Raises Malformed for one that has none."""
+        """Checks all requests of a file's document. Raises MalformedData if it has none."""
         found = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
         checked = self._check_all(found.requests)
         lines, repeated = parse_lines()
@@ -74,8 +74,8 @@ class RequestChecker(Struct, frozen=True):
         return file_document(name, found, self.model.version, checked, lines)
 
     def _check_all(self, requests: Sequence[Request]) -> list[CheckedRequest]:
-        """Each request; a tuning job after its definitions, whose costs it needs, but before them
-        in the list.
+        """Checks each request: a tuning job after its definitions, whose costs it needs. The result
+        has the order of `requests`.
         """
         problems = {id(r): find_problems(r, self.model) for r in requests}
         done: dict[int, CheckedRequest] = {}
@@ -100,7 +100,7 @@ class RequestChecker(Struct, frozen=True):
         trials: Sequence[MaxCost],
         file_region: str | None,
     ) -> CheckedRequest:
-        """`around`: the region of all images of the file; one without runs there too."""
+        """`file_region`: that of all images in the file, for a request without a region."""
         region = self.region or request.region or request.image_region
         region = region or file_region or self.default_region()
         try:
@@ -125,7 +125,7 @@ class RequestChecker(Struct, frozen=True):
         return replace(checked, notes=(*checked.notes, *note), guides=guides)
 
     def _history(self, one: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
-        """What the history knows of the family, or why it cannot be asked."""
+        """The family's history, or why it cannot be read."""
         request, job = one.request, one.job
         if self.read_family is None or request.tuning_request is not None:
             return None, ()
@@ -147,8 +147,8 @@ class RequestChecker(Struct, frozen=True):
 
 
 def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
-    """The family of a job that has not run: its newest runs in one query, and the last audits,
-    those of runs on the same instances first.
+    """Reads the family of a job that has not run: its newest runs in one query, and the last
+    audits, those on the same instances first.
 
     Raises AwsError.
     """
