@@ -233,7 +233,7 @@ class AuditHistory:
         column: str = "family",
         **filters: Unpack[SumFilters],
     ) -> tuple[SpendChange, ...]:
-        """Compares each value of a column with the same number of days before, largest change first.
+        """Compares a column's values with the same number of days before, largest change first.
 
         Without `until` the days end with yesterday, or with the week or month that `since` names.
         """

@@ -109,8 +109,8 @@ def job_statuses(
     """Yields each job with its status, in this order; reads several at a time."""
     for start in range(0, len(jobs), _LOOKAHEAD):
         part = jobs[start : start + _LOOKAHEAD]
-        asked = [workers.submit(partial(deployed.status, job, now)) for job in part]
-        yield from zip(part, (one.result() for one in asked), strict=True)
+        calls = [workers.submit(partial(deployed.status, job, now)) for job in part]
+        yield from zip(part, (call.result() for call in calls), strict=True)
 
 
 class SendProgress(Struct, frozen=True):
@@ -257,7 +257,7 @@ def find_stack(session: Any, name: str) -> BackfillStack:
     dynamodb = client(session, "dynamodb", region, _CONFIG)
     notes = DynamoSweepStore(dynamodb, table)
     installed_at = notes.installed_at()
-    places = {(one.account, one.region) for one in drop_abandoned_lists(notes.all_list_states())}
+    places = {(row.account, row.region) for row in drop_abandoned_lists(notes.all_list_states())}
     if installed_at is None or not places:
         raise BadUsage(
             f"the stack {name} has not swept yet, so that messages about jobs of the past could be"
@@ -272,11 +272,11 @@ def find_stack(session: Any, name: str) -> BackfillStack:
 
 def metrics_warning(period: Period, now: datetime) -> str | None:
     """A warning about metrics that CloudWatch no longer has; None if it has all."""
-    for days, kept in _METRIC_RETENTION.items():
+    for days, period_text in _METRIC_RETENTION.items():
         first = (now - timedelta(days=days)).date()
         if period.since < first:
             return (
-                f"jobs that began before {first} have metrics of {kept} at best: CloudWatch keeps"
+                f"jobs that began before {first} have metrics of {period_text} at best: CloudWatch keeps"
                 " finer ones no longer, so less of short jobs can be judged"
             )
     return None
@@ -285,7 +285,7 @@ def metrics_warning(period: Period, now: datetime) -> str | None:
 def counts_line(standings: Counter[BackfillStatus], done_label: str = "") -> str:
     """`12 jobs: 10 to send, 2 audited`; `done_label` replaces "to send"."""
     words = {**_STATUS_LABELS, BackfillStatus.MISSING: done_label} if done_label else _STATUS_LABELS
-    parts = [f"{standings[one]:,} {word}" for one, word in words.items() if standings[one]]
+    parts = [f"{standings[status]:,} {word}" for status, word in words.items() if standings[status]]
     return ": ".join([count_text(standings.total(), "job"), *filter(None, [", ".join(parts)])])
 
 

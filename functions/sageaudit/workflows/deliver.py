@@ -129,8 +129,8 @@ def deliver(notice: Notice, deps: DeliverDependencies, *, receive_count: int) ->
     began = deps.clock()
     channel = deps.channels.get(notice.channel)
     if channel is None:
-        gone = f"the policy that is deployed has no channel {notice.channel}"
-        return _abandon_unposted(notice, deps, "no_channel", gone)
+        reason = f"the policy that is deployed has no channel {notice.channel}"
+        return _abandon_unposted(notice, deps, "no_channel", reason)
     if notice.held_hour is not None:
         wait_s = int((notice.held_hour - began).total_seconds()) + HELD_HOUR_ENDS_AFTER_S
         if wait_s > 0:
@@ -154,8 +154,8 @@ def deliver(notice: Notice, deps: DeliverDependencies, *, receive_count: int) ->
             return RetryLater(LEASE_S)
         case SendClaim.EXHAUSTED:
             return NoticeAbandoned(UNKNOWN_OUTCOME, _SPENT, maybe_posted=True)
-    held = _LeasedNotice(notice, channel, deps, claim is SendClaim.REPEAT, receive_count)
-    return held.post(began, circuit)
+    leased = _LeasedNotice(notice, channel, deps, claim is SendClaim.REPEAT, receive_count)
+    return leased.post(began, circuit)
 
 
 def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDependencies) -> Notice:
@@ -173,11 +173,11 @@ def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDepende
 
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
     """The channel's circuit. A pause longer than possible is reset to none."""
-    known = deps.ledger.circuit(channel)
-    if known.open_until <= int(now.timestamp()) + MAX_PAUSE_S + LEASE_S:
-        return known
+    circuit = deps.ledger.circuit(channel)
+    if circuit.open_until <= int(now.timestamp()) + MAX_PAUSE_S + LEASE_S:
+        return circuit
     with suppress(AwsError):
-        deps.ledger.replace_circuit(channel, known, Circuit(), now)
+        deps.ledger.replace_circuit(channel, circuit, Circuit(), now)
     return Circuit()
 
 
@@ -265,25 +265,24 @@ class _LeasedNotice(Struct, frozen=True):
                     code, untrusted.for_log(str(error)), maybe_posted=self.may_be_duplicate
                 )
             case _:  # UnexpectedResponse
-                why = untrusted.for_log(str(error))
-                outcome = NoticeAbandoned(UNEXPECTED_ANSWER, why, maybe_posted=True)
+                reason = untrusted.for_log(str(error))
+                outcome = NoticeAbandoned(UNEXPECTED_ANSWER, reason, maybe_posted=True)
         self._change(circuit, answered)
         return outcome
 
     def _later(self, error: ChannelError | None, wait_s: int) -> RetryLater:
-        """Releases the claim, since this try posted nothing."""
-        ledger, why = self.deps.ledger, str(error or "its channel is tested by another notice")
+        ledger, reason = self.deps.ledger, str(error or "its channel is tested by another notice")
         mark = ledger.mark_unknown if self.may_be_duplicate else ledger.mark_failed
-        mark(self.notice.notice_id, self.deps.clock(), untrusted.for_log(why))
+        mark(self.notice.notice_id, self.deps.clock(), untrusted.for_log(reason))
         return RetryLater(wait_s, error)
 
     def _unknown(self, error: PossiblySent) -> DeliveryOutcome:
-        why = untrusted.for_log(str(error))
+        reason = untrusted.for_log(str(error))
         if self.may_be_duplicate:
             return NoticeAbandoned(
-                UNKNOWN_OUTCOME, f"{_SPENT}. The last answer: {why}", maybe_posted=True
+                UNKNOWN_OUTCOME, f"{_SPENT}. The last answer: {reason}", maybe_posted=True
             )
-        self.deps.ledger.mark_unknown(self.notice.notice_id, self.deps.clock(), why)
+        self.deps.ledger.mark_unknown(self.notice.notice_id, self.deps.clock(), reason)
         return RetryLater(max(REPEAT_AFTER_S, error.retry_after_s), error)
 
     def _change(self, before: Circuit, after: Circuit) -> None:

@@ -99,7 +99,7 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | s
     if deps.ledger.has_digest(last_day):
         return written
     decided = deps.decisions.decisions()
-    found = read_digests(deps, week, decided, now)
+    digests = read_digests(deps, week, decided, now)
     report, unwritten = NO_REPORT, None
     try:
         report = _report(deps, last_day, decided, now)
@@ -107,7 +107,7 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | s
         report, unwritten = DigestReport(missing_reason=_REPORT_NOT_WRITTEN), error
     routes, left_out = routes_with_digest(deps.policy)
     bodies = {}
-    for number, digest in found.items():
+    for number, digest in digests.items():
         route, card = routes[number], digest_card(digest, report, deps.history_location)
         for channel in route.channels if route else deps.policy.routes.default:
             payload = deps.writers[channel](card, NO_OWNER_IDS)
@@ -152,8 +152,8 @@ def read_digests(
 ) -> dict[int, Digest]:
     """The digests, by the numbers of their routes."""
     routes, _ = routes_with_digest(deps.policy)
-    found = make_digests(deps.history, week, routes.values(), decisions, deps.ledger.alerts, now)
-    return dict(zip(routes, found, strict=True))
+    digests = make_digests(deps.history, week, routes.values(), decisions, deps.ledger.alerts, now)
+    return dict(zip(routes, digests, strict=True))
 
 
 def _report(
@@ -189,18 +189,20 @@ def make_digests(
     """
     since, until = week
     lists = HistoryLists(history, make_window(since, until + ONE_DAY))
-    back = make_window(until - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY)
+    recent = make_window(
+        until - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY
+    )
     read = by_family(
-        lists.in_window(back), Question(back), decisions, now, most_runs=MAX_FAMILY_RUNS
+        lists.in_window(recent), Question(recent), decisions, now, most_runs=MAX_FAMILY_RUNS
     )
     families, sent_to = [*read], cache(read_alerts)
     for route in routes:
         question = _question(lists, route)
-        found = sort_by_amount(of_question(families, question), now)
-        found = [one for one in found if route is None or _matches(route, one, now)]
-        unsent = _unsent(found, question, sent_to)
+        advices = sort_by_amount(of_question(families, question), now)
+        advices = [item for item in advices if route is None or _matches(route, item, now)]
+        unsent = _unsent(advices, question, sent_to)
         spend = _spend_digest(lists, question, now)
-        yield replace(spend, advices=found, unsent_recommendations=unsent, route=route)
+        yield replace(spend, advices=advices, unsent_recommendations=unsent, route=route)
 
 
 def _question(lists: HistoryLists, route: Route | None) -> Question:
@@ -217,9 +219,9 @@ def _question(lists: HistoryLists, route: Route | None) -> Question:
     )
 
 
-def _matches(route: Route, one: FamilyRecommendation, now: datetime) -> bool:
-    month = estimate_month([one], one.worth, now)
-    return route.matches_recommendation(one.rule, month.severity, month.usd)
+def _matches(route: Route, item: FamilyRecommendation, now: datetime) -> bool:
+    month = estimate_month([item], item.worth, now)
+    return route.matches_recommendation(item.rule, month.severity, month.usd)
 
 
 def _spend_digest(lists: HistoryLists, question: Question, now: datetime) -> Digest:
@@ -247,7 +249,7 @@ def _spend_digest(lists: HistoryLists, question: Question, now: datetime) -> Dig
 
 
 def _unsent(
-    found: Iterable[FamilyRecommendation],
+    advices: Iterable[FamilyRecommendation],
     question: Question,
     alerts: Callable[[str], Iterable[Alert]],
 ) -> list[FamilyRecommendation]:
@@ -255,7 +257,7 @@ def _unsent(
     since, until = question.window.since, question.window.until
     due = [
         one
-        for one in found
+        for one in advices
         if one.is_open and any(since <= at < until for at, _ in one.occurrences)
     ]
     subjects = {alert_subject_key(one.account, one.region, one.family) for one in due}

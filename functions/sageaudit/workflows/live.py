@@ -117,7 +117,7 @@ class LiveAccount:
         children = []
         if ref.kind.spec.rollup:
             children = [
-                *self._read_each(deps.jobs.children(ref), lambda one: self._audit(one, deps, now))
+                *self._read_each(deps.jobs.children(ref), lambda job: self._audit(job, deps, now))
             ]
         audit, done = self._audit(ref, deps, now)
         if not ref.kind.spec.rollup:
@@ -131,15 +131,15 @@ class LiveAccount:
         recorder = ResponseRecorder(self._deps(Policy()), cloudwatch_of, packaged.instance_types())
         deps = recorder.dependencies
 
-        def recorded(one: JobRef) -> Recording:
-            _, done = self._audit(one, deps, now)
-            return recorder.recording(one, done, now)
+        def recorded(job_ref: JobRef) -> Recording:
+            _, done = self._audit(job_ref, deps, now)
+            return recorder.recording(job_ref, done, now)
 
         if not ref.kind.spec.rollup:
             return recorded(ref)
         launched = tuple(deps.jobs.children(ref) or ())
-        children = dict(self._read_each(launched, lambda one: (one, recorded(one))))
-        deleted = tuple(one for one in launched if one not in children)
+        children = dict(self._read_each(launched, lambda child: (child, recorded(child))))
+        deleted = tuple(child for child in launched if child not in children)
         return RecordedSet(tuple(children.values()), recorded(ref), deleted)
 
     def measure(self, job: str, kind: JobKind | None, policy: Policy) -> MeasuredJob:
@@ -245,17 +245,17 @@ class LiveAccount:
         if len(refs) > 1:
             named = " and ".join(ref.kind.spec.label_with_article for ref in refs)
             raise AmbiguousName(f"{name} is {named}: choose with --kind")
-        unasked = " and ".join(error.action for error in denied.values())
+        actions = " and ".join(error.action for error in denied.values())
         if refs:
             if denied:
                 self._warn(
-                    f"{unasked} is not permitted; if another job has this name too, give its ARN"
+                    f"{actions} is not permitted; if another job has this name too, give its ARN"
                 )
             return refs[0]
         asked = ", ".join(kind.value for kind in kinds if kind not in denied)
         if denied:
             looked = f"; there is none among the kinds that could be asked ({asked})"
-            raise AccessDenied(unasked, f"{unasked} is not permitted{looked if asked else ''}.")
+            raise AccessDenied(actions, f"{actions} is not permitted{looked if asked else ''}.")
         raise JobNotFound(f"there is no job {name} in {region} (looked for: {asked})")
 
 
@@ -270,7 +270,6 @@ def choose_one_message(children: Sequence[str], name: str, kind: JobKind) -> str
 
 
 def _describe_ref(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) -> JobRef:
-    """The job of this kind. Raises JobNotFound or AwsError."""
     answer = jobs.describe(JobRef(kind, name, "", "", region))
     arn = answer.get(kind.spec.arn_key)
     ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
@@ -346,6 +345,6 @@ class ResponseRecorder(CloudWatchMetrics):
     def market(self, job: Job, now: datetime) -> Market:
         """Returns the market and keeps its price list."""
         market = self._asked.markets.market(job, now)
-        known = getattr(market.prices, "sources", ())
-        self._prices = next((one for one in known if isinstance(one, ListedPrices)), None)
+        sources = getattr(market.prices, "sources", ())
+        self._prices = next((one for one in sources if isinstance(one, ListedPrices)), None)
         return market

@@ -185,18 +185,18 @@ def _read_case(
     own = replace(head, purchase=head.purchase or Purchase.ON_DEMAND, advised=audit.recommendations)
     runs, read_from = _subject_runs(head, past.steps, deps.history, now)
     advices = derive_recommendations([own, *runs], deps.decisions.decisions(), now)
-    by_id = {one.id: one for one in advices}
+    by_id = {item.id: item for item in advices}
     same_family = [run for run in runs if run.family == head.family]
     return AlertCase(
         family=head.family,
         figures=audit.without_silenced(by_id, head).figures,
         recommendation_ids=[
-            recommendation_id(head.account, head.region, head.family, one)
-            for one in audit.recommendations
+            recommendation_id(head.account, head.region, head.family, item)
+            for item in audit.recommendations
         ],
         recommendations=by_id,
         spike=find_cost_spike(own, same_family, deps.policy),
-        alerts=[one for one in past.subject_alerts if one.is_standing],
+        alerts=[item for item in past.subject_alerts if item.is_standing],
         policy=deps.policy,
         now=now,
         history_since=read_from,
@@ -211,17 +211,17 @@ def _subject_runs(
     """
     since = now - _RUNS_BACK
     families = {head.family, *steps}
-    most, found, read_from = MAX_FAMILY_RUNS // len(families), list[AuditSummary](), since
+    limit, others, read_from = MAX_FAMILY_RUNS // len(families), list[AuditSummary](), since
     for family in sorted(families):
         with malformed_errors("runs of the family"):
             newest = iterate_family_runs(
                 history, head.account, head.region, family, page_size=_PAGE
             )
-            runs = [*takewhile(lambda run: run.ended_at >= since, islice(newest, most))]
-        if len(runs) == most:
+            runs = [*takewhile(lambda run: run.ended_at >= since, islice(newest, limit))]
+        if len(runs) == limit:
             read_from = max(read_from, runs[-1].ended_at)
-        found += (run for run in runs if run.key != head.key)
-    return found, read_from
+        others += (run for run in runs if run.key != head.key)
+    return others, read_from
 
 
 def _corrected_audit(key: JobKey, decision: AlertDecision, history: History) -> MessageAudit | None:
@@ -239,7 +239,6 @@ def _route_facts(
     key: JobKey,
     deps: NotifyDependencies,
 ) -> RouteFacts:
-    """The facts that routes match against."""
     job, month = shown.job, decision.month
     usd = decision.spike.excess_usd if decision.spike else month.usd if month else None
     return RouteFacts(
@@ -358,11 +357,11 @@ class Post(Struct, frozen=True):
 
     def hour(self, channel: str, deps: NotifyDependencies, now: datetime) -> ChannelHour:
         """The channel's hour with this message; not counted if the message can never be held."""
-        most, began = deps.policy.max_per_hour.get(channel), start_of_hour(now)
-        if most is None or not self.can_be_held:
-            return ChannelHour(channel, began)
-        return deps.ledger.channel_hour(channel, began).with_message(
-            self.card.headline, self.usd, most
+        limit, hour_start = deps.policy.max_per_hour.get(channel), start_of_hour(now)
+        if limit is None or not self.can_be_held:
+            return ChannelHour(channel, hour_start)
+        return deps.ledger.channel_hour(channel, hour_start).with_message(
+            self.card.headline, self.usd, limit
         )
 
     def body(self, notice_id: str, hour: ChannelHour, deps: NotifyDependencies) -> str:

@@ -69,7 +69,6 @@ def _audit_recording(
 def _notification(
     head: AuditSummary, history: History, source: HistorySource, policy: Policy, now: datetime
 ) -> Notification:
-    """What `notify` would do about the run; nothing is written."""
     document = read_audit(history, head.key, head.version)
     if document is None:
         raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
@@ -112,13 +111,13 @@ def preview_digests(source: HistorySource, policy: Policy, now: datetime) -> Dig
     ledger = _ReadOnlyLedger(source)
     deps = weekly.DigestDependencies(source.history, ledger, source.decisions, policy, {})
     week = weekly.last_finished_week(policy, now)
-    found = weekly.read_digests(deps, week, source.decisions.decisions(), now)
+    digests = weekly.read_digests(deps, week, source.decisions.decisions(), now)
     routes, left_out = weekly.routes_with_digest(policy)
-    to = {
+    channels = {
         number: route.channels if route else policy.routes.default
         for number, route in routes.items()
     }
-    return DigestPreview(week[1], ledger.has_digest(week[1]), found, routes, to, left_out)
+    return DigestPreview(week[1], ledger.has_digest(week[1]), digests, routes, channels, left_out)
 
 
 def history_location(source: HistorySource) -> HistoryLocation:

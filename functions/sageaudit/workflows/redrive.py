@@ -99,23 +99,26 @@ def parse_letter(
     try:
         _READERS[kind](letter)
     except (MalformedData, RejectedEvent, ValueError, RecursionError) as error:
-        of_lambda = letter.reason == STREAM_ABANDONED
-        letter.stays("it names a place, no audit" if of_lambda else f"cannot be read: {error}")
+        is_from_lambda = letter.reason == STREAM_ABANDONED
+        letter.stays("it names a place, no audit" if is_from_lambda else f"cannot be read: {error}")
     return letter
 
 
 def _moment(ms: str) -> datetime | None:
-    known = ms.isascii() and ms.isdecimal() and 0 < int(ms[:20]) < _LATEST_MS
-    return _EPOCH + timedelta(milliseconds=int(ms)) if known else None
+    is_valid = ms.isascii() and ms.isdecimal() and 0 < int(ms[:20]) < _LATEST_MS
+    return _EPOCH + timedelta(milliseconds=int(ms)) if is_valid else None
 
 
 def _reason(message: ReceivedMessage) -> tuple[str, str]:
-    given = message.attributes
-    if given.get("reason"):
-        return given["reason"], given.get("why", "")
-    if given.get("RULE_ARN") or given.get("ERROR_CODE"):
-        code = given.get("ERROR_CODE") or "EVENTBRIDGE"
-        return code, f"EventBridge could not send: {given.get('ERROR_MESSAGE') or 'no message'}"
+    attributes = message.attributes
+    if attributes.get("reason"):
+        return attributes["reason"], attributes.get("why", "")
+    if attributes.get("RULE_ARN") or attributes.get("ERROR_CODE"):
+        code = attributes.get("ERROR_CODE") or "EVENTBRIDGE"
+        return (
+            code,
+            f"EventBridge could not send: {attributes.get('ERROR_MESSAGE') or 'no message'}",
+        )
     if "DDBStreamBatchInfo" in message.body:
         return STREAM_ABANDONED, "for 12 hours notify neither did these records nor set them aside"
     received = message.system_attributes.get("ApproximateReceiveCount", "1")
@@ -199,10 +202,10 @@ def find_queues(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
     """The queues of a deployed stack. Raises ResourceNotFound, BadUsage or AwsError."""
     needed = (DEAD_LETTER_OUTPUTS[kind], WORK_QUEUE_OUTPUTS.get(kind, DEAD_LETTER_OUTPUTS[kind]))
     outputs, region = read_queue_outputs(session, stack, *needed), session.region_name
-    of_notices = kind is LetterKind.NOTICES
+    is_notices = kind is LetterKind.NOTICES
     work = (
         outputs_by_channel(outputs, QUEUE_URL_PREFIX)
-        if of_notices
+        if is_notices
         else {"": outputs[WORK_QUEUE_OUTPUTS[kind]]}
     )
     sqs = client(session, "sqs", region)
@@ -224,9 +227,9 @@ def receive_letters(
     size = nothing_new = 0
     while size < MAX_BYTES:
         messages = queue.receive(visibility_timeout_s=HIDDEN_S)
-        new = [one for one in messages if one.message_id not in letters]
-        letters |= {one.message_id: parse_letter(one, kind, retention, now) for one in messages}
-        size += sum(len(one.body) for one in new)
+        new = [message for message in messages if message.message_id not in letters]
+        letters |= {row.message_id: parse_letter(row, kind, retention, now) for row in messages}
+        size += sum(len(message.body) for message in new)
         nothing_new = 0 if new else nothing_new + 1
         if nothing_new == _EMPTY_ANSWERS or (not messages and not queue.depth().visible):
             return list(letters.values()), False
@@ -240,21 +243,21 @@ def plan_redrive(
 
     At most `limit` letters move.
     """
-    asked = [letter for letter in letters if reason in (None, letter.reason)]
-    asked.sort(key=lambda letter: (letter.first_sent_at, letter.message.message_id))
-    left = limit
-    for letter in asked:
+    selected = [letter for letter in letters if reason in (None, letter.reason)]
+    selected.sort(key=lambda letter: (letter.first_sent_at, letter.message.message_id))
+    remaining = limit
+    for letter in selected:
         if letter.fate is not LetterStatus.MOVES:
             continue
         if letter.reason in NOT_RETRYABLE and reason is None:
             letter.stays("it would be refused again; --reason sends it all the same")
         elif letter.channel not in queues.work_queues:
             letter.stays(f"{letter.channel} is not set up")
-        elif left == 0:
+        elif remaining == 0:
             letter.stays("over --limit")
-        elif left is not None:
-            left -= 1
-    return asked
+        elif remaining is not None:
+            remaining -= 1
+    return selected
 
 
 def move_letters(letters: Sequence[DeadLetter], queues: RedriveQueues) -> AwsError | None:
@@ -290,7 +293,7 @@ def _move_batch(batch: Sequence[DeadLetter], queue: SqsQueue, dead: DeadLetterQu
     for letter in sent:
         letter.fate, letter.note = LetterStatus.MOVED, "sent, and still here: it may come twice"
     if sent:
-        kept = dead.delete([letter.message.receipt_handle for letter in sent])
+        not_deleted = dead.delete([letter.message.receipt_handle for letter in sent])
         for place, letter in enumerate(sent):
-            if place not in kept:
+            if place not in not_deleted:
                 letter.note = ""

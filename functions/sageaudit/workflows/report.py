@@ -84,20 +84,20 @@ def make_account_report(
     heads, left_out = read_report_summaries(source, period, account)
     if not heads:
         whose = f" of account {account}" if account else ""
-        asked = make_window(period.since, period.until + ONE_DAY)
+        window = make_window(period.since, period.until + ONE_DAY)
         raise JobNotFound(
             f"the history has no audit{whose} of {period.since} to {period.until}:"
-            f" {covered_days_text(source.history, asked)}"
+            f" {covered_days_text(source.history, window)}"
         )
     return assemble_account_report(source, period, account, heads, left_out, today, decisions)
 
 
 def make_job_report(source: ReportSource, head: AuditSummary) -> JobReport:
     """The report of one run, with its guides. Raises JobNotFound if its audit cannot be read."""
-    found = read_job_report(source, head)
-    if found is None:
+    report = read_job_report(source, head)
+    if report is None:
         raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
-    return replace(found, guides=read_guides(source.history, found.document, source.types))
+    return replace(report, guides=read_guides(source.history, report.document, source.types))
 
 
 def read_report_summaries(
@@ -111,7 +111,7 @@ def read_report_summaries(
     history = source.history
     sums = history.daily_sums(Scope.ACCOUNT, period.since, period.until)
     accounts: set[str | None] = {account} if account else {row.account for row in sums}
-    lists = (audits_of_period(history, period, one) for one in accounts or {None})
+    lists = (audits_of_period(history, period, name) for name in accounts or {None})
     count = 0
 
     def heads() -> Iterator[AuditSummary]:
@@ -149,12 +149,12 @@ def assemble_account_report(
     accounts = sorted({row.account for row in of_accounts})
     named = account or (accounts[0] if len(accounts) == 1 else None)
     until = min(period.until, max(today, last))
-    back = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
+    recent_window = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
     advised = by_family(
-        lists.in_window(back),
-        Question.with_filters(back, account=account),
+        lists.in_window(recent_window),
+        Question.with_filters(recent_window, account=account),
         decisions,
-        back.until,
+        recent_window.until,
         most_runs=source.max_runs,
     )
     by = [*_sums_by(lists, before, account)]
@@ -168,9 +168,11 @@ def assemble_account_report(
             sum_rows(before.daily_sums(Scope.ACCOUNT, account=account)),
             changed_families(find_changes(lists, question, GROUPABLE["family"], today=today)),
         )
-    advised_first = sort_by_amount((one for _, found in advised for one in found), back.until)
-    found = _Details(source, summaries)
-    families = next(of.sums for of in by if of.column == "Family")
+    advised_first = sort_by_amount(
+        (row for _, rows in advised for row in rows), recent_window.until
+    )
+    details = _Details(source, summaries)
+    families = next(sums_by.sums for sums_by in by if sums_by.column == "Family")
     return AccountReport(
         scope=f"Account {named}" if named else f"{len(accounts)} accounts",
         since=period.since,
@@ -180,8 +182,8 @@ def assemble_account_report(
         by=by,
         summaries=summaries,
         advised=advised_first,
-        advice=[*islice(_top_changes(found, families, advised_first), _MAX_TOP_CHANGES)],
-        details=found.read_all(),
+        advice=[*islice(_top_changes(details, families, advised_first), _MAX_TOP_CHANGES)],
+        details=details.read_all(),
         period_before=days_before,
         left_out=omitted_count,
     )
@@ -192,12 +194,12 @@ def _sums_by(
 ) -> Iterator[SumsBy]:
     """The sums by each column that has several values, and by family, owner and type."""
     for column, scope, name in _COLUMNS:
-        sums, then = (
-            group_rows(of.daily_sums(scope, account=account), name) if of else None
-            for of in (lists, before)
+        sums, sums_before = (
+            group_rows(part.daily_sums(scope, account=account), name) if part else None
+            for part in (lists, before)
         )
         if sums and (scope is not Scope.ACCOUNT or len(sums) > 1):
-            yield SumsBy(column, sums, then)
+            yield SumsBy(column, sums, sums_before)
 
 
 def _sums_by_tag(
@@ -207,15 +209,15 @@ def _sums_by_tag(
     The earlier sums are None unless all jobs of those days were read.
     """
     names = sorted({name for head in heads for name in head.tags})
-    then, left_out = list[AuditSummary](), 1
+    heads_before, left_out = list[AuditSummary](), 1
     if names and before:
         days = Period(before.first_day, before.last_day)
-        then, left_out = read_report_summaries(source, days, account)
+        heads_before, left_out = read_report_summaries(source, days, account)
     for name in names:
         yield SumsBy(
             tag_title(name),
             _sums_of_tag(heads, name),
-            None if left_out else _sums_of_tag(then, name),
+            None if left_out else _sums_of_tag(heads_before, name),
         )
 
 
@@ -270,20 +272,20 @@ def _top_changes(
     for at, head in enumerate(details.heads):
         runs[head.family].append(at)
     open_values: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for one in recommendations:
-        if one.state is State.OPEN:
-            open_values[one.family, one.rule].add(one.new)
+    for recommendation in recommendations:
+        if recommendation.state is State.OPEN:
+            open_values[recommendation.family, recommendation.rule].add(recommendation.new)
     ranked = sorted(
-        (-of.waste_usd, -of.possible_usd, name, rule)
+        (-usd.waste_usd, -usd.possible_usd, name, rule)
         for name, sums in families.items()
-        for rule, of in sums.rules.items()
-        if name and (of.waste_usd or of.possible_usd)
+        for rule, usd in sums.rules.items()
+        if name and (usd.waste_usd or usd.possible_usd)
     )
-    shown: set[str] = set()
+    reported: set[str] = set()
     for *_, name, rule in ranked:
         values = open_values.get((name, rule), set()) if recommendations else None
-        if name not in shown and (change := _change(details, name, rule, runs[name], values)):
-            shown.add(name)
+        if name not in reported and (change := _change(details, name, rule, runs[name], values)):
+            reported.add(name)
             yield change
 
 
@@ -302,7 +304,7 @@ def _change(
         return job.document if job else None
 
     fix = rule_fix(
-        rule, (one for one in newest if _has_recommendation(one, rule, values)), audit_of
+        rule, (head for head in newest if _has_recommendation(head, rule, values)), audit_of
     )
     if fix is None or _is_fixed(fix, newest):
         return None
@@ -328,9 +330,8 @@ def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
 
 
 def _has_recommendation(head: AuditSummary, rule: str, values: Container[str] | None) -> bool:
-    """Whether the rule recommended one of these values for the run."""
     advised = head.advised or ()
-    return values is None or any(one.rule == rule and one.new in values for one in advised)
+    return values is None or any(item.rule == rule and item.new in values for item in advised)
 
 
 def read_job_report(source: ReportSource, head: AuditSummary) -> JobReport | None:

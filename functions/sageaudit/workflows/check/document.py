@@ -163,7 +163,6 @@ def _history(forecast: FamilyForecast | None) -> dict[str, Any] | None:
 
 
 def _findings(one: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]:
-    """The findings by the API's model, by rules and by the history."""
     request = one.request
     for problem in one.problems:
         path = request.path_text(problem.path)
@@ -179,16 +178,18 @@ def _findings(one: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]
     for finding in one.findings:
         yield _rule_finding(finding, one, lines)
     for item in one.ignored:
-        known, path = item.finding, item.finding["fix"][0]["parameter"]
-        fix = [Parameter(one["parameter"], one["old"], one["new"]) for one in known["fix"]]
+        finding_document, path = item.finding, item.finding["fix"][0]["parameter"]
+        fix = [
+            Parameter(one["parameter"], one["old"], one["new"]) for one in finding_document["fix"]
+        ]
         times = f", and in {item.runs - 1} more of its last audits" if item.runs > 1 else ""
         yield CheckFinding(
-            rule=known["rule"],
-            id=known["id"],
+            rule=finding_document["rule"],
+            id=finding_document["id"],
             source="history",
-            severity=known["severity"],
-            bucket=known["bucket"],
-            summary=f"The advice for {item.run} is not followed{times}: {known['summary']}",
+            severity=finding_document["severity"],
+            bucket=finding_document["bucket"],
+            summary=f"The advice for {item.run} is not followed{times}: {finding_document['summary']}",
             path=_full_path(request, path),
             line=_line(request, resolve_path(request.body, path), lines),
             fix=_parameters(fix, request),
@@ -213,14 +214,13 @@ def sort_findings(found: Iterable[CheckFinding]) -> list[CheckFinding]:
 def _rule_with_other_type(row: CheckFinding, named: Mapping[str, tuple[Any, str]]) -> str | None:
     """The earlier rule that names another type for the same path."""
     for path, new in row.types.items():
-        kept, rule = named.get(path, (new, ""))
-        if kept != new:
+        new_type, rule = named.get(path, (new, ""))
+        if new_type != new:
             return rule
     return None
 
 
 def _did_you_mean_fix(problem: Problem, path: str, request: Request) -> list[dict[str, Any]]:
-    """The parameter or value that was probably meant, as a fix."""
     if problem.suggestion is None:
         return []
     new = problem.suggestion
@@ -274,8 +274,8 @@ def _read_path(finding: Finding, request: Request) -> str:
 def _not_counted_because(finding: Finding) -> str | None:
     if finding.exempt is not None:
         return f"exempt by {finding.exempt.by}: {finding.exempt.reason}"
-    other = finding.superseded_by or finding.subsumed_by
-    return f"{other} covers it" if other else None
+    covering_rule = finding.superseded_by or finding.subsumed_by
+    return f"{covering_rule} covers it" if covering_rule else None
 
 
 def _parameters(fix: Iterable[Parameter], request: Request) -> list[dict[str, Any]]:
@@ -311,7 +311,7 @@ def _full_path(request: Request, path: str) -> str:
 
 def _line(request: Request, place: Path, lines: LineNumbers) -> int | None:
     """The line of the nearest part of the file that has one."""
-    found = request.origin.path_in_file(place)
-    while found and found not in lines:
-        found = found[:-1]
-    return lines.get(found)
+    path = request.origin.path_in_file(place)
+    while path and path not in lines:
+        path = path[:-1]
+    return lines.get(path)

@@ -62,16 +62,16 @@ class RequestChecker(Struct, frozen=True):
         self, name: str, document: Any, parse_lines: Callable[[], FileLines]
     ) -> CheckedFile:
         """Checks all requests of a file's document. Raises MalformedData if it has none."""
-        found = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
-        checked = self._check_all(found.requests)
+        parsed = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
+        checked = self._check_all(parsed.requests)
         lines, repeated = parse_lines()
         twice = [
             f"{path_text(document, place)} is there twice (line {lines[place]}): only the last one"
             " counts"
             for place in repeated
         ]
-        found = replace(found, unchecked_sentences=(*found.unchecked_sentences, *twice))
-        return file_document(name, found, self.model.version, checked, lines)
+        parsed = replace(parsed, unchecked_sentences=(*parsed.unchecked_sentences, *twice))
+        return file_document(name, parsed, self.model.version, checked, lines)
 
     def _check_all(self, requests: Sequence[Request]) -> list[CheckedRequest]:
         """Checks each request: a tuning job after its definitions, whose costs it needs. The result
@@ -104,15 +104,15 @@ class RequestChecker(Struct, frozen=True):
         region = self.region or request.region or request.image_region
         region = region or file_region or self.default_region()
         try:
-            one = plan_job(request, problems_to_remove, region, self.policy)
+            planned = plan_job(request, problems_to_remove, region, self.policy)
         except MalformedData as error:
             return CheckedRequest(request, tuple(problems), unreadable=str(error))
-        if self.account and one.job.account is None:
-            one = replace(one, job=replace(one.job, account=self.account))
-        market = self.markets.market(one.job, self.now)
-        history, note = self._history(one)
+        if self.account and planned.job.account is None:
+            planned = replace(planned, job=replace(planned.job, account=self.account))
+        market = self.markets.market(planned.job, self.now)
+        history, note = self._history(planned)
         checked = check_request(
-            one,
+            planned,
             problems,
             market,
             self.policy,
@@ -121,7 +121,7 @@ class RequestChecker(Struct, frozen=True):
             history=history,
             trial_costs=trials,
         )
-        guides = request_guides(one, history, market.types) if self.with_guides else None
+        guides = request_guides(planned, history, market.types) if self.with_guides else None
         return replace(checked, notes=(*checked.notes, *note), guides=guides)
 
     def _history(self, one: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
@@ -158,15 +158,15 @@ def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
     )
     heads = tuple(islice(history.runs(query, page_size=MAX_EARLIER_RUNS), MAX_EARLIER_RUNS))
     group = job.groups[0] if len(job.groups) == 1 else None
-    asked = (group.instance_type, group.count) if group else None
+    instances = (group.instance_type, group.count) if group else None
 
     def ran_on_other_instances(head: AuditSummary) -> bool:
-        return asked is None or (head.instance_type, head.instance_count) != asked
+        return instances is None or (head.instance_type, head.instance_count) != instances
 
-    found = (
+    documents = (
         read_audit(history, head.key)
         for head in sorted(heads, key=ran_on_other_instances)[:_AUDITS]
     )
     return FamilyHistory(
-        comparable_runs(heads), tuple(audit for audit in found if audit is not None)
+        comparable_runs(heads), tuple(audit for audit in documents if audit is not None)
     )

@@ -243,17 +243,17 @@ def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check
         yield failed(f"stack {name}", found, advice, Exit.USAGE)
         return
     yield passed(f"stack {name}", f"in {region}")
-    asked: dict[str, Callable[[], Check]] = {
+    checks: dict[str, Callable[[], Check]] = {
         f"dead letters, {kind}": partial(_dead, session, region, kind, outputs[output])
         for kind, output in _DEAD.items()
     }
     for channel, what in outputs_by_channel(outputs, CHANNEL).items():
-        asked[f"channel {channel}"] = partial(_channel, session, region, channel, what)
-    asked["alarms"] = partial(_check_alarm_subscribers, session, region, outputs["AlarmsTopicArn"])
+        checks[f"channel {channel}"] = partial(_channel, session, region, channel, what)
+    checks["alarms"] = partial(_check_alarm_subscribers, session, region, outputs["AlarmsTopicArn"])
     if at_once := outputs.get(AUDITS_AT_ONCE):
-        asked["executions"] = partial(_executions, session, region, int(at_once))
-    asked["sweep"] = partial(_check_last_sweep, session, region, outputs["TableName"], now)
-    for line, check in asked.items():
+        checks["executions"] = partial(_executions, session, region, int(at_once))
+    checks["sweep"] = partial(_check_last_sweep, session, region, outputs["TableName"], now)
+    for line, check in checks.items():
         try:
             yield check()
         except AwsError as error:
@@ -325,9 +325,9 @@ def _executions(session: Any, region: str, audits_at_once: int) -> Check:
     """Checks that the audits need at most half of the account's concurrency."""
     with aws_errors("lambda"):
         limits = client(session, "lambda", region).get_account_settings()["AccountLimit"]
-    most = int(limits["UnreservedConcurrentExecutions"])
-    found = f"{audits_at_once} audits at once, of {most} functions that may run in this account"
-    if most < 2 * audits_at_once:
+    limit = int(limits["UnreservedConcurrentExecutions"])
+    found = f"{audits_at_once} audits at once, of {limit} functions that may run in this account"
+    if limit < 2 * audits_at_once:
         advice = "ask for a higher quota, or set audits_at_once lower: docs/before-you-deploy.md"
         return failed("executions", found, advice)
     return passed("executions", found)

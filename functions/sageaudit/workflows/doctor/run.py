@@ -78,8 +78,8 @@ def _check_aws(scope: DoctorScope) -> Iterator[Check]:
     whose, own = checks.credentials(session, place)
     yield whose
     if own is None or found.state is not CheckState.OK:
-        what = "the region" if own else "credentials"
-        yield not_checked("permissions", f"without {what} nothing can be asked")
+        missing = "the region" if own else "credentials"
+        yield not_checked("permissions", f"without {missing} nothing can be asked")
         return
     single = [
         action
@@ -186,7 +186,6 @@ def _check_events_arrive(
 def _runs(
     history: DynamoHistory, account: str, region: str, now: datetime
 ) -> Iterator[AuditSummary]:
-    """The runs that ended recently, the newest first."""
     heads = history.runs(RunQuery.for_account(account), page_size=_MAX_RUNS)
     for head in takewhile(lambda head: head.ended_at >= now - _RECENT, heads):
         if head.key.arn.split(":")[3] == region:

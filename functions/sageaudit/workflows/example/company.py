@@ -49,8 +49,8 @@ class Workload(Struct, frozen=True, kw_only=True):
 
     `days` counts back from the last day, which is 0; each run begins in the `hour` (UTC).
     `changes`: fields with other values from one such day to another, both included.
-    `has_numbered_names`: the names of its runs end in a number, not in a time. `objectives`: one for
-    each trial of a tuning job. `answer`: additional fields of its Describe* answer.
+    `has_numbered_names`: the names of its runs end in a number, not in a time. `objectives`: those
+    of the trials of a tuning job. `answer`: additional fields of its Describe* answer.
     """
 
     name: str

@@ -190,7 +190,6 @@ def _batch(run: WorkRun) -> Json:
 
 
 def _head(run: WorkRun) -> Json:
-    """The fields that the answers of all kinds have."""
     row, phases = run.workload.kind.spec, run.phases
     failure = run.workload.failure
     return {
@@ -305,7 +304,7 @@ def _minutes(run: WorkRun) -> Iterator[WorkPhaseLoad | None]:
     phases, work = run.phases[1:], run.workload.work
     work_s = sum(phase.seconds for phase in phases if phase.name == "Training")
     stretch = work_s / (60 * run.workload.minutes)
-    ahead = iter([one for one in work for _ in range(round(one.minutes * stretch))])
+    ahead = iter([load for load in work for _ in range(round(load.minutes * stretch))])
     for phase in phases:
         for _ in range(round(phase.seconds / 60)):
             if phase.name == "Training":

@@ -49,14 +49,14 @@ class _RecordedFile(Struct):
 
         Raises HistoryFileError; any other error is stored as the result of this job.
         """
-        job, why = self.jobs[number], "it cannot be audited"
+        job, reason = self.jobs[number], "it cannot be audited"
         try:
             audited = audit_recorded_job(job, policy, history, is_history_persistent=lasts)
         except HistoryFileError:
             raise
         except SageauditError as error:
-            audited, why = None, str(error)
-        failed = BadRecording(f"{self.name}: {job.list_row.ref.name}: {why}")
+            audited, reason = None, str(error)
+        failed = BadRecording(f"{self.name}: {job.list_row.ref.name}: {reason}")
         self.audits[number] = failed if audited is None else audited
 
     def document(self, policy: Policy) -> AuditDocument:

@@ -109,14 +109,14 @@ def make_lanes(
 
 def regions_to_scan(session: Any, requested: Sequence[str], *, all_regions: bool) -> list[str]:
     """The regions to scan. Raises BadUsage if one is unknown, or if there are none."""
-    known = clients.known_regions()
+    region_names = clients.known_regions()
     for region in requested:
-        if region not in known:
-            instead = did_you_mean(region, known) or "; a region looks like eu-west-1"
+        if region not in region_names:
+            instead = did_you_mean(region, region_names) or "; a region looks like eu-west-1"
             raise BadUsage(f"--region {region} is not a region of SageMaker{instead}")
     if all_regions:
         partition = region_partition(session.region_name or "us-east-1")
-        return sorted(region for region in known if region_partition(region) == partition)
+        return sorted(region for region in region_names if region_partition(region) == partition)
     if requested:
         return list(dict.fromkeys(requested))
     if session.region_name is None:

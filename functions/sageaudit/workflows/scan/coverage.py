@@ -85,7 +85,7 @@ def read_coverage(
         if (row.account, row.region) in account_regions:
             audited[row.account] = audited.get(row.account, Decimal(0)) + row.sums.total_usd
     billed_places = {place for place in account_regions if place[0] in bills}
-    known = coverage(
+    compared = coverage(
         AwsSpend(tuple(lines)),
         audited_lines(history, billed_places, period),
         days=(period.since, period.until),
@@ -93,7 +93,7 @@ def read_coverage(
         regions=regions,
         accounts={name: (bills.get(name), usd) for name, usd in audited.items()},
     )
-    return CoverageResult(known, explorer.requests)
+    return CoverageResult(compared, explorer.requests)
 
 
 def read_own_coverage(
@@ -110,12 +110,12 @@ def read_own_coverage(
     rows = history.daily_sums(Scope.ACCOUNT, period.since, period.until, account=account)
     places = {(row.account, row.region) for row in rows}
     regions = sorted({region for _, region in places})
-    asked = billed_accounts(session, regions[0])
-    [own] = asked.accounts
+    billed = billed_accounts(session, regions[0])
+    [own] = billed.accounts
     if {account for account, _ in places} != {own}:
         raise BadUsage(f"--coverage reads the bill of your own account: give --account {own}")
-    on_cost_known(asked)
-    return read_coverage(asked, history, places, regions, period)
+    on_cost_known(billed)
+    return read_coverage(billed, history, places, regions, period)
 
 
 def _read_bills(

@@ -266,8 +266,8 @@ def _audit(read: PrefetchedJob, lane: Lane) -> AuditDocument | None:
     deps = replace(read.deps, jobs=read, metrics=read)
     job = read.job
     ended = JobEndEvent(job.ref, job.status, job.created_at, job.ended_at, {})
-    known = _head(lane, job) is not None
-    audited = audit_finished_job(ended, deps, now=read.now, caller=AuditTrigger.PERSON, force=known)
+    force = _head(lane, job) is not None
+    audited = audit_finished_job(ended, deps, now=read.now, caller=AuditTrigger.PERSON, force=force)
     return audited.document if isinstance(audited, AuditRecorded) else None
 
 

@@ -92,23 +92,23 @@ class ScanRun(Struct):
         def refused(error: BadRecording) -> None:
             self._refuse(error, quiet=False, tally=self.tally)
 
-        asked = self.scope
+        scope = self.scope
         recorded = {
             (job.list_row.ref, job.list_row.created_at): job
             for job in recorded_jobs_in_folder(folder, refused)
-            if job.list_row.ref.kind in asked.kinds
+            if job.list_row.ref.kind in scope.kinds
         }
         jobs = [job.list_row for job in recorded.values()]
-        if asked.period is not None:
-            jobs = select_rows(jobs, asked.period, asked.kinds)
+        if scope.period is not None:
+            jobs = select_rows(jobs, scope.period, scope.kinds)
 
         def dependencies_for(listed: ListedJob) -> tuple[AuditDependencies, datetime]:
             job = recorded[listed.ref, listed.created_at]
-            return job.dependencies(self.history, asked.policy), job.final_at
+            return job.dependencies(self.history, scope.policy), job.final_at
 
         if jobs:
             lanes = make_lanes(
-                asked.newest_jobs(jobs), dependencies_for(jobs[0])[0], force=asked.force
+                scope.newest_jobs(jobs), dependencies_for(jobs[0])[0], force=scope.force
             )
             self.lanes = [replace(lane, recorded_dependencies=dependencies_for) for lane in lanes]
 
@@ -124,29 +124,29 @@ class ScanRun(Struct):
         Raises ScanStopped as soon as `stopped()` is true.
         """
         jobs: list[ListedJob] = []
-        for status, found in accounts.list_each(
+        for status, account_jobs in accounts.list_each(
             lambda account, tally: self._list_jobs(account, tally, quiet=True), stopped
         ):
             self.statuses[status.account] = status
-            jobs += found
+            jobs += account_jobs
             for reason in status.reasons:
                 self.warn(f"{status.account}: {reason}")
             self.tally.merge(status.tally, status.error)
-        taken = self.scope.newest_jobs(jobs)
-        names = sorted({job.ref.account for job in taken})
+        newest_jobs = self.scope.newest_jobs(jobs)
+        names = sorted({job.ref.account for job in newest_jobs})
         deps = accounts.dependencies(names, self.history, self.scope.policy)
         self.lanes = [
             lane
             for name in names
             for lane in make_lanes(
-                [job for job in taken if job.ref.account == name],
+                [job for job in newest_jobs if job.ref.account == name],
                 deps[name],
                 force=self.scope.force,
             )
         ]
         for lane in self.lanes:
-            if (known := self.statuses.get(lane.account)) is not None:
-                known.listed += len(lane.jobs)
+            if (account_status := self.statuses.get(lane.account)) is not None:
+                account_status.listed += len(lane.jobs)
 
     def _list_jobs(
         self, account: ScannedAccount, tally: ScanTally, *, quiet: bool
@@ -155,13 +155,13 @@ class ScanRun(Struct):
 
         Raises the error if nothing can be listed with the account's credentials.
         """
-        asked = self.scope
+        scope = self.scope
         listing = list_jobs(
             account.lists,
             account.jobs.children,
-            asked.regions,
-            asked.kinds,
-            asked.days,
+            scope.regions,
+            scope.kinds,
+            scope.days,
             self.workers,
         )
         if not listing.has_any_answer:
@@ -170,11 +170,11 @@ class ScanRun(Struct):
             refusal.region for refusal in listing.refusals if _is_credentials_refusal(refusal)
         }
         for refusal in listing.refusals:
-            if closed == set(asked.regions) and _is_credentials_refusal(refusal):
+            if closed == set(scope.regions) and _is_credentials_refusal(refusal):
                 raise refusal.error
-            if not (asked.regions_optional and refusal.region in closed):
+            if not (scope.regions_optional and refusal.region in closed):
                 self._refuse(refusal.error, quiet=quiet, tally=tally)
-        if asked.regions_optional and closed and not quiet:
+        if scope.regions_optional and closed and not quiet:
             self.warn(f"not enabled for this account: {', '.join(sorted(closed))}")
         return [*listing.jobs]
 

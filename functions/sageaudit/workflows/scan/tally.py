@@ -54,8 +54,8 @@ class ScanTally(Struct):
 
     def refuse(self, reason: str, code: Exit, times: int = 1) -> None:
         """Counts something that failed, with its exit code."""
-        known = reason in self.refused or len(self.refused) < _MAX_REASONS
-        self.refused[reason if known else _OTHERS] += times
+        is_listed = reason in self.refused or len(self.refused) < _MAX_REASONS
+        self.refused[reason if is_listed else _OTHERS] += times
         self.codes.add(code)
 
     def merge(self, other: ScanTally, error: SageauditError | None) -> None:
