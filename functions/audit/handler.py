@@ -152,9 +152,9 @@ def _report_repeat(
         report.count("DuplicateEvents")
         report.info("already audited", version=head.version)
         return
-    known = RecordResult(RecordOutcome.DUPLICATE, head.version)
+    prior = RecordResult(RecordOutcome.DUPLICATE, head.version)
     with malformed_errors("document"):
-        _report_audit(known, document, report, "JobsAudited" if head.version == 1 else "DueAudited")
+        _report_audit(prior, document, report, "JobsAudited" if head.version == 1 else "DueAudited")
 
 
 def _report_audit(

@@ -86,8 +86,8 @@ class Deliverer(Struct, frozen=True):
             raise RejectedEvent("malformed_notice", str(error)) from error
         # a channel that has left the policy has no known queue here: `deliver` reports it
         if self.queue_names.get(notice.channel, message.queue_name) != message.queue_name:
-            why = f"a notice for {notice.channel} came from the queue {message.queue_name}"
-            raise RejectedEvent("malformed_notice", why)
+            reason = f"a notice for {notice.channel} came from the queue {message.queue_name}"
+            raise RejectedEvent("malformed_notice", reason)
         return notice
 
     def _deliver(self, message: SqsMessage, notice: Notice) -> None:
@@ -101,20 +101,20 @@ class Deliverer(Struct, frozen=True):
                     report.warning("posted, not marked", reason=str(unmarked))
             case AlreadySent():
                 report.count("DuplicateNotices", channel=channel)
-            case NoticeAbandoned() as given_up:
+            case NoticeAbandoned() as abandoned:
                 report.count(
-                    "NotifyUnknown" if given_up.is_outcome_unknown else "NotifyFailed",
+                    "NotifyUnknown" if abandoned.is_outcome_unknown else "NotifyFailed",
                     channel=channel,
                 )
-                report.error("notice given up", error=given_up.code, reason=given_up.explanation)
-                self._set_aside(message, notice, given_up)
+                report.error("notice given up", error=abandoned.code, reason=abandoned.explanation)
+                self._set_aside(message, notice, abandoned)
             case RetryLater(wait_s, refusal):
-                why = "it has to wait for its channel, or for another try"
+                reason = "it has to wait for its channel, or for another try"
                 if refusal is not None:
-                    why = str(refusal)
+                    reason = str(refusal)
                     report.count("DeliveryFailed")
-                    report.warning("not posted", error=type(refusal).__name__, reason=why)
-                raise RetryRecord(why, wait_s)
+                    report.warning("not posted", error=type(refusal).__name__, reason=reason)
+                raise RetryRecord(reason, wait_s)
 
     def _set_aside(self, message: SqsMessage, notice: Notice, abandoned: NoticeAbandoned) -> None:
         """Writes the dead letter, then the mark: a process that dies in between loses nothing.

@@ -81,14 +81,14 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, session = DigestSettings.from_env(environ), session or new_session()
-    limit, of_report = TimeLimit(session, clock), TimeLimit(session, clock)
+    limit, report_limit = TimeLimit(session, clock), TimeLimit(session, clock)
     dynamodb = client(limit, "dynamodb")
     history = DynamoHistory(dynamodb, settings.table_name)
-    reported = DynamoHistory(client(of_report, "dynamodb"), settings.table_name)
+    reader = DynamoHistory(client(report_limit, "dynamodb"), settings.table_name)
 
-    def begin(left_ms: float) -> None:
-        limit.start(left_ms)
-        of_report.start(left_ms - _WRITE_RESERVE_MS)
+    def begin(remaining_ms: float) -> None:
+        limit.start(remaining_ms)
+        report_limit.start(remaining_ms - _WRITE_RESERVE_MS)
 
     policy = policy or stored_policy.load()
     bucket = policy.digest and policy.digest.report_bucket
@@ -98,10 +98,10 @@ def build(
         decisions=history,
         policy=policy,
         writers=channel_writers(policy.channels),
-        report_store=S3ReportStore(client(of_report, "s3"), bucket, settings.account_id)
+        report_store=S3ReportStore(client(report_limit, "s3"), bucket, settings.account_id)
         if bucket
         else None,
-        report_source=ReportSource(reported, packaged.instance_types(), max_runs=MAX_FAMILY_RUNS),
+        report_source=ReportSource(reader, packaged.instance_types(), max_runs=MAX_FAMILY_RUNS),
         history_location=HistoryLocation.for_table(settings.table_name, settings.region),
     )
     return Digester(deps, clock, RecordReport(environ), begin)

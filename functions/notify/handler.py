@@ -118,8 +118,8 @@ class Notifier(Struct, frozen=True):
             self.report.info("quiet", reason=decision.suppressed_because)
             return
         advice, to = decision.advice.id if decision.advice else None, notification.alert.destination
-        named = {"to": to.channels, "routes": to.route_numbers}
-        self.report.info("notified", kind=decision.kind, why=decision.why, advice=advice, **named)
+        labels = {"to": to.channels, "routes": to.route_numbers}
+        self.report.info("notified", kind=decision.kind, why=decision.why, advice=advice, **labels)
         if self.deps.policy.routes.rows and not to.route_numbers:
             self.report.count("MessagesUnrouted")
 
@@ -128,8 +128,8 @@ class Notifier(Struct, frozen=True):
         if not channel or not body:
             raise RejectedEvent("malformed_notice", "it has no channel, or no body")
         if channel not in self.queues:
-            gone = f"the policy that is deployed has no channel {channel}"
-            raise RejectedEvent("no_channel", gone)
+            reason = f"the policy that is deployed has no channel {channel}"
+            raise RejectedEvent("no_channel", reason)
         self.queues[channel].send(body)
         self.report.info("queued", channel=channel)
 

@@ -159,14 +159,14 @@ class Sweeper(Struct, frozen=True):
             "left": watched.not_checked,
         }
         self.report.info("running jobs", **_list_labels(watched), **counts)
-        for one in watched.messages:
-            named = {
-                "kinds": one.kinds,
-                "to": one.destination.channels,
-                "routes": one.destination.route_numbers,
+        for message in watched.messages:
+            labels = {
+                "kinds": message.kinds,
+                "to": message.destination.channels,
+                "routes": message.destination.route_numbers,
             }
-            self.report.info("notified", running=one.job, **named)
-            if one.has_no_route:
+            self.report.info("notified", running=message.job, **labels)
+            if message.has_no_route:
                 self.report.count("MessagesUnrouted")
         for arn, error in watched.defects:
             self.report.count("SweepFailed")

@@ -272,11 +272,11 @@ def find_stack(session: Any, name: str) -> BackfillStack:
 
 def metrics_warning(period: Period, now: datetime) -> str | None:
     """A warning about metrics that CloudWatch no longer has; None if it has all."""
-    for days, period_text in _METRIC_RETENTION.items():
+    for days, finest in _METRIC_RETENTION.items():
         first = (now - timedelta(days=days)).date()
         if period.since < first:
             return (
-                f"jobs that began before {first} have metrics of {period_text} at best: CloudWatch keeps"
+                f"jobs that began before {first} have metrics of {finest} at best: CloudWatch keeps"
                 " finer ones no longer, so less of short jobs can be judged"
             )
     return None

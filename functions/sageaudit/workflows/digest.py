@@ -60,9 +60,8 @@ _REPORT_NOT_WRITTEN = "it could not be written: the log of digest says why"
 class DigestDependencies(Struct, frozen=True):
     """What the digest reads and writes.
 
-    `writers`: by channel of the policy. `report_source`: what the report is read from.
-    `report_store`: where it goes. No report if either is None. `history_location`: the history that
-    the commands in the digest read.
+    `writers` are by channel. `report_source` and `report_store`: where the report is read and
+    stored; None for no report. `history_location`: the history that the digest's commands read.
     """
 
     history: History
@@ -189,11 +188,9 @@ def make_digests(
     """
     since, until = week
     lists = HistoryLists(history, make_window(since, until + ONE_DAY))
-    recent = make_window(
-        until - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY
-    )
+    days = make_window(until - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY)
     read = by_family(
-        lists.in_window(recent), Question(recent), decisions, now, most_runs=MAX_FAMILY_RUNS
+        lists.in_window(days), Question(days), decisions, now, most_runs=MAX_FAMILY_RUNS
     )
     families, sent_to = [*read], cache(read_alerts)
     for route in routes:

@@ -127,7 +127,7 @@ def _reason(message: ReceivedMessage) -> tuple[str, str]:
 
 
 def _read_event(letter: DeadLetter) -> None:
-    """Reads an EventBridge event; only the function checks its account and region."""
+    # only the function checks the account and region
     body = letter.message.body
     places = _JOB_ARN.findall(body[:65_536])
     accounts = {account for _, account in places}

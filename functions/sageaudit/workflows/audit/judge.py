@@ -162,10 +162,9 @@ def _waste_outcomes(
 def run_summary(audit: Audit) -> AuditSummary:
     """The summary that later runs of the family are compared with."""
     findings, job = audit.savings.findings, audit.job
-    standing = [finding for finding in findings if finding.is_standing]
-    rules = [finding.rule.name for finding in standing if finding.rule.compared]
+    rules = [one.rule.name for one in findings if one.is_standing and one.rule.compared]
     failure = None if job.status == "Completed" else failure_class(job)
-    changes = (finding.found.change for finding in standing)
+    changes = (one.found.change for one in findings if one.is_standing)
     new_type = next((move.instance_type for move in changes if isinstance(move, SetType)), None)
     summary = summary_of_run(job, reason=failure, rules_with_findings=rules, usage=audit.usage)
     return replace(

@@ -215,9 +215,8 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
 
 
 def _read_error(usage: Measurements, stored: RunUsage | None) -> str | None:
-    """Why the answer is incomplete: denied, or with fewer points than stored; None if complete."""
-    missing = usage.missing.values()
-    denied = [metric.reason for metric in missing if metric.code == METRIC_DENIED_CODE]
+    """Why the answer is incomplete: denied, or with fewer points than stored; or None."""
+    denied = [gap.reason for gap in usage.missing.values() if gap.code == METRIC_DENIED_CODE]
     if denied:
         return denied[0]
     fewer = stored is not None and _points(usage) < _points(stored.usage)

@@ -8,15 +8,15 @@ run the same lines.
 | what was read | the audit stands | else the event waits | then |
 |---|---|---|---|
 | Describe names another job | | | RejectedEvent: a dead letter |
-| Describe does not know the run | final, if it was due | NOT_FOUND | unauditable, or EventDropped |
+| Describe does not know the run | final, if it was due | NOT_FOUND | unauditable or dropped |
 | this state of the run was audited | yes | | |
 | its tags could not be read | | TAGS | audited without them, due again |
 | it still runs | | DESCRIBE_BEHIND | audited up to now, due again |
 | a roll-up's jobs have no audit | | CHILDREN | summed without them, due again |
 | its metrics may still come | | LATE_METRICS | audited without them, due again |
 
-A wait is AuditDeferred: the event is sent again. EventDropped: a person replayed an event without a
-finished run; it is logged and counted. After an AwsError the queue delivers the message again.
+A wait is AuditDeferred: the event is sent again. Dropped is EventDropped: a person replayed an event
+without a finished run; it is logged and counted. After an AwsError the message is redelivered.
 """
 
 from __future__ import annotations
@@ -232,9 +232,7 @@ def _record(
 def _merge_with_stored(
     audit: Audit, key: JobKey, used: RunUsage | None, attempt: Attempt
 ) -> tuple[AuditDocument, AuditSummary | None]:
-    """The document and run summary to record: the audit's, or the stored ones if a reaudit changes
-    no figure.
-    """
+    """The document and summary to record; a reaudit without changed figures keeps the stored."""
     new_document = document(audit)
     run = run_summary(audit) if audit.usage is not None else None
     has_error = used is not None and used.metrics_error is not None

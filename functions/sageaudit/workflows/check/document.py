@@ -178,18 +178,16 @@ def _findings(one: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]
     for finding in one.findings:
         yield _rule_finding(finding, one, lines)
     for item in one.ignored:
-        finding_document, path = item.finding, item.finding["fix"][0]["parameter"]
-        fix = [
-            Parameter(one["parameter"], one["old"], one["new"]) for one in finding_document["fix"]
-        ]
+        stored, path = item.finding, item.finding["fix"][0]["parameter"]
+        fix = [Parameter(one["parameter"], one["old"], one["new"]) for one in stored["fix"]]
         times = f", and in {item.runs - 1} more of its last audits" if item.runs > 1 else ""
         yield CheckFinding(
-            rule=finding_document["rule"],
-            id=finding_document["id"],
+            rule=stored["rule"],
+            id=stored["id"],
             source="history",
-            severity=finding_document["severity"],
-            bucket=finding_document["bucket"],
-            summary=f"The advice for {item.run} is not followed{times}: {finding_document['summary']}",
+            severity=stored["severity"],
+            bucket=stored["bucket"],
+            summary=f"The advice for {item.run} is not followed{times}: {stored['summary']}",
             path=_full_path(request, path),
             line=_line(request, resolve_path(request.body, path), lines),
             fix=_parameters(fix, request),

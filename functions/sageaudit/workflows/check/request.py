@@ -149,7 +149,7 @@ def check_request(
     outcomes = judge_request(asked, _case(asked), ruleset.rules)
     findings = _findings(asked, outcomes, exempt, ruleset)
     advice = find_unfollowed(request, history.audits) if history else ()
-    advice_by_rule = {item.finding["rule"]: item for item in advice}
+    by_rule = {item.finding["rule"]: item for item in advice}
     judged = {finding.rule.name for finding in findings} | local.disabled_rules | exempt.keys()
     return CheckedRequest(
         request=request,
@@ -157,9 +157,7 @@ def check_request(
         family=planned_job.family,
         problems=tuple(problems),
         outcomes=tuple(outcomes),
-        findings=tuple(
-            _with_earlier_run(one, advice_by_rule.get(one.rule.name)) for one in findings
-        ),
+        findings=tuple(_with_earlier_run(one, by_rule.get(one.rule.name)) for one in findings),
         ignored=tuple(item for item in advice if item.finding["rule"] not in judged),
         basis=basis,
         cost=cost,
@@ -250,7 +248,6 @@ def _findings(
 
 
 def _with_earlier_run(finding: Finding, item: UnfollowedFinding | None) -> Finding:
-    """The finding with the earlier run that had it, and that run's dollars if it has none."""
     if item is None:
         return finding
     usd = finding.alone_usd if finding.found.change is not None else item.usd

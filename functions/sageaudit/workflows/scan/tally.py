@@ -112,8 +112,7 @@ def scan_cost(jobs: Iterable[ListedJob]) -> ScanCost:
         count += 1
         jobs_by_region[job.ref.account, job.ref.region] += 1
         metrics += METRICS_PER_HOST if not job.ref.kind.spec.rollup else 0
-    most = max(jobs_by_region.values(), default=0)
-    return ScanCost(count, metrics, most / DESCRIBES_PER_SECOND)
+    return ScanCost(count, metrics, max(jobs_by_region.values(), default=0) / DESCRIBES_PER_SECOND)
 
 
 def metrics_cost_usd(metrics: int) -> Decimal:

@@ -201,8 +201,7 @@ class _RunningJobCheck(Struct):
         """
         prepaid = job.purchase is Purchase.TRAINING_PLAN
         types = [market.types.get(group.instance_type) for group in job.groups]
-        pairs = zip(types, job.groups, strict=True)
-        gpus = [info.gpus * group.count for info, group in pairs if info]
+        gpus = [one.gpus * group.count for one, group in zip(types, job.groups, strict=True) if one]
         usd = None if prepaid else cluster_usd_per_hour(job, market)
         is_final = usd is not None or (prepaid and None not in types)
         return replace(state, usd_per_hour=usd, gpus=sum(gpus)), is_final
