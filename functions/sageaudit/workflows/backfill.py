@@ -145,14 +145,14 @@ def send_events(
         bodies = [
             make_event(job.ref, job.status, job.created_at, job.last_changed_at) for job in batch
         ]
-        refused = _sent(bodies, queue, sleep)
+        refused = _send_batch(bodies, queue, sleep)
         done = SendProgress(
             done.sent + len(batch) - len(refused), (*done.refusals, *refused.values())
         )
         yield done
 
 
-def _sent(
+def _send_batch(
     bodies: Sequence[str], queue: PacedQueue, sleep: Callable[[float], None]
 ) -> dict[int, str]:
     """Sends a batch, again if it may not have been sent: duplicates are audited once."""
@@ -189,16 +189,18 @@ def copy_audits(
         if head.status not in FINISHED or head.unauditable:
             yield head, BackfillStatus.RUNNING
             continue
-        standing = deployed.status_of_run(head.key, head.ended_at, now())
-        if standing in {BackfillStatus.MISSING, BackfillStatus.CAME}:
+        status = deployed.status_of_run(head.key, head.ended_at, now())
+        if status in {BackfillStatus.MISSING, BackfillStatus.CAME}:
             try:
-                standing = _bring(head, source, deployed.history, now())
+                status = _copy_audit(head, source, deployed.history, now())
             except BadHistory:
-                standing = BackfillStatus.UNREADABLE
-        yield head, standing
+                status = BackfillStatus.UNREADABLE
+        yield head, status
 
 
-def _bring(head: AuditSummary, source: History, table: History, now: datetime) -> BackfillStatus:
+def _copy_audit(
+    head: AuditSummary, source: History, table: History, now: datetime
+) -> BackfillStatus:
     document = source.audit(head.key)
     if document is None:
         raise BadHistory(f"the history has a row of {head.job}, and no audit of it")

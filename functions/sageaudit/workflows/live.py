@@ -177,9 +177,9 @@ class LiveAccount:
         self, ref: JobRef, deps: AuditDependencies, now: datetime
     ) -> tuple[Audit, AuditRecorded]:
         ended = JobEndEvent(ref, "Unknown", None, now, {}, is_replayed=True)
-        again = self._history is not None
+        force = self._history is not None
         try:
-            done = audit_finished_job(ended, deps, now=now, caller=AuditTrigger.PERSON, force=again)
+            done = audit_finished_job(ended, deps, now=now, caller=AuditTrigger.PERSON, force=force)
         except RejectedEvent as error:
             raise BadUsage(f"{ref.arn} is not a job of this profile: {error}") from error
         if isinstance(done, EventDropped):

@@ -110,15 +110,12 @@ def _moment(ms: str) -> datetime | None:
 
 
 def _reason(message: ReceivedMessage) -> tuple[str, str]:
-    attributes = message.attributes
-    if attributes.get("reason"):
-        return attributes["reason"], attributes.get("why", "")
-    if attributes.get("RULE_ARN") or attributes.get("ERROR_CODE"):
-        code = attributes.get("ERROR_CODE") or "EVENTBRIDGE"
-        return (
-            code,
-            f"EventBridge could not send: {attributes.get('ERROR_MESSAGE') or 'no message'}",
-        )
+    attrs = message.attributes
+    if attrs.get("reason"):
+        return attrs["reason"], attrs.get("why", "")
+    if attrs.get("RULE_ARN") or attrs.get("ERROR_CODE"):
+        code = attrs.get("ERROR_CODE") or "EVENTBRIDGE"
+        return code, f"EventBridge could not send: {attrs.get('ERROR_MESSAGE') or 'no message'}"
     if "DDBStreamBatchInfo" in message.body:
         return STREAM_ABANDONED, "for 12 hours notify neither did these records nor set them aside"
     received = message.system_attributes.get("ApproximateReceiveCount", "1")

@@ -149,12 +149,12 @@ def assemble_account_report(
     accounts = sorted({row.account for row in of_accounts})
     named = account or (accounts[0] if len(accounts) == 1 else None)
     until = min(period.until, max(today, last))
-    recent_window = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
+    recent = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
     advised = by_family(
-        lists.in_window(recent_window),
-        Question.with_filters(recent_window, account=account),
+        lists.in_window(recent),
+        Question.with_filters(recent, account=account),
         decisions,
-        recent_window.until,
+        recent.until,
         most_runs=source.max_runs,
     )
     by = [*_sums_by(lists, before, account)]
@@ -168,9 +168,7 @@ def assemble_account_report(
             sum_rows(before.daily_sums(Scope.ACCOUNT, account=account)),
             changed_families(find_changes(lists, question, GROUPABLE["family"], today=today)),
         )
-    advised_first = sort_by_amount(
-        (row for _, rows in advised for row in rows), recent_window.until
-    )
+    advised_first = sort_by_amount((row for _, rows in advised for row in rows), recent.until)
     details = _Details(source, summaries)
     families = next(sums_by.sums for sums_by in by if sums_by.column == "Family")
     return AccountReport(

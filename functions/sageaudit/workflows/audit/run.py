@@ -15,8 +15,8 @@ run the same lines.
 | a roll-up's jobs have no audit | | CHILDREN | summed without them, due again |
 | its metrics may still come | | LATE_METRICS | audited without them, due again |
 
-A wait is AuditDeferred: the event is sent again. Dropped is EventDropped: a person replayed an event
-without a finished run; it is logged and counted. After an AwsError the message is redelivered.
+A wait is AuditDeferred: the event is sent again. Dropped is EventDropped: a person's event named no
+finished run; it is logged and counted. After an AwsError the message is redelivered.
 """
 
 from __future__ import annotations

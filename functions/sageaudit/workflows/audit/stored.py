@@ -167,11 +167,11 @@ def pool_of(
 
     Those are short runs of the same kind on the same instances that did not fail.
     """
-    own = short_run_usage(usage)
-    if own is None or not job.finished:
+    short_usage = short_run_usage(usage)
+    if short_usage is None or not job.finished:
         return None
     alike = [head for head in heads if _can_pool(job, head)]
-    return pool_runs(own, _uses(alike[:_POOL_RUNS], job, market, history))
+    return pool_runs(short_usage, _uses(alike[:_POOL_RUNS], job, market, history))
 
 
 def _can_pool(job: Job, head: AuditSummary) -> bool:

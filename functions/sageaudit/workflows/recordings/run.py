@@ -147,8 +147,8 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     if not isinstance(recorded, Recording):
         return JobReport(document, None)
     run = measure_recording(recorded)
-    own = summary_of_run(run.job, reason=failure_class(run.job), usage=run.usage)
-    guides = select_guides(traits_of_audit(document, run.job, own, (), run.market.types))
+    summary = summary_of_run(run.job, reason=failure_class(run.job), usage=run.usage)
+    guides = select_guides(traits_of_audit(document, run.job, summary, (), run.market.types))
     return JobReport(document, run.usage, guides)
 
 

@@ -171,8 +171,8 @@ class ScannedAccounts:
         self, accounts: Sequence[str], history: History, policy: Policy
     ) -> dict[str, AuditDependencies]:
         """The audits' dependencies by account; prices are read once, by the user's own account."""
-        own = self._open_account(self.listed.own_identity.account)
-        markets = own.dependencies(history, policy).markets
+        own_account = self._open_account(self.listed.own_identity.account)
+        markets = own_account.dependencies(history, policy).markets
         return {
             account: replace(
                 self._open_account(account).dependencies(history, policy), markets=markets
