@@ -94,13 +94,13 @@ def document(
         "form": found.format.value,
         "form_said": found.format.label,
         "api": api,
-        "jobs": [_job(one, lines) for one in checked],
+        "jobs": [_job(request, lines) for request in checked],
         "not_checked": list(found.unchecked_sentences),
     }
 
 
-def _job(one: CheckedRequest, lines: LineNumbers) -> dict[str, Any]:
-    request, job = one.request, one.job
+def _job(checked: CheckedRequest, lines: LineNumbers) -> dict[str, Any]:
+    request, job = checked.request, checked.job
     return {
         "label": request.label,
         "name": request.name,
@@ -108,30 +108,30 @@ def _job(one: CheckedRequest, lines: LineNumbers) -> dict[str, Any]:
         "line": _line(request, (), lines),
         "account": request.account,
         "region": job.region if job else None,
-        "family": one.family,
+        "family": checked.family,
         "instances": job.instances if job else None,
         "note": request.note,
         "trial": request.tuning_request is not None,
-        "cost": _cost(one.cost, one),
-        "history": _history(one.forecast),
-        "findings": [asdict(found) for found in sort_findings(_findings(one, lines))],
+        "cost": _cost(checked.cost, checked),
+        "history": _history(checked.forecast),
+        "findings": [asdict(found) for found in sort_findings(_findings(checked, lines))],
         "not_known": [
             {"path": request.path_text(place), "why": value.reason}
             for place, value in request.unknown_values.items()
         ],
-        "unreadable": one.unreadable,
-        **other_outcomes(one.outcomes),
-        "notes": list(one.notes),
-        **({} if one.guides is None else {"guides": list(one.guides)}),
+        "unreadable": checked.unreadable,
+        **other_outcomes(checked.outcomes),
+        "notes": list(checked.notes),
+        **({} if checked.guides is None else {"guides": list(checked.guides)}),
     }
 
 
-def _cost(cost: MaxCost | None, one: CheckedRequest) -> dict[str, Any]:
+def _cost(cost: MaxCost | None, checked: CheckedRequest) -> dict[str, Any]:
     billed = cost.bill_at_limit if cost else None
     rates = [line.rate for line in billed.lines if line.rate is not None] if billed else []
     return {
         "at_most_usd": round_usd(cost.usd) if cost else None,
-        "why_not_known": cost.unknown_because if cost else one.unreadable,
+        "why_not_known": cost.unknown_because if cost else checked.unreadable,
         "hourly_usd": round_usd(cost.hourly_usd) if cost else None,
         "limit_s": cost.limit.seconds if cost else None,
         "limit_is_default": cost.limit.is_default if cost else False,
@@ -162,9 +162,9 @@ def _history(forecast: FamilyForecast | None) -> dict[str, Any] | None:
     }
 
 
-def _findings(one: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]:
-    request = one.request
-    for problem in one.problems:
+def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]:
+    request = checked.request
+    for problem in checked.problems:
         path = request.path_text(problem.path)
         yield CheckFinding(
             rule=problem.fault.value,
@@ -175,11 +175,11 @@ def _findings(one: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]
             line=_line(request, problem.path, lines),
             fix=_did_you_mean_fix(problem, path, request),
         )
-    for finding in one.findings:
-        yield _rule_finding(finding, one, lines)
-    for item in one.ignored:
+    for finding in checked.findings:
+        yield _rule_finding(finding, checked, lines)
+    for item in checked.ignored:
         stored, path = item.finding, item.finding["fix"][0]["parameter"]
-        fix = [Parameter(one["parameter"], one["old"], one["new"]) for one in stored["fix"]]
+        fix = [Parameter(row["parameter"], row["old"], row["new"]) for row in stored["fix"]]
         times = f", and in {item.runs - 1} more of its last audits" if item.runs > 1 else ""
         yield CheckFinding(
             rule=stored["rule"],
@@ -228,8 +228,8 @@ def _did_you_mean_fix(problem: Problem, path: str, request: Request) -> list[dic
     return [fix | {"pipeline_parameter": None, "argument": None}]
 
 
-def _rule_finding(finding: Finding, one: CheckedRequest, lines: LineNumbers) -> CheckFinding:
-    found, request, ends = finding.found, one.request, finding.range_usd
+def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers) -> CheckFinding:
+    found, request, ends = finding.found, checked.request, finding.range_usd
     fix = fix_parameters(finding, request)
     path = fix[0].path if fix else _read_path(finding, request)
     return CheckFinding(
@@ -247,18 +247,18 @@ def _rule_finding(finding: Finding, one: CheckedRequest, lines: LineNumbers) -> 
         caution=found.caution,
         saving_usd=round_usd(finding.alone_usd),
         saving_range_usd=ends and [round_usd(end) or Decimal(0) for end in ends],
-        saving_basis=_basis(finding, one),
+        saving_basis=_basis(finding, checked),
         refused=is_rejected_by_aws(finding),
         reported_for_run=finding.reported_for_run,
         not_counted=_not_counted_because(finding),
     )
 
 
-def _basis(finding: Finding, one: CheckedRequest) -> str | None:
+def _basis(finding: Finding, checked: CheckedRequest) -> str | None:
     """The basis of its dollars; an earlier run if only that has them."""
     if finding.alone_usd is None:
         return None
-    return (DurationBasis.EARLIER if finding.found.change is None else one.basis).value
+    return (DurationBasis.EARLIER if finding.found.change is None else checked.basis).value
 
 
 def _read_path(finding: Finding, request: Request) -> str:

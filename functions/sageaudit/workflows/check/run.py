@@ -124,9 +124,9 @@ class RequestChecker(Struct, frozen=True):
         guides = request_guides(planned, history, market.types) if self.with_guides else None
         return replace(checked, notes=(*checked.notes, *note), guides=guides)
 
-    def _history(self, one: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
+    def _history(self, planned: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
         """The family's history, or why it cannot be read."""
-        request, job = one.request, one.job
+        request, job = planned.request, planned.job
         if self.read_family is None or request.tuning_request is not None:
             return None, ()
         if request.kind.spec.rollup:
@@ -143,7 +143,7 @@ class RequestChecker(Struct, frozen=True):
         ]
         if lacks:
             return None, (f"The history is not asked without {' and '.join(lacks)}.",)
-        return self.read_family(one), ()
+        return self.read_family(planned), ()
 
 
 def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
