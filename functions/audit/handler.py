@@ -7,8 +7,7 @@ Each message is one EventBridge event:
                 "TrainingJobStatus": "Completed"}}
 
 A message that is not about a finished job of an allowed account goes to the dead-letter queue with
-its reason. One that arrives too early is sent again with a delay. One that fails is delivered
-again.
+its reason. One that arrives too early is sent again with a delay. One that fails is redelivered.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ from sageaudit.workflows.audit.attempt import (
 from sageaudit.workflows.audit.run import audit_finished_job
 
 WAIT_COUNT_PREFIX = "waited-"
-"""Begins the attributes that count how often a message has waited, one for each reason."""
+"""Prefix of the attributes that count a message's waits, one for each reason."""
 _STOP_BEFORE_MS = (RESERVE_S + 20) * 1000
 """Below this remaining time, no further record is started."""
 _LOG_MESSAGES = {
@@ -64,7 +63,7 @@ _LOG_MESSAGES = {
     "DueAudited": "audited again",
     "DuplicateEvents": "already audited",
 }
-"""The line of the log, by the metric that counts the audit."""
+"""The log message, by the metric that counts the audit."""
 
 
 def audit_message(
@@ -93,7 +92,7 @@ def audit_message(
         outcome = audit_finished_job(ended, deps, now=now, caller=caller, wait_counts=waited)
     except RejectedEvent:
         raise
-    except Exception:  # whatever it is, the message comes back
+    except Exception:  # after any error the message is redelivered
         _record_event_arrival(ended, sweep_store, now)
         raise
     match outcome:
@@ -116,10 +115,10 @@ def audit_message(
 
 
 def _record_event_arrival(ended: JobEndEvent, notes: SweepStore, now: datetime) -> None:
-    """Says to the sweep that the event of a run that has no audit yet was not lost.
+    """Tells the sweep that the event of a run without an audit was not lost.
 
-    A person's event says nothing: the job may still run. Without the note the sweep sends the event
-    once more, and counts it as found.
+    A person's event is not recorded, since the job may still run. Without the record the sweep
+    sends the event again and counts it as found.
     """
     if ended.created_at is None or ended.is_replayed:
         return
@@ -130,7 +129,7 @@ def _record_event_arrival(ended: JobEndEvent, notes: SweepStore, now: datetime) 
 def _send_again(
     message: SqsMessage, later: AuditDeferred, waited: Mapping[WaitReason, int], queue: Queue
 ) -> None:
-    """The same event with its counters and its age: a new message, so no receive is used up."""
+    """Sends the event as a new message with its counters and age, so no receive is used up."""
     counts = {**waited, later.wait_reason: waited[later.wait_reason] + 1}
     attributes = {
         f"{WAIT_COUNT_PREFIX}{wait}": str(count) for wait, count in counts.items() if count
@@ -143,9 +142,9 @@ def _send_again(
 def _report_repeat(
     head: AuditSummary, message: SqsMessage, history: History, report: RecordReport
 ) -> None:
-    """Counts a repeat; a message that came back may have recorded the audit before it was killed.
+    """Counts a repeat. A redelivered message may have recorded the audit before it was killed.
 
-    Its findings are then counted now: each audit at least once, and twice where the message had
+    Its findings are then counted now: each audit at least once. It is counted twice if the message
     failed while another one about the same job was audited.
     """
     document = history.audit(head.key, head.version) if message.receive_count > 1 else None
@@ -153,9 +152,9 @@ def _report_repeat(
         report.count("DuplicateEvents")
         report.info("already audited", version=head.version)
         return
-    known = RecordResult(RecordOutcome.DUPLICATE, head.version)
+    prior = RecordResult(RecordOutcome.DUPLICATE, head.version)
     with malformed_errors("document"):
-        _report_audit(known, document, report, "JobsAudited" if head.version == 1 else "DueAudited")
+        _report_audit(prior, document, report, "JobsAudited" if head.version == 1 else "DueAudited")
 
 
 def _report_audit(
@@ -203,7 +202,7 @@ def build(
         external_id=members.external_id,
     )
     jobs, metrics = accounts.client_factory("sagemaker"), accounts.client_factory("cloudwatch")
-    for client_for in (jobs, metrics):  # now, since the start has a full core
+    for client_for in (jobs, metrics):  # create clients during init, which has a full core
         client_for(settings.account_id, settings.region)
     deps = AuditDependencies(
         jobs=SageMakerJobs(jobs),

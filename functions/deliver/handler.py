@@ -5,8 +5,8 @@ Each message is one notice:
     {"schema": 1, "notice_id": "<pk>|<version>|slack", "channel": "slack", "payload": {...}}
 
 One that has to wait becomes visible again later. One that cannot be posted goes to the dead letters
-with its reason: malformed, its channel broken or gone, or its outcome unknown twice. One of an hour
-(`"held_hour": "2026-05-20T14"`) stands for the messages held in it.
+with its reason: malformed, its channel broken or gone, or its outcome unknown twice. One with an
+hour (`"held_hour": "2026-05-20T14"`) stands for the messages held in that hour.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _STOP_BEFORE_MS = 50_000
 
 
 class Deliverer(Struct, frozen=True):
-    """What is done with one message. `queue_names` and `checks` are by channel."""
+    """Handles one message. `queue_names` and `payload_checks` are by channel."""
 
     deps: DeliverDependencies
     retries: QueueRetries
@@ -69,7 +69,7 @@ class Deliverer(Struct, frozen=True):
     def handle_message(self, message: SqsMessage) -> None:
         """Delivers one notice, or moves it to the dead letters.
 
-        Raises ComesBack when it has to wait, RejectedEvent when it is none, or AwsError.
+        Raises RetryRecord if it has to wait, RejectedEvent if it is not a notice, or AwsError.
         """
         notice = self._read(message)
         try:
@@ -84,10 +84,10 @@ class Deliverer(Struct, frozen=True):
             notice = parse_notice(message.body, self.payload_checks)
         except MalformedData as error:
             raise RejectedEvent("malformed_notice", str(error)) from error
-        # of a channel that has left the policy, `deliver` says so: its queue is not known here
+        # a channel that has left the policy has no known queue here: `deliver` reports it
         if self.queue_names.get(notice.channel, message.queue_name) != message.queue_name:
-            why = f"a notice for {notice.channel} came from the queue {message.queue_name}"
-            raise RejectedEvent("malformed_notice", why)
+            reason = f"a notice for {notice.channel} came from the queue {message.queue_name}"
+            raise RejectedEvent("malformed_notice", reason)
         return notice
 
     def _deliver(self, message: SqsMessage, notice: Notice) -> None:
@@ -101,26 +101,26 @@ class Deliverer(Struct, frozen=True):
                     report.warning("posted, not marked", reason=str(unmarked))
             case AlreadySent():
                 report.count("DuplicateNotices", channel=channel)
-            case NoticeAbandoned() as given_up:
+            case NoticeAbandoned() as abandoned:
                 report.count(
-                    "NotifyUnknown" if given_up.is_outcome_unknown else "NotifyFailed",
+                    "NotifyUnknown" if abandoned.is_outcome_unknown else "NotifyFailed",
                     channel=channel,
                 )
-                report.error("notice given up", error=given_up.code, reason=given_up.explanation)
-                self._set_aside(message, notice, given_up)
+                report.error("notice given up", error=abandoned.code, reason=abandoned.explanation)
+                self._set_aside(message, notice, abandoned)
             case RetryLater(wait_s, refusal):
-                why = "it has to wait for its channel, or for another try"
+                reason = "it has to wait for its channel, or for another try"
                 if refusal is not None:
-                    why = str(refusal)
+                    reason = str(refusal)
                     report.count("DeliveryFailed")
-                    report.warning("not posted", error=type(refusal).__name__, reason=why)
-                raise RetryRecord(why, wait_s)
+                    report.warning("not posted", error=type(refusal).__name__, reason=reason)
+                raise RetryRecord(reason, wait_s)
 
     def _set_aside(self, message: SqsMessage, notice: Notice, abandoned: NoticeAbandoned) -> None:
-        """First the dead letter, then the mark: a process that dies between them loses nothing.
+        """Writes the dead letter, then the mark: a process that dies in between loses nothing.
 
-        Raises AwsError where there is no dead letter. A notice that was certainly not posted is
-        marked so all the same; one that may have been keeps its claim, so that it is not posted
+        Raises AwsError if the dead letter cannot be written. A notice that was certainly not posted
+        is marked anyway; one that may have been posted keeps its claim, so that it is not posted
         again.
         """
         try:

@@ -1,7 +1,7 @@
 """DynamoDB stream batch of the history -> alerts in the table, and notices on their queues.
 
-Each record of the stream is an insert: of a version of an audit, which is decided about, or of a
-notice that was written with such a decision, which goes to the queue of its channel.
+Each record of the stream is an insert of an audit's version or of a notice. Whether to send a
+message about the version is decided here; the notice goes to the queue of its channel.
 
     {"eventName": "INSERT", "dynamodb": {"SequenceNumber": "100", "NewImage": {
         "pk": {"S": "JOB#<arn>#<created ms>"}, "sk": {"S": "AUDIT#00001"},
@@ -10,12 +10,12 @@ notice that was written with such a decision, which goes to the queue of its cha
         "pk": {"S": "ALERT#JOB#<arn>#<created ms>"}, "sk": {"S": "NOTICE#00001#slack"},
         "channel": {"S": "slack"}, "body": {"B": "..."}}}}
 
-A record that fails does not hold its shard: its keys go to the queue of decisions, which this
+A record that fails does not block its shard. Its keys go to the queue of decisions, which this
 function also reads:
 
     {"pk": "JOB#<arn>#<created ms>", "sk": "AUDIT#00001"}
 
-What cannot be read, and what fails for days, goes to the queue of undecided audits with its reason.
+Records that cannot be read or fail for days go to the queue of undecided audits, with the reason.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _QUEUE = "aws:sqs"
 
 
 class Notifier(Struct, frozen=True):
-    """What is done with the records. `queues` are by channel."""
+    """Handles the records. `queues` are by channel."""
 
     deps: NotifyDependencies
     queues: Mapping[str, Queue]
@@ -75,7 +75,7 @@ class Notifier(Struct, frozen=True):
     clock: Callable[[], datetime]
 
     def handle_change(self, change: TableChange) -> None:
-        """An item as it was inserted. Raises RejectedEvent or AwsError."""
+        """Handles an item as it was inserted. Raises RejectedEvent or AwsError."""
         if not change.is_new:
             return
         with _reject_malformed():
@@ -87,7 +87,7 @@ class Notifier(Struct, frozen=True):
                 self.save_decision_notification(key, version, change.document())
 
     def handle_message(self, message: SqsMessage) -> None:
-        """An item that failed before, by its keys. Raises RejectedEvent or AwsError."""
+        """Handles an item that failed before, by its keys. Raises RejectedEvent or AwsError."""
         with _reject_malformed():
             pk, sk = parse_change_keys(message.body)
             if sk.startswith(NOTICE_PREFIX):
@@ -99,7 +99,7 @@ class Notifier(Struct, frozen=True):
                 self.save_decision_notification(key, version, document)
 
     def _about(self, pk: str, sk: str) -> tuple[JobKey, int]:
-        """Whose audit it is. Raises Malformed."""
+        """The audit's key and version. Raises MalformedData."""
         key, version = parse_version(pk, sk)
         self.report.set_labels(job=key.arn, version=version)
         return key, version
@@ -107,7 +107,7 @@ class Notifier(Struct, frozen=True):
     def save_decision_notification(
         self, key: JobKey, version: int, document: AuditDocument
     ) -> None:
-        """Decides whether a new audit is notified. Raises Malformed or AwsError."""
+        """Decides whether to send a message about an audit. Raises MalformedData or AwsError."""
         notification = notify(key, version, document, self.deps, now=self.clock())
         decision = notification.decision
         for channel in notification.held_channels:
@@ -118,18 +118,18 @@ class Notifier(Struct, frozen=True):
             self.report.info("quiet", reason=decision.suppressed_because)
             return
         advice, to = decision.advice.id if decision.advice else None, notification.alert.destination
-        named = {"to": to.channels, "routes": to.route_numbers}
-        self.report.info("notified", kind=decision.kind, why=decision.why, advice=advice, **named)
+        labels = {"to": to.channels, "routes": to.route_numbers}
+        self.report.info("notified", kind=decision.kind, why=decision.why, advice=advice, **labels)
         if self.deps.policy.routes.rows and not to.route_numbers:
             self.report.count("MessagesUnrouted")
 
     def enqueue_notice(self, channel: str, body: str) -> None:
-        """Puts a notice on its queue; `deliver` knows it by its id if that happens twice."""
+        """Puts a notice on its queue. If that happens twice, `deliver` knows it by its id."""
         if not channel or not body:
             raise RejectedEvent("malformed_notice", "it has no channel, or no body")
         if channel not in self.queues:
-            gone = f"the policy that is deployed has no channel {channel}"
-            raise RejectedEvent("no_channel", gone)
+            reason = f"the policy that is deployed has no channel {channel}"
+            raise RejectedEvent("no_channel", reason)
         self.queues[channel].send(body)
         self.report.info("queued", channel=channel)
 
@@ -143,7 +143,7 @@ def _reject_malformed() -> Iterator[None]:
 
 
 def _stored_document(history: History, key: JobKey, version: int) -> AuditDocument | None:
-    """A version's document; None where there is none. Raises Malformed or AwsError."""
+    """A version's document; None if there is none. Raises MalformedData or AwsError."""
     with malformed_errors("document"):
         document = history.audit(key, version)
     if document is not None and not isinstance(document, dict):
@@ -200,7 +200,7 @@ def assemble(
     report: RecordReport,
     on_record_start: Callable[[float | None], None] = lambda _: None,
 ) -> Handler:
-    """The Lambda function with these dependencies; `begin` as in Batch."""
+    """The Lambda function with these dependencies; `on_record_start` is Batch's `begin`."""
     notifier = Notifier(deps, queues, report, clock)
 
     def make_batch(record: Any, work: Callable[[Any], None], retries: Any) -> Handler:

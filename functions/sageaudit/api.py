@@ -1,4 +1,4 @@
-"""What `import sageaudit` gives: audits of recordings, and a history to ask.
+"""The Python API of `import sageaudit`: audits of recordings, and queries of a history.
 
 A history is a file that `scan` writes, or the table of a deployment.
 """
@@ -68,10 +68,10 @@ def _load_policy(path: _Path | None) -> Policy:
 
 
 class AuditFilters(TypedDict, total=False):
-    """Which audits a question is about; a filter that is not given leaves out none."""
+    """The filters of a query; a filter that is not given excludes nothing."""
 
     family: str | None
-    """Its last part is enough, where no other family ends in it."""
+    """Its last part is enough if no other family ends in it."""
     owner: str | None
     account: str | None
     region: str | None
@@ -85,35 +85,35 @@ class AuditFilters(TypedDict, total=False):
     """`{"team": "growth"}` or "team=growth"; an empty value for jobs that lack it."""
     judged: str | None
     reason: str | None
-    """The kind of failure, as "code error"."""
+    """The kind of failure, such as "code error"."""
     image: str | None
     """A part of its name."""
     no_owner: bool
     no_price: bool
     interrupted: bool
     severity: str | None
-    """This one or a higher one."""
+    """This severity or a higher one."""
     min_usd: Decimal | int | str | None
     """Avoidable plus lost dollars; with `rule`, the saving of its finding."""
     min_bill: Decimal | int | str | None
     """Dollars of the whole bill."""
     min_percent: Decimal | int | str | None
-    """Which part of the bill is avoidable or lost."""
+    """The percentage of the bill that is avoidable or lost."""
     min_hours: Decimal | int | str | None
-    """From start to end."""
+    """Hours from start to end."""
 
 
 class SumFilters(AuditFilters, total=False):
-    """The same of sums, which may be of what one rule found."""
+    """The filters of sums, which may be limited to one rule's findings."""
 
     rule: str | None
 
 
 class AuditHistory:
-    """An open history, to be used in a `with` block. Every question only reads.
+    """An open history, to be used in a `with` block. Every query only reads.
 
     Times are texts such as `30d`, `2026-11-01` or `2026-11-01T10:00Z`, in UTC; `until` includes its
-    day. A time that is none raises BadUsage; a table that does not answer raises AwsError.
+    day. Raises BadUsage for an invalid time, and AwsError if a table does not answer.
     """
 
     def __init__(self, source: HistorySource) -> None:
@@ -128,10 +128,10 @@ class AuditHistory:
         profile: str | None = None,
         region: str | None = None,
     ) -> Self:
-        """Opens a file, or a DynamoDB table; without both, the file that `scan` writes.
+        """Opens a file or a DynamoDB table; without either, the file that `scan` writes.
 
-        `profile` and `region` are those of the table. Raises a SageauditError where there is no
-        such history.
+        `profile` and `region` are those of the table. Raises a SageauditError if there is no such
+        history.
         """
         file = None if path is None else Path(path)
         return cls(open_history(file, table, profile, region, warn=warnings.warn))
@@ -162,7 +162,7 @@ class AuditHistory:
         sort: str = "newest",
         **filters: Unpack[AuditFilters],
     ) -> tuple[AuditSummary, ...]:
-        """The newest audits of jobs that ended in this time.
+        """Returns the newest audits of jobs that ended in this time.
 
         `sort`: newest, waste, total, avoidable, lost, possible or idle. A roll-up (a tuning job)
         has only the dollars that it adds itself, so that columns add up to the sums.
@@ -181,7 +181,7 @@ class AuditHistory:
         sort: str = "newest",
         **filters: Unpack[AuditFilters],
     ) -> tuple[RuleFinding, ...]:
-        """What a rule, by its name or id, found in these audits, each with its audit's summary.
+        """Returns the findings of a rule, by its name or id, each with its audit's summary.
 
         `sort`: newest, or waste for the largest saving first.
         """
@@ -193,9 +193,9 @@ class AuditHistory:
     def audit(
         self, job: AuditSummary | RuleFinding | str, *, version: int | None = None
     ) -> AuditDocument | None:
-        """The audit of a row, or of a job by its name or ARN; None where there is none.
+        """Returns the audit of a row, or of a job by its name or ARN; None if there is none.
 
-        `version`: an earlier one. Raises JobNotFound for a name that no job has.
+        `version`: an earlier version. Raises JobNotFound for a name that no job has.
         """
         history = self._source.history
         key = (
@@ -215,11 +215,11 @@ class AuditHistory:
         read_runs: bool = False,
         **filters: Unpack[SumFilters],
     ) -> tuple[SumsRow, ...]:
-        """The sums by one or two columns, such as `family` or `owner,month`.
+        """Returns the sums by one or two columns, such as `family` or `owner,month`.
 
-        Days, weeks and months are in order of time; without one of these, and with another `sort`,
-        the largest amount is first. `since`: 30d, for weeks 56d, for months 180d. `runs`: reads
-        each audit, so that hours and medians are known.
+        Days, weeks and months are in order of time; without one of these, or with another `sort`,
+        the largest amount is first. `since` is 30d by default, 56d for weeks, 180d for months.
+        `read_runs`: reads each audit, so that hours and medians are known.
         """
         names = parse_columns(columns)
         lists, question = self._make_question(since or default_since(names), until, sort, filters)
@@ -233,13 +233,13 @@ class AuditHistory:
         column: str = "family",
         **filters: Unpack[SumFilters],
     ) -> tuple[SpendChange, ...]:
-        """Each value of a column against as many days before, the largest change first.
+        """Compares a column's values with the same number of days before, largest change first.
 
         Without `until` the days end with yesterday, or with the week or month that `since` names.
         """
-        [of, *_] = parse_columns(column)
+        [first_column, *_] = parse_columns(column)
         lists, question = self._make_question(since, until, "newest", filters, with_today=False)
-        return tuple(find_changes(lists, question, of, today=_now().date()))
+        return tuple(find_changes(lists, question, first_column, today=_now().date()))
 
     def _make_question(
         self,
@@ -250,7 +250,7 @@ class AuditHistory:
         *,
         with_today: bool = True,
     ) -> tuple[HistoryLists, Question]:
-        """Raises BadUsage for a word that is none of its kind, and TypeError for another filter."""
+        """Raises BadUsage for an invalid value, and TypeError for an unknown filter."""
         if unknown := filters.keys() - FILTERS.keys():
             raise TypeError(f"there is no filter {min(unknown)}: there are {', '.join(FILTERS)}")
         words: dict[str, Any] = {**filters}
@@ -267,12 +267,12 @@ EnumT = TypeVar("EnumT", bound=Enum)
 
 
 def parse_enum(enum_type: type[EnumT], text: str, option: str) -> EnumT:
-    """The word of an enumeration. Raises BadUsage, which names all of them."""
+    """Returns the member with this value. Raises BadUsage, which names all values."""
     try:
         return enum_type(text)
     except ValueError as error:
-        known = ", ".join(str(word.value) for word in enum_type)
-        raise BadUsage(f"{option}={text!r} is none of {known}") from error
+        values = ", ".join(str(member.value) for member in enum_type)
+        raise BadUsage(f"{option}={text!r} is none of {values}") from error
 
 
 def _now() -> datetime:

@@ -1,8 +1,8 @@
-"""The exceptions that this project raises on purpose, and the pauses between tries of what fails.
+"""The exceptions that this project raises on purpose, and the pauses between retries.
 
 SageauditError
 ├── RejectedEvent          an event or message that is malformed, forged or not for this stack
-├── Malformed              an AWS answer or document with an impossible value under a key
+├── MalformedData          an AWS answer or document with an impossible value under a key
 ├── BadUsage               a command has wrong arguments
 ├── BadRecording           a file that is not a recording
 ├── BadPolicy              a policy with an unknown key or an impossible value
@@ -25,8 +25,8 @@ SageauditError
     ├── RateLimited        try again after `retry_after_s` seconds: nothing was posted
     ├── ChannelUnavailable transient: nothing was posted
     ├── ChannelBroken      permanent, nothing was posted: webhook revoked, payload refused
-    ├── MaybeSent          the notice left, and nobody knows whether it was posted
-    └── UnexpectedAnswer   the same, and another try would get the same answer
+    ├── PossiblySent       the notice was sent, but it is not known whether it was posted
+    └── UnexpectedResponse the same, and a retry would get the same answer
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from datetime import timedelta
 from traceback import extract_tb
 
 PARSE_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What reading data of another form than expected raises."""
+"""What code that reads stored data raises if the data has an unexpected form."""
 GIVE_UP_AFTER = timedelta(days=3, hours=12)
-"""The age at which a message is given up. A dead letter keeps the age that it had, so it must not
-wait for SQS to move it after 4 days and more: our choice."""
+"""The age at which a message is abandoned: our choice. A dead letter keeps its message's age, so it
+must not wait until SQS moves it, which takes 4 days or more."""
 _MOST_DOUBLINGS = 10
-"""More are longer than any pause here, and a large count would be a large number."""
+"""More doublings would exceed every pause here, and a large count would give a huge number."""
 
 
 class SageauditError(Exception):
@@ -50,7 +50,7 @@ class SageauditError(Exception):
 
 
 class RejectedEvent(SageauditError):
-    """An event or message that a retry cannot help; `code` is a stable word for alarms."""
+    """An event or message that would fail again; `code` is a stable word for alarms."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -118,7 +118,7 @@ class TableNotFound(Unavailable):
 
 
 class HistoryFileError(SageauditError):
-    """The file of a history cannot be used now; what was recorded in it before is kept."""
+    """The file of a history cannot be used now. What it has recorded is kept."""
 
 
 class BadHistory(HistoryFileError):
@@ -134,7 +134,7 @@ class HistoryDenied(HistoryFileError):
 
 
 class HistoryBusy(HistoryFileError):
-    """Another process is writing the file, and did not end in time."""
+    """Another process is writing the file and did not finish in time."""
 
 
 class AmbiguousName(SageauditError):
@@ -169,9 +169,9 @@ class ChannelUnavailable(ChannelError):
 
 
 class PossiblySent(ChannelError):
-    """The notice left, and no answer says whether it was posted; the next try must say so.
+    """The notice was sent, but no answer says whether it was posted; the next try must say so.
 
-    `retry_after_s`: how long the service asked to wait; 0 where it did not ask.
+    `retry_after_s`: how long the service asked to wait; 0 if it did not ask.
     """
 
     def __init__(self, reason: str, retry_after_s: int = 0) -> None:
@@ -180,9 +180,9 @@ class PossiblySent(ChannelError):
 
 
 class UnexpectedResponse(ChannelError):
-    """An answer that this service does not give: a proxy's page, or a success without its word.
+    """An answer unlike this service's: a proxy's page, or a success without the usual text.
 
-    Nobody knows whether the notice was posted, and the next try would get the same answer.
+    It is not known whether the notice was posted. The next try would get the same answer.
     """
 
 
@@ -197,8 +197,9 @@ class MalformedData(SageauditError):
 
 @contextmanager
 def malformed_errors(description: str) -> Iterator[None]:
-    """Raises Malformed where something stored has another form than expected, or what is done with
-    it fails for that: no later try would read it. The place is named: it may be a defect there.
+    """Turns errors in reading stored data into MalformedData. A retry would fail the same way.
+
+    The text names the line of code that failed, since it may have a defect.
     """
     try:
         yield
@@ -210,6 +211,6 @@ def malformed_errors(description: str) -> Iterator[None]:
 
 
 def doubled_s(first_s: int, times: int, longest_s: int) -> int:
-    """`first_s` seconds, doubled so many times (none below 0), at most `longest_s`."""
+    """Returns `first_s` seconds, doubled `times` times (0 if negative), at most `longest_s`."""
     doublings = min(max(times, 0), _MOST_DOUBLINGS)
     return int(min(first_s * 2**doublings, longest_s))

@@ -44,11 +44,11 @@ _ERRORS_BY_EXIT = {
     Exit.DENIED: (errors.AccessDenied, errors.NoCredentials, errors.HistoryDenied),
     Exit.UNAVAILABLE: (errors.Throttled, errors.Unavailable, errors.HistoryBusy),
 }
-"""TableNotFound before Unavailable, of which it is one."""
+"""TableNotFound comes before Unavailable, its base class."""
 
 
 def exit_for(error: errors.SageauditError) -> Exit:
-    """The code for one error."""
+    """Returns the exit code for one error."""
     return next(
         (code for code, classes in _ERRORS_BY_EXIT.items() if isinstance(error, classes)),
         Exit.FAILURE,

@@ -35,7 +35,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Circuit(Struct, frozen=True):
-    """How a channel has answered: the posts in a row that got no answer.
+    """The state of a channel: `failures` is its consecutive posts without an answer.
 
     No post is made before `open_until`, in epoch seconds.
     """
@@ -53,13 +53,13 @@ class QueueDepth(Struct, frozen=True):
 
 
 class Pending(Protocol[T_co]):
-    """A call that a worker makes."""
+    """A call that was submitted to a worker."""
 
     def result(self) -> T_co:
         """Waits for its result; raises what the call raised."""
 
     def cancel(self) -> bool:
-        """Asks not to begin it any more."""
+        """Asks not to start it."""
 
 
 class Workers(Protocol):
@@ -69,9 +69,9 @@ class Workers(Protocol):
         """Has a worker make the call."""
 
     def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
-        """Waits until at least one of these calls is done, and returns those that are.
+        """Waits until at least one of these calls is done, and returns the finished ones.
 
-        May return none, so that the caller can look whether it shall stop.
+        May return none, so that the caller can check whether to stop.
         """
 
 
@@ -85,7 +85,7 @@ class Jobs(Protocol):
         """The job's tags. Raises AccessDenied, Throttled or Unavailable."""
 
     def children(self, ref: JobRef) -> Iterable[JobRef] | None:
-        """The jobs that a roll-up launched, each page requested when it is needed; None: not known.
+        """The jobs that a roll-up launched, each page read when needed; None if not known.
 
         Raises AccessDenied, Throttled or Unavailable.
         """
@@ -95,7 +95,7 @@ class JobLists(Protocol):
     """SageMaker's List* of jobs."""
 
     def list_jobs(self, kind: JobKind, region: str, period: Period) -> Iterator[ListedJob]:
-        """The jobs of a kind that can have ended in the period, or that run: more may come.
+        """The jobs of a kind that run or may have ended in the period, and possibly others.
 
         Each page is requested when it is needed. Raises AccessDenied, NoCredentials, Throttled or
         Unavailable.
@@ -110,36 +110,36 @@ class JobPageSource(Protocol):
     ) -> Iterator[Sequence[ListedJob]]:
         """The jobs of a list that were created in between; a page may be empty.
 
-        Each page is requested when it is needed. Raises AwsError, also where the pages do not end.
+        Each page is requested when it is needed. Raises AwsError, also if the pages never end.
         """
 
 
 class SweepStore(Protocol):
-    """What sweeps keep: how far each list was swept, what was sent, and whose turn it is."""
+    """What sweeps store: how far each list was swept, which events were sent, and the lease."""
 
     def acquire_lease(self, owner: str, now: datetime, lease_s: int) -> bool:
-        """False while another sweep has its turn."""
+        """Returns False while another sweep holds the lease."""
 
     def release_lease(self, owner: str) -> None:
-        """Ends the owner's turn, if it still has it."""
+        """Releases the lease if the owner still holds it."""
 
     def record_installation(self) -> None:
         """Stores when the table was created, once."""
 
     def list_state(self, job_list: JobList) -> ListState | None:
-        """What is kept of a list; None before its first sweep, or where it cannot be read."""
+        """The stored state of a list; None before its first sweep, or if it cannot be read."""
 
     def save_list_state(self, job_list: JobList, state: ListState) -> None:
         """Stores the state of a list."""
 
     def event_record(self, key: JobKey) -> SentEvent | None:
-        """When this run's event was sent last, or came; None for neither in the last weeks."""
+        """When this run's event was last sent or arrived; None if neither in the last weeks."""
 
     def record_event_sent(self, key: JobKey, event_record: SentEvent) -> None:
-        """Stores that it was sent."""
+        """Stores that the run's event was sent."""
 
     def record_event_arrival(self, key: JobKey, at: datetime) -> None:
-        """Stores that the run's own event came, where nothing is stored of one."""
+        """Stores that the run's own event arrived, unless an event is stored already."""
 
 
 class Metrics(Protocol):
@@ -175,23 +175,23 @@ class History(Protocol):
         ended_at: datetime,
         due_at: datetime,
     ) -> tuple[JobKey, ...]:
-        """Makes audits of the family due that would now be judged with other earlier runs.
+        """Makes the family's audits due that would now be judged with other earlier runs.
 
-        Called after a run was recorded: it looks at that run, and at the FAMILY_RUNS that ended
-        before and after it. An audit is found until it is recorded again; returns those found.
+        Called after a run was recorded. Checks that run and the MAX_EARLIER_RUNS runs that ended
+        before and after it. Returns the audits to repeat, each until it is recorded again.
         """
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Makes an audit due, if there is one and it is not due earlier."""
 
     def summary(self, key: JobKey) -> AuditSummary | None:
-        """The row of the job's newest version; None when the job was never audited."""
+        """The row of the job's newest version; None if the job was never audited."""
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         """One version's document, the newest by default."""
 
     def detail(self, key: JobKey) -> Detail | None:
-        """What is needed to audit the job again; None after 90 days, when it has expired."""
+        """What a repeated audit of the job needs; None after 90 days, when it has expired."""
 
     def runs(
         self,
@@ -200,7 +200,7 @@ class History(Protocol):
         before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
-        """The rows of one list; the newest end first, but for RunQuery.due.
+        """The rows of one list, the newest end first, except for RunQuery.due_until.
 
         The history is read while the iterator is consumed, so AwsError can be raised at any row.
         `before`: only runs that ended before a moment. `page_size` is how many rows the caller
@@ -220,29 +220,29 @@ class History(Protocol):
         """The daily sums of one scope from `since` to `until` (both included), in any order.
 
         Each audit is in exactly one row of a scope, in its newest version; no row is all zeros.
-        `account`, `region` and `name` (of the family, owner or type) leave other rows out; None
-        leaves out none. Every audit is in it whose recording has ended before.
+        `account`, `region` and `name` (of the family, owner or type) select rows; None selects all.
+        Every audit is included whose recording was finished before the call.
         """
 
 
 class Decisions(Protocol):
-    """What people decided about advices. Few: all of them are read together."""
+    """People's decisions about recommendations. They are few, so all are read together."""
 
     def decisions(self) -> Sequence[Decision]:
-        """All that are kept, in any order."""
+        """All stored decisions, in any order."""
 
     def save_decision(self, decision: Decision) -> None:
-        """Keeps a decision."""
+        """Stores a decision."""
 
 
 class AlertLedger(Protocol):
-    """Which alerts were sent, so that a second delivery decides the same; with their notices."""
+    """The alerts that were sent, with their notices: a redelivery then decides the same."""
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
         """The last alert of a run, and those of its subject."""
 
     def has_job_line(self, key: JobKey) -> bool:
-        """Whether the channels that get a line about every job had that of this run."""
+        """Whether the line about this run was written, for channels that want every job."""
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages to a channel in a clock hour."""
@@ -257,16 +257,16 @@ class AlertLedger(Protocol):
         *,
         includes_job_line: bool = False,
     ) -> bool:
-        """Writes what is new: an alert, and by channel the bodies of its notices, for their queues.
+        """Writes the new alerts, and the bodies of their notices by channel, for their queues.
 
-        `hours` have the message counted. `line`: some of the bodies are the line about the job,
-        which is written once. False, and nothing is written, where `before` is not what is there
-        any more, where an hour has had another message, where the run has a newer version than
-        that of the new alert, or where the line is there.
+        `hours` include the message. `includes_job_line`: some bodies are the line about the job,
+        which is written once. Returns False and writes nothing if `previous_alerts` or an hour has
+        changed, if the run has a newer version than that of the new alert, or if the line was
+        written before.
         """
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
-        """The channel and the body of a notice by its keys; None where there is none."""
+        """The channel and the body of a notice by its keys; None if there is none."""
 
 
 class DigestLedger(Protocol):
@@ -281,45 +281,45 @@ class DigestLedger(Protocol):
     def write_digest(
         self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
     ) -> bool:
-        """Writes it, and by number and channel the bodies of its notices.
+        """Writes it, and the bodies of its notices by route number and channel.
 
-        False, and nothing is written, where it is there.
+        Returns False and writes nothing if it was written before.
         """
 
 
 class WatchLedger(Protocol):
-    """What is kept of running jobs that are watched, with the notices about them."""
+    """The stored state of watched running jobs, with the notices about them."""
 
     def watch_state(self, key: JobKey) -> WatchState:
-        """The state of a run; one of revision 0 where nothing is kept."""
+        """The state of a run; one of revision 0 if none is stored."""
 
     def write_watch_state(
         self, state: WatchState, bodies: Mapping[str, str], now: datetime
     ) -> bool:
-        """Writes the state, and by channel the bodies of the notices of its newest message.
+        """Writes the state, and the bodies of its newest message's notices by channel.
 
-        False, and nothing is written, where the one before it is not what is kept any more.
+        Returns False and writes nothing if the stored state is not the previous revision.
         """
 
 
 class ReportStore(Protocol):
-    """Where reports are kept for people of the account."""
+    """Stores reports for people of the account."""
 
     def put(self, name: str, page: str) -> str:
-        """Stores a page of HTML, and returns where people open it. Raises AwsError."""
+        """Stores an HTML page and returns its URL. Raises AwsError."""
 
 
 class SendLedger(Protocol):
-    """Which notices were sent, and which channels answer. Only what was sent is never sent again.
+    """Which notices were sent, and which channels answer. A notice that was sent is not sent again.
 
-    Every method raises AwsError where the table does not answer.
+    Every method raises AwsError if the table does not answer.
     """
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> SendClaim:
         """Tries to take the lease on a notice, for `lease_s` seconds."""
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
-        """Records that the notice was posted: it is never sent again."""
+        """Records that the notice was posted, so that it is never sent again."""
 
     def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
         """Records that the claim FIRST posted nothing: the next claim is FIRST again."""
@@ -331,12 +331,12 @@ class SendLedger(Protocol):
         """The messages to a channel in a clock hour."""
 
     def circuit(self, channel: str) -> Circuit:
-        """How this channel answered last."""
+        """The stored state of this channel."""
 
     def replace_circuit(
         self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
     ) -> bool:
-        """Stores `after`; False, and no change, where it is not `before` any more."""
+        """Stores `new_circuit`; returns False and changes nothing unless `expected` is stored."""
 
 
 class Queue(Protocol):
@@ -349,10 +349,10 @@ class Queue(Protocol):
 
 
 class PacedQueue(Protocol):
-    """One SQS queue that is filled no faster than it is read."""
+    """One SQS queue whose depth is known, so that it is filled no faster than it is read."""
 
     def send_batch(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
-        """Sends messages; by place, why one was refused."""
+        """Sends messages; returns the reason of each refusal, by the message's index."""
 
     def depth(self) -> QueueDepth:
         """How many messages it has."""
@@ -368,4 +368,4 @@ class Channel(Protocol):
         """The payload, marked as possibly posted before."""
 
     def post(self, payload: dict[str, Any]) -> None:
-        """Posts once. Raises a ChannelError; MaybeSent and UnexpectedAnswer may have posted it."""
+        """Posts once. Raises a ChannelError; PossiblySent and UnexpectedResponse: maybe posted."""

@@ -1,9 +1,9 @@
 """A schedule -> due audits and lost jobs, as events in the queue of finished jobs; and messages
-about jobs that run and do nothing, take too long or near their limit.
+about running jobs that are idle, take too long or near their limit.
 
-The event is the schedule's and says nothing. Two sweeps at once share a turn in the table, so one
-of them does nothing. An event of `sageaudit doctor --members` asks instead what the members lack:
-`{"members_after": ""}`, or the account after which to go on.
+The schedule's event has no content. A lease in the table makes a second sweep at the same time do
+nothing. An event of `sageaudit doctor --members` asks instead which permissions the members lack:
+`{"members_after": ""}`, or the account after which to continue.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from sageaudit.workflows.sweep.run import DueAuditsSent, ListSweepResult, SweepD
 from sageaudit.workflows.sweep.watch import WatchDependencies, WatchResult
 
 STOP_BEFORE_MS = RESERVE_S * 1000
-"""Below this remaining time, no further page is read: no request of one would be begun."""
+"""Below this remaining time, no further page is read, since no request would start."""
 _LIST_METRICS = ("JobsEnded", "JobsMissing", "ReconcilerFound")
 LEASE_S = 660
-"""A turn: longer than a sweep may run, shorter than the time to the next."""
+"""Longer than a sweep may run, shorter than the time to the next one."""
 
 
 MEMBER_CHECK_LIMIT = timedelta(seconds=40)
-"""Of a question about members: whoever asks waits for the answer."""
+"""The limit for a question about members, since a person waits for the answer."""
 
 
 class Sweeper(Struct, frozen=True):
-    """The Lambda function: one sweep for each event. `deps` makes those of one sweep.
+    """The Lambda function: one sweep for each event. `deps` makes the dependencies of one sweep.
 
-    `lacking` says which actions a member refuses; `members` are accounts and regions.
+    `lacking` returns the actions that a member refuses; `members` are accounts and regions.
     """
 
     deps: Callable[[Callable[[], bool]], SweepDependencies]
@@ -69,9 +69,9 @@ class Sweeper(Struct, frozen=True):
     lacking: Callable[[str, str], dict[str, str]] = lambda *_: {}
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Answers how many parts of the sweep failed, or about members.
+        """Returns how many parts of the sweep failed, or what members lack.
 
-        Raises what is not an AwsError.
+        Raises any error that is not an AwsError.
         """
         self.report.start_invocation(context)
         if (after := event.get("members_after")) is not None:
@@ -92,7 +92,7 @@ class Sweeper(Struct, frozen=True):
         return {"failed": failed}
 
     def _check_members(self, after: str) -> dict[str, Any]:
-        """What each lacks, as far as the time reaches; `next` is where to go on, or null."""
+        """What each member lacks, until the time is up; `next` is where to continue, or null."""
         until, rows = self.clock() + MEMBER_CHECK_LIMIT, list[dict[str, Any]]()
         for account, region in self.members:
             place = f"{account} {region}"
@@ -118,7 +118,7 @@ class Sweeper(Struct, frozen=True):
             self.notes.release_lease(owner)
 
     def _report_part(self, part: DueAuditsSent | ListSweepResult | WatchResult) -> bool:
-        """Logs and counts one part at once, so that a later one cannot lose it."""
+        """Logs and counts one part immediately, so that a failure of a later one cannot lose it."""
         match part:
             case DueAuditsSent(sent, error):
                 self.report.info("due audits sent", sent=sent)
@@ -142,7 +142,7 @@ class Sweeper(Struct, frozen=True):
         return part.error is not None or bool(part.unreadable) or defects
 
     def _report_list(self, swept: ListSweepResult) -> None:
-        """Counts what is not 0: each metric with values costs as much as three alarms."""
+        """Counts only values that are not 0: a metric with values costs as much as three alarms."""
         counts = {"ended": swept.ended, "missing": swept.missing, "found": swept.lost_events}
         for metric, number in zip(_LIST_METRICS, counts.values(), strict=True):
             if number:
@@ -159,14 +159,14 @@ class Sweeper(Struct, frozen=True):
             "left": watched.not_checked,
         }
         self.report.info("running jobs", **_list_labels(watched), **counts)
-        for one in watched.messages:
-            named = {
-                "kinds": one.kinds,
-                "to": one.destination.channels,
-                "routes": one.destination.route_numbers,
+        for message in watched.messages:
+            labels = {
+                "kinds": message.kinds,
+                "to": message.destination.channels,
+                "routes": message.destination.route_numbers,
             }
-            self.report.info("notified", running=one.job, **named)
-            if one.has_no_route:
+            self.report.info("notified", running=message.job, **labels)
+            if message.has_no_route:
                 self.report.count("MessagesUnrouted")
         for arn, error in watched.defects:
             self.report.count("SweepFailed")
@@ -211,10 +211,10 @@ def build(
         time.time,
         external_id=members.external_id,
     )
-    # Its notes are not limited: where a sweep stops for want of time, it notes how far it came.
+    # The notes' client has no time limit: a sweep that runs out of time still stores its progress.
     notes = DynamoSweepStore(client(session, "dynamodb"), settings.table_name)
     lists = accounts.client_factory("sagemaker")
-    lists(settings.account_id, settings.region)  # now, since the start has a full core
+    lists(settings.account_id, settings.region)  # create clients during init, which has a full core
     pages = PacedJobPages(lists, seconds, sleep)
     history = DynamoHistory(client(limit, "dynamodb"), settings.table_name)
     queue = SqsQueue(client(session, "sqs", config=QUEUE_CONFIG), settings.finished_queue_url)
@@ -255,7 +255,7 @@ def _watching(
     policy: Policy,
     clock: Callable[[], datetime],
 ) -> WatchDependencies:
-    """What running jobs are looked at with: jobs and prices as in `audit`, two metrics."""
+    """What the watch of running jobs needs: jobs and prices as in `audit`, two metrics."""
     price_list = PriceList(
         lambda endpoint: accounts.client_factory("pricing")(settings.account_id, endpoint)
     )

@@ -1,8 +1,8 @@
-"""The past: jobs that ended before the installation are sent to the queue, at a pace.
+"""Sends jobs that ended before the installation to the queue, at a limited rate.
 
-Nothing is kept of a backfill. A run's HEAD says that it is audited, and its note that an event of
-it came, whose audit waits or fails. So it may stop at any point and be started again. Only runs are
-sent of which `notify` tells nobody. The lines below say what it finds deployed, and would do.
+A backfill stores no state. A run's HEAD item shows that it was audited. Its stored event shows that
+an audit is waiting or failing. So a backfill can stop at any point and be started again. It sends
+only runs that `notify` sends no message about.
 """
 
 from __future__ import annotations
@@ -42,36 +42,36 @@ from sageaudit.workflows.sweep.run import QUEUE_DELAY_S
 
 _CONFIG = CONFIG.merge(Config(max_pool_connections=THREADS))
 _METRIC_RETENTION = {63: "an hour", 15: "5 minutes"}
-"""After so many days CloudWatch has only values of these periods."""
+"""The finest period that CloudWatch still has after this many days."""
 COPIES_PER_SECOND = 5
-"""Audits of a file: one takes about eight requests to DynamoDB after each other. Our estimate."""
+"""Audits copied from a file: one takes about eight DynamoDB requests in a row. Our estimate."""
 BATCH_SIZE = 10
 _POLL_INTERVAL_S = 15.0
 _TRIES = 10
-"""Minutes without an answer of the queue after which it ends."""
+"""Minutes without an answer of the queue after which the backfill ends."""
 _LOOKAHEAD = 500
 _CLOCKS = timedelta(hours=1)
-"""How much this computer's clock may be ahead of those that decide about messages: our choice."""
+"""How far this computer's clock may be ahead of the clock of `notify`: our choice."""
 
 
 class BackfillStatus(enum.StrEnum):
-    """What is to be done about a job of the past."""
+    """What a backfill finds about a past job."""
 
     MISSING = "missing"
     AUDITED = "audited"
     CAME = "came"
-    """Its event came, and its audit waits or fails."""
+    """Its event arrived, and its audit is waiting or failing."""
     RECENT = "recent"
-    """It ended after the installation, and lately: the sweep sends it, and it may be told of."""
+    """It ended recently, after the installation: the sweep sends it, and it may get a message."""
     RUNNING = "running"
-    """It has not ended, or of a history: its audit is of a job that had not, or says nothing."""
+    """It has not ended, or its audit in a history is of an unfinished or unauditable job."""
     UNREADABLE = "unreadable"
     ELSEWHERE = "elsewhere"
     """The deployment does not audit its account or region: its event would be a dead letter."""
 
 
 class Deployment(Struct, frozen=True):
-    """What a deployment has and audits. `places` are accounts and regions."""
+    """A deployment: its history, its sweep's store, and the accounts and regions it audits."""
 
     history: History
     sweep_store: SweepStore
@@ -79,7 +79,7 @@ class Deployment(Struct, frozen=True):
     installed_at: datetime
 
     def status(self, job: ListedJob, now: datetime) -> BackfillStatus:
-        """Of one listed job. Raises AwsError."""
+        """Returns the status of a listed job. Raises AwsError."""
         if not job.is_finished:
             return BackfillStatus.RUNNING
         if (job.ref.account, job.ref.region) not in self.account_regions:
@@ -87,12 +87,12 @@ class Deployment(Struct, frozen=True):
         return self.status_of_run(JobKey(job.ref.arn, job.created_at), job.last_changed_at, now)
 
     def status_of_run(self, key: JobKey, ended_at: datetime, now: datetime) -> BackfillStatus:
-        """Of a run that ended. Raises AwsError."""
+        """Returns the status of a run that ended. Raises AwsError."""
         if age_suppression_reason(ended_at, self.installed_at, now - _CLOCKS) is None:
             return BackfillStatus.RECENT
         try:
             audited = self.history.summary(key) is not None
-        except BadHistory:  # there is one: the sweep says that it cannot be read
+        except BadHistory:  # an audit exists: the sweep reports that it cannot be read
             audited = True
         if audited:
             return BackfillStatus.AUDITED
@@ -106,15 +106,15 @@ class Deployment(Struct, frozen=True):
 def job_statuses(
     jobs: Sequence[ListedJob], deployed: Deployment, workers: Workers, now: datetime
 ) -> Iterator[tuple[ListedJob, BackfillStatus]]:
-    """Each job with its standing, in this order; some are asked at the same time."""
+    """Yields each job with its status, in this order; reads several at a time."""
     for start in range(0, len(jobs), _LOOKAHEAD):
         part = jobs[start : start + _LOOKAHEAD]
-        asked = [workers.submit(partial(deployed.status, job, now)) for job in part]
-        yield from zip(part, (one.result() for one in asked), strict=True)
+        calls = [workers.submit(partial(deployed.status, job, now)) for job in part]
+        yield from zip(part, (call.result() for call in calls), strict=True)
 
 
 class SendProgress(Struct, frozen=True):
-    """How far it is. `refused` by SQS, for these reasons; `waiting` messages before its own."""
+    """Events sent, SQS's reasons for refusals, and messages in the queue before its own."""
 
     sent: int = 0
     refusals: tuple[str, ...] = ()
@@ -130,9 +130,9 @@ def send_events(
 ) -> Iterator[SendProgress]:
     """Sends the jobs' events, ten together; yields after each batch, and while it waits.
 
-    It waits while more messages are visible in the queue than it sends in a minute: so an event of
-    today waits behind a minute of the past at most, and a burst of today's jobs goes first. Raises
-    AwsError; what was sent is audited.
+    It waits while the queue has more visible messages than it sends in a minute. So an event of
+    today waits behind at most a minute of past ones, and a burst of today's jobs goes first. Raises
+    AwsError; jobs whose events were sent are audited.
     """
     done = SendProgress()
     for start in range(0, len(jobs), BATCH_SIZE):
@@ -145,17 +145,17 @@ def send_events(
         bodies = [
             make_event(job.ref, job.status, job.created_at, job.last_changed_at) for job in batch
         ]
-        refused = _sent(bodies, queue, sleep)
+        refused = _send_batch(bodies, queue, sleep)
         done = SendProgress(
             done.sent + len(batch) - len(refused), (*done.refusals, *refused.values())
         )
         yield done
 
 
-def _sent(
+def _send_batch(
     bodies: Sequence[str], queue: PacedQueue, sleep: Callable[[float], None]
 ) -> dict[int, str]:
-    """Sends a batch; a second time where nobody knows whether it was: that is audited once."""
+    """Sends a batch, again if it may not have been sent: duplicates are audited once."""
     for _ in range(_TRIES - 1):
         try:
             return queue.send_batch(bodies, delay_s=QUEUE_DELAY_S)
@@ -177,10 +177,10 @@ def copy_audits(
     deployed: Deployment,
     now: Callable[[], datetime],
 ) -> Iterator[tuple[AuditSummary, BackfillStatus]]:
-    """Records the newest audits of another history that are MISSING, the oldest end first.
+    """Records the audits of another history that are MISSING or CAME, in the order of `heads`.
 
-    Each is judged as it was there. Yields each head with what was done; one whose audit cannot be
-    read is UNREADABLE. Raises AwsError.
+    Their figures stay as they are. Yields each head with its status; UNREADABLE if its audit cannot
+    be read. Raises AwsError.
     """
     for head in heads:
         if (head.account, head.region) not in deployed.account_regions:
@@ -189,16 +189,18 @@ def copy_audits(
         if head.status not in FINISHED or head.unauditable:
             yield head, BackfillStatus.RUNNING
             continue
-        standing = deployed.status_of_run(head.key, head.ended_at, now())
-        if standing in {BackfillStatus.MISSING, BackfillStatus.CAME}:
+        status = deployed.status_of_run(head.key, head.ended_at, now())
+        if status in {BackfillStatus.MISSING, BackfillStatus.CAME}:
             try:
-                standing = _bring(head, source, deployed.history, now())
+                status = _copy_audit(head, source, deployed.history, now())
             except BadHistory:
-                standing = BackfillStatus.UNREADABLE
-        yield head, standing
+                status = BackfillStatus.UNREADABLE
+        yield head, status
 
 
-def _bring(head: AuditSummary, source: History, table: History, now: datetime) -> BackfillStatus:
+def _copy_audit(
+    head: AuditSummary, source: History, table: History, now: datetime
+) -> BackfillStatus:
     document = source.audit(head.key)
     if document is None:
         raise BadHistory(f"the history has a row of {head.job}, and no audit of it")
@@ -231,24 +233,24 @@ _STATUS_LABELS = {
 
 
 class BackfillStack(Struct, frozen=True):
-    """A deployed stack, as a backfill needs it."""
+    """The parts of a deployed stack that a backfill needs."""
 
     deployed: Deployment
     queue: SqsQueue
     table: str
     history_location: HistoryLocation
-    """The table, for commands that ask it."""
+    """The table, for commands that read it."""
 
     @property
     def regions(self) -> list[str]:
-        """Those that it audits."""
+        """The regions that it audits."""
         return sorted({region for _, region in self.deployed.account_regions})
 
 
 def find_stack(session: Any, name: str) -> BackfillStack:
-    """The stack in the session's region. Raises BadUsage where it has not swept yet, or AwsError.
+    """Finds the stack in the session's region. Raises AwsError, or BadUsage before its first sweep.
 
-    Before its first sweep nobody knows when it was installed, and so which jobs are of the past.
+    The first sweep stores when it was installed, which decides which jobs are of the past.
     """
     outputs = read_queue_outputs(
         session, name, "TableName", WORK_QUEUE_OUTPUTS[LetterKind.FINISHED]
@@ -257,7 +259,7 @@ def find_stack(session: Any, name: str) -> BackfillStack:
     dynamodb = client(session, "dynamodb", region, _CONFIG)
     notes = DynamoSweepStore(dynamodb, table)
     installed_at = notes.installed_at()
-    places = {(one.account, one.region) for one in drop_abandoned_lists(notes.all_list_states())}
+    places = {(row.account, row.region) for row in drop_abandoned_lists(notes.all_list_states())}
     if installed_at is None or not places:
         raise BadUsage(
             f"the stack {name} has not swept yet, so that messages about jobs of the past could be"
@@ -271,26 +273,26 @@ def find_stack(session: Any, name: str) -> BackfillStack:
 
 
 def metrics_warning(period: Period, now: datetime) -> str | None:
-    """What CloudWatch does not have any more of so old jobs; None where it has all."""
-    for days, kept in _METRIC_RETENTION.items():
+    """A warning about metrics that CloudWatch no longer has; None if it has all."""
+    for days, finest in _METRIC_RETENTION.items():
         first = (now - timedelta(days=days)).date()
         if period.since < first:
             return (
-                f"jobs that began before {first} have metrics of {kept} at best: CloudWatch keeps"
+                f"jobs that began before {first} have metrics of {finest} at best: CloudWatch keeps"
                 " finer ones no longer, so less of short jobs can be judged"
             )
     return None
 
 
 def counts_line(standings: Counter[BackfillStatus], done_label: str = "") -> str:
-    """`12 jobs: 10 to send, 2 audited`; `done` is said of those that were to send."""
+    """`12 jobs: 10 to send, 2 audited`; `done_label` replaces "to send"."""
     words = {**_STATUS_LABELS, BackfillStatus.MISSING: done_label} if done_label else _STATUS_LABELS
-    parts = [f"{standings[one]:,} {word}" for one, word in words.items() if standings[one]]
+    parts = [f"{standings[status]:,} {word}" for status, word in words.items() if standings[status]]
     return ": ".join([count_text(standings.total(), "job"), *filter(None, [", ".join(parts)])])
 
 
 def cost_estimate_line(jobs: int, per_minute: int) -> str:
-    """What sending so many jobs costs, and how long it takes."""
+    """A sentence on what sending this many jobs costs, and how long it takes."""
     return (
         f"this backfill costs {_usd(SAGEAUDIT_AUDIT_USD * jobs)}, by list prices of 2025 for jobs"
         " of four"
@@ -300,7 +302,7 @@ def cost_estimate_line(jobs: int, per_minute: int) -> str:
 
 
 def copy_estimate_line(jobs: int) -> str:
-    """The same for audits of a file, which are only written."""
+    """The same sentence for audits copied from a file, which are only written."""
     return (
         f"this costs {_usd(SAGEAUDIT_WRITE_USD * jobs)}, by list prices of 2025 for DynamoDB,"
         " with a year"

@@ -2,9 +2,9 @@
 
 notice -> its hour over? -> circuit closed? -> secret -> claim -> post -> mark
 
-A lease in the ledger prevents a second post. Where nobody knows whether a try posted, one repeat
-follows, marked as a possible repeat; where nobody knows that of the repeat either, the notice is
-given up: the caller moves it to the dead letters, from where a person can have it sent again.
+A lease in the ledger prevents a second post. If it is not known whether a try posted, one repeat
+follows, marked as a possible repeat. If that is not known of the repeat either, the notice is
+abandoned: the caller moves it to the dead letters, from which a person can send it again.
 Nothing sleeps here: a notice that must wait is delivered again later.
 """
 
@@ -36,32 +36,32 @@ from sageaudit.structs import replace
 LEASE_S = 180
 """Longer than the function's timeout: the holder of an expired lease is no longer running."""
 POST_TIMEOUT_S = 40
-"""A post starts this long after its delivery began, at most: it and its mark need the rest."""
+"""The latest start of a post after its delivery began: post and mark need the remaining time."""
 RETRY_AFTER_S = 30
-"""Also the least after "too many requests": a service of one a second then takes many at once."""
+"""Also the least after "too many requests": a service of one post a second then has caught up."""
 REPEAT_AFTER_S = 300
-"""A repeat waits until a short outage is over, else the same outage takes both tries."""
+"""A repeat waits until a short outage is over; otherwise both tries would fail in it."""
 MAX_BACKOFF_S = 3_600
-"""Waits that double up to this use less than 100 of the receives in 3.5 days: our choice."""
+"""Waits doubled up to this use fewer than 100 receives in 3.5 days: our choice."""
 
 HELD_HOUR_ENDS_AFTER_S = 3_600 + 300
-"""After the beginning of an hour: what is decided in it is written before the function of notify
-times out."""
+"""Counted from the start of an hour: all its messages are written before `notify` times
+out."""
 
 CIRCUIT_OPENS_AFTER = 3
-"""Posts in a row without an answer, after which a channel is left alone for a time: our choice."""
+"""Consecutive posts without an answer after which a channel gets a pause: our choice."""
 MIN_PAUSE_S = 60
 MAX_PAUSE_S = 3_600
-"""Also the longest that a channel's Retry-After counts for."""
+"""Also the upper limit of a channel's Retry-After."""
 REPEAT_PAUSE_S = 1_800
-"""A repeat, which is its notice's last try, tests a silent channel only where no other notice has
-come for this long."""
+"""A repeat, its notice's last try, tests a silent channel only if no other notice has tested it for
+this long."""
 
 
 class DeliverDependencies(Struct, frozen=True):
     """What `deliver` works with, by channel name; `clock` is read again after a post.
 
-    `place`: the history that the commands of messages ask.
+    `history_location`: the history that the commands in messages read.
     """
 
     ledger: SendLedger
@@ -72,9 +72,9 @@ class DeliverDependencies(Struct, frozen=True):
 
 
 class NoticePosted(Struct, frozen=True):
-    """The notice was posted; `repeat` is True when an earlier try may have posted it too.
+    """The notice was posted; `may_be_duplicate`: an earlier try may have posted it too.
 
-    `unmarked` is the ledger's error where it does not know: the message is done all the same, and
+    `mark_error` is the ledger's error if the post could not be recorded. The message is still done;
     only a second delivery of it would post again, as a repeat.
     """
 
@@ -89,8 +89,8 @@ class AlreadySent(Struct, frozen=True):
 class NoticeAbandoned(Struct, frozen=True):
     """The notice needs a person; a retry would end the same way.
 
-    `code` is a stable word, `why` a sentence. The caller moves the notice to the dead letters, then
-    calls `record_given_up`.
+    `code` is a stable word, `explanation` a sentence. The caller moves the notice to the dead
+    letters, then calls `record_abandoned`.
     """
 
     code: str
@@ -99,7 +99,7 @@ class NoticeAbandoned(Struct, frozen=True):
 
     @property
     def is_outcome_unknown(self) -> bool:
-        """Whether it is given up since nobody knows if it was posted: a person has to look."""
+        """Whether it is not known if the notice was posted, so that a person has to look."""
         return self.code in (UNKNOWN_OUTCOME, UNEXPECTED_ANSWER)
 
 
@@ -121,16 +121,16 @@ _SPENT = (
 
 
 def deliver(notice: Notice, deps: DeliverDependencies, *, receive_count: int) -> DeliveryOutcome:
-    """Posts one notice; `received` is the number of this delivery, from 1.
+    """Posts one notice; `receive_count` is the number of this delivery, from 1.
 
-    Raises AwsError from the ledger, or Malformed for an hour that cannot be read. An error that is
-    no ChannelError leaves the lease in place: the notice may have been posted.
+    Raises AwsError from the ledger, or MalformedData for an hour that cannot be read. Any error but
+    a ChannelError leaves the lease in place, since the notice may have been posted.
     """
     began = deps.clock()
     channel = deps.channels.get(notice.channel)
     if channel is None:
-        gone = f"the policy that is deployed has no channel {notice.channel}"
-        return _abandon_unposted(notice, deps, "no_channel", gone)
+        reason = f"the policy that is deployed has no channel {notice.channel}"
+        return _abandon_unposted(notice, deps, "no_channel", reason)
     if notice.held_hour is not None:
         wait_s = int((notice.held_hour - began).total_seconds()) + HELD_HOUR_ENDS_AFTER_S
         if wait_s > 0:
@@ -154,12 +154,12 @@ def deliver(notice: Notice, deps: DeliverDependencies, *, receive_count: int) ->
             return RetryLater(LEASE_S)
         case SendClaim.EXHAUSTED:
             return NoticeAbandoned(UNKNOWN_OUTCOME, _SPENT, maybe_posted=True)
-    held = _LeasedNotice(notice, channel, deps, claim is SendClaim.REPEAT, receive_count)
-    return held.post(began, circuit)
+    leased = _LeasedNotice(notice, channel, deps, claim is SendClaim.REPEAT, receive_count)
+    return leased.post(began, circuit)
 
 
 def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDependencies) -> Notice:
-    """The notice with what was held of its channel in an hour that is over."""
+    """The notice with the messages that were held for its channel in a past hour."""
     hour = deps.ledger.channel_hour(notice.channel, began_at)
     if not hour.held:
         raise Unavailable("The table answered without the hour of a notice.")
@@ -172,17 +172,17 @@ def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDepende
 
 
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
-    """How the channel answered; a pause that is longer than any can be is replaced by none."""
-    known = deps.ledger.circuit(channel)
-    if known.open_until <= int(now.timestamp()) + MAX_PAUSE_S + LEASE_S:
-        return known
+    """The channel's circuit. A pause longer than possible is reset to none."""
+    circuit = deps.ledger.circuit(channel)
+    if circuit.open_until <= int(now.timestamp()) + MAX_PAUSE_S + LEASE_S:
+        return circuit
     with suppress(AwsError):
-        deps.ledger.replace_circuit(channel, known, Circuit(), now)
+        deps.ledger.replace_circuit(channel, circuit, Circuit(), now)
     return Circuit()
 
 
 def record_abandoned(notice: Notice, given_up: NoticeAbandoned, deps: DeliverDependencies) -> None:
-    """Ends the claim of a notice that is in the dead letters. Raises AwsError."""
+    """Releases the claim of a notice that is in the dead letters. Raises AwsError."""
     if given_up.maybe_posted:
         deps.ledger.mark_unknown(notice.notice_id, deps.clock(), given_up.explanation)
     else:
@@ -192,7 +192,7 @@ def record_abandoned(notice: Notice, given_up: NoticeAbandoned, deps: DeliverDep
 def _abandon_unposted(
     notice: Notice, deps: DeliverDependencies, code: str, why: str
 ) -> DeliveryOutcome:
-    """Gives up a notice that cannot be posted, unless it was sent before."""
+    """Abandons a notice that cannot be posted, unless it was sent before."""
     claim = deps.ledger.claim_send(notice.notice_id, deps.clock(), LEASE_S)
     if claim is SendClaim.DONE:
         return AlreadySent()
@@ -211,7 +211,7 @@ class _LeasedNotice(Struct, frozen=True):
     received: int
 
     def post(self, began: datetime, circuit: Circuit) -> DeliveryOutcome:
-        """Posts, and records the outcome in the ledger."""
+        """Posts the notice and records the outcome in the ledger."""
         now = self.deps.clock()
         if (now - began).total_seconds() > POST_TIMEOUT_S:
             late = ChannelUnavailable("there was no time left to post")
@@ -236,7 +236,7 @@ class _LeasedNotice(Struct, frozen=True):
         return NoticePosted(self.may_be_duplicate)
 
     def _probe(self, circuit: Circuit, now: datetime) -> Circuit | None:
-        """The circuit while this notice alone tests the channel; None when it may not."""
+        """The circuit while only this notice tests the channel; None if it may not."""
         now_s = int(now.timestamp())
         if self.may_be_duplicate and now_s - circuit.open_until < REPEAT_PAUSE_S:
             return None
@@ -245,7 +245,7 @@ class _LeasedNotice(Struct, frozen=True):
         return alone if changed else None
 
     def _handle_error(self, error: ChannelError, circuit: Circuit) -> DeliveryOutcome:
-        """The outcome after a post that raised this error. First the claim, then the circuit."""
+        """Records a failed post, first in the claim, then in the circuit; returns the outcome."""
         answered = Circuit()
         now_s = int(self.deps.clock().timestamp())
         outcome: DeliveryOutcome
@@ -264,30 +264,29 @@ class _LeasedNotice(Struct, frozen=True):
                 outcome = NoticeAbandoned(
                     code, untrusted.for_log(str(error)), maybe_posted=self.may_be_duplicate
                 )
-            case _:  # UnexpectedAnswer
-                why = untrusted.for_log(str(error))
-                outcome = NoticeAbandoned(UNEXPECTED_ANSWER, why, maybe_posted=True)
+            case _:  # UnexpectedResponse
+                reason = untrusted.for_log(str(error))
+                outcome = NoticeAbandoned(UNEXPECTED_ANSWER, reason, maybe_posted=True)
         self._change(circuit, answered)
         return outcome
 
     def _later(self, error: ChannelError | None, wait_s: int) -> RetryLater:
-        """Gives the claim back: this try posted nothing."""
-        ledger, why = self.deps.ledger, str(error or "its channel is tested by another notice")
+        ledger, reason = self.deps.ledger, str(error or "its channel is tested by another notice")
         mark = ledger.mark_unknown if self.may_be_duplicate else ledger.mark_failed
-        mark(self.notice.notice_id, self.deps.clock(), untrusted.for_log(why))
+        mark(self.notice.notice_id, self.deps.clock(), untrusted.for_log(reason))
         return RetryLater(wait_s, error)
 
     def _unknown(self, error: PossiblySent) -> DeliveryOutcome:
-        why = untrusted.for_log(str(error))
+        reason = untrusted.for_log(str(error))
         if self.may_be_duplicate:
             return NoticeAbandoned(
-                UNKNOWN_OUTCOME, f"{_SPENT}. The last answer: {why}", maybe_posted=True
+                UNKNOWN_OUTCOME, f"{_SPENT}. The last answer: {reason}", maybe_posted=True
             )
-        self.deps.ledger.mark_unknown(self.notice.notice_id, self.deps.clock(), why)
+        self.deps.ledger.mark_unknown(self.notice.notice_id, self.deps.clock(), reason)
         return RetryLater(max(REPEAT_AFTER_S, error.retry_after_s), error)
 
     def _change(self, before: Circuit, after: Circuit) -> None:
-        """Stores how the channel answered, without which no notice is lost or sent twice."""
+        """Stores the circuit. If that fails, no notice is lost or sent twice."""
         if before == after:
             return
         with suppress(AwsError):
@@ -296,7 +295,7 @@ class _LeasedNotice(Struct, frozen=True):
 
 
 def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
-    """One more post without an answer: from OPENS_AFTER on, pauses that double."""
+    """The circuit after one more failed post; from CIRCUIT_OPENS_AFTER on, pauses double."""
     failures = circuit.failures + 1
     if failures < CIRCUIT_OPENS_AFTER:
         return Circuit(failures, 0)
@@ -305,5 +304,5 @@ def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
 
 
 def _backoff_s(base_s: int, received: int) -> int:
-    """Seconds to wait, doubled at each receive: a long outage must not use up the receives."""
+    """Seconds to wait, doubled at each receive, so that a long outage uses few receives."""
     return doubled_s(base_s, received - 1, max(base_s, MAX_BACKOFF_S))

@@ -2,10 +2,10 @@
 
 was it written? -> the week's figures -> report -> cards -> one transaction
 
-The transaction has an item of the week, on condition that there is none: of two starts one writes.
-The table's stream has the notices afterwards, as those of audits
-(docs/decisions/0024-transactional-outbox.md). The report's name is that of the week, so that a
-second start writes the same one.
+The transaction creates the week's item on condition that there is none, so only one of two starts
+writes. The table's stream then has the notices, like those of audits
+(docs/decisions/0024-transactional-outbox.md). The report is named after the week, so that a second
+start writes the same one.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ _REPORT_NOT_WRITTEN = "it could not be written: the log of digest says why"
 
 
 class DigestDependencies(Struct, frozen=True):
-    """What the digest reads, writes and is written by.
+    """What the digest reads and writes.
 
-    `writers`: of each channel of the policy. `source`: what the report is read from, and `pages`
-    where it goes; None for no report. `place`: the history that the commands of the digest ask.
+    `writers` are by channel. `report_source` and `report_store`: where the report is read and
+    stored; None for no report. `history_location`: the history that the digest's commands read.
     """
 
     history: History
@@ -75,8 +75,9 @@ class DigestDependencies(Struct, frozen=True):
 
 
 class DigestWritten(Struct, frozen=True):
-    """A digest was written; `unwritten`: why its report was not. `left_out`: routes without
-    a digest, and why.
+    """A digest was written.
+
+    `report_error`: why its report was not. `routes_without_digest`: those routes, with the reason.
     """
 
     last_day: date
@@ -85,9 +86,9 @@ class DigestWritten(Struct, frozen=True):
 
 
 def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | str:
-    """Writes the digest of the newest week, or says why there is none.
+    """Writes the digest of the newest full week, or returns why there is none.
 
-    Raises AwsError, BadHistory or Malformed.
+    Raises AwsError, BadHistory or MalformedData.
     """
     if never := no_digest_reason(deps.policy):
         return never
@@ -97,7 +98,7 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | s
     if deps.ledger.has_digest(last_day):
         return written
     decided = deps.decisions.decisions()
-    found = read_digests(deps, week, decided, now)
+    digests = read_digests(deps, week, decided, now)
     report, unwritten = NO_REPORT, None
     try:
         report = _report(deps, last_day, decided, now)
@@ -105,7 +106,7 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | s
         report, unwritten = DigestReport(missing_reason=_REPORT_NOT_WRITTEN), error
     routes, left_out = routes_with_digest(deps.policy)
     bodies = {}
-    for number, digest in found.items():
+    for number, digest in digests.items():
         route, card = routes[number], digest_card(digest, report, deps.history_location)
         for channel in route.channels if route else deps.policy.routes.default:
             payload = deps.writers[channel](card, NO_OWNER_IDS)
@@ -116,22 +117,22 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | s
 
 
 def no_digest_reason(policy: Policy) -> str | None:
-    """Why the policy has none sent."""
+    """Why the policy sends no digest; None if it does."""
     if policy.mode == "observe":
         return "observe mode"
     return "the policy has switched it off" if policy.digest is None else None
 
 
 def last_finished_week(policy: Policy, now: datetime) -> tuple[date, date]:
-    """The newest week that is over, by the policy or, where it has no digest, the usual one."""
+    """The newest full week, by the policy or, if it has no digest, by the default schedule."""
     return (policy.digest or DigestSchedule()).last_full_week(now)
 
 
 def routes_with_digest(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
-    """By its number each route with a digest, 0 for all jobs; and of the others why they have none.
+    """The routes with a digest by number, 0 for all jobs; and why each other route has none.
 
-    The history knows only the tags that it shows. The spend of a route that selects advices alone
-    would be that of all jobs.
+    The history has only the tags of `tags.show`. A route that selects recommendations alone would
+    show the spend of all jobs.
     """
     routes: dict[int, Route | None] = {0: None}
     left_out = []
@@ -148,16 +149,16 @@ def routes_with_digest(policy: Policy) -> tuple[dict[int, Route | None], tuple[s
 def read_digests(
     deps: DigestDependencies, week: tuple[date, date], decisions: Sequence[Decision], now: datetime
 ) -> dict[int, Digest]:
-    """What the digests say, by the numbers of their routes."""
+    """The digests, by the numbers of their routes."""
     routes, _ = routes_with_digest(deps.policy)
-    found = make_digests(deps.history, week, routes.values(), decisions, deps.ledger.alerts, now)
-    return dict(zip(routes, found, strict=True))
+    digests = make_digests(deps.history, week, routes.values(), decisions, deps.ledger.alerts, now)
+    return dict(zip(routes, digests, strict=True))
 
 
 def _report(
     deps: DigestDependencies, last_day: date, decided: Sequence[Decision], now: datetime
 ) -> DigestReport:
-    """Stores the page of the last 30 days, and links it. Raises AwsError."""
+    """Stores the report of the last 30 days and returns its link. Raises AwsError."""
     if deps.report_store is None or deps.report_source is None:
         return NO_REPORT
     period = Period(last_day - timedelta(days=REPORT_DAYS - 1), last_day)
@@ -182,27 +183,27 @@ def make_digests(
 ) -> Iterator[Digest]:
     """The digest of a week for each route; None is all jobs.
 
-    `alerts`: those of a subject, by account, region and name. Each family is read
-    once.
+    `read_alerts` returns the alerts of a subject, by its key of account, region and name. Each
+    family is read once.
     """
     since, until = week
     lists = HistoryLists(history, make_window(since, until + ONE_DAY))
-    back = make_window(until - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY)
+    days = make_window(until - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY)
     read = by_family(
-        lists.in_window(back), Question(back), decisions, now, most_runs=MAX_FAMILY_RUNS
+        lists.in_window(days), Question(days), decisions, now, most_runs=MAX_FAMILY_RUNS
     )
     families, sent_to = [*read], cache(read_alerts)
     for route in routes:
         question = _question(lists, route)
-        found = sort_by_amount(of_question(families, question), now)
-        found = [one for one in found if route is None or _matches(route, one, now)]
-        unsent = _unsent(found, question, sent_to)
+        advices = sort_by_amount(of_question(families, question), now)
+        advices = [item for item in advices if route is None or _matches(route, item, now)]
+        unsent = _unsent(advices, question, sent_to)
         spend = _spend_digest(lists, question, now)
-        yield replace(spend, advices=found, unsent_recommendations=unsent, route=route)
+        yield replace(spend, advices=advices, unsent_recommendations=unsent, route=route)
 
 
 def _question(lists: HistoryLists, route: Route | None) -> Question:
-    """The jobs of a route: what it says of rules, severity and dollars is about advices."""
+    """The jobs of a route. Its rules, severity and dollars select recommendations, not jobs."""
     if route is None:
         return Question(lists.window)
     return Question.with_filters(
@@ -215,9 +216,9 @@ def _question(lists: HistoryLists, route: Route | None) -> Question:
     )
 
 
-def _matches(route: Route, one: FamilyRecommendation, now: datetime) -> bool:
-    month = estimate_month([one], one.worth, now)
-    return route.matches_recommendation(one.rule, month.severity, month.usd)
+def _matches(route: Route, item: FamilyRecommendation, now: datetime) -> bool:
+    month = estimate_month([item], item.worth, now)
+    return route.matches_recommendation(item.rule, month.severity, month.usd)
 
 
 def _spend_digest(lists: HistoryLists, question: Question, now: datetime) -> Digest:
@@ -245,15 +246,15 @@ def _spend_digest(lists: HistoryLists, question: Question, now: datetime) -> Dig
 
 
 def _unsent(
-    found: Iterable[FamilyRecommendation],
+    advices: Iterable[FamilyRecommendation],
     question: Question,
     alerts: Callable[[str], Iterable[Alert]],
 ) -> list[FamilyRecommendation]:
-    """The open advices that runs of the week had, of subjects without a message since then."""
+    """The week's open recommendations whose subjects have had no message since it began."""
     since, until = question.window.since, question.window.until
     due = [
         one
-        for one in found
+        for one in advices
         if one.is_open and any(since <= at < until for at, _ in one.occurrences)
     ]
     subjects = {alert_subject_key(one.account, one.region, one.family) for one in due}

@@ -1,7 +1,6 @@
 """Audits jobs of a live account as the Lambda does, but with an in-memory history.
 
-To be written down, what an audit reads is kept by a recorder: each source is asked as before, and
-its answer is kept on the way.
+For a recording, a recorder passes each request on to its source and keeps the answer.
 """
 
 from __future__ import annotations
@@ -64,10 +63,10 @@ def live_dependencies(
     fingerprint_key: Callable[[], bytes | None],
     list_hosts_once: bool = False,
 ) -> AuditDependencies:
-    """What an audit reads from AWS, writes to and is judged by.
+    """The dependencies of an audit that reads from AWS.
 
-    `clients_of` takes a service, and its config where it is another, to a function from account and
-    region to a client. `lists_once`: the metrics of several jobs are listed together.
+    `client_factory` takes a service, and a config if it is not the default one, and returns a
+    function from account and region to a client. `list_hosts_once`: list metrics of jobs together.
     """
     return AuditDependencies(
         jobs=SageMakerJobs(client_factory("sagemaker")),
@@ -89,9 +88,8 @@ def live_dependencies(
 class LiveAccount:
     """The AWS account of a profile. Calls only APIs that read.
 
-    `warn` is told, in a sentence, what is left out.
-
-    `history` is judged with and recorded in; without one that `lasts`, family rules answer Unknown.
+    `warn` gets a sentence about each job that is left out. Audits use and are recorded in
+    `history`; unless it `is_persistent`, rules on a family answer Unknown.
     """
 
     def __init__(
@@ -119,7 +117,7 @@ class LiveAccount:
         children = []
         if ref.kind.spec.rollup:
             children = [
-                *self._read_each(deps.jobs.children(ref), lambda one: self._audit(one, deps, now))
+                *self._read_each(deps.jobs.children(ref), lambda job: self._audit(job, deps, now))
             ]
         audit, done = self._audit(ref, deps, now)
         if not ref.kind.spec.rollup:
@@ -127,21 +125,21 @@ class LiveAccount:
         return document(audit, [child.document for _, child in children])
 
     def record(self, job: str, kind: JobKind | None) -> Recording | RecordedSet:
-        """What an audit of the job reads of AWS. Raises as `audit` does."""
+        """Records what an audit of the job reads from AWS. Raises as `audit` does."""
         ref, now = self._ref(job, kind), datetime.now(UTC)
         cloudwatch_of = self._accounts.client_factory("cloudwatch")
         recorder = ResponseRecorder(self._deps(Policy()), cloudwatch_of, packaged.instance_types())
         deps = recorder.dependencies
 
-        def recorded(one: JobRef) -> Recording:
-            _, done = self._audit(one, deps, now)
-            return recorder.recording(one, done, now)
+        def recorded(job_ref: JobRef) -> Recording:
+            _, done = self._audit(job_ref, deps, now)
+            return recorder.recording(job_ref, done, now)
 
         if not ref.kind.spec.rollup:
             return recorded(ref)
         launched = tuple(deps.jobs.children(ref) or ())
-        children = dict(self._read_each(launched, lambda one: (one, recorded(one))))
-        deleted = tuple(one for one in launched if one not in children)
+        children = dict(self._read_each(launched, lambda child: (child, recorded(child))))
+        deleted = tuple(child for child in launched if child not in children)
         return RecordedSet(tuple(children.values()), recorded(ref), deleted)
 
     def measure(self, job: str, kind: JobKind | None, policy: Policy) -> MeasuredJob:
@@ -168,7 +166,7 @@ class LiveAccount:
     def _read_each(
         self, children: Iterable[JobRef] | None, read: Callable[[JobRef], T]
     ) -> Iterator[T]:
-        """What is read of each job of a roll-up; those that were deleted since are left out."""
+        """Reads each job of a roll-up; leaves out jobs that were deleted."""
         for child in children or ():
             try:
                 yield read(child)
@@ -179,9 +177,9 @@ class LiveAccount:
         self, ref: JobRef, deps: AuditDependencies, now: datetime
     ) -> tuple[Audit, AuditRecorded]:
         ended = JobEndEvent(ref, "Unknown", None, now, {}, is_replayed=True)
-        again = self._history is not None
+        force = self._history is not None
         try:
-            done = audit_finished_job(ended, deps, now=now, caller=AuditTrigger.PERSON, force=again)
+            done = audit_finished_job(ended, deps, now=now, caller=AuditTrigger.PERSON, force=force)
         except RejectedEvent as error:
             raise BadUsage(f"{ref.arn} is not a job of this profile: {error}") from error
         if isinstance(done, EventDropped):
@@ -228,10 +226,10 @@ class LiveAccount:
         return self._find(job, [kind] if kind else list(JobKind), region)
 
     def _find(self, name: str, kinds: list[JobKind], region: str) -> JobRef:
-        """The job with this name; says which kinds may not be described.
+        """Returns the job with this name; warns of kinds that may not be described.
 
-        Raises JobNotFound, AccessDenied where no kind that may be described has it, or
-        AmbiguousName when two kinds use it.
+        Raises JobNotFound, AccessDenied if it is in none of the kinds that may be described, or
+        AmbiguousName if two kinds use it.
         """
         jobs = SageMakerJobs(self._accounts.client_factory("sagemaker"))
         refs: list[JobRef] = []
@@ -247,22 +245,22 @@ class LiveAccount:
         if len(refs) > 1:
             named = " and ".join(ref.kind.spec.label_with_article for ref in refs)
             raise AmbiguousName(f"{name} is {named}: choose with --kind")
-        unasked = " and ".join(error.action for error in denied.values())
+        actions = " and ".join(error.action for error in denied.values())
         if refs:
             if denied:
                 self._warn(
-                    f"{unasked} is not permitted; if another job has this name too, give its ARN"
+                    f"{actions} is not permitted; if another job has this name too, give its ARN"
                 )
             return refs[0]
         asked = ", ".join(kind.value for kind in kinds if kind not in denied)
         if denied:
             looked = f"; there is none among the kinds that could be asked ({asked})"
-            raise AccessDenied(unasked, f"{unasked} is not permitted{looked if asked else ''}.")
+            raise AccessDenied(actions, f"{actions} is not permitted{looked if asked else ''}.")
         raise JobNotFound(f"there is no job {name} in {region} (looked for: {asked})")
 
 
 def choose_one_message(children: Sequence[str], name: str, kind: JobKind) -> str:
-    """The sentence that asks for one of the jobs of a roll-up by name."""
+    """The sentence that asks the user to name one of a roll-up's jobs."""
     rollup, is_one = kind.spec.rollup, f"{name} is {kind.spec.label_with_article}"
     if not children or rollup is None:
         return f"{is_one} that launched no {rollup.child_label if rollup else 'job'}"
@@ -272,7 +270,6 @@ def choose_one_message(children: Sequence[str], name: str, kind: JobKind) -> str
 
 
 def _describe_ref(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) -> JobRef:
-    """The job of this kind. Raises JobNotFound or AwsError."""
     answer = jobs.describe(JobRef(kind, name, "", "", region))
     arn = answer.get(kind.spec.arn_key)
     ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
@@ -282,9 +279,9 @@ def _describe_ref(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) ->
 
 
 class ResponseRecorder(CloudWatchMetrics):
-    """Stands before an audit's jobs, metrics and markets, and keeps what they answer.
+    """Wraps an audit's jobs, metrics and markets, and keeps their answers.
 
-    It begins anew with each Describe.
+    Each Describe starts a new recording.
     """
 
     def __init__(
@@ -306,7 +303,7 @@ class ResponseRecorder(CloudWatchMetrics):
 
     @property
     def dependencies(self) -> AuditDependencies:
-        """The same dependencies, with the recorder before those that a recording needs."""
+        """The same dependencies, with the recorder as jobs, metrics and markets."""
         return replace(self._asked, jobs=self, metrics=self, markets=self)
 
     def recording(self, ref: JobRef, done: AuditRecorded, now: datetime) -> Recording:
@@ -325,13 +322,13 @@ class ResponseRecorder(CloudWatchMetrics):
         )
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
-        """What SageMaker answers, kept."""
+        """Returns and keeps SageMaker's answer."""
         answer = self._asked.jobs.describe(ref)
         self._begin(answer)
         return answer
 
     def tags(self, ref: JobRef) -> dict[str, str]:
-        """The tags, kept."""
+        """Returns and keeps the tags."""
         tags = self._asked.jobs.tags(ref)
         self._tags = tags
         return tags
@@ -341,13 +338,13 @@ class ResponseRecorder(CloudWatchMetrics):
         return self._asked.jobs.children(ref)
 
     def read_series(self, job: Job, now: datetime) -> RawUsage:
-        """What CloudWatch answers, kept."""
+        """Returns and keeps CloudWatch's answer."""
         self._metrics = super().read_series(job, now)
         return self._metrics
 
     def market(self, job: Job, now: datetime) -> Market:
-        """The market, whose price list is kept."""
+        """Returns the market and keeps its price list."""
         market = self._asked.markets.market(job, now)
-        known = getattr(market.prices, "sources", ())
-        self._prices = next((one for one in known if isinstance(one, ListedPrices)), None)
+        sources = getattr(market.prices, "sources", ())
+        self._prices = next((one for one in sources if isinstance(one, ListedPrices)), None)
         return market

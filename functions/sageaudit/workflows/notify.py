@@ -1,21 +1,21 @@
-"""Decides whether a new audit is worth a message, and writes that down together with the message.
+"""Decides whether a new audit needs a message, and stores the decision together with the message.
 
-`notify` ends at once in the mode "observe", and for most audits: what no message is ever about, or
-nothing found. Else it tries these steps:
+`notify` ends immediately in the mode "observe", and for most audits, which have nothing to report.
+Otherwise it tries these steps:
 
-1. `_try` reads the newest version of the run and the alerts that were sent. There is no alert if a
-   newer version is there or this one had its alert, or if the run ended too long ago or before the
-   installation.
+1. `_try` reads the newest version of the run and the alerts that were sent. There is no alert if
+   there is a newer version, if this one had its alert, or if the run ended too long ago or before
+   the installation.
 2. `_alert` reads the subject's runs and what people decided about its recommendations. The rule
    (domain/alert/rule.py) decides. The routes select the channels of the card; the job's own tags
    are read if a route asks for one.
-3. `_with_line` adds the line about the job, with its first version alone, for the channels that ask
-   for one and have no alert about it.
+3. `_with_line` adds the line about the job, only for its first version, for the channels that want
+   one and have no alert about it.
 4. `Notification.write` writes one transaction: the alert, a notice for each channel, and the count
-   of each channel's hour. Above the channel's most in an hour, messages are held together.
+   of each channel's hour. Messages above the channel's hourly limit are held together.
 
-The transaction holds only if nothing that was read has changed and, of an alert, if there is no
-newer version of the audit; else the steps are tried again. The table's stream then has each notice,
+The transaction fails if anything that was read has changed or, for an alert, if there is a newer
+version of the audit; then the steps are tried again. The table's stream then has each notice,
 which goes to its channel's queue: docs/decisions/0024-transactional-outbox.md.
 """
 
@@ -77,9 +77,9 @@ _PAGE = 100
 class NotifyDependencies(Struct, frozen=True):
     """What `notify` reads, writes and decides by.
 
-    `writers`: of each channel of the policy. `installed_at`: no message is sent about a job
-    that ended before this moment; None where it is not known. `place`: the history that the
-    commands of messages ask.
+    `writers`: by channel of the policy. `installed_at`: no message is sent about a job that
+    ended before this time; None if it is not known. `history_location`: the history that the
+    commands in messages read.
     """
 
     history: History
@@ -96,9 +96,9 @@ def notify(
 ) -> Notification:
     """Decides about one version of an audit, and writes its alert with a notice for each channel.
 
-    Each notice has an id that a second decision about the same version gives it again. Raises
-    Malformed when the document or what is stored of its family cannot be read, or AwsError. Nothing
-    is written then.
+    A repeated decision about the same version gives each notice the same id. Raises MalformedData
+    if the document or what is stored of its family cannot be read, or AwsError. Then nothing is
+    written.
     """
     with malformed_errors("document"):
         if deps.policy.mode == "observe":
@@ -123,8 +123,8 @@ def _try(
     *,
     now: datetime,
 ) -> Notification | None:
-    """Decides and writes; None if somebody else wrote since this was read. `why_none`: why there is
-    no alert, whatever its family is. The line about the job does not depend on it.
+    """Decides and writes; None if another process wrote meanwhile. `why_none`: why there is no
+    alert, whatever its family is. The line about the job does not depend on it.
     """
     with malformed_errors("head of the run"):
         head = deps.history.summary(key)
@@ -151,8 +151,8 @@ def _alert(
     deps: NotifyDependencies,
     now: datetime,
 ) -> Notification:
-    """The alert, if there is one. A pipeline learns of a step that is advised something, also if
-    there is none: that is then all that is written.
+    """The alert, if there is one. A step with a recommendation is stored in its pipeline's subject,
+    even if there is no alert.
     """
     past = past.with_step(head.family) if audit.recommendations else past
     case = _read_case(audit, head, past, deps, now)
@@ -169,7 +169,7 @@ def _alert(
     kind, figures = decision.kind, shown.figures
     alert = Alert(past.run, head.family, kind, version, figures, now, to.channels)
     new_past = past.with_alerts(alert, alerts_for_decision(case, decision, alert))
-    # what is in no open advice is never held, since nobody would find it
+    # a message without an open recommendation is never held: nobody would find it elsewhere
     post = Post(to, card, facts.usd, can_be_held=not decision.is_run_only)
     return Notification(decision, new_past, alert=post)
 
@@ -181,22 +181,22 @@ def _read_case(
     deps: NotifyDependencies,
     now: datetime,
 ) -> AlertCase:
-    """What a decision about this audit rests on: runs, recommendations, answers and alerts."""
+    """Reads the runs, recommendations, decisions and alerts that the alert depends on."""
     own = replace(head, purchase=head.purchase or Purchase.ON_DEMAND, advised=audit.recommendations)
     runs, read_from = _subject_runs(head, past.steps, deps.history, now)
     advices = derive_recommendations([own, *runs], deps.decisions.decisions(), now)
-    by_id = {one.id: one for one in advices}
+    by_id = {item.id: item for item in advices}
     same_family = [run for run in runs if run.family == head.family]
     return AlertCase(
         family=head.family,
         figures=audit.without_silenced(by_id, head).figures,
         recommendation_ids=[
-            recommendation_id(head.account, head.region, head.family, one)
-            for one in audit.recommendations
+            recommendation_id(head.account, head.region, head.family, item)
+            for item in audit.recommendations
         ],
         recommendations=by_id,
         spike=find_cost_spike(own, same_family, deps.policy),
-        alerts=[one for one in past.subject_alerts if one.is_standing],
+        alerts=[item for item in past.subject_alerts if item.is_standing],
         policy=deps.policy,
         now=now,
         history_since=read_from,
@@ -206,26 +206,26 @@ def _read_case(
 def _subject_runs(
     head: AuditSummary, steps: Sequence[str], history: History, now: datetime
 ) -> tuple[list[AuditSummary], datetime]:
-    """The other runs of the family, or of all steps of its pipeline, of a year; and from when on
-    all of them were read.
+    """A year of the other runs of the family, or of all steps of its pipeline, and the time since
+    which all of them were read.
     """
     since = now - _RUNS_BACK
     families = {head.family, *steps}
-    most, found, read_from = MAX_FAMILY_RUNS // len(families), list[AuditSummary](), since
+    limit, others, read_from = MAX_FAMILY_RUNS // len(families), list[AuditSummary](), since
     for family in sorted(families):
         with malformed_errors("runs of the family"):
             newest = iterate_family_runs(
                 history, head.account, head.region, family, page_size=_PAGE
             )
-            runs = [*takewhile(lambda run: run.ended_at >= since, islice(newest, most))]
-        if len(runs) == most:
+            runs = [*takewhile(lambda run: run.ended_at >= since, islice(newest, limit))]
+        if len(runs) == limit:
             read_from = max(read_from, runs[-1].ended_at)
-        found += (run for run in runs if run.key != head.key)
-    return found, read_from
+        others += (run for run in runs if run.key != head.key)
+    return others, read_from
 
 
 def _corrected_audit(key: JobKey, decision: AlertDecision, history: History) -> MessageAudit | None:
-    """The version that caused the alert which a correction replaces; None if it cannot be read."""
+    """The version whose alert is corrected; None if there is none or it cannot be read."""
     if not decision.is_correction or decision.previous_alert is None:
         return None
     document = read_audit(history, key, decision.previous_alert.version)
@@ -239,7 +239,6 @@ def _route_facts(
     key: JobKey,
     deps: NotifyDependencies,
 ) -> RouteFacts:
-    """What the routes ask of the message."""
     job, month = shown.job, decision.month
     usd = decision.spike.excess_usd if decision.spike else month.usd if month else None
     return RouteFacts(
@@ -255,7 +254,7 @@ def _route_facts(
 
 
 def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
-    """The job's own, read only if a route asks for a tag; none where its answer is not kept."""
+    """The job's tags, read only if a route needs one; none if its details have expired."""
     if not deps.policy.routes.needs_job_tags:
         return {}
     with malformed_errors("detail of the run"):
@@ -264,14 +263,14 @@ def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
 
 
 def _destination(decision: AlertDecision, facts: RouteFacts, policy: Policy) -> Destination:
-    """Where it goes; a correction to where the message went that it corrects."""
+    """The channels of an alert; a correction goes to those of the corrected message."""
     last = decision.previous_alert if decision.is_correction else None
     same = tuple(name for name in last.channels if name in policy.channels) if last else ()
     return Destination(same) if same else policy.routes.destination_for(facts)
 
 
 def _is_line_due(version: int, audit: MessageAudit, policy: Policy) -> bool:
-    """Whether a channel may get a line about this version. A roll-up's line is that of its jobs."""
+    """Whether a channel may get a line about this version. A roll-up's jobs get no own line."""
     return version == FIRST_VERSION and policy.has_job_lines and not audit.is_in_roll_up
 
 
@@ -283,9 +282,9 @@ def _with_line(
     deps: NotifyDependencies,
     now: datetime,
 ) -> Notification:
-    """With the line about the job, for the channels that ask for one and have no alert about it.
+    """Adds the line about the job, for the channels that want one and have no alert about it.
 
-    It is written whatever the figures are. What later versions change is for alerts.
+    It is written whatever the figures are. Changes in later versions are for alerts.
     """
     if age_suppression_reason(head.ended_at, deps.installed_at(), now):
         return notification
@@ -304,11 +303,11 @@ def _with_line(
 
 
 class Notification(Struct, frozen=True):
-    """What is done about one version of an audit.
+    """What is written for one version of an audit.
 
-    `alert` is the message, None if the decision is that there is none; `line` the line about the
-    job. `new_past`: the alerts of the run and its subject with this one; None if they stay as they
-    were read. `write` says which channels are `held`: they have had their most in this hour.
+    `alert`: the message, or None. `job_line`: the line about the job, or None. `new_past`: the
+    alerts of the run and its subject with this one; None if they have not changed.
+    `held_channels`, set by `write`: those that have reached their hourly limit.
     """
 
     decision: AlertDecision
@@ -320,7 +319,7 @@ class Notification(Struct, frozen=True):
     def write(
         self, past: PastAlerts, version: int, deps: NotifyDependencies, now: datetime
     ) -> Notification | None:
-        """Writes it, if there is anything; None if `past`, as it was read, does not hold any more.
+        """Writes it, if there is anything; None if `past` has changed since it was read.
 
         An alert, the notice of each channel, the mark that the run had its line, and the counts of
         the channels' hours are one transaction.
@@ -349,7 +348,7 @@ class Notification(Struct, frozen=True):
 
 
 class Post(Struct, frozen=True):
-    """A card, and where it goes. `may_wait`: above a channel's most in an hour it is held."""
+    """A card and its channels; `can_be_held`: it is held above a channel's hourly limit."""
 
     destination: Destination
     card: MessageCard
@@ -357,16 +356,16 @@ class Post(Struct, frozen=True):
     can_be_held: bool = True
 
     def hour(self, channel: str, deps: NotifyDependencies, now: datetime) -> ChannelHour:
-        """The channel's hour with this message; nothing is counted where none is ever held."""
-        most, began = deps.policy.max_per_hour.get(channel), start_of_hour(now)
-        if most is None or not self.can_be_held:
-            return ChannelHour(channel, began)
-        return deps.ledger.channel_hour(channel, began).with_message(
-            self.card.headline, self.usd, most
+        """The channel's hour with this message; not counted if the message can never be held."""
+        limit, hour_start = deps.policy.max_per_hour.get(channel), start_of_hour(now)
+        if limit is None or not self.can_be_held:
+            return ChannelHour(channel, hour_start)
+        return deps.ledger.channel_hour(channel, hour_start).with_message(
+            self.card.headline, self.usd, limit
         )
 
     def body(self, notice_id: str, hour: ChannelHour, deps: NotifyDependencies) -> str:
-        """The notice: the card, or with the first held message that of the hour."""
+        """The body of the notice: the card, or for the first held message that of the hour."""
         held_hour = hour.began_at if hour.held else None
         payload = {} if held_hour else deps.writers[hour.channel](self.card, deps.policy.mentions)
         return to_json(Notice(notice_id, hour.channel, payload, held_hour))

@@ -1,4 +1,4 @@
-"""What a job's message or the weekly digest would be: decided as on Lambda, and never written."""
+"""Previews a job's message or the weekly digest: decided as on Lambda, but never written."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def preview_message(
     recording: Path | None,
     job: str | None,
 ) -> Notification:
-    """What `notify` would do about a job of the history, or a recorded one beside it.
+    """What `notify` would do about a job of the history, or about a recorded job.
 
     Raises JobNotFound, AmbiguousName, or BadRecording.
     """
@@ -54,7 +54,7 @@ def preview_message(
 def _audit_recording(
     path: Path, policy: Policy, history: History, source: HistorySource
 ) -> AuditSummary:
-    """The head of a recorded run, which is audited beside the history."""
+    """Audits a recorded run into an overlay of the history and returns its summary."""
     [audited] = audit_recordings([path], policy, history, is_history_persistent=bool(source.name))
     if isinstance(audited, BadRecording):
         raise audited
@@ -69,7 +69,6 @@ def _audit_recording(
 def _notification(
     head: AuditSummary, history: History, source: HistorySource, policy: Policy, now: datetime
 ) -> Notification:
-    """What `notify` would do about the run, which is not written."""
     document = read_audit(history, head.key, head.version)
     if document is None:
         raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
@@ -86,15 +85,15 @@ def _notification(
 
 
 def _write_nothing(card: MessageCard, mentions: Mapping[str, str]) -> Payload:
-    """No payload: the card is written for the one channel that is shown."""
+    """Returns no payload: the caller writes the card for the channel that it shows."""
     del card, mentions
     return {}
 
 
 class DigestPreview(Struct, frozen=True):
-    """The digests of the newest week that is over, by the number of their route; 0 is all jobs.
+    """The digests of the newest full week, by the number of their route; 0 is all jobs.
 
-    `to`: the channels of each. `left_out`: why a route gets none.
+    `channels`: those of each digest. `routes_without_digest`: those routes, with the reason.
     """
 
     last_day: date
@@ -106,23 +105,23 @@ class DigestPreview(Struct, frozen=True):
 
 
 def preview_digests(source: HistorySource, policy: Policy, now: datetime) -> DigestPreview | str:
-    """The week's digests, or why the policy has none."""
+    """The newest week's digests, or why the policy has none."""
     if never := weekly.no_digest_reason(policy):
         return never
     ledger = _ReadOnlyLedger(source)
     deps = weekly.DigestDependencies(source.history, ledger, source.decisions, policy, {})
     week = weekly.last_finished_week(policy, now)
-    found = weekly.read_digests(deps, week, source.decisions.decisions(), now)
+    digests = weekly.read_digests(deps, week, source.decisions.decisions(), now)
     routes, left_out = weekly.routes_with_digest(policy)
-    to = {
+    channels = {
         number: route.channels if route else policy.routes.default
         for number, route in routes.items()
     }
-    return DigestPreview(week[1], ledger.has_digest(week[1]), found, routes, to, left_out)
+    return DigestPreview(week[1], ledger.has_digest(week[1]), digests, routes, channels, left_out)
 
 
 def history_location(source: HistorySource) -> HistoryLocation:
-    """The history for the commands of a message, wherever they are pasted."""
+    """The history's location for a message's commands, which work in any folder."""
     if source.session is not None:
         return HistoryLocation.for_table(source.name, source.session.region_name)
     default = not source.name or source.name == str(histories.default_path())
@@ -130,22 +129,22 @@ def history_location(source: HistorySource) -> HistoryLocation:
 
 
 class _ReadOnlyLedger(Struct, frozen=True):
-    """An alert ledger that reads what was sent, and keeps nothing."""
+    """An alert ledger that reads what was sent, and writes nothing."""
 
     source: HistorySource
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        """What a table has; a file has no alerts."""
+        """The alerts in a table; a file has none."""
         table = self._table()
         return table.past_alerts(key, subject) if table else PastAlerts(keys.job_pk(key), subject)
 
     def alerts(self, subject: str) -> Sequence[Alert]:
-        """Those of the group alone."""
+        """The subject's alerts in a table; a file has none."""
         table = self._table()
         return table.alerts(subject) if table else ()
 
     def has_digest(self, last_day: date) -> bool:
-        """Whether the table has it."""
+        """Whether a table has the digest; a file has none."""
         table = self._table()
         return bool(table and table.has_digest(last_day))
 
@@ -155,21 +154,21 @@ class _ReadOnlyLedger(Struct, frozen=True):
         return DynamoAlertLedger(client(self.source.session, "dynamodb"), self.source.name)
 
     def has_job_line(self, key: JobKey) -> bool:
-        """False: the line is shown again."""
+        """Returns False, so that the line is shown again."""
         del key
         return False
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """As if it were the first message of the hour."""
+        """An hour without messages, as if this were its first."""
         return ChannelHour(channel, began_at)
 
     def write_alert(self, *_: object, **__: object) -> bool:
-        """Keeps nothing."""
+        """Writes nothing."""
         return True
 
     write_digest = write_alert
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
-        """None: there are no notices."""
+        """Returns None, since there are no notices."""
         del pk, sk
         return None

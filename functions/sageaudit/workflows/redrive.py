@@ -1,4 +1,4 @@
-"""Dead letters: what each is about and why it is there, and how they are read and sent again."""
+"""Reads dead letters, finds what each is about and why it is there, and sends them again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sageaudit.output.text.card import parse_notice
 from sageaudit.output.text.words import count_text
 
 STREAM_ABANDONED = "stream_gave_up"
-"""Lambda's own letter, which names a place in the table's stream."""
+"""The reason of Lambda's own letter, which names a place in the table's stream."""
 NOT_RETRYABLE = frozenset(
     {
         *("not_json", "not_an_event", "wrong_source", "not_a_job", "no_detail", "malformed"),
@@ -38,7 +38,7 @@ NOT_RETRYABLE = frozenset(
         *("malformed_audit", "malformed_notice", "not_found"),
     }
 )
-"""Reasons of functions that refused a message: sent again, it is refused again."""
+"""Reasons for which a function refuses a message every time it is sent."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_MS = 4_102_444_800_000
 """2100: a later time in an attribute is nonsense."""
@@ -46,7 +46,7 @@ _JOB_ARN = re.compile(r"arn:[\w-]+:sagemaker:([\w-]{1,40}):(\d{12}):")
 
 
 class LetterKind(enum.StrEnum):
-    """Which dead letters; the values are the command's argument."""
+    """The kinds of dead letters; the values are the command's argument."""
 
     FINISHED = "finished"
     UNDECIDED = "undecided"
@@ -63,9 +63,9 @@ class LetterStatus(enum.StrEnum):
 
 
 class DeadLetter(Struct):
-    """One letter. `reason` is a word, `why` a sentence; both may come from anybody.
+    """One letter. `reason` is a word, `why` a sentence; both are untrusted text.
 
-    `channel` is "" where there is one queue only. `note` says why it does not move.
+    `channel` is "" if there is only one queue. `note` says why it does not move.
     """
 
     message: ReceivedMessage
@@ -80,14 +80,14 @@ class DeadLetter(Struct):
     note: str = ""
 
     def stays(self, note: str) -> None:
-        """It is not sent again, for this reason."""
+        """Marks it as not sent again, with the reason."""
         self.fate, self.note = LetterStatus.STAYS, note
 
 
 def parse_letter(
     message: ReceivedMessage, kind: LetterKind, retention: timedelta, now: datetime
 ) -> DeadLetter:
-    """Reads any message, also one that nobody of this stack wrote."""
+    """Parses any message, even one that this stack did not write."""
     sent = _moment(message.system_attributes.get("SentTimestamp", "")) or now
     letter = DeadLetter(
         message,
@@ -99,23 +99,23 @@ def parse_letter(
     try:
         _READERS[kind](letter)
     except (MalformedData, RejectedEvent, ValueError, RecursionError) as error:
-        of_lambda = letter.reason == STREAM_ABANDONED
-        letter.stays("it names a place, no audit" if of_lambda else f"cannot be read: {error}")
+        is_from_lambda = letter.reason == STREAM_ABANDONED
+        letter.stays("it names a place, no audit" if is_from_lambda else f"cannot be read: {error}")
     return letter
 
 
 def _moment(ms: str) -> datetime | None:
-    known = ms.isascii() and ms.isdecimal() and 0 < int(ms[:20]) < _LATEST_MS
-    return _EPOCH + timedelta(milliseconds=int(ms)) if known else None
+    is_valid = ms.isascii() and ms.isdecimal() and 0 < int(ms[:20]) < _LATEST_MS
+    return _EPOCH + timedelta(milliseconds=int(ms)) if is_valid else None
 
 
 def _reason(message: ReceivedMessage) -> tuple[str, str]:
-    given = message.attributes
-    if given.get("reason"):
-        return given["reason"], given.get("why", "")
-    if given.get("RULE_ARN") or given.get("ERROR_CODE"):
-        code = given.get("ERROR_CODE") or "EVENTBRIDGE"
-        return code, f"EventBridge could not send: {given.get('ERROR_MESSAGE') or 'no message'}"
+    attrs = message.attributes
+    if attrs.get("reason"):
+        return attrs["reason"], attrs.get("why", "")
+    if attrs.get("RULE_ARN") or attrs.get("ERROR_CODE"):
+        code = attrs.get("ERROR_CODE") or "EVENTBRIDGE"
+        return code, f"EventBridge could not send: {attrs.get('ERROR_MESSAGE') or 'no message'}"
     if "DDBStreamBatchInfo" in message.body:
         return STREAM_ABANDONED, "for 12 hours notify neither did these records nor set them aside"
     received = message.system_attributes.get("ApproximateReceiveCount", "1")
@@ -124,7 +124,7 @@ def _reason(message: ReceivedMessage) -> tuple[str, str]:
 
 
 def _read_event(letter: DeadLetter) -> None:
-    """An EventBridge event, whose account and region only the function judges."""
+    # only the function checks the account and region
     body = letter.message.body
     places = _JOB_ARN.findall(body[:65_536])
     accounts = {account for _, account in places}
@@ -164,17 +164,17 @@ WORK_QUEUE_OUTPUTS = {
     LetterKind.FINISHED: "FinishedJobsQueueUrl",
     LetterKind.UNDECIDED: "DecisionsQueueUrl",
 }
-"""The stack's outputs with the queues' URLs; each channel of notices has its own."""
+"""The stack's outputs with the queues' URLs; each notice channel has its own queue."""
 HIDDEN_S = 900
 """How long a letter is hidden from others while it is read, shown and moved: our choice. If this
-process dies, its letters are visible again after as long."""
+process dies, its letters become visible again after this time."""
 MAX_BYTES = 200_000_000
-"""Of bodies in memory; the letters after that are for the next run."""
+"""The most bytes of bodies in memory; the remaining letters are for the next run."""
 _EMPTY_ANSWERS = 3
 
 
 class RedriveQueues(Struct, frozen=True):
-    """`work` is by channel for notices, under "" otherwise."""
+    """The queues of one kind; `work_queues` is by channel for notices, under "" otherwise."""
 
     dead_letters: DeadLetterQueue
     work_queues: Mapping[str, SqsQueue]
@@ -199,10 +199,10 @@ def find_queues(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
     """The queues of a deployed stack. Raises ResourceNotFound, BadUsage or AwsError."""
     needed = (DEAD_LETTER_OUTPUTS[kind], WORK_QUEUE_OUTPUTS.get(kind, DEAD_LETTER_OUTPUTS[kind]))
     outputs, region = read_queue_outputs(session, stack, *needed), session.region_name
-    of_notices = kind is LetterKind.NOTICES
+    is_notices = kind is LetterKind.NOTICES
     work = (
         outputs_by_channel(outputs, QUEUE_URL_PREFIX)
-        if of_notices
+        if is_notices
         else {"": outputs[WORK_QUEUE_OUTPUTS[kind]]}
     )
     sqs = client(session, "sqs", region)
@@ -215,18 +215,18 @@ def find_queues(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
 def receive_letters(
     queue: DeadLetterQueue, kind: LetterKind, now: datetime
 ) -> tuple[list[DeadLetter], bool]:
-    """Receives until no new letter comes; True where reading ended before the queue did.
+    """Receives until no new letter arrives; True if it stopped before the queue was empty.
 
-    One that comes twice is one letter, with the newest receipt handle. Raises AwsError.
+    One received twice is one letter, with the newest receipt handle. Raises AwsError.
     """
     retention = timedelta(seconds=queue.depth().retention_s)
     letters: dict[str, DeadLetter] = {}
     size = nothing_new = 0
     while size < MAX_BYTES:
         messages = queue.receive(visibility_timeout_s=HIDDEN_S)
-        new = [one for one in messages if one.message_id not in letters]
-        letters |= {one.message_id: parse_letter(one, kind, retention, now) for one in messages}
-        size += sum(len(one.body) for one in new)
+        new = [message for message in messages if message.message_id not in letters]
+        letters |= {row.message_id: parse_letter(row, kind, retention, now) for row in messages}
+        size += sum(len(message.body) for message in new)
         nothing_new = 0 if new else nothing_new + 1
         if nothing_new == _EMPTY_ANSWERS or (not messages and not queue.depth().visible):
             return list(letters.values()), False
@@ -236,31 +236,31 @@ def receive_letters(
 def plan_redrive(
     letters: Iterable[DeadLetter], queues: RedriveQueues, reason: str | None, limit: int | None
 ) -> list[DeadLetter]:
-    """The letters of this reason (None: of any), the oldest first, each with its fate.
+    """Returns the letters with this reason (None: any), the oldest first, with their status.
 
-    At most `limit` move.
+    At most `limit` letters move.
     """
-    asked = [letter for letter in letters if reason in (None, letter.reason)]
-    asked.sort(key=lambda letter: (letter.first_sent_at, letter.message.message_id))
-    left = limit
-    for letter in asked:
+    selected = [letter for letter in letters if reason in (None, letter.reason)]
+    selected.sort(key=lambda letter: (letter.first_sent_at, letter.message.message_id))
+    remaining = limit
+    for letter in selected:
         if letter.fate is not LetterStatus.MOVES:
             continue
         if letter.reason in NOT_RETRYABLE and reason is None:
             letter.stays("it would be refused again; --reason sends it all the same")
         elif letter.channel not in queues.work_queues:
             letter.stays(f"{letter.channel} is not set up")
-        elif left == 0:
+        elif remaining == 0:
             letter.stays("over --limit")
-        elif left is not None:
-            left -= 1
-    return asked
+        elif remaining is not None:
+            remaining -= 1
+    return selected
 
 
 def move_letters(letters: Sequence[DeadLetter], queues: RedriveQueues) -> AwsError | None:
-    """Sends, then deletes, ten at a time; each letter gets its fate. The error that ended it.
+    """Sends, then deletes, ten letters at a time. Returns the error that ended it, if any.
 
-    Who dies between the two leaves a letter and its copy: the functions take both for one.
+    A process that dies in between leaves a letter and its copy; the functions handle them once.
     """
     for channel, queue in queues.work_queues.items():
         moving = [
@@ -290,7 +290,7 @@ def _move_batch(batch: Sequence[DeadLetter], queue: SqsQueue, dead: DeadLetterQu
     for letter in sent:
         letter.fate, letter.note = LetterStatus.MOVED, "sent, and still here: it may come twice"
     if sent:
-        kept = dead.delete([letter.message.receipt_handle for letter in sent])
+        not_deleted = dead.delete([letter.message.receipt_handle for letter in sent])
         for place, letter in enumerate(sent):
-            if place not in kept:
+            if place not in not_deleted:
                 letter.note = ""

@@ -1,4 +1,4 @@
-"""Reads from a history what a report is made of."""
+"""Reads the contents of a report from a history."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def _without_progress(rows: Iterable[Any], word: str, doing: str) -> Iterable[An
 
 
 class ReportSource(Struct, frozen=True):
-    """What a report is read from. `watched` shows a person how many rows came so far.
+    """What a report is read from. `with_progress` shows a person how many rows have been read.
 
-    `most_runs`: of a family, the newest by which its advices are judged; None for all.
+    `max_runs`: how many of a family's newest runs its recommendations rest on; None for all.
     """
 
     history: History
@@ -80,38 +80,38 @@ def make_account_report(
     today: date,
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
-    """The report of an account or of all. Raises JobNotFound if no job ended in the period."""
+    """Returns the report of one or all accounts. Raises JobNotFound if no job ended in it."""
     heads, left_out = read_report_summaries(source, period, account)
     if not heads:
         whose = f" of account {account}" if account else ""
-        asked = make_window(period.since, period.until + ONE_DAY)
+        window = make_window(period.since, period.until + ONE_DAY)
         raise JobNotFound(
             f"the history has no audit{whose} of {period.since} to {period.until}:"
-            f" {covered_days_text(source.history, asked)}"
+            f" {covered_days_text(source.history, window)}"
         )
     return assemble_account_report(source, period, account, heads, left_out, today, decisions)
 
 
 def make_job_report(source: ReportSource, head: AuditSummary) -> JobReport:
     """The report of one run, with its guides. Raises JobNotFound if its audit cannot be read."""
-    found = read_job_report(source, head)
-    if found is None:
+    report = read_job_report(source, head)
+    if report is None:
         raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
-    return replace(found, guides=read_guides(source.history, found.document, source.types))
+    return replace(report, guides=read_guides(source.history, report.document, source.types))
 
 
 def read_report_summaries(
     source: ReportSource, period: Period, account: str | None
 ) -> tuple[list[AuditSummary], int]:
-    """The newest audits of the jobs that ended in the period, in the order of a report.
+    """Returns the newest audits of the jobs that ended in the period, in the order of a report.
 
-    Of more than a page lists, those that come first, and how many others there are. They are read
-    by account and month, which is one query where the days of a month are hundreds.
+    Returns at most as many as a page lists, and the number of the others. Reads them by account and
+    month, which is one query instead of one for each day.
     """
     history = source.history
     sums = history.daily_sums(Scope.ACCOUNT, period.since, period.until)
     accounts: set[str | None] = {account} if account else {row.account for row in sums}
-    lists = (audits_of_period(history, period, one) for one in accounts or {None})
+    lists = (audits_of_period(history, period, name) for name in accounts or {None})
     count = 0
 
     def heads() -> Iterator[AuditSummary]:
@@ -133,9 +133,9 @@ def assemble_account_report(
     today: date,
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
-    """The report of a period; its sums are the history's daily sums.
+    """Returns the report of a period; its sums are the history's daily sums.
 
-    It ends today at the latest, unless the history has a later day: clocks differ.
+    It ends today at the latest, unless the history has a later day, since clocks differ.
     """
     question = Question.with_filters(
         make_window(period.since, period.until + ONE_DAY), account=account
@@ -149,12 +149,12 @@ def assemble_account_report(
     accounts = sorted({row.account for row in of_accounts})
     named = account or (accounts[0] if len(accounts) == 1 else None)
     until = min(period.until, max(today, last))
-    back = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
+    recent = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
     advised = by_family(
-        lists.in_window(back),
-        Question.with_filters(back, account=account),
+        lists.in_window(recent),
+        Question.with_filters(recent, account=account),
         decisions,
-        back.until,
+        recent.until,
         most_runs=source.max_runs,
     )
     by = [*_sums_by(lists, before, account)]
@@ -168,9 +168,9 @@ def assemble_account_report(
             sum_rows(before.daily_sums(Scope.ACCOUNT, account=account)),
             changed_families(find_changes(lists, question, GROUPABLE["family"], today=today)),
         )
-    advised_first = sort_by_amount((one for _, found in advised for one in found), back.until)
-    found = _Details(source, summaries)
-    families = next(of.sums for of in by if of.column == "Family")
+    advised_first = sort_by_amount((row for _, rows in advised for row in rows), recent.until)
+    details = _Details(source, summaries)
+    families = next(sums_by.sums for sums_by in by if sums_by.column == "Family")
     return AccountReport(
         scope=f"Account {named}" if named else f"{len(accounts)} accounts",
         since=period.since,
@@ -180,8 +180,8 @@ def assemble_account_report(
         by=by,
         summaries=summaries,
         advised=advised_first,
-        advice=[*islice(_top_changes(found, families, advised_first), _MAX_TOP_CHANGES)],
-        details=found.read_all(),
+        advice=[*islice(_top_changes(details, families, advised_first), _MAX_TOP_CHANGES)],
+        details=details.read_all(),
         period_before=days_before,
         left_out=omitted_count,
     )
@@ -192,30 +192,30 @@ def _sums_by(
 ) -> Iterator[SumsBy]:
     """The sums by each column that has several values, and by family, owner and type."""
     for column, scope, name in _COLUMNS:
-        sums, then = (
-            group_rows(of.daily_sums(scope, account=account), name) if of else None
-            for of in (lists, before)
+        sums, sums_before = (
+            group_rows(part.daily_sums(scope, account=account), name) if part else None
+            for part in (lists, before)
         )
         if sums and (scope is not Scope.ACCOUNT or len(sums) > 1):
-            yield SumsBy(column, sums, then)
+            yield SumsBy(column, sums, sums_before)
 
 
 def _sums_by_tag(
     source: ReportSource, heads: Sequence[AuditSummary], before: Window | None, account: str | None
 ) -> Iterator[SumsBy]:
-    """The sums by each cost tag, of which a history has no daily sums: only where all jobs have a
-    row.
+    """The sums by each cost tag, added up from the jobs, since a history has no daily sums of tags.
+    The earlier sums are None unless all jobs of those days were read.
     """
     names = sorted({name for head in heads for name in head.tags})
-    then, left_out = list[AuditSummary](), 1
+    heads_before, left_out = list[AuditSummary](), 1
     if names and before:
         days = Period(before.first_day, before.last_day)
-        then, left_out = read_report_summaries(source, days, account)
+        heads_before, left_out = read_report_summaries(source, days, account)
     for name in names:
         yield SumsBy(
             tag_title(name),
             _sums_of_tag(heads, name),
-            None if left_out else _sums_of_tag(then, name),
+            None if left_out else _sums_of_tag(heads_before, name),
         )
 
 
@@ -244,13 +244,13 @@ class _Details(Struct, frozen=True):
     read: dict[int, JobReport | None] = field(default_factory=dict)
 
     def read_job(self, index: int) -> JobReport | None:
-        """The job in this place; None where its audit cannot be read."""
+        """The job at this index; None if its audit cannot be read."""
         if index not in self.read:
             self.read[index] = read_job_report(self.source, self.heads[index])
         return self.read[index]
 
     def read_all(self) -> dict[int, JobReport]:
-        """Those that come first, and those that were asked for."""
+        """The first jobs of the report, and those that were read before."""
         first = range(min(MAX_DETAILED_JOBS, len(self.heads)))
         for at in self.source.with_progress(first, "job", "reading in detail"):
             self.read_job(at)
@@ -262,37 +262,37 @@ def _top_changes(
     families: Mapping[str | None, Sums],
     recommendations: Sequence[FamilyRecommendation],
 ) -> Iterator[TopChange]:
-    """Of each family the rule with the most dollars that is open and not mended, the largest first.
+    """Each family's most expensive rule that is open and not fixed, the largest amount first.
 
-    Of days that are no part of what was `advised`, such as those of old recordings, any rule.
+    Without `recommendations`, as for old recordings, a rule need not be open.
     """
     runs: dict[str, list[int]] = defaultdict(list)
     for at, head in enumerate(details.heads):
         runs[head.family].append(at)
     open_values: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for one in recommendations:
-        if one.state is State.OPEN:
-            open_values[one.family, one.rule].add(one.new)
+    for recommendation in recommendations:
+        if recommendation.state is State.OPEN:
+            open_values[recommendation.family, recommendation.rule].add(recommendation.new)
     ranked = sorted(
-        (-of.waste_usd, -of.possible_usd, name, rule)
+        (-usd.waste_usd, -usd.possible_usd, name, rule)
         for name, sums in families.items()
-        for rule, of in sums.rules.items()
-        if name and (of.waste_usd or of.possible_usd)
+        for rule, usd in sums.rules.items()
+        if name and (usd.waste_usd or usd.possible_usd)
     )
-    shown: set[str] = set()
+    reported: set[str] = set()
     for *_, name, rule in ranked:
         values = open_values.get((name, rule), set()) if recommendations else None
-        if name not in shown and (change := _change(details, name, rule, runs[name], values)):
-            shown.add(name)
+        if name not in reported and (change := _change(details, name, rule, runs[name], values)):
+            reported.add(name)
             yield change
 
 
 def _change(
     details: _Details, family: str, rule: str, runs: Sequence[int], values: Container[str] | None
 ) -> TopChange | None:
-    """What one rule says to change in a family, in the run where it has the most dollars.
+    """A rule's fix for a family, from the run with the rule's largest amount.
 
-    Of the runs that were advised one of these `values`; of all if that is None.
+    Only runs whose recommendation is one of these `values` are used; all runs if it is None.
     """
     places = {details.heads[at].key: at for at in runs}
     newest = sorted((details.heads[at] for at in runs), key=sort_key, reverse=True)
@@ -302,7 +302,7 @@ def _change(
         return job.document if job else None
 
     fix = rule_fix(
-        rule, (one for one in newest if _has_recommendation(one, rule, values)), audit_of
+        rule, (head for head in newest if _has_recommendation(head, rule, values)), audit_of
     )
     if fix is None or _is_fixed(fix, newest):
         return None
@@ -311,9 +311,9 @@ def _change(
 
 
 def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
-    """Whether the last judged runs that did not fail have the finding no more, and all before did.
+    """Whether the newest judged runs that did not fail lack the finding, and all others have it.
 
-    What comes and goes is not mended by a clean run, nor is what failed runs lost.
+    An intermittent finding is not fixed by a clean run, nor is a loss of failed runs.
     """
     if Bucket(fix.finding["bucket"]) is Bucket.LOST:
         return False
@@ -328,13 +328,12 @@ def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
 
 
 def _has_recommendation(head: AuditSummary, rule: str, values: Container[str] | None) -> bool:
-    """Whether the run was advised one of these values by the rule."""
     advised = head.advised or ()
-    return values is None or any(one.rule == rule and one.new in values for one in advised)
+    return values is None or any(item.rule == rule and item.new in values for item in advised)
 
 
 def read_job_report(source: ReportSource, head: AuditSummary) -> JobReport | None:
-    """A job's newest audit with its series; None where the audit cannot be read."""
+    """A job's newest audit with its series; None if the audit cannot be read."""
     document = read_audit(source.history, head.key)
     if document is None:
         return None
@@ -342,7 +341,7 @@ def read_job_report(source: ReportSource, head: AuditSummary) -> JobReport | Non
 
 
 def _usage(source: ReportSource, head: AuditSummary) -> Measurements | None:
-    """The kept series; None after their 90 days, and where they cannot be read."""
+    """The stored series; None after 90 days, or if they cannot be read."""
     try:
         detail = source.history.detail(head.key)
         if detail is None or not detail.series:

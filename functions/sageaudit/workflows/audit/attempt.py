@@ -1,7 +1,7 @@
-"""One attempt to audit a run: who asks, with what, what it may wait for, and how it ends.
+"""One attempt to audit a run: its trigger, dependencies, waits and outcomes.
 
-Each reason to wait has a counter of its own, which travels with the message: a Describe answer that
-is behind never uses up the time that late metrics have.
+Each wait reason has its own counter, which is sent with the message. So a stale Describe answer
+never uses up the waits for late metrics.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _MAX_DELAY_S = 900
 
 
 class AuditTrigger(enum.Enum):
-    """Who has a run audited. What the sweep sends comes as a delivery, like SageMaker's events."""
+    """What triggers an audit. The sweep's events are deliveries, like SageMaker's."""
 
     DELIVERY = enum.auto()
-    """A message of the queue: it can be sent again later."""
+    """A message of the queue, which can be sent again later."""
     REDELIVERY = enum.auto()
-    """The same message once more: an earlier delivery may have recorded the audit, and no more."""
+    """The same message again: an earlier delivery may have stopped after recording the audit."""
     PERSON = enum.auto()
-    """A command: it takes the data that there is now, and never waits."""
+    """A command: it uses the data available now, and never waits."""
 
 
 class WaitReason(enum.StrEnum):
-    """Why an audit waits."""
+    """Reasons for which an audit waits."""
 
     NOT_FOUND = "not_found"
     """Describe does not find the run yet, or its answer cannot be read."""
@@ -56,10 +56,10 @@ DELAYS_S: Mapping[WaitReason, tuple[int, ...]] = {
     WaitReason.DESCRIBE_BEHIND: (60, 120, 240, 480, *[_MAX_DELAY_S] * 8),
     WaitReason.LATE_METRICS: (_MAX_DELAY_S,),
     WaitReason.CHILDREN: (_MAX_DELAY_S,) * 3,
-    # Tags decide family and owner: an hour of throttling is waited out.
+    # Tags decide family and owner, so an audit waits out an hour of throttling.
     WaitReason.TAGS: (60, 120, 240, 480, *[_MAX_DELAY_S] * 5),
 }
-"""The delay of each wait of a reason in seconds; after the last one the audit does without."""
+"""Seconds of each wait, by reason; after the last one the audit goes on without the data."""
 
 
 class AuditDeferred(Struct, frozen=True):
@@ -81,9 +81,9 @@ class AuditDependencies(Struct, frozen=True):
     ruleset: Ruleset
     fingerprint_key: Callable[[], bytes | None]
     is_history_persistent: bool = True
-    """False for one that is thrown away: it lacks a family's runs, and no audit is made again."""
+    """False for a temporary one: it lacks a family's runs, and no audit is repeated."""
     can_metrics_arrive: bool = True
-    """False for a recording, which gets no more of them."""
+    """False for a recording, which gets no further metrics."""
     has_all_tags: bool = True
     """False for a recording that may lack tags of the job."""
     notes: tuple[str, ...] = ()
@@ -93,9 +93,9 @@ class AuditDependencies(Struct, frozen=True):
 class Attempt(Struct, frozen=True):
     """One attempt to audit the run of `ended`, as of `now`.
 
-    `waited`: how often this event has waited, by reason. `again`: the audit is recorded although
-    nothing about the run changed. `known`: the newest audit of the run; None with `again`, so that
-    such an attempt is no reaudit.
+    `wait_counts`: how often this event has waited, by reason. `force`: record the audit even if
+    nothing about the run changed. `latest_summary`: the newest audit of the run; None with `force`,
+    so that such an attempt is not a reaudit.
     """
 
     ended: JobEndEvent
@@ -108,36 +108,35 @@ class Attempt(Struct, frozen=True):
 
     @property
     def is_reaudit(self) -> bool:
-        """Whether the run's audit is due to be made once more."""
+        """Whether the run's audit is due to be repeated."""
         return self.latest_summary is not None and self.latest_summary.is_due(self.now)
 
     def next_wait(self, wait: WaitReason, reason: str) -> AuditDeferred | None:
-        """The next wait for this reason; None when all are used up, or it cannot wait.
+        """The next wait for this reason; None if all are used up, or it cannot wait.
 
-        What a reaudit misses is due once more, so that it waits for nothing.
+        A reaudit that lacks data is due again later, so it never waits.
         """
         if self.caller is AuditTrigger.PERSON or self.is_reaudit:
             return None
-        left = DELAYS_S[wait][self.wait_counts.get(wait, 0) :]
-        return AuditDeferred(left[0], wait, reason) if left else None
+        delays_s = DELAYS_S[wait][self.wait_counts.get(wait, 0) :]
+        return AuditDeferred(delays_s[0], wait, reason) if delays_s else None
 
     def is_already_audited(self, modified_at: datetime | None) -> bool:
         """Whether this state of the run is in the history already, and not due.
 
-        A person who asks for a job has its audit made anew before it is due, unless it is final.
+        If a person asks for a job, its audit is repeated even before it is due, unless it is final.
         """
-        known = self.latest_summary
-        if known is None or known.last_modified_at != modified_at or self.is_reaudit:
+        summary = self.latest_summary
+        if summary is None or summary.last_modified_at != modified_at or self.is_reaudit:
             return False
-        asked_for = self.ended.is_replayed or self.caller is AuditTrigger.PERSON
-        return known.settled or (known.due_at is not None and not asked_for)
+        is_requested = self.ended.is_replayed or self.caller is AuditTrigger.PERSON
+        return summary.settled or (summary.due_at is not None and not is_requested)
 
 
 class AuditRecorded(Struct, frozen=True):
     """The audit is in the history: recorded now, or by an earlier delivery.
 
-    `audit` is None where the stored one was only closed. `notes`: those of the audit that say what
-    could not be read or kept.
+    `audit` is None if the stored one was only made final. `notes`: what could not be read or kept.
     """
 
     result: RecordResult
@@ -149,13 +148,13 @@ class AuditRecorded(Struct, frozen=True):
 
 
 class AlreadyAudited(Struct, frozen=True):
-    """This state of the run is in the history already: nothing but Describe and `head` was read."""
+    """This state of the run is in the history already: only Describe and `summary` were read."""
 
     summary: AuditSummary
 
 
 class EventDropped(Struct, frozen=True):
-    """An event that a person sent again names no run that ended: nothing is recorded of it."""
+    """A person's replayed event names no finished run, so nothing is recorded."""
 
     reason: str
 

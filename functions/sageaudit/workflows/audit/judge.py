@@ -1,4 +1,4 @@
-"""The pure core: makes an audit from a job, its usage and its prices, for Lambda and CLI alike."""
+"""The pure core of Lambda and CLI: makes an audit from a job, its usage and its prices."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def audit_job(
 ) -> Audit:
     """Bills one job, applies the rules and computes the savings.
 
-    `market` has AWS's list prices; the policy's discounts are applied here. `earlier` are the
-    family's earlier runs, newest first; None when no history was read. `pool` are the minutes of
-    its last ones, for a run too short to be judged alone; each run counts its own dollars only.
+    `market` has AWS's list prices; the policy's discounts are applied here. `earlier_runs` are the
+    family's, newest first; None if no history was read. `pool` has the minutes of the newest ones,
+    for a run too short to be judged alone; each run counts only its own dollars.
     """
     market = with_own_prices(market, policy.discounts, pricing_day(job, now)).relative_to(job)
     billed = bill(job, market)
@@ -102,7 +102,7 @@ def audit_job(
 
 
 def _pooled_usd(pool: PooledRuns | None, earlier: Sequence[AuditSummary] | None) -> Decimal | None:
-    """What the earlier runs of a pool count, each of its own; those not judged count nothing."""
+    """The avoidable dollars of a pool's earlier runs; runs that were not judged count as 0."""
     if pool is None or earlier is None:
         return None
     counted = [run.avoidable_usd for run in earlier if run.job in pool.names]
@@ -112,9 +112,9 @@ def _pooled_usd(pool: PooledRuns | None, earlier: Sequence[AuditSummary] | None)
 def _mark_reported_earlier(
     savings: Savings, ruleset: Ruleset, earlier: Sequence[AuditSummary]
 ) -> Savings:
-    """Marks what an earlier run of the family was told already.
+    """Marks findings that were reported for an earlier run of the family.
 
-    Counted dollars are told of each run, unless the rule itself names such a run.
+    Counted dollars are reported for every run, unless the rule itself names an earlier run.
     """
     once = {rule.info.name for rule in ruleset.rules if rule.report_once_per_family}
     findings = tuple(
@@ -135,7 +135,7 @@ def _reported_for_run(
 
 
 def _oldest_run_with_rule(rule: str, earlier: Sequence[AuditSummary]) -> str | None:
-    """The oldest of them, whose audit has the text; `earlier` has the newest first."""
+    """The oldest run with the rule, whose audit has the text; `earlier` has the newest first."""
     return next((run.job for run in reversed(earlier) if rule in run.rules_with_findings), None)
 
 
@@ -146,10 +146,10 @@ def _sees_gpus(rule: Rule, usage: Measurements) -> bool:
 def _waste_outcomes(
     outcomes: Outcomes, ruleset: Ruleset, policy: Policy, usage: Measurements
 ) -> list[WasteOutcome]:
-    """The outcomes of the rules that look for waste in the use of the hosts, without those off.
+    """The outcomes of enabled rules that look for waste in the use of the hosts.
 
-    Of hosts with GPUs, only rules that read GPUUtilization see what is paid for. A rule on hosts of
-    several types needs no metric of all of them, and reads those of each type.
+    On hosts with GPUs, only rules that read GPUUtilization see the expensive devices. A rule on
+    hosts of several types requires no common metric, but reads those of each type.
     """
     rules = {rule.info.name: rule for rule in ruleset.rules if rule.finds_waste}
     return [
@@ -160,16 +160,16 @@ def _waste_outcomes(
 
 
 def run_summary(audit: Audit) -> AuditSummary:
-    """What is stored of this run for comparison with later runs of its family."""
+    """The summary that later runs of the family are compared with."""
     findings, job = audit.savings.findings, audit.job
-    compared = [one.rule.name for one in findings if one.is_standing and one.rule.compared]
-    failed = None if job.status == "Completed" else failure_class(job)
-    moves = (one.found.change for one in findings if one.is_standing)
-    advised = next((move.instance_type for move in moves if isinstance(move, SetType)), None)
-    known = summary_of_run(job, reason=failed, rules_with_findings=compared, usage=audit.usage)
+    rules = [one.rule.name for one in findings if one.is_standing and one.rule.compared]
+    failure = None if job.status == "Completed" else failure_class(job)
+    changes = (one.found.change for one in findings if one.is_standing)
+    new_type = next((move.instance_type for move in changes if isinstance(move, SetType)), None)
+    summary = summary_of_run(job, reason=failure, rules_with_findings=rules, usage=audit.usage)
     return replace(
-        known,
-        recommended_type=advised,
+        summary,
+        recommended_type=new_type,
         smallest_types=audit.smallest_types,
         costlier_steps=audit.costlier_steps or None,
     )
@@ -193,8 +193,8 @@ def audit_roll_up(
 ) -> Audit:
     """Sums the audits of a roll-up's children and applies the rules on roll-ups.
 
-    `job` is None for a recording without its own Describe answer: its name and family then come
-    from the children. `launched`: how many there should be; None: not known.
+    `job` is None for a recording without its own Describe answer; its name and family then come
+    from the children. `launched_count`: how many children it launched; None if not known.
     """
     documents = [child.document for child in children]
     named = job or rollup.rollup_job_from_children(documents)
@@ -232,7 +232,7 @@ def audit_roll_up(
 
 
 class AccountAudit(Struct, frozen=True):
-    """The outcomes of the account rules. Their findings are not part of any one job's bill."""
+    """The outcomes of the account rules, whose findings belong to no single job's bill."""
 
     outcomes: Outcomes
     findings: tuple[Finding, ...]
@@ -263,7 +263,7 @@ def audit_account(
 
 
 def _founds(outcomes: Outcomes, *, allow_estimates: bool) -> list[tuple[RuleInfo, Detection]]:
-    """The findings among the outcomes; `estimated`: dollars that they name may be estimates."""
+    """The findings among the outcomes; `allow_estimates`: their dollars may be estimates."""
     founds = [(name, found) for name, found in outcomes if isinstance(found, Detection)]
     return [(name, mark_estimated(found)) for name, found in founds] if allow_estimates else founds
 
@@ -277,9 +277,9 @@ def _names(ruleset: Ruleset) -> list[RuleInfo]:
 
 
 def _warm_pool_ends_at(job: Job, now: datetime) -> datetime | None:
-    """When the warm pool ends, while its retained seconds may still grow; None otherwise.
+    """When the warm pool ends if its retained seconds may still grow; None otherwise.
 
-    A requested pool without a status after its keep-alive was never kept (a quota of 0).
+    A requested pool without a status after its keep-alive never existed (a quota of 0).
     """
     pool = job.warm_pool
     if pool is None or pool.is_final or job.ended_at is None:

@@ -1,7 +1,7 @@
 """Reads one run for its audit: Describe, its tags, what it used, and how many jobs it launched.
 
-Whoever may write to the bus may name any job. So nothing of an answer is used before kind, name,
-account, region and creation time of event and answer agree.
+Anyone who may write to the event bus can name any job. So an answer is used only if its kind, name,
+account, region and creation time match the event's.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from sageaudit.workflows.audit.attempt import Attempt, WaitReason
 from sageaudit.workflows.audit.stored import RunUsage, stored_usage
 
 _DETAILED_METRICS_KEPT = timedelta(days=15)
-"""CloudWatch keeps points of one minute for this long, and averages of five minutes after it."""
+"""CloudWatch keeps one-minute points for this long, then only five-minute averages."""
 _HARDLY_RAN_S = 120
-"""Own code that ran for less leaves a point or two: one further look is enough, if any comes."""
+"""Own code that ran for less leaves one or two points, so one further read is enough."""
 _LATE_METRICS_WITHIN = timedelta(minutes=20)
-"""Metrics are expected this soon after the end of a job: an event of a later time does not wait."""
+"""Metrics are expected this soon after a job's end; a later event does not wait for them."""
 
 
 class DescribedJob(Struct, frozen=True):
-    """Describe's answer; `ended` names the run as Describe does, with its ARN and creation time."""
+    """Describe's answer; `event` has the ARN and creation time from Describe."""
 
     event: JobEndEvent
     response: Mapping[str, Any]
@@ -51,10 +51,10 @@ class DescribedJob(Struct, frozen=True):
 
 
 class DescribeFailure(Struct, frozen=True):
-    """Why the run of `ended` cannot be audited.
+    """Why the run of `event` cannot be audited.
 
-    `proven`: the run existed, as SageMaker itself or Describe has said; a person's word is no
-    proof. `may_come`: Describe may answer with it later.
+    `did_exist`: the run existed, according to SageMaker's event or Describe; a replayed event does
+    not prove it. `can_appear_later`: Describe may answer with it later.
     """
 
     event: JobEndEvent
@@ -64,7 +64,7 @@ class DescribeFailure(Struct, frozen=True):
 
 
 class Tags(Struct, frozen=True):
-    """A job's tags. `notes` say why they could not be read; `late`: they may be read later."""
+    """A job's tags. `notes`: why some were not read; `can_arrive_later`: a retry may read them."""
 
     tags: Mapping[str, str]
     notes: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Tags(Struct, frozen=True):
 def describe(ended: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
     """Asks Describe for the run that ended.
 
-    Raises RejectedEvent where it answers with another job, or AccessDenied, Throttled, Unavailable.
+    Raises RejectedEvent if it answers with another job, or AccessDenied, Throttled, Unavailable.
     """
     from_event = not ended.is_replayed
     try:
@@ -96,7 +96,7 @@ def describe(ended: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
 
 
 def _wrong_run_failure(ended: JobEndEvent, run: DescribedRun) -> DescribeFailure:
-    """The name is another run's: of a later one for good, of an earlier one while Describe lags."""
+    """Describe names another run: a later one for good, an earlier one while it is stale."""
     from_event, at = not ended.is_replayed, run.created_at
     later = at is not None and ended.created_at is not None and at > ended.created_at
     which = f"the run that was created at {at:%Y-%m-%d %H:%M:%S} UTC" if at else "another run"
@@ -112,24 +112,24 @@ def _unreadable(ended: JobEndEvent, error: MalformedData) -> DescribeFailure:
 
 
 def read_tags(attempt: Attempt) -> Tags:
-    """The job's tags: for its first audit those of SageMaker's event, if it has any.
+    """Reads the job's tags: for its first audit from SageMaker's event, if it has any.
 
-    Else SageMaker is asked; those of an earlier audit, else the event's, where it does not answer.
+    Otherwise asks SageMaker. If that fails, uses those of an earlier audit, else the event's.
     """
-    ended, known, read = attempt.ended, attempt.latest_summary, attempt.deps.policy.tag_names
-    if ended.tags and known is None and not attempt.force:
-        return _select_tags(ended.tags, read)
+    ended, summary, names = attempt.ended, attempt.latest_summary, attempt.deps.policy.tag_names
+    if ended.tags and summary is None and not attempt.force:
+        return _select_tags(ended.tags, names)
     try:
         tags = attempt.deps.jobs.tags(ended.ref)
-        return _select_tags(tags, read, all_read=attempt.deps.has_all_tags)
+        return _select_tags(tags, names, all_read=attempt.deps.has_all_tags)
     except AccessDenied as denied:
-        why, late = f"{denied.action} is not permitted", False
+        reason, can_arrive_later = f"{denied.action} is not permitted", False
     except (Throttled, Unavailable) as error:
-        why, late = str(error).rstrip("."), True
-    notes = (f"tags: {why}",)
-    stored = attempt.deps.history.detail(known.key) if known is not None else None
-    kept = ended.tags if stored is None else stored.tags
-    return Tags(tags_to_store(kept, read, is_complete=False), notes, late)
+        reason, can_arrive_later = str(error).rstrip("."), True
+    notes = (f"tags: {reason}",)
+    detail = attempt.deps.history.detail(summary.key) if summary is not None else None
+    last_tags = ended.tags if detail is None else detail.tags
+    return Tags(tags_to_store(last_tags, names, is_complete=False), notes, can_arrive_later)
 
 
 def _select_tags(tags: Mapping[str, str], names: TagNames, *, all_read: bool = True) -> Tags:
@@ -141,7 +141,7 @@ def _select_tags(tags: Mapping[str, str], names: TagNames, *, all_read: bool = T
 
 
 def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> Job | DescribeFailure:
-    """The job that Describe answers, as of the attempt; why there is none to audit."""
+    """Returns the described job as of the attempt, or why it cannot be audited."""
     ended, ref = described.event, described.event.ref
     account, region = (None if name == UNKNOWN_NAME else name for name in (ref.account, ref.region))
     key = attempt.deps.fingerprint_key()
@@ -158,10 +158,10 @@ def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> Job | Des
 def count_launched(
     job: Job, rollup: RollUp, audited: Sequence[AuditSummary], attempt: Attempt
 ) -> int | None:
-    """How many jobs a roll-up launched: as Describe counts them, else listed or audited ones.
+    """How many jobs a roll-up launched: Describe's count, else all listed or audited ones.
 
-    A list may lack some that are audited: that of an AutoML job has the steps of its candidates
-    alone. An audited one may have been deleted since. None: it is not known.
+    A list may lack audited jobs: an AutoML job's has only the steps of its candidates. An audited
+    job may have been deleted since. None if it is not known.
     """
     if rollup.has_child_count:
         return job.tuning.launched_count if job.tuning else None
@@ -172,9 +172,9 @@ def count_launched(
 
 
 def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
-    """What the run used, as CloudWatch says or the history keeps it.
+    """What the run used, from CloudWatch or the history.
 
-    Raises Throttled or Unavailable when CloudWatch is asked and does not answer.
+    Raises Throttled or Unavailable if CloudWatch is asked and does not answer.
     """
     now, waited = (
         attempt.now,
@@ -190,11 +190,11 @@ def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) ->
 
 
 def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
-    """Never less than what the history keeps of a run that has an audit.
+    """What the run used; never less than the history has if the run was audited after its end.
 
-    CloudWatch is not asked where it would not say more: every metric was there, or is only kept in
-    averages by now, or the run's own code hardly ran and its audit is final. An audit that was made
-    before the run ended keeps nothing of its end.
+    CloudWatch is not asked if it has nothing more: every metric was complete, only averages are
+    left, or the run's own code hardly ran and its audit is final. An audit made before the run
+    ended lacks its end.
     """
     head, ended_at, now = attempt.latest_summary, job.ended_at, attempt.now
     stored: RunUsage | None = None
@@ -205,26 +205,26 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
         complete = stored is not None and stored.has_all_hosts and _has_enough_points(stored.usage)
         if stored is not None and (old or last or complete):
             return stored
-    read = attempt.deps.metrics.read(job, now)
-    unread = _unread(read, stored) if audited_before else None
-    if unread is None:
-        return RunUsage(read)
-    # what was judged by all hosts is not judged by some
-    known = stored if stored is not None and stored.has_all_hosts else RunUsage(read)
-    return replace(known, metrics_error=unread)
+    usage = attempt.deps.metrics.read(job, now)
+    error = _read_error(usage, stored) if audited_before else None
+    if error is None:
+        return RunUsage(usage)
+    # a run judged by all hosts is not judged again by only some
+    kept = stored if stored is not None and stored.has_all_hosts else RunUsage(usage)
+    return replace(kept, metrics_error=error)
 
 
-def _unread(read: Measurements, stored: RunUsage | None) -> str | None:
-    """Why this was no whole answer: it was denied, or says less than an earlier one."""
-    denied = [why.reason for why in read.missing.values() if why.code == METRIC_DENIED_CODE]
+def _read_error(usage: Measurements, stored: RunUsage | None) -> str | None:
+    """Why the answer is incomplete: denied, or with fewer points than stored; or None."""
+    denied = [gap.reason for gap in usage.missing.values() if gap.code == METRIC_DENIED_CODE]
     if denied:
         return denied[0]
-    fewer = stored is not None and _points(read) < _points(stored.usage)
+    fewer = stored is not None and _points(usage) < _points(stored.usage)
     return "CloudWatch answered with fewer points than before" if fewer else None
 
 
 def _points(usage: Measurements) -> int:
-    """Recorded points, of all hosts and metrics."""
+    """The number of recorded points of all hosts and metrics."""
     return sum(len(line.present) for hosts in usage.series.values() for line in hosts.values())
 
 
@@ -242,10 +242,10 @@ def _hardly_ran(job: Job) -> bool:
 def _are_metrics_late(
     job: Job, usage: Measurements, *, now: datetime, has_waited: bool = False
 ) -> bool:
-    """True when metrics are incomplete and may still come, or the audit waited for them.
+    """Whether metrics are incomplete and may still arrive, or the audit waited for them.
 
-    However late the first audit of a run is, it is not the last one while metrics may come. Only
-    one more is made of a run whose own code hardly ran.
+    However late a run's first audit is, another one follows while metrics may arrive. A run whose
+    own code hardly ran gets only one more.
     """
     if has_waited and _hardly_ran(job):
         return False

@@ -1,8 +1,8 @@
-"""Audits that are made once more: when, what is recorded of them, and which others follow.
+"""Repeats audits: when one is due again, what a reaudit records, and which others become due.
 
 An audit is due again while a figure may still change: a warm pool has not ended, metrics were late,
-jobs of a roll-up were not audited, or a run of the family was audited later. That ends
-a day after the job's end, so that no audit is due for ever.
+jobs of a roll-up were not audited, or a run of the family was audited later. Reaudits stop a day
+after the job's end, so that no audit is due for ever.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.stored import is_child, iterate_family_runs
 
 LAST_REAUDIT_AFTER = METRIC_ARRIVAL_TIMEOUT
-"""Metrics and jobs of a roll-up that are missing a day after the end do not come any more: our
-choice. A warm pool is kept for 6 hours at most."""
+"""A day after the end, missing metrics and jobs of a roll-up are no longer expected: our choice. A
+warm pool is kept for 6 hours at most."""
 RECHECK_AFTER = timedelta(hours=1)
-"""The first pause before an audit is made again; each later one is as long as the time since the
+"""The first pause before an audit is repeated; each later one is as long as the time since the
 end."""
 _WARM_POOL_RECHECK_AFTER = timedelta(minutes=30)
-"""SageMaker may say some minutes later that a pool has ended."""
+"""SageMaker may report the end of a pool some minutes late."""
 _ROLL_UP_FINAL_AFTER = timedelta(hours=1)
 _NEWEST = 10
 """A roll-up ends after its jobs, or together with the last of them."""
 _FINALIZED_PREFIX = "closed: "
-"""Begins the note of an audit that is final although something was missing."""
+"""Prefix of the note of an audit that is final although something was missing."""
 _SAME_USD = Decimal("0.01")
 _SAME_SHARE = Decimal("0.01")
-"""Series are kept to a tenth of a percent: dollars that differ less than this are the same."""
+"""Dollars that differ by less are the same, since series are stored to a tenth of a percent."""
 
 
 def schedule_recheck(
     audit: Audit, now: datetime, *, is_reaudit: bool, metrics_error: str | None = None
 ) -> Audit:
-    """An audit that is not final, with the time at which it is made again, or closed.
+    """Sets the time of the next reaudit of an audit that is not final, or makes it final.
 
-    `unread`: why a reaudit could not read metrics. The pauses grow with the time since the end. A
-    job that has not ended is audited each hour, for as long as a job can last.
+    `metrics_error`: why a reaudit could not read metrics. The pauses grow with the time since the
+    end. A job that has not ended is audited each hour, for as long as a job can last.
     """
     if audit.is_settled:
         return audit
@@ -69,14 +69,14 @@ def schedule_recheck(
 
 
 def finalize(audit: Audit, why: str) -> Audit:
-    """The audit as the last one of its run, with a note."""
+    """Makes an audit its run's last one, with the reason as its note."""
     return replace(
         audit, is_settled=True, due_at=None, notes=(*audit.notes, f"{_FINALIZED_PREFIX}{why}")
     )
 
 
 def _finalize_document(document: AuditDocument, *notes: str) -> AuditDocument:
-    """A stored audit as the last one of its run: its figures as they are, and these notes."""
+    """Makes a stored audit its run's last one, with unchanged figures and these notes."""
     audit = document["audit"]
     coverage = {**audit["coverage"], "missing": [*audit["coverage"]["missing"], *notes]}
     final = {**audit, "settled": True, "due_at": None, "coverage": coverage}
@@ -84,7 +84,7 @@ def _finalize_document(document: AuditDocument, *notes: str) -> AuditDocument:
 
 
 def finalize_stored(document: AuditDocument, why: str) -> AuditDocument:
-    """The same with the reason as its note; a final audit stays as it is."""
+    """Makes a stored audit final, with the reason as its note, unless it already is."""
     final = document["audit"]["settled"]
     return document if final else _finalize_document(document, f"{_FINALIZED_PREFIX}{why}")
 
@@ -95,10 +95,10 @@ def merge_with_stored(
     *,
     keep_figures: bool = False,
 ) -> AuditDocument:
-    """What a reaudit records: the stored audit, unless a figure of it has changed.
+    """Returns what a reaudit records: the stored audit, unless one of its figures has changed.
 
-    A figure changes by more than the rounding of kept series. The stored audit is closed where this
-    reaudit is the last. `keeps_figures`: it had no metrics to judge by, so that the stored stay.
+    Differences from the rounding of stored series do not count. The stored audit becomes final if
+    this reaudit is the last. `keep_figures`: the reaudit had no metrics, so stored figures stay.
     """
     if stored_document is None or not (
         keep_figures or has_same_figures(stored_document, new_document)
@@ -110,12 +110,12 @@ def merge_with_stored(
         return {**stored_document, "audit": {**before, "settled": settled, "due_at": due_at}}
     return _finalize_document(
         stored_document,
-        *(n for n in after["coverage"]["missing"] if n.startswith(_FINALIZED_PREFIX)),
+        *(note for note in after["coverage"]["missing"] if note.startswith(_FINALIZED_PREFIX)),
     )
 
 
 def has_same_figures(one: AuditDocument, other: AuditDocument) -> bool:
-    """Whether two audits of a run say the same in dollars, findings and what is not known."""
+    """Whether two audits of a run have the same dollars, findings and unknowns."""
     amounts = (
         (one["bill"]["total_usd"], other["bill"]["total_usd"]),
         (one["lost_up_to_usd"], other["lost_up_to_usd"]),
@@ -137,7 +137,7 @@ def _compared_facts(document: AuditDocument) -> tuple[object, ...]:
 
 
 def _same_findings(one: list[FindingDocument], other: list[FindingDocument]) -> bool:
-    """In any order: that of two findings may hang on a cent."""
+    """Compares findings in any order, since a cent may swap two of them."""
     first, second = (sorted(rows, key=_identity) for rows in (one, other))
     return len(first) == len(second) and all(
         _identity(a) == _identity(b) and _same_usd(a["saving_usd"], b["saving_usd"])
@@ -159,15 +159,15 @@ def _same_usd(one: Decimal | None, other: Decimal | None) -> bool:
 def recheck_dependents(
     run: AuditSummary, history: History, *, now: datetime, is_new_version: bool = True
 ) -> None:
-    """Makes due, as of `now`, the audits that would be other ones since this run was recorded.
+    """Makes the audits due, as of `now`, that would change since this run was recorded.
 
-    Those are runs of its family, itself among them, and of a new version the final sum of its
-    roll-up: of a job's first audit soon after its end, no sum can be final yet. Of a sum, itself:
-    it may have been made while one of its jobs was audited. A process can stop, or the
-    table fail, between a record and this, so it is done again where the message comes back: a
-    second time changes nothing.
+    Those are runs of its family, itself included. For a new version it is also the final sum of its
+    roll-up, except for a first audit soon after the job's end, when no sum can be final. For a sum
+    it is the sum itself, which may have been made while one of its jobs was audited. A process can
+    stop, or the table fail, between a record and this call. So it is repeated if the message is
+    redelivered; a second call changes nothing.
     """
-    if run.stamp is not None and not run.rollup:  # else no run is compared with it
+    if run.stamp is not None and not run.rollup:  # otherwise no run is compared with it
         history.recheck_family(
             run.key,
             account=run.account,
@@ -183,7 +183,7 @@ def recheck_dependents(
 def _final_sums(
     run: AuditSummary, history: History, *, now: datetime, new_version: bool
 ) -> list[JobKey]:
-    """The final sums that have this run, or that this is."""
+    """The final sums that include this run, or the run itself if it is a final sum."""
     if run.rollup:
         return [run.key] if run.settled else []
     soon = run.version == 1 and now - run.ended_at < _ROLL_UP_FINAL_AFTER

@@ -1,22 +1,22 @@
-"""The way of an event: ended job -> Job -> Measurements -> Bill -> Findings -> Audit -> History.
+"""The path of an event: ended job -> Job -> Measurements -> Bill -> Findings -> Audit -> History.
 
 `audit_finished_job` has the steps in their order. Describe's answer, the tags and what the run used
-come from `read`, what the history knows from `stored`, the audit from `judge`; `reaudit` says when
-an audit is made again. Every collaborator is an argument, so that Lambda, command line and tests
+come from `read`, what the history has from `stored`, the audit from `judge`; `reaudit` decides when
+an audit is repeated. Every collaborator is an argument, so that Lambda, command line and tests
 run the same lines.
 
 | what was read | the audit stands | else the event waits | then |
 |---|---|---|---|
 | Describe names another job | | | RejectedEvent: a dead letter |
-| Describe does not know the run | final, if it was due | NOT_FOUND | unauditable, or Dropped |
+| Describe does not know the run | final, if it was due | NOT_FOUND | unauditable or dropped |
 | this state of the run was audited | yes | | |
 | its tags could not be read | | TAGS | audited without them, due again |
 | it still runs | | DESCRIBE_BEHIND | audited up to now, due again |
 | a roll-up's jobs have no audit | | CHILDREN | summed without them, due again |
 | its metrics may still come | | LATE_METRICS | audited without them, due again |
 
-Later is a wait: the event is sent once more. Dropped is an event that a person sent again about no
-run that ended: it is logged and counted. AwsError comes back from the queue.
+A wait is AuditDeferred: the event is sent again. Dropped is EventDropped: a person's event named no
+finished run; it is logged and counted. After an AwsError the message is redelivered.
 """
 
 from __future__ import annotations
@@ -103,17 +103,17 @@ def audit_finished_job(
 ) -> AuditOutcome:
     """Audits one ended job and records the audit; a second delivery changes nothing.
 
-    `waited`: how often the event has waited, by reason. `again`: the audit is recorded although
-    nothing about the job changed; so is one that is due. Raises RejectedEvent when Describe answers
-    with another job; AccessDenied, Throttled or Unavailable when it does not answer.
+    `wait_counts`: how often the event has waited, by reason. `force`: record the audit even if
+    nothing about the job changed, as for one that is due. Raises RejectedEvent if Describe answers
+    with another job; AccessDenied, Throttled or Unavailable if it does not answer.
     """
     described = describe(ended, deps.jobs)
-    known = None if force else _newest_audit(described.event, deps.history)
-    attempt = Attempt(described.event, deps, now, caller, wait_counts, force, known)
+    latest = None if force else _newest_audit(described.event, deps.history)
+    attempt = Attempt(described.event, deps, now, caller, wait_counts, force, latest)
     if isinstance(described, DescribeFailure):
         return _audit_undescribed(described, attempt)
-    if known is not None and attempt.is_already_audited(described.modified_at):
-        return _already_audited(known, attempt)
+    if latest is not None and attempt.is_already_audited(described.modified_at):
+        return _already_audited(latest, attempt)
     tags = read_tags(attempt)
     if tags.can_arrive_later and (later := attempt.next_wait(WaitReason.TAGS, tags.notes[0])):
         return later
@@ -150,7 +150,7 @@ def _judge_run(
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None]:
     """The audit of a run, and the earlier runs of its family that it was compared with.
 
-    None for a history that is thrown away, which may lack some of them.
+    Those are None for a temporary history, which may lack some of them.
     """
     heads = runs_before(
         job.ended_at or now,
@@ -182,9 +182,9 @@ def _record_run(
     used: RunUsage,
     compared: tuple[AuditSummary, ...] | None,
 ) -> AuditRecorded:
-    """Records the audit of a run that Describe answered, with what is kept to audit it again."""
-    unread = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
-    notes = tuple(dict.fromkeys(unread))
+    """Records the audit of a described run, with the details that a reaudit needs."""
+    all_notes = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
+    notes = tuple(dict.fromkeys(all_notes))
     final = audit.is_settled and audit.job.finished and not (used.is_late or tags.can_arrive_later)
     audit = replace(audit, notes=(*audit.notes, *notes), is_settled=final)
     done = _record(audit, attempt, detail=detail, usage=used, earlier_runs=compared)
@@ -201,13 +201,13 @@ def _record(
 ) -> AuditRecorded:
     """Writes an audit under the job's ARN and creation time.
 
-    `used`: what its run used; None of a sum, and of a run that could not be audited, with which
-    nothing is compared. `compared`: the earlier runs that it was judged with.
+    `usage`: what its run used; None for a sum or an unauditable run, with which no run is compared.
+    `earlier_runs`: those that it was judged with.
     """
     if attempt.deps.is_history_persistent or attempt.deps.can_metrics_arrive:
-        unread = usage.metrics_error if usage else None
+        error = usage.metrics_error if usage else None
         audit = schedule_recheck(
-            audit, attempt.now, is_reaudit=attempt.is_reaudit, metrics_error=unread
+            audit, attempt.now, is_reaudit=attempt.is_reaudit, metrics_error=error
         )
     job, ended = audit.job, attempt.ended
     created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
@@ -232,28 +232,28 @@ def _record(
 def _merge_with_stored(
     audit: Audit, key: JobKey, used: RunUsage | None, attempt: Attempt
 ) -> tuple[AuditDocument, AuditSummary | None]:
-    """The document and the summary of the run to record: those of the audit, or what stays of the
-    stored ones, which a reaudit changes only with a figure.
-    """
-    made = document(audit)
+    """The document and summary to record; a reaudit without changed figures keeps the stored."""
+    new_document = document(audit)
     run = run_summary(audit) if audit.usage is not None else None
-    unread = used is not None and used.metrics_error is not None
-    if attempt.latest_summary is None or not (attempt.is_reaudit or unread):
-        return made, run
+    has_error = used is not None and used.metrics_error is not None
+    if attempt.latest_summary is None or not (attempt.is_reaudit or has_error):
+        return new_document, run
     stored = attempt.deps.history.audit(key)
     with malformed_errors("stored audit"):
         if used is None:
-            return merge_with_stored(stored, made), run
+            return merge_with_stored(stored, new_document), run
         is_same = (
-            used.stored_detail is not None and stored is not None and has_same_figures(stored, made)
+            used.stored_detail is not None
+            and stored is not None
+            and has_same_figures(stored, new_document)
         )
         if used.has_nothing_to_judge or is_same:
             run = attempt.latest_summary
-        return merge_with_stored(stored, made, keep_figures=used.has_nothing_to_judge), run
+        return merge_with_stored(stored, new_document, keep_figures=used.has_nothing_to_judge), run
 
 
 def _write(entry: AuditEntry, attempt: Attempt, *, recheck: bool) -> RecordResult:
-    """Writes an entry; `recheck`: then the audits are due that would be other ones since."""
+    """Writes an entry; `recheck`: then makes the audits due that would change."""
     recorded = attempt.deps.history.record(entry)
     if recheck and recorded.summary is not None and recorded.outcome is not RecordOutcome.OUTDATED:
         new = (
@@ -291,9 +291,9 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> AuditRecorded 
 
 
 def _audit_undescribed(missing: DescribeFailure, attempt: Attempt) -> AuditOutcome:
-    """A run that Describe does not answer: an audit of it stands; else it is unauditable.
+    """Handles a run that Describe does not return: keeps its audit, or records it as unauditable.
 
-    Nothing is recorded of a run that only a person's event names.
+    Nothing is recorded if only a person's event names the run.
     """
     if attempt.latest_summary is not None:
         if attempt.is_reaudit:
@@ -311,7 +311,7 @@ def _audit_undescribed(missing: DescribeFailure, attempt: Attempt) -> AuditOutco
 
 
 def _already_audited(latest_summary: AuditSummary, attempt: Attempt) -> AlreadyAudited:
-    """An earlier delivery may have recorded the audit and been stopped right after it."""
+    """Repeats the recheck, as an earlier delivery may have stopped right after the record."""
     if attempt.caller is AuditTrigger.REDELIVERY:
         recheck_dependents(latest_summary, attempt.deps.history, now=attempt.now)
     return AlreadyAudited(latest_summary)
@@ -320,26 +320,26 @@ def _already_audited(latest_summary: AuditSummary, attempt: Attempt) -> AlreadyA
 def _close(
     attempt: Attempt, latest_summary: AuditSummary, why: str
 ) -> AuditRecorded | AlreadyAudited:
-    """Makes the audit of a run that Describe does not answer any more final.
+    """Makes the audit of a run final that Describe no longer returns.
 
-    It is judged once more by what the history keeps of the run, else it stands as it is.
+    The run is judged again by its stored details; without them the audit is kept as it is.
     """
     history = attempt.deps.history
     stored = history.audit(latest_summary.key)
     if stored is None:
         return AlreadyAudited(latest_summary)
     with malformed_errors("stored audit"):
-        made, run = finalize_stored(stored, why), latest_summary
+        new_document, run = finalize_stored(stored, why), latest_summary
         compared: tuple[AuditSummary, ...] | None = read_earlier_runs(latest_summary, history)
         if (judged := _judge_stored_run(latest_summary, attempt)) is not None:
             audit, compared = judged
             again = document(audit if audit.is_settled else finalize(audit, why))
             run = latest_summary if has_same_figures(stored, again) else run_summary(audit)
-            made = merge_with_stored(stored, again)
+            new_document = merge_with_stored(stored, again)
     entry = AuditEntry(
         key=latest_summary.key,
         last_modified_at=latest_summary.last_modified_at,
-        document=made,
+        document=new_document,
         family_version=latest_summary.family_version,
         detail=None,
         force_new_version=True,
@@ -347,13 +347,13 @@ def _close(
         earlier_runs=None if latest_summary.rollup else compared,
     )
     recorded = _write(entry, attempt, recheck=not latest_summary.rollup)
-    return AuditRecorded(recorded, latest_summary.key, made, None, is_reaudit=True)
+    return AuditRecorded(recorded, latest_summary.key, new_document, None, is_reaudit=True)
 
 
 def _judge_stored_run(
     known: AuditSummary, attempt: Attempt
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None] | None:
-    """The run judged by what is kept of it; None of a roll-up, and if its details are gone."""
+    """Judges a run by its stored details; None for a roll-up, or if they have expired."""
     deps, now = attempt.deps, attempt.now
     if known.rollup or (run := stored_run(known, deps.history)) is None:
         return None

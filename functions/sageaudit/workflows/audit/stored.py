@@ -1,7 +1,7 @@
-"""What the history knows of a run: its audit, details, jobs, and the earlier runs of its family.
+"""Reads a run from the history: its audit, details, jobs, and the earlier runs of its family.
 
-A run is judged by the runs that ended before it, whichever was audited first: audits that were made
-without one of them are made again (`recheck_dependents`).
+A run is judged by the runs that ended before it, whichever was audited first: an audit that was
+made without one of them is repeated (`recheck_dependents` of `reaudit`).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from sageaudit.domain.guides import GuideDocument
 
 MAX_DETAIL_BYTES = 200 * 1024
-"""Of the packed series of one run, in its details."""
+"""The most bytes of a run's packed series in its details."""
 _POOL_RUNS = 9
-"""Most earlier runs that are read to judge a short one, each some 3 KB: our choice."""
+"""The most earlier runs that are read to judge a short one, each about 3 KB: our choice."""
 _POOL_WITHIN = timedelta(days=30)
-"""Older runs of a family may be of other code: our choice, as for its dollars in messages."""
+"""Older runs may have run other code: our choice, the same as for dollars in messages."""
 _POOLED_STATUSES = frozenset({"Completed", "Stopped"})
-"""A run that failed says little of one that works."""
+"""A failed run says little about one that works."""
 
 
 def read_audit(history: History, key: JobKey, version: int | None = None) -> AuditDocument | None:
-    """The document of a version; None where there is none, or one that cannot be read."""
+    """The document of a version; None if there is none or it cannot be read."""
     try:
         document = history.audit(key, version)
     except BadHistory:
@@ -57,7 +57,7 @@ def make_detail(
 ) -> Detail:
     """The detail to store, with at most 200 KB of series; its note says what was left out.
 
-    Series that are `stored` stay as they are.
+    The series of `stored`, if given, are kept.
     """
     if stored is not None:
         return replace(stored, describe=sanitize_answer(answer), tags=filter_tags(tags))
@@ -74,11 +74,10 @@ def make_detail(
 
 
 class RunUsage(Struct, frozen=True):
-    """What a run used: `stored` are the details that it was taken from, None if it was read now.
+    """What a run used; `stored_detail` is its source, None if it was read from CloudWatch.
 
-    `unread`: why CloudWatch could not be read again. Then `usage` is what is stored, or without
-    `stored` nothing to judge by: the stored figures stay. `late`: metrics may still come, and
-    `worth_a_wait` soon.
+    `metrics_error`: why CloudWatch could not be read again. Then `usage` is from `stored_detail`,
+    or stored figures are kept. `is_late`: metrics may still arrive; `should_wait`: even soon.
     """
 
     usage: Measurements
@@ -101,7 +100,7 @@ class RunUsage(Struct, frozen=True):
 def stored_usage(
     key: JobKey, job: Job, types: Mapping[str, InstanceType], history: History
 ) -> RunUsage | None:
-    """What a run used, as the history keeps it; None if its details have expired or lack it."""
+    """What a run used, from the history; None if its details have expired or lack it."""
     detail = _detail_with_series(key, history)
     return RunUsage(unpack(detail.series, job, types), detail) if detail else None
 
@@ -112,8 +111,8 @@ def _detail_with_series(key: JobKey, history: History) -> Detail | None:
 
 
 def stored_run(head: AuditSummary, history: History) -> tuple[Job, Detail] | None:
-    """The job of a head as of its end, and its details; None if these have expired, lack what it
-    used, or cannot be read.
+    """The job of a head as of its end, and its details; None if these have expired, have no series,
+    or cannot be read.
     """
     detail = _detail_with_series(head.key, history)
     if detail is None:
@@ -150,13 +149,13 @@ def iterate_family_runs(
     before: datetime | None = None,
     page_size: int | None = None,
 ) -> Iterator[AuditSummary]:
-    """The runs of a family in an account and region, newest first, read `page` at a time."""
+    """The runs of a family in an account and region, newest first, `page_size` a page."""
     query = RunQuery.for_family(account, region, family)
     return history.runs(query, before=before, page_size=page_size)
 
 
 def comparable_runs(heads: Sequence[AuditSummary]) -> tuple[AuditSummary, ...]:
-    """Those that a rule may compare with: no roll-ups, and no run that has not ended."""
+    """The runs that a rule may compare with: finished ones that are not roll-ups."""
     ended = (head for head in heads if head.status in FINISHED)
     return tuple(head for head in ended if head.is_comparable)
 
@@ -166,13 +165,13 @@ def pool_of(
 ) -> PooledRuns | None:
     """The minutes of a short run with those of its family's last runs; None for any other run.
 
-    Those are short runs of one kind on the same instances that did not fail.
+    Those are short runs of the same kind on the same instances that did not fail.
     """
-    own = short_run_usage(usage)
-    if own is None or not job.finished:
+    short_usage = short_run_usage(usage)
+    if short_usage is None or not job.finished:
         return None
     alike = [head for head in heads if _can_pool(job, head)]
-    return pool_runs(own, _uses(alike[:_POOL_RUNS], job, market, history))
+    return pool_runs(short_usage, _uses(alike[:_POOL_RUNS], job, market, history))
 
 
 def _can_pool(job: Job, head: AuditSummary) -> bool:
@@ -192,14 +191,14 @@ def _can_pool(job: Job, head: AuditSummary) -> bool:
 def _uses(
     heads: Sequence[AuditSummary], job: Job, market: Market, history: History
 ) -> Iterator[tuple[str, Measurements]]:
-    """What each run used; without those whose details have expired. Read as they are needed."""
+    """Yields what each run used, without runs whose details have expired."""
     for head in heads:
         if stored := stored_usage(head.key, job, market.types, history):
             yield head.job, stored.usage
 
 
 def read_children(job: Job, history: History) -> list[AuditSummary]:
-    """The audited jobs of a roll-up: of this run of its name, not of another one."""
+    """The audited jobs of this roll-up, not of another one with its name."""
     key = JobKey(job.arn or "", job.created_at) if job.created_at else None
     return [
         head
@@ -209,7 +208,7 @@ def read_children(job: Job, history: History) -> list[AuditSummary]:
 
 
 def count_children(rollup: AuditSummary, history: History) -> int:
-    """How many jobs of a roll-up are audited, which are those that its cost sums."""
+    """The number of a roll-up's audited jobs, which its cost is the sum of."""
     return sum(
         not run.rollup and is_child(run.key, rollup.key, rollup.ended_at)
         for run in iterate_family_runs(history, rollup.account, rollup.region, rollup.family)
@@ -217,7 +216,7 @@ def count_children(rollup: AuditSummary, history: History) -> int:
 
 
 def is_child(key: JobKey, rollup: JobKey, rollup_ended_at: datetime | None) -> bool:
-    """Whether a job was created while this run of the roll-up lasted, if it says so."""
+    """Whether a job was created while the roll-up ran; True if a creation time is unknown."""
     if NO_CREATION_TIME in {key.created_at, rollup.created_at}:
         return True
     ended = rollup_ended_at is not None and key.created_at > rollup_ended_at
@@ -225,14 +224,14 @@ def is_child(key: JobKey, rollup: JobKey, rollup_ended_at: datetime | None) -> b
 
 
 def version_keys(heads: Sequence[AuditSummary]) -> set[tuple[JobKey, int]]:
-    """Which versions of which runs these are."""
+    """The key and version of each run."""
     return {(head.key, head.version) for head in heads}
 
 
 def read_guides(
     history: History, document: AuditDocument, types: Mapping[str, InstanceType]
 ) -> list[GuideDocument]:
-    """The guides of an audit, by what the history keeps of its run and family. Raises AwsError."""
+    """The guides of an audit, by the stored run and its family. Raises AwsError."""
     from sageaudit.domain.guides import select_guides, traits_of_audit  # noqa: PLC0415 - Lambda needs none
 
     named = document["job"]
@@ -248,7 +247,7 @@ def read_guides(
 
 
 def _described_job(head: AuditSummary, history: History) -> Job | None:
-    """The job as it was described; None after 90 days, and if it cannot be read."""
+    """The job as Describe returned it; None after 90 days, or if it cannot be read."""
     try:
         detail = history.detail(head.key)
         if detail is None:

@@ -1,7 +1,7 @@
-"""What `sageaudit check` found in one file, as a document: schema 1 of its --output json.
+"""The document of `sageaudit check` about one file: schema 1 of its --output json.
 
-Keys are always present and only ever added. Money is USD, rounded to 6 decimals; what is not known
-is null; `guides` is there only if it is asked for. The other outputs show this document.
+Keys are always present and only ever added. Money is USD, rounded to 6 decimals; unknown values
+are null; `guides` is present only if it is requested. The other outputs show this document.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LineNumbers = Mapping[Path, int]
 class CheckFinding(Struct, frozen=True, kw_only=True):
     """One finding. `source`: `api` (its model), `rules`, or `history`.
 
-    `refused`: AWS would not take the request. `not_counted`: why it does not count for --fail-on:
-    exempt, or covered by another finding.
+    `refused`: AWS would reject the request. `not_counted`: why --fail-on ignores it: exempt, or
+    covered by another finding.
     """
 
     rule: str
@@ -59,7 +59,7 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
     @property
     def sort_key(self) -> tuple[bool, bool, Decimal, int, int, str]:
-        """What is refused, then the dearest, then the most severe, in the order of the file."""
+        """Rejected first, then the largest saving, then the most severe, in the file's order."""
         severity = -Severity(self.severity).rank
         usd = -(self.saving_usd or Decimal(0))
         aside = self.not_counted is not None
@@ -94,13 +94,13 @@ def document(
         "form": found.format.value,
         "form_said": found.format.label,
         "api": api,
-        "jobs": [_job(one, lines) for one in checked],
+        "jobs": [_job(request, lines) for request in checked],
         "not_checked": list(found.unchecked_sentences),
     }
 
 
-def _job(one: CheckedRequest, lines: LineNumbers) -> dict[str, Any]:
-    request, job = one.request, one.job
+def _job(checked: CheckedRequest, lines: LineNumbers) -> dict[str, Any]:
+    request, job = checked.request, checked.job
     return {
         "label": request.label,
         "name": request.name,
@@ -108,30 +108,30 @@ def _job(one: CheckedRequest, lines: LineNumbers) -> dict[str, Any]:
         "line": _line(request, (), lines),
         "account": request.account,
         "region": job.region if job else None,
-        "family": one.family,
+        "family": checked.family,
         "instances": job.instances if job else None,
         "note": request.note,
         "trial": request.tuning_request is not None,
-        "cost": _cost(one.cost, one),
-        "history": _history(one.forecast),
-        "findings": [asdict(found) for found in sort_findings(_findings(one, lines))],
+        "cost": _cost(checked.cost, checked),
+        "history": _history(checked.forecast),
+        "findings": [asdict(found) for found in sort_findings(_findings(checked, lines))],
         "not_known": [
             {"path": request.path_text(place), "why": value.reason}
             for place, value in request.unknown_values.items()
         ],
-        "unreadable": one.unreadable,
-        **other_outcomes(one.outcomes),
-        "notes": list(one.notes),
-        **({} if one.guides is None else {"guides": list(one.guides)}),
+        "unreadable": checked.unreadable,
+        **other_outcomes(checked.outcomes),
+        "notes": list(checked.notes),
+        **({} if checked.guides is None else {"guides": list(checked.guides)}),
     }
 
 
-def _cost(cost: MaxCost | None, one: CheckedRequest) -> dict[str, Any]:
+def _cost(cost: MaxCost | None, checked: CheckedRequest) -> dict[str, Any]:
     billed = cost.bill_at_limit if cost else None
     rates = [line.rate for line in billed.lines if line.rate is not None] if billed else []
     return {
         "at_most_usd": round_usd(cost.usd) if cost else None,
-        "why_not_known": cost.unknown_because if cost else one.unreadable,
+        "why_not_known": cost.unknown_because if cost else checked.unreadable,
         "hourly_usd": round_usd(cost.hourly_usd) if cost else None,
         "limit_s": cost.limit.seconds if cost else None,
         "limit_is_default": cost.limit.is_default if cost else False,
@@ -162,10 +162,9 @@ def _history(forecast: FamilyForecast | None) -> dict[str, Any] | None:
     }
 
 
-def _findings(one: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]:
-    """By the API's model, by rules and by the history."""
-    request = one.request
-    for problem in one.problems:
+def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]:
+    request = checked.request
+    for problem in checked.problems:
         path = request.path_text(problem.path)
         yield CheckFinding(
             rule=problem.fault.value,
@@ -176,19 +175,19 @@ def _findings(one: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]
             line=_line(request, problem.path, lines),
             fix=_did_you_mean_fix(problem, path, request),
         )
-    for finding in one.findings:
-        yield _rule_finding(finding, one, lines)
-    for item in one.ignored:
-        known, path = item.finding, item.finding["fix"][0]["parameter"]
-        fix = [Parameter(one["parameter"], one["old"], one["new"]) for one in known["fix"]]
+    for finding in checked.findings:
+        yield _rule_finding(finding, checked, lines)
+    for item in checked.ignored:
+        stored, path = item.finding, item.finding["fix"][0]["parameter"]
+        fix = [Parameter(row["parameter"], row["old"], row["new"]) for row in stored["fix"]]
         times = f", and in {item.runs - 1} more of its last audits" if item.runs > 1 else ""
         yield CheckFinding(
-            rule=known["rule"],
-            id=known["id"],
+            rule=stored["rule"],
+            id=stored["id"],
             source="history",
-            severity=known["severity"],
-            bucket=known["bucket"],
-            summary=f"The advice for {item.run} is not followed{times}: {known['summary']}",
+            severity=stored["severity"],
+            bucket=stored["bucket"],
+            summary=f"The advice for {item.run} is not followed{times}: {stored['summary']}",
             path=_full_path(request, path),
             line=_line(request, resolve_path(request.body, path), lines),
             fix=_parameters(fix, request),
@@ -199,7 +198,7 @@ def _findings(one: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFinding]
 
 
 def sort_findings(found: Iterable[CheckFinding]) -> list[CheckFinding]:
-    """The dearest first; of several that name another type for one place, only that one counts."""
+    """Sorts findings. If several name different types for one path, only the first counts."""
     named: dict[str, tuple[Any, str]] = {}
     rows = []
     for row in sorted(found, key=lambda row: row.sort_key):
@@ -211,16 +210,15 @@ def sort_findings(found: Iterable[CheckFinding]) -> list[CheckFinding]:
 
 
 def _rule_with_other_type(row: CheckFinding, named: Mapping[str, tuple[Any, str]]) -> str | None:
-    """The rule that names another type for the same place."""
+    """The earlier rule that names another type for the same path."""
     for path, new in row.types.items():
-        kept, rule = named.get(path, (new, ""))
-        if kept != new:
+        new_type, rule = named.get(path, (new, ""))
+        if new_type != new:
             return rule
     return None
 
 
 def _did_you_mean_fix(problem: Problem, path: str, request: Request) -> list[dict[str, Any]]:
-    """The parameter or value that was probably meant, as a fix."""
     if problem.suggestion is None:
         return []
     new = problem.suggestion
@@ -230,8 +228,8 @@ def _did_you_mean_fix(problem: Problem, path: str, request: Request) -> list[dic
     return [fix | {"pipeline_parameter": None, "argument": None}]
 
 
-def _rule_finding(finding: Finding, one: CheckedRequest, lines: LineNumbers) -> CheckFinding:
-    found, request, ends = finding.found, one.request, finding.range_usd
+def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers) -> CheckFinding:
+    found, request, ends = finding.found, checked.request, finding.range_usd
     fix = fix_parameters(finding, request)
     path = fix[0].path if fix else _read_path(finding, request)
     return CheckFinding(
@@ -249,18 +247,18 @@ def _rule_finding(finding: Finding, one: CheckedRequest, lines: LineNumbers) -> 
         caution=found.caution,
         saving_usd=round_usd(finding.alone_usd),
         saving_range_usd=ends and [round_usd(end) or Decimal(0) for end in ends],
-        saving_basis=_basis(finding, one),
+        saving_basis=_basis(finding, checked),
         refused=is_rejected_by_aws(finding),
         reported_for_run=finding.reported_for_run,
         not_counted=_not_counted_because(finding),
     )
 
 
-def _basis(finding: Finding, one: CheckedRequest) -> str | None:
-    """What its dollars rest on: those that only an earlier run knows are of that run."""
+def _basis(finding: Finding, checked: CheckedRequest) -> str | None:
+    """The basis of its dollars; an earlier run if only that has them."""
     if finding.alone_usd is None:
         return None
-    return (DurationBasis.EARLIER if finding.found.change is None else one.basis).value
+    return (DurationBasis.EARLIER if finding.found.change is None else checked.basis).value
 
 
 def _read_path(finding: Finding, request: Request) -> str:
@@ -274,8 +272,8 @@ def _read_path(finding: Finding, request: Request) -> str:
 def _not_counted_because(finding: Finding) -> str | None:
     if finding.exempt is not None:
         return f"exempt by {finding.exempt.by}: {finding.exempt.reason}"
-    other = finding.superseded_by or finding.subsumed_by
-    return f"{other} covers it" if other else None
+    covering_rule = finding.superseded_by or finding.subsumed_by
+    return f"{covering_rule} covers it" if covering_rule else None
 
 
 def _parameters(fix: Iterable[Parameter], request: Request) -> list[dict[str, Any]]:
@@ -302,7 +300,7 @@ def _argument(request: Request, path: str) -> str | None:
 
 
 def _full_path(request: Request, path: str) -> str:
-    """The path in the request that is sent: a trial's is inside its tuning job's."""
+    """The path in the request that is sent; a trial is inside its tuning job's request."""
     if request.tuning_request is None:
         return path
     around = request.tuning_request.path_text(request.prefix)
@@ -311,7 +309,7 @@ def _full_path(request: Request, path: str) -> str:
 
 def _line(request: Request, place: Path, lines: LineNumbers) -> int | None:
     """The line of the nearest part of the file that has one."""
-    found = request.origin.path_in_file(place)
-    while found and found not in lines:
-        found = found[:-1]
-    return lines.get(found)
+    path = request.origin.path_in_file(place)
+    while path and path not in lines:
+        path = path[:-1]
+    return lines.get(path)

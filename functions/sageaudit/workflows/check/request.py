@@ -45,15 +45,15 @@ from sageaudit.rules.judge import judge_request
 from sageaudit.structs import replace
 
 _EXPOSURE_MEDIUM_USD = Decimal(100)
-"""What a hung job may cost, from which a finding about its limit is medium."""
+"""The cost of a hung job from which a finding about its limit is medium."""
 _EXPOSURE_HIGH_USD = Decimal(1000)
-"""The same, from which it is high."""
+"""The cost of a hung job from which the finding is high."""
 REJECTED_PREFIX = "AWS refuses"
 _HAS_NOT_RUN = Missing("not_run", "the job has not run")
 
 
 class PlannedJob(Struct, frozen=True):
-    """A request as a job: in the family and region under which its history is asked for."""
+    """A request as a job, with the family under which its history is read."""
 
     request: Request
     job: Job
@@ -68,10 +68,10 @@ class FamilyHistory(Struct, frozen=True):
 
 
 class CheckedRequest(Struct, frozen=True):
-    """One request, judged. `unreadable`: why nothing could be concluded from it, or None.
+    """One judged request. `unreadable`: why it could not be judged, or None.
 
-    `forecast` is None where no history was read. `basis`: what the dollars of findings rest on.
-    `guides` is None where they are not asked for.
+    `forecast` is None if no history was read. `basis`: what the findings' dollars rest on.
+    `guides` is None if they were not requested.
     """
 
     request: Request
@@ -90,7 +90,7 @@ class CheckedRequest(Struct, frozen=True):
 
 
 def find_problems(request: Request, model: ApiModel) -> tuple[Problem, ...]:
-    """What AWS would refuse by its service model; of a trial, its tuning request says it."""
+    """What AWS would reject by its service model; a trial's problems are its tuning job's."""
     if request.tuning_request is not None:
         return ()
     later = (request.name_key,) if request.name_source else ()
@@ -100,7 +100,7 @@ def find_problems(request: Request, model: ApiModel) -> tuple[Problem, ...]:
 def plan_job(
     request: Request, problems_to_remove: Sequence[Problem], region: str | None, policy: Policy
 ) -> PlannedJob:
-    """The request without what AWS refuses, as a job. Raises Malformed."""
+    """The request as a job, without what AWS rejects. Raises MalformedData."""
     wrong = {place for problem in problems_to_remove for place in problem.unjudged_paths}
     if request.tuning_request is not None:
         size = len(request.prefix)
@@ -111,7 +111,7 @@ def plan_job(
 
 
 _EPOCH = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
-"""Stands for a start where only the settings of the job are asked for."""
+"""A placeholder start if only the settings of the job matter."""
 
 
 def check_request(
@@ -125,8 +125,8 @@ def check_request(
     history: FamilyHistory | None,
     trial_costs: Sequence[MaxCost] = (),
 ) -> CheckedRequest:
-    """Judges one request. `market` has the list prices; `trials`: the costs of a tuning job's
-    definitions, from which its own is worked out.
+    """Judges one request. `market` has the list prices; `trial_costs`: the costs of a tuning job's
+    definitions, from which its own cost is computed.
     """
     request, runs = planned_job.request, history.runs if history else None
     market = with_own_prices(market, policy.discounts, now.date()).relative_to(planned_job.job)
@@ -149,7 +149,7 @@ def check_request(
     outcomes = judge_request(asked, _case(asked), ruleset.rules)
     findings = _findings(asked, outcomes, exempt, ruleset)
     advice = find_unfollowed(request, history.audits) if history else ()
-    said = {item.finding["rule"]: item for item in advice}
+    by_rule = {item.finding["rule"]: item for item in advice}
     judged = {finding.rule.name for finding in findings} | local.disabled_rules | exempt.keys()
     return CheckedRequest(
         request=request,
@@ -157,7 +157,7 @@ def check_request(
         family=planned_job.family,
         problems=tuple(problems),
         outcomes=tuple(outcomes),
-        findings=tuple(_with_earlier_run(one, said.get(one.rule.name)) for one in findings),
+        findings=tuple(_with_earlier_run(one, by_rule.get(one.rule.name)) for one in findings),
         ignored=tuple(item for item in advice if item.finding["rule"] not in judged),
         basis=basis,
         cost=cost,
@@ -169,7 +169,7 @@ def check_request(
 def request_guides(
     planned_job: PlannedJob, history: FamilyHistory | None, types: Mapping[str, InstanceType]
 ) -> list[GuideDocument]:
-    """The guides of a request, with what its family's runs say."""
+    """The guides of a request, by its settings and its family's runs."""
     runs, audits = (history.runs, history.audits) if history else ((), ())
     newest = max(audits, key=lambda audit: audit["job"]["ended_at"] or "", default=None)
     isolated = _is_network_isolated(planned_job.request)
@@ -179,7 +179,7 @@ def request_guides(
 
 
 def _is_network_isolated(request: Request) -> bool | None:
-    """EnableNetworkIsolation; AWS's default is false. None where it is not known yet."""
+    """EnableNetworkIsolation; AWS's default is false. None if not known yet."""
     path = setting_path(request.kind, "EnableNetworkIsolation")
     value = request.value(path) if path else None
     return None if isinstance(value, UnknownValue) else bool(value)
@@ -188,7 +188,7 @@ def _is_network_isolated(request: Request) -> bool | None:
 def _cost(
     request: Request, job_at_limit: Job | None, job: Job, market: Market, trials: Sequence[MaxCost]
 ) -> MaxCost:
-    """The most that it costs, on the dearest of the types that it prefers."""
+    """The maximum cost, on the most expensive of its preferred types."""
     if request.kind.spec.rollup:
         return max_search_cost(request, trials)
     most = None if job_at_limit is None else on_most_expensive_type(job_at_limit, request, market)
@@ -196,7 +196,7 @@ def _cost(
 
 
 def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[DurationBasis, Decimal]:
-    """What the job's length rests on: its family's median, else its limit, else an hour."""
+    """The job's duration and its basis: the family's median, else its limit, else an hour."""
     if forecast is not None and forecast.seconds is not None and forecast.seconds.median > 0:
         return DurationBasis.HISTORY, forecast.seconds.median
     if limit.seconds is not None:
@@ -210,7 +210,7 @@ def _case(request_case: RequestCase) -> FamilyCase | RollUpCase:
     if job.kind.spec.rollup:
         return RollUpCase(job, (), policy=policy, duration_basis=basis)
     usage = measure(job, (), request_case.market.types, missing_reason=_HAS_NOT_RUN)
-    of = (
+    arguments = (
         job,
         usage.active_part(),
         usage,
@@ -218,15 +218,15 @@ def _case(request_case: RequestCase) -> FamilyCase | RollUpCase:
         request_case.market,
         request_case.family_history,
     )
-    return FamilyCase(*of, policy=policy, duration_basis=basis)
+    return FamilyCase(*arguments, policy=policy, duration_basis=basis)
 
 
 def _findings(
     asked: RequestCase, outcomes: Outcomes, exempt: Mapping[str, Exemption], ruleset: Ruleset
 ) -> tuple[Finding, ...]:
-    """What the rules found, each with what it alone would save.
+    """The findings of the rules, each with what it alone would save.
 
-    The severity is the card's, but for dollars that rest on runs and for what the policy sets.
+    The severity is the rule's, unless the policy sets one or the dollars rest on runs.
     """
     founds = [(name, found) for name, found in outcomes if isinstance(found, Detection)]
     local = asked.policy
@@ -248,20 +248,19 @@ def _findings(
 
 
 def _with_earlier_run(finding: Finding, item: UnfollowedFinding | None) -> Finding:
-    """The finding with the earlier run that had it; its dollars there, where it has none itself."""
     if item is None:
         return finding
-    known = finding.alone_usd if finding.found.change is not None else item.usd
-    return replace(finding, reported_for_run=item.run, alone_usd=known)
+    usd = finding.alone_usd if finding.found.change is not None else item.usd
+    return replace(finding, reported_for_run=item.run, alone_usd=usd)
 
 
 def is_rejected_by_aws(finding: Finding) -> bool:
-    """Whether AWS does not take the request, as the sentence of a grave finding says then."""
+    """Whether AWS rejects the request: then a high finding's sentence says so."""
     return finding.severity is Severity.HIGH and REJECTED_PREFIX in finding.found.summary
 
 
 def _severity_by_exposure(finding: Finding) -> Severity | None:
-    """By the most that a request can cost, where that is what the finding is about."""
+    """The severity by a request's maximum cost; None if the finding is not about that."""
     usd = finding.found.evidence.get("exposed_usd")
     if not isinstance(usd, Decimal):
         return None
@@ -271,7 +270,7 @@ def _severity_by_exposure(finding: Finding) -> Severity | None:
 
 
 def fix_parameters(finding: Finding, request: Request) -> tuple[Parameter, ...]:
-    """The finding's fix, with the values that the request has as old ones."""
+    """The finding's fix, with the request's values as old values."""
     fixed = []
     for parameter in finding.found.fix:
         value = request.value(parameter.path)

@@ -1,4 +1,4 @@
-"""The pure core of `sageaudit check`: finds the requests of a file, and judges each of them."""
+"""The pure core of `sageaudit check`: finds the requests of a file and judges each."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from sageaudit.workflows.check.request import (
 )
 
 _AUDITS = 3
-"""The newest audits whose advice is compared with a request: older advice may be outdated."""
+"""How many newest audits a request is compared with: older recommendations may be outdated."""
 FileLines = tuple[Mapping[Path, int], Sequence[Path]]
-"""The line of each place in a file, and the keys that are there twice."""
+"""The line of each path in a file, and the keys that occur twice."""
 
 
 class RequestChecker(Struct, frozen=True):
     """How to check files.
 
-    `region` and `account` are those that the user names; `settings_region` is asked for the region
-    of the user's AWS settings, where nothing else says it.
+    `region` and `account` are the user's options. `default_region` returns the region of the user's
+    AWS settings, and is called if nothing else has one.
     """
 
     policy: Policy
@@ -61,21 +61,21 @@ class RequestChecker(Struct, frozen=True):
     def check_file(
         self, name: str, document: Any, parse_lines: Callable[[], FileLines]
     ) -> CheckedFile:
-        """All requests of a file's parsed document. Raises Malformed for one that has none."""
-        found = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
-        checked = self._check_all(found.requests)
+        """Checks all requests of a file's document. Raises MalformedData if it has none."""
+        parsed = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
+        checked = self._check_all(parsed.requests)
         lines, repeated = parse_lines()
         twice = [
             f"{path_text(document, place)} is there twice (line {lines[place]}): only the last one"
             " counts"
             for place in repeated
         ]
-        found = replace(found, unchecked_sentences=(*found.unchecked_sentences, *twice))
-        return file_document(name, found, self.model.version, checked, lines)
+        parsed = replace(parsed, unchecked_sentences=(*parsed.unchecked_sentences, *twice))
+        return file_document(name, parsed, self.model.version, checked, lines)
 
     def _check_all(self, requests: Sequence[Request]) -> list[CheckedRequest]:
-        """Each request; a tuning job after its definitions, whose costs it needs, but before them
-        in the list.
+        """Checks each request: a tuning job after its definitions, whose costs it needs. The result
+        has the order of `requests`.
         """
         problems = {id(r): find_problems(r, self.model) for r in requests}
         done: dict[int, CheckedRequest] = {}
@@ -100,19 +100,19 @@ class RequestChecker(Struct, frozen=True):
         trials: Sequence[MaxCost],
         file_region: str | None,
     ) -> CheckedRequest:
-        """`around`: the region of all images of the file; one without runs there too."""
+        """`file_region`: that of all images in the file, for a request without a region."""
         region = self.region or request.region or request.image_region
         region = region or file_region or self.default_region()
         try:
-            one = plan_job(request, problems_to_remove, region, self.policy)
+            planned = plan_job(request, problems_to_remove, region, self.policy)
         except MalformedData as error:
             return CheckedRequest(request, tuple(problems), unreadable=str(error))
-        if self.account and one.job.account is None:
-            one = replace(one, job=replace(one.job, account=self.account))
-        market = self.markets.market(one.job, self.now)
-        history, note = self._history(one)
+        if self.account and planned.job.account is None:
+            planned = replace(planned, job=replace(planned.job, account=self.account))
+        market = self.markets.market(planned.job, self.now)
+        history, note = self._history(planned)
         checked = check_request(
-            one,
+            planned,
             problems,
             market,
             self.policy,
@@ -121,12 +121,12 @@ class RequestChecker(Struct, frozen=True):
             history=history,
             trial_costs=trials,
         )
-        guides = request_guides(one, history, market.types) if self.with_guides else None
+        guides = request_guides(planned, history, market.types) if self.with_guides else None
         return replace(checked, notes=(*checked.notes, *note), guides=guides)
 
-    def _history(self, one: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
-        """What the history knows of the family, or why it cannot be asked."""
-        request, job = one.request, one.job
+    def _history(self, planned: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
+        """The family's history, or why it cannot be read."""
+        request, job = planned.request, planned.job
         if self.read_family is None or request.tuning_request is not None:
             return None, ()
         if request.kind.spec.rollup:
@@ -143,12 +143,12 @@ class RequestChecker(Struct, frozen=True):
         ]
         if lacks:
             return None, (f"The history is not asked without {' and '.join(lacks)}.",)
-        return self.read_family(one), ()
+        return self.read_family(planned), ()
 
 
 def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
-    """The family of a job that has not run: its newest runs in one query, and the last audits,
-    those of runs on the same instances first.
+    """Reads the family of a job that has not run: its newest runs in one query, and the last
+    audits, those on the same instances first.
 
     Raises AwsError.
     """
@@ -158,15 +158,15 @@ def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
     )
     heads = tuple(islice(history.runs(query, page_size=MAX_EARLIER_RUNS), MAX_EARLIER_RUNS))
     group = job.groups[0] if len(job.groups) == 1 else None
-    asked = (group.instance_type, group.count) if group else None
+    instances = (group.instance_type, group.count) if group else None
 
     def ran_on_other_instances(head: AuditSummary) -> bool:
-        return asked is None or (head.instance_type, head.instance_count) != asked
+        return instances is None or (head.instance_type, head.instance_count) != instances
 
-    found = (
+    documents = (
         read_audit(history, head.key)
         for head in sorted(heads, key=ran_on_other_instances)[:_AUDITS]
     )
     return FamilyHistory(
-        comparable_runs(heads), tuple(audit for audit in found if audit is not None)
+        comparable_runs(heads), tuple(audit for audit in documents if audit is not None)
     )

@@ -1,4 +1,4 @@
-"""What `sageaudit doctor` checks: each check is one line with what to do next."""
+"""The checks of `sageaudit doctor`: each is one line with what to do next."""
 
 from __future__ import annotations
 
@@ -82,26 +82,26 @@ def passed(name: str, detail: str) -> Check:
 def failed(
     name: str, error: SageauditError | str, next_step: str | None = None, code: Exit = Exit.FAILURE
 ) -> Check:
-    """A check that did not pass; `code` is that of a sentence, an error has its own."""
+    """A check that did not pass; `code` is for a sentence, as an error has its own."""
     if isinstance(error, SageauditError):
         code = exit_for(error)
     return Check(name, CheckState.FAILED, str(error).rstrip("."), next_step, code)
 
 
 def not_checked(name: str, detail: str, next_step: str | None = None) -> Check:
-    """A check that could not be made, which fails nothing."""
+    """A check that could not be made, which is not a failure."""
     return Check(name, CheckState.NOT_CHECKED, detail, next_step)
 
 
 def versions() -> Check:
-    """Of this tool and of what it runs on."""
+    """The versions of this tool and of what it runs on."""
     parts = ", ".join(f"{name} {version(name)}" for name in ("boto3", "botocore"))
     found = f"sageaudit {__version__}, Python {platform.python_version()}, {parts}"
     return passed("versions", found)
 
 
 def prices(today: date) -> Check:
-    """The price tables that are used without the network, and their age."""
+    """The packaged price tables and their age."""
     as_of = packaged.packaged_prices().as_of
     age = (today - date.fromisoformat(as_of)).days
     found = f"packaged tables of {as_of}, {age} days old"
@@ -110,7 +110,7 @@ def prices(today: date) -> Check:
 
 
 def file(path: Path | None, warn: Callable[[str], None]) -> Check:
-    """The history's file: there, of this tool and version, readable and writable."""
+    """Checks that the history's file exists, has this version, and is readable and writable."""
     name = f"history {path or histories.default_path()}"
     try:
         with histories.open_history(path, None, None, None, warn=warn) as opened:
@@ -128,7 +128,7 @@ def file(path: Path | None, warn: Callable[[str], None]) -> Check:
 
 
 def region(name: str | None) -> Check:
-    """The region that the other checks ask."""
+    """Checks the region that the other checks use."""
     if name is None:
         return failed("region", "none", "give --region, or set one for your profile", Exit.USAGE)
     if name not in known_regions():
@@ -138,7 +138,7 @@ def region(name: str | None) -> Check:
 
 
 def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]:
-    """Whose credentials these are."""
+    """Checks the credentials, and returns whose they are."""
     try:
         own = identity(session, region_name)
     except AwsError as error:
@@ -149,7 +149,7 @@ def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]
 
 
 def actions(names: Sequence[str], session: Any, region_name: str, own: Identity) -> Iterator[Check]:
-    """One check for each IAM action, by a harmless call where there is one."""
+    """One check for each IAM action, by a harmless call if there is one."""
     for name in names:
         if name == _COSTS:
             yield not_checked(name, "asking costs $0.01", "try it with `sageaudit scan --coverage`")
@@ -167,7 +167,7 @@ def _next_step(error: AwsError) -> str:
 
 
 def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check]:
-    """One check for each other account: its role is assumed, and has what a scan needs."""
+    """Checks for each other account that its role can be assumed and allows a scan."""
     clients = listed.make_clients(session, region_name)
     if listed.role is None:
         return
@@ -200,7 +200,7 @@ def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check
 
 
 def table(name: str, session: Any, region: str) -> Iterator[Check]:
-    """The table: there, of this tool, and readable by key and by index."""
+    """Checks that the table exists, is sageaudit's, and is readable by key and by index."""
     where = f"table {name}"
     history = DynamoHistory(client(session, "dynamodb", region, CONFIG), name)
     by_name = history.runs(RunQuery.for_name(_NOBODY.arn), page_size=1)
@@ -225,12 +225,12 @@ _DEAD = {
     "sweep": "SweepDeadLettersUrl",
     "digest": "DigestDeadLettersUrl",
 }
-"""Outputs of the stack, by the word of `sageaudit redrive`, which sends no start again."""
+"""Outputs of the stack, by name. `sageaudit redrive` has no sweep or digest."""
 _PENDING = "PendingConfirmation"
 
 
 def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check]:
-    """The checks of one stack. Each error is a check, too."""
+    """The checks of one stack. An error is a failed check."""
     try:
         outputs = read_stack_outputs(client(session, "cloudformation", region), name)
     except AwsError as error:
@@ -243,17 +243,17 @@ def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check
         yield failed(f"stack {name}", found, advice, Exit.USAGE)
         return
     yield passed(f"stack {name}", f"in {region}")
-    asked: dict[str, Callable[[], Check]] = {
+    checks: dict[str, Callable[[], Check]] = {
         f"dead letters, {kind}": partial(_dead, session, region, kind, outputs[output])
         for kind, output in _DEAD.items()
     }
     for channel, what in outputs_by_channel(outputs, CHANNEL).items():
-        asked[f"channel {channel}"] = partial(_channel, session, region, channel, what)
-    asked["alarms"] = partial(_check_alarm_subscribers, session, region, outputs["AlarmsTopicArn"])
+        checks[f"channel {channel}"] = partial(_channel, session, region, channel, what)
+    checks["alarms"] = partial(_check_alarm_subscribers, session, region, outputs["AlarmsTopicArn"])
     if at_once := outputs.get(AUDITS_AT_ONCE):
-        asked["executions"] = partial(_executions, session, region, int(at_once))
-    asked["sweep"] = partial(_check_last_sweep, session, region, outputs["TableName"], now)
-    for line, check in asked.items():
+        checks["executions"] = partial(_executions, session, region, int(at_once))
+    checks["sweep"] = partial(_check_last_sweep, session, region, outputs["TableName"], now)
+    for line, check in checks.items():
         try:
             yield check()
         except AwsError as error:
@@ -273,35 +273,35 @@ def _dead(session: Any, region: str, kind: str, url: str) -> Check:
 
 
 def _check_alarm_subscribers(session: Any, region: str, topic: str) -> Check:
-    who, told = _subscribers(session, region, topic)
-    if not told:
+    who, has_subscriber = _subscribers(session, region, topic)
+    if not has_subscriber:
         advice = "`make deploy` asks where alarms go; each new address must confirm"
         return failed("alarms", f"nobody gets them{who}", advice)
     return passed("alarms", f"they go to {who}")
 
 
 def _subscribers(session: Any, region: str, topic: str) -> tuple[str, bool]:
-    """Who listens to a topic, in words; False where nobody does."""
+    """The subscribers of a topic, in words, and whether there are any."""
     with aws_errors("sns", topic):
         pages = client(session, "sns", region).get_paginator("list_subscriptions_by_topic")
-        known = [one for page in pages.paginate(TopicArn=topic) for one in page["Subscriptions"]]
-    told = [one for one in known if one["SubscriptionArn"].startswith("arn:")]
-    waiting = sum(one["SubscriptionArn"] == _PENDING for one in known)
+        rows = [row for page in pages.paginate(TopicArn=topic) for row in page["Subscriptions"]]
+    confirmed = [row for row in rows if row["SubscriptionArn"].startswith("arn:")]
+    waiting = sum(row["SubscriptionArn"] == _PENDING for row in rows)
     unconfirmed = f", {waiting} not confirmed yet" if waiting else ""
-    protocols = ", ".join(sorted({one["Protocol"] for one in told}))
-    named = f"{count_text(len(told), 'subscriber')} ({protocols})" if told else ""
-    return f"{named}{unconfirmed}", bool(told)
+    protocols = ", ".join(sorted({row["Protocol"] for row in confirmed}))
+    text = f"{count_text(len(confirmed), 'subscriber')} ({protocols})" if confirmed else ""
+    return f"{text}{unconfirmed}", bool(confirmed)
 
 
 def _channel(session: Any, region: str, name: str, what: str) -> Check:
-    """A channel by its output: its secret is there and of its form, or its topic has a listener."""
+    """Checks that a channel's secret exists and is valid, or that its topic has a subscriber."""
     line, (word, _, address) = f"channel {name}", what.partition(" ")
-    service = next((one for key, one in SERVICES.items() if key == word), None)
+    service = next((value for key, value in SERVICES.items() if key == word), None)
     if service is None:
         return not_checked(line, f"{word} is not known to this version")
     if service.secret_format is None:
-        who, told = _subscribers(session, address.split(":")[3] or region, address)
-        if told:
+        who, has_subscriber = _subscribers(session, address.split(":")[3] or region, address)
+        if has_subscriber:
             return passed(line, f"the topic has {who}")
         advice = f"subscribe somebody to {address}"
         if name == OWN_TOPIC:  # whoever reads chat needs no mail
@@ -322,12 +322,12 @@ def _channel(session: Any, region: str, name: str, what: str) -> Check:
 
 
 def _executions(session: Any, region: str, audits_at_once: int) -> Check:
-    """Whether the account's concurrency is enough: audits may take half of it."""
+    """Checks that the audits need at most half of the account's concurrency."""
     with aws_errors("lambda"):
         limits = client(session, "lambda", region).get_account_settings()["AccountLimit"]
-    most = int(limits["UnreservedConcurrentExecutions"])
-    found = f"{audits_at_once} audits at once, of {most} functions that may run in this account"
-    if most < 2 * audits_at_once:
+    limit = int(limits["UnreservedConcurrentExecutions"])
+    found = f"{audits_at_once} audits at once, of {limit} functions that may run in this account"
+    if limit < 2 * audits_at_once:
         advice = "ask for a higher quota, or set audits_at_once lower: docs/before-you-deploy.md"
         return failed("executions", found, advice)
     return passed("executions", found)

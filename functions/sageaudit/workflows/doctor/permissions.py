@@ -30,7 +30,7 @@ STACK_OPTION = "--stack"
 MEMBERS_OPTION = "--members"
 SEND = "--send"
 FROM_HISTORY = "--from-history"
-"""Options with which a command needs more."""
+"""Options with which a command needs more actions."""
 ACCOUNT_SETTINGS = "lambda:GetAccountSettings"
 STACK_CHECKS = (
     *stack_outputs.CLI_PERMISSIONS,
@@ -40,9 +40,9 @@ STACK_CHECKS = (
     "sqs:GetQueueAttributes",
     *secrets.PERMISSIONS,
 )
-"""What `doctor --stack` calls."""
+"""The actions of `doctor --stack`."""
 MEMBER_CHECKS = ("lambda:InvokeFunction", *dynamo_history.READ_PERMISSIONS)
-"""What `doctor --stack NAME --members` calls, too."""
+"""The additional actions of `doctor --stack NAME --members`."""
 _DESCRIBES = tuple(f"sagemaker:{kind.spec.describe_call}" for kind in JobKind)
 _CHILDREN = sagemaker.CHILDREN_PERMISSIONS
 _READ = (*cloudwatch.PERMISSIONS, *price_list.PERMISSIONS)
@@ -60,7 +60,7 @@ class CommandActions(Struct, frozen=True):
     def actions(self, options: Iterable[str]) -> set[str]:
         """All actions with these options."""
         more = self.with_option
-        return {*self.required, *(action for one in options for action in more.get(one, ()))}
+        return {*self.required, *(action for option in options for action in more.get(option, ()))}
 
 
 READ_ONLY_COMMANDS: Mapping[str, CommandActions] = {
@@ -88,7 +88,7 @@ READ_ONLY_COMMANDS: Mapping[str, CommandActions] = {
     "report": CommandActions((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
     "doctor": CommandActions((), {STACK_OPTION: STACK_CHECKS, MEMBERS_OPTION: MEMBER_CHECKS}),
 }
-"""`doctor` itself needs nothing more: what it may not ask, it says."""
+"""`doctor` itself needs nothing more: it reports what it may not ask."""
 
 WRITING_COMMANDS: Mapping[str, CommandActions] = {
     "advice": CommandActions(
@@ -120,7 +120,7 @@ WRITING_COMMANDS: Mapping[str, CommandActions] = {
         (*stack_outputs.CLI_PERMISSIONS, *sqs.CLI_PERMISSIONS, *sqs.SEND_PERMISSIONS)
     ),
 }
-"""Commands that change something in AWS: only who names them is asked about them."""
+"""Commands that change something in AWS. They are checked only if the user names them."""
 ALL_COMMANDS: Mapping[str, CommandActions] = {**READ_ONLY_COMMANDS, **WRITING_COMMANDS}
 DEFAULT_STACK = "SageAudit"
 """The stack's name; those of its queues begin with it."""
@@ -130,9 +130,9 @@ _DECIDE = frozenset(dynamo_history.SAVE_DECISION_PERMISSIONS)
 _DECISIONS_CONDITION = {
     "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [keys.RECOMMENDATIONS_PK]}}
 }
-"""Who may decide about advices writes no other item of the table."""
+"""A user who decides about recommendations may write no other item of the table."""
 ACCOUNT_ACTIONS = MEMBER_ACTIONS
-"""What the role of `scan --role` needs: prices are read once, with the user's own credentials."""
+"""The actions of the role of `scan --role`. Prices are read with the user's own credentials."""
 
 
 def actions_of_commands(commands: Iterable[str], options: Iterable[str]) -> list[str]:
@@ -142,7 +142,7 @@ def actions_of_commands(commands: Iterable[str], options: Iterable[str]) -> list
 
 
 class PolicyScope(Struct, frozen=True):
-    """To which resources a policy is narrowed; None where that is not known."""
+    """The resources that a policy is limited to; None if not known."""
 
     region: str | None = None
     table: str | None = None
@@ -150,7 +150,7 @@ class PolicyScope(Struct, frozen=True):
     stack: str | None = None
 
     def resources(self, action: str) -> tuple[str, ...]:
-        """The ARNs that an action is allowed on; `*` where IAM knows no resource for it."""
+        """The ARNs that an action is allowed on; `*` if IAM has no resource for it."""
         partition = region_partition(self.region or "us-east-1")
         place = f"{self.region or '*'}:*"
         if action.startswith("sagemaker:") and action not in _UNSCOPED_ACTIONS:
@@ -177,7 +177,7 @@ class PolicyScope(Struct, frozen=True):
 
 
 def make_policy(allowed: Iterable[str], scope: PolicyScope) -> dict[str, Any]:
-    """The least identity policy for these actions, in the form in which IAM takes it."""
+    """The least identity policy for these actions, as an IAM document."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for action in sorted(allowed):
         groups.setdefault(scope.resources(action), []).append(action)

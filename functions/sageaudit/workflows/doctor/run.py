@@ -1,7 +1,7 @@
-"""What `sageaudit doctor` checks: what commands need, a deployed stack, and each account it audits.
+"""Runs the checks of `sageaudit doctor`: what commands need, a stack, and each account it audits.
 
-Of a member, the deployed function itself tries what it needs there: only it may assume the roles.
-Whether events come is in the history.
+The deployed function itself checks the members, since only it may assume their roles. The history
+shows whether their events arrive.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from sageaudit.workflows.doctor import checks
 from sageaudit.workflows.doctor.checks import Check, CheckState, failed, not_checked, passed
 
 _CONFIG = CONFIG.merge(Config(read_timeout=150, retries={"total_max_attempts": 1}))
-"""An answer takes up to 40 seconds, and a last member that does not answer at all."""
+"""An answer takes up to 40 seconds, plus a last member that does not answer at all."""
 _RECENT = timedelta(days=20)
-"""Notes of sent events are kept for 30 days."""
+"""Shorter than the 30 days for which sent events are stored."""
 _MAX_RUNS = 20
 
 
 class DoctorScope(Struct, frozen=True):
     """What is checked beside versions and prices.
 
-    `list_accounts`: the other accounts, by the session and region that ask; None asks no others.
-    `members`: also each account that the stack audits.
+    `list_accounts` lists other accounts, from a session and a region; None to check no others.
+    `check_members`: also check each account that the stack audits.
     """
 
     actions: Sequence[str]
@@ -55,7 +55,7 @@ class DoctorScope(Struct, frozen=True):
 
 
 def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) -> Iterator[Check]:
-    """One check after the other. `warn` gets what is odd about the history's file."""
+    """Yields the checks. `warn` gets oddities of the history's file."""
     yield checks.versions()
     yield checks.prices(now.date())
     if scope.history is not None or not scope.table:
@@ -65,10 +65,10 @@ def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) ->
         yield from _check_stack(scope, scope.stack, now)
 
 
-def _check_aws(asked: DoctorScope) -> Iterator[Check]:
+def _check_aws(scope: DoctorScope) -> Iterator[Check]:
     """Each check needs those before it: credentials need a region, permissions need credentials."""
     try:
-        session = open_session(asked.profile, asked.region)
+        session = open_session(scope.profile, scope.region)
     except SageauditError as error:
         yield failed("AWS settings", error)
         return
@@ -78,19 +78,19 @@ def _check_aws(asked: DoctorScope) -> Iterator[Check]:
     whose, own = checks.credentials(session, place)
     yield whose
     if own is None or found.state is not CheckState.OK:
-        what = "the region" if own else "credentials"
-        yield not_checked("permissions", f"without {what} nothing can be asked")
+        missing = "the region" if own else "credentials"
+        yield not_checked("permissions", f"without {missing} nothing can be asked")
         return
     single = [
         action
-        for action in asked.actions
+        for action in scope.actions
         if not action.startswith("dynamodb:") and action != "sts:AssumeRole"
     ]
     yield from checks.actions(single, session, place, own)
-    if asked.table is not None:
-        yield from checks.table(asked.table, session, place)
-    if asked.list_accounts is not None:
-        yield from _check_accounts(asked.list_accounts, session, place)
+    if scope.table is not None:
+        yield from checks.table(scope.table, session, place)
+    if scope.list_accounts is not None:
+        yield from _check_accounts(scope.list_accounts, session, place)
 
 
 def _check_accounts(
@@ -105,20 +105,20 @@ def _check_accounts(
     yield from checks.roles(listed, session, region)
 
 
-def _check_stack(asked: DoctorScope, name: str, now: datetime) -> Iterator[Check]:
-    """Only where there is a region; the checks before these say what is wrong without one."""
+def _check_stack(scope: DoctorScope, name: str, now: datetime) -> Iterator[Check]:
+    """Checks the stack if there is a region; earlier checks report a missing one."""
     with suppress(SageauditError):
-        session = open_session(asked.profile, asked.region)
+        session = open_session(scope.profile, scope.region)
         if session.region_name is not None:
             yield from checks.stack(name, session, session.region_name, now)
-            if asked.check_members:
+            if scope.check_members:
                 yield from check_members(name, session, session.region_name, now)
             return
     yield not_checked(f"stack {name}", "without a region nothing can be asked")
 
 
 def check_members(name: str, session: Any, region: str, now: datetime) -> Iterator[Check]:
-    """One check for each account and region, and whether its events come."""
+    """Checks each account and region, and whether its events arrive."""
     try:
         outputs = read_stack_outputs(client(session, "cloudformation", region), name)
         function, table = outputs["SweepFunctionName"], outputs["TableName"]
@@ -172,7 +172,7 @@ def _row_check(row: dict[str, Any]) -> Check:
 def _check_events_arrive(
     history: DynamoHistory, notes: DynamoSweepStore, account: str, region: str, now: datetime
 ) -> Check:
-    """An event came of a run that was audited and that no sweep sent, or waited for."""
+    """Checks that an event arrived for an audited run that no sweep sent."""
     name = f"events of {account} in {region}"
     runs = list(islice(_runs(history, account, region, now), _MAX_RUNS))
     if not runs:
@@ -186,7 +186,6 @@ def _check_events_arrive(
 def _runs(
     history: DynamoHistory, account: str, region: str, now: datetime
 ) -> Iterator[AuditSummary]:
-    """Those that ended lately, the newest first."""
     heads = history.runs(RunQuery.for_account(account), page_size=_MAX_RUNS)
     for head in takewhile(lambda head: head.ended_at >= now - _RECENT, heads):
         if head.key.arn.split(":")[3] == region:

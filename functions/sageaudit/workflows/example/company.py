@@ -1,7 +1,7 @@
 """The example company: what it ran in eight weeks. All of it is made up.
 
-A small team in two accounts. Each workload has a story, which its comment tells; what an audit
-finds in it is not written anywhere here. A run of a workload has phases, as SageMaker names them.
+A small team in two accounts. A comment describes each workload; what an audit finds in it is not
+written here. A run of a workload has phases, as SageMaker names them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
 
 _INTERRUPTED_SHARE = 1 / 3
-"""Of the spot runs: our choice."""
+"""The share of spot runs that are interrupted: our choice."""
 
 
 class WorkPhaseLoad(Struct, frozen=True):
-    """Some minutes of what the program on each host does; GPU figures are sums over the GPUs."""
+    """Some minutes of load of a program on each host; GPU figures are sums over the GPUs."""
 
     minutes: float
     cores: float
@@ -45,12 +45,12 @@ class Team(Struct, frozen=True):
 
 
 class Workload(Struct, frozen=True, kw_only=True):
-    """What runs again and again.
+    """A workload that runs repeatedly.
 
     `days` counts back from the last day, which is 0; each run begins in the `hour` (UTC).
-    `changes`: fields with other values from one such day to another, both included. `numbered`:
-    the names of its runs end in a number, not in a time. `objectives`: of each trial of a tuning
-    job. `answer`: what its Describe* answer has beside the fields here.
+    `changes`: fields with other values from one such day to another, both included.
+    `has_numbered_names`: the names of its runs end in a number, not in a time. `objectives`: those
+    of the trials of a tuning job. `answer`: additional fields of its Describe* answer.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Workload(Struct, frozen=True, kw_only=True):
 
     @property
     def minutes(self) -> float:
-        """How long its work takes."""
+        """The duration of its work."""
         return sum(work.minutes for work in self.work)
 
 
@@ -145,9 +145,9 @@ class WorkRun(Struct, frozen=True):
 
 DAYS = 56
 HOME = AccountRegion("111122223333", "us-east-1")
-"""The account is a number that AWS's documents use for one that does not exist."""
+"""An account number that AWS's documents use for a fictitious account."""
 EUROPE = AccountRegion("444455556666", "eu-west-1")
-"""So is this one."""
+"""Another fictitious account."""
 _PYTORCH = "pytorch-training:2.5.1-gpu-py311-cu124-ubuntu22.04-sagemaker"
 PYTORCH = f"763104351884.dkr.ecr.{HOME.region}.amazonaws.com/{_PYTORCH}"
 PYTORCH_EU = f"763104351884.dkr.ecr.{EUROPE.region}.amazonaws.com/{_PYTORCH}"
@@ -295,7 +295,7 @@ def generate_runs(last_day: date) -> Iterator[WorkRun]:
 def _run(workload: Workload, day: int, count: int, last_day: date) -> WorkRun:
     """The run of a day, counted back from the last one."""
     seed = f"{workload.name} {day} {workload.hour}"
-    odd = sum(seed.encode())  # differs from run to run, and not from one last day to another
+    odd = sum(seed.encode())  # differs between runs, but does not depend on the last day
     midnight = datetime.combine(last_day - timedelta(days=day), time(), UTC)
     begin = midnight + timedelta(hours=workload.hour, seconds=37 * (odd % 60))
     name = _name(workload, begin, count, odd % 1000)
@@ -306,7 +306,7 @@ def _run(workload: Workload, day: int, count: int, last_day: date) -> WorkRun:
 
 
 def _name(workload: Workload, begin: datetime, count: int, milliseconds: int) -> str:
-    """As SageMaker's Python SDK names jobs, unless the company counts them."""
+    """A job name like SageMaker's Python SDK's, unless the company numbers its jobs."""
     if workload.has_numbered_names:
         return f"{workload.name}-{count}"
     if workload.kind is JobKind.TUNING:

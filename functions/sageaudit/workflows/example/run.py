@@ -1,7 +1,7 @@
-"""The history of the example company: recordings of its runs, audited as recorded jobs are.
+"""The history of the example company: recordings of its runs, audited like other recorded jobs.
 
-A recording has SageMaker's answer, the tags, and the metrics that CloudWatch would show of what the
-run's program does.
+A recording has SageMaker's answer, the tags, and the metrics that CloudWatch would show for the
+run's program.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from sageaudit.workflows.recordings.jobs import RecordedJob, all_recordings
 from sageaudit.workflows.recordings.run import audit_order, audit_recorded_job
 
 POLICY = Policy(cost_tag_names=("project",), version="example-company")
-"""Its version marks the audits of the example company: no policy of a user has it."""
+"""Its version marks the audits of the example company, since no user's policy has it."""
 Json = dict[str, Any]
 OBJECTIVE = "validation:rmse"
 _SPOT_SHARE = 0.36
-"""Of the seconds that a spot run works, those that are billed: our choice."""
+"""The billed share of a spot run's working seconds: our choice."""
 _BILLED_PHASES = frozenset({"Downloading", "Training", "Uploading"})
 _VOLUME_GB = 100
 _PARALLEL_TRIALS = 2
 _MINUTELY_UP_TO_MIN = 240
-"""Longer runs have a point every 5 minutes, which makes the history in seconds."""
+"""Longer runs have a point every 5 minutes, so that the history is made in seconds."""
 _COPIES = WorkPhaseLoad(1, cores=0.4, gib=2)
 """A minute of Downloading or Uploading."""
 _SPREADS = {
@@ -90,7 +90,7 @@ def record_example(history: History, last_day: date) -> Iterator[RecordedJob]:
 def remove_example(path: Path) -> None:
     """Removes an earlier example from this path, if there is one.
 
-    Raises BadUsage for a history with other audits, HistoryFileError for a file that is none.
+    Raises BadUsage for a history with other audits, HistoryFileError if it is not a history.
     """
     with suppress(NoHistory):
         with SqliteHistory(path, create=False) as history:
@@ -166,7 +166,7 @@ def _training(run: WorkRun) -> Json:
 
 
 def _billable_seconds(phases: list[WorkPhase]) -> int:
-    """The seconds that are billed at most: a download is billed once, also if it is repeated."""
+    """The most seconds that are billed: a repeated download is billed once."""
     downloads = [phase.seconds for phase in phases if phase.name == "Downloading"]
     used = sum(phase.seconds for phase in phases if phase.name in _BILLED_PHASES)
     return used - sum(downloads[1:])
@@ -190,7 +190,6 @@ def _batch(run: WorkRun) -> Json:
 
 
 def _head(run: WorkRun) -> Json:
-    """What the answers of all kinds have."""
     row, phases = run.workload.kind.spec, run.phases
     failure = run.workload.failure
     return {
@@ -262,7 +261,7 @@ def _search(run: WorkRun) -> Json:
 
 
 def _trial(run: WorkRun, number: int) -> Json:
-    """A training job of the search. Its name has no hash of its own: it is the number's."""
+    """A training job of the search. The hash in its name is derived from its number."""
     workload, minutes = run.workload, run.workload.minutes + 10
     begin = run.begin + timedelta(minutes=minutes * (number // _PARALLEL_TRIALS))
     objective = {"MetricName": OBJECTIVE, "Value": workload.objectives[number]}
@@ -301,11 +300,11 @@ def _host(kind: JobKind, number: int) -> str:
 
 
 def _minutes(run: WorkRun) -> Iterator[WorkPhaseLoad | None]:
-    """What each minute has from the first download on; None while there is no instance."""
+    """The load of each minute since the first download; None while there is no instance."""
     phases, work = run.phases[1:], run.workload.work
     work_s = sum(phase.seconds for phase in phases if phase.name == "Training")
     stretch = work_s / (60 * run.workload.minutes)
-    ahead = iter([one for one in work for _ in range(round(one.minutes * stretch))])
+    ahead = iter([load for load in work for _ in range(round(load.minutes * stretch))])
     for phase in phases:
         for _ in range(round(phase.seconds / 60)):
             if phase.name == "Training":

@@ -1,4 +1,4 @@
-"""Recorded jobs in place of AWS: the same workflow audits them as live jobs, without a call."""
+"""Recorded jobs in place of AWS: audited by the same workflow as live jobs, without a call."""
 
 from __future__ import annotations
 
@@ -42,38 +42,38 @@ NOT_RECORDED = Missing(
     "Add its CloudWatch metrics to the recording, or audit the job by its name.",
 )
 _CACHED_FILES = 64
-"""Parsed files that are kept: a scan reads some jobs ahead of their audits."""
+"""The most parsed files that are cached: a scan reads some jobs ahead of their audits."""
 
 
 class RecordedJob(Struct, frozen=True):
     """One recorded job. Implements Jobs, Metrics and Markets for its audit.
 
-    `load` reads its recording, each time anew: a scan has thousands. `listed`: the job as List*
-    would have it. `read_at`: when a live job was read; of any other its end, or the latest time
-    that the recording of a running job shows.
+    `load` reads its recording, again at each call, since a scan has thousands. `list_row`: the job
+    as a row of List*. `read_at`: when a live job was recorded; otherwise its end, or the latest
+    time in the recording of a running job.
     """
 
     load: Callable[[], Recording]
     list_row: ListedJob
     read_at: datetime
     launched_jobs: tuple[JobRef, ...] | None = None
-    """Of a roll-up: the jobs that its file has, and those that were deleted before it was written;
-    None for a file without its jobs."""
+    """A roll-up's jobs in its file, and those that were deleted before it was written; None for a
+    file without its jobs."""
 
     @classmethod
     def from_recording(cls, recorded: Recording, load: Callable[[], Recording]) -> Self:
-        """The job of a recording. Raises Malformed."""
+        """The job of a recording. Raises MalformedData."""
         job = parse(recorded.describe, {}, account=recorded.account, region=recorded.region)
         return cls(load, _list_row(job), _recording_time(job, recorded))
 
     @property
     def key(self) -> JobKey:
-        """Which run it is: a name may be another run's later."""
+        """The run's key, since a later run may have the same name."""
         return JobKey(self.list_row.ref.arn, self.list_row.created_at)
 
     @property
     def final_at(self) -> datetime:
-        """As of when its audit in a history that lasts is final: a day after its end."""
+        """When its audit in a persistent history is final: a day after its end."""
         ended = self.read_at == self.list_row.ended_at
         return self.read_at + METRIC_ARRIVAL_TIMEOUT if ended else self.read_at
 
@@ -91,7 +91,7 @@ class RecordedJob(Struct, frozen=True):
         return dict(self.load().tags)
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
-        """The jobs that it launched, as far as its set names them."""
+        """The jobs that it launched, if its file has them."""
         return self.launched_jobs
 
     def read(self, job: Job, _: datetime) -> Measurements:
@@ -99,13 +99,13 @@ class RecordedJob(Struct, frozen=True):
         return recorded_measurements(self.load(), job, packaged.instance_types())
 
     def market(self, job: Job, now: datetime) -> Market:
-        """The recorded price list before the packaged prices."""
+        """The recorded price list, then the packaged prices."""
         return recorded_market(self.load(), job, now)
 
     def dependencies(
         self, history: History, policy: Policy, *, is_history_persistent: bool = True
     ) -> AuditDependencies:
-        """What its audit reads from, writes to and is judged by."""
+        """The dependencies of its audit."""
         recorded = self.load()
         as_read = recorded.read_context
         return AuditDependencies(
@@ -124,7 +124,7 @@ class RecordedJob(Struct, frozen=True):
 
 
 def recorded_jobs(path: Path) -> list[RecordedJob]:
-    """The jobs of one file, of a set the roll-up last. Raises BadRecording."""
+    """The jobs of one file, a roll-up last. Raises BadRecording."""
     try:
         return make_recorded_jobs(
             _parse_file(path), lambda number: partial(_recording, path, number)
@@ -134,7 +134,7 @@ def recorded_jobs(path: Path) -> list[RecordedJob]:
 
 
 def _recording(path: Path, number: int) -> Recording:
-    """Raises JobNotFound for a file that changed or vanished meanwhile."""
+    """Reads one recording. Raises JobNotFound if the file has changed or vanished."""
     try:
         return all_recordings(_parse_file(path))[number]
     except (BadRecording, IndexError) as error:
@@ -146,8 +146,8 @@ def recorded_jobs_in_folder(
 ) -> list[RecordedJob]:
     """The jobs of all recordings below a folder; a run that is in two files is read from one.
 
-    A file that no history can keep is given to `refused` and left out. Raises BadUsage where there
-    is no JSON file.
+    Calls `on_refused` for a file that no history can store, and leaves it out. Raises BadUsage if
+    there is no JSON file.
     """
     paths = sorted(folder.rglob("*.json")) if folder.is_dir() else [folder]
     if not paths:
@@ -162,7 +162,7 @@ def recorded_jobs_in_folder(
 
 
 def recorded_jobs_with_arns(path: Path) -> list[RecordedJob]:
-    """The same, for a history that lasts: raises BadRecording also where the ARN is no job's."""
+    """The jobs of a file for a persistent history. Raises BadRecording for ARNs of other things."""
     jobs = recorded_jobs(path)
     for job in jobs:
         ref = job.list_row.ref
@@ -174,29 +174,30 @@ def recorded_jobs_with_arns(path: Path) -> list[RecordedJob]:
 def make_recorded_jobs(
     read: Recording | RecordedSet, load: Callable[[int], Callable[[], Recording]]
 ) -> list[RecordedJob]:
-    """The jobs of a file, of a set the roll-up last; `load` is asked by number.
+    """The jobs of a file, a roll-up last; `load` makes the loader of a job, by its index.
 
-    Raises Malformed.
+    Raises MalformedData.
     """
     jobs = [
-        RecordedJob.from_recording(one, load(at)) for at, one in enumerate(all_recordings(read))
+        RecordedJob.from_recording(recorded, load(number))
+        for number, recorded in enumerate(all_recordings(read))
     ]
     if isinstance(read, RecordedSet) and read.rollup is not None:
         *children, rollup = jobs
-        recorded = (child.list_row.ref for child in children)
-        return [*children, replace(rollup, launched_jobs=(*recorded, *read.deleted))]
+        refs = (child.list_row.ref for child in children)
+        return [*children, replace(rollup, launched_jobs=(*refs, *read.deleted))]
     return jobs
 
 
 def all_recordings(recorded: Recording | RecordedSet) -> tuple[Recording, ...]:
-    """All recordings of a file, of a set the roll-up last."""
+    """All recordings of a file, a roll-up last."""
     if isinstance(recorded, Recording):
         return (recorded,)
     return (*recorded.children, *filter(None, (recorded.rollup,)))
 
 
 def _parse_file(path: Path) -> Recording | RecordedSet:
-    """Parsed once for some jobs after the other, unless the file changes."""
+    """Parses a file, from the cache if it has not changed. Raises BadRecording."""
     try:
         stat = path.stat()
     except OSError as error:
@@ -219,10 +220,9 @@ class MeasuredJob(Struct, frozen=True):
 
 
 def measure_recording(recorded: Recording) -> MeasuredJob:
-    """The run in a recording. Raises Malformed.
+    """The run in a recording, as of the time and at the prices of the recording.
 
-    As of the moment and at the prices with which a live job was read; of a recording without them
-    as of the job's end, at packaged prices.
+    Without these, as of the job's end and at packaged prices. Raises MalformedData.
     """
     job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
     now = _recording_time(job, recorded)
@@ -232,7 +232,7 @@ def measure_recording(recorded: Recording) -> MeasuredJob:
 
 
 def recorded_market(recorded: Recording, job: Job, now: datetime) -> Market:
-    """Types, and the recorded price list before the packaged prices."""
+    """The market: the recorded price list, then the packaged prices."""
     read = recorded.read_context
     return sources.offline_markets().market(job, now, read.prices if read else None)
 
@@ -255,8 +255,8 @@ def _list_row(job: Job) -> ListedJob:
 
 
 def _recording_time(job: Job, recorded: Recording) -> datetime:
-    """When a live job was read; of any other recording the job's end, and of a job that has not
-    ended the latest time that the recording shows.
+    """When a live job was recorded; otherwise the job's end, or the latest time in the recording of
+    a running job.
     """
     if recorded.read_context is not None:
         return recorded.read_context.read_at
@@ -267,5 +267,5 @@ def _recording_time(job: Job, recorded: Recording) -> datetime:
 
 
 def _last_point_time(series: RawSeries) -> datetime | None:
-    known = [number for number, value in enumerate(series.values) if value is not None]
-    return series.start + timedelta(seconds=known[-1] * series.period_s) if known else None
+    points = [number for number, value in enumerate(series.values) if value is not None]
+    return series.start + timedelta(seconds=points[-1] * series.period_s) if points else None

@@ -36,31 +36,31 @@ from sageaudit.workflows.recordings.jobs import (
 
 
 class _RecordedFile(Struct):
-    """The jobs of one file and their audits, in its order. `is_set`: of one roll-up."""
+    """The jobs of one file and their audits, in its order. `is_set`: they belong to a roll-up."""
 
     name: str
     jobs: Sequence[RecordedJob]
     is_set: bool
     audits: dict[int, AuditRecorded | BadRecording] = field(default_factory=dict)
-    """By number; the error of a job that cannot be audited."""
+    """The audits by the index of their job; an error for a job that cannot be audited."""
 
     def audit(self, number: int, policy: Policy, history: History, *, lasts: bool) -> None:
         """Audits one of its jobs, and records the audit.
 
-        Raises HistoryFileError; any other error is this job's alone, and is kept beside it.
+        Raises HistoryFileError; any other error is stored as the result of this job.
         """
-        job, why = self.jobs[number], "it cannot be audited"
+        job, reason = self.jobs[number], "it cannot be audited"
         try:
             audited = audit_recorded_job(job, policy, history, is_history_persistent=lasts)
         except HistoryFileError:
             raise
         except SageauditError as error:
-            audited, why = None, str(error)
-        failed = BadRecording(f"{self.name}: {job.list_row.ref.name}: {why}")
+            audited, reason = None, str(error)
+        failed = BadRecording(f"{self.name}: {job.list_row.ref.name}: {reason}")
         self.audits[number] = failed if audited is None else audited
 
     def document(self, policy: Policy) -> AuditDocument:
-        """The audit of its job; of a roll-up, with its jobs. Raises BadRecording."""
+        """The audit of its job, or of a roll-up with its jobs. Raises BadRecording."""
         audits = []
         for number in range(len(self.jobs)):
             audited = self.audits[number]
@@ -83,7 +83,7 @@ def audit_recorded_job(
 ) -> AuditRecorded | None:
     """Audits a recorded job as a live one, and records the audit; None if it cannot be audited.
 
-    In a history that `lasts`, the audit is final: it is made as of a day after the job's end.
+    If `is_history_persistent`, the audit is made as of a day after the job's end, so it is final.
     """
     listed = job.list_row
     ended = JobEndEvent(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
@@ -96,7 +96,7 @@ def audit_recorded_job(
 
 
 def audit_order(job: RecordedJob) -> tuple[datetime, bool]:
-    """The sort key of jobs to be audited: by end, a roll-up after the jobs that it sums."""
+    """The sort key of jobs to be audited: by end, a roll-up after its jobs."""
     return job.read_at, job.is_rollup
 
 
@@ -107,10 +107,10 @@ def audit_recordings(
     *,
     is_history_persistent: bool = True,
 ) -> Iterator[AuditDocument | BadRecording]:
-    """The audit of each file, or why there is none, in their order and as soon as it is made.
+    """Yields the audit of each file, or why there is none, in their order and when it is made.
 
-    Each run is judged by those of its family that ended before it, in the history too. Without one
-    that `lasts` only short runs are: rules on a family's runs then answer Unknown.
+    Each run is judged by its family's earlier runs, including those in the history. Unless
+    `is_history_persistent`, only short runs are: rules on a family's runs then answer Unknown.
     """
     is_history_persistent = is_history_persistent and history is not None
     read = {path: _read(path, lasts=is_history_persistent) for path in paths}
@@ -131,7 +131,7 @@ def audit_recording(path: Path, policy: Policy) -> AuditDocument:
 
 
 def audit_parsed_recording(recorded: Recording | RecordedSet, policy: Policy) -> AuditDocument:
-    """The audit of what a file holds. Raises Malformed or BadRecording."""
+    """The audit of a file's parsed content. Raises MalformedData or BadRecording."""
     recordings = all_recordings(recorded)
     jobs = make_recorded_jobs(recorded, lambda number: partial(recordings.__getitem__, number))
     file = _RecordedFile("the recording", jobs, isinstance(recorded, RecordedSet))
@@ -147,8 +147,8 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     if not isinstance(recorded, Recording):
         return JobReport(document, None)
     run = measure_recording(recorded)
-    own = summary_of_run(run.job, reason=failure_class(run.job), usage=run.usage)
-    guides = select_guides(traits_of_audit(document, run.job, own, (), run.market.types))
+    summary = summary_of_run(run.job, reason=failure_class(run.job), usage=run.usage)
+    guides = select_guides(traits_of_audit(document, run.job, summary, (), run.market.types))
     return JobReport(document, run.usage, guides)
 
 
@@ -163,7 +163,7 @@ def _read(path: Path, *, lasts: bool) -> _RecordedFile | BadRecording:
 def _audits(
     files: Sequence[_RecordedFile], policy: Policy, history: History, *, lasts: bool
 ) -> Iterator[None]:
-    """Audits all jobs in the order of their ends, roll-ups after the jobs that they sum."""
+    """Audits all jobs in the order of their ends, roll-ups after their jobs."""
     jobs = [(job, number, file) for file in files for number, job in enumerate(file.jobs)]
     for _, number, file in sorted(jobs, key=lambda row: audit_order(row[0])):
         file.audit(number, policy, history, lasts=lasts)
@@ -173,7 +173,7 @@ def _audits(
 def _document(
     file: _RecordedFile | BadRecording, audits: Iterator[None], policy: Policy
 ) -> AuditDocument | BadRecording:
-    """Goes on with the audits until those of this file are made."""
+    """Continues the audits until those of this file are made; returns the file's audit."""
     if isinstance(file, BadRecording):
         return file
     while len(file.audits) < len(file.jobs):

@@ -1,4 +1,4 @@
-"""Live accounts as `scan` reads them: with the user's own credentials, within AWS's rates.
+"""Lists live accounts' jobs for `scan`, with the user's own credentials, within AWS's rates.
 
 The jobs of an account are listed in several regions at the same time.
 """
@@ -38,7 +38,7 @@ from sageaudit.workflows.scan.lanes import Lane
 from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 THREADS = 32
-"""Requests under way at the same time, of all regions together."""
+"""Concurrent requests, of all regions together."""
 _CONFIG = clients.CONFIG.merge(
     Config(
         retries={"mode": "standard", "total_max_attempts": 8},
@@ -46,7 +46,7 @@ _CONFIG = clients.CONFIG.merge(
         max_pool_connections=THREADS,
     )
 )
-"""More tries than a Lambda has: nobody sends the job again. 8 wait some 25 s."""
+"""More tries than a Lambda, since no queue sends the job again. 8 tries wait about 25 s."""
 ClientsOf = Callable[[str, Config], Callable[[str, str], Any]]
 """From a service and a config to a function from an account and region to a client."""
 _MAX_PARALLEL_ACCOUNTS = 8
@@ -61,9 +61,9 @@ class ScannedAccount:
     def __init__(
         self, session: Any, pace: RateLimiter, name: str = "", clients_of: ClientsOf | None = None
     ) -> None:
-        """`name` keeps the rates of several accounts apart.
+        """`name` separates the rate limits of several accounts.
 
-        `clients_of` makes the clients of a service where several accounts share them.
+        `clients_of` makes the clients of a service if several accounts share them.
         """
         self._pace, self._name = pace, name
         self._clients_of = clients_of or AccountClients(session, "", {}, time.time).client_factory
@@ -76,11 +76,11 @@ class ScannedAccount:
 
     @property
     def jobs(self) -> SageMakerJobs:
-        """What lists the jobs that a roll-up launched."""
+        """The source of the jobs that a roll-up launched."""
         return SageMakerJobs(self._paced_clients("sagemaker"))
 
     def dependencies(self, history: History, policy: Policy) -> AuditDependencies:
-        """What its audits read from, write to and are judged by."""
+        """The dependencies of its audits."""
         return live_dependencies(
             self._paced_clients,
             history,
@@ -108,15 +108,15 @@ def make_lanes(
 
 
 def regions_to_scan(session: Any, requested: Sequence[str], *, all_regions: bool) -> list[str]:
-    """The regions to scan. Raises BadUsage for an unknown one, and for none at all."""
-    known = clients.known_regions()
+    """The regions to scan. Raises BadUsage if one is unknown, or if there are none."""
+    region_names = clients.known_regions()
     for region in requested:
-        if region not in known:
-            instead = did_you_mean(region, known) or "; a region looks like eu-west-1"
+        if region not in region_names:
+            instead = did_you_mean(region, region_names) or "; a region looks like eu-west-1"
             raise BadUsage(f"--region {region} is not a region of SageMaker{instead}")
     if all_regions:
         partition = region_partition(session.region_name or "us-east-1")
-        return sorted(region for region in known if region_partition(region) == partition)
+        return sorted(region for region in region_names if region_partition(region) == partition)
     if requested:
         return list(dict.fromkeys(requested))
     if session.region_name is None:
@@ -125,7 +125,7 @@ def regions_to_scan(session: Any, requested: Sequence[str], *, all_regions: bool
 
 
 class ScannedAccounts:
-    """The accounts of a list. The own one is read with the user's credentials, without a role."""
+    """The accounts of a list. The user's own account is read without a role."""
 
     def __init__(self, session: Any, listed: AccountList, region: str, pace: RateLimiter) -> None:
         """`region`: where roles are assumed."""
@@ -143,10 +143,10 @@ class ScannedAccounts:
         list_jobs_of: Callable[[ScannedAccount, ScanTally], Sequence[ListedJob]],
         is_stopped: Callable[[], bool],
     ) -> Iterator[tuple[AccountStatus, Sequence[ListedJob]]]:
-        """Each account with its jobs, in the order of the list; some are asked at the same time.
+        """Yields each account with its jobs, in the order of the list; reads several at a time.
 
-        `list_of` is called on other threads; the AwsError that it raises is the account's. Raises
-        Stopped as soon as `stopped()` becomes true.
+        `list_jobs_of` is called on other threads; its AwsError becomes the account's error. Raises
+        ScanStopped as soon as `is_stopped()` is true.
         """
 
         def ask(status: AccountStatus) -> tuple[AccountStatus, Sequence[ListedJob]]:
@@ -157,11 +157,11 @@ class ScannedAccounts:
                 return status, ()
 
         with DaemonThreads(_MAX_PARALLEL_ACCOUNTS) as workers:
-            asked = [
+            calls = [
                 workers.submit(partial(ask, AccountStatus(account.id, account.name)))
                 for account in self.listed.accounts
             ]
-            for pending in asked:
+            for pending in calls:
                 while not workers.wait_for_any([pending]):
                     if is_stopped():
                         raise ScanStopped
@@ -170,9 +170,9 @@ class ScannedAccounts:
     def dependencies(
         self, accounts: Sequence[str], history: History, policy: Policy
     ) -> dict[str, AuditDependencies]:
-        """What the audits of each account work with; prices are read once, by the own account."""
-        own = self._open_account(self.listed.own_identity.account)
-        markets = own.dependencies(history, policy).markets
+        """The audits' dependencies by account; prices are read once, by the user's own account."""
+        own_account = self._open_account(self.listed.own_identity.account)
+        markets = own_account.dependencies(history, policy).markets
         return {
             account: replace(
                 self._open_account(account).dependencies(history, policy), markets=markets
@@ -181,7 +181,7 @@ class ScannedAccounts:
         }
 
     def _open_account(self, account: str) -> ScannedAccount:
-        """The account to read from. Raises AwsError where its role cannot be assumed."""
+        """Opens an account for reading. Raises AwsError if its role cannot be assumed."""
         if account not in self.opened:
             self.clients.client_factory("sagemaker", _CONFIG)(account, self._region)
             self.opened.add(account)
@@ -199,7 +199,7 @@ class ListRefusal(Struct, frozen=True):
 class ListedJobs(Struct, frozen=True):
     """The jobs of a period, in any order, and what could not be listed.
 
-    `answered`: at least one list was read, so that no jobs means that there are none.
+    `has_any_answer`: at least one list was read, so that an empty result means no jobs.
     """
 
     jobs: tuple[ListedJob, ...]
@@ -215,10 +215,10 @@ def list_jobs(
     period: Period,
     workers: Workers,
 ) -> ListedJobs:
-    """The jobs of these kinds that ended in the period or have not ended, of all regions.
+    """Lists the jobs of these kinds that ended in the period or have not ended, of all regions.
 
-    A refusal of one kind in one region does not stop the others. With a roll-up come the jobs that
-    it launched, whatever their kind and day.
+    A refusal of one kind in one region does not stop the others. The jobs of a roll-up are listed
+    with it, whatever their kind and day.
     """
     asked = _kinds_with_children(kinds)
     lists_of = {
@@ -229,7 +229,7 @@ def list_jobs(
     refusals: list[ListRefusal] = []
     answered = False
     for pending in lists_of.values():
-        answers = [one.result() for one in pending]
+        answers = [call.result() for call in pending]
         refusals += [answer for answer in answers if isinstance(answer, ListRefusal)]
         rows = [row for answer in answers if not isinstance(answer, ListRefusal) for row in answer]
         children = set[JobRef]()

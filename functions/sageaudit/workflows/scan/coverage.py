@@ -1,4 +1,4 @@
-"""The SageMaker bill beside the audits of a scan, as Cost Explorer has it."""
+"""Compares the SageMaker bill of Cost Explorer with the audits of a scan."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHINA = "cn-northwest-1"
 class BilledAccounts(Struct, frozen=True):
     """Whose bill is read, with the session's own credentials.
 
-    The account that pays for an organization sees the bills of all; any other one its own alone.
+    The payer account of an organization sees all bills; any other account sees only its own.
     """
 
     session: Any
@@ -35,7 +35,7 @@ class BilledAccounts(Struct, frozen=True):
 
     @property
     def min_requests(self) -> int:
-        """The Cost Explorer requests that it takes, if each answer has one page."""
+        """The number of Cost Explorer requests, if each answer has one page."""
         return min(len(self.accounts), 2)
 
     @property
@@ -47,7 +47,7 @@ class BilledAccounts(Struct, frozen=True):
 def billed_accounts(session: Any, region: str, accounts: Iterable[str] = ()) -> BilledAccounts:
     """The bill of these accounts, by default of the session's own.
 
-    Raises AwsError, or BadUsage where Cost Explorer has no endpoint.
+    Raises AwsError, or BadUsage if Cost Explorer has no endpoint for the region.
     """
     if region_partition(region) not in {"aws", "aws-cn"}:
         raise BadUsage(f"--coverage: Cost Explorer cannot be asked about {region}; leave it out")
@@ -55,7 +55,7 @@ def billed_accounts(session: Any, region: str, accounts: Iterable[str] = ()) -> 
 
 
 class CoverageResult(Struct, frozen=True):
-    """The bill beside the audits; None if it was not read, with the error if it was refused."""
+    """The comparison; None if the bill was not read. `refusal`: the error, if there was one."""
 
     coverage: Coverage | None = None
     requests: int = 0
@@ -69,9 +69,9 @@ def read_coverage(
     regions: Sequence[str],
     period: Period,
 ) -> CoverageResult:
-    """Reads the bill and puts it beside the audits of these accounts and regions.
+    """Compares the bill with the audits of these accounts and regions.
 
-    `regions` has at least one. An account whose bill is not seen is left out on both sides, but
+    `regions` has at least one. An account whose bill is not visible is left out on both sides, but
     not in the list of accounts.
     """
     endpoint = _CHINA if region_partition(regions[0]) == "aws-cn" else REGION
@@ -85,7 +85,7 @@ def read_coverage(
         if (row.account, row.region) in account_regions:
             audited[row.account] = audited.get(row.account, Decimal(0)) + row.sums.total_usd
     billed_places = {place for place in account_regions if place[0] in bills}
-    known = coverage(
+    compared = coverage(
         AwsSpend(tuple(lines)),
         audited_lines(history, billed_places, period),
         days=(period.since, period.until),
@@ -93,7 +93,7 @@ def read_coverage(
         regions=regions,
         accounts={name: (bills.get(name), usd) for name, usd in audited.items()},
     )
-    return CoverageResult(known, explorer.requests)
+    return CoverageResult(compared, explorer.requests)
 
 
 def read_own_coverage(
@@ -103,25 +103,25 @@ def read_own_coverage(
     account: str | None,
     on_cost_known: Callable[[BilledAccounts], None],
 ) -> CoverageResult:
-    """The same of the session's own account; `before` gets what will be asked.
+    """Compares the bill of the session's own account; calls `on_cost_known` before the requests.
 
     Raises BadUsage if the audits of these days are of other accounts.
     """
     rows = history.daily_sums(Scope.ACCOUNT, period.since, period.until, account=account)
     places = {(row.account, row.region) for row in rows}
     regions = sorted({region for _, region in places})
-    asked = billed_accounts(session, regions[0])
-    [own] = asked.accounts
+    billed = billed_accounts(session, regions[0])
+    [own] = billed.accounts
     if {account for account, _ in places} != {own}:
         raise BadUsage(f"--coverage reads the bill of your own account: give --account {own}")
-    on_cost_known(asked)
-    return read_coverage(asked, history, places, regions, period)
+    on_cost_known(billed)
+    return read_coverage(billed, history, places, regions, period)
 
 
 def _read_bills(
     explorer: CostExplorer, accounts: Sequence[str], period: Period
 ) -> tuple[Sequence[AwsLine], dict[str, Decimal]]:
-    """The usage of these accounts together, and the dollars of each that is seen."""
+    """The usage of these accounts together, and the dollars of each visible account."""
     spend = explorer.usage(accounts, period.since, period.until)
     if len(accounts) == 1:
         return spend.lines, {accounts[0]: sum((line.usd for line in spend.lines), Decimal(0))}

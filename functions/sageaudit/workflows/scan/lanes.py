@@ -1,8 +1,8 @@
-"""Audits many listed jobs: AWS is read ahead by many workers, audits are made in one order.
+"""Audits many listed jobs: many workers read AWS ahead, and the audits are made in order.
 
-A lane is one account and region. Its jobs are described, and their tags and metrics read, some
-jobs ahead of the audit; the audits themselves follow one another, the oldest end first, so that
-each run finds the earlier runs of its family in the history. Nothing of a job is kept afterwards.
+A lane is one account and region. The descriptions, tags and metrics of its jobs are read some jobs
+ahead of the audit. The audits are made one after another, the oldest end first, so that each run
+finds the earlier runs of its family in the history. Nothing of a job is kept afterwards.
 """
 
 from __future__ import annotations
@@ -43,36 +43,36 @@ from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.audit.stored import read_audit
 
 READ_AHEAD = 24
-"""Jobs of one lane that are read before their turn: enough for 10 a second at 2 s each."""
+"""Jobs of one lane that are read ahead: enough for 10 a second at 2 s each."""
 _MAX_READ_AHEAD = 96
-"""The same of all lanes together: what is read waits in memory for its audit."""
+"""The same for all lanes together, since these jobs wait in memory for their audits."""
 _MIN_READ_AHEAD = 4
-"""The least of one lane, however many there are."""
+"""The minimum for one lane, however many lanes there are."""
 _LANES = 32
 """Lanes that are read at the same time."""
 _MAX_CONSECUTIVE_REFUSALS = 20
-"""Refusals in a row, without one success, after which the rest is not asked for: our choice."""
+"""Consecutive refusals after which the remaining jobs are not requested: our choice."""
 T = TypeVar("T")
 
 
 class ScanResult(enum.StrEnum):
-    """What became of a listed job."""
+    """The results for a listed job."""
 
     AUDITED = "audited"
     KNOWN = "known"
-    """Its audit in the history is final: AWS was not asked."""
+    """Its audit in the history is final, so AWS was not asked."""
     RUNNING = "running"
     """It has not ended yet."""
     GONE = "gone"
     """It was deleted after it was listed."""
     REFUSED = "refused"
-    """A permission is missing, AWS did not answer, or with another job: `error` says which."""
+    """A permission is missing, or AWS gave no answer or another job: `error` says which."""
     NOT_ASKED = "not_asked"
-    """The same was refused for many jobs before it, or the credentials expired."""
+    """Many jobs before it were refused, or the credentials expired."""
 
 
 class JobOutcome(Struct, frozen=True):
-    """What became of one job. `sums`: what its audit adds; None without an audit."""
+    """The result for one job. `sums`: what its audit adds; None without an audit."""
 
     lane: Lane
     job: ListedJob
@@ -90,14 +90,14 @@ class Lane(Struct, frozen=True, eq=False):
     deps: AuditDependencies
     jobs: Sequence[ListedJob]
     force: bool
-    """Audit also those that are final."""
+    """Whether to audit jobs again whose audit is final."""
     recorded_dependencies: Callable[[ListedJob], tuple[AuditDependencies, datetime]] | None = None
-    """What each job is audited with, and as of when; None: `deps`, as of now."""
+    """Dependencies and time of each recorded job's audit; None: `deps` and now."""
 
     def dependencies_for(
         self, job: ListedJob, clock: Callable[[], datetime]
     ) -> tuple[AuditDependencies, datetime]:
-        """What a job is audited with, and as of when."""
+        """The dependencies and the time of a job's audit."""
         return (
             (self.deps, clock())
             if self.recorded_dependencies is None
@@ -108,7 +108,7 @@ class Lane(Struct, frozen=True, eq=False):
 def is_final(
     job: ListedJob, head: AuditSummary | None, deps: AuditDependencies, now: datetime
 ) -> bool:
-    """Whether the history's audit of a job is what an audit now would give."""
+    """Whether an audit now would give the same as the history's audit of the job."""
     return (
         head is not None
         and head.settled
@@ -132,11 +132,10 @@ def scan_lanes(
     clock: Callable[[], datetime],
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[JobOutcome, None, None]:
-    """Audits the jobs of all lanes and records the audits; one outcome for each job, as it is done.
+    """Audits the jobs of all lanes and records the audits; yields each job's outcome when done.
 
-    A job that fails does not stop the others. When `stopped()` becomes true, it ends after the
-    audit in hand. Raises what the history raises: an audit that cannot be kept is not worth asking
-    for.
+    A job that fails does not stop the others. If `is_stopped()` is true, it ends after the current
+    audit. Raises what the history raises, since audits are useless if they cannot be stored.
     """
     waiting = deque(lanes)
     active: list[_Progress] = []
@@ -190,12 +189,12 @@ class _Progress(Struct):
         return not self.remaining and not self.read_ahead
 
     def cancel(self) -> None:
-        """Has nothing read any more that was not begun."""
+        """Cancels reads that were not started."""
         for pending in self.read_ahead:
             pending.cancel()
 
     def read_ahead_to(self, limit: int) -> Iterator[JobOutcome]:
-        """Reads on until `most` jobs are ahead; yields the outcomes of those not to be read."""
+        """Starts reads until `limit` jobs are ahead; yields outcomes of jobs that need none."""
         while self.remaining and len(self.read_ahead) < limit:
             job = self.remaining.popleft()
             if (outcome := self._outcome_without_request(job)) is not None:
@@ -220,14 +219,14 @@ class _Progress(Struct):
         return None
 
     def _reasons(self, head: AuditSummary) -> tuple[str, ...]:
-        """Why an audit of the history did not judge all; only its document says so."""
+        """Why an audit of the history was not fully judged, from its document."""
         if head.judged in {None, Judged.YES}:
             return ()
         document = read_audit(self.lane.deps.history, head.key)
         return () if document is None else tuple(document["not_judged"])
 
     def audit_next(self) -> JobOutcome:
-        """Audits and records the job at the head, which has been read."""
+        """Audits and records the next job, which has been read."""
         read = self.read_ahead.popleft().result()
         job = read.job
         if isinstance(read.describe_answer, JobNotFound):
@@ -249,7 +248,7 @@ class _Progress(Struct):
         return JobOutcome(self.lane, job, ScanResult.AUDITED, sums_from_document(document), reasons)
 
     def _note(self, job: ListedJob, error: AwsError) -> None:
-        """Ends the lane where the next jobs would fail in the same way."""
+        """Counts a refusal, and ends the lane if the next jobs would fail in the same way."""
         if isinstance(error, AccessDenied):
             self.consecutive_refusals[job.ref.kind] += 1
             return
@@ -263,12 +262,12 @@ def _head(lane: Lane, job: ListedJob) -> AuditSummary | None:
 
 
 def _audit(read: PrefetchedJob, lane: Lane) -> AuditDocument | None:
-    """The audit that the Lambda would make and record; None for a job that runs again."""
+    """Makes and records the Lambda's audit of a job; None if the job is running again."""
     deps = replace(read.deps, jobs=read, metrics=read)
     job = read.job
     ended = JobEndEvent(job.ref, job.status, job.created_at, job.ended_at, {})
-    known = _head(lane, job) is not None
-    audited = audit_finished_job(ended, deps, now=read.now, caller=AuditTrigger.PERSON, force=known)
+    force = _head(lane, job) is not None
+    audited = audit_finished_job(ended, deps, now=read.now, caller=AuditTrigger.PERSON, force=force)
     return audited.document if isinstance(audited, AuditRecorded) else None
 
 
@@ -277,7 +276,7 @@ def _read_job(
 ) -> PrefetchedJob:
     """Reads description, tags and metrics of one job, in this order, on any thread.
 
-    `metrics_ahead`: not of a recording, whose metrics are there when its audit asks for them.
+    `metrics_ahead`: False for a recording, whose metrics its audit reads itself.
     """
     ref, read = listed.ref, PrefetchedJob(listed, now, deps)
     read.describe_answer = _result_or_error(lambda: deps.jobs.describe(ref))
@@ -294,7 +293,7 @@ def _read_job(
 
 
 def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
-    """The job to read metrics of; None where the answer cannot be read: the audit says so."""
+    """The job to read metrics of; None if the answer is malformed, which the audit reports."""
     try:
         return as_of(parse(answer, {}, account=ref.account, region=ref.region), now)
     except MalformedData:
@@ -310,7 +309,7 @@ def _result_or_error(call: Callable[[], T]) -> T | SageauditError:
 
 
 class PrefetchedJob(Struct):
-    """What AWS said of one job: implements Jobs and Metrics for its audit."""
+    """AWS's answers about one job: implements Jobs and Metrics for its audit."""
 
     job: ListedJob
     now: datetime
@@ -321,26 +320,26 @@ class PrefetchedJob(Struct):
     children_answer: tuple[JobRef, ...] | SageauditError | None = None
 
     def is_own_error(self, error: AwsError) -> bool:
-        """Whether AWS gave this error; any other one is the history's."""
+        """Whether this error came from AWS; any other one is from the history."""
         return any(
             error is answer
             for answer in (self.describe_answer, self.tag_answer, self.usage, self.children_answer)
         )
 
     def describe(self, _: JobRef) -> dict[str, Any]:
-        """As AWS answered; raises what it raised."""
+        """Returns AWS's answer or raises its error."""
         return _value_or_raise(self.describe_answer)
 
     def tags(self, _: JobRef) -> dict[str, str]:
-        """As AWS answered; raises what it raised."""
+        """Returns AWS's answer or raises its error."""
         return _value_or_raise(self.tag_answer)
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
-        """As AWS answered; only those that Describe does not count are asked for."""
+        """Returns AWS's answer; children are only listed if Describe does not count them."""
         return _value_or_raise(self.children_answer)
 
     def read(self, job: Job, now: datetime) -> Measurements:
-        """As CloudWatch answered; asked now, where the job was not read ahead so far."""
+        """Returns CloudWatch's answer; asks now if the metrics were not read ahead."""
         return (
             self.deps.metrics.read(job, now) if self.usage is None else _value_or_raise(self.usage)
         )

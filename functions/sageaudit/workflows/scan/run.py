@@ -1,4 +1,4 @@
-"""One scan: lists its jobs, audits them into a history, and ranks the sums of their places."""
+"""One scan: lists jobs, audits them into a history, and ranks the sums."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from sageaudit.workflows.scan.lanes import Lane, jobs_to_audit, scan_lanes
 from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 _FAMILY_RUNS = 500
-"""Runs of a family among which the dearest is looked for, newest first."""
+"""The newest runs of a family, among which the most wasteful one is searched."""
 
 
 class ScanScope(Struct, frozen=True):
     """Which jobs are audited, and how. `period` is None for all days of recordings.
 
-    `some_regions`: an account need not have all of the regions.
+    `regions_optional`: an account need not have all of the regions.
     """
 
     period: Period | None
@@ -62,106 +62,106 @@ class ScanScope(Struct, frozen=True):
 
     @property
     def days(self) -> Period:
-        """The days of an account's jobs; only recordings may be of all days."""
+        """The period of an account's scan; only a scan of recordings may have none."""
         assert self.period is not None  # noqa: S101 - the command gives an account's scan days
         return self.period
 
     def newest_jobs(self, jobs: Iterable[ListedJob]) -> list[ListedJob]:
-        """At most `limit` jobs, those that ended last."""
+        """The `limit` jobs that ended last."""
         return [*jobs] if self.limit is None else newest_rows([*jobs], self.limit)
 
 
 class ScanRun(Struct):
-    """One scan. `tally` counts what could not be listed, and then while it runs.
+    """One scan. `tally` counts failed lists first, then the jobs' outcomes.
 
-    `statuses` are of each account, where several are scanned.
+    `statuses` are by account if several are scanned.
     """
 
     history: History
     scope: ScanScope
     workers: Workers
     warn: Callable[[str], None]
-    """Is told of what cannot be listed, in a sentence."""
+    """Gets a sentence about each thing that cannot be listed."""
     lanes: Sequence[Lane] = ()
     tally: ScanTally = field(default_factory=ScanTally)
     statuses: dict[str, AccountStatus] = field(default_factory=dict)
 
     def list_recordings(self, folder: Path) -> None:
-        """Takes the recorded jobs; a file that cannot be audited is counted by its name."""
+        """Adds the recorded jobs; counts files that cannot be audited as refused."""
 
         def refused(error: BadRecording) -> None:
             self._refuse(error, quiet=False, tally=self.tally)
 
-        asked = self.scope
+        scope = self.scope
         recorded = {
             (job.list_row.ref, job.list_row.created_at): job
             for job in recorded_jobs_in_folder(folder, refused)
-            if job.list_row.ref.kind in asked.kinds
+            if job.list_row.ref.kind in scope.kinds
         }
         jobs = [job.list_row for job in recorded.values()]
-        if asked.period is not None:
-            jobs = select_rows(jobs, asked.period, asked.kinds)
+        if scope.period is not None:
+            jobs = select_rows(jobs, scope.period, scope.kinds)
 
         def dependencies_for(listed: ListedJob) -> tuple[AuditDependencies, datetime]:
             job = recorded[listed.ref, listed.created_at]
-            return job.dependencies(self.history, asked.policy), job.final_at
+            return job.dependencies(self.history, scope.policy), job.final_at
 
         if jobs:
             lanes = make_lanes(
-                asked.newest_jobs(jobs), dependencies_for(jobs[0])[0], force=asked.force
+                scope.newest_jobs(jobs), dependencies_for(jobs[0])[0], force=scope.force
             )
             self.lanes = [replace(lane, recorded_dependencies=dependencies_for) for lane in lanes]
 
     def list_account(self, account: ScannedAccount) -> None:
-        """Takes the listed jobs. Raises NoCredentials where no region accepts the credentials."""
+        """Adds the account's jobs. Raises NoCredentials if no region accepts the credentials."""
         jobs = self._list_jobs(account, self.tally, quiet=False)
         deps = account.dependencies(self.history, self.scope.policy)
         self.lanes = make_lanes(self.scope.newest_jobs(jobs), deps, force=self.scope.force)
 
     def list_accounts(self, accounts: ScannedAccounts, stopped: Callable[[], bool]) -> None:
-        """Takes the listed jobs of several accounts; one that refuses is said and stops no other.
+        """Adds the jobs of several accounts; warns of one that refuses, which stops no other.
 
-        Raises Stopped as soon as `stopped()` becomes true.
+        Raises ScanStopped as soon as `stopped()` is true.
         """
         jobs: list[ListedJob] = []
-        for status, found in accounts.list_each(
+        for status, account_jobs in accounts.list_each(
             lambda account, tally: self._list_jobs(account, tally, quiet=True), stopped
         ):
             self.statuses[status.account] = status
-            jobs += found
+            jobs += account_jobs
             for reason in status.reasons:
                 self.warn(f"{status.account}: {reason}")
             self.tally.merge(status.tally, status.error)
-        taken = self.scope.newest_jobs(jobs)
-        names = sorted({job.ref.account for job in taken})
+        newest_jobs = self.scope.newest_jobs(jobs)
+        names = sorted({job.ref.account for job in newest_jobs})
         deps = accounts.dependencies(names, self.history, self.scope.policy)
         self.lanes = [
             lane
             for name in names
             for lane in make_lanes(
-                [job for job in taken if job.ref.account == name],
+                [job for job in newest_jobs if job.ref.account == name],
                 deps[name],
                 force=self.scope.force,
             )
         ]
         for lane in self.lanes:
-            if (known := self.statuses.get(lane.account)) is not None:
-                known.listed += len(lane.jobs)
+            if (account_status := self.statuses.get(lane.account)) is not None:
+                account_status.listed += len(lane.jobs)
 
     def _list_jobs(
         self, account: ScannedAccount, tally: ScanTally, *, quiet: bool
     ) -> list[ListedJob]:
-        """The jobs of an account; what cannot be listed is counted, and said unless `quiet`.
+        """Lists the jobs of an account; counts refusals, and warns of them unless `quiet`.
 
-        Raises the error where nothing can be listed with the account's credentials.
+        Raises the error if nothing can be listed with the account's credentials.
         """
-        asked = self.scope
+        scope = self.scope
         listing = list_jobs(
             account.lists,
             account.jobs.children,
-            asked.regions,
-            asked.kinds,
-            asked.days,
+            scope.regions,
+            scope.kinds,
+            scope.days,
             self.workers,
         )
         if not listing.has_any_answer:
@@ -170,11 +170,11 @@ class ScanRun(Struct):
             refusal.region for refusal in listing.refusals if _is_credentials_refusal(refusal)
         }
         for refusal in listing.refusals:
-            if closed == set(asked.regions) and _is_credentials_refusal(refusal):
+            if closed == set(scope.regions) and _is_credentials_refusal(refusal):
                 raise refusal.error
-            if not (asked.regions_optional and refusal.region in closed):
+            if not (scope.regions_optional and refusal.region in closed):
                 self._refuse(refusal.error, quiet=quiet, tally=tally)
-        if asked.regions_optional and closed and not quiet:
+        if scope.regions_optional and closed and not quiet:
             self.warn(f"not enabled for this account: {', '.join(sorted(closed))}")
         return [*listing.jobs]
 
@@ -195,7 +195,7 @@ class ScanRun(Struct):
 
     @property
     def remaining(self) -> int:
-        """Jobs that it did not come to."""
+        """The number of jobs that the scan did not reach."""
         return self.job_count - self.tally.job_count
 
     def jobs_to_audit(self) -> Iterator[ListedJob]:
@@ -204,7 +204,7 @@ class ScanRun(Struct):
         return (job for lane in self.lanes for job in jobs_to_audit(lane, now))
 
     def audit_all(self, is_stopped: Callable[[], bool], on_progress: Callable[[], None]) -> None:
-        """Audits and records until all is done, or `stopped()`, or the history takes no more."""
+        """Audits and records until done, `is_stopped()`, or an error of the history file."""
         outcomes = scan_lanes(
             self.lanes,
             self.workers,
@@ -217,7 +217,7 @@ class ScanRun(Struct):
                 if (status := self.statuses.get(outcome.lane.account)) is not None:
                     status.tally.add(outcome)
                 on_progress()
-        except ScanStopped:  # a request of the audit in hand was not sent any more
+        except ScanStopped:  # a request of the current audit was not sent
             return
         except HistoryFileError as error:
             self.tally.refuse(str(error), exit_for(error))
@@ -225,7 +225,7 @@ class ScanRun(Struct):
             outcomes.close()
 
     def period(self, today: date) -> Period:
-        """The days that were asked for, else those in which the jobs ended; today without any."""
+        """The requested days, else those in which the jobs ended; today without jobs."""
         if self.scope.period is not None:
             return self.scope.period
         days = [
@@ -241,7 +241,7 @@ class ScanRun(Struct):
             )
 
     def ranking(self, period: Period) -> Ranking:
-        """These sums, ranked."""
+        """The ranking of these sums."""
 
         def fix_of(family: RankedName) -> FamilyFix | None:
             if family.name is None:
@@ -262,7 +262,7 @@ class ScanRun(Struct):
         return ranking(lambda scope: self.sums(scope, period), period.since, period.until, fix_of)
 
     def accounts(self, period: Period) -> list[AccountStatus]:
-        """What became of each account, with the history's sums: they add up to the ranking's."""
+        """The status of each account, with the history's sums, which add up to the ranking's."""
         rows = self.sums(Scope.ACCOUNT, period) if self.statuses else ()
         for account, sums in group_rows(rows, lambda row: row.account).items():
             if (status := self.statuses.get(account)) is not None:
@@ -271,7 +271,7 @@ class ScanRun(Struct):
 
 
 def _raise_no_answer(refused: Sequence[AwsError]) -> None:
-    """Raises Unavailable or Throttled where no list was answered, and none was denied."""
+    """Raises Unavailable or Throttled if no list was answered, and none was denied."""
     unanswered = [error for error in refused if isinstance(error, (Unavailable, Throttled))]
     if unanswered and all(one in unanswered or isinstance(one, NoCredentials) for one in refused):
         raise type(unanswered[0])(
@@ -281,5 +281,5 @@ def _raise_no_answer(refused: Sequence[AwsError]) -> None:
 
 
 def _is_credentials_refusal(refusal: ListRefusal) -> bool:
-    """A region that is not enabled refuses credentials that are good elsewhere."""
+    """Whether credentials were refused, as by a region that is not enabled."""
     return isinstance(refusal.error, NoCredentials)

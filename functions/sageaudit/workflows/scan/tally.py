@@ -1,4 +1,4 @@
-"""Counts what became of the jobs of a scan; of the jobs themselves it keeps nothing."""
+"""Counts the outcomes of a scan's jobs, without keeping the jobs."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from sageaudit.exits import Exit, exit_for, worst_exit
 from sageaudit.workflows.scan.lanes import JobOutcome, ScanResult
 
 _MAX_REASONS = 100
-"""Reasons that are counted on their own: they come from a few fixed sentences with figures."""
+"""The most reasons counted separately: they are a few fixed sentences with figures."""
 _OTHERS = "(other reasons)"
 _FIGURE = re.compile(r"\d[\d,.]*(?<=\d)")
 
 
 class ScanTally(Struct):
-    """`sums` are of all jobs with an audit, those that were known before included.
+    """The counts of a scan. `sums` are of all jobs with an audit, earlier audits included.
 
-    They are what a progress bar shows: the ranking reads the history's own sums.
+    A progress bar shows them; the ranking reads the history's own sums.
     """
 
     results: Counter[ScanResult] = field(default_factory=Counter)
     sums: Sums = field(default_factory=Sums)
     not_judged: Counter[str] = field(default_factory=Counter)
-    """Jobs by the reason why not all of them was judged; figures in a reason are the first's."""
+    """Jobs by why they were not fully judged; figures in a reason are the first job's."""
     refused: Counter[str] = field(default_factory=Counter)
     """Jobs by the error that kept them from being audited."""
     codes: set[Exit] = field(default_factory=set)
@@ -39,7 +39,7 @@ class ScanTally(Struct):
 
     @property
     def job_count(self) -> int:
-        """Jobs of which it is known what became of them."""
+        """The number of jobs with a result."""
         return self.results.total()
 
     def add(self, outcome: JobOutcome) -> None:
@@ -54,23 +54,23 @@ class ScanTally(Struct):
 
     def refuse(self, reason: str, code: Exit, times: int = 1) -> None:
         """Counts something that failed, with its exit code."""
-        known = reason in self.refused or len(self.refused) < _MAX_REASONS
-        self.refused[reason if known else _OTHERS] += times
+        is_listed = reason in self.refused or len(self.refused) < _MAX_REASONS
+        self.refused[reason if is_listed else _OTHERS] += times
         self.codes.add(code)
 
     def merge(self, other: ScanTally, error: SageauditError | None) -> None:
-        """Counts what could not be listed of one account, `error` where that is all of it."""
+        """Adds the refusals of one account; `error`: why nothing could be listed."""
         for reason, count in other.refused.items():
             self.refuse(reason, other.exit_code, count)
         self.codes |= {*other.codes, *([exit_for(error)] if error else [])}
 
     @property
     def exit_code(self) -> Exit:
-        """The gravest of what failed."""
+        """The exit code of the worst failure."""
         return worst_exit(self.codes)
 
     def _canonical_reason(self, reason: str) -> str:
-        """The first reason that differs from this one by its figures only."""
+        """The first reason that differs from this one only by its figures."""
         pattern = _FIGURE.sub("#", reason)
         if pattern not in self._shown and len(self._shown) >= _MAX_REASONS:
             return _OTHERS
@@ -88,7 +88,7 @@ METRICS_PER_HOST = 5
 
 
 class ScanCost(Struct, frozen=True):
-    """What auditing these jobs costs. The number of hosts is known after Describe: one is assumed.
+    """The cost of auditing these jobs. Assumes one host each, as only Describe has the number.
 
     List*, Describe*, ListTags and GetProducts cost nothing.
     """
@@ -96,32 +96,32 @@ class ScanCost(Struct, frozen=True):
     jobs: int
     metrics: int
     min_seconds: float
-    """AWS's rates allow no less."""
+    """The shortest time that AWS's rate limits allow."""
 
     @property
     def usd(self) -> Decimal:
-        """For the metrics requested."""
+        """The cost of the requested metrics."""
         return metrics_cost_usd(self.metrics)
 
 
 def scan_cost(jobs: Iterable[ListedJob]) -> ScanCost:
     """The cost of asking AWS about these jobs."""
-    of_place: Counter[tuple[str, str]] = Counter()
+    jobs_by_region: Counter[tuple[str, str]] = Counter()
     metrics = count = 0
     for job in jobs:
         count += 1
-        of_place[job.ref.account, job.ref.region] += 1
+        jobs_by_region[job.ref.account, job.ref.region] += 1
         metrics += METRICS_PER_HOST if not job.ref.kind.spec.rollup else 0
-    return ScanCost(count, metrics, max(of_place.values(), default=0) / DESCRIBES_PER_SECOND)
+    return ScanCost(count, metrics, max(jobs_by_region.values(), default=0) / DESCRIBES_PER_SECOND)
 
 
 def metrics_cost_usd(metrics: int) -> Decimal:
-    """What GetMetricData costs for so many metrics."""
+    """The cost of GetMetricData for this many metrics."""
     return metrics * USD_PER_METRIC
 
 
 class AccountStatus(Struct):
-    """What became of one account. `error` is why none of its jobs could be listed."""
+    """The status of one account. `error` is why none of its jobs could be listed."""
 
     account: str
     name: str | None = None
@@ -129,11 +129,11 @@ class AccountStatus(Struct):
     listed: int = 0
     tally: ScanTally = field(default_factory=ScanTally)
     sums: Sums = field(default_factory=Sums)
-    """Of its audits in the history, of the scanned days and regions."""
+    """The sums of its audits in the history, for the scanned days and regions."""
 
     @property
     def unread_job_count(self) -> int:
-        """Jobs that the scan did not come to."""
+        """The number of jobs that the scan did not reach."""
         return self.listed - self.tally.job_count
 
     @property

@@ -1,8 +1,8 @@
-"""A sweep: sends what is due to be audited again, and finds ended jobs that no event told of.
+"""A sweep: sends jobs whose reaudit is due, and finds ended jobs whose events were lost.
 
-Both go to the queue of finished jobs, as events; `audit` decides from its HEAD what to do. A sweep
-may stop at any point: what it sent is audited once, and the next one goes on where it stopped. The
-jobs that run are looked at after all lists were read (`workflows/sweep/watch.py`).
+Both go to the queue of finished jobs, as events; `audit` decides by the HEAD item what to do. A
+sweep may stop at any point: what it sent is audited once, and the next one continues there. It
+checks running jobs after all lists (`workflows/sweep/watch.py`).
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from sageaudit.workflows.sweep.watch import (
 )
 
 QUEUE_DELAY_S = 1
-"""The shortest delay of a message: at 0, the queue's own applies, which waits for metrics."""
+"""The shortest delay of a message: 0 means the queue's own delay, which waits for metrics."""
 DUE_PAGE_SIZE = 100
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 RESEND_DUE_AFTER = timedelta(days=4)
-"""What was sent as due and still is, is sent again after this time. `audit` gives a message up at
-3.5 days: before, a second one of the same run would fail beside it, and be a second dead letter."""
+"""An event that is still due is sent again after this time. `audit` abandons a message at 3.5 days;
+an earlier second event of the run would fail too, and be a second dead letter."""
 
 
 class SweepDependencies(Struct, frozen=True):
     """What a sweep reads, and where it writes.
 
-    `accounts`, `regions`: those whose jobs are audited. `out_of_time` says when to leave the rest
-    to the next. `watch`: what running jobs are looked at with; None: they are not.
+    `accounts`, `regions`: those whose jobs are audited. `is_out_of_time`: whether to stop and leave
+    the remaining work to the next sweep. `watch`: None to skip running jobs.
     """
 
     job_pages: JobPageSource
@@ -68,7 +68,7 @@ class SweepDependencies(Struct, frozen=True):
 
 
 class DueAuditsSent(Struct, frozen=True):
-    """How many due audits were sent; `error` is why not all, `unreadable` why some were not."""
+    """How many due audits were sent; `error` and `unreadable` say why others were not."""
 
     sent: int
     error: AwsError | None = None
@@ -76,14 +76,13 @@ class DueAuditsSent(Struct, frozen=True):
 
 
 class ListSweepResult(Struct, frozen=True):
-    """One list of jobs, read as far as it went.
+    """The result of reading one list of jobs.
 
-    `ended`: jobs that ended in the time that this sweep is the first to look at, and should be
-    audited by now. `missing`: jobs without an audit that ended since, or in the OVERLAP before: one
-    that stays so is in it for hours. `found`: sent, once, as no event told of them. `sent_first`:
-    sent, as AWS sends no event of their kind. `looked_back`: sent, as they ended before the list
-    was swept first. `whole`: read to its last page. `error` is
-    why it was not. `unreadable`: why it is not known whether a job is audited, one sentence each.
+    `ended`: jobs that should be audited by now, and ended in the time that this sweep checks first.
+    `missing`: jobs without an audit that ended then or in the OVERLAP before; several sweeps count
+    the same job. `lost_events`: sent once, since their event was lost. `sent_without_event`: sent,
+    since AWS has no event for their kind. `sent_from_before`: sent, since they ended before the
+    list's first sweep. `unreadable`: why it is not known whether a job is audited, a sentence each.
     """
 
     job_list: JobList
@@ -98,28 +97,30 @@ class ListSweepResult(Struct, frozen=True):
 
 
 def sweep(deps: SweepDependencies) -> Iterator[DueAuditsSent | ListSweepResult | WatchResult]:
-    """One sweep, part by part. A part that fails stops no other. Raises AwsError before the first.
+    """Yields a sweep's parts. A part that fails stops no other. Raises AwsError before the first.
 
-    The lists that were not tried for the longest time come first: one that always takes long, or
-    hangs, holds up no other for ever. Running jobs are looked at last, in another order each time.
+    Lists that were not tried for the longest time come first, so that a slow list never blocks the
+    others for ever. Running jobs are checked last, in another order each time.
     """
     deps.sweep_store.record_installation()
     states = {
-        one: deps.sweep_store.list_state(one)
-        for one in starmap(JobList, product(deps.accounts, deps.regions, JobKind))
+        job_list: deps.sweep_store.list_state(job_list)
+        for job_list in starmap(JobList, product(deps.accounts, deps.regions, JobKind))
     }
     yield _send_due(deps)
     running: dict[JobList, list[ListedJob]] = {}
-    for one in sorted(states, key=lambda one: _last_tried_at(states[one])):
+    for job_list in sorted(states, key=lambda key: _last_tried_at(states[key])):
         if deps.is_out_of_time():
             break
-        swept = _ListSweep(deps, one)
-        yield swept.sweep(states[one])
-        running[one] = list(swept.running.values())
+        swept = _ListSweep(deps, job_list)
+        yield swept.sweep(states[job_list])
+        running[job_list] = list(swept.running.values())
     if deps.watch is not None:
-        for one in shuffle(running, deps.clock()):
-            if rows := running[one]:
-                yield check_running_jobs(deps.watch, one, rows, deps.clock, deps.is_out_of_time)
+        for job_list in shuffle(running, deps.clock()):
+            if rows := running[job_list]:
+                yield check_running_jobs(
+                    deps.watch, job_list, rows, deps.clock, deps.is_out_of_time
+                )
 
 
 def _last_tried_at(state: ListState | None) -> datetime:
@@ -127,46 +128,48 @@ def _last_tried_at(state: ListState | None) -> datetime:
 
 
 class _ListSweep:
-    """Reads one list page by page, and keeps count. `running`: its jobs that run, by their ARNs."""
+    """Reads one list page by page, and counts. `running`: its running jobs, by their ARNs."""
 
     def __init__(self, deps: SweepDependencies, job_list: JobList) -> None:
         self.running: dict[str, ListedJob] = {}
         self._deps = deps
-        self._of = job_list
+        self._job_list = job_list
         self._swept = ListSweepResult(job_list)
 
     def sweep(self, stored_state: ListState | None) -> ListSweepResult:
-        """Reads it as far as time allows."""
+        """Reads the list as far as time allows."""
         try:
             return self._run(stored_state)
         except AwsError as error:
             return replace(self._swept, error=error)
 
     def _run(self, kept: ListState | None) -> ListSweepResult:
-        deps, of, now = self._deps, self._of, self._deps.clock()
-        state = first_state(now) if kept is None else repair_state(kept, of.kind, now)
+        deps, job_list, now = self._deps, self._job_list, self._deps.clock()
+        state = first_state(now) if kept is None else repair_state(kept, job_list.kind, now)
         state = replace(state, tried_at=now)
-        deps.sweep_store.save_list_state(of, state)
+        deps.sweep_store.save_list_state(job_list, state)
         under_way = start_or_resume(state, now)
         try:
             for page in deps.job_pages.pages(
-                of, created_after=state.next_created_after, created_before=under_way.created_before
+                job_list,
+                created_after=state.next_created_after,
+                created_before=under_way.created_before,
             ):
                 under_way = self._page(page, state, under_way)
                 if deps.is_out_of_time():
-                    deps.sweep_store.save_list_state(of, replace(state, progress=under_way))
+                    deps.sweep_store.save_list_state(job_list, replace(state, progress=under_way))
                     return self._swept
         except AwsError:
             if under_way != start_or_resume(state, now):
-                deps.sweep_store.save_list_state(of, replace(state, progress=under_way))
+                deps.sweep_store.save_list_state(job_list, replace(state, progress=under_way))
             raise
-        deps.sweep_store.save_list_state(of, finish_list(state, under_way, of.kind))
+        deps.sweep_store.save_list_state(job_list, finish_list(state, under_way, job_list.kind))
         return replace(self._swept, is_complete=True)
 
     def _page(
         self, page: Sequence[ListedJob], state: ListState, under_way: ListProgress
     ) -> ListProgress:
-        """Looks at each row; returns how far the list is read now."""
+        """Checks each row; returns how far the list has been read."""
         for row in page:
             if row.status == "InProgress" and not row.ref.kind.spec.rollup:
                 self.running[row.ref.arn] = row
@@ -178,28 +181,28 @@ class _ListSweep:
         return under_way.after(page)
 
     def _check_row(self, row: ListedJob, state: ListState, under_way: ListProgress) -> bool:
-        """Looks at a row. One that ended and has no audit is looked at while the overlap lasts.
+        """Checks a row; returns whether later sweeps must check it again.
 
-        So is one whose audit cannot be read.
+        They must if an ended job has no audit, or one that cannot be read, until the overlap ends.
         """
-        what = decide_row(row, state, under_way)
-        if not what.needs_audit:
-            return what.must_be_listed_again
+        decision = decide_row(row, state, under_way)
+        if not decision.needs_audit:
+            return decision.must_be_listed_again
         key = JobKey(row.ref.arn, row.created_at)
         try:
             audited = self._deps.history.summary(key) is not None
         except BadHistory as error:
             self._swept = replace(self._swept, unreadable=(*self._swept.unreadable, str(error)))
-            self._count(ended=what.is_counted)
+            self._count(ended=decision.is_counted)
             return True
         sent = not audited and self._send(row, key)
-        sent_first = sent and what.is_after_first_sweep and not what.should_have_event
+        sent_first = sent and decision.is_after_first_sweep and not decision.should_have_event
         self._count(
-            ended=what.is_counted,
-            missing=what.is_after_first_sweep and not audited and not sent_first,
-            lost_events=sent and what.should_have_event,
+            ended=decision.is_counted,
+            missing=decision.is_after_first_sweep and not audited and not sent_first,
+            lost_events=sent and decision.should_have_event,
             sent_without_event=sent_first,
-            sent_from_before=sent and not what.is_after_first_sweep,
+            sent_from_before=sent and not decision.is_after_first_sweep,
         )
         return not audited
 
@@ -210,7 +213,7 @@ class _ListSweep:
         )
 
     def _send(self, row: ListedJob, key: JobKey) -> bool:
-        """Sends a run's event, once."""
+        """Sends a run's event, unless one was sent or arrived."""
         if self._deps.sweep_store.event_record(key) is not None:
             return False
         body = make_event(row.ref, row.status, row.created_at, row.last_changed_at)
@@ -219,7 +222,7 @@ class _ListSweep:
 
 
 def _send_due(deps: SweepDependencies) -> DueAuditsSent:
-    """Sends what is due and was not sent lately, the longest due first."""
+    """Sends due runs' events that were not sent recently, the longest due first."""
     now, sent, unreadable = deps.clock(), 0, list[str]()
     due = deps.history.runs(RunQuery.due_until(now), page_size=DUE_PAGE_SIZE)
     try:
@@ -236,12 +239,12 @@ def _send_due(deps: SweepDependencies) -> DueAuditsSent:
 
 
 def _send_head(deps: SweepDependencies, head: AuditSummary, now: datetime) -> bool:
-    """Sends a due run's event, if its job is one that may be audited here."""
+    """Sends a due run's event, if its account and region are audited here."""
     ref = JobRef.from_arn(head.key.arn, head.job)
     if ref is None or ref.account not in deps.accounts or ref.region not in deps.regions:
         return False
-    known = deps.sweep_store.event_record(head.key)
-    if known is not None and known.due_at == head.due_at and now - known.at < RESEND_DUE_AFTER:
+    last = deps.sweep_store.event_record(head.key)
+    if last is not None and last.due_at == head.due_at and now - last.at < RESEND_DUE_AFTER:
         return False
     body = make_event(ref, head.status, head.key.created_at, head.ended_at)
     _send(deps, body, head.key, SentEvent(now, head.due_at))
@@ -249,6 +252,6 @@ def _send_head(deps: SweepDependencies, head: AuditSummary, now: datetime) -> bo
 
 
 def _send(deps: SweepDependencies, body: str, key: JobKey, note: SentEvent) -> None:
-    """Noted after it was sent: a stop in between sends it twice, which is audited once."""
+    """Sends, then stores it. After a stop in between it is sent twice and audited once."""
     deps.queue.send(body, delay_s=QUEUE_DELAY_S)
     deps.sweep_store.record_event_sent(key, note)

@@ -1,10 +1,10 @@
-"""Looks at the jobs that run: a message where one does nothing, takes too long or nears its limit.
+"""Checks running jobs: sends a message if one is idle, takes too long or nears its limit.
 
-its state -> Describe, tags, prices -> is it dear? -> its last day of CPU and GPU, its family's runs
--> is a message due? -> one transaction, with the state and a notice for each channel
+its state -> Describe, tags, prices -> is it expensive? -> its last day of CPU and GPU, its family's
+runs -> is a message due? -> one transaction, with the state and a notice for each channel
 
-A stop at any point says nothing twice and loses nothing: what was not written is seen again by the
-next sweep. docs/decisions/0024-transactional-outbox.md.
+After a stop at any point no message is repeated or lost: the next sweep finds again what was not
+written. docs/decisions/0024-transactional-outbox.md.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ from sageaudit.workflows.audit.stored import comparable_runs
 
 
 class WatchDependencies(Struct, frozen=True):
-    """What the watch reads, writes and decides by. `rules`: the names that a tag may accept.
+    """What the watch reads, writes and decides by. `rules`: those that a tag may accept.
 
-    `metrics` reads CPU and GPU alone. `writers`: of each channel of the policy.
+    `metrics` reads only CPU and GPU. `writers`: by channel of the policy.
     """
 
     jobs: Jobs
@@ -76,7 +76,7 @@ class WatchDependencies(Struct, frozen=True):
 class WatchMessage(Struct, frozen=True):
     """A message about a running job that was written; `kinds`: that of its headline first.
 
-    `unrouted`: the policy has routes, and none matches it.
+    `has_no_route`: the policy has routes, but none matches it.
     """
 
     job: str
@@ -86,11 +86,11 @@ class WatchMessage(Struct, frozen=True):
 
 
 class WatchResult(Struct, frozen=True):
-    """The running jobs of one list: how many, and how many were `looked` at, as they are dear.
+    """The running jobs of one list; `checked`: how many were expensive, and therefore checked.
 
-    `left`: not looked at for want of time. `messages`: those written. `error`: why the first that
-    failed was not looked at, or only without its metrics. `unreadable`: whose answer or state says
-    nothing that can be read, one sentence each. `defects`: the ARNs of others, and their errors.
+    `not_checked`: how many had no time left. `messages`: those written. `error`: the first one, due
+    to which a job was not checked, or without its metrics. `unreadable`: a sentence for each job
+    whose answer or state cannot be read. `defects`: ARNs of jobs with other errors.
     """
 
     job_list: JobList
@@ -107,8 +107,8 @@ T = TypeVar("T", JobList, ListedJob)
 
 
 def shuffle(items: Iterable[T], now: datetime) -> list[T]:
-    """In another order at each sweep, so that none is always among those left out."""
-    return sorted(items, key=lambda one: crc32(f"{now.isoformat()} {one}".encode()))
+    """Returns the items in another order at each sweep, so that none is always left out."""
+    return sorted(items, key=lambda item: crc32(f"{now.isoformat()} {item}".encode()))
 
 
 def check_running_jobs(
@@ -118,16 +118,16 @@ def check_running_jobs(
     clock: Callable[[], datetime],
     is_out_of_time: Callable[[], bool],
 ) -> WatchResult:
-    """Looks at these jobs, as far as time allows. One that fails stops no other."""
+    """Checks these jobs, as far as time allows. One that fails stops no other."""
     done, watching = WatchResult(job_list, running=len(rows)), deps.policy.watch
     if watching is None:
         return done
     for at, row in enumerate(shuffle(rows, clock())):
         if is_out_of_time():
             return replace(done, not_checked=len(rows) - at)
-        one = _RunningJobCheck(deps, row, watching, clock())
+        check = _RunningJobCheck(deps, row, watching, clock())
         try:
-            looked, message = one.check()
+            is_checked, message = check.check()
         except AwsError as error:
             done = replace(done, error=done.error or error)
         except (BadHistory, MalformedData) as error:
@@ -136,15 +136,15 @@ def check_running_jobs(
             done = replace(done, defects=(*done.defects, (row.ref.arn, error)))
         else:
             new = () if message is None else (message,)
-            done = replace(done, checked=done.checked + looked, messages=(*done.messages, *new))
-            done = replace(done, error=done.error or one.denied)
+            done = replace(done, checked=done.checked + is_checked, messages=(*done.messages, *new))
+            done = replace(done, error=done.error or check.denied)
     return done
 
 
 class _RunningJobCheck(Struct):
-    """Looks at one running job. `watching`: from which rate on.
+    """Checks one running job. `watching`: from which hourly cost.
 
-    `denied`: why its metrics could not be read; its limit and its family's runs are known then.
+    `denied`: why its metrics could not be read; its limit and its family's runs are still checked.
     """
 
     deps: WatchDependencies
@@ -154,7 +154,7 @@ class _RunningJobCheck(Struct):
     denied: AccessDenied | None = None
 
     def check(self) -> tuple[bool, WatchMessage | None]:
-        """Whether its metrics were asked for, and what was said. Raises AwsError or Malformed."""
+        """Whether it was expensive, and the message written. Raises AwsError or MalformedData."""
         state = self.deps.ledger.watch_state(JobKey(self.row.ref.arn, self.row.created_at))
         if state.revision and not self._is_expensive(state):
             return False, None
@@ -162,9 +162,9 @@ class _RunningJobCheck(Struct):
         if job is None or job.finished or job.free or not job.groups:
             return False, None
         market = self._market(job)
-        state, sure = self._with_rates(job, market, state)
+        state, is_final = self._with_rates(job, market, state)
         if not self._is_expensive(state):
-            if sure:  # so that it is not described again
+            if is_final:  # so that it is not described again
                 self.deps.ledger.write_watch_state(replace(state, revision=1), {}, self.now)
             return False, None
         return True, self._write_due_message(job, market, state)
@@ -173,7 +173,7 @@ class _RunningJobCheck(Struct):
         return self.watching.should_watch(state.usd_per_hour, state.gpus)
 
     def _job(self) -> Job | None:
-        """The job as of now; None where its name is another run's by now."""
+        """The job as of now; None if its name belongs to another run by now."""
         ref = self.row.ref
         try:
             answer = self.deps.jobs.describe(ref)
@@ -188,23 +188,23 @@ class _RunningJobCheck(Struct):
         return job if same else None
 
     def _market(self, job: Job) -> Market:
-        """What the company pays, as in an audit."""
+        """The market with the company's own prices, as in an audit."""
         market = self.deps.markets.market(job, self.now)
         return with_own_prices(
             market, self.deps.policy.discounts, pricing_day(job, self.now)
         ).relative_to(job)
 
     def _with_rates(self, job: Job, market: Market, state: WatchState) -> tuple[WatchState, bool]:
-        """With what its instances cost and have, and whether that is known for good.
+        """The state with the instances' cost and GPUs, and whether these are final.
 
-        Prepaid ones have no price; any other price that is missing may come.
+        Prepaid instances have no price; any other missing price may become known.
         """
         prepaid = job.purchase is Purchase.TRAINING_PLAN
-        known = [market.types.get(group.instance_type) for group in job.groups]
-        gpus = [one.gpus * group.count for one, group in zip(known, job.groups, strict=True) if one]
+        types = [market.types.get(group.instance_type) for group in job.groups]
+        gpus = [one.gpus * group.count for one, group in zip(types, job.groups, strict=True) if one]
         usd = None if prepaid else cluster_usd_per_hour(job, market)
-        sure = usd is not None or (prepaid and None not in known)
-        return replace(state, usd_per_hour=usd, gpus=sum(gpus)), sure
+        is_final = usd is not None or (prepaid and None not in types)
+        return replace(state, usd_per_hour=usd, gpus=sum(gpus)), is_final
 
     def _write_due_message(
         self, job: Job, market: Market, state: WatchState
@@ -235,7 +235,7 @@ class _RunningJobCheck(Struct):
         return self._write_message(kinds, running, state) if kinds else None
 
     def _idleness(self, job: Job, state: WatchState) -> Idleness | None:
-        """How the metrics of its present phase end; None where that is not known."""
+        """The idleness at the end of the current phase's metrics; None if not known."""
         began = working_since(job)
         if began is None:
             return None
@@ -254,7 +254,7 @@ class _RunningJobCheck(Struct):
     def _silenced_kinds(
         self, running: RunningJob, heads: Sequence[AuditSummary]
     ) -> set[RunningKind]:
-        """What the policy, a tag or a decision about the family's advice has switched off."""
+        """The kinds that the policy, a tag or a decision about the family has switched off."""
         job, deps = running.job, self.deps
         policy = deps.policy.for_job(job.account, running.family, job.tags)
         today = self.now.date()
@@ -267,15 +267,15 @@ class _RunningJobCheck(Struct):
     def _write_message(
         self, kinds: tuple[RunningKind, ...], running: RunningJob, state: WatchState
     ) -> WatchMessage | None:
-        """None where another sweep wrote since this state was read."""
+        """Writes the message; None if another sweep has changed the state since it was read."""
         severity = Severity.HIGH if RunningKind.IDLE in kinds else Severity.MEDIUM
-        all_to = [self._destination(kind, running, state, severity) for kind in kinds]
+        parts = [self._destination(kind, running, state, severity) for kind in kinds]
         to = Destination(
-            tuple(dict.fromkeys(name for one in all_to for name in one.channels)),
-            tuple(dict.fromkeys(number for one in all_to for number in one.route_numbers)),
+            tuple(dict.fromkeys(name for part in parts for name in part.channels)),
+            tuple(dict.fromkeys(number for part in parts for number in part.route_numbers)),
         )
-        cleared = kinds == (RunningKind.RESUMED,)
-        unrouted = bool(self.deps.policy.routes.rows) and not to.route_numbers and not cleared
+        is_all_clear = kinds == (RunningKind.RESUMED,)
+        unrouted = bool(self.deps.policy.routes.rows) and not to.route_numbers and not is_all_clear
         card = running_card(kinds, running, state, severity)
         next_state = advance_state(state, kinds, running, to.channels)
         bodies = {name: self._body(name, card, next_state) for name in to.channels}
@@ -286,11 +286,11 @@ class _RunningJobCheck(Struct):
     def _destination(
         self, kind: RunningKind, running: RunningJob, state: WatchState, severity: Severity
     ) -> Destination:
-        """By the routes; the all-clear goes to where the message went that it ends."""
+        """The channels by the routes; an all-clear goes to the channels of its first message."""
         policy, job = self.deps.policy, running.job
-        there = tuple(name for name in state.channels if name in policy.channels)
-        if kind is RunningKind.RESUMED and there:
-            return Destination(there)
+        last_channels = tuple(name for name in state.channels if name in policy.channels)
+        if kind is RunningKind.RESUMED and last_channels:
+            return Destination(last_channels)
         return policy.routes.destination_for(
             RouteFacts(
                 account=job.account,
