@@ -1,9 +1,9 @@
-"""What a family was advised, and what came of it: pure, and derived from its runs each time.
+"""A family's recommendations and what became of them, derived from its runs each time; no I/O.
 
-No state of an advice is stored. It follows from the family's runs, each with what it was advised
-and the values that it ran with (`AuditSummary`), and from what people decided. So runs that come
-late, come twice or are judged again always give the same answer. docs/advice.md has the states as
-a table, docs/decisions/0025 the reasons.
+No state of a recommendation is stored. It follows from people's decisions and the family's runs,
+each with its recommendations and parameter values (`AuditSummary`). So runs that arrive late or
+twice, or are judged again, always give the same result. docs/advice.md has the states as a table,
+docs/decisions/0025 the reasons.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from sageaudit.structs import replace
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ID_LETTERS = 8
 MAX_FAMILY_RUNS = 1_000
-"""Of a family, the newest: what they were advised, and what came of it. Our choice."""
+"""At most this many of a family's newest runs are read for its recommendations. Our choice."""
 
 
 class State(enum.StrEnum):
-    """What became of an advice, as far as decisions depend on it."""
+    """The state of a recommendation, as far as decisions depend on it."""
 
     OPEN = "open"
     SILENCED = "silenced"
-    """Accepted, snoozed or exempt: `Advice.silence` says by whom, until when and why."""
+    """Accepted, snoozed or exempt: `silence` has by whom, until when and why."""
     FOLLOWED = "taken"
     CLOSED = "closed"
-    """Replaced, not seen for long, fixed another way, or withdrawn by what the runs say."""
+    """Replaced, not seen for long, fixed another way, or withdrawn because of later runs."""
 
 
 MEASURED = "measured"
-"""What the bills of later runs say came of an advice. No decision depends on it."""
+"""The outcome if later bills show the saving. No decision depends on outcomes."""
 NOT_COMPARABLE = "not comparable"
 WITHDRAWN = "withdrawn"
 _OUTCOMES = {
@@ -62,7 +62,7 @@ _OUTCOMES = {
 
 
 class DecisionAction(enum.StrEnum):
-    """What people decide about an advice."""
+    """What people decide about a recommendation."""
 
     ACCEPT = "accept"
     SNOOZE = "snooze"
@@ -76,13 +76,13 @@ _SILENCED_STATUS = {
     DecisionAction.EXEMPT: "exempt",
 }
 STATUS_LABELS = ("open", *_SILENCED_STATUS.values(), "taken", MEASURED, NOT_COMPARABLE, WITHDRAWN)
-"""The words by which reports count advice that still matters: `Advice.word`."""
+"""The words by which reports count recommendations: `FamilyRecommendation.word`."""
 
 
 class Silence(Struct, frozen=True):
-    """Why an advice is in no message: it is accepted, snoozed or exempt (`word`).
+    """Why a recommendation is in no message: it is accepted, snoozed or exempt (`word`).
 
-    `by` is None of what a policy or tag accepts: `reason` has who and why.
+    `by` is None if a policy or tag accepts it: then `reason` has who and why.
     """
 
     word: str
@@ -92,13 +92,13 @@ class Silence(Struct, frozen=True):
 
     @property
     def ends_if_worse(self) -> bool:
-        """Whether a message has it if it got worse: an exemption holds whatever happens."""
+        """Whether a message includes it if it got worse; an exemption never ends so."""
         return self.word != _SILENCED_STATUS[DecisionAction.EXEMPT]
 
 
 class Decision(Struct, frozen=True):
-    """What somebody decided about an advice, by its id; the newest one counts, for any value of its
-    parameter. `until`: its last day, in UTC; None without an end.
+    """A person's decision about a recommendation, by its id. The newest one counts, for any value
+    of its parameter. `until`: its last day, in UTC; None without an end.
     """
 
     advice: str
@@ -110,7 +110,7 @@ class Decision(Struct, frozen=True):
 
     @property
     def ends_at(self) -> datetime | None:
-        """From when on it no longer holds; None of one without an end."""
+        """When the decision ends; None if it has no end."""
         if self.action is DecisionAction.REOPEN:
             return self.at
         if self.until is None:
@@ -119,14 +119,13 @@ class Decision(Struct, frozen=True):
 
 
 class FamilyRecommendation(Struct, frozen=True):
-    """One advice to a family. Amounts are in what it is `worth`; None is unknown.
+    """One recommendation to a family. `worth` is the kind of its amounts; None is unknown.
 
-    `amount`: of the newest run that was advised so; `hits`: the end and amount of each such run
-    since the advice came last, in `since`, oldest first; `amounts` of all runs that were read.
-    `times`: how often it came, as it comes back where it was followed before. `decision`: the one
-    that counts; `silence`: if that, or the policy, holds now. `comparison`: of the runs before and
-    after it was taken. `ended`: what was measured of each earlier time that it was taken, until the
-    change was undone.
+    `amount` is that of the newest run with it. `occurrences`: the end and amount of each such run
+    since `since`, when it last appeared, oldest first. `all_amounts`: those of all runs that were
+    read. `times`: how often it appeared. `decision`: the newest one; `silence`: if a decision or
+    the policy silences it now. `comparison`: runs before and after it was followed. `ended`: what
+    was measured each earlier time that it was followed, until the change was undone.
     """
 
     id: str
@@ -156,51 +155,49 @@ class FamilyRecommendation(Struct, frozen=True):
 
     @property
     def runs(self) -> int:
-        """How many runs were advised so."""
+        """How many runs had this recommendation."""
         return len(self.all_amounts)
 
     @property
     def is_open(self) -> bool:
-        """Whether a message may have it."""
+        """Whether a message may include it."""
         return self.state is State.OPEN
 
     @property
     def is_sent_if_worse(self) -> bool:
-        """Whether a message has it only if it got worse."""
+        """Whether a message includes it only if it got worse."""
         return self.silence is not None and self.silence.ends_if_worse
 
     @property
     def state_label(self) -> str:
-        """`open`; what is silenced is `accepted`, `snoozed` or `exempt`."""
+        """The state; if silenced, `accepted`, `snoozed` or `exempt`."""
         return self.silence.word if self.silence else self.state.value
 
     @property
     def outcome(self) -> str | None:
-        """`measured`, `not comparable` or `withdrawn`; None before the bills say anything."""
+        """`measured`, `not comparable` or `withdrawn`; None before bills show anything."""
         return _OUTCOMES.get(self.comparison.effect) if self.comparison else None
 
     @property
     def word(self) -> str:
-        """What a report shows: what came of it, else how it is silenced, else its state."""
+        """What a report shows: its outcome, else how it is silenced, else its state."""
         return self.outcome or self.state_label
 
     @property
     def was_followed(self) -> bool:
-        """Whether later runs had the value, or another one that fixed it, and say what came of it;
-        or may still.
-        """
+        """Whether later runs followed it or fixed it another way, measured or not yet."""
         return self.outcome is not None or self.state is State.FOLLOWED
 
     @property
     def measured(self) -> tuple[Comparison, ...]:
-        """All that was measured of it, at whatever time, the newest last."""
+        """All measured savings, the newest last."""
         found = self.comparison
         is_measured = found is not None and found.effect is Effect.CHEAPER
         return (*self.ended, found) if found and is_measured else self.ended
 
     @property
     def line(self) -> tuple[str, str, AmountKind]:
-        """The same for any value of its parameter."""
+        """A key that is the same for any value of its parameter."""
         return self.rule, self.parameter or self.new, self.worth
 
     def has_same_parameter(self, other: FamilyRecommendation) -> bool:
@@ -208,23 +205,23 @@ class FamilyRecommendation(Struct, frozen=True):
         return (self.family, self.line) == (other.family, other.line)
 
     def recent_amounts(self, now: datetime, days: int) -> list[Decimal | None]:
-        """The amounts of the last days, since it came last."""
+        """Returns the amounts of the last `days`, since it last appeared."""
         return [amount for at, amount in self.occurrences if at > now - timedelta(days)]
 
     def recent_total(self, now: datetime, days: int) -> Decimal:
-        """What is known of them together."""
+        """Returns the sum of the known ones among them."""
         return known_sum(self.recent_amounts(now, days))
 
 
 def known_sum(amounts: Iterable[Decimal | None]) -> Decimal:
-    """The sum of those that are known."""
+    """Returns the sum of the known amounts."""
     return sum((amount for amount in amounts if amount is not None), Decimal(0))
 
 
 def recommendation_id(
     account: str, region: str, family: str, recommendation: Recommendation
 ) -> str:
-    """Eight letters, the same for each run that is advised so."""
+    """Returns eight letters, the same for each run with this recommendation."""
     what = [
         account,
         region,
@@ -244,8 +241,9 @@ def recommendation_id(
 def derive_recommendations(
     summaries: Iterable[AuditSummary], decisions: Iterable[Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    """The advices of these runs, of one family or of many: what counts first, the most of 30 days
-    first. Runs and decisions may come in any order, and more than once.
+    """Returns the recommendations of these runs, counted ones first, then by their 30-day amount.
+
+    Runs and decisions may be in any order, repeated, and of several families.
     """
     families: dict[tuple[str, str, str], dict[object, AuditSummary]] = defaultdict(dict)
     for head in summaries:
@@ -264,7 +262,7 @@ def derive_recommendations(
 def sort_by_amount(
     recommendations: Iterable[FamilyRecommendation], now: datetime
 ) -> list[FamilyRecommendation]:
-    """What counts before what is worth a trial, the most of 30 days first."""
+    """Sorts counted recommendations before trials, then by their 30-day amount."""
     worths = list(AmountKind)
     return sorted(
         recommendations,
@@ -273,14 +271,14 @@ def sort_by_amount(
 
 
 def _start_order(head: AuditSummary) -> tuple[datetime, str, datetime]:
-    """Runs are in the order of their starts: their parameters were chosen then."""
+    """Sort key: runs are in the order of their starts, when their parameters were chosen."""
     return started_at(head), head.key.arn, head.key.created_at
 
 
 def _family_recommendations(
     runs: Sequence[AuditSummary], decisions: Mapping[str, Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    """All values of each line; `runs` by start."""
+    """Returns one recommendation for each value of each line; `runs` are in order of start."""
     lines: dict[object, dict[str, Recommendation]] = defaultdict(dict)
     for run in runs:
         for one in run.advised or ():
@@ -305,7 +303,7 @@ def _family_recommendations(
 
 
 def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[FamilyRecommendation]:
-    """If two were taken together, the saving stands once, at the larger promise."""
+    """Counts the saving of recommendations followed at once only for the largest prediction."""
     claimed: dict[object, str] = {}
     parts = [(part, advice.id) for advice in recommendations for part in advice.measured]
     for part, name in sorted(parts, key=lambda pair: pair[0].predicted_usd or 0, reverse=True):
@@ -333,7 +331,7 @@ def _make_recommendation(
     paths: frozenset[str],
     now: datetime,
 ) -> FamilyRecommendation:
-    """One advice, by the runs of its family. `paths`: of all that the family was advised."""
+    """Derives one recommendation from its family's runs; `paths`: those of all recommendations."""
     episodes = list(split_episodes(runs, recommendation))
     last, advised = episodes[-1], [run for part in episodes for run in part.runs]
     newest = advised[-1]
@@ -381,7 +379,7 @@ def _make_recommendation(
 
 
 def _state(advice: FamilyRecommendation, last_run_at: datetime, now: datetime) -> State:
-    """The state of one that nobody silenced."""
+    """Returns the state of a recommendation that is not silenced."""
     found = advice.comparison
     if found is None:
         silent_for = now - min(last_run_at, advice.last_at)
@@ -392,7 +390,7 @@ def _state(advice: FamilyRecommendation, last_run_at: datetime, now: datetime) -
 
 
 def _silence(advice: FamilyRecommendation, now: datetime) -> Silence | None:
-    """By the policy or a tag, or by what somebody decided and is not over."""
+    """Returns the silence by the policy, a tag or a decision that still holds, if any."""
     if advice.exempt:
         return Silence(_SILENCED_STATUS[DecisionAction.EXEMPT], None, None, advice.exempt)
     decision = advice.decision

@@ -1,7 +1,7 @@
-"""Bills beside bills: what an advice saved, and what a run cost beyond its like.
+"""Compares bills: what a recommendation saved, and what a run cost beyond comparable runs.
 
-Bill against bill, never the promise. Where something else changed too, nothing is claimed. An
-episode has the runs of one advice: that were advised so, that followed it, and how often it came.
+Bills are compared with bills, never with predictions. If something else changed too, no saving is
+claimed. An episode has the runs with one recommendation, and the runs that followed it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 COMPARED_RUNS = 3
-"""So many runs before, and as many after, are compared by their medians: our choice."""
+"""The medians of this many runs before and after are compared: our choice."""
 _MAX_LATER_RUNS = 6
-"""Among so many completed runs after it, three must be comparable: our choice."""
+"""Three of this many completed runs after it must be comparable: our choice."""
 _MAX_BASELINE_AGE = timedelta(days=90)
 _NEW_DATA_FACTOR = Decimal("1.2")
 _MIN_DOWNLOAD_S = 60
-"""From so many seconds on a download says how much data there was; a fifth more is other data."""
+"""A download of at least this many seconds shows how much data there was; 20% more is new data."""
 _DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput")
 _FINGERPRINT_PATHS = (
     *_DATA_PATHS,
@@ -36,17 +36,17 @@ _FINGERPRINT_PATHS = (
     "AlgorithmSpecification",
     "Batch",
 )
-"""Beginnings of the paths whose change changes the fingerprint itself."""
+"""Prefixes of the parameters that are part of the fingerprint."""
 _AWS_FAILURES = frozenset({"CapacityError", "InternalServerError"})
 
 CLOSED_AFTER = timedelta(days=60)
-"""Without a run, or the finding, for so long, it is over: our choice."""
+"""A recommendation is closed after this long without a run or its finding: our choice."""
 _BASELINE_RUNS = 5
-"""Runs before the first finding: a value that one of them had is taken by several in a row."""
+"""Runs kept from before the finding: if one had the value, only runs in a row are a fix."""
 
 
 class Effect(enum.Enum):
-    """What the runs after say."""
+    """What the later runs show."""
 
     TOO_FEW = "too few runs"
     CHEAPER = "cheaper"
@@ -55,11 +55,11 @@ class Effect(enum.Enum):
 
 
 class Comparison(Struct, frozen=True):
-    """Medians of the bills in USD; None where they do not say what the advice saved.
+    """Median bills in USD; None if they do not show what the recommendation saved.
 
-    `predicted_usd`: what the runs before were promised, each. `runs`: how many ended well since.
-    `after`: the keys of the compared ones. `evidence`: one sentence. `fixed_another_way`: the
-    finding is gone with another value than the advised one.
+    `predicted_usd`: the predicted saving of one run. `runs`: how many have completed since.
+    `after`: the keys of the compared later runs. `evidence`: one sentence. `fixed_another_way`: the
+    finding is gone with another value than the recommended one.
     """
 
     effect: Effect
@@ -73,24 +73,24 @@ class Comparison(Struct, frozen=True):
 
     @property
     def saved_usd(self) -> Decimal | None:
-        """A run, in USD; None where nothing is claimed."""
+        """What one run saved, in USD; None if nothing is claimed."""
         if self.effect is not Effect.CHEAPER or self.before_usd is None or self.after_usd is None:
             return None
         return self.before_usd - self.after_usd
 
     @property
     def all_saved_usd(self) -> Decimal | None:
-        """Of all runs since, in USD, and `all_predicted_usd` what they were promised."""
+        """What all runs since have saved, in USD; None if nothing is claimed."""
         return None if self.saved_usd is None else self.saved_usd * self.runs
 
     @property
     def all_predicted_usd(self) -> Decimal | None:
-        """None where nothing was promised."""
+        """The predicted saving of all runs since, in USD; None if there was no prediction."""
         return None if self.predicted_usd is None else self.predicted_usd * self.runs
 
 
 def started_at(summary: AuditSummary) -> datetime:
-    """When its parameters were chosen, as far as it is known."""
+    """Returns when the run started, which is when its parameters were chosen."""
     return summary.ended_at - timedelta(seconds=float(summary.elapsed_s or 0))
 
 
@@ -101,10 +101,10 @@ def compare_runs(
     recommendation: Recommendation,
     paths: frozenset[str],
 ) -> Comparison:
-    """The last runs before the advice was taken, with the first after it.
+    """Compares the last runs before the recommendation was followed with the first runs after it.
 
-    `advised_runs`: those that were advised so; all are in the order of their starts. `paths`: what
-    else the family was advised, which may change with it.
+    All runs are in the order of their starts. `recommended_runs`: those with the recommendation.
+    `paths`: the parameters of the family's other recommendations, which may change too.
     """
     first, after = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
     before = [run for run in runs if started_at(run) < first and run.key not in after]
@@ -144,7 +144,7 @@ def _effect(
     after: Sequence[AuditSummary],
     fixed_since: datetime,
 ) -> tuple[Effect, str | None]:
-    """The outcome and its evidence; None where that is what else changed."""
+    """Returns the outcome and its evidence; the evidence is None if something else changed."""
     if len(completed) < COMPARED_RUNS:
         return Effect.TOO_FEW, f"{len(completed)} of {COMPARED_RUNS} runs since"
     if len(before) < COMPARED_RUNS:
@@ -163,7 +163,7 @@ def _effect(
 def fixed_another_way(
     runs: Sequence[AuditSummary], last: AuditSummary, recommendation: Recommendation
 ) -> Comparison | None:
-    """Where the finding is gone with another value than the advised one; None where it is not."""
+    """Returns a comparison if another value or other instances removed the finding, else None."""
     own, old = (run.setting_value(recommendation.parameter) for run in (runs[-1], last))
     others = instances_of(runs[-1]) != instances_of(last)
     another = own is not None and own != old
@@ -181,7 +181,7 @@ def fixed_another_way(
 def _failure_evidence(
     before: Sequence[AuditSummary], carriers: Sequence[AuditSummary]
 ) -> str | None:
-    """Two of its first three runs failed, and at most one of the three before."""
+    """Returns evidence if two of the first three runs failed, and at most one of three before."""
     finished = [run for run in carriers if _finished(run)][:COMPARED_RUNS]
     failed = [run for run in finished if run.status == "Failed"]
     as_before = [run for run in before if _finished(run)][-COMPARED_RUNS:]
@@ -201,7 +201,7 @@ def _finished(run: AuditSummary) -> bool:
 def _other_changes(
     was: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
 ) -> Iterator[str]:
-    """What else differs between the runs before and one after, in words."""
+    """Yields in words what else differs between the runs before and a later run."""
     if run.purchase is None or not was:
         return
     before = [one for one in was if one.purchase is not None]
@@ -229,7 +229,7 @@ def _other_changes(
 
 
 def _data_s(run: AuditSummary) -> Decimal | None:
-    """Seconds until the data was there: a download, or until a batch job's first point."""
+    """Returns the seconds of the download, or until a batch job's first metric point."""
     return run.first_point_s or run.phase_s.get("Downloading")
 
 
@@ -238,21 +238,21 @@ def _median_usd(runs: Sequence[AuditSummary]) -> Decimal:
 
 
 class CostSpike(Struct, frozen=True):
-    """What a run was expected to cost by its like, and what it cost, in USD."""
+    """What comparable runs cost, and what this run cost, in USD."""
 
     expected_usd: Decimal
     cost_usd: Decimal
 
     @property
     def excess_usd(self) -> Decimal:
-        """How much more it cost."""
+        """How much more the run cost."""
         return self.cost_usd - self.expected_usd
 
 
 def find_cost_spike(
     own: AuditSummary, earlier_runs: Iterable[AuditSummary], policy: Policy
 ) -> CostSpike | None:
-    """A run beside what its like usually cost before it; None where either is not known."""
+    """Compares a run with the usual cost of earlier ones; None if either cost is unknown."""
     runs = [run for run in earlier_runs if run.ended_at < own.ended_at]
     earlier = [run for run in runs if run.is_comparable]
     if own.total_usd is None or own.purchase is None:
@@ -263,7 +263,7 @@ def find_cost_spike(
 
 
 class Episode(Struct):
-    """The runs of an advice from when it came to when it comes back."""
+    """The runs from when a recommendation appears until it comes back."""
 
     runs: list[AuditSummary] = field(default_factory=list)
     runs_with_fix: list[AuditSummary] = field(default_factory=list)
@@ -271,7 +271,7 @@ class Episode(Struct):
 
 
 def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Decimal | None:
-    """What the run was advised of the same line; None where that is not known."""
+    """Returns the amount of the run's recommendation on the same line; None if it is unknown."""
     advised = run.matching_recommendation(recommendation)
     return advised.amount if advised else None
 
@@ -279,8 +279,8 @@ def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Dec
 def split_episodes(
     runs: Sequence[AuditSummary], recommendation: Recommendation
 ) -> Iterator[Episode]:
-    """A run that is advised so after one that followed it begins anew, and so does one after 60
-    days without.
+    """Yields the episodes of a recommendation; `runs` are in the order of their starts. A new one
+    begins if the finding returns after a run with the fix, or after `CLOSED_AFTER`.
     """
     episode, before = Episode(), list[AuditSummary]()
     used, row = False, list[AuditSummary]()
@@ -309,9 +309,9 @@ def split_episodes(
 
 
 def _has_fix(run: AuditSummary, before: AuditSummary, recommendation: Recommendation) -> bool:
-    """Whether it ran with the value; of a number also with one nearer to it than to the old one.
+    """Whether the run has the recommended value, or a number nearer to it than to the old one.
 
-    Where the advice leaves the value open, as `s3://<bucket>/<prefix>`, any value is it.
+    If the recommendation has a placeholder, such as `s3://<bucket>/<prefix>`, any value will do.
     """
     own, old = (
         run.setting_value(recommendation.parameter),
