@@ -191,9 +191,9 @@ class FamilyRecommendation(Struct, frozen=True):
     @property
     def measured(self) -> tuple[Comparison, ...]:
         """All measured savings, the newest last."""
-        found = self.comparison
-        is_measured = found is not None and found.effect is Effect.CHEAPER
-        return (*self.ended, found) if found and is_measured else self.ended
+        newest = self.comparison
+        is_measured = newest is not None and newest.effect is Effect.CHEAPER
+        return (*self.ended, newest) if newest and is_measured else self.ended
 
     @property
     def line(self) -> tuple[str, str, AmountKind]:
@@ -222,7 +222,7 @@ def recommendation_id(
     account: str, region: str, family: str, recommendation: Recommendation
 ) -> str:
     """Returns eight letters, the same for each run with this recommendation."""
-    what = [
+    identity = [
         account,
         region,
         family,
@@ -230,7 +230,7 @@ def recommendation_id(
         recommendation.parameter,
         recommendation.new,
     ]
-    number = int.from_bytes(hashlib.sha256(json.dumps(what).encode()).digest()[:8], "big")
+    number = int.from_bytes(hashlib.sha256(json.dumps(identity).encode()).digest()[:8], "big")
     letters = ""
     for _ in range(_ID_LETTERS):
         number, place = divmod(number, len(_LETTERS))
@@ -246,33 +246,35 @@ def derive_recommendations(
     Runs and decisions may be in any order, repeated, and of several families.
     """
     families: dict[tuple[str, str, str], dict[object, AuditSummary]] = defaultdict(dict)
-    for head in summaries:
-        if head.purchase is not None:
-            families[head.account, head.region, head.family][head.key] = head
-    ordered = sorted(decisions, key=lambda one: (one.at, one.action))
+    for run in summaries:
+        if run.purchase is not None:
+            families[run.account, run.region, run.family][run.key] = run
+    ordered = sorted(decisions, key=lambda decision: (decision.at, decision.action))
     newest = {decision.advice: decision for decision in ordered}
-    found = [
-        advice
+    recommendations = [
+        recommendation
         for runs in families.values()
-        for advice in _family_recommendations(sorted(runs.values(), key=_start_order), newest, now)
+        for recommendation in _family_recommendations(
+            sorted(runs.values(), key=_start_order), newest, now
+        )
     ]
-    return sort_by_amount(found, now)
+    return sort_by_amount(recommendations, now)
 
 
 def sort_by_amount(
     recommendations: Iterable[FamilyRecommendation], now: datetime
 ) -> list[FamilyRecommendation]:
     """Sorts counted recommendations before trials, then by their 30-day amount."""
-    worths = list(AmountKind)
+    kinds = list(AmountKind)
     return sorted(
         recommendations,
-        key=lambda one: (worths.index(one.worth), -one.recent_total(now, 30), one.id),
+        key=lambda row: (kinds.index(row.worth), -row.recent_total(now, 30), row.id),
     )
 
 
-def _start_order(head: AuditSummary) -> tuple[datetime, str, datetime]:
+def _start_order(run: AuditSummary) -> tuple[datetime, str, datetime]:
     """Sort key: runs are in the order of their starts, when their parameters were chosen."""
-    return started_at(head), head.key.arn, head.key.created_at
+    return started_at(run), run.key.arn, run.key.created_at
 
 
 def _family_recommendations(
@@ -281,25 +283,26 @@ def _family_recommendations(
     """Returns one recommendation for each value of each line; `runs` are in order of start."""
     lines: dict[object, dict[str, Recommendation]] = defaultdict(dict)
     for run in runs:
-        for one in run.advised or ():
-            name = recommendation_id(run.account, run.region, run.family, one)
-            known = lines[one.line]
-            known.pop(name, None)
-            known[name] = one  # the newest value is the last
-    every = [one for of in lines.values() for one in of.values()]
-    paths = {path for one in every for path in (one.parameter, *one.other_parameters)}
-    found: list[FamilyRecommendation] = []
+        for advised in run.advised or ():
+            name = recommendation_id(run.account, run.region, run.family, advised)
+            values = lines[advised.line]
+            values.pop(name, None)
+            values[name] = advised  # the newest value is the last
+    rows = [row for values in lines.values() for row in values.values()]
+    paths = {path for row in rows for path in (row.parameter, *row.other_parameters)}
+    recommendations: list[FamilyRecommendation] = []
     for values in lines.values():
         *replaced, newest = values
         decided = [decisions[name] for name in values if name in decisions]
-        decision = max(decided, key=lambda one: one.at, default=None)
+        decision = max(decided, key=lambda row: row.at, default=None)
         advice = _make_recommendation(newest, values[newest], runs, decision, frozenset(paths), now)
         olds = (
             replace(advice, id=name, new=values[name].new, occurrences=(), ended=())
             for name in replaced
         )
-        found += [advice, *(replace(old, state=State.CLOSED, comparison=None) for old in olds)]
-    return _count_savings_once(found)
+        closed = (replace(old, state=State.CLOSED, comparison=None) for old in olds)
+        recommendations += [advice, *closed]
+    return _count_savings_once(recommendations)
 
 
 def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[FamilyRecommendation]:
@@ -341,12 +344,12 @@ def _make_recommendation(
         for part in episodes
         if part.runs_with_fix
     ]
-    ours = judged[-1] if judged and last.runs_with_fix else None
+    current = judged[-1] if judged and last.runs_with_fix else None
     reopened_at = decision.at if decision and decision.action is DecisionAction.REOPEN else None
     followed = [run.ended_at for part in episodes for run in part.runs_with_fix]
     undone = reopened_at is not None and reopened_at > max(followed, default=reopened_at)
-    wrong = next((of for of in judged if of.effect is Effect.WORSE and not undone), None)
-    ended = tuple(of for of in judged if of is not ours and of.effect is Effect.CHEAPER)
+    worse = next((row for row in judged if row.effect is Effect.WORSE and not undone), None)
+    ended = tuple(row for row in judged if row is not current and row.effect is Effect.CHEAPER)
     advice = FamilyRecommendation(
         id=name,
         account=newest.account,
@@ -369,7 +372,7 @@ def _make_recommendation(
         last_at=max(run.ended_at for run in advised),
         decision=decision,
         exempt=recommendation.exempt,
-        comparison=wrong or ours or fixed_another_way(runs, last.runs[-1], recommendation),
+        comparison=worse or current or fixed_another_way(runs, last.runs[-1], recommendation),
         ended=ended,
     )
     silence = None if advice.comparison else _silence(advice, now)
@@ -380,12 +383,12 @@ def _make_recommendation(
 
 def _state(advice: FamilyRecommendation, last_run_at: datetime, now: datetime) -> State:
     """Returns the state of a recommendation that is not silenced."""
-    found = advice.comparison
-    if found is None:
+    comparison = advice.comparison
+    if comparison is None:
         silent_for = now - min(last_run_at, advice.last_at)
         return State.CLOSED if silent_for >= CLOSED_AFTER else State.OPEN
-    is_unfinished = found.effect is Effect.TOO_FEW and now - last_run_at >= CLOSED_AFTER
-    is_over = is_unfinished or found.effect is Effect.WORSE or found.fixed_another_way
+    is_unfinished = comparison.effect is Effect.TOO_FEW and now - last_run_at >= CLOSED_AFTER
+    is_over = is_unfinished or comparison.effect is Effect.WORSE or comparison.fixed_another_way
     return State.CLOSED if is_over else State.FOLLOWED
 
 

@@ -108,34 +108,33 @@ def compare_runs(
     """
     first, after = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
     before = [run for run in runs if started_at(run) < first and run.key not in after]
-    lost = 2 * len(completed_runs(recommended_runs)) < len(recommended_runs)
-    if not lost and (failing := _failure_evidence(before, runs_with_fix)):
-        return Comparison(Effect.WORSE, failing)
-    instances, done = instances_of(recommended_runs[-1]), completed_runs(runs_with_fix)
-    was = [run for run in completed_runs(before) if instances_of(run) == instances][-COMPARED_RUNS:]
-    same = [
-        run.matching_recommendation(recommendation) for run in recommended_runs[-COMPARED_RUNS:]
-    ]
-    promises = [one.amount for one in same if one is not None and one.amount is not None]
-    found = Comparison(
+    is_lost = 2 * len(completed_runs(recommended_runs)) < len(recommended_runs)
+    if not is_lost and (failures := _failure_evidence(before, runs_with_fix)):
+        return Comparison(Effect.WORSE, failures)
+    instances, completed = instances_of(recommended_runs[-1]), completed_runs(runs_with_fix)
+    old = [run for run in completed_runs(before) if instances_of(run) == instances][-COMPARED_RUNS:]
+    amounts = [recommended_amount(run, recommendation) for run in recommended_runs[-COMPARED_RUNS:]]
+    predictions = [amount for amount in amounts if amount is not None]
+    comparison = Comparison(
         Effect.CONFOUNDED,
         "its dollars lay in runs that did not complete",
-        len(done),
-        median(promises) if promises else None,
+        len(completed),
+        median(predictions) if predictions else None,
     )
-    if len(done) >= COMPARED_RUNS and lost:
-        return found
+    if len(completed) >= COMPARED_RUNS and is_lost:
+        return comparison
     free = paths | {recommendation.parameter, *recommendation.other_parameters}
-    odd = {run.key: list(_other_changes(was, run, free)) for run in done[:_MAX_LATER_RUNS]}
-    now = [run for run in done[:_MAX_LATER_RUNS] if not odd[run.key]][:COMPARED_RUNS]
-    outcome, evidence = _effect(was, done, now, first)
+    later = completed[:_MAX_LATER_RUNS]
+    changes = {run.key: list(_other_changes(old, run, free)) for run in later}
+    new = [run for run in later if not changes[run.key]][:COMPARED_RUNS]
+    effect, evidence = _effect(old, completed, new, first)
     if evidence is None:
-        evidence = f"{', '.join(next(filter(None, odd.values())))} changed too"
-    found = replace(found, effect=outcome, evidence=evidence)
-    if outcome in {Effect.CONFOUNDED, Effect.TOO_FEW}:
-        return found
-    keys = tuple(run.key for run in now)
-    return replace(found, before_usd=_median_usd(was), after_usd=_median_usd(now), after=keys)
+        evidence = f"{', '.join(next(filter(None, changes.values())))} changed too"
+    comparison = replace(comparison, effect=effect, evidence=evidence)
+    if effect in {Effect.CONFOUNDED, Effect.TOO_FEW}:
+        return comparison
+    keys = tuple(run.key for run in new)
+    return replace(comparison, before_usd=_median_usd(old), after_usd=_median_usd(new), after=keys)
 
 
 def _effect(
@@ -165,46 +164,46 @@ def fixed_another_way(
 ) -> Comparison | None:
     """Returns a comparison if another value or other instances removed the finding, else None."""
     own, old = (run.setting_value(recommendation.parameter) for run in (runs[-1], last))
-    others = instances_of(runs[-1]) != instances_of(last)
-    another = own is not None and own != old
-    if not recommendation.parameter or not (others or another):
+    has_other_instances = instances_of(runs[-1]) != instances_of(last)
+    has_other_value = own is not None and own != old
+    if not recommendation.parameter or not (has_other_instances or has_other_value):
         return None
     last_at = started_at(last)
     since = [run for run in completed_runs(runs) if started_at(run) > last_at]
     if len(since) < COMPARED_RUNS:
         return None
-    value = f"{recommendation.parameter} = {own}" if another else "other instances"
+    value = f"{recommendation.parameter} = {own}" if has_other_value else "other instances"
     evidence = f"mended with {value} in its place"
     return Comparison(Effect.CONFOUNDED, evidence, len(since), fixed_another_way=True)
 
 
 def _failure_evidence(
-    before: Sequence[AuditSummary], carriers: Sequence[AuditSummary]
+    before: Sequence[AuditSummary], runs_with_fix: Sequence[AuditSummary]
 ) -> str | None:
     """Returns evidence if two of the first three runs failed, and at most one of three before."""
-    finished = [run for run in carriers if _finished(run)][:COMPARED_RUNS]
+    finished = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
     failed = [run for run in finished if run.status == "Failed"]
-    as_before = [run for run in before if _finished(run)][-COMPARED_RUNS:]
-    known = sum(run.status == "Failed" for run in as_before) > 1
+    earlier = [run for run in before if _is_finished(run)][-COMPARED_RUNS:]
+    failed_before = sum(run.status == "Failed" for run in earlier) > 1
     return (
         None
-        if len(failed) < COMPARED_RUNS - 1 or known
+        if len(failed) < COMPARED_RUNS - 1 or failed_before
         else f"{len(failed)} of {len(finished)} failed"
     )
 
 
-def _finished(run: AuditSummary) -> bool:
+def _is_finished(run: AuditSummary) -> bool:
     failed = run.status == "Failed" and run.reason not in _AWS_FAILURES
     return run.status == "Completed" or failed
 
 
 def _other_changes(
-    was: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
+    before: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
 ) -> Iterator[str]:
     """Yields in words what else differs between the runs before and a later run."""
-    if run.purchase is None or not was:
+    if run.purchase is None or not before:
         return
-    before = [one for one in was if one.purchase is not None]
+    before = [old for old in before if old.purchase is not None]
     words = {
         "the type": ("InstanceType", "instance_type"),
         "the count": ("InstanceCount", "instance_count"),
@@ -212,14 +211,14 @@ def _other_changes(
     }
     for word, (ending, name) in words.items():
         free = any(ending in path for path in paths)
-        if not free and getattr(run, name) not in {getattr(one, name) for one in before}:
+        if not free and getattr(run, name) not in {getattr(old, name) for old in before}:
             yield word
-    marks = [one.fingerprint for one in before]
-    steady = len(set(marks)) < len(marks) and None not in [*marks, run.fingerprint]
+    marks = [old.fingerprint for old in before]
+    is_steady = len(set(marks)) < len(marks) and None not in [*marks, run.fingerprint]
     free = any(path.startswith(_FINGERPRINT_PATHS) for path in paths)
-    if steady and not free and run.fingerprint not in marks:
+    if is_steady and not free and run.fingerprint not in marks:
         yield "image, code or settings"
-    before_s, own_s = [_data_s(one) for one in before], _data_s(run)
+    before_s, own_s = [_data_s(old) for old in before], _data_s(run)
     known_s = [seconds for seconds in before_s if seconds is not None]
     if len(known_s) == len(before) and own_s is not None:
         least_s, most_s = sorted((median(known_s), own_s))
@@ -283,28 +282,28 @@ def split_episodes(
     begins if the finding returns after a run with the fix, or after `CLOSED_AFTER`.
     """
     episode, before = Episode(), list[AuditSummary]()
-    used, row = False, list[AuditSummary]()
+    was_used, in_a_row = False, list[AuditSummary]()
     for run in runs:
         advised = run.matching_recommendation(recommendation)
         if advised is not None:
             last = episode.runs[-1] if episode.runs else None
-            gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
+            was_gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
             if not episode.runs:
-                used = any(
+                was_used = any(
                     old.setting_value(recommendation.parameter) == advised.new for old in before
                 )
-            if episode.runs_with_fix or gone:
+            if episode.runs_with_fix or was_gone:
                 yield episode
                 episode = Episode(back=bool(episode.runs_with_fix))
             episode.runs.append(run)
-            row = []
+            in_a_row = []
         elif not episode.runs:
             before = [*before, run][-_BASELINE_RUNS:]
         elif _has_fix(run, episode.runs[-1], recommendation):
-            row.append(run)
-            if not used or len(row) >= COMPARED_RUNS:
-                episode.runs_with_fix[:] = [*episode.runs_with_fix, *row]
-                row, used = [], False
+            in_a_row.append(run)
+            if not was_used or len(in_a_row) >= COMPARED_RUNS:
+                episode.runs_with_fix[:] = [*episode.runs_with_fix, *in_a_row]
+                in_a_row, was_used = [], False
     yield episode
 
 
@@ -325,8 +324,8 @@ def _has_fix(run: AuditSummary, before: AuditSummary, recommendation: Recommenda
     numbers = [_number(value) for value in (own, advised.new, old)]
     if None in numbers:
         return own == advised.new or "<" in advised.new
-    at, to, since = (number or Decimal(0) for number in numbers)
-    return abs(at - to) <= abs(at - since)
+    number, target, start = (value or Decimal(0) for value in numbers)
+    return abs(number - target) <= abs(number - start)
 
 
 def _number(value: str | None) -> Decimal | None:

@@ -85,12 +85,12 @@ def estimate_month(
     since = now - timedelta(days=MONTH_DAYS)
     hits = sorted(
         (at, amount or Decimal(0))
-        for one in recommendations
-        for at, amount in one.occurrences
+        for recommendation in recommendations
+        for at, amount in recommendation.occurrences
         if at > since
     )
     total = sum((amount for _, amount in hits), Decimal(0))
-    began = min((one.since for one in recommendations if one.occurrences), default=now)
+    began = min((row.since for row in recommendations if row.occurrences), default=now)
     runs = len({at for at, _ in hits})
     if not hits or now - began >= _FULL_MONTH_AFTER:
         return Month(amount_kind, total, total, runs)
