@@ -252,11 +252,9 @@ def derive_recommendations(
     ordered = sorted(decisions, key=lambda decision: (decision.at, decision.action))
     newest = {decision.advice: decision for decision in ordered}
     recommendations = [
-        recommendation
+        row
         for runs in families.values()
-        for recommendation in _family_recommendations(
-            sorted(runs.values(), key=_start_order), newest, now
-        )
+        for row in _family_recommendations(sorted(runs.values(), key=_start_order), newest, now)
     ]
     return sort_by_amount(recommendations, now)
 

@@ -244,9 +244,8 @@ class NotApplicableDocument(TypedDict):
 
 
 def other_outcomes(outcomes: Outcomes) -> dict[str, list[Any]]:
-    """Returns the rules without a finding, by key and in the order of the outcomes.
-
-    `clear`: rules that could judge and have no finding.
+    """Returns the rules without a finding, by key. `clear`: those that could judge, and found
+    nothing.
     """
     return {
         "unknown": [

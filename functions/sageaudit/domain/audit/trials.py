@@ -29,8 +29,7 @@ class Trial(Struct, frozen=True):
 
     `objective` is the last value of the tuning job's metric. `counted_usd` is the part of the bill
     in the trial's own avoidable and lost findings, `possible_usd` that in possible ones. Tuning
-    findings take from the rest. A trial that was not judged claims nothing, nor does a possible
-    saving without a figure.
+    findings take the rest. Unjudged trials and possible savings without a figure claim nothing.
     """
 
     name: str

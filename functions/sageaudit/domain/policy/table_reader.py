@@ -1,6 +1,5 @@
-"""Reads a policy's tables, checks the type of every key, and refuses unknown keys.
-
-Also the conditions that select jobs.
+"""Reads a policy's tables and the conditions that select jobs. It checks the type of every key and
+refuses unknown keys.
 """
 
 from __future__ import annotations
