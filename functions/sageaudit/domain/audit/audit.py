@@ -2,8 +2,7 @@
 
 An audit is of a job, of a roll-up, or of a job that could not be audited. What could not be judged
 is unknown, never 0 dollars. Rules that read the hosts' metrics find waste in the use of machines.
-If none of them could answer, the avoidable dollars are not known. Phases and the job's settings
-alone are not enough, since they do not show what the machines did.
+If none could answer, the avoidable dollars are unknown: phases and settings alone do not show them.
 """
 
 from __future__ import annotations

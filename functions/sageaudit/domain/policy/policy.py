@@ -138,8 +138,8 @@ class Policy(Struct, frozen=True):
     @property
     def has_job_lines(self) -> bool:
         """Whether a channel or a route gets a line about each job that ends."""
-        rows = (*self.channels.values(), *self.routes.rows)
-        return any(row.job_lines for row in rows)
+        has_channel = any(channel.job_lines for channel in self.channels.values())
+        return has_channel or any(row.job_lines for row in self.routes.rows)
 
     def job_line_channels(self, job: JobRouteFacts) -> tuple[str, ...]:
         """Returns the channels that get a line about this job, each once."""
