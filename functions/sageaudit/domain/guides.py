@@ -2,8 +2,8 @@
 
 They are printed on request and folded on the page of a job; they are never stored, counted or sent.
 
-A trait is a word, True or False. It is None where nothing that is requested, recorded or stored
-says it: guides that need it are then left out.
+A trait is a word, True or False. It is None if neither the request, a recording nor the history
+shows it: guides that need it are then left out.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from sageaudit.domain.resize.type_vetoes import has_tensor_cores
 TraitValue = bool | str
 Traits = Mapping[str, TraitValue | None]
 NEVER_RUN = "not_run"
-"""The value of a trait of runs, for a request whose family has no run that is known."""
+"""The value of a trait of runs, for a request whose family has no known run."""
 _BUSY_SHARE = Decimal("0.5")
-"""Of the GPU hours paid for: Jobstats' target of a job's mean GPU utilisation."""
+"""Share of the paid GPU hours: Jobstats' target of a job's mean GPU utilisation."""
 _EARLY_FAILURE_S = 1800
 """A failure within half an hour: our choice."""
 _SHORT_S = 900
 """A run under 15 minutes is short: our choice."""
 _EXPENSIVE_USD = Decimal(5)
-"""Instances of $5 an hour and more are expensive: our choice."""
+"""Instances from $5 an hour are expensive: our choice."""
 _LONG_S = 3600
 """Runs from an hour on are worth a profile: our choice."""
 _DOWNLOAD_S = Decimal(300)
 """A download is long from five minutes on, if it is a tenth of the billed time: our choice."""
 _DOWNLOAD_SHARE = Decimal("0.1")
 _FAMILY_RUNS = 3
-"""Fewer runs show no habit: our choice."""
+"""Fewer runs are not judged: our choice."""
 _PRETRAINED_CHANNELS = frozenset({"model", "pretrained", "pretrained_model", "base_model"})
 _PLATEAU = ("metric-plateau",)
 _INPUT_BOUND = ("cpu-bottleneck", "gpu-starved")
@@ -53,7 +53,7 @@ TRAIT_RULES = (*_PLATEAU, *_INPUT_BOUND)
 """The rules whose outcomes are traits."""
 
 TABLE = "guides.toml"
-"""In `sageaudit.data`."""
+"""The file in `sageaudit.data`."""
 _METHODS = {
     "smddp": "the SageMaker distributed data parallelism library (SMDDP)",
     "smp": "the SageMaker model parallelism library (SMP)",
@@ -67,16 +67,15 @@ _METHODS = {
     "mpi": "MPI",
     "parameter_server": "a parameter server",
 }
-"""The words for what a request names; without one, no sentence has a place for them."""
+"""The texts for distribution methods; guides without `{distribution}` need none."""
 
 
 class TraitSource(Struct, frozen=True):
-    """A job that ran, or a request: what its traits are read from.
+    """A job that ran, or a request, from which traits are read.
 
-    `types`: of each of its instance groups, None for one that is not in the catalogue. `audit`: of
-    the run; of a request that of its family's newest run. `last`: that run.
-    `runs`: the earlier runs of the family, newest first. `isolated`:
-    EnableNetworkIsolation of a request.
+    `types`: that of each instance group, None if it is not in the catalogue. `audit` and
+    `newest_run` are of the run; for a request, of its family's newest run. `runs`: the family's
+    earlier runs, newest first. `is_isolated`: EnableNetworkIsolation of a request.
     """
 
     kind: JobKind
@@ -96,9 +95,9 @@ def traits_of_audit(
     runs: Sequence[AuditSummary],
     types: Mapping[str, InstanceType],
 ) -> Traits:
-    """The traits of a job that ran, with its own summary and the earlier runs of its family.
+    """Returns the traits of a job that ran. `runs`: the earlier runs of its family.
 
-    `job` is None where its description is no longer kept; summaries are kept longer.
+    `job` is None if its description is no longer stored; summaries are stored longer.
     """
     kind, last = JobKind(audit["job"]["kind"]), summary if summary and summary.purchase else None
     return _traits(TraitSource(kind, job, _types(job, types), audit, last, tuple(runs)))
@@ -112,11 +111,11 @@ def traits_of_request(
     *,
     is_isolated: bool | None,
 ) -> Traits:
-    """The traits of a request, as the job that it asks for; `audit`: of its family's newest run."""
+    """Returns the traits of the job that is requested; `audit`: that of its family's newest run."""
     last = runs[0] if runs else None
-    found = _types(job, types)
+    own = _types(job, types)
     return _traits(
-        TraitSource(job.kind, job, found, audit, last, tuple(runs), is_isolated, is_request=True)
+        TraitSource(job.kind, job, own, audit, last, tuple(runs), is_isolated, is_request=True)
     )
 
 
@@ -125,25 +124,25 @@ def _types(job: Job | None, types: Mapping[str, InstanceType]) -> tuple[Instance
 
 
 def _gpu(_: Job, types: Sequence[InstanceType]) -> str:
-    families = {found.family[:1] for found in types if found.gpus}
+    families = {instance.family[:1] for instance in types if instance.gpus}
     return "none" if not families else "p" if "p" in families else "g"
 
 
 def _devices(job: Job, types: Sequence[InstanceType]) -> str:
-    """Several hosts, or several GPUs in one."""
-    several = (job.instance_count or 0) > 1 or any(found.gpus > 1 for found in types)
+    """Returns `several` for several hosts or several GPUs in one, else `one`."""
+    several = (job.instance_count or 0) > 1 or any(instance.gpus > 1 for instance in types)
     return "several" if several else "one"
 
 
 def _has_useless_volume(job: Job, types: Sequence[InstanceType]) -> bool | None:
     """Whether it sets a volume size for types that get no volume."""
-    if any(found.is_ebs_billed is None for found in types):
+    if any(instance.is_ebs_billed is None for instance in types):
         return None
-    return job.volume_gb is not None and not any(found.is_ebs_billed for found in types)
+    return job.volume_gb is not None and not any(instance.is_ebs_billed for instance in types)
 
 
 def _gpu_use(subject: TraitSource) -> str | None:
-    """By the hours paid for: what is not known counts as worked."""
+    """Returns whether the GPUs are busy or wait; unknown hours count as worked."""
     if subject.audit is None:
         return NEVER_RUN if subject.is_request else None
     idle = subject.audit["idle_capacity"]
@@ -153,7 +152,7 @@ def _gpu_use(subject: TraitSource) -> str | None:
 
 
 def _network_isolation(subject: TraitSource) -> bool | None:
-    """None of a stored job whose answer was kept before this setting was."""
+    """Returns the setting; None for a job whose stored answer does not have it."""
     if subject.is_request or subject.job is None:
         return subject.is_isolated
     values = subject.job.settings.get("EnableNetworkIsolation")
@@ -161,12 +160,12 @@ def _network_isolation(subject: TraitSource) -> bool | None:
 
 
 def _is_pretrained(job: Job) -> bool:
-    named = {channel.name.lower() for channel in job.channels} & _PRETRAINED_CHANNELS
-    return job.hints.pretrained or bool(named)
+    channels = {channel.name.lower() for channel in job.channels} & _PRETRAINED_CHANNELS
+    return job.hints.pretrained or bool(channels)
 
 
 def _has_finding(subject: TraitSource, rules: Sequence[str]) -> bool | None:
-    """Whether one of these rules found something; None where not all of them could judge."""
+    """Whether one of these rules has a finding; None if not all of them could judge."""
     audit = subject.audit
     if audit is None:
         return None
@@ -176,7 +175,7 @@ def _has_finding(subject: TraitSource, rules: Sequence[str]) -> bool | None:
 
 
 def _has_failed_early(subject: TraitSource) -> bool | None:
-    """A code error soon after the start of the run, or of the family's newest one."""
+    """Whether the run, or the family's newest one, had a code error soon after its start."""
     last = subject.newest_run
     if last is None or last.status != "Failed":
         return None if last is None else False
@@ -186,7 +185,7 @@ def _has_failed_early(subject: TraitSource) -> bool | None:
 
 
 def _is_short_and_expensive(subject: TraitSource) -> bool | None:
-    """A run that completed, and took little of an expensive hour."""
+    """Whether the run completed in a short time on expensive instances."""
     if subject.newest_run is None or subject.audit is None:
         return None
     last = subject.newest_run
@@ -206,14 +205,14 @@ def _is_long(subject: TraitSource) -> bool | None:
 def _waits_longer_than_billed(subject: TraitSource) -> bool | None:
     """Whether the runs of the family waited longer for their instances than they were billed."""
     own = [subject.newest_run] if subject.newest_run and not subject.is_request else []
-    known = [
-        (sum((one.phase_s.get(name, Decimal(0)) for name in START_PHASES), Decimal(0)), elapsed_s)
-        for one in (*own, *subject.runs)
-        if (elapsed_s := one.elapsed_s) and any(name in one.phase_s for name in START_PHASES)
+    times = [
+        (sum((run.phase_s.get(name, Decimal(0)) for name in START_PHASES), Decimal(0)), elapsed_s)
+        for run in (*own, *subject.runs)
+        if (elapsed_s := run.elapsed_s) and any(name in run.phase_s for name in START_PHASES)
     ]
-    if len(known) < _FAMILY_RUNS:
+    if len(times) < _FAMILY_RUNS:
         return None
-    return sum(waited for waited, _ in known) > sum(worked for _, worked in known)
+    return sum(waited_s for waited_s, _ in times) > sum(elapsed_s for _, elapsed_s in times)
 
 
 def _download(subject: TraitSource) -> str | None:
@@ -225,12 +224,12 @@ def _download(subject: TraitSource) -> str | None:
     times = [(phase["name"], phase["seconds"] or Decimal(0)) for phase in phases]
     download_s = sum((seconds for name, seconds in times if name == "Downloading"), Decimal(0))
     billed_s = sum((seconds for _, seconds in times), Decimal(0))
-    long = download_s >= max(_DOWNLOAD_S, _DOWNLOAD_SHARE * billed_s)
-    return "long" if long else "short"
+    is_long = download_s >= max(_DOWNLOAD_S, _DOWNLOAD_SHARE * billed_s)
+    return "long" if is_long else "short"
 
 
 def _inputs(job: Job) -> str:
-    """From where its channels read; "copied" is S3 in File mode."""
+    """Returns how its channels read; "copied" is S3 in File mode."""
     channels = job.channels
     if not channels:
         return "none"
@@ -243,24 +242,24 @@ Read = Callable[[TraitSource], TraitValue | None]
 
 
 def _job_trait(read: Callable[[Job], TraitValue]) -> Read:
-    """A trait that the job's description says."""
+    """Makes a trait that is read from the job's description."""
     return lambda subject: None if subject.job is None else read(subject.job)
 
 
 def _type_trait(read: Callable[[Job, Sequence[InstanceType]], TraitValue | None]) -> Read:
-    """A trait of a job whose types are all in the catalogue."""
+    """Makes a trait of a job whose types are all in the catalogue."""
 
-    def of_subject(subject: TraitSource) -> TraitValue | None:
-        known = [found for found in subject.types if found is not None]
-        if subject.job is None or not known or len(known) < len(subject.types):
+    def read_subject(subject: TraitSource) -> TraitValue | None:
+        types = [instance for instance in subject.types if instance is not None]
+        if subject.job is None or not types or len(types) < len(subject.types):
             return None
-        return read(subject.job, known)
+        return read(subject.job, types)
 
-    return of_subject
+    return read_subject
 
 
 class Trait(NamedTuple):
-    """`values`: all that `read` may give beside None."""
+    """How a trait is read. `values`: all that `read` may return besides None."""
 
     values: frozenset[TraitValue]
     read: Read
@@ -306,7 +305,7 @@ def _traits(subject: TraitSource) -> Traits:
 
 
 class Guide(Struct, frozen=True):
-    """One row: `when` has the accepted values of each trait that it needs."""
+    """One row of the table: `when` has the accepted values of each trait that it needs."""
 
     name: str
     when: Mapping[str, tuple[TraitValue, ...]]
@@ -327,7 +326,7 @@ class GuideDocument(TypedDict):
 
 
 def select_guides(traits: Traits) -> list[GuideDocument]:
-    """The guides that apply, in the order of the table."""
+    """Returns the guides that apply, in the order of the table."""
     method = _METHODS.get(str(traits["distribution"]), "")
     return [
         {
@@ -342,7 +341,7 @@ def select_guides(traits: Traits) -> list[GuideDocument]:
 
 @cache
 def load() -> tuple[Guide, ...]:
-    """All rows of the table."""
+    """Reads all rows of the table."""
     text = resources.files("sageaudit.data").joinpath(TABLE).read_text(encoding="utf-8")
     rows: dict[str, dict[str, Any]] = tomllib.loads(text)
     return tuple(

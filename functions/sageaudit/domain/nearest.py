@@ -1,4 +1,4 @@
-"""The name that was probably meant by a mistyped one."""
+"""Suggests the name that was probably meant by a mistyped one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 _MIN_SIMILARITY = 0.6
-"""difflib's ratio from which a name is near another."""
+"""difflib's ratio from which two names are near."""
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant, whatever its case and punctuation."""
+    """Returns the name that was probably meant, ignoring case and punctuation."""
     by_form = {_plain_form(other): other for other in names}
     if (same := by_form.get(_plain_form(name))) is not None:
         return same
@@ -20,11 +20,11 @@ def nearest_name(name: str, names: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """`: did you mean ml.g5.xlarge?`, to follow a sentence; nothing where no name is near."""
+    """Returns a suffix such as `: did you mean ml.g5.xlarge?`; "" if no name is near."""
     near = nearest_name(name, names)
     return f": did you mean {near}?" if near else ""
 
 
 def _plain_form(name: str) -> str:
-    """By this, names that differ by case and punctuation alone are one."""
+    """Returns the name in lower case without punctuation, except dots."""
     return re.sub(r"[^a-z0-9.]", "", name.lower())

@@ -1,7 +1,7 @@
-"""What is seen of a job that runs, and whether that is worth a message: no I/O.
+"""What the metrics of a running job show, and which messages are due; no I/O.
 
-It does nothing where its hosts stand still as in idle-middle, or where all of them are quiet and
-no GPU works. What is not known says nothing.
+A job is idle if its hosts stand still as in idle-middle, or if all of them are quiet and no GPU
+works. Unknown metrics show nothing.
 """
 
 from __future__ import annotations
@@ -23,22 +23,21 @@ from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
 
 METRICS_WINDOW = timedelta(hours=24)
-"""How much of a running job's metrics is read: a day of minutes, as much as one read can have. The
-first GPU work must be in it, because one busy core before it may prepare that work."""
+"""How much of a running job's metrics is read: a day of minutes, the most that one read returns. It
+must include the first GPU work, because one busy core before it may prepare that work."""
 MAX_METRIC_DELAY = timedelta(minutes=15)
-"""Points that are later than this are no delay: then nothing is known. Our choice: AWS states no
-delay, and a finished job's points are complete after 5 minutes."""
+"""If the newest points are older than this, nothing is known. Our choice: AWS states no delay, and
+a finished job's points are complete after 5 minutes."""
 MAX_IDLE_MESSAGES = 3
-"""Messages of a run that it does nothing: whoever left two unanswered knows of it. Our choice."""
+"""The most messages that one run is idle: after two unanswered ones, people know. Our choice."""
 MIN_COMPLETED_RUNS = 3
-"""Fewer completed runs forecast no limit: our choice, as for a usual cost. One shows what is three
-times too long."""
+"""Fewer completed runs cannot predict that a limit is reached. Our choice, as for a usual cost."""
 _MAX_COMPLETED_RUNS = 10
 _MIN_LONG_RUN_S = 3600
-"""A shorter run is not too long: the one before may have been a test. Our choice."""
+"""A shorter run is never too long: the one before may have been a test. Our choice."""
 _RESUMED_WINDOW_S = 900
-"""A job is at work again where 5 of its last 15 minutes had work, and it is not idle for 5 since:
-one minute is no work, and none is no all-clear. Our choice."""
+"""A job works again if 5 of its last 15 minutes had work, and its last 5 are not all idle. One
+minute alone proves neither. Our choice."""
 _RESUMED_MIN_S = 300
 _NEAR_LIMIT_DIVISOR = 10
 """A limit is near in its last tenth, or half hour, but never in its first half."""
@@ -60,16 +59,16 @@ EQUIVALENT_RULES = {
     RunningKind.LONG_RUN: ("max-runtime-loose",),
     RunningKind.LIMIT: ("limit-hit",),
 }
-"""By kind, the rules that say the same of a finished job. One that is off, or whose finding a
-family has accepted or snoozed, silences the message. Routes ask for the first one."""
+"""By kind, the rules that report the same about a finished job. One that is off, or whose finding
+is accepted or snoozed for the family, silences the message. Routes match the first one."""
 
 
 class WatchState(Struct, frozen=True):
-    """What is kept of a watched run. `revision` counts the writes; 0: nothing is kept.
+    """The stored state of a watched run. `revision` counts the writes; 0: nothing is stored.
 
-    `usd_per_hour` and `gpus` of all its instances: neither changes while it runs. While
-    `idle_since` is set, people think that it does nothing, as of `idle_until`; `channels` have had
-    that message, the `idle_message_count`th. `sent` has the kinds that are sent once a run.
+    `usd_per_hour` and `gpus` are of all instances and do not change. While `idle_since` is set,
+    the last message to `channels`, number `idle_message_count`, reported the run idle up to
+    `idle_until`. `sent` has the kinds that are sent once a run.
     """
 
     key: JobKey
@@ -85,11 +84,11 @@ class WatchState(Struct, frozen=True):
 
 
 class Idleness(Struct, frozen=True):
-    """How a running job's metrics end: idle from `since` to `until`, the end of what is known.
+    """How a running job's metrics end: idle from `idle_since` to `known_until`.
 
-    `since` is None where it is not idle there. `at_least`: it was idle in all of READ_BACK.
-    `back_at`: when work began after the idle time of the message, if there was enough of it;
-    `at_work`: there is enough of it in the last minutes.
+    `idle_since` is None if the job is not idle at the end. `is_at_least`: it was idle in all of
+    `METRICS_WINDOW`. `resumed_at`: when enough work began after the idle time that was reported.
+    `is_working`: the last minutes had enough work.
     """
 
     idle_since: datetime | None
@@ -100,7 +99,7 @@ class Idleness(Struct, frozen=True):
 
     @property
     def idle_minutes(self) -> int:
-        """Known minutes without work."""
+        """Minutes without work at the end of the metrics."""
         return (
             0
             if self.idle_since is None
@@ -109,9 +108,9 @@ class Idleness(Struct, frozen=True):
 
 
 def working_since(job: Job) -> datetime | None:
-    """Since when the job's own code runs without a break; None where it does not run now.
+    """Returns since when the job's own code runs without a break; None if it does not run now.
 
-    A job that waits, downloads, uploads or stops is not at work, and does not do nothing either.
+    A job that waits, downloads, uploads or stops is neither working nor idle.
     """
     last: Phase | None = job.phases[-1] if job.phases else None
     running = job.status == "InProgress" and last is not None and is_work_phase(last)
@@ -119,34 +118,34 @@ def working_since(job: Job) -> datetime | None:
 
 
 def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness | None:
-    """How these metrics end; None where that is not known of every host."""
-    known, period_s = trim_to_last_points(usage), usage.period_s or 0
-    if known is None or known.begins_at is None:
+    """Returns how these metrics end; None if that is not known for every host."""
+    trimmed, period_s = trim_to_last_points(usage), usage.period_s or 0
+    if trimmed is None or trimmed.begins_at is None:
         return None
-    begins_at, period = known.begins_at, timedelta(seconds=period_s)
-    until = begins_at + known.points * period
+    begins_at, period = trimmed.begins_at, timedelta(seconds=period_s)
+    until = begins_at + trimmed.points * period
     if now - until > MAX_METRIC_DELAY:
         return None
-    tail, works = idle_tail_so_far(known), does_real_work(known)
-    last = works[-max(_RESUMED_WINDOW_S // period_s, 1) :]
-    back = [
+    tail, works = idle_tail_so_far(trimmed), does_real_work(trimmed)
+    last_works = works[-max(_RESUMED_WINDOW_S // period_s, 1) :]
+    resumed = [
         moment
-        for at, one in enumerate(works)
-        if one and state.idle_until and (moment := begins_at + at * period) >= state.idle_until
+        for at, has_work in enumerate(works)
+        if has_work and state.idle_until and (moment := begins_at + at * period) >= state.idle_until
     ]
     return Idleness(
         idle_since=begins_at + tail.start * period if tail else None,
         known_until=until,
         is_at_least=tail.start == 0 and until - begins_at >= METRICS_WINDOW - MAX_METRIC_DELAY,
-        resumed_at=back[0] if len(back) * period_s >= _RESUMED_MIN_S else None,
-        is_working=sum(last) * period_s >= _RESUMED_MIN_S > len(tail) * period_s,
+        resumed_at=resumed[0] if len(resumed) * period_s >= _RESUMED_MIN_S else None,
+        is_working=sum(last_works) * period_s >= _RESUMED_MIN_S > len(tail) * period_s,
     )
 
 
 class FinishedRuns(Struct, frozen=True):
     """Seconds of a family's finished runs of a kind on the same instances, newest first.
 
-    `completed` are those of them that no limit ended.
+    `completed_s`: only those that no limit ended.
     """
 
     all_s: tuple[Decimal, ...] = ()
@@ -154,33 +153,33 @@ class FinishedRuns(Struct, frozen=True):
 
     @property
     def longest_s(self) -> Decimal | None:
-        """The longest; None where none is known."""
+        """The seconds of the longest run; None if there is none."""
         return max(self.all_s, default=None)
 
 
 def finished_comparable_runs(job: Job, runs: Iterable[AuditSummary]) -> FinishedRuns:
-    """The runs that took as long as their work does, or were ended by their limit."""
+    """Returns the runs on the same instances that completed or that their limit ended."""
     if len(job.groups) != 1:
         return FinishedRuns()
-    own = (job.kind.value, job.groups[0].instance_type, job.groups[0].count)
-    like = [
+    instances = (job.kind.value, job.groups[0].instance_type, job.groups[0].count)
+    comparable = [
         (run.status == "Completed", run.elapsed_s)
         for run in runs
-        if (run.kind, run.instance_type, run.instance_count) == own
+        if (run.kind, run.instance_type, run.instance_count) == instances
         and (run.status == "Completed" or run.reason == LIMIT_REACHED)
         and run.elapsed_s
     ]
     return FinishedRuns(
-        tuple(seconds for _, seconds in like if seconds),
-        tuple(seconds for completed, seconds in like if completed and seconds)[
+        tuple(seconds for _, seconds in comparable if seconds),
+        tuple(seconds for completed, seconds in comparable if completed and seconds)[
             :_MAX_COMPLETED_RUNS
         ],
     )
 
 
 class RunTimeLimit(Struct, frozen=True):
-    """A job's time limit: `left_s` until it ends the job. `longer`: so many of the family's `of`
-    last completed runs needed longer than until then. `waiting`: of a spot job's whole time.
+    """A job's time limit, which ends it in `left_s`. `slower_runs` of the last `completed_runs`
+    needed more time. `includes_waiting`: it limits a spot job's whole time.
     """
 
     seconds: int
@@ -191,7 +190,7 @@ class RunTimeLimit(Struct, frozen=True):
 
     @property
     def is_unlikely_to_finish(self) -> bool:
-        """Whether most completed runs took longer: three of four, and RUNS_FROM are known."""
+        """Whether three of four completed runs took longer, of `MIN_COMPLETED_RUNS` or more."""
         return (
             self.completed_runs >= MIN_COMPLETED_RUNS
             and 4 * self.slower_runs >= 3 * self.completed_runs
@@ -199,9 +198,9 @@ class RunTimeLimit(Struct, frozen=True):
 
 
 def next_limit(job: Job, runs: FinishedRuns, now: datetime) -> RunTimeLimit | None:
-    """The limit that ends the job first: that of its run time, or of a spot job's whole time.
+    """Returns the limit that ends the job first: of its run time, or of a spot job's whole time.
 
-    Waiting counts for the second alone.
+    Waiting counts only for the second.
     """
     ran_s, limits = job.ran_s or billed_seconds(job)[0], list[tuple[Decimal, int, bool]]()
     if job.max_runtime_s is not None and ran_s is not None:
@@ -212,22 +211,22 @@ def next_limit(job: Job, runs: FinishedRuns, now: datetime) -> RunTimeLimit | No
     if not limits:
         return None
     left_s, seconds, waiting = min(limits)
-    longer = sum(took_s - (ran_s or 0) > left_s for took_s in runs.completed_s)
-    return RunTimeLimit(seconds, max(left_s, Decimal(0)), longer, len(runs.completed_s), waiting)
+    slower = sum(took_s - (ran_s or 0) > left_s for took_s in runs.completed_s)
+    return RunTimeLimit(seconds, max(left_s, Decimal(0)), slower, len(runs.completed_s), waiting)
 
 
 def is_limit_near(limit: RunTimeLimit, ran_s: Decimal, runs: FinishedRuns) -> bool:
-    """Whether little is left of it, and no completed run of the family was still at work now."""
+    """Whether little time is left, and no completed run of the family was running this long."""
     near_s = min(max(limit.seconds / _NEAR_LIMIT_DIVISOR, _NEAR_LIMIT_S), limit.seconds / 2)
     usual = len(runs.completed_s) >= MIN_COMPLETED_RUNS and max(runs.completed_s) > ran_s
     return limit.left_s <= near_s and not usual
 
 
 class RunningJob(Struct, frozen=True):
-    """A running job as of now. `idle` is None where its metrics do not say.
+    """A running job as of `now`. `idleness` is None if its metrics do not show it.
 
-    `usd_per_hour` of all instances, None without a price: `gpus` are theirs. `spent_usd` so far;
-    `at_most`: both are bounds, as spot costs less. `estimated`: they rest on an estimated rate.
+    `usd_per_hour` and `gpus` are of all instances; the first is None without a price. `spent_usd`:
+    so far. `is_upper_bound`: both are bounds, as spot costs less. `estimated`: their rate is one.
     """
 
     job: Job
@@ -249,12 +248,12 @@ class RunningJob(Struct, frozen=True):
 
     @property
     def limit(self) -> RunTimeLimit | None:
-        """Its limit, and what is left of it."""
+        """The limit that ends the job first."""
         return next_limit(self.job, self.runs, self.now)
 
     @property
     def remaining_cost_usd(self) -> Decimal | None:
-        """What it costs at most from now until its limit; None without one or without a price."""
+        """The most that it costs until its limit, in USD; None without a limit or price."""
         if self.limit is None or self.usd_per_hour is None:
             return None
         return self.usd_per_hour * self.limit.left_s / 3600
@@ -266,7 +265,7 @@ def due_messages(
     settings: WatchSettings,
     silenced_kinds: Collection[RunningKind] = (),
 ) -> tuple[RunningKind, ...]:
-    """What is due, in one message: the first is its headline. Empty for none."""
+    """Returns the kinds that are due in one message; the first is its headline."""
     works = working_since(running.job) is not None
     due = {
         RunningKind.IDLE: _is_idle(running, state, settings),
@@ -283,7 +282,7 @@ def _has_resumed(running: RunningJob, state: WatchState) -> bool:
 
 
 def _is_idle(running: RunningJob, state: WatchState, watching: WatchSettings) -> bool:
-    """Long enough, and without a message; work between two sweeps ends the last one."""
+    """Whether it is idle for long enough, and new or idle again since the last message."""
     idle = running.idleness
     if (
         idle is None
@@ -314,7 +313,7 @@ def advance_state(
     running: RunningJob,
     channels: tuple[str, ...],
 ) -> WatchState:
-    """The state once these are said to these channels."""
+    """Returns the state after a message of these kinds was sent to these channels."""
     once = frozenset(kinds) - {RunningKind.IDLE, RunningKind.RESUMED}
     sent = replace(
         state, revision=state.revision + 1, messages=state.messages + 1, sent=state.sent | once

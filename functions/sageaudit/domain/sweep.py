@@ -1,9 +1,8 @@
-"""SageMaker's lists of jobs: their rows, what a sweep knows of a list, and the event that it sends.
+"""SageMaker's lists of jobs: their rows, the state of a list, and the event that a sweep sends.
 
-SageMaker sorts its lists by name, creation time or status alone, so a list is read by creation
-time. `next_created_after` says how far back: every job that was created before had ended, and was
-looked
-at, when the list was last read to its end. docs/decisions/0022-lists-are-read-by-creation-time.md.
+SageMaker sorts its lists only by name, creation time or status, so a sweep reads by creation time.
+It reads back to `next_created_after`: every job created before had ended and was checked when the
+list was last read to its end. docs/decisions/0022-lists-are-read-by-creation-time.md.
 """
 
 from __future__ import annotations
@@ -30,10 +29,11 @@ _CHILD_PREFIX = 32
 FIRST_LOOKBACK = timedelta(hours=24)
 """How far the first sweep of a list looks back."""
 OVERLAP = timedelta(hours=3)
-"""Jobs that changed this long before the watermark are looked at once more: a list may be behind,
-and so may the clock of a function: our choice."""
+"""Jobs that changed this long before the watermark are checked once more, as a list or a function's
+clock may be behind: our choice."""
 MAX_UNTRIED_TIME = timedelta(hours=3)
-"""Each list is tried at most sweeps, which come every 15 minutes: our choice."""
+"""A list that no sweep tried for longer has left the policy; sweeps run every 15 minutes. Our
+choice."""
 _GRACE = timedelta(minutes=35)
 _ROLLUP_GRACE = timedelta(minutes=80)
 _MAX_OPEN_AGE = LONGEST_LIFE + timedelta(days=2)
@@ -41,7 +41,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ListedJob(Struct, frozen=True):
-    """One row of a List* answer. Times are None where AWS did not give them."""
+    """One row of a List* answer. Times are None if AWS did not return them."""
 
     ref: JobRef
     status: str
@@ -51,24 +51,24 @@ class ListedJob(Struct, frozen=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing about the run itself can change any more."""
+        """Whether the run itself can no longer change."""
         return self.status in FINISHED
 
     @property
     def last_changed_at(self) -> datetime:
-        """Its end; the last change of a job without one."""
+        """When it ended; the last change of a job without an end."""
         return self.ended_at or self.modified_at or self.created_at
 
 
 class Period(Struct, frozen=True):
-    """Days in UTC, both included, in which a job must have ended."""
+    """The days (UTC, both included) in which a job must have ended."""
 
     since: date
     until: date
 
     @property
     def created_after(self) -> datetime:
-        """No job that ended in the period was created before."""
+        """The earliest creation of a job that ended in the period."""
         return datetime.combine(self.since, time(), UTC) - LONGEST_LIFE
 
     @property
@@ -87,11 +87,10 @@ def select_rows(
     kinds: Iterable[JobKind],
     children: Collection[JobRef] = (),
 ) -> list[ListedJob]:
-    """The rows to look at: jobs of these kinds that ended in the period or have not ended.
+    """Returns the jobs of these kinds that ended in the period or have not ended.
 
-    A roll-up comes with the jobs that it launched, of any day and kind, which its sums are made of:
-    those that are named after it, and `children`. A row that is there twice (a page may shift while
-    jobs are created) counts once.
+    A roll-up comes with the jobs that it launched, of any day and kind, as it is their sum: those
+    named after it, and `children`. A repeated row (pages shift while jobs are created) counts once.
     """
     wanted, listed = set(kinds), list(dict.fromkeys(rows))
     arns = {child.arn for child in children}
@@ -115,7 +114,7 @@ def select_rows(
 def rollups_with_listed_children(
     rows: Iterable[ListedJob], period: Period, kinds: Collection[JobKind]
 ) -> Iterator[ListedJob]:
-    """The roll-ups among the rows to look at whose jobs are not named after them, each once."""
+    """Yields once each selected roll-up whose jobs are not named after it."""
     for row in dict.fromkeys(rows):
         rollup = row.ref.kind.spec.rollup
         if (
@@ -128,7 +127,7 @@ def rollups_with_listed_children(
 
 
 def sort_for_audit(rows: Iterable[ListedJob]) -> list[ListedJob]:
-    """The order of auditing: the oldest end first, each run after the earlier runs of its family.
+    """Sorts rows by their end, oldest first, so that a run follows its family's earlier runs.
 
     Roll-ups come last, after the jobs that they sum.
     """
@@ -138,7 +137,7 @@ def sort_for_audit(rows: Iterable[ListedJob]) -> list[ListedJob]:
 
 
 def newest_rows(rows: Sequence[ListedJob], limit: int) -> list[ListedJob]:
-    """The last `limit` rows to end, in the order of auditing."""
+    """Returns the `limit` rows that ended last, in the order of auditing."""
     return sort_for_audit(sorted(rows, key=lambda row: (row.last_changed_at, row.ref.arn))[-limit:])
 
 
@@ -149,7 +148,7 @@ def _is_in_period(row: ListedJob, period: Period) -> bool:
 def _is_named_after(
     row: ListedJob, prefixes: Mapping[tuple[JobKind | None, str], datetime]
 ) -> bool:
-    """By kind and name: List* does not say which job launched it."""
+    """Whether kind and name show a launching job, which List* does not return."""
     parts = row.ref.name.rsplit("-", 2)
     if len(parts) != 3:  # noqa: PLR2004 - name, number, hash
         return False
@@ -158,7 +157,7 @@ def _is_named_after(
 
 
 def grace(kind: JobKind) -> timedelta:
-    """How long after its end a job may lack an audit, though nothing was lost.
+    """Returns how long after its end a job may have no audit although no event was lost.
 
     The queue's delay of up to 15 minutes, a wait of 15 for late metrics, and 5 to work. A roll-up
     waits three times for the audits of its jobs: after its event, or after a sweep has sent one.
@@ -175,12 +174,11 @@ class JobList(Struct, frozen=True):
 
 
 class ListProgress(Struct, frozen=True):
-    """A list that was not read to its end: the next sweep goes on from there.
+    """Where the next sweep continues a list that was not read to its end.
 
     `started_at`: when its first page was read. `created_before`: jobs created from then on are
     done, and so are those of `edge`, by ARN, which were created just before.
-    `oldest_open_created_at`: the
-    earliest creation of a job that has not ended, or ended too lately.
+    `oldest_open_created_at`: the earliest creation of a job that has not ended, or only just.
     """
 
     started_at: datetime
@@ -189,23 +187,22 @@ class ListProgress(Struct, frozen=True):
     edge: frozenset[str] = frozenset()
 
     def after(self, page: Sequence[ListedJob]) -> ListProgress:
-        """The same, with a page done. Jobs that were created together may stand on two pages."""
+        """Returns the progress after a page. Jobs created together may be on two pages."""
         if not page:
             return self
         last = min(row.created_at for row in page)
         before = last + timedelta(milliseconds=1)
-        known = self.edge if before == self.created_before else frozenset[str]()
-        edge = known | {row.ref.arn for row in page if row.created_at == last}
+        same_edge = self.edge if before == self.created_before else frozenset[str]()
+        edge = same_edge | {row.ref.arn for row in page if row.created_at == last}
         return replace(self, created_before=before, edge=edge)
 
 
 class ListState(Struct, frozen=True):
-    """What is kept of a list between sweeps.
+    """The state of a list between sweeps.
 
-    `began_at`: when it was swept first; what ended before was missed by nobody. `watermark`: jobs
-    that ended until then were looked at. `next_created_after`: where the next list begins, by
-    creation.
-    `tried_at`: the last time that a sweep began with it.
+    `began_at`: when it was swept first; jobs that ended before are not reported as missed.
+    `watermark`: jobs that ended until then were checked. `next_created_after`: the creation time
+    where the next list begins. `tried_at`: the last time that a sweep started on it.
     """
 
     began_at: datetime
@@ -216,19 +213,19 @@ class ListState(Struct, frozen=True):
 
 
 def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, ListState]:
-    """Without those that are not tried any more: of an account or region that left the policy."""
-    newest = max((one.tried_at for one in states.values() if one.tried_at), default=_EPOCH)
+    """Drops lists that are no longer tried: their account or region has left the policy."""
+    newest = max((state.tried_at for state in states.values() if state.tried_at), default=_EPOCH)
     return {
-        of: one
-        for of, one in states.items()
-        if one.tried_at is None or newest - one.tried_at <= MAX_UNTRIED_TIME
+        job_list: state
+        for job_list, state in states.items()
+        if state.tried_at is None or newest - state.tried_at <= MAX_UNTRIED_TIME
     }
 
 
 class SentEvent(Struct, frozen=True):
-    """When a run's event was sent last; `due_at`: for which due look, None for a lost event.
+    """When a run's event was last sent; `due_at`: for which due audit, None for a lost event.
 
-    Also when an event came that was not lost, whose audit has to wait or failed.
+    Also when an event arrived in time but its audit has to wait or failed.
     """
 
     at: datetime
@@ -236,7 +233,7 @@ class SentEvent(Struct, frozen=True):
 
 
 def first_state(now: datetime) -> ListState:
-    """The state of a list that was never swept: with the overlap, it looks back LOOK_BACK."""
+    """Returns the state of a list that was never swept; it looks back `FIRST_LOOKBACK`."""
     since = now - FIRST_LOOKBACK
     return ListState(
         began_at=now, watermark=since + OVERLAP, next_created_after=since - LONGEST_LIFE
@@ -244,9 +241,9 @@ def first_state(now: datetime) -> ListState:
 
 
 def repair_state(state: ListState, kind: JobKind, now: datetime) -> ListState:
-    """The state, where it can be: one with times in the future looks back a day once more.
+    """Returns the state, or a first state if its times are in the future.
 
-    A clock that was ahead wrote it, and nobody knows what was skipped.
+    A clock that was ahead wrote such a state, so it is not known what was skipped.
     """
     if state.watermark > now - grace(kind) or state.next_created_after > now:
         fresh = first_state(now)
@@ -257,12 +254,12 @@ def repair_state(state: ListState, kind: JobKind, now: datetime) -> ListState:
 
 
 def start_or_resume(state: ListState, now: datetime) -> ListProgress:
-    """The list where it stopped, or from its beginning."""
+    """Returns the progress of a list that stopped, or of its beginning."""
     return state.progress or ListProgress(now, now + timedelta(days=1), None)
 
 
 def finish_list(state: ListState, under_way: ListProgress, kind: JobKind) -> ListState:
-    """The state after a list's last page. The watermark is of its start: jobs ended meanwhile."""
+    """Returns the state after a list's last page; the watermark is from the list's start."""
     started_at = under_way.started_at
     oldest_open_created_at = under_way.oldest_open_created_at or started_at
     return ListState(
@@ -276,11 +273,11 @@ def finish_list(state: ListState, under_way: ListProgress, kind: JobKind) -> Lis
 
 
 class RowDecision(Struct, frozen=True):
-    """What a sweep makes of one row of a list.
+    """What a sweep does about one row of a list.
 
-    `stays_open`: it must be listed again. `look`: it must have an audit by now. `counts`: it ended
-    in the time that this sweep is the first to look at. `in_time`: it ended after the list was
-    swept first. `has_event`: an event of it should have come.
+    `needs_audit`: it must have an audit by now. `is_counted`: this sweep is the first to check the
+    time of its end. `is_after_first_sweep`: it ended after the list was first swept.
+    `should_have_event`: its event should have arrived.
     """
 
     must_be_listed_again: bool
@@ -291,7 +288,7 @@ class RowDecision(Struct, frozen=True):
 
 
 def decide_row(row: ListedJob, state: ListState, under_way: ListProgress) -> RowDecision:
-    """What to do about a row."""
+    """Decides what to do about a row."""
     if row.status not in FINISHED:
         return RowDecision(must_be_listed_again=not row.status.startswith("Delet"))
     if row.last_changed_at > under_way.started_at - grace(row.ref.kind):
@@ -299,18 +296,18 @@ def decide_row(row: ListedJob, state: ListState, under_way: ListProgress) -> Row
     changed_at = max(row.last_changed_at, row.modified_at or row.last_changed_at)
     if changed_at <= state.watermark - OVERLAP:
         return RowDecision(must_be_listed_again=False)
-    after = row.last_changed_at >= state.began_at
+    is_new = row.last_changed_at >= state.began_at
     return RowDecision(
         must_be_listed_again=False,
         needs_audit=True,
-        is_counted=after and row.last_changed_at > state.watermark,
-        is_after_first_sweep=after,
-        should_have_event=after and row.ref.kind.spec.has_event,
+        is_counted=is_new and row.last_changed_at > state.watermark,
+        is_after_first_sweep=is_new,
+        should_have_event=is_new and row.ref.kind.spec.has_event,
     )
 
 
 def make_event(ref: JobRef, status: str, created_at: datetime, ended_at: datetime) -> str:
-    """The event of a run, for the queue of finished jobs."""
+    """Returns the event of a run as JSON, for the queue of finished jobs."""
     prefix = ref.kind.spec.prefix
     event = {
         "source": SWEEP_SOURCE,

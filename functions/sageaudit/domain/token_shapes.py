@@ -1,6 +1,6 @@
-"""What has the shape of a token, and the one check that every shown name passes.
+"""The shapes of tokens, and the check that every shown name passes.
 
-Shapes as their services document them or as secret scanners know them (gitleaks' default rules,
+The shapes come from the services' documentation and from secret scanners (gitleaks' default rules,
 GitHub's "supported secret scanning patterns"). Repetitions are bounded, so that no text takes
 quadratic time.
 """
@@ -12,7 +12,7 @@ import unicodedata
 
 REDACTED = "[redacted]"
 WITHHELD = "withheld"
-"""In place of a name that does not pass the check."""
+"""Replaces a name that does not pass the check."""
 _TOKEN = re.compile(
     r"""(?x)
       -----BEGIN[ ][A-Z0-9 ]{0,40}PRIVATE[ ]KEY(?s:.*?)(?:-----END[A-Z0-9 ]{0,60}-----|\Z)
@@ -43,7 +43,7 @@ _TOKEN = re.compile(
 )
 _SIGNS = r"\w .:/+=@%#,()-"
 _SPACES = "\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-"""Unicode's separators (\\p{Z}) beside the space: AWS takes them in tags."""
+"""Unicode's separators (\\p{Z}) except the space: AWS accepts them in tags."""
 _NAME = re.compile(rf"\w[{_SIGNS}]{{0,255}}\Z")
 _TAG = re.compile(rf"[{_SPACES}{_SIGNS}]{{1,256}}\Z")
 _HEXADECIMAL = re.compile(r"(?=[a-fA-F]{0,32}[0-9])[0-9a-fA-F]{32,}")
@@ -51,27 +51,27 @@ _RUN = re.compile(r"[A-Za-z0-9]{20,}")
 
 
 def redact(text: str) -> str:
-    """The text with `[redacted]` for each token of a known shape: for logs and AWS's errors."""
+    """Replaces each token of a known shape by `[redacted]`: for logs and AWS's errors."""
     return _TOKEN.sub(REDACTED, text)
 
 
 def safe_name(text: str) -> str:
-    """A name as it is shown, or `withheld`: the one check of all names, tags and addresses."""
+    """Returns the name, or `withheld` if it fails the check of names, tags and addresses."""
     return text if is_name(text) else WITHHELD
 
 
 def is_name(text: str) -> bool:
     """True for at most 256 letters, digits and signs of names, without anything like a token.
 
-    Letters that only look different, such as full-width ones, are read as what they look like.
+    Variants of letters, such as full-width ones, are read as the plain letters.
     """
     return _NAME.match(text) is not None and not _has_token(text)
 
 
 def is_tag(text: str) -> bool:
-    """The same for the name or value of a tag, which AWS lets begin with a sign or a space.
+    """True for a safe name or value of a tag, which may begin with a sign or a space.
 
-    AWS takes letters, digits, separators and `_.:/=+-@` (Tag in SageMaker's service model).
+    AWS accepts letters, digits, separators and `_.:/=+-@` (Tag in SageMaker's service model).
     """
     return _TAG.match(text) is not None and not _has_token(text)
 
@@ -86,5 +86,5 @@ def _has_token(text: str) -> bool:
 
 
 def _is_mixed(word: str) -> bool:
-    """Twenty and more letters of both cases with digits are no word."""
+    """Whether a word has digits and letters of both cases, as tokens do."""
     return any(map(str.isdigit, word)) and not (word.islower() or word.isupper())

@@ -1,9 +1,9 @@
-"""What a family was advised, and what came of it: pure, and derived from its runs each time.
+"""A family's recommendations and what became of them, derived from its runs each time; no I/O.
 
-No state of an advice is stored. It follows from the family's runs, each with what it was advised
-and the values that it ran with (`AuditSummary`), and from what people decided. So runs that come
-late, come twice or are judged again always give the same answer. docs/advice.md has the states as
-a table, docs/decisions/0025 the reasons.
+No state of a recommendation is stored. It follows from people's decisions and the family's runs,
+each with its recommendations and parameter values (`AuditSummary`). So runs that arrive late or
+twice, or are judged again, always give the same result. docs/advice.md has the states as a table,
+docs/decisions/0025 the reasons.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from sageaudit.structs import replace
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ID_LETTERS = 8
 MAX_FAMILY_RUNS = 1_000
-"""Of a family, the newest: what they were advised, and what came of it. Our choice."""
+"""At most this many of a family's newest runs are read for its recommendations. Our choice."""
 
 
 class State(enum.StrEnum):
-    """What became of an advice, as far as decisions depend on it."""
+    """The state of a recommendation, as far as decisions depend on it."""
 
     OPEN = "open"
     SILENCED = "silenced"
-    """Accepted, snoozed or exempt: `Advice.silence` says by whom, until when and why."""
+    """Accepted, snoozed or exempt: `silence` has by whom, until when and why."""
     FOLLOWED = "taken"
     CLOSED = "closed"
-    """Replaced, not seen for long, fixed another way, or withdrawn by what the runs say."""
+    """Replaced, not seen for long, fixed another way, or withdrawn because of later runs."""
 
 
 MEASURED = "measured"
-"""What the bills of later runs say came of an advice. No decision depends on it."""
+"""The outcome if later bills show the saving. No decision depends on outcomes."""
 NOT_COMPARABLE = "not comparable"
 WITHDRAWN = "withdrawn"
 _OUTCOMES = {
@@ -62,7 +62,7 @@ _OUTCOMES = {
 
 
 class DecisionAction(enum.StrEnum):
-    """What people decide about an advice."""
+    """What people decide about a recommendation."""
 
     ACCEPT = "accept"
     SNOOZE = "snooze"
@@ -76,13 +76,13 @@ _SILENCED_STATUS = {
     DecisionAction.EXEMPT: "exempt",
 }
 STATUS_LABELS = ("open", *_SILENCED_STATUS.values(), "taken", MEASURED, NOT_COMPARABLE, WITHDRAWN)
-"""The words by which reports count advice that still matters: `Advice.word`."""
+"""The words by which reports count recommendations: `FamilyRecommendation.word`."""
 
 
 class Silence(Struct, frozen=True):
-    """Why an advice is in no message: it is accepted, snoozed or exempt (`word`).
+    """Why a recommendation is in no message: it is accepted, snoozed or exempt (`word`).
 
-    `by` is None of what a policy or tag accepts: `reason` has who and why.
+    `by` is None if a policy or tag accepts it: then `reason` has who and why.
     """
 
     word: str
@@ -92,13 +92,13 @@ class Silence(Struct, frozen=True):
 
     @property
     def ends_if_worse(self) -> bool:
-        """Whether a message has it if it got worse: an exemption holds whatever happens."""
+        """Whether a message includes it if it got worse; an exemption never ends so."""
         return self.word != _SILENCED_STATUS[DecisionAction.EXEMPT]
 
 
 class Decision(Struct, frozen=True):
-    """What somebody decided about an advice, by its id; the newest one counts, for any value of its
-    parameter. `until`: its last day, in UTC; None without an end.
+    """A person's decision about a recommendation, by its id. The newest one counts, for any value
+    of its parameter. `until`: its last day, in UTC; None without an end.
     """
 
     advice: str
@@ -110,7 +110,7 @@ class Decision(Struct, frozen=True):
 
     @property
     def ends_at(self) -> datetime | None:
-        """From when on it no longer holds; None of one without an end."""
+        """When the decision ends; None if it has no end."""
         if self.action is DecisionAction.REOPEN:
             return self.at
         if self.until is None:
@@ -119,14 +119,13 @@ class Decision(Struct, frozen=True):
 
 
 class FamilyRecommendation(Struct, frozen=True):
-    """One advice to a family. Amounts are in what it is `worth`; None is unknown.
+    """One recommendation to a family. `worth` is the kind of its amounts; None is unknown.
 
-    `amount`: of the newest run that was advised so; `hits`: the end and amount of each such run
-    since the advice came last, in `since`, oldest first; `amounts` of all runs that were read.
-    `times`: how often it came, as it comes back where it was followed before. `decision`: the one
-    that counts; `silence`: if that, or the policy, holds now. `comparison`: of the runs before and
-    after it was taken. `ended`: what was measured of each earlier time that it was taken, until the
-    change was undone.
+    `amount` is that of the newest run with it. `occurrences`: the end and amount of each such run
+    since `since`, when it last appeared, oldest first. `all_amounts`: those of all runs that were
+    read. `times`: how often it appeared. `decision`: the newest one; `silence`: if a decision or
+    the policy silences it now. `comparison`: runs before and after it was followed. `ended`: what
+    was measured each earlier time that it was followed, until the change was undone.
     """
 
     id: str
@@ -156,51 +155,49 @@ class FamilyRecommendation(Struct, frozen=True):
 
     @property
     def runs(self) -> int:
-        """How many runs were advised so."""
+        """How many runs had this recommendation."""
         return len(self.all_amounts)
 
     @property
     def is_open(self) -> bool:
-        """Whether a message may have it."""
+        """Whether a message may include it."""
         return self.state is State.OPEN
 
     @property
     def is_sent_if_worse(self) -> bool:
-        """Whether a message has it only if it got worse."""
+        """Whether a message includes it only if it got worse."""
         return self.silence is not None and self.silence.ends_if_worse
 
     @property
     def state_label(self) -> str:
-        """`open`; what is silenced is `accepted`, `snoozed` or `exempt`."""
+        """The state; if silenced, `accepted`, `snoozed` or `exempt`."""
         return self.silence.word if self.silence else self.state.value
 
     @property
     def outcome(self) -> str | None:
-        """`measured`, `not comparable` or `withdrawn`; None before the bills say anything."""
+        """`measured`, `not comparable` or `withdrawn`; None before bills show anything."""
         return _OUTCOMES.get(self.comparison.effect) if self.comparison else None
 
     @property
     def word(self) -> str:
-        """What a report shows: what came of it, else how it is silenced, else its state."""
+        """What a report shows: its outcome, else how it is silenced, else its state."""
         return self.outcome or self.state_label
 
     @property
     def was_followed(self) -> bool:
-        """Whether later runs had the value, or another one that fixed it, and say what came of it;
-        or may still.
-        """
+        """Whether later runs followed it or fixed it another way, measured or not yet."""
         return self.outcome is not None or self.state is State.FOLLOWED
 
     @property
     def measured(self) -> tuple[Comparison, ...]:
-        """All that was measured of it, at whatever time, the newest last."""
-        found = self.comparison
-        is_measured = found is not None and found.effect is Effect.CHEAPER
-        return (*self.ended, found) if found and is_measured else self.ended
+        """All measured savings, the newest last."""
+        newest = self.comparison
+        is_measured = newest is not None and newest.effect is Effect.CHEAPER
+        return (*self.ended, newest) if newest and is_measured else self.ended
 
     @property
     def line(self) -> tuple[str, str, AmountKind]:
-        """The same for any value of its parameter."""
+        """A key that is the same for any value of its parameter."""
         return self.rule, self.parameter or self.new, self.worth
 
     def has_same_parameter(self, other: FamilyRecommendation) -> bool:
@@ -208,24 +205,24 @@ class FamilyRecommendation(Struct, frozen=True):
         return (self.family, self.line) == (other.family, other.line)
 
     def recent_amounts(self, now: datetime, days: int) -> list[Decimal | None]:
-        """The amounts of the last days, since it came last."""
+        """Returns the amounts of the last `days`, since it last appeared."""
         return [amount for at, amount in self.occurrences if at > now - timedelta(days)]
 
     def recent_total(self, now: datetime, days: int) -> Decimal:
-        """What is known of them together."""
+        """Returns the sum of the known ones among them."""
         return known_sum(self.recent_amounts(now, days))
 
 
 def known_sum(amounts: Iterable[Decimal | None]) -> Decimal:
-    """The sum of those that are known."""
+    """Returns the sum of the known amounts."""
     return sum((amount for amount in amounts if amount is not None), Decimal(0))
 
 
 def recommendation_id(
     account: str, region: str, family: str, recommendation: Recommendation
 ) -> str:
-    """Eight letters, the same for each run that is advised so."""
-    what = [
+    """Returns eight letters, the same for each run with this recommendation."""
+    identity = [
         account,
         region,
         family,
@@ -233,7 +230,7 @@ def recommendation_id(
         recommendation.parameter,
         recommendation.new,
     ]
-    number = int.from_bytes(hashlib.sha256(json.dumps(what).encode()).digest()[:8], "big")
+    number = int.from_bytes(hashlib.sha256(json.dumps(identity).encode()).digest()[:8], "big")
     letters = ""
     for _ in range(_ID_LETTERS):
         number, place = divmod(number, len(_LETTERS))
@@ -244,68 +241,70 @@ def recommendation_id(
 def derive_recommendations(
     summaries: Iterable[AuditSummary], decisions: Iterable[Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    """The advices of these runs, of one family or of many: what counts first, the most of 30 days
-    first. Runs and decisions may come in any order, and more than once.
+    """Returns the recommendations of these runs, counted ones first, then by their 30-day amount.
+
+    Runs and decisions may be in any order, repeated, and of several families.
     """
     families: dict[tuple[str, str, str], dict[object, AuditSummary]] = defaultdict(dict)
-    for head in summaries:
-        if head.purchase is not None:
-            families[head.account, head.region, head.family][head.key] = head
-    ordered = sorted(decisions, key=lambda one: (one.at, one.action))
+    for run in summaries:
+        if run.purchase is not None:
+            families[run.account, run.region, run.family][run.key] = run
+    ordered = sorted(decisions, key=lambda decision: (decision.at, decision.action))
     newest = {decision.advice: decision for decision in ordered}
-    found = [
-        advice
+    recommendations = [
+        row
         for runs in families.values()
-        for advice in _family_recommendations(sorted(runs.values(), key=_start_order), newest, now)
+        for row in _family_recommendations(sorted(runs.values(), key=_start_order), newest, now)
     ]
-    return sort_by_amount(found, now)
+    return sort_by_amount(recommendations, now)
 
 
 def sort_by_amount(
     recommendations: Iterable[FamilyRecommendation], now: datetime
 ) -> list[FamilyRecommendation]:
-    """What counts before what is worth a trial, the most of 30 days first."""
-    worths = list(AmountKind)
+    """Sorts counted recommendations before trials, then by their 30-day amount."""
+    kinds = list(AmountKind)
     return sorted(
         recommendations,
-        key=lambda one: (worths.index(one.worth), -one.recent_total(now, 30), one.id),
+        key=lambda row: (kinds.index(row.worth), -row.recent_total(now, 30), row.id),
     )
 
 
-def _start_order(head: AuditSummary) -> tuple[datetime, str, datetime]:
-    """Runs are in the order of their starts: their parameters were chosen then."""
-    return started_at(head), head.key.arn, head.key.created_at
+def _start_order(run: AuditSummary) -> tuple[datetime, str, datetime]:
+    """Sort key: runs are in the order of their starts, when their parameters were chosen."""
+    return started_at(run), run.key.arn, run.key.created_at
 
 
 def _family_recommendations(
     runs: Sequence[AuditSummary], decisions: Mapping[str, Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    """All values of each line; `runs` by start."""
+    """Returns one recommendation for each value of each line; `runs` are in order of start."""
     lines: dict[object, dict[str, Recommendation]] = defaultdict(dict)
     for run in runs:
-        for one in run.advised or ():
-            name = recommendation_id(run.account, run.region, run.family, one)
-            known = lines[one.line]
-            known.pop(name, None)
-            known[name] = one  # the newest value is the last
-    every = [one for of in lines.values() for one in of.values()]
-    paths = {path for one in every for path in (one.parameter, *one.other_parameters)}
-    found: list[FamilyRecommendation] = []
+        for advised in run.advised or ():
+            name = recommendation_id(run.account, run.region, run.family, advised)
+            values = lines[advised.line]
+            values.pop(name, None)
+            values[name] = advised  # the newest value is the last
+    rows = [row for values in lines.values() for row in values.values()]
+    paths = {path for row in rows for path in (row.parameter, *row.other_parameters)}
+    recommendations: list[FamilyRecommendation] = []
     for values in lines.values():
         *replaced, newest = values
         decided = [decisions[name] for name in values if name in decisions]
-        decision = max(decided, key=lambda one: one.at, default=None)
+        decision = max(decided, key=lambda row: row.at, default=None)
         advice = _make_recommendation(newest, values[newest], runs, decision, frozenset(paths), now)
         olds = (
             replace(advice, id=name, new=values[name].new, occurrences=(), ended=())
             for name in replaced
         )
-        found += [advice, *(replace(old, state=State.CLOSED, comparison=None) for old in olds)]
-    return _count_savings_once(found)
+        closed = (replace(old, state=State.CLOSED, comparison=None) for old in olds)
+        recommendations += [advice, *closed]
+    return _count_savings_once(recommendations)
 
 
 def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[FamilyRecommendation]:
-    """If two were taken together, the saving stands once, at the larger promise."""
+    """Counts the saving of recommendations followed at once only for the largest prediction."""
     claimed: dict[object, str] = {}
     parts = [(part, advice.id) for advice in recommendations for part in advice.measured]
     for part, name in sorted(parts, key=lambda pair: pair[0].predicted_usd or 0, reverse=True):
@@ -333,7 +332,7 @@ def _make_recommendation(
     paths: frozenset[str],
     now: datetime,
 ) -> FamilyRecommendation:
-    """One advice, by the runs of its family. `paths`: of all that the family was advised."""
+    """Derives one recommendation from its family's runs; `paths`: those of all recommendations."""
     episodes = list(split_episodes(runs, recommendation))
     last, advised = episodes[-1], [run for part in episodes for run in part.runs]
     newest = advised[-1]
@@ -343,12 +342,12 @@ def _make_recommendation(
         for part in episodes
         if part.runs_with_fix
     ]
-    ours = judged[-1] if judged and last.runs_with_fix else None
+    current = judged[-1] if judged and last.runs_with_fix else None
     reopened_at = decision.at if decision and decision.action is DecisionAction.REOPEN else None
     followed = [run.ended_at for part in episodes for run in part.runs_with_fix]
     undone = reopened_at is not None and reopened_at > max(followed, default=reopened_at)
-    wrong = next((of for of in judged if of.effect is Effect.WORSE and not undone), None)
-    ended = tuple(of for of in judged if of is not ours and of.effect is Effect.CHEAPER)
+    worse = next((row for row in judged if row.effect is Effect.WORSE and not undone), None)
+    ended = tuple(row for row in judged if row is not current and row.effect is Effect.CHEAPER)
     advice = FamilyRecommendation(
         id=name,
         account=newest.account,
@@ -371,7 +370,7 @@ def _make_recommendation(
         last_at=max(run.ended_at for run in advised),
         decision=decision,
         exempt=recommendation.exempt,
-        comparison=wrong or ours or fixed_another_way(runs, last.runs[-1], recommendation),
+        comparison=worse or current or fixed_another_way(runs, last.runs[-1], recommendation),
         ended=ended,
     )
     silence = None if advice.comparison else _silence(advice, now)
@@ -381,18 +380,18 @@ def _make_recommendation(
 
 
 def _state(advice: FamilyRecommendation, last_run_at: datetime, now: datetime) -> State:
-    """The state of one that nobody silenced."""
-    found = advice.comparison
-    if found is None:
+    """Returns the state of a recommendation that is not silenced."""
+    comparison = advice.comparison
+    if comparison is None:
         silent_for = now - min(last_run_at, advice.last_at)
         return State.CLOSED if silent_for >= CLOSED_AFTER else State.OPEN
-    is_unfinished = found.effect is Effect.TOO_FEW and now - last_run_at >= CLOSED_AFTER
-    is_over = is_unfinished or found.effect is Effect.WORSE or found.fixed_another_way
+    is_unfinished = comparison.effect is Effect.TOO_FEW and now - last_run_at >= CLOSED_AFTER
+    is_over = is_unfinished or comparison.effect is Effect.WORSE or comparison.fixed_another_way
     return State.CLOSED if is_over else State.FOLLOWED
 
 
 def _silence(advice: FamilyRecommendation, now: datetime) -> Silence | None:
-    """By the policy or a tag, or by what somebody decided and is not over."""
+    """Returns the silence by the policy, a tag or a decision that still holds, if any."""
     if advice.exempt:
         return Silence(_SILENCED_STATUS[DecisionAction.EXEMPT], None, None, advice.exempt)
     decision = advice.decision

@@ -1,7 +1,7 @@
-"""Bills beside bills: what an advice saved, and what a run cost beyond its like.
+"""Compares bills: what a recommendation saved, and what a run cost beyond comparable runs.
 
-Bill against bill, never the promise. Where something else changed too, nothing is claimed. An
-episode has the runs of one advice: that were advised so, that followed it, and how often it came.
+Bills are compared with bills, never with predictions. If something else changed too, no saving is
+claimed. An episode has the runs with one recommendation, and the runs that followed it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 COMPARED_RUNS = 3
-"""So many runs before, and as many after, are compared by their medians: our choice."""
+"""The medians of this many runs before and after are compared: our choice."""
 _MAX_LATER_RUNS = 6
-"""Among so many completed runs after it, three must be comparable: our choice."""
+"""Three of this many completed runs after it must be comparable: our choice."""
 _MAX_BASELINE_AGE = timedelta(days=90)
 _NEW_DATA_FACTOR = Decimal("1.2")
 _MIN_DOWNLOAD_S = 60
-"""From so many seconds on a download says how much data there was; a fifth more is other data."""
+"""A download of at least this many seconds shows how much data there was; 20% more is new data."""
 _DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput")
 _FINGERPRINT_PATHS = (
     *_DATA_PATHS,
@@ -36,17 +36,17 @@ _FINGERPRINT_PATHS = (
     "AlgorithmSpecification",
     "Batch",
 )
-"""Beginnings of the paths whose change changes the fingerprint itself."""
+"""Prefixes of the parameters that are part of the fingerprint."""
 _AWS_FAILURES = frozenset({"CapacityError", "InternalServerError"})
 
 CLOSED_AFTER = timedelta(days=60)
-"""Without a run, or the finding, for so long, it is over: our choice."""
+"""A recommendation is closed after this long without a run or its finding: our choice."""
 _BASELINE_RUNS = 5
-"""Runs before the first finding: a value that one of them had is taken by several in a row."""
+"""Runs kept from before the finding: if one had the value, only runs in a row are a fix."""
 
 
 class Effect(enum.Enum):
-    """What the runs after say."""
+    """What the later runs show."""
 
     TOO_FEW = "too few runs"
     CHEAPER = "cheaper"
@@ -55,11 +55,11 @@ class Effect(enum.Enum):
 
 
 class Comparison(Struct, frozen=True):
-    """Medians of the bills in USD; None where they do not say what the advice saved.
+    """Median bills in USD; None if they do not show what the recommendation saved.
 
-    `predicted_usd`: what the runs before were promised, each. `runs`: how many ended well since.
-    `after`: the keys of the compared ones. `evidence`: one sentence. `fixed_another_way`: the
-    finding is gone with another value than the advised one.
+    `predicted_usd`: the predicted saving of one run. `runs`: how many have completed since.
+    `after`: the keys of the compared later runs. `evidence`: one sentence. `fixed_another_way`: the
+    finding is gone with another value than the recommended one.
     """
 
     effect: Effect
@@ -73,24 +73,24 @@ class Comparison(Struct, frozen=True):
 
     @property
     def saved_usd(self) -> Decimal | None:
-        """A run, in USD; None where nothing is claimed."""
+        """What one run saved, in USD; None if nothing is claimed."""
         if self.effect is not Effect.CHEAPER or self.before_usd is None or self.after_usd is None:
             return None
         return self.before_usd - self.after_usd
 
     @property
     def all_saved_usd(self) -> Decimal | None:
-        """Of all runs since, in USD, and `all_predicted_usd` what they were promised."""
+        """What all runs since have saved, in USD; None if nothing is claimed."""
         return None if self.saved_usd is None else self.saved_usd * self.runs
 
     @property
     def all_predicted_usd(self) -> Decimal | None:
-        """None where nothing was promised."""
+        """The predicted saving of all runs since, in USD; None if there was no prediction."""
         return None if self.predicted_usd is None else self.predicted_usd * self.runs
 
 
 def started_at(summary: AuditSummary) -> datetime:
-    """When its parameters were chosen, as far as it is known."""
+    """Returns when the run started, which is when its parameters were chosen."""
     return summary.ended_at - timedelta(seconds=float(summary.elapsed_s or 0))
 
 
@@ -101,41 +101,40 @@ def compare_runs(
     recommendation: Recommendation,
     paths: frozenset[str],
 ) -> Comparison:
-    """The last runs before the advice was taken, with the first after it.
+    """Compares the last runs before the recommendation was followed with the first runs after it.
 
-    `advised_runs`: those that were advised so; all are in the order of their starts. `paths`: what
-    else the family was advised, which may change with it.
+    All runs are in the order of their starts. `recommended_runs`: those with the recommendation.
+    `paths`: the parameters of the family's other recommendations, which may change too.
     """
     first, after = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
     before = [run for run in runs if started_at(run) < first and run.key not in after]
-    lost = 2 * len(completed_runs(recommended_runs)) < len(recommended_runs)
-    if not lost and (failing := _failure_evidence(before, runs_with_fix)):
-        return Comparison(Effect.WORSE, failing)
-    instances, done = instances_of(recommended_runs[-1]), completed_runs(runs_with_fix)
-    was = [run for run in completed_runs(before) if instances_of(run) == instances][-COMPARED_RUNS:]
-    same = [
-        run.matching_recommendation(recommendation) for run in recommended_runs[-COMPARED_RUNS:]
-    ]
-    promises = [one.amount for one in same if one is not None and one.amount is not None]
-    found = Comparison(
+    is_lost = 2 * len(completed_runs(recommended_runs)) < len(recommended_runs)
+    if not is_lost and (failures := _failure_evidence(before, runs_with_fix)):
+        return Comparison(Effect.WORSE, failures)
+    instances, completed = instances_of(recommended_runs[-1]), completed_runs(runs_with_fix)
+    old = [run for run in completed_runs(before) if instances_of(run) == instances][-COMPARED_RUNS:]
+    amounts = [recommended_amount(run, recommendation) for run in recommended_runs[-COMPARED_RUNS:]]
+    predictions = [amount for amount in amounts if amount is not None]
+    comparison = Comparison(
         Effect.CONFOUNDED,
         "its dollars lay in runs that did not complete",
-        len(done),
-        median(promises) if promises else None,
+        len(completed),
+        median(predictions) if predictions else None,
     )
-    if len(done) >= COMPARED_RUNS and lost:
-        return found
+    if len(completed) >= COMPARED_RUNS and is_lost:
+        return comparison
     free = paths | {recommendation.parameter, *recommendation.other_parameters}
-    odd = {run.key: list(_other_changes(was, run, free)) for run in done[:_MAX_LATER_RUNS]}
-    now = [run for run in done[:_MAX_LATER_RUNS] if not odd[run.key]][:COMPARED_RUNS]
-    outcome, evidence = _effect(was, done, now, first)
+    later = completed[:_MAX_LATER_RUNS]
+    changes = {run.key: list(_other_changes(old, run, free)) for run in later}
+    new = [run for run in later if not changes[run.key]][:COMPARED_RUNS]
+    effect, evidence = _effect(old, completed, new, first)
     if evidence is None:
-        evidence = f"{', '.join(next(filter(None, odd.values())))} changed too"
-    found = replace(found, effect=outcome, evidence=evidence)
-    if outcome in {Effect.CONFOUNDED, Effect.TOO_FEW}:
-        return found
-    keys = tuple(run.key for run in now)
-    return replace(found, before_usd=_median_usd(was), after_usd=_median_usd(now), after=keys)
+        evidence = f"{', '.join(next(filter(None, changes.values())))} changed too"
+    comparison = replace(comparison, effect=effect, evidence=evidence)
+    if effect in {Effect.CONFOUNDED, Effect.TOO_FEW}:
+        return comparison
+    keys = tuple(run.key for run in new)
+    return replace(comparison, before_usd=_median_usd(old), after_usd=_median_usd(new), after=keys)
 
 
 def _effect(
@@ -144,7 +143,7 @@ def _effect(
     after: Sequence[AuditSummary],
     fixed_since: datetime,
 ) -> tuple[Effect, str | None]:
-    """The outcome and its evidence; None where that is what else changed."""
+    """Returns the outcome and its evidence; the evidence is None if something else changed."""
     if len(completed) < COMPARED_RUNS:
         return Effect.TOO_FEW, f"{len(completed)} of {COMPARED_RUNS} runs since"
     if len(before) < COMPARED_RUNS:
@@ -163,48 +162,48 @@ def _effect(
 def fixed_another_way(
     runs: Sequence[AuditSummary], last: AuditSummary, recommendation: Recommendation
 ) -> Comparison | None:
-    """Where the finding is gone with another value than the advised one; None where it is not."""
+    """Returns a comparison if another value or other instances removed the finding, else None."""
     own, old = (run.setting_value(recommendation.parameter) for run in (runs[-1], last))
-    others = instances_of(runs[-1]) != instances_of(last)
-    another = own is not None and own != old
-    if not recommendation.parameter or not (others or another):
+    has_other_instances = instances_of(runs[-1]) != instances_of(last)
+    has_other_value = own is not None and own != old
+    if not recommendation.parameter or not (has_other_instances or has_other_value):
         return None
     last_at = started_at(last)
     since = [run for run in completed_runs(runs) if started_at(run) > last_at]
     if len(since) < COMPARED_RUNS:
         return None
-    value = f"{recommendation.parameter} = {own}" if another else "other instances"
+    value = f"{recommendation.parameter} = {own}" if has_other_value else "other instances"
     evidence = f"mended with {value} in its place"
     return Comparison(Effect.CONFOUNDED, evidence, len(since), fixed_another_way=True)
 
 
 def _failure_evidence(
-    before: Sequence[AuditSummary], carriers: Sequence[AuditSummary]
+    before: Sequence[AuditSummary], runs_with_fix: Sequence[AuditSummary]
 ) -> str | None:
-    """Two of its first three runs failed, and at most one of the three before."""
-    finished = [run for run in carriers if _finished(run)][:COMPARED_RUNS]
+    """Returns evidence if two of the first three runs failed, and at most one of three before."""
+    finished = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
     failed = [run for run in finished if run.status == "Failed"]
-    as_before = [run for run in before if _finished(run)][-COMPARED_RUNS:]
-    known = sum(run.status == "Failed" for run in as_before) > 1
+    earlier = [run for run in before if _is_finished(run)][-COMPARED_RUNS:]
+    failed_before = sum(run.status == "Failed" for run in earlier) > 1
     return (
         None
-        if len(failed) < COMPARED_RUNS - 1 or known
+        if len(failed) < COMPARED_RUNS - 1 or failed_before
         else f"{len(failed)} of {len(finished)} failed"
     )
 
 
-def _finished(run: AuditSummary) -> bool:
+def _is_finished(run: AuditSummary) -> bool:
     failed = run.status == "Failed" and run.reason not in _AWS_FAILURES
     return run.status == "Completed" or failed
 
 
 def _other_changes(
-    was: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
+    before: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
 ) -> Iterator[str]:
-    """What else differs between the runs before and one after, in words."""
-    if run.purchase is None or not was:
+    """Yields in words what else differs between the runs before and a later run."""
+    if run.purchase is None or not before:
         return
-    before = [one for one in was if one.purchase is not None]
+    before = [old for old in before if old.purchase is not None]
     words = {
         "the type": ("InstanceType", "instance_type"),
         "the count": ("InstanceCount", "instance_count"),
@@ -212,14 +211,14 @@ def _other_changes(
     }
     for word, (ending, name) in words.items():
         free = any(ending in path for path in paths)
-        if not free and getattr(run, name) not in {getattr(one, name) for one in before}:
+        if not free and getattr(run, name) not in {getattr(old, name) for old in before}:
             yield word
-    marks = [one.fingerprint for one in before]
-    steady = len(set(marks)) < len(marks) and None not in [*marks, run.fingerprint]
+    marks = [old.fingerprint for old in before]
+    is_steady = len(set(marks)) < len(marks) and None not in [*marks, run.fingerprint]
     free = any(path.startswith(_FINGERPRINT_PATHS) for path in paths)
-    if steady and not free and run.fingerprint not in marks:
+    if is_steady and not free and run.fingerprint not in marks:
         yield "image, code or settings"
-    before_s, own_s = [_data_s(one) for one in before], _data_s(run)
+    before_s, own_s = [_data_s(old) for old in before], _data_s(run)
     known_s = [seconds for seconds in before_s if seconds is not None]
     if len(known_s) == len(before) and own_s is not None:
         least_s, most_s = sorted((median(known_s), own_s))
@@ -229,7 +228,7 @@ def _other_changes(
 
 
 def _data_s(run: AuditSummary) -> Decimal | None:
-    """Seconds until the data was there: a download, or until a batch job's first point."""
+    """Returns the seconds of the download, or until a batch job's first metric point."""
     return run.first_point_s or run.phase_s.get("Downloading")
 
 
@@ -238,21 +237,21 @@ def _median_usd(runs: Sequence[AuditSummary]) -> Decimal:
 
 
 class CostSpike(Struct, frozen=True):
-    """What a run was expected to cost by its like, and what it cost, in USD."""
+    """What comparable runs cost, and what this run cost, in USD."""
 
     expected_usd: Decimal
     cost_usd: Decimal
 
     @property
     def excess_usd(self) -> Decimal:
-        """How much more it cost."""
+        """How much more the run cost."""
         return self.cost_usd - self.expected_usd
 
 
 def find_cost_spike(
     own: AuditSummary, earlier_runs: Iterable[AuditSummary], policy: Policy
 ) -> CostSpike | None:
-    """A run beside what its like usually cost before it; None where either is not known."""
+    """Compares a run with the usual cost of earlier ones; None if either cost is unknown."""
     runs = [run for run in earlier_runs if run.ended_at < own.ended_at]
     earlier = [run for run in runs if run.is_comparable]
     if own.total_usd is None or own.purchase is None:
@@ -263,7 +262,7 @@ def find_cost_spike(
 
 
 class Episode(Struct):
-    """The runs of an advice from when it came to when it comes back."""
+    """The runs from when a recommendation appears until it comes back."""
 
     runs: list[AuditSummary] = field(default_factory=list)
     runs_with_fix: list[AuditSummary] = field(default_factory=list)
@@ -271,7 +270,7 @@ class Episode(Struct):
 
 
 def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Decimal | None:
-    """What the run was advised of the same line; None where that is not known."""
+    """Returns the amount of the run's recommendation on the same line; None if it is unknown."""
     advised = run.matching_recommendation(recommendation)
     return advised.amount if advised else None
 
@@ -279,39 +278,39 @@ def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Dec
 def split_episodes(
     runs: Sequence[AuditSummary], recommendation: Recommendation
 ) -> Iterator[Episode]:
-    """A run that is advised so after one that followed it begins anew, and so does one after 60
-    days without.
+    """Yields the episodes of a recommendation; `runs` are in the order of their starts. A new one
+    begins if the finding returns after a run with the fix, or after `CLOSED_AFTER`.
     """
     episode, before = Episode(), list[AuditSummary]()
-    used, row = False, list[AuditSummary]()
+    was_used, in_a_row = False, list[AuditSummary]()
     for run in runs:
         advised = run.matching_recommendation(recommendation)
         if advised is not None:
             last = episode.runs[-1] if episode.runs else None
-            gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
+            was_gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
             if not episode.runs:
-                used = any(
+                was_used = any(
                     old.setting_value(recommendation.parameter) == advised.new for old in before
                 )
-            if episode.runs_with_fix or gone:
+            if episode.runs_with_fix or was_gone:
                 yield episode
                 episode = Episode(back=bool(episode.runs_with_fix))
             episode.runs.append(run)
-            row = []
+            in_a_row = []
         elif not episode.runs:
             before = [*before, run][-_BASELINE_RUNS:]
         elif _has_fix(run, episode.runs[-1], recommendation):
-            row.append(run)
-            if not used or len(row) >= COMPARED_RUNS:
-                episode.runs_with_fix[:] = [*episode.runs_with_fix, *row]
-                row, used = [], False
+            in_a_row.append(run)
+            if not was_used or len(in_a_row) >= COMPARED_RUNS:
+                episode.runs_with_fix[:] = [*episode.runs_with_fix, *in_a_row]
+                in_a_row, was_used = [], False
     yield episode
 
 
 def _has_fix(run: AuditSummary, before: AuditSummary, recommendation: Recommendation) -> bool:
-    """Whether it ran with the value; of a number also with one nearer to it than to the old one.
+    """Whether the run has the recommended value, or a number nearer to it than to the old one.
 
-    Where the advice leaves the value open, as `s3://<bucket>/<prefix>`, any value is it.
+    If the recommendation has a placeholder, such as `s3://<bucket>/<prefix>`, any value will do.
     """
     own, old = (
         run.setting_value(recommendation.parameter),
@@ -325,8 +324,8 @@ def _has_fix(run: AuditSummary, before: AuditSummary, recommendation: Recommenda
     numbers = [_number(value) for value in (own, advised.new, old)]
     if None in numbers:
         return own == advised.new or "<" in advised.new
-    at, to, since = (number or Decimal(0) for number in numbers)
-    return abs(at - to) <= abs(at - since)
+    number, target, start = (value or Decimal(0) for value in numbers)
+    return abs(number - target) <= abs(number - start)
 
 
 def _number(value: str | None) -> Decimal | None:

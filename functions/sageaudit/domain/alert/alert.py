@@ -1,4 +1,4 @@
-"""The alerts of a family, what a decision about the next one rests on, and what was decided.
+"""The alerts of a family, the data for a decision about the next one, and the decision.
 
 docs/message-rule.md has the rule. No I/O.
 """
@@ -24,18 +24,17 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 ALERT_RETENTION_DAYS = 400
-"""For so long after the last one the alerts of a family are kept: none is sent again because it was
-forgotten. Our choice."""
+"""A family's alerts are kept this long after the last one: none is sent twice. Our choice."""
 _MAX_NAMED_MESSAGES = 3
-"""Of the messages above a channel's most in an hour. Our choice."""
+"""How many held messages of an hour are named. Our choice."""
 _MAX_ALERTS = 100
-"""Of a family or a pipeline, the newest: an item of the table stays small."""
+"""The newest of a family or pipeline that are kept: an item of the table stays small."""
 _MAX_STEPS = 50
-"""Of a pipeline, the newest: the runs of each are read for a decision. Our choice."""
+"""The newest steps of a pipeline whose runs are read for a decision. Our choice."""
 _PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
 
 REPEAT_AFTER = timedelta(days=30)
-"""Until then the same advice has no other message, unless it is worse."""
+"""Until then the same recommendation has no other message, unless it is worse."""
 
 
 class AlertKind(enum.StrEnum):
@@ -50,13 +49,13 @@ class AlertKind(enum.StrEnum):
 
 
 class Alert(Struct, frozen=True):
-    """A message about a run of a family: which `version` of its audit caused it, with which
-    figures, when, and to which channels.
+    """A message about a run: the `version` of the audit that caused it, its figures, time and
+    channels.
 
-    `run` is its partition key. One message gives an alert for each thing that it is about: `worth`
-    says what that is; None of a cost spike. `advices`: the ids of what
-    was open then, the dearest first. `amount`: the family's month; of a run that cost more, how
-    much more. `is_single_occurrence`: then the month is a guess that no text showed.
+    `run` is its partition key. One message makes an alert for each amount kind that it is about:
+    `worth`, None for a cost spike. `advices`: the ids of the recommendations open then, the largest
+    first. `amount`: the family's month; for a cost spike, how much more the run cost.
+    `is_single_occurrence`: then the month is a guess that no text showed.
     """
 
     run: str
@@ -73,11 +72,11 @@ class Alert(Struct, frozen=True):
 
     @property
     def is_standing(self) -> bool:
-        """False of dollars that were all taken back: then it silences nobody."""
+        """False if all dollars were corrected to 0: then it suppresses no other message."""
         return self.worth is not AmountKind.COUNTED or self.figures.is_standing
 
     def apply_correction(self, correction: Alert) -> Alert:
-        """The same, as a later message about the run corrects it."""
+        """Returns this alert as a later message about the run corrects it."""
         return replace(
             self,
             version=correction.version,
@@ -88,12 +87,11 @@ class Alert(Struct, frozen=True):
 
 
 class PastAlerts(Struct, frozen=True):
-    """The alerts that a decision about a run depends on.
+    """The earlier alerts that a decision about a run depends on.
 
-    `run` is its partition key. `last_of_run`: the run's last alert. `of_subject`: the newest ones
-    about its family or pipeline, oldest first; `group` is the key by which these are kept. `steps`:
-    of a pipeline, the families that were advised something. `revision` counts the writes of the
-    family or pipeline.
+    `run` is its partition key. `subject_alerts`: the newest ones about its family or pipeline,
+    oldest first; `group` is the key under which they are stored. `steps`: the families of a
+    pipeline that have recommendations. `revision` counts the writes of the family or pipeline.
     """
 
     run: str
@@ -104,18 +102,18 @@ class PastAlerts(Struct, frozen=True):
     revision: int = 0
 
     def with_alerts(self, run_alert: Alert, new_alerts: Sequence[Alert]) -> PastAlerts:
-        """With a new alert about the run; one that brings no `new` ones corrects the last one."""
-        known = [
-            one.apply_correction(run_alert) if one.run == self.run and not new_alerts else one
-            for one in self.subject_alerts
+        """Adds an alert about the run; without `new_alerts` it corrects the run's earlier ones."""
+        earlier = [
+            old.apply_correction(run_alert) if old.run == self.run and not new_alerts else old
+            for old in self.subject_alerts
         ]
-        kept = (*known, *new_alerts)[-_MAX_ALERTS:]
+        alerts = (*earlier, *new_alerts)[-_MAX_ALERTS:]
         return replace(
-            self, last_run_alert=run_alert, subject_alerts=kept, revision=self.revision + 1
+            self, last_run_alert=run_alert, subject_alerts=alerts, revision=self.revision + 1
         )
 
     def with_step(self, family: str) -> PastAlerts:
-        """With one more step of the pipeline; the same for any other family, and a known step."""
+        """Adds a step of the pipeline; unchanged for a known step or any other family."""
         if alert_subject(family) == family or family in self.steps:
             return self
         steps = (*self.steps, family)[-_MAX_STEPS:]
@@ -123,21 +121,21 @@ class PastAlerts(Struct, frozen=True):
 
 
 def alert_subject_key(account: str, region: str, family: str) -> str:
-    """By what the alerts of a subject are kept."""
+    """Returns the key under which the alerts of a subject are stored."""
     return f"{account}/{region}/{alert_subject(family)}"
 
 
 def alert_subject(family: str) -> str:
-    """The subject of a family's messages: the pipeline of a step; else the family alone."""
+    """Returns the subject of a family's messages: a step's pipeline, else the family."""
     step = _PIPELINE_STEP.fullmatch(family)
     return step[1] if step else family
 
 
 class ChannelHour(Struct, frozen=True):
-    """The messages to one channel that were decided on in a clock hour (UTC).
+    """The messages to one channel in a clock hour (UTC).
 
-    `sent` have a notice of their own; the `held` ones have one together, which is posted after the
-    hour. `dearest`: the first lines of the dearest held ones, with their USD where known.
+    `sent` ones have a notice each; the `held` ones share one, which is posted after the hour.
+    `dearest`: the first lines of the held messages with the most dollars, and their USD if known.
     """
 
     channel: str
@@ -153,12 +151,12 @@ class ChannelHour(Struct, frozen=True):
 
     @property
     def needs_notice(self) -> bool:
-        """Whether its last message has a notice, of its own or as the first held one."""
+        """Whether its last message needs a notice: it was sent, or is the first held one."""
         return self.held <= 1
 
     def with_message(self, headline: str, usd: Decimal | None, max_per_hour: int) -> ChannelHour:
-        """With one more; above `most` it is held, as are all after a held one: `most` may be raised
-        within the hour.
+        """Adds a message. It is held above `max_per_hour`, and after any held one, as the limit may
+        be raised within the hour.
         """
         if self.sent < max_per_hour and not self.held:
             return replace(self, sent=self.sent + 1)
@@ -167,7 +165,7 @@ class ChannelHour(Struct, frozen=True):
 
 
 def start_of_hour(now: datetime) -> datetime:
-    """The beginning of the clock hour."""
+    """Returns the beginning of the clock hour (UTC)."""
     return now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
@@ -186,12 +184,11 @@ class FollowUpReason(enum.StrEnum):
 
 
 class AlertCase(Struct, frozen=True):
-    """What a decision about a run of `family` rests on.
+    """The data for a decision about a run of `family`.
 
-    `found`: the ids of what this run is advised; `advices`: all of its subject, by id, what counts
-    and the most dollars first. `spike`: if it cost more than comparable runs. `alerts`: those of
-    the subject, oldest first. `read_from`: no older run was read. A subject is a family, or all
-    steps of a pipeline.
+    `recommendation_ids`: those of this run. `recommendations`: all of its subject, by id, counted
+    ones and the most dollars first. `spike`: if the run cost more than comparable ones. `alerts`:
+    those of the subject, oldest first. `history_since`: no older run was read.
     """
 
     family: str
@@ -207,43 +204,45 @@ class AlertCase(Struct, frozen=True):
     def open_recommendations(
         self, amount_kind: AmountKind, *, silenced: bool = False
     ) -> list[FamilyRecommendation]:
-        """The open advices of one kind; with those that are `silenced` unless they get worse."""
-        kind = (one for one in self.recommendations.values() if one.worth is amount_kind)
-        return [one for one in kind if one.is_open or (silenced and one.is_sent_if_worse)]
+        """Returns the open ones of a kind; with `silenced`, also those that are sent if worse."""
+        advices = (
+            advice for advice in self.recommendations.values() if advice.worth is amount_kind
+        )
+        return [row for row in advices if row.is_open or (silenced and row.is_sent_if_worse)]
 
     def run_recommendations(
         self, advices: Sequence[FamilyRecommendation]
     ) -> list[FamilyRecommendation]:
-        """Those that this run was advised."""
-        return [one for one in advices if one.id in self.recommendation_ids]
+        """Returns those of this run."""
+        return [advice for advice in advices if advice.id in self.recommendation_ids]
 
     def last_alert(self, advice: FamilyRecommendation) -> Alert | None:
-        """The last alert that had this advice."""
-        return next((one for one in reversed(self.alerts) if advice.id in one.advices), None)
+        """Returns the last alert that had this recommendation."""
+        return next((alert for alert in reversed(self.alerts) if advice.id in alert.advices), None)
 
     def last_parameter_alert(self, advice: FamilyRecommendation) -> Alert | None:
-        """The last alert that had any value of its parameter, for the same family."""
-        line = {one.id for one in self.recommendations.values() if one.has_same_parameter(advice)}
-        return next((one for one in reversed(self.alerts) if line & {*one.advices}), None)
+        """Returns the family's last alert that had any value of its parameter."""
+        same = (row for row in self.recommendations.values() if row.has_same_parameter(advice))
+        ids = {row.id for row in same}
+        return next((alert for alert in reversed(self.alerts) if ids & {*alert.advices}), None)
 
     def is_recent(self, alert: Alert) -> bool:
-        """Whether it is not older than `AGAIN_AFTER`."""
+        """Whether the alert is less than `REPEAT_AFTER` old."""
         return self.now - alert.at < REPEAT_AFTER
 
 
 class AlertDecision(Struct, frozen=True):
     """Send a message of a kind; with `suppressed_because`, none for this reason.
 
-    The rule fills the first seven fields. `why` says in words what is new, and `news` in one of a
-    message that is sent again. `since_alert` is the alert that a second message follows, or that a
-    correction replaces: then the last one of the run. `worth` is the kind of amount: COUNTED of a
-    correction and of a `spike`, which is how much more the run cost than comparable ones.
+    The rule fills the first seven fields. `why` states in words what is new; `follow_up_reason` is
+    set if a message is sent again. `previous_alert` is the alert that this message follows, or that
+    a correction replaces: then the last one of the run. `worth` is the kind of amount: COUNTED for
+    a correction and for a `spike`, which is how much more the run cost than comparable ones.
 
-    `with_details` fills the others, which the card shows, if there is a message. `corrected_audit`
-    is the version that caused the alert which a correction replaces; None if it cannot be read.
-    `month`: of the subject's open advices of this kind of amount; `advice`: the largest one that
-    the run has, and `saves` what it alone comes to; `other_steps`: the months of the pipeline's
-    other steps.
+    `with_details` fills the others, which the card shows. `corrected_audit` is the version behind
+    the alert that a correction replaces; None if it cannot be read. `month`: that of the subject's
+    open recommendations of this amount kind. `advice`: the largest of the run, and `saves` what it
+    alone comes to. `other_steps`: the months of the pipeline's other steps.
     """
 
     kind: AlertKind = AlertKind.FIRST
@@ -261,7 +260,7 @@ class AlertDecision(Struct, frozen=True):
 
     @property
     def is_correction(self) -> bool:
-        """Whether it replaces what the run's last alert said."""
+        """Whether it replaces the run's last alert."""
         return self.kind is AlertKind.CORRECTION
 
     @property
@@ -271,7 +270,7 @@ class AlertDecision(Struct, frozen=True):
 
     @property
     def month_severity(self) -> Severity | None:
-        """Of the subject's month, or of what a run cost more; None if neither is known."""
+        """The severity of the subject's month, or of a cost spike; None if neither is known."""
         if self.spike:
             return monthly_severity(self.spike.excess_usd)
         if self.month and self.month.projected and not self.is_correction:
@@ -284,35 +283,35 @@ FIRST_ALERT = AlertDecision()
 
 
 def no_alert(reason: str) -> AlertDecision:
-    """No message, for this reason."""
+    """Returns the decision to send no message, for this reason."""
     return AlertDecision(suppressed_because=reason)
 
 
 def with_details(
     decision: AlertDecision, case: AlertCase, corrected_audit: MessageAudit | None
 ) -> AlertDecision:
-    """The decision to send a message, with what its card shows."""
-    worth = decision.worth
-    advices = case.open_recommendations(worth, silenced=decision.kind is AlertKind.WORSE)
-    of_run = case.run_recommendations(advices)
+    """Adds to a decision to send a message what its card shows."""
+    kind = decision.worth
+    advices = case.open_recommendations(kind, silenced=decision.kind is AlertKind.WORSE)
+    run_advices = case.run_recommendations(advices)
     return replace(
         decision,
         corrected_audit=corrected_audit,
-        month=estimate_month(advices, worth, case.now),
-        saves=estimate_month(of_run[:1], worth, case.now) if of_run else None,
-        advice=of_run[0] if of_run else None,
-        other_steps=() if decision.is_run_only else _other_steps(advices, worth, case),
+        month=estimate_month(advices, kind, case.now),
+        saves=estimate_month(run_advices[:1], kind, case.now) if run_advices else None,
+        advice=run_advices[0] if run_advices else None,
+        other_steps=() if decision.is_run_only else _other_steps(advices, kind, case),
     )
 
 
 def _other_steps(
-    advices: Sequence[FamilyRecommendation], worth: AmountKind, case: AlertCase
+    advices: Sequence[FamilyRecommendation], amount_kind: AmountKind, case: AlertCase
 ) -> tuple[tuple[str, Month], ...]:
-    """The months of the pipeline's other steps, the most dollars first."""
+    """Returns the months of the pipeline's other steps, the most dollars first."""
     families: dict[str, list[FamilyRecommendation]] = defaultdict(list)
     for advice in advices:
         if advice.family != case.family:
             families[advice.family].append(advice)
-    months = {name: estimate_month(found, worth, case.now) for name, found in families.items()}
-    known = [(name, month) for name, month in months.items() if month.runs]
-    return tuple(sorted(known, key=lambda step: -step[1].projected))
+    months = {name: estimate_month(rows, amount_kind, case.now) for name, rows in families.items()}
+    steps = [(name, month) for name, month in months.items() if month.runs]
+    return tuple(sorted(steps, key=lambda step: -step[1].projected))

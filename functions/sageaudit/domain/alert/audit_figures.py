@@ -1,7 +1,7 @@
-"""An audit as a message needs it: what of it counts, and its figures; pure.
+"""The findings and figures of an audit that count for a message; no I/O.
 
-Every audit is stored. A message is sent when someone can act on it and enough money is at stake. A
-job that could not be judged gets none by itself: nobody knows that money is at stake.
+Every audit is stored. A message is sent if someone can act on it and enough money is at stake. A
+job that could not be judged has no message, since nobody knows that money is at stake.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from sageaudit.domain.bill.idle_capacity import Unit
 from sageaudit.domain.job.ref import rollup_from_arn
 
 _IDLE_MIN_USD = Decimal(10)
-"""Idle list value beside what is counted above, from which it is shown: as much as makes a finding
-medium by default. Our choice."""
+"""Idle capacity is shown from this list value that no finding counts: by default, the amount of a
+medium finding. Our choice."""
 _IDLE_MIN_HOURS: dict[Unit, Decimal] = {"gpu_hours": Decimal(10), "vcpu_hours": Decimal(200)}
-"""The same where nothing is priced: about $10 at the cheapest rates of either. Our choice."""
+"""The same without a price: about $10 at the cheapest rates of either. Our choice."""
 _IDLE_MIN_SHARE: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": Decimal("0.5")}
 """Share of the paid hours up to which a job is healthy. A vCPU is half a core, so half of the vCPUs
 can be all of the cores. Our choice."""
@@ -40,17 +40,15 @@ _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
 MIN_CHANGE_USD = Decimal(1)
 MIN_CHANGE_SHARE = Decimal("0.1")
-"""A figure is corrected when it changed by $1 and by a tenth. Metrics that come late
-move figures by a few percent, and nobody decides otherwise for that; a tenth is what a reader may
-have acted on. Our choice."""
+"""A figure is corrected if it changed by $1 and by a tenth. Late metrics change figures by a few
+percent, which changes nobody's decision. Our choice."""
 
 
 class AlertFigures(Struct, frozen=True):
     """The figures of a message: USD to the cent, as they are shown; None is unknown.
 
-    `severity` is INFO where no finding counts. `possible_loss_usd`: what may be lost beyond
-    `lost_usd`.
-    `accepted_usd` are the dollars that a policy or tag accepts: no message shows them.
+    `severity` is INFO if no finding counts. `possible_loss_usd`: what may be lost beyond
+    `lost_usd`. `accepted_usd`: the dollars that a policy or tag accepts; no message shows them.
     """
 
     severity: Severity
@@ -61,24 +59,24 @@ class AlertFigures(Struct, frozen=True):
 
     @property
     def usd(self) -> Decimal | None:
-        """What is certain: avoidable and lost; None where neither is known."""
+        """Avoidable plus lost, which are certain; None if neither is known."""
         if self.avoidable_usd is None and self.lost_usd is None:
             return None
         return (self.avoidable_usd or Decimal(0)) + (self.lost_usd or Decimal(0))
 
     @property
     def at_stake_usd(self) -> Decimal:
-        """What is certain, and what may be lost."""
+        """Avoidable plus lost, with what may be lost."""
         return (self.usd or Decimal(0)) + self.possible_loss_usd
 
     @property
     def has_dollars(self) -> bool:
-        """Whether a finding counts; else the message is about a trial, or takes one back."""
+        """Whether a finding counts; else the message is about a trial, or withdraws one."""
         return self.severity is not Severity.INFO
 
     @property
     def is_standing(self) -> bool:
-        """False where everything was taken back: then it silences nobody."""
+        """False if all dollars were corrected to 0: then it suppresses no other message."""
         return bool(self.usd is None or self.at_stake_usd)
 
 
@@ -100,12 +98,12 @@ def _is_changed(now: Decimal, before: Decimal) -> bool:
 
 
 class MessageAudit(Struct, frozen=True):
-    """One version of an audit as a decision and a card need it: its document, parsed once.
+    """One version of an audit for a decision and a card: its document, parsed once.
 
-    `counted` are the findings that count for a message, and `trials` those that are worth a trial;
-    `own` is what counts of this run alone, also if an earlier run had it. `regressions` say that
-    the run cost more than comparable runs. All lists have the largest saving first. `advised` is
-    what the run is recommended. `shows_idle`: whether its idle hours are worth a line.
+    `counted_findings` count for a message; `trial_findings` may save dollars after a trial.
+    `run_findings` have dollars of this run, also if an earlier run had the finding. `regressions`
+    report that the run cost more than comparable ones. All lists have the largest saving first.
+    `shows_idle`: whether idle hours have a line.
     """
 
     document: AuditDocument
@@ -122,7 +120,7 @@ class MessageAudit(Struct, frozen=True):
 
     @classmethod
     def parse(cls, document: AuditDocument) -> MessageAudit:
-        """Raises KeyError, TypeError or ValueError for a document of another form."""
+        """Reads a document. Raises KeyError, TypeError or ValueError if its form is wrong."""
         findings, lost_usd = sorted(document["findings"], key=_weight), document["lost_usd"]
         counted = tuple(filter(_is_counted, findings))
         possible_loss_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
@@ -149,7 +147,7 @@ class MessageAudit(Struct, frozen=True):
 
     @property
     def is_in_roll_up(self) -> bool:
-        """Whether an audited job launched it, whose messages have its dollars."""
+        """Whether a roll-up launched the job; then the roll-up's messages have its dollars."""
         return rollup_from_arn(self.job["parent"]) is not None
 
     def without_silenced(
@@ -159,11 +157,12 @@ class MessageAudit(Struct, frozen=True):
         *,
         is_worse: bool = False,
     ) -> MessageAudit:
-        """The same without what no message about the run includes now, as if the policy accepted
-        it. `advices` are by id. What is silenced is included if it `is_worse`.
+        """Returns the audit without silenced findings, as if the policy accepted them.
+
+        `recommendations` are by id. With `is_worse`, those that are sent if worse stay.
         """
 
-        def silent(advised: Recommendation) -> FamilyRecommendation | None:
+        def silencing(advised: Recommendation) -> FamilyRecommendation | None:
             advice = recommendations.get(
                 recommendation_id(run.account, run.region, run.family, advised)
             )
@@ -172,12 +171,12 @@ class MessageAudit(Struct, frozen=True):
             is_over = advice.state is State.CLOSED and advice.comparison is None
             return None if is_over else advice
 
-        rest = _exempt_silenced(self.document, silent)
-        return self if rest is self.document else self.parse(rest)
+        document = _exempt_silenced(self.document, silencing)
+        return self if document is self.document else self.parse(document)
 
 
 def permanent_suppression_reason(audit: MessageAudit) -> str | None:
-    """Why no message is sent about this audit, whatever its figures; None where they decide."""
+    """Returns why an audit has no message whatever its figures; None if they decide."""
     if audit.document["unauditable"] is not None:
         return "unauditable"
     launched_by = rollup_from_arn(audit.job["parent"])
@@ -185,7 +184,7 @@ def permanent_suppression_reason(audit: MessageAudit) -> str | None:
 
 
 def _accepted_usd(findings: Sequence[FindingDocument]) -> Decimal:
-    """What the exempt findings would save: true, and accepted by a policy or a tag."""
+    """Returns what the exempt findings would save."""
     accepted = (
         finding["saving_alone_usd"] or Decimal(0)
         for finding in findings
@@ -195,28 +194,26 @@ def _accepted_usd(findings: Sequence[FindingDocument]) -> Decimal:
 
 
 def counted_findings(findings: Sequence[FindingDocument]) -> tuple[FindingDocument, ...]:
-    """The findings that count for a message, the largest saving first."""
+    """Returns the findings that count for a message, the largest saving first."""
     return tuple(sorted(filter(_is_counted, findings), key=_weight))
 
 
 def read_recommendations(document: AuditDocument) -> tuple[Recommendation, ...]:
-    """What an audit advises, what is worth most first."""
-    return largest_recommendations(
-        one for one in map(recommendation_from_finding, document["findings"]) if one is not None
-    )
+    """Returns the largest recommendations of an audit, counted ones first."""
+    recommendations = map(recommendation_from_finding, document["findings"])
+    return largest_recommendations(filter(None, recommendations))
 
 
 def _is_trial(finding: FindingDocument) -> bool:
-    """True for a finding that is worth a trial; of an earlier run or not."""
+    """True for a finding that a trial has to prove, also if an earlier run had it."""
     possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
     return possible and finding["sent_to_channels"] and is_standing(finding)
 
 
 def _is_own(finding: FindingDocument) -> bool:
-    """True for dollars of this run alone, also if an earlier run had the finding. Unknown savings
-    count too; a saving of 0 does not.
+    """True for dollars of this run, also if an earlier run had the finding.
 
-    A run that may be lost counts, although what is certain of it is 0.
+    Unknown savings and possible losses count; a saving of 0 does not.
     """
     return (
         finding["sent_to_channels"]
@@ -227,7 +224,7 @@ def _is_own(finding: FindingDocument) -> bool:
 
 
 def is_regression(finding: FindingDocument) -> bool:
-    """Whether it says that the run cost more than its like, and not that this has ended."""
+    """Whether it says that the run cost more than comparable runs, not that this has ended."""
     return finding["rule"] == _REGRESSION and "above_median_usd" in finding["evidence"]
 
 
@@ -235,9 +232,9 @@ def _exempt_silenced(
     document: AuditDocument,
     silencing_recommendation: Callable[[Recommendation], FamilyRecommendation | None],
 ) -> AuditDocument:
-    """The audit with the findings exempt whose advice is silent: as if the policy accepted them.
+    """Exempts the findings whose recommendation is silenced, as if the policy accepted them.
 
-    Their dollars leave the sums of avoidable and lost ones. Without one it is the same document.
+    Their dollars leave the sums. Returns the same document if there are none.
     """
     whole: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
@@ -265,7 +262,7 @@ def _silence_exemption(advice: FamilyRecommendation) -> ExemptDocument:
 
 
 def _sum_contributions(finding: FindingDocument) -> list[tuple[str, Decimal]]:
-    """What a finding adds to the sums of its audit."""
+    """Returns what a finding adds to the sums of its audit, by key."""
     usd, bucket = finding["saving_usd"] or Decimal(0), Bucket(finding["bucket"])
     if bucket is Bucket.LOST:
         return [("lost_usd", usd), ("lost_up_to_usd", max(usd, _possible_loss_usd(finding)))]
@@ -273,26 +270,26 @@ def _sum_contributions(finding: FindingDocument) -> list[tuple[str, Decimal]]:
 
 
 def worst_severity(findings: tuple[FindingDocument, ...]) -> Severity:
-    """The severity of a message: that of its worst finding."""
+    """Returns the severity of a message, which is that of its worst finding."""
     severities = (Severity(finding["severity"]) for finding in findings)
     return max(severities, key=lambda severity: severity.rank, default=Severity.INFO)
 
 
 def is_postable(finding: FindingDocument) -> bool:
-    """True for a finding that stands and may be posted, and was not shown for an earlier run."""
+    """True for a standing finding that may be posted and was not reported for an earlier run."""
     return (
         finding["sent_to_channels"] and is_standing(finding) and not finding.get("reported_for_run")
     )
 
 
 def _is_counted(finding: FindingDocument) -> bool:
-    """True for dollars of this run that were not shown for an earlier one, and are not a trifle."""
+    """True for dollars of this run that were not reported earlier and are not only INFO."""
     is_new = not finding.get("reported_for_run") and finding["severity"] != Severity.INFO
     return is_new and _is_own(finding)
 
 
 def _possible_loss_usd(finding: FindingDocument) -> Decimal:
-    """The upper end of a lost range; 0 for any other finding."""
+    """Returns the upper end of a lost range; 0 for any other finding."""
     lost = Bucket(finding["bucket"]) is Bucket.LOST
     return max(finding["saving_range_usd"] or [Decimal(0)]) if lost else Decimal(0)
 
@@ -306,7 +303,7 @@ def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
 
 
 def should_show_idle(figure: IdleCapacityDocument | None) -> bool:
-    """Whether the idle hours are worth a sentence at all; None: they are not known."""
+    """Whether a message mentions the idle hours; `figure` is None if they are not known."""
     if figure is None:
         return False
     if figure["idle"] <= figure["paid"] * _IDLE_MIN_SHARE[figure["unit"]]:
@@ -317,5 +314,5 @@ def should_show_idle(figure: IdleCapacityDocument | None) -> bool:
 
 
 def _cents(amount: Decimal | None) -> Decimal | None:
-    """As it is shown: metrics read a second later may add a fraction of a cent."""
+    """Rounds to the cent: metrics read a second later may add a fraction of one."""
     return None if amount is None else amount.quantize(_CENT, ROUND_HALF_UP)

@@ -1,4 +1,4 @@
-"""The rule: whether a new audit is sent as a message, and as what; pure.
+"""The rule that decides whether a new audit has a message, and of which kind; no I/O.
 
 A family, or all steps of a pipeline together, is one subject. It has a message once its 30 days
 reach the floor, and another one only for something new. A run that had a message has another one
@@ -45,11 +45,11 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 IMMEDIATE_FACTOR = 10
-"""Ten times the amount of the last message is sent at once. Our choice."""
+"""At ten times the last message's amount, a message is sent at once. Our choice."""
 GROWTH_FACTOR = Decimal(4) / 3
 """A month that grew by a third has another message. Our choice."""
 _MIN_MESSAGE_INTERVAL = timedelta(hours=24)
-"""A subject has at most one message of a kind of amount in it, unless it is ten times as much."""
+"""The time between a subject's messages of an amount kind, unless it is ten times as much."""
 _MIN_UNPRICED_SEVERITY = Severity.MEDIUM
 """From this severity on, a finding whose dollars are not known has a message. Our choice."""
 FIRST_VERSION = 1
@@ -67,9 +67,9 @@ _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
 
 def audit_suppression_reason(version: int, audit: MessageAudit, policy: Policy) -> str | None:
-    """Why a version has no alert, whatever its family is; None if its family decides.
+    """Returns why a version has no alert, whatever its family is; None if its family decides.
 
-    Most audits end here: neither the history nor the ledger is asked.
+    Most audits end here, before the history or the ledger is read.
     """
     if never := permanent_suppression_reason(audit):
         return never
@@ -88,9 +88,9 @@ def run_suppression_reason(
     installed_at: Callable[[], datetime | None],
     now: datetime,
 ) -> str | None:
-    """Why another version of the run, or its age, leaves nothing to decide.
+    """Returns why another version of the run, or its age, rules out a message; else None.
 
-    `head` is of the run's newest version, and `last` the run's last alert.
+    `summary` is of the run's newest version.
     """
     if summary.version > version:
         return "a newer version of the audit has taken its place"
@@ -103,100 +103,102 @@ def run_suppression_reason(
 def age_suppression_reason(
     ended_at: datetime, installed_at: datetime | None, now: datetime
 ) -> str | None:
-    """Why no message is sent about a run that ended then; None of one that may have one."""
+    """Returns why a run that ended at `ended_at` has no message; None if it may have one."""
     if installed_at and ended_at < installed_at:
         return "it ended before sageaudit was installed"
     return TOO_OLD_REASON if ended_at <= now - MAX_RUN_AGE else None
 
 
 def decide(case: AlertCase, last_alert: Alert | None) -> AlertDecision:
-    """What to do about an audit. `last`: the last alert of its run."""
+    """Decides whether to send a message. `last_alert`: that of the same run."""
     if last_alert is not None:
         return _correction(case.figures, last_alert, case.policy)
-    found = (reason(case) for reason in ALERT_CHECKS)
-    return next(filter(None, found), None) or no_alert(_suppression_reason(case))
+    decisions = (check(case) for check in ALERT_CHECKS)
+    return next(filter(None, decisions), None) or no_alert(_suppression_reason(case))
 
 
 def alerts_for_decision(case: AlertCase, decision: AlertDecision, template: Alert) -> list[Alert]:
-    """What a message counts as: none for a correction, one for each thing that was due with it."""
-    found: list[Alert] = []
+    """Returns the alerts of a message: none for a correction, else one for each reason for it."""
+    alerts: list[Alert] = []
     if decision.is_correction:
-        return found
+        return alerts
     if decision.spike is not None:
-        found.append(replace(template, kind=AlertKind.COST_SPIKE, amount=decision.spike.excess_usd))
-    due = filter(None, (_check_recommendations(worth, case) for worth in AmountKind))
-    return found + [_alert_for_decision(case, one, template) for one in due]
+        spike_usd = decision.spike.excess_usd
+        alerts.append(replace(template, kind=AlertKind.COST_SPIKE, amount=spike_usd))
+    due = filter(None, (_check_recommendations(kind, case) for kind in AmountKind))
+    return alerts + [_alert_for_decision(case, part, template) for part in due]
 
 
 def _alert_for_decision(case: AlertCase, decision: AlertDecision, sent: Alert) -> Alert:
-    worth = decision.worth
-    advices = case.open_recommendations(worth, silenced=decision.kind is AlertKind.WORSE)
-    month = estimate_month(advices, worth, case.now)
+    kind = decision.worth
+    advices = case.open_recommendations(kind, silenced=decision.kind is AlertKind.WORSE)
+    month = estimate_month(advices, kind, case.now)
     return replace(
         sent,
         kind=decision.kind,
-        worth=worth,
-        advices=tuple(one.id for one in advices if one.occurrences),
+        worth=kind,
+        advices=tuple(advice.id for advice in advices if advice.occurrences),
         amount=month.projected,
         is_single_occurrence=month.is_single_occurrence,
     )
 
 
 def _check_cost_spike(case: AlertCase) -> AlertDecision | None:
-    """A run that cost far more than comparable ones: again after 30 days, at once at ten times."""
-    found, policy = case.spike, case.policy
-    if found is None:
+    """Reports a cost spike: once in 30 days, unless it is ten times the last one."""
+    spike, policy = case.spike, case.policy
+    if spike is None:
         return None
-    least_more_usd = found.expected_usd * policy.cost_spike_percent / 100
-    if found.excess_usd < max(least_more_usd, policy.cost_spike_min_usd):
+    min_excess_usd = spike.expected_usd * policy.cost_spike_percent / 100
+    if spike.excess_usd < max(min_excess_usd, policy.cost_spike_min_usd):
         return None
-    spikes = (one for one in reversed(case.alerts) if one.kind is AlertKind.COST_SPIKE)
-    before = next((one for one in spikes if one.family == case.family), None)
-    if before and case.is_recent(before) and found.excess_usd < IMMEDIATE_FACTOR * before.amount:
+    spikes = (alert for alert in reversed(case.alerts) if alert.kind is AlertKind.COST_SPIKE)
+    before = next((alert for alert in spikes if alert.family == case.family), None)
+    if before and case.is_recent(before) and spike.excess_usd < IMMEDIATE_FACTOR * before.amount:
         return None
-    return AlertDecision(AlertKind.COST_SPIKE, spike=found)
+    return AlertDecision(AlertKind.COST_SPIKE, spike=spike)
 
 
 def _check_recommendations(amount_kind: AmountKind, case: AlertCase) -> AlertDecision | None:
-    """What is new since the subject's last message of this kind of amount."""
-    before = next((one for one in reversed(case.alerts) if one.worth is amount_kind), None)
-    of_run = case.run_recommendations(case.open_recommendations(amount_kind, silenced=True))
-    if before and of_run and not all(_has_come_back(case, one) for one in of_run):
-        # what the message did not name, and this run does not have, is other advice
-        known = {*before.advices, *case.recommendation_ids}
-        advices = [
-            one for one in case.open_recommendations(amount_kind, silenced=True) if one.id in known
-        ]
+    """Decides by what is new since the subject's last message of this amount kind."""
+    before = next((alert for alert in reversed(case.alerts) if alert.worth is amount_kind), None)
+    sendable = case.open_recommendations(amount_kind, silenced=True)
+    run_advices = case.run_recommendations(sendable)
+    if before and run_advices and not all(_has_come_back(case, advice) for advice in run_advices):
+        # only recommendations of that message or of this run can get worse
+        ids = {*before.advices, *case.recommendation_ids}
+        advices = [advice for advice in sendable if advice.id in ids]
         month = estimate_month(advices, amount_kind, case.now)
-        if why := _worsening_text(
+        if text := _worsening_text(
             month, before, is_apart=case.now - before.at >= _MIN_MESSAGE_INTERVAL
         ):
-            return AlertDecision(AlertKind.WORSE, why=why, previous_alert=before, worth=amount_kind)
-    of_run = case.run_recommendations(case.open_recommendations(amount_kind))
+            return AlertDecision(
+                AlertKind.WORSE, why=text, previous_alert=before, worth=amount_kind
+            )
+    run_advices = case.run_recommendations(case.open_recommendations(amount_kind))
     month = estimate_month(case.open_recommendations(amount_kind), amount_kind, case.now)
     is_enough = month.total >= message_floor(amount_kind, case.policy)
-    if not of_run or not (is_enough or any(map(_is_severe_unpriced, of_run))):
+    if not run_advices or not (is_enough or any(map(_is_severe_unpriced, run_advices))):
         return None
-    if before is None or all(_is_found_anew(case, one) for one in of_run):
+    if before is None or all(_is_found_anew(case, advice) for advice in run_advices):
         return AlertDecision(worth=amount_kind)
     if case.now - before.at < _MIN_MESSAGE_INTERVAL:
         return None
-    return next(filter(None, (_follow_up(case, one, before, month) for one in of_run)), None)
+    follow_ups = (_follow_up(case, advice, before, month) for advice in run_advices)
+    return next(filter(None, follow_ups), None)
 
 
 def _follow_up(
     case: AlertCase, advice: FamilyRecommendation, before: Alert, month: Month
 ) -> AlertDecision | None:
-    """What is new about one advice of the run."""
-    same, of_line = case.last_alert(advice), case.last_parameter_alert(advice)
+    """Decides by what is new about one recommendation of the run."""
+    same, same_parameter = case.last_alert(advice), case.last_parameter_alert(advice)
     decision = partial(AlertDecision, AlertKind.FOLLOW_UP, worth=advice.worth)
     if same is None:
         floor = message_floor(advice.worth, case.policy)
-        if of_line is None and advice.recent_total(case.now, MONTH_DAYS) < floor:
+        if same_parameter is None and advice.recent_total(case.now, MONTH_DAYS) < floor:
             return None
-        return decision(
-            FollowUpReason.OTHER_ADVICE, _replacement_text(case, advice, of_line), of_line or before
-        )
+        text = _replacement_text(case, advice, same_parameter)
+        return decision(FollowUpReason.OTHER_ADVICE, text, same_parameter or before)
     if case.is_recent(same):
         return None
     if _has_come_back(case, advice):
@@ -205,17 +207,16 @@ def _follow_up(
     if answer and answer.ends_at and same.at < answer.ends_at <= case.now:
         ended = f"{answer.by}'s {_DECISION_TEXTS[answer.action]} has ended"
         return decision(FollowUpReason.SILENCE_ENDED, ended, same)
-    if of_line is not None and of_line is not same:
-        return decision(
-            FollowUpReason.OTHER_ADVICE, _replacement_text(case, advice, of_line), of_line
-        )
+    if same_parameter is not None and same_parameter is not same:
+        text = _replacement_text(case, advice, same_parameter)
+        return decision(FollowUpReason.OTHER_ADVICE, text, same_parameter)
     if month.projected >= GROWTH_FACTOR * before.amount:
         return decision(FollowUpReason.GREW, "the family's month grew by a third or more", before)
     return None
 
 
 def _has_come_back(case: AlertCase, advice: FamilyRecommendation) -> bool:
-    """Whether it was followed and found again since its last alert, which is not recent."""
+    """Whether it came back after it was followed, and its last alert is not recent."""
     last = case.last_alert(advice)
     if last is None or case.is_recent(last):
         return False
@@ -223,7 +224,7 @@ def _has_come_back(case: AlertCase, advice: FamilyRecommendation) -> bool:
 
 
 def _is_found_anew(case: AlertCase, advice: FamilyRecommendation) -> bool:
-    """Whether it had an alert, and was found anew after it was not seen for long."""
+    """Whether it had an alert, and appeared again after it was not seen for long."""
     last, unseen = case.last_alert(advice), advice.since - case.history_since >= CLOSED_AFTER
     anew = advice.times == 1 and (advice.since > advice.first_at or unseen)
     return last is not None and anew and advice.since > last.at
@@ -239,21 +240,21 @@ def _reopened_text(advice: FamilyRecommendation) -> str:
 def _replacement_text(
     case: AlertCase, advice: FamilyRecommendation, parameter_alert: Alert | None
 ) -> str:
-    """What was advised before for the same parameter, in words."""
-    known = map(case.recommendations.get, parameter_alert.advices if parameter_alert else ())
-    before = next((one.new for one in known if one and one.has_same_parameter(advice)), None)
+    """Returns in words what was recommended before for the same parameter."""
+    alerted = map(case.recommendations.get, parameter_alert.advices if parameter_alert else ())
+    before = next((old.new for old in alerted if old and old.has_same_parameter(advice)), None)
     return f"before, {before} was advised" if before else "this advice is new"
 
 
 def _is_severe_unpriced(advice: FamilyRecommendation) -> bool:
-    """Dollars that are not known are not none: a severe finding has a message without."""
+    """Whether it is severe and its amount unknown: it then has a message without dollars."""
     return advice.amount is None and advice.severity.rank >= _MIN_UNPRICED_SEVERITY.rank
 
 
 def _worsening_text(month: Month, before: Alert, *, is_apart: bool) -> str:
-    """What is worse than in the last alert; "" for nothing. A step of severity alone may be a few
-    cents, and within a day it may be the rest of one occasion. After an alert about one occasion it
-    is only that the month fills up.
+    """Returns what is worse than in the last alert; "" for nothing.
+
+    A step of severity may be a few cents, or the rest of one occasion, so it is not enough alone.
     """
     was = before.amount
     if was and month.projected >= IMMEDIATE_FACTOR * was:
@@ -269,22 +270,20 @@ def _worsening_text(month: Month, before: Alert, *, is_apart: bool) -> str:
 
 
 def _suppression_reason(case: AlertCase) -> str:
-    """The first reason that holds for what the run was advised."""
-    found = [
+    """Returns the first reason that applies to the run's recommendations."""
+    advices = [
         case.recommendations[name]
         for name in case.recommendation_ids
         if name in case.recommendations
     ]
-    opened = [one for one in found if one.is_open]
-    if not found:
+    open_advices = [advice for advice in advices if advice.is_open]
+    if not advices:
         return NO_FINDING_REASON
-    if not opened:
-        return f"the advice {found[0].id} is {found[0].state_label}"
-    worth = opened[0].worth
-    month, floor = (
-        estimate_month(case.open_recommendations(worth), worth, case.now),
-        message_floor(worth, case.policy),
-    )
+    if not open_advices:
+        return f"the advice {advices[0].id} is {advices[0].state_label}"
+    kind = open_advices[0].worth
+    month = estimate_month(case.open_recommendations(kind), kind, case.now)
+    floor = message_floor(kind, case.policy)
     if month.total < floor:
         return f"the family's {month.total:,.2f} of 30 days are under the floor of {floor:,.2f}"
     return "the family was told of this, and nothing is new"
@@ -309,6 +308,6 @@ def _correction(figures: AlertFigures, last: Alert, policy: Policy) -> AlertDeci
 
 ALERT_CHECKS: tuple[Callable[[AlertCase], AlertDecision | None], ...] = (
     _check_cost_spike,
-    *(partial(_check_recommendations, worth) for worth in AmountKind),
+    *(partial(_check_recommendations, kind) for kind in AmountKind),
 )
-"""Every reason for a message about a run that had none; the first one that holds is its kind."""
+"""The checks for a message about a run that had none; the first one that holds decides."""

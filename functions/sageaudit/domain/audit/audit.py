@@ -1,9 +1,8 @@
 """The result of an audit, and how much of the run could be judged.
 
-An audit is of a job, of a tuning job, or of a job that could not be audited. What nobody could look
-at is unknown, never 0 dollars. Waste in how the machines were used is found by rules that read the
-metrics of the hosts. Where none of them could answer, the avoidable dollars are not known. Phases
-and the job's settings alone are not enough: they show nothing of what the machines did.
+An audit is of a job, of a roll-up, or of a job that could not be audited. What could not be judged
+is unknown, never 0 dollars. Rules that read the hosts' metrics find waste in the use of machines.
+If none could answer, the avoidable dollars are unknown: phases and settings alone do not show them.
 """
 
 from __future__ import annotations
@@ -39,17 +38,17 @@ from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements
 from sageaudit.structs import replace
 
 JOB_NOT_FINISHED = "job_not_finished"
-"""The code of every rule's answer for a job that still runs."""
+"""The code of every rule's outcome for a running job."""
 DIFFERS_FROM_FAMILY = "unlike_family"
-"""The code where a run too short to be judged alone differs from its family's last runs."""
+"""The code if a run too short to be judged alone differs from its family's last runs."""
 _CODES = """
 accelerator_unseen coverage_low gap_long hosts_missing hosts_unmapped metric_denied metric_missing
 period_too_coarse too_few_points too_short type_unknown types_mixed
 """
 USE_CODES = frozenset({JOB_NOT_FINISHED, DIFFERS_FROM_FAMILY, *_CODES.split()})
-"""Codes of unknown outcomes whose reason the sentences on the use of the machines give already."""
+"""Codes of unknown outcomes whose reason is in the sentences on the use of the machines."""
 _TOO_SHORT_CODES = frozenset({"too_short", "too_few_points", "period_too_coarse"})
-"""Codes of runs whose every point says too little: they are not seen in part."""
+"""Codes of runs whose points show too little to judge even a part."""
 _MAX_SENTENCES = 5
 """Sentences of one audit: a reader acts on a handful, and `unknown` lists every rule."""
 
@@ -65,8 +64,8 @@ class Judged(enum.StrEnum):
 class Judgement(Struct, frozen=True):
     """`not_judged`: one sentence for each thing that was not judged, and what to do; none for YES.
 
-    `answered`: a rule could judge its use; where none could, a sum of 0 is not known. Of a job that
-    `still_runs` no sum is known.
+    `is_answered`: a rule could judge the use; otherwise a sum of 0 is not known. If the job
+    `is_running`, no sum is known.
     """
 
     judged: Judged
@@ -75,10 +74,10 @@ class Judgement(Struct, frozen=True):
     is_running: bool = False
 
     def without_unknown_sums(self, savings: Savings) -> Savings:
-        """The savings without the sums that are not known, which a 0 would hide.
+        """Returns the savings with None for each sum that is not known.
 
-        A sum of 0 is not known either where a finding that stands has no figure: its fix has no
-        price, the bill is an upper bound, or only a trial shows what is possible.
+        A sum of 0 is also unknown if a standing finding has no figure: its fix has no price, the
+        bill is an upper bound, or only a trial shows what is possible.
         """
         if self.is_running:
             return Savings(savings.findings, None, None, None, savings.waterfall, None)
@@ -99,9 +98,9 @@ FULLY_JUDGED = Judgement(Judged.YES)
 
 
 class WasteOutcome(Struct, frozen=True):
-    """What a rule says that can find avoidable dollars in the use of the hosts.
+    """The outcome of a rule that can find avoidable dollars in the use of the hosts.
 
-    `sees_devices`: it reads the use of what is paid for, the GPUs of hosts that have any.
+    `sees_devices`: it reads the use of the paid devices, which are the GPUs of hosts with GPUs.
     """
 
     outcome: Outcome
@@ -116,19 +115,20 @@ def judgement(
     savings: Savings,
     pool: PooledRuns | None = None,
 ) -> Judgement:
-    """How much of one run could be judged.
+    """Returns how much of one run could be judged.
 
     A run that cost nothing, or was lost at its whole cost, leaves nothing to judge. A counted
     finding that needs no metrics (a long download) judges a part of the run. `pool`: the minutes of
-    its family by which a short run was judged, if any: that they were not its own is no gap.
+    its family by which a short run was judged, if any.
     """
     if not job.finished:
-        why = f"It has not ended (status {job.status}): its use can be judged only after its end."
-        return Judgement(Judged.NO, (why,), is_running=True)
+        text = f"It has not ended (status {job.status}): its use can be judged only after its end."
+        return Judgement(Judged.NO, (text,), is_running=True)
     if _has_nothing_to_judge(billed, savings):
         return FULLY_JUDGED
-    answered = any(isinstance(one.outcome, Detection | Clear) for one in waste if one.sees_devices)
-    outcomes = [one.outcome for one in waste]
+    device_outcomes = (part.outcome for part in waste if part.sees_devices)
+    answered = any(isinstance(outcome, Detection | Clear) for outcome in device_outcomes)
+    outcomes = [part.outcome for part in waste]
     reasons_of_use = _reasons(job, usage, outcomes, pool)
     sentences = (*_unpriced_sentences(billed, savings), *reasons_of_use)
     reasons = tuple(dict.fromkeys(sentences))[:_MAX_SENTENCES]
@@ -140,7 +140,7 @@ def judgement(
 
 
 def _is_partly_recorded(usage: Measurements, waste: Sequence[Outcome]) -> bool:
-    """Whether enough was recorded to see that hosts worked, although not enough for any rule."""
+    """Whether the metrics show that hosts worked, although not enough for any rule."""
     codes = {outcome.code for outcome in waste if isinstance(outcome, Unknown)}
     recorded = any(metric is not Metric.DISK for metric in usage.series)
     enough = usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_SHORT_CODES
@@ -148,7 +148,7 @@ def _is_partly_recorded(usage: Measurements, waste: Sequence[Outcome]) -> bool:
 
 
 def _unpriced_findings(savings: Savings) -> list[Finding]:
-    """The findings whose dollars would count, if they were known."""
+    """Returns the findings whose dollars would count if they were known."""
     return [
         finding
         for finding in savings.findings
@@ -160,12 +160,12 @@ def _unpriced_findings(savings: Savings) -> list[Finding]:
 
 
 def _unpriced_sentences(billed: Bill, savings: Savings) -> Iterator[str]:
-    """Findings without a figure although the bill is known."""
+    """Yields a sentence on findings without a figure although the bill is known."""
     names = ", ".join(finding.rule.name for finding in _unpriced_findings(savings))
     if names and billed.total_usd is not None:
-        bound = billed.basis == "upper_bound"
-        why = "the bill is an upper bound" if bound else "there is no price to compare with"
-        yield f"The dollars of {names} are not known: {why}."
+        is_bound = billed.basis == "upper_bound"
+        reason = "the bill is an upper bound" if is_bound else "there is no price to compare with"
+        yield f"The dollars of {names} are not known: {reason}."
 
 
 def _has_nothing_to_judge(billed: Bill, savings: Savings) -> bool:
@@ -193,7 +193,7 @@ def _reasons(
     if DIFFERS_FROM_FAMILY in codes and pool is not None:
         own = f"Its {pool.own.minutes:.0f} active minutes"
         yield f"{own} are unlike those of its family's last runs, and too few to be judged alone."
-    for outcome in unknown:  # reasons beyond the metrics, such as a type without a catalogue row
+    for outcome in unknown:  # reasons besides the metrics, such as a type without a catalogue row
         if outcome.code == "rule_failed":
             yield "A rule failed, which is a defect of sageaudit: `unknown` in the JSON names it."
         elif outcome.code not in USE_CODES:
@@ -203,9 +203,9 @@ def _reasons(
 def combine_judgements(
     children: Sequence[Judgement], unaudited: int, jobs: str = "training jobs"
 ) -> Judgement:
-    """How much of the jobs of a roll-up or set could be judged; `jobs` is their name for people.
+    """Returns how much of a roll-up or set could be judged; `jobs` is its jobs' name for people.
 
-    `unaudited`: how many of them have no audit. Without any job nothing was left to judge.
+    `unaudited`: how many of them have no audit. Without any job there is nothing to judge.
     """
     parts = [child.judged for child in children] + [Judged.NO] * unaudited
     if all(part is Judged.YES for part in parts):
@@ -225,7 +225,7 @@ def combine_judgements(
 
 
 def _common_sentences(children: Sequence[Judgement], jobs: str) -> list[str]:
-    """The children's sentences, the most frequent first; figures in them are those of the first."""
+    """Merges the children's sentences that differ only in figures, the most frequent first."""
     same: dict[str, list[str]] = {}
     for sentence in (sentence for child in children for sentence in child.not_judged):
         words = "".join(" " if letter.isdigit() else letter for letter in sentence).split()
@@ -237,8 +237,8 @@ def _common_sentences(children: Sequence[Judgement], jobs: str) -> list[str]:
 class Audit(Struct, frozen=True):
     """Job, bill, outcomes and savings, with the versions of ruleset and policy.
 
-    `usage` is None when no metrics were read: for a tuning job's roll-up, and for a job that could
-    not be audited. `final` is False while a later audit may differ; `recheck_at` says when.
+    `usage` is None if no metrics were read: for a roll-up, and for a job that could not be audited.
+    `is_settled` is False while a later audit may differ; `due_at`: when that is made.
     """
 
     job: Job
@@ -256,30 +256,30 @@ class Audit(Struct, frozen=True):
     policy: str
     notes: tuple[str, ...] = ()
     idle_capacity: IdleCapacity | None = None
-    """None where it is not known, as `notes` then says, and for a roll-up: its children have it."""
+    """None if it is not known (`notes` has why), and for a roll-up: its children have it."""
     pool: PooledRuns | None = None
     """The minutes of the family's last runs by which a short run was judged."""
     pool_avoidable_usd: Decimal | None = None
-    """The avoidable USD of these earlier runs; None where their audits were not read."""
+    """The avoidable USD of these earlier runs; None if their audits were not read."""
     rollup_rules: tuple[str, ...] = ()
-    """Of a roll-up: the rules whose findings are its own, and in no child's audit."""
+    """The rules whose findings are a roll-up's own and in no child's audit."""
     tags: Mapping[str, str | None] = field(default_factory=dict)
     """The values of the policy's cost tags, None for one that the job does not have."""
     smallest_types: Mapping[str, Decimal] | None = None
-    """Those that held the run, for later runs of its family."""
+    """The smallest types that fit the run, for later runs of its family."""
     costlier_steps: tuple[CostlierStep, ...] | None = None
-    """Those of its family until this run; None: no history was read."""
+    """The steps of its family up to this run; None if no history was read."""
     unauditable: str | None = None
     """Why the job could not be audited at all."""
 
     @property
     def rollup(self) -> bool:
-        """True when its dollars are its children's, and in no other sum."""
+        """Whether its dollars are its children's, and in no other sum."""
         return self.job.kind.spec.rollup is not None and self.unauditable is None
 
 
 def unauditable_audit(ended: JobEndEvent, reason: str, policy: Policy, ruleset: str) -> Audit:
-    """The audit of a job that could not be audited: its identity, the reason and no figures."""
+    """Returns an audit of a job that could not be audited: its identity and the reason only."""
     ref = ended.ref
     return Audit(
         job=Job(

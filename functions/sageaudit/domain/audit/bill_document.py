@@ -1,17 +1,16 @@
-"""The bill of an audit as a document shows it, and the word that says how exactly it is known.
+"""The bill of an audit as a document shows it, and the word for how exactly it is known.
 
 The word is for programs:
 
 | what is known | word |
 |---|---|
 | every part, at known rates | `exact` |
-| something rests on an estimated rate; or one part is a lower and one an upper bound | `about` |
-| a part is not known, so the rest would add to it | `at_least` |
+| a part has an estimated rate; or one part is a lower and one an upper bound | `about` |
+| a part is not known, so the sum is a lower bound | `at_least` |
 | a spot run without BillableTimeInSeconds: all its seconds are billed | `up_to` |
 | nothing | `unknown` |
 
-An unknown part of a sum makes it a lower bound. People read the same in words, which
-`output/text/money.py` writes.
+For people, `output/text/money.py` writes the same in words.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from sageaudit.domain.prices.market import PriceKind
 class BillDocument(TypedDict):
     """`missing`: one sentence for each thing that keeps the bill from being complete.
 
-    `estimated`: those of them that name an estimated rate: their dollars are in the total.
+    `estimated`: those of `missing` that name an estimated rate; their dollars are in the total.
     `spot_saved_usd`: what the seconds that spot did not bill would have cost.
     `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
-    `notes`: what to know of the figure, such as what is not in it.
+    `notes`: remarks on the figure, such as what it does not include.
     """
 
     total_usd: Decimal | None
@@ -50,12 +49,12 @@ class BillDocument(TypedDict):
 
 
 def missing_parts(bill: BillDocument) -> list[str]:
-    """What the bill's total lacks: all that is missing but the estimates."""
+    """Returns what the bill's total lacks: all of `missing` except estimates."""
     return [missing for missing in bill["missing"] if missing not in bill["estimated"]]
 
 
 class LineDocument(TypedDict):
-    """One line of the bill. `usd` is None when the rate or the quantity is not known."""
+    """One line of the bill. `usd` is None if the rate or the quantity is not known."""
 
     item: str
     usage_type: str | None
@@ -70,7 +69,7 @@ class LineDocument(TypedDict):
 
 
 def line_document(line: BillLine) -> LineDocument:
-    """One line as documents show it."""
+    """Returns a line as documents show it."""
     rate = line.rate
     return fill_document(
         LineDocument,
@@ -95,7 +94,7 @@ class SpendQualifier(enum.StrEnum):
 def qualify_amount(
     *, known: bool, lower_bound: bool, upper_bound: bool, estimated: bool
 ) -> SpendQualifier:
-    """The word for an amount: whether it is a lower bound, an upper one, or an estimate."""
+    """Returns the word for an amount by what is known of it."""
     if not known:
         return SpendQualifier.UNKNOWN
     if estimated or (lower_bound and upper_bound):
@@ -106,7 +105,7 @@ def qualify_amount(
 
 
 def qualify_bill(bill: BillDocument) -> SpendQualifier:
-    """That of a bill's total."""
+    """Returns the qualifier of a bill's total."""
     return qualify_amount(
         known=bill["total_usd"] is not None,
         lower_bound=bool(undercounted_parts(bill)),
@@ -116,17 +115,17 @@ def qualify_bill(bill: BillDocument) -> SpendQualifier:
 
 
 def is_upper_bound(bill: BillDocument) -> bool:
-    """Whether all seconds of a spot run, or of one of a tuning job's, are billed."""
+    """Whether the total is an upper bound: all seconds of a spot run are billed."""
     return bill["basis"] == "upper_bound" and bill["total_usd"] is not None
 
 
 def undercounted_parts(bill: BillDocument) -> list[str]:
-    """What would add to the total if it were known: neither estimates nor bounds."""
+    """Returns what would add to the total if it were known: neither estimates nor bounds."""
     return [missing for missing in missing_parts(bill) if missing != UPPER_BOUND]
 
 
 def qualify_sum(parts: Iterable[SpendQualifier]) -> SpendQualifier:
-    """That of the sum of amounts; a sum of nothing is exactly 0."""
+    """Returns the qualifier of a sum of amounts; an empty sum is exactly 0."""
     words = {*parts}
     return qualify_amount(
         known=words != {SpendQualifier.UNKNOWN},
@@ -139,9 +138,9 @@ def qualify_sum(parts: Iterable[SpendQualifier]) -> SpendQualifier:
 def qualify_change(
     now: SpendQualifier, before: SpendQualifier, *, has_fallen: bool
 ) -> SpendQualifier:
-    """That of the size of a difference, whatever its sign: -2.00 and `at_least` fell by $2 or more.
+    """Returns the qualifier of a difference's size: -2.00 and `at_least` is a fall of $2 or more.
 
-    `fell`: the difference is below 0.
+    `has_fallen`: the difference is below 0.
     """
     if SpendQualifier.UNKNOWN in {now, before}:
         return SpendQualifier.UNKNOWN

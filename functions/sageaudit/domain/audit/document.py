@@ -3,10 +3,10 @@
 Keys are always present and only ever added. Money is USD, rounded to 6 decimals when written; an
 unknown value is None. Read it with `json.loads(text, parse_float=Decimal)`, so that no figure
 becomes a float. Enumerated words (severity, bucket, kind) are plain text, as in JSON: read them
-with their StrEnum, as in `Bucket(finding["bucket"]).counted`.
+with their StrEnum, as in `Bucket(finding["bucket"]).is_counted`.
 
-A key is added in its shape: it is filled by the attribute of that name, or by the function under
-the shape. Findings and other outcomes: `finding_document`.
+Add a key to its shape: the attribute of that name fills it, or the function under the shape.
+Findings and other outcomes: `finding_document`.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class AuditDocument(TypedDict):
     judged: str
     """A Judged."""
     not_judged: list[str]
-    """What was not judged, why, and what to do: a handful of sentences, none where all was."""
+    """What was not judged, why, and what to do: a few sentences, none if all was judged."""
     avoidable_usd: Decimal | None
-    """None where nothing that could find waste could judge, and where the cost is not known."""
+    """None if no rule that could find waste could judge, or if the cost is not known."""
     lost_usd: Decimal | None
     lost_up_to_usd: Decimal | None
-    """The upper end of `lost_usd`, which is what is certain: the same where no loss is a range."""
+    """The upper end of `lost_usd`, which is certain; equal if no loss is a range."""
     possible_usd: Decimal | None
     idle_capacity: IdleCapacityDocument | None
-    """In no sum. None where it is not known, as `audit.coverage.missing` says, and of a roll-up."""
+    """In no sum. None for a roll-up, or if unknown (`audit.coverage.missing` has why)."""
     findings: list[FindingDocument]
     unknown: list[UnknownDocument]
     not_applicable: list[NotApplicableDocument]
@@ -64,15 +64,15 @@ class AuditDocument(TypedDict):
     children: list[AuditDocument] | None
     rollup: bool
     rollup_rules: list[str]
-    """Of a roll-up: the rules whose findings are of the tuning job itself, in no child's audit."""
+    """The rules whose findings are a roll-up's own and in no child's audit."""
     unauditable: str | None
     """Why the job could not be audited (deleted, never described); None for a real audit."""
 
 
 def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> AuditDocument:
-    """The audit as it is stored and printed; History sets `audit.version`.
+    """Returns the audit as it is stored and printed; History sets `audit.version`.
 
-    `children` are included in the document; None when they have their own audits in the history.
+    `children` are included in the document; None if they have their own audits in the history.
     """
     return fill_document(
         AuditDocument,
@@ -81,7 +81,7 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         audit,
         schema=SCHEMA,
         job=_job(audit),
-        audit=_head(audit),
+        audit=_meta(audit),
         phases=[
             fill_document(PhaseDocument, cost.phase, usd=round_usd(cost.usd))
             for cost in audit.bill.phases
@@ -104,7 +104,7 @@ def _bill(audit: Audit) -> BillDocument:
 
 
 class JobDocument(TypedDict):
-    """Which job. Times are ISO 8601 in UTC."""
+    """The job. Times are ISO 8601 in UTC."""
 
     name: str
     arn: str | None
@@ -125,20 +125,20 @@ class JobDocument(TypedDict):
     instances: str | None
     """What it ran on, for people: "2 x ml.g5.12xlarge"."""
     purchase: str | None
-    """A Purchase; None of a tuning job, and where it is not known."""
+    """A Purchase; None for a roll-up, or if it is not known."""
     parent: str | None
     """ARN of the tuning, AutoML, labeling, monitoring or training job that started it."""
 
 
 def _job(audit: Audit) -> JobDocument:
     job = audit.job
-    bought = not job.kind.spec.rollup and audit.unauditable is None
+    has_purchase = not job.kind.spec.rollup and audit.unauditable is None
     return fill_document(
         JobDocument,
         job,
         audit,
         tags=dict(audit.tags),
-        purchase=job.purchase.value if bought else None,
+        purchase=job.purchase.value if has_purchase else None,
         parent=job.parent.arn if job.parent else None,
     )
 
@@ -155,7 +155,7 @@ class AuditDocumentMeta(TypedDict):
     pool: PoolDocument | None
 
 
-def _head(audit: Audit) -> AuditDocumentMeta:
+def _meta(audit: Audit) -> AuditDocumentMeta:
     return fill_document(
         AuditDocumentMeta,
         audit,
@@ -168,11 +168,11 @@ def _head(audit: Audit) -> AuditDocumentMeta:
 
 
 class PoolDocument(TypedDict):
-    """The runs of the family by whose active minutes together a short run was judged.
+    """The runs of the family whose active minutes together judged a short run.
 
     `runs`: how many, with this one. `earlier_runs`: the names of the others, newest first.
-    `avoidable_usd`: the sum of what each of these runs counts of its own; every other figure of the
-    audit is this run's alone. None for a run that is judged alone, or not at all.
+    `avoidable_usd`: the sum of these runs' own avoidable dollars; every other figure of the audit
+    is this run's alone. The pool is None for a run that is judged alone, or not at all.
     """
 
     runs: int
@@ -186,19 +186,19 @@ def _pool(audit: Audit) -> PoolDocument | None:
     if (pool := audit.pool) is None:
         return None
     own_usd, earlier_usd = audit.savings.avoidable_usd, audit.pool_avoidable_usd
-    together_usd = None if own_usd is None or earlier_usd is None else own_usd + earlier_usd
+    total_usd = None if own_usd is None or earlier_usd is None else own_usd + earlier_usd
     return fill_document(
         PoolDocument,
         pool,
         active_minutes=Decimal(str(round(pool.usage.minutes, 1))),
         own_active_minutes=Decimal(str(round(pool.own.minutes, 1))),
         earlier_runs=list(pool.names),
-        avoidable_usd=round_usd(together_usd),
+        avoidable_usd=round_usd(total_usd),
     )
 
 
 class CoverageDocument(TypedDict):
-    """Coverage of the metrics: period, hosts seen and expected, share 0..1 for each metric."""
+    """Coverage of the metrics: period, hosts with metrics and expected, share 0..1 by metric."""
 
     period_s: int | None
     hosts: int
@@ -246,8 +246,8 @@ class PhaseDocument(TypedDict):
 class IdleCapacityDocument(TypedDict):
     """Device hours paid for, worked and idle (paid = worked + idle), with the idle ones' value.
 
-    `list_usd` None: no rate is known. `counted_usd`: how much of it is in `avoidable_usd` or
-    `lost_usd` already. `likely_causes`: what may keep the devices waiting.
+    `list_usd` is None if no rate is known. `counted_usd`: the part of it that is in `avoidable_usd`
+    or `lost_usd`. `likely_causes`: what may keep the devices waiting.
     """
 
     unit: Unit
@@ -260,7 +260,7 @@ class IdleCapacityDocument(TypedDict):
 
 
 def _idle_capacity(idle_capacity: IdleCapacity | None) -> IdleCapacityDocument | None:
-    """Worked is rounded first, so that worked and idle add up to paid."""
+    """Rounds worked hours first, so that worked and idle add up to paid."""
     if idle_capacity is None:
         return None
     paid, worked = idle_capacity.paid.quantize(_MICRO), idle_capacity.worked.quantize(_MICRO)
@@ -277,13 +277,13 @@ class SliceDocument(TypedDict):
 
 
 def _waterfall(slices: Sequence[Slice], total_usd: Decimal | None) -> list[SliceDocument]:
-    """The last slice takes what rounding left, so that the slices sum to the rounded bill."""
+    """Adds rounding differences to the last slice, so that slices sum to the rounded bill."""
     total = round_usd(total_usd)
     if total is None or not slices:
         return []
-    *counted, rest = slices
+    *counted, remainder = slices
     rows: list[SliceDocument] = [
         {"slice": part.name, "usd": part.usd.quantize(_MICRO)} for part in counted
     ]
-    left = total - sum((row["usd"] for row in rows), Decimal(0))
-    return [*rows, {"slice": rest.name, "usd": left}]
+    remainder_usd = total - sum((row["usd"] for row in rows), Decimal(0))
+    return [*rows, {"slice": remainder.name, "usd": remainder_usd}]

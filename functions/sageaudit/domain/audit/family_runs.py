@@ -1,6 +1,6 @@
-"""A run among those of its family: what its summary has of it, and the earlier runs it is like.
+"""The summary of a run, and the earlier runs of its family that are comparable with it.
 
-Those say what such a run usually costs. `runs` are those of a family, newest first, as everywhere.
+These show what such a run usually costs. `runs` are those of a family, newest first, as everywhere.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _SHARDING = "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType"
 _UPLOAD = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"
 
 MIN_LEVEL_RUNS = 3
-"""So many runs in a row are a new usual cost, and so many are a median: our choice."""
+"""This many runs in a row make a new usual cost, and this many a median: our choice."""
 _MAX_LEVEL_RUNS = 10
-"""Older runs of a level say less of the next one: our choice."""
+"""Older runs of a level say less about the next run: our choice."""
 _RUNS_BEFORE_STEP = 5
 _MAD_TO_SIGMA = Decimal("1.4826")
 
@@ -50,7 +50,7 @@ def summary_of_run(
     rules_with_findings: Iterable[str] = (),
     usage: Measurements | None = None,
 ) -> AuditSummary:
-    """What is known of a run by its job and its use; its dollars are those of an audit."""
+    """Returns the summary of a run by its job and its use, without the dollars of its audit."""
     group = job.groups[0] if len(job.groups) == 1 else None
     seconds = {phase.name: job.phase_s(phase.name) for phase in job.phases}
     created_at = job.created_at or job.started_at or NO_CREATION_TIME
@@ -88,12 +88,12 @@ def summary_of_run(
 
 
 def _settings(job: Job) -> dict[str, str]:
-    """What the job knows of parameters that fixes name, beside its instances and purchase.
+    """Returns the values of parameters that fixes name, by path, except instances and purchase.
 
-    Of a checkpoint's path, which is no one's to advise, only that there is one.
+    For a checkpoint's path, which no fix recommends, only whether it is set.
     """
     pool, batch = job.warm_pool, job.batch
-    known: dict[str, Scalar] = {
+    values: dict[str, Scalar] = {
         VOLUME_PATHS.get(job.kind, ""): job.volume_gb,
         "ResourceConfig.KeepAlivePeriodInSeconds": pool.keep_alive_s if pool else None,
         "StoppingCondition.MaxRuntimeInSeconds": job.max_runtime_s,
@@ -102,16 +102,16 @@ def _settings(job: Job) -> dict[str, str]:
         "BatchStrategy": batch.strategy,
         "MaxConcurrentTransforms": batch.max_concurrent,
         "CheckpointConfig.S3Uri": "set" if job.checkpointed else None,
-        **{f"InputDataConfig[{one.name}].InputMode": one.mode for one in job.channels},
-        **{_SHARDING.format(one.name): one.distribution for one in job.channels},
-        **{_UPLOAD.format(one.name): one.mode for one in job.uploads},
+        **{f"InputDataConfig[{channel.name}].InputMode": channel.mode for channel in job.channels},
+        **{_SHARDING.format(channel.name): channel.distribution for channel in job.channels},
+        **{_UPLOAD.format(upload.name): upload.mode for upload in job.uploads},
     }
-    return {path: value_text(value) for path, value in known.items() if path and value is not None}
+    return {path: value_text(value) for path, value in values.items() if path and value is not None}
 
 
 def first_point_s(job: Job, usage: Measurements) -> Decimal | None:
-    """Seconds from its start to its first point; None for a training job, whose download is a phase
-    of its own.
+    """Returns the seconds from the start to the first point; None for a training job, whose
+    download is a phase of its own.
     """
     if job.kind is JobKind.TRAINING or job.started_at is None or usage.begins_at is None:
         return None
@@ -119,7 +119,7 @@ def first_point_s(job: Job, usage: Measurements) -> Decimal | None:
 
 
 def disk_gb(job: Job, usage: Measurements) -> Decimal | None:
-    """The most that was used of a host's volume; None for a training job, and where unknown."""
+    """Returns the most GB used of a host's volume; None for a training job, or if unknown."""
     lines = usage.series.get(Metric.DISK, {}).values()
     if job.kind is JobKind.TRAINING or not job.volume_gb or not lines:
         return None
@@ -130,13 +130,13 @@ def disk_gb(job: Job, usage: Measurements) -> Decimal | None:
 def comparable_runs(
     job: Job, runs: Sequence[AuditSummary], *, except_field: str | None = None
 ) -> list[AuditSummary]:
-    """The completed runs of known cost and length that ran as the job did.
+    """Returns the completed runs of known cost and length on the job's instances.
 
-    They have its kind, type, count and purchase, `but` for one of these. Whether they did the same
-    work is another question (`same_settings`).
+    They have its kind, type, count and purchase, except for `except_field`. They may have done
+    other work: see `runs_with_same_settings`.
     """
     own = _job_instances(job)
-    same = [name for name in own if name != except_field]
+    fields = [name for name in own if name != except_field]
     return [
         run
         for run in completed_runs(runs)
@@ -144,23 +144,23 @@ def comparable_runs(
         and run.elapsed_s
         and len(job.groups) == 1
         and None not in (run.instance_type, run.instance_count)
-        and all(getattr(run, name) == own[name] for name in same)
+        and all(getattr(run, name) == own[name] for name in fields)
     ]
 
 
 def runs_with_same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[AuditSummary]:
-    """Those known to have the job's code, hyperparameters and inputs.
+    """Returns the runs known to have the job's code, hyperparameters and inputs.
 
-    Whether the inputs held the same data is another question (`is_data_pinned`).
+    The inputs may have had other data: see `is_data_pinned`.
     """
-    known = job.fingerprint is not None
-    return [run for run in runs if known and run.fingerprint == job.fingerprint]
+    is_known = job.fingerprint is not None
+    return [run for run in runs if is_known and run.fingerprint == job.fingerprint]
 
 
 def family_types(
     job: Job, total_usd: Decimal | None, runs: Sequence[AuditSummary], market: Market
 ) -> FamilyTypes:
-    """The types that a family tried, and its dearer steps, of which older runs may have said."""
+    """Returns the types that a family tried, and its costlier steps, also those of older runs."""
     tried = tried_types(job, total_usd, runs, market)
     own = _job_instances(job)
     steps = (
@@ -175,37 +175,37 @@ def family_types(
 def costlier_steps(
     job: Job, tried: Sequence[TriedType], runs: Sequence[AuditSummary]
 ) -> tuple[CostlierStep, ...]:
-    """The dearer steps of these like runs, and those that the newest of these runs kept.
+    """Returns the costlier steps among `tried`, and those stored with the newest of `runs`.
 
-    Enough new runs on both types take a step back.
+    Enough new runs on both types can disprove a step.
     """
     count = job.groups[0].count if len(job.groups) == 1 else None
-    kept = runs[0].costlier_steps or () if runs else ()
+    stored = runs[0].costlier_steps or () if runs else ()
     if count is None:
-        return kept
-    found = list(find_costlier_steps(tried, count, job.purchase))
-    places = {(one.from_type, one.to_type, one.instance_count, one.purchase) for one in found}
-    for step in kept:
-        like = (step.instance_count, step.purchase) == (count, job.purchase)
-        place = (step.from_type, step.to_type, step.instance_count, step.purchase)
-        if place not in places and not (like and is_disproved(step, tried)):
-            found.append(step)
-    return tuple(found[:MAX_STEPS])
+        return stored
+    steps = list(find_costlier_steps(tried, count, job.purchase))
+    keys = {(step.from_type, step.to_type, step.instance_count, step.purchase) for step in steps}
+    for step in stored:
+        is_same = (step.instance_count, step.purchase) == (count, job.purchase)
+        key = (step.from_type, step.to_type, step.instance_count, step.purchase)
+        if key not in keys and not (is_same and is_disproved(step, tried)):
+            steps.append(step)
+    return tuple(steps[:MAX_STEPS])
 
 
 def tried_types(
     job: Job, total_usd: Decimal | None, runs: Sequence[AuditSummary], market: Market
 ) -> tuple[TriedType, ...]:
-    """The types on which a family has like runs, this run with them.
+    """Returns the types on which the family has comparable runs, with this run.
 
-    Runs of the same settings, where they alone are enough for medians on two types.
+    Only runs with the same settings are used if they have medians on two types.
     """
-    like = comparable_runs(job, runs, except_field="instance_type")
-    by_settings, of_all = (
+    comparable = comparable_runs(job, runs, except_field="instance_type")
+    by_settings, by_all = (
         tuple(_by_type(job, total_usd, part, market))
-        for part in (runs_with_same_settings(job, like), like)
+        for part in (runs_with_same_settings(job, comparable), comparable)
     )
-    return by_settings if sum(one.has_enough_runs for one in by_settings) > 1 else of_all
+    return by_settings if sum(tried.has_enough_runs for tried in by_settings) > 1 else by_all
 
 
 def _by_type(
@@ -227,75 +227,75 @@ def _by_type(
 
 
 def completed_runs(runs: Sequence[AuditSummary]) -> list[AuditSummary]:
-    """The completed ones of known cost: a failed run is cheap for another reason."""
+    """Returns the completed runs of known cost: a failed run is cheap for another reason."""
     return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
 
 
 class Level(Struct, frozen=True):
-    """What a family's runs cost by now: the newest runs at one usual cost, newest first."""
+    """A family's newest runs at one usual cost, newest first."""
 
     runs: tuple[AuditSummary, ...]
 
     @property
     def usual_usd(self) -> Decimal:
-        """The median."""
+        """The median cost in USD."""
         return median(_costs(self.runs))
 
     @property
     def spread_usd(self) -> Decimal:
-        """A standard deviation that outliers do not move: the scaled median absolute deviation."""
-        usual = self.usual_usd
-        return _MAD_TO_SIGMA * median([abs(usd - usual) for usd in _costs(self.runs)])
+        """A standard deviation robust to outliers: the scaled median absolute deviation."""
+        usual_usd = self.usual_usd
+        return _MAD_TO_SIGMA * median([abs(usd - usual_usd) for usd in _costs(self.runs)])
 
     def margin_usd(self, spreads: Decimal, percent: Decimal) -> Decimal:
-        """How far from it a cost must be to be another one."""
+        """Returns how far, in USD, a cost must be from the usual one to differ from it."""
         return max(spreads * self.spread_usd, self.usual_usd * percent / 100)
 
 
 def newest_level(
     own: AuditSummary, runs: Sequence[AuditSummary], *, spreads: Decimal, percent: Decimal
 ) -> Level | None:
-    """The level that a run is compared with; None where none stands yet.
+    """Returns the level that a run is compared with; None if there is none yet.
 
     It begins at the last change of type, count or purchase, or at the last lasting step of cost. A
-    change becomes a level after `LEVEL_STANDS` runs: until then the one before it is compared. Runs
-    on other instances that come back, few at a time, are no change: they have each other.
+    change makes a level after `MIN_LEVEL_RUNS` runs: until then, the level before it is used. A few
+    runs at a time on other instances are not a change: they are compared with each other.
     """
     instances = instances_of(own)
     runs = [run for run in runs if run.kind == own.kind]
     stretches = [
         (on, tuple(stretch)) for on, stretch in groupby(completed_runs(runs), key=instances_of)
     ]
-    standing = [stretch for stretch in stretches if len(stretch[1]) >= MIN_LEVEL_RUNS]
-    like = [run for on, stretch in stretches for run in stretch if on == instances]
-    back = [
+    long = [stretch for stretch in stretches if len(stretch[1]) >= MIN_LEVEL_RUNS]
+    same = [run for on, stretch in stretches for run in stretch if on == instances]
+    returns = [
         on for on, stretch in stretches[1:] if on == instances and len(stretch) < MIN_LEVEL_RUNS
     ]
-    goes_on = bool(standing) and standing[0] is stretches[0] and standing[0][0] == instances
-    comes_back = len(back) >= MIN_LEVEL_RUNS or not standing
-    if not goes_on and comes_back and len(like) >= MIN_LEVEL_RUNS:
-        return Level(tuple(like[:_MAX_LEVEL_RUNS]))
-    return _runs_since_step(standing[0][1], spreads, percent) if standing else None
+    is_current = bool(long) and long[0] is stretches[0] and long[0][0] == instances
+    has_returned = len(returns) >= MIN_LEVEL_RUNS or not long
+    if not is_current and has_returned and len(same) >= MIN_LEVEL_RUNS:
+        return Level(tuple(same[:_MAX_LEVEL_RUNS]))
+    return _runs_since_step(long[0][1], spreads, percent) if long else None
 
 
 def _runs_since_step(runs: Sequence[AuditSummary], spreads: Decimal, percent: Decimal) -> Level:
-    """The newest of them since their cost last changed for good."""
+    """Returns the newest runs since their cost last changed permanently."""
     for since in range(MIN_LEVEL_RUNS, min(len(runs) - MIN_LEVEL_RUNS, _MAX_LEVEL_RUNS) + 1):
         before = Level(tuple(runs[since : since + _RUNS_BEFORE_STEP]))
         margin_usd, usual_usd = before.margin_usd(spreads, percent), before.usual_usd
-        away = [usd - usual_usd for usd in _costs(runs[since - MIN_LEVEL_RUNS : since])]
-        if min(away) >= margin_usd > 0 or max(away) <= -margin_usd < 0:
+        changes = [usd - usual_usd for usd in _costs(runs[since - MIN_LEVEL_RUNS : since])]
+        if min(changes) >= margin_usd > 0 or max(changes) <= -margin_usd < 0:
             return Level(tuple(runs[:since]))
     return Level(tuple(runs[:_MAX_LEVEL_RUNS]))
 
 
 def instances_of(run: AuditSummary) -> tuple[object, ...]:
-    """What a run is compared by: its type, count and purchase."""
+    """Returns the type, count and purchase by which a run is compared."""
     return run.instance_type, run.instance_count, run.purchase
 
 
 def _job_instances(job: Job) -> dict[str, object]:
-    """The same of a job that is compared, by the fields of a summary."""
+    """Returns the same for a job, by the fields of a summary."""
     group = job.groups[0] if len(job.groups) == 1 else None
     return {
         "instance_type": group.instance_type if group else None,

@@ -1,9 +1,9 @@
 """A finding, and the other outcomes of the rules, as a document shows them.
 
-Each shape is filled by the function under it: a key of a shape is an attribute of the same name,
-unless that function gives it.
+The function under each shape fills it: a key of a shape is an attribute of the same name, unless
+that function sets it.
 
-What a run is advised is one line of each of its findings, which is stored with its summary.
+The recommendations of a run, one for each finding, are stored with its summary.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Shape = TypeVar("Shape")
 _MICRO = Decimal("0.000001")
 
 MAX_RECOMMENDATIONS = 6
-"""Of a run, the dearest: what is stored of it stays small."""
+"""A run stores at most this many recommendations, the largest ones."""
 _LONGEST_VALUE = 100
 _LONGEST_REASON = 200
 
 
 def fill_document(shape: type[Shape], *sources: object, **overrides: Any) -> Shape:
-    """A document of this shape. Each key is in `own`, or an attribute of the first source that has
-    one of that name: dates and times in ISO 8601, enumerated words as text, numbers to 6 decimals.
+    """Fills a document of this shape. Each key is in `overrides`, or an attribute of the first
+    source that has it: dates and times in ISO 8601, enums as text, numbers to 6 decimals.
     """
     document = dict.fromkeys(shape.__annotations__)
     for key in document:
@@ -53,7 +53,7 @@ def fill_document(shape: type[Shape], *sources: object, **overrides: Any) -> Sha
 
 
 def to_plain_value(value: Any) -> Any:
-    """A value as documents have it."""
+    """Converts a value to its form in documents."""
     if isinstance(value, Decimal):
         return round_usd(value)
     if isinstance(value, datetime):
@@ -66,19 +66,19 @@ def to_plain_value(value: Any) -> Any:
 
 
 def round_usd(value: Decimal | None) -> Decimal | None:
-    """At most 6 decimals; None stays None."""
+    """Rounds to 6 decimals; None stays None."""
     return None if value is None else value.quantize(_MICRO)
 
 
 def iso(moment: datetime | None) -> str | None:
-    """ISO 8601 in UTC, ending in Z."""
+    """Formats a time in ISO 8601 in UTC, ending in Z."""
     if moment is None:
         return None
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 class FindingDocument(TypedDict):
-    """One slice of the bill, its reason and its fix. A `fix` list applies together."""
+    """One slice of the bill, its reason and its fix. All parameters of `fix` apply together."""
 
     rule: str
     id: str
@@ -98,18 +98,18 @@ class FindingDocument(TypedDict):
     evidence: dict[str, Any]
     fix: list[FixDocument]
     first_step: str | None
-    """What to do first, where no parameter is to be changed."""
+    """What to do first if there is no parameter to change."""
     alternatives: list[list[FixDocument]]
     alternatives_usd: list[Decimal | None]
-    """What the first of the alternatives save, each taken alone; none where they are not billed."""
+    """What the first alternatives save, each alone; empty if they were not priced."""
     caution: str | None
-    """One or two sentences on when the advice may be wrong, or why it has no dollars."""
+    """One or two sentences on when the fix may be wrong, or why it has no dollars."""
     sent_to_channels: bool
     """False for guard-rails that are stored and shown, but never posted."""
     estimated: bool
     """Its dollars rest on an estimated rate."""
     reported_for_run: str | None
-    """The newest earlier run of the family with the same advice, where the rule gives it once a
+    """The newest earlier run of the family with the same finding, if the rule reports it once a
     family: views then only name the rule."""
 
 
@@ -119,7 +119,7 @@ def is_standing(finding: FindingDocument) -> bool:
 
 
 def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
-    """Whether one that stands is worth a trial whose dollars are not known."""
+    """Whether a standing finding has possible dollars that are not known."""
     return any(
         is_standing(finding)
         and finding["bucket"] == Bucket.POSSIBLE
@@ -129,10 +129,10 @@ def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
 
 
 def max_saving_usd(finding: FindingDocument) -> Decimal | None:
-    """What it may save at most, as far as every view shows it; None where that is not known.
+    """Returns the most that the finding may save, in USD; None if that is not known.
 
-    More than `saving_usd` where nothing is counted of a range, unless another finding covers it.
-    Where other fixes take a part of a possible saving, its range is no longer known.
+    It is more than `saving_usd` if nothing of a range is counted, unless another finding covers it.
+    If other fixes take a part of a possible saving, its range is no longer known.
     """
     share, span = finding["saving_usd"], finding["saving_range_usd"]
     if share is None or not span or not is_standing(finding):
@@ -143,12 +143,12 @@ def max_saving_usd(finding: FindingDocument) -> Decimal | None:
 
 
 def finding_document(finding: Finding) -> FindingDocument:
-    """One finding as documents show it."""
-    found = finding.found
+    """Returns a finding as documents show it."""
+    detection = finding.found
     return fill_document(
         FindingDocument,
         finding,
-        found,
+        detection,
         finding.rule,
         rule=finding.rule.name,
         saving_alone_usd=round_usd(finding.alone_usd),
@@ -156,18 +156,18 @@ def finding_document(finding: Finding) -> FindingDocument:
             finding.range_usd and tuple(map(round_usd, finding.range_usd))
         ),
         exempt=None if finding.exempt is None else fill_document(ExemptDocument, finding.exempt),
-        evidence={key: _exact(value) for key, value in found.evidence.items()},
-        fix=[_fix(item) for item in found.fix],
-        first_step=found.first_step or _first_step_of_page(finding),
-        alternatives=[[_fix(item) for item in way] for way in found.alternatives],
+        evidence={key: _exact(value) for key, value in detection.evidence.items()},
+        fix=[_fix(item) for item in detection.fix],
+        first_step=detection.first_step or _page_first_step(finding),
+        alternatives=[[_fix(item) for item in fix] for fix in detection.alternatives],
         alternatives_usd=list(map(round_usd, finding.alternatives_usd)),
     )
 
 
-def _first_step_of_page(finding: Finding) -> str | None:
-    """How the rule's page begins what to do, where there is no parameter to change."""
-    found = finding.found
-    return None if found.fix or found.alternatives else finding.rule.first_step
+def _page_first_step(finding: Finding) -> str | None:
+    """Returns the first step on the rule's page if there is no parameter to change."""
+    detection = finding.found
+    return None if detection.fix or detection.alternatives else finding.rule.first_step
 
 
 def parse_finding(document: FindingDocument) -> Finding:
@@ -186,7 +186,7 @@ def parse_finding(document: FindingDocument) -> Finding:
             summary=document["summary"],
             evidence=document["evidence"],
             fix=tuple(map(_parameter, document["fix"])),
-            alternatives=tuple(tuple(map(_parameter, way)) for way in document["alternatives"]),
+            alternatives=tuple(tuple(map(_parameter, fix)) for fix in document["alternatives"]),
             caution=document["caution"],
         ),
         severity=Severity(document["severity"]),
@@ -200,7 +200,7 @@ def parse_finding(document: FindingDocument) -> Finding:
 
 
 class FixDocument(TypedDict):
-    """`parameter` is the path in the Create*Job request; `old` None when it was not set."""
+    """`parameter` is the path in the Create*Job request; `old` is None if it was not set."""
 
     parameter: str
     old: Any
@@ -224,7 +224,7 @@ class ExemptDocument(TypedDict):
 
 
 def _exact(value: Any) -> Any:
-    """A float becomes the Decimal of its printed form: a document contains no floats."""
+    """Turns a float into the Decimal of its printed form: a document contains no floats."""
     return Decimal(str(value)) if isinstance(value, float) else value
 
 
@@ -244,39 +244,39 @@ class NotApplicableDocument(TypedDict):
 
 
 def other_outcomes(outcomes: Outcomes) -> dict[str, list[Any]]:
-    """The rules without a finding, in the order of the outcomes; `clear`: those that judged and
-    found nothing.
+    """Returns the rules without a finding, by key. `clear`: those that could judge, and found
+    nothing.
     """
     return {
         "unknown": [
-            fill_document(UnknownDocument, outcome, rule=name.name)
-            for name, outcome in outcomes
+            fill_document(UnknownDocument, outcome, rule=rule.name)
+            for rule, outcome in outcomes
             if isinstance(outcome, Unknown)
         ],
         "not_applicable": [
-            fill_document(NotApplicableDocument, outcome, rule=name.name)
-            for name, outcome in outcomes
+            fill_document(NotApplicableDocument, outcome, rule=rule.name)
+            for rule, outcome in outcomes
             if isinstance(outcome, NotApplicable)
         ],
-        "clear": [name.name for name, outcome in outcomes if isinstance(outcome, Clear)],
+        "clear": [rule.name for rule, outcome in outcomes if isinstance(outcome, Clear)],
     }
 
 
 class AmountKind(enum.StrEnum):
-    """What the dollars of an advice are; those of the two kinds are never added."""
+    """The kind of a recommendation's dollars; the two kinds are never added."""
 
     COUNTED = "counted"
     """Avoidable or lost USD."""
     POSSIBLE = "trial"
-    """USD that are worth a trial."""
+    """USD that a trial run has to prove."""
 
 
 class Recommendation(Struct, frozen=True):
-    """What a standing finding of a run advises; one that the policy or a tag accepts has `exempt`,
-    who and why.
+    """What a standing finding of a run recommends.
 
-    `parameter` and `new` as in its fix, empty without one. `also`: the paths that change with it.
-    `amount` in USD; None is unknown.
+    `parameter` and `new` are as in its fix, empty without one. `other_parameters`: the paths that
+    change with it. `amount` is in USD; None is unknown. `exempt`: who accepted it and why, if the
+    policy or a tag does.
     """
 
     rule: str
@@ -290,14 +290,14 @@ class Recommendation(Struct, frozen=True):
 
     @property
     def line(self) -> tuple[str, str, AmountKind]:
-        """The same for any value of its parameter."""
+        """A key that is the same for any value of its parameter."""
         return self.rule, self.parameter or self.new, self.worth
 
 
 def recommendation_from_finding(finding: FindingDocument) -> Recommendation | None:
-    """What one finding advises; None where it has no dollars, is another's part, or never posted.
+    """Returns a finding's recommendation; None if it has no dollars, is covered or never posted.
 
-    What may be lost is at stake, too: the upper end of its range.
+    The amount of a loss is the upper end of its range.
     """
     bucket, amount, exempt = Bucket(finding["bucket"]), finding["saving_usd"], finding["exempt"]
     fix, accepted = finding["fix"], None
@@ -308,11 +308,11 @@ def recommendation_from_finding(finding: FindingDocument) -> Recommendation | No
     if bucket is Bucket.LOST:
         ends = finding["saving_range_usd"] or []
         amount = max([*ends, *([] if amount is None else [amount])], default=None)
-    whole = is_standing({**finding, "exempt": None}) and finding["sent_to_channels"]
-    none = bucket.is_counted and (
+    is_sendable = is_standing({**finding, "exempt": None}) and finding["sent_to_channels"]
+    is_minor = bucket.is_counted and (
         finding["severity"] == Severity.INFO or finding["reported_for_run"]
     )
-    if bucket is Bucket.NONE or none or amount == 0 or not whole:
+    if bucket is Bucket.NONE or is_minor or amount == 0 or not is_sendable:
         return None
     return Recommendation(
         rule=finding["rule"],
@@ -321,7 +321,7 @@ def recommendation_from_finding(finding: FindingDocument) -> Recommendation | No
         severity=Severity(finding["severity"]),
         worth=AmountKind.COUNTED if bucket.is_counted else AmountKind.POSSIBLE,
         amount=amount,
-        other_parameters=tuple(one["parameter"] for one in fix[1:]),
+        other_parameters=tuple(item["parameter"] for item in fix[1:]),
         exempt=accepted,
     )
 
@@ -329,21 +329,21 @@ def recommendation_from_finding(finding: FindingDocument) -> Recommendation | No
 def largest_recommendations(
     recommendations: Iterable[Recommendation],
 ) -> tuple[Recommendation, ...]:
-    """The most of each line, what is worth most first: what a run stores of it stays small."""
-    worths = list(AmountKind)
-    found = sorted(
+    """Returns the largest of each line, counted ones and the most dollars first."""
+    kinds = list(AmountKind)
+    rows = sorted(
         recommendations,
-        key=lambda one: (worths.index(one.worth), -(one.amount or Decimal(0)), one.new),
+        key=lambda row: (kinds.index(row.worth), -(row.amount or Decimal(0)), row.new),
     )
-    return tuple({one.line: one for one in reversed(found)}.values())[::-1][:MAX_RECOMMENDATIONS]
+    return tuple({row.line: row for row in reversed(rows)}.values())[::-1][:MAX_RECOMMENDATIONS]
 
 
 def value_text(value: Scalar) -> str:
-    """The text of a parameter's value, by which values are compared; empty for none."""
+    """Returns a parameter's value as text, by which values are compared; "" for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    number = isinstance(value, int | float | Decimal)
-    text = f"{Decimal(str(value)).normalize():f}" if number else str(value)
+    is_number = isinstance(value, int | float | Decimal)
+    text = f"{Decimal(str(value)).normalize():f}" if is_number else str(value)
     return text[:_LONGEST_VALUE]

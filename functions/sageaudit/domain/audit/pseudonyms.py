@@ -1,7 +1,7 @@
-"""Pseudonyms for the names in a recording: the same name, the same pseudonym, for one salt.
+"""Pseudonyms for the names in a recording: with one salt, a name always has the same pseudonym.
 
-A pseudonym keeps what audits read of a name and nothing else: that two runs have one family, that
-an address names a version of its data, the toolkit of an image. Its letters are no words and no
+A pseudonym keeps only what audits read from a name: whether two runs have one family, whether an
+address names a version of its data, the toolkit of an image. Its letters form no words or
 hexadecimal digits, so that nothing is read into it.
 """
 
@@ -63,9 +63,9 @@ _RULE_NUMBER = re.compile(r"(?:-[0-9]{1,14})?\Z")
 
 
 class Pseudonyms:
-    """`salt`: without it nobody can test a guess of a name. `names`: those of the jobs.
+    """Replaces names. Without the `salt`, nobody can test a guess. `names`: those of the jobs.
 
-    ARNs carry a job's name in small letters: it gets the pseudonym of the name as written.
+    ARNs have a job's name in lower case; it gets the pseudonym of the original name.
     """
 
     def __init__(self, salt: bytes, names: Iterable[str] = ()) -> None:
@@ -73,12 +73,12 @@ class Pseudonyms:
         self._written = {name.lower(): name for name in names}
 
     def word(self, prefix: str, original: str, letters: int = 10) -> str:
-        """A pseudonym of any name, such as `grp-kwzmtgqhrp`."""
+        """Returns a pseudonym for any name, such as `grp-kwzmtgqhrp`."""
         digest = self._digest(prefix, original)
         return f"{prefix}-{''.join(_LETTERS[byte & 15] for byte in digest[:letters])}"
 
     def job(self, name: str) -> str:
-        """Runs whose names differ in a time or a number only still do so, and no more."""
+        """Replaces a job's name; names that differ only in a time or number still do."""
         name = self._written.get(name.lower(), name)
         short = stem(name)
         if short == name:
@@ -87,12 +87,12 @@ class Pseudonyms:
         return f"{self.word('job', short)}-{number:09}"
 
     def account(self, account: str) -> str:
-        """Twelve digits that are no account of AWS's images."""
+        """Returns twelve digits that are not an account of AWS's images."""
         number = int.from_bytes(self._digest("account", account)[:8]) % 10**9
         return f"900{number:09}"  # no account of AWS begins so
 
     def arn(self, arn: str) -> str:
-        """The ARN of a job, a pipeline's execution or another resource of SageMaker."""
+        """Replaces the names in an ARN of a job, a pipeline execution or another resource."""
         match = _ARN.match(arn)
         if match is None or match["word"] not in _RESOURCES:
             return self.word("arn", arn)
@@ -101,21 +101,21 @@ class Pseudonyms:
         if match["word"].endswith("-job"):
             return f"{place}/{self.job(match['name'])}"
         if execution := _EXECUTION.match(match["name"]):
-            pipeline, ran = self.word("pip", execution["pipeline"]), execution["id"]
-            return f"{place}/{pipeline}/execution/{self.word('exe', ran)}"
+            pipeline = self.word("pip", execution["pipeline"])
+            return f"{place}/{pipeline}/execution/{self.word('exe', execution['id'])}"
         return f"{place}/{self.word('res', match['name'])}"
 
     def bucket(self, name: str) -> str:
-        """A name that a bucket may have."""
+        """Returns a valid name of a bucket."""
         return self.word("bkt", name)
 
     def address(self, address: str) -> str:
-        """A kept address: its bucket, and whether it names a version of its data."""
+        """Replaces the bucket of an address."""
         bucket = bucket_name(address)
         return address.replace(bucket, self.bucket(bucket), 1) if bucket else address
 
     def image(self, image: str, own_account: str | None) -> str:
-        """AWS's own images stay; of others, what their names say of framework and toolkit."""
+        """Keeps AWS's own images, and of others only the framework and toolkit."""
         registry, slash, _ = image.partition("/")
         ecr = _ECR.match(registry) if slash else None
         if ecr and ecr["account"] in AWS_REGISTRIES - {own_account} and _IMAGE.match(image):
@@ -142,35 +142,35 @@ class Pseudonyms:
         return f":{'-'.join(words)}" if words else ""
 
     def script(self, name: str) -> str:
-        """A script of the same language."""
-        known = script(name)
-        return f"{self.word('run', name)}.{known.rpartition('.')[2]}" if known else "-"
+        """Replaces a script's name but keeps its extension."""
+        file = script(name)
+        return f"{self.word('run', name)}.{file.rpartition('.')[2]}" if file else "-"
 
     def channel(self, name: str) -> str:
-        """A channel, input or output; one with "train" in its name still has it."""
+        """Replaces a channel, input or output; "train" in its name stays."""
         if name in _INPUTS:
             return name
         return f"{self.word('chn', name)}{'-train' if 'train' in name.lower() else ''}"
 
     def metric(self, name: str) -> str:
-        """A metric of the user's code; words that say what it measures stay."""
+        """Replaces a metric of the user's code; words for what it measures stay."""
         if name in {metric.value for metric in Metric}:
             return name
         return "-".join((self.word("met", name, 6), *meaningful_words(name)))
 
     def debugger_rule(self, name: str) -> str:
-        """A rule that Debugger has built in stays."""
+        """Replaces a Debugger rule that is not built in."""
         number = _RULE_NUMBER.search(name)
-        known = name[: number.start()] if number else name
-        return known if known in _BUILTIN_RULES else self.word("rul", name)
+        rule = name[: number.start()] if number else name
+        return rule if rule in _BUILTIN_RULES else self.word("rul", name)
 
     def host(self, host: str, job_hosts: Iterable[str]) -> str:
-        """A host as metrics name it, in the order of all hosts of its job; or the job itself."""
-        job, slash, own = host.partition("/")
+        """Numbers a host as metrics name it, by the order of its job's hosts; or replaces a job."""
+        job, slash, name = host.partition("/")
         if not slash:
             return self.job(job)
-        if _NUMBERED_HOST.match(own):
-            return f"{self.job(job)}/{own}"
+        if _NUMBERED_HOST.match(name):
+            return f"{self.job(job)}/{name}"
         place = sorted({(len(other), other) for other in job_hosts}).index((len(host), host))
         return f"{self.job(job)}/host-{place:04}"
 

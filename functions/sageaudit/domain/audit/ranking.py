@@ -1,4 +1,4 @@
-"""Where the dollars of a period went: sums of all audits, ranked by what could have been saved."""
+"""Ranks families, owners, types and rules of a period by what could have been saved."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, group_rows
 
 NAMES_SHOWN = 10
-"""Names of each scope in a ranking."""
+"""How many names of each scope a ranking shows."""
 
 
 class RankedName(Struct, frozen=True):
     """A family, owner or instance type. `name` is None for audits without one.
 
-    `places`: each account and region that it has audits in.
+    `account_regions`: each account and region in which it has audits.
     """
 
     name: str | None
@@ -31,7 +31,7 @@ class RankedName(Struct, frozen=True):
 
 
 class FamilyFix(Struct, frozen=True):
-    """The finding to look at first in one run of a family, with its fix."""
+    """The first finding to check in one run of a family, with its fix."""
 
     job: str
     ended_at: datetime
@@ -39,14 +39,14 @@ class FamilyFix(Struct, frozen=True):
 
 
 class RankedFamily(Struct, frozen=True):
-    """A family with the fix of its dearest run; None where no finding has one."""
+    """A family with the fix of its most wasteful run; None if there is none."""
 
     family: RankedName
     fix: FamilyFix | None
 
 
 class RankedNames(Struct, frozen=True):
-    """The first names of a scope in order, and how many there are in all."""
+    """The first names of a scope in order, and the count of all names."""
 
     shown: tuple[RankedName, ...]
     name_count: int
@@ -55,8 +55,8 @@ class RankedNames(Struct, frozen=True):
 class Ranking(Struct, frozen=True):
     """The audits of jobs that ended from `since` to `until` (UTC, both included).
 
-    The sums of families, owners, types and of the total are of the same audits: each adds up to
-    `total`. Of rules, only those with a finding are ranked.
+    The sums of families, owners and types each add up to `total`. Only rules with a finding are
+    ranked.
     """
 
     since: date
@@ -76,7 +76,7 @@ def ranking(
     find_fix: Callable[[RankedName], FamilyFix | None],
     shown: int = NAMES_SHOWN,
 ) -> Ranking:
-    """Ranks the daily sums that `rows` reads for a scope; `fix_of` is asked for shown families."""
+    """Ranks the daily sums that `read_rows` returns. `find_fix` is called for shown families."""
     families = _rank_names(read_rows(Scope.FAMILY))
     total = sum((family.sums for family in families), Sums())
     return Ranking(
@@ -92,7 +92,7 @@ def ranking(
 
 
 def ranked_rules(sums: Sums) -> list[tuple[str, RuleSums]]:
-    """The rules with findings, the most avoidable and lost dollars first."""
+    """Returns the rules with findings, the most avoidable and lost dollars first."""
 
     def order(row: tuple[str, RuleSums]) -> tuple[Any, ...]:
         name, rule = row
@@ -106,9 +106,9 @@ def family_fix(
     summaries: Iterable[AuditSummary],
     read_audit: Callable[[JobKey], AuditDocument | None],
 ) -> FamilyFix | None:
-    """The family's rule with the most dollars, and its finding in the run where it has the most.
+    """Returns the finding with the most dollars of the family's rule with the most dollars.
 
-    Avoidable and lost dollars come before possible ones. None where no finding can be read.
+    Avoidable and lost dollars come before possible ones. None if no finding can be read.
     """
     runs = [*summaries]
     fixes = (rule_fix(rule, runs, read_audit) for rule, _ in ranked_rules(sums))
@@ -120,16 +120,16 @@ def rule_fix(
     summaries: Iterable[AuditSummary],
     read_audit: Callable[[JobKey], AuditDocument | None],
 ) -> FamilyFix | None:
-    """The rule's finding in the run where it has the most dollars; None where it cannot be read.
+    """Returns the rule's finding in the run with the most dollars; None if it cannot be read.
 
-    `heads` are runs of one family, newest first; of equal runs the newest is read.
+    `summaries` are runs of one family, newest first; of equal runs the newest is read.
     """
-    having = [head for head in summaries if rule in head.sums.rules and not head.rollup]
-    dearest = max(having, key=lambda head: _rule_amounts(head, rule), default=None)
-    written = read_audit(dearest.key) if dearest else None
-    for finding in written["findings"] if written else ():
-        if dearest and finding["rule"] == rule and is_standing(finding):
-            return FamilyFix(dearest.job, dearest.ended_at, finding)
+    runs = [run for run in summaries if rule in run.sums.rules and not run.rollup]
+    largest = max(runs, key=lambda run: _rule_amounts(run, rule), default=None)
+    document = read_audit(largest.key) if largest else None
+    for finding in document["findings"] if document else ():
+        if largest and finding["rule"] == rule and is_standing(finding):
+            return FamilyFix(largest.job, largest.ended_at, finding)
     return None
 
 
@@ -143,16 +143,16 @@ def _names(rows: Iterable[SumRow], shown: int) -> RankedNames:
 
 
 def _rank_names(rows: Iterable[SumRow]) -> list[RankedName]:
-    known = [*rows]
+    all_rows = [*rows]
     places: dict[str | None, set[tuple[str, str]]] = defaultdict(set)
-    for row in known:
+    for row in all_rows:
         places[row.name].add((row.account, row.region))
-    of_names = group_rows(known, lambda row: row.name).items()
-    names = (RankedName(name, tuple(sorted(places[name])), sums) for name, sums in of_names)
+    sums_by_name = group_rows(all_rows, lambda row: row.name).items()
+    names = (RankedName(name, tuple(sorted(places[name])), sums) for name, sums in sums_by_name)
     return sorted((name for name in names if name.sums != Sums()), key=_order)
 
 
 def _order(ranked: RankedName) -> tuple[Any, ...]:
-    """Avoidable and lost dollars first, then the cost; names make the order one."""
+    """Sort key: avoidable and lost dollars, then the cost; names make the order stable."""
     sums = ranked.sums
     return -sums.waste_usd, -sums.total_usd, -sums.possible_usd, ranked.name or ""

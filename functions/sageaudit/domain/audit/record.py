@@ -1,4 +1,4 @@
-"""Types of the history: keys and entries that are written, queries and rows that are read."""
+"""Types of the history: keys and entries to write, queries and rows to read."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.errors import BadHistory
 
 MAX_EARLIER_RUNS = 50
-"""How many earlier runs of its family a run is compared with: one query of some 80 KB."""
+"""How many earlier runs of its family a run is compared with: one query of about 80 KB."""
 DETAIL_DAYS = 90
-"""How long a detail is kept, as docs/data-model.md says; after them a job is not judged again."""
+"""How long a detail is stored (docs/data-model.md); then the job cannot be judged again."""
 UNKNOWN_NAME = "unknown"
 """The account or region, in rows and keys, of a run whose recording does not name it."""
 NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,7 +29,7 @@ Row_co = TypeVar("Row_co", covariant=True)
 
 
 class Detail(Struct, frozen=True):
-    """What is needed to audit a job again: kept Describe answer, tags and packed series."""
+    """The data to audit a job again: stored Describe answer, tags and packed series."""
 
     describe: dict[str, object]
     tags: dict[str, str]
@@ -41,10 +41,9 @@ class AuditEntry(Struct, frozen=True):
     """One audit to record. `document["audit"]["version"]` is set by History.
 
     `last_modified_at` is the job's LastModifiedTime: an older state never overwrites a newer.
-    `again` records a new version even if nothing about the job changed (a new ruleset).
-    `run` has RUN_FIELDS, for the family's later runs; None for a job never described.
-    `compared` are the family's earlier runs as they were read for this audit, newest first; None
-    when no history was read.
+    `force_new_version`: also if nothing about the job changed (a new ruleset). `run_summary` has
+    RUN_FIELDS for the family's later runs; None for a job that was never described. `earlier_runs`:
+    the family's runs that this audit was compared with, newest first; None if none were read.
     """
 
     key: JobKey
@@ -58,7 +57,7 @@ class AuditEntry(Struct, frozen=True):
 
 
 class RecordOutcome(enum.Enum):
-    """What recording did: a new version, or nothing (a second delivery, or an older state)."""
+    """The result of recording: a new version, or nothing (a second delivery or an older state)."""
 
     RECORDED = "recorded"
     DUPLICATE = "duplicate"
@@ -66,7 +65,7 @@ class RecordOutcome(enum.Enum):
 
 
 class RecordResult(Struct, frozen=True):
-    """The outcome, with the version that is now the newest, and its head."""
+    """The outcome, with the version that is now the newest, and its summary."""
 
     outcome: RecordOutcome
     version: int
@@ -74,7 +73,7 @@ class RecordResult(Struct, frozen=True):
 
 
 class FindingRow(Struct, frozen=True, kw_only=True):
-    """One finding of one job's newest version, as the lists of its rule show it."""
+    """One finding of a job's newest version, as lists by rule show it."""
 
     rule_id: str
     rule: str
@@ -84,10 +83,10 @@ class FindingRow(Struct, frozen=True, kw_only=True):
     saving_usd: Decimal | None = None
     saving_alone_usd: Decimal | None = None
     saving_up_to_usd: Decimal | None = None
-    """What it may save at most: more than `saving_usd` where nothing is counted of a range."""
+    """The most that it may save: above `saving_usd` if nothing of a range is counted."""
     summary: str
     fix: str | None = None
-    """What to change, in one line; None for a finding without advice."""
+    """What to change, in one line; None for a finding without a fix."""
     estimated: bool = False
     """Whether the dollars rest on an estimated rate."""
 
@@ -95,8 +94,8 @@ class FindingRow(Struct, frozen=True, kw_only=True):
 class RuleFinding(Struct, frozen=True):
     """A finding in a list of one rule, with its audit's summary.
 
-    The summary's severity, and whether its dollars are estimates, are the finding's. `is_read`:
-    else the summary has only what the list itself tells of the run.
+    The summary's severity, and whether its dollars are estimates, are the finding's. Unless
+    `is_loaded`, the summary has only the fields that the list itself contains.
     """
 
     finding: FindingRow
@@ -120,7 +119,7 @@ class RuleFinding(Struct, frozen=True):
 
 
 class RunIndex(enum.StrEnum):
-    """What the lists of a history are ordered by; the values name the indexes of the table."""
+    """By what the lists of a history are read; the values name the indexes of the table."""
 
     DAY = "by-day"
     FAMILY = "by-family"
@@ -132,7 +131,7 @@ class RunIndex(enum.StrEnum):
 
 
 class RunQuery(Struct, Generic[Row_co], frozen=True):
-    """Which list of a history to read: an index and the values that it is asked for."""
+    """A list of a history to read: an index, and the values to look up in it."""
 
     index: RunIndex
     values: tuple[str, ...]
@@ -159,7 +158,7 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
 
     @staticmethod
     def for_name(name: str) -> RunQuery[AuditSummary]:
-        """Runs of the jobs with a name, in small letters or not, as ARNs have it."""
+        """Runs of the jobs with a name, in any case, as ARNs have it in lower case."""
         return RunQuery(RunIndex.NAME, (name.lower(),))
 
     @staticmethod
@@ -169,15 +168,15 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
 
     @staticmethod
     def due_until(until: datetime) -> RunQuery[AuditSummary | BadHistory]:
-        """Runs whose recheck time is at or before `until`; the oldest first, unlike the others.
+        """Runs whose audit is due by `until`; the oldest first, unlike other lists.
 
-        A row that cannot be read is in the list as the error that says why.
+        A row that cannot be read is in the list as its error.
         """
         return RunQuery(RunIndex.DUE, (until.isoformat(),))
 
 
 class SendClaim(enum.Enum):
-    """May this notice be sent now?"""
+    """Whether a notice may be sent now."""
 
     FIRST = "first"
     """No try has posted it."""

@@ -36,7 +36,7 @@ _ZERO = Decimal(0)
 
 
 def rollup_job_from_children(children: Sequence[AuditDocument]) -> Job:
-    """A roll-up without a recorded answer of its own, derived from its children."""
+    """Derives a roll-up without a recorded answer of its own from its children."""
     rows = [child["job"] for child in children]
     first = rows[0]
     times = [
@@ -44,9 +44,9 @@ def rollup_job_from_children(children: Sequence[AuditDocument]) -> Job:
         for row in rows
         if row["started_at"] and row["ended_at"]
     ]
-    named = rollup_from_arn(first["parent"])
+    parent = rollup_from_arn(first["parent"])
     return Job(
-        kind=named.kind if named else JobKind.TUNING,
+        kind=parent.kind if parent else JobKind.TUNING,
         name=(first["parent"] or first["family"]).rpartition("/")[2],
         arn=first["parent"],
         account=first["account"],
@@ -70,10 +70,10 @@ def roll_up(
     outcomes: Outcomes,
     own_savings: TrialSavings,
 ) -> Audit:
-    """Sums the children's audits. `launched`: expected number of children, None when unknown.
+    """Sums the children's audits. `launched_count`: expected number of children, None if unknown.
 
-    A job that launched nothing cost nothing. `outcomes` are those of its rules, and `own`
-    the savings of their findings, taken from what the children's findings left.
+    A job that launched nothing cost nothing. `outcomes` are those of the roll-up's rules, and
+    `own_savings` their savings, taken from what the children's findings did not claim.
     """
     empty = _ZERO if launched_count == 0 else None
     jobs = _children_label(job)
@@ -112,29 +112,29 @@ def roll_up(
 
 
 def _children_label(job: Job) -> str:
-    """What it launched, for people."""
+    """Returns the name of its children for people."""
     rollup = job.kind.spec.rollup
     return rollup.children_label if rollup else "jobs"
 
 
 def _basis(children: Sequence[AuditDocument]) -> Basis:
-    """An upper bound where a part is one; else none, since the sum has no lines of its own."""
+    """Returns an upper bound if a part is one; else none, as the sum has no lines of its own."""
     bound = any(is_upper_bound(child["bill"]) for child in children)
     return "upper_bound" if bound else "none"
 
 
 def _judgement(children: Sequence[AuditDocument], launched: int | None, jobs: str) -> Judgement:
-    """How much of its jobs was judged; nothing, where none is known."""
+    """Returns how much of its jobs was judged; NO if none is known."""
     if not children and launched != 0:
         return Judgement(Judged.NO, (f"Its {jobs} are not audited.",))
     unaudited = max((launched or 0) - len(children), 0)
-    known = all(child["avoidable_usd"] is not None for child in children)
-    together = combine_judgements(list(map(_child_judgement, children)), unaudited, jobs)
-    return replace(together, is_answered=known)
+    is_known = all(child["avoidable_usd"] is not None for child in children)
+    combined = combine_judgements(list(map(_child_judgement, children)), unaudited, jobs)
+    return replace(combined, is_answered=is_known)
 
 
 def _child_judgement(child: AuditDocument) -> Judgement:
-    """A child's judgement; only in part where its dollars are in no sum, for want of a price."""
+    """Returns a child's judgement; at most PARTLY if its avoidable dollars have no price."""
     judged, reasons = Judged(child["judged"]), tuple(child["not_judged"])
     if child["avoidable_usd"] is None and judged is not Judged.NO:
         return Judgement(Judged.PARTLY, (*reasons, "Its avoidable dollars are not known."))
@@ -164,15 +164,15 @@ def _missing(children: Sequence[AuditDocument], launched: int | None, jobs: str)
 
 
 def _incomplete(children: Sequence[AuditDocument], jobs: str) -> Iterable[str]:
-    """What the bills of its jobs lack, each reason once; without those of no known cost.
+    """Yields once each reason why bills of known cost are incomplete.
 
-    That some of them are upper bounds is said by the basis.
+    Upper bounds are in the basis instead.
     """
     counts: Counter[str] = Counter()
     for bill in (child["bill"] for child in children if child["bill"]["total_usd"] is not None):
         counts.update(undercounted_parts(bill))
-    for what, count in counts.items():
-        yield f"in {count} of {len(children)} {jobs}, {what}"
+    for missing, count in counts.items():
+        yield f"in {count} of {len(children)} {jobs}, {missing}"
 
 
 def _savings(
@@ -183,13 +183,13 @@ def _savings(
     own: TrialSavings,
     jobs: str,
 ) -> Savings:
-    """The children's shares and the tuning findings' own."""
+    """Sums the children's shares and those of the roll-up's own findings."""
 
     def total(parts: Sequence[Decimal | None], bucket: Bucket) -> Decimal | None:
         usd = own.usd(bucket)
         return sum_if_complete([*parts, usd]) if parts or usd else empty_sum
 
-    # What is not known of the possible dollars, the findings say; of the avoidable ones, `judged`.
+    # Findings show which possible dollars are unknown; `judged` does for avoidable ones.
     possible = [usd for child in children if (usd := child["possible_usd"]) is not None]
     possible_usd = total(possible, Bucket.POSSIBLE)
     if not possible_usd and len(possible) < len(children):
@@ -224,27 +224,27 @@ def _merge_rule_findings(
 ) -> Finding:
     """Merges a rule's findings: text of the most expensive one, sum of their shares.
 
-    `among`: the children, counted; `key`: that of the number of findings in the evidence. What they
-    may save at most is the end of its range.
+    `scope_text`: the children, counted. `key`: the evidence key for the number of findings. The
+    most that they may save is the end of the range.
     """
     findings = list(map(parse_finding, written))
     most = sum((max_saving_usd(finding) or _ZERO for finding in written), _ZERO)
-    dearest = max(findings, key=lambda finding: finding.saving_usd or _ZERO)
-    rule, found = dearest.rule, dearest.found
+    largest = max(findings, key=lambda finding: finding.saving_usd or _ZERO)
+    rule, detection = largest.rule, largest.found
     usd = sum_if_complete(finding.saving_usd for finding in findings)
     spans = [finding.range_usd for finding in findings if finding.range_usd]
     span = None
     if spans:
         span = (sum((low for low, _ in spans), _ZERO), sum((high for _, high in spans), _ZERO))
-    # Advice without dollars in every child has none here; unknown dollars stay unknown, not 0.
+    # A fix without dollars in every child has none here; unknown dollars stay unknown, not 0.
     priced = usd is not None or any(finding.severity is not Severity.INFO for finding in findings)
     return replace(
-        dearest,
-        severity=severities.severity_for(rule, found.bucket, usd, span, is_priced=priced),
+        largest,
+        severity=severities.severity_for(rule, detection.bucket, usd, span, is_priced=priced),
         found=replace(
-            found,
-            summary=f"In {len(findings)} of {scope_text}, such as: {found.summary}",
-            evidence={key: len(findings), **found.evidence},
+            detection,
+            summary=f"In {len(findings)} of {scope_text}, such as: {detection.summary}",
+            evidence={key: len(findings), **detection.evidence},
         ),
         saving_usd=usd,
         alone_usd=None,
@@ -255,23 +255,23 @@ def _merge_rule_findings(
 
 
 def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable[Slice]:
-    """Sums each slice over all children; the tuning findings' shares come out of the rest."""
+    """Sums each slice over all children; the own findings' shares reduce the remainder."""
     sums: dict[str, Decimal] = {}
     for child in children:
         for part in child["waterfall"]:
             sums[part["slice"]] = sums.get(part["slice"], _ZERO) + part["usd"]
-    rest = sums.pop(REMAINDER, None)
-    if rest is not None:
+    remainder_usd = sums.pop(REMAINDER, None)
+    if remainder_usd is not None:
         for finding in own.findings:
             bucket, usd = finding.found.bucket, finding.saving_usd
             if usd and bucket.is_counted:
                 sums[f"{bucket.value}: {finding.rule.name}"] = usd
-                rest -= usd
-        sums[REMAINDER] = rest
+                remainder_usd -= usd
+        sums[REMAINDER] = remainder_usd
     return (Slice(name, usd) for name, usd in sums.items())
 
 
 def _known_sum(values: Iterable[Decimal | None]) -> Decimal | None:
-    """The known parts together; None where no part is known."""
+    """Returns the sum of the known parts; None if no part is known."""
     known = [value for value in values if value is not None]
     return sum(known, _ZERO) if known else None

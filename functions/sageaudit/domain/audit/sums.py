@@ -1,7 +1,7 @@
 """Sums over audits: what one audit adds, and the daily sums of accounts, families, owners, types.
 
-A roll-up repeats its children's dollars: it adds its own findings alone. An amount that is not
-known adds nothing, and a count beside the amounts says of how many audits that is so.
+A roll-up repeats its children's dollars, so it adds only its own findings. An unknown amount adds
+nothing to the sum and 1 to its count of unknown amounts.
 """
 
 from __future__ import annotations
@@ -49,15 +49,14 @@ class Scope(enum.StrEnum):
     FAMILY = "family"
     OWNER = "owner"
     TYPE = "type"
-    """Instance type; no name where a job has several, or none is known."""
+    """Instance type; no name if a job has several, or none is known."""
 
 
 class RuleSums(Struct, frozen=True):
     """One rule's standing findings and their shares in USD, by bucket.
 
-    `avoidable_range_usd`, ...: how much more it may be, of findings with a range. `..._unknown`:
-    findings whose dollars are not known. `estimated`: those whose dollars rest on an estimated
-    rate.
+    `avoidable_range_usd`, ...: how much more findings with a range may save. `..._unknown`:
+    findings whose dollars are not known. `estimated`: those at an estimated rate.
     """
 
     findings: int = 0
@@ -78,12 +77,12 @@ class RuleSums(Struct, frozen=True):
         return self.avoidable_usd + self.lost_usd
 
     def known_usd(self, bucket: Bucket) -> Decimal | None:
-        """The dollars of a bucket; None where those of no finding are known."""
+        """Returns the dollars of a bucket; None if those of no finding are known."""
         usd: Decimal = getattr(self, f"{bucket}_usd")
         return None if not usd and self.unknown(bucket) >= self.findings > 0 else usd
 
     def max_usd(self, bucket: Bucket) -> Decimal | None:
-        """The upper end of the same."""
+        """Returns the upper end of the same."""
         usd = self.known_usd(bucket)
         more: Decimal = getattr(self, f"{bucket}_range_usd")
         return None if usd is None else usd + more
@@ -142,17 +141,17 @@ class Sums(Struct, frozen=True):
 
     @property
     def known_total_usd(self) -> Decimal | None:
-        """None where there are jobs, and the total of none is known."""
+        """The total; None if there are jobs and none has a known total."""
         return self._known_usd(self.total_usd, self.total_unknown_count)
 
     @property
     def known_avoidable_usd(self) -> Decimal | None:
-        """None where there are jobs, and the avoidable dollars of none are known."""
+        """The avoidable dollars; None if there are jobs and those of none are known."""
         return self._known_usd(self.avoidable_usd, self.avoidable_unknown)
 
     @property
     def known_lost_usd(self) -> Decimal | None:
-        """None where there are jobs, and the lost dollars of none are known."""
+        """The lost dollars; None if there are jobs and those of none are known."""
         return self._known_usd(self.lost_usd, self.lost_unknown)
 
     @property
@@ -162,17 +161,17 @@ class Sums(Struct, frozen=True):
 
     @property
     def known_possible_usd(self) -> Decimal | None:
-        """None where there are jobs, and the possible dollars of none are known."""
+        """The possible dollars; None if there are jobs and those of none are known."""
         return self._known_usd(self.possible_usd, self.possible_unknown)
 
     @property
     def known_idle_usd(self) -> Decimal | None:
-        """None where there are jobs, and the value of the idle capacity of none is known."""
+        """The value of idle capacity; None if there are jobs and that of none is known."""
         return self._known_usd(self.idle_usd, self.idle_unknown)
 
     @property
     def total_unknown_count(self) -> int:
-        """Jobs whose total is not known."""
+        """The number of jobs whose total is not known."""
         return self.unpriced + self.unauditable
 
     @property
@@ -213,7 +212,7 @@ class SumRow(Struct, frozen=True):
 
 
 class ChangedFamily(Struct, frozen=True):
-    """A family whose spend is another one than before; `word`: increased, decreased, new or gone.
+    """A family whose spend changed; `word`: increased, decreased, new or gone.
 
     `qualifier`: how exactly the size of the change is known.
     """
@@ -230,43 +229,43 @@ Key = TypeVar("Key")
 
 
 def add_sums(parts: Sequence[Sums]) -> Sums:
-    """All of them together, in one pass."""
+    """Adds sums in one pass."""
     if len(parts) == 1 and RuleSums() not in parts[0].rules.values():
         return parts[0]
-    of_rules: dict[str, list[RuleSums]] = defaultdict(list)
+    parts_by_rule: dict[str, list[RuleSums]] = defaultdict(list)
     for part in parts:
         for name, rule in part.rules.items():
-            of_rules[name].append(rule)
-    rules = {name: RuleSums(**_numbers(of)) for name, of in of_rules.items()}
-    kept = {name: rule for name, rule in rules.items() if rule != RuleSums()}
-    return Sums(**_numbers(parts), rules=kept)
+            parts_by_rule[name].append(rule)
+    rules = {name: RuleSums(**_numbers(rows)) for name, rows in parts_by_rule.items()}
+    nonzero = {name: rule for name, rule in rules.items() if rule != RuleSums()}
+    return Sums(**_numbers(parts), rules=nonzero)
 
 
 def sum_rows(rows: Iterable[SumRow]) -> Sums:
-    """All rows together; they must be of one scope, since each scope counts every audit."""
+    """Adds all rows; they must be of one scope, since each scope counts every audit."""
     return add_sums([row.sums for row in rows])
 
 
 def group_rows(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key, Sums]:
-    """The sums by any key of a row, such as `lambda row: row.day`, in order of first occurrence."""
+    """Sums rows by a key, such as `lambda row: row.day`, in order of first occurrence."""
     parts: dict[Key, list[Sums]] = defaultdict(list)
     for row in rows:
         parts[key(row)].append(row.sums)
-    return {of: add_sums(sums) for of, sums in parts.items()}
+    return {group: add_sums(sums) for group, sums in parts.items()}
 
 
 def sums_from_document(document: AuditDocument) -> Sums:
-    """What one audit adds."""
+    """Returns what one audit adds."""
     if document["rollup"]:
-        own = [found for found in document["findings"] if found["rule"] in document["rollup_rules"]]
+        own = [row for row in document["findings"] if row["rule"] in document["rollup_rules"]]
         rules = _rules(document, own)
-        together = sum(rules.values(), RuleSums())
+        total = sum(rules.values(), RuleSums())
         return Sums(
-            avoidable_usd=together.avoidable_usd,
-            lost_usd=together.lost_usd,
-            lost_up_to_usd=together.lost_usd,
+            avoidable_usd=total.avoidable_usd,
+            lost_usd=total.lost_usd,
+            lost_up_to_usd=total.lost_usd,
             possible_unknown=int(has_open_trial(own)),
-            possible_usd=together.possible_usd,
+            possible_usd=total.possible_usd,
             rules=rules,
         )
     bill, idle, idle_usd = (
@@ -307,7 +306,7 @@ def sums_from_document(document: AuditDocument) -> Sums:
 
 
 def unused_capacity_usd(document: AuditDocument) -> Decimal | None:
-    """The value of what a job did not use: None where it is not known, 0 where nothing was paid."""
+    """Returns the value of unused capacity: None if it is not known, 0 if nothing was paid."""
     bill, idle = document["bill"], document["idle_capacity"]
     if idle is not None and idle["list_usd"] is not None:
         return idle["list_usd"]
@@ -317,7 +316,7 @@ def unused_capacity_usd(document: AuditDocument) -> Decimal | None:
 
 
 def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str, RuleSums]:
-    """By rule; a share counts where the audit's own sum of its bucket is known."""
+    """Sums findings by rule; a share counts if the audit's own sum of its bucket is known."""
     sums: dict[str, RuleSums] = {}
     for finding in filter(is_standing, findings):
         name = finding["rule"]
@@ -331,15 +330,15 @@ def _finding_sums(document: AuditDocument, finding: FindingDocument) -> RuleSums
     if bucket is Bucket.NONE:
         return RuleSums(1)
     sums: Mapping[str, Any] = {**document}
-    usd, most = storable_usd(finding["saving_usd"]), storable_usd(max_saving_usd(finding))
-    known: dict[str, Any] = {f"{bucket}_unknown": 1}
+    usd, max_usd = storable_usd(finding["saving_usd"]), storable_usd(max_saving_usd(finding))
+    amounts: dict[str, Any] = {f"{bucket}_unknown": 1}
     if usd is not None and (not usd or sums[f"{bucket}_usd"] is not None):
-        known = {f"{bucket}_usd": usd, f"{bucket}_range_usd": (most or usd) - usd}
-    return RuleSums(1, **known, estimated=int(finding["estimated"]))
+        amounts = {f"{bucket}_usd": usd, f"{bucket}_range_usd": (max_usd or usd) - usd}
+    return RuleSums(1, **amounts, estimated=int(finding["estimated"]))
 
 
 def storable_usd(amount: Decimal | None) -> Decimal | None:
-    """The amount in USD to 6 decimals; None if it is not finite or too large to store."""
+    """Rounds USD to 6 decimals; None if the amount is not finite or too large to store."""
     if amount is None or not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
         return None
     return amount.quantize(_MICRODOLLAR)
@@ -350,12 +349,12 @@ def _usd_or_zero(amount: Decimal | None) -> Decimal:
 
 
 def _numbers(parts: Sequence[Sums] | Sequence[RuleSums]) -> dict[str, Any]:
-    """Each count and amount, added up."""
-    form = type(parts[0]) if parts else Sums
-    zero = form()
+    """Returns the sum of each count and amount."""
+    sums_type = type(parts[0]) if parts else Sums
+    zero = sums_type()
     return {
         name: sum((getattr(part, name) for part in parts), getattr(zero, name))
-        for name in form.__struct_fields__
+        for name in sums_type.__struct_fields__
         if name != "rules"
     }
 

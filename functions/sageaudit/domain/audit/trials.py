@@ -1,7 +1,7 @@
-"""The training jobs of a tuning job: what each cost and reached, and which were not necessary.
+"""The trials (training jobs) of a tuning job: their cost, their objective, and the savings.
 
-A tuning job has no bill of its own. Its children's findings take their shares first; a tuning
-finding takes from the rest of the bills of the trials that it names, each dollar once.
+A tuning job has no bill of its own. Its children's findings claim their shares first. A tuning
+finding then claims from the rest of the bills of the trials that it names, each dollar once.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ _ORDER = (Bucket.LOST, Bucket.AVOIDABLE, Bucket.POSSIBLE, Bucket.NONE)
 
 
 class Trial(Struct, frozen=True):
-    """What one trial cost and reached. None means unknown.
+    """The cost and objective of one trial. None means unknown.
 
-    `objective` is the last value of the tuning job's metric. `counted_usd` is the part of its bill
-    in the trial's own findings (avoidable and lost), `possible_usd` the part in possible ones;
-    tuning findings take from the rest. A trial that was not judged has claimed nothing, and what is
-    possible without a figure takes nothing.
+    `objective` is the last value of the tuning job's metric. `counted_usd` is the part of the bill
+    in the trial's own avoidable and lost findings, `possible_usd` that in possible ones. Tuning
+    findings take the rest. Unjudged trials and possible savings without a figure claim nothing.
     """
 
     name: str
@@ -79,9 +78,9 @@ class TrialSavings(Struct, frozen=True):
     findings: tuple[Finding, ...]
 
     def usd(self, bucket: Bucket) -> Decimal:
-        """The shares of one bucket together."""
-        found = (finding for finding in self.findings if finding.found.bucket is bucket)
-        return sum((finding.saving_usd or _ZERO for finding in found), _ZERO)
+        """Returns the sum of the shares of one bucket."""
+        findings = (finding for finding in self.findings if finding.found.bucket is bucket)
+        return sum((finding.saving_usd or _ZERO for finding in findings), _ZERO)
 
 
 def allocate_trial_savings(
@@ -90,31 +89,32 @@ def allocate_trial_savings(
     severities: Severities,
     exemptions: Mapping[str, Exemption],
 ) -> TrialSavings:
-    """Gives each finding what is left of the trials that it names; `founds` in any order."""
+    """Gives each finding the unclaimed USD of the trials that it names, in a fixed order."""
     bills = {trial.name: trial for trial in trials}
-    left = {name: _unclaimed_usd(trial) for name, trial in bills.items()}
+    unclaimed = {name: _unclaimed_usd(trial) for name, trial in bills.items()}
     findings = []
-    for name, found in sorted(
+    for rule, detection in sorted(
         detections, key=lambda pair: (_ORDER.index(pair[1].bucket), pair[0].id)
     ):
-        names = found.change.trials if isinstance(found.change, DropTrials) else frozenset()
-        exemption = exemptions.get(name.name)
+        change = detection.change
+        names = change.trials if isinstance(change, DropTrials) else frozenset()
+        exemption = exemptions.get(rule.name)
         share = alone = None
-        if found.change is not None:
+        if change is not None:
             alone = sum_if_complete(bills[trial].total_usd for trial in names if trial in bills)
             share = (
                 _ZERO
                 if exemption
-                else sum_if_complete(_remaining_usd(left, found, trial) for trial in names)
+                else sum_if_complete(_remaining_usd(unclaimed, detection, trial) for trial in names)
             )
-        if share and found.bucket is not Bucket.NONE:
-            left |= dict.fromkeys(names, (_ZERO, _ZERO))
+        if share and detection.bucket is not Bucket.NONE:
+            unclaimed |= dict.fromkeys(names, (_ZERO, _ZERO))
         findings.append(
             Finding(
-                rule=name,
-                found=found,
+                rule=rule,
+                found=detection,
                 severity=severities.severity_for(
-                    name, found.bucket, share, is_priced=found.change is not None
+                    rule, detection.bucket, share, is_priced=change is not None
                 ),
                 saving_usd=share,
                 alone_usd=alone,
@@ -127,15 +127,15 @@ def allocate_trial_savings(
 
 
 def _unclaimed_usd(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
-    """USD of a trial left for counted findings, and for possible ones."""
+    """Returns the unclaimed USD of a trial for counted findings, and for possible ones."""
     if trial.total_usd is None or trial.counted_usd is None:
         return None, None
-    rest = trial.total_usd - trial.counted_usd
-    return rest, max(rest - trial.possible_usd, _ZERO)
+    unclaimed_usd = trial.total_usd - trial.counted_usd
+    return unclaimed_usd, max(unclaimed_usd - trial.possible_usd, _ZERO)
 
 
 def _remaining_usd(
-    unclaimed: Mapping[str, tuple[Decimal | None, Decimal | None]], found: Detection, trial: str
+    unclaimed: Mapping[str, tuple[Decimal | None, Decimal | None]], detection: Detection, trial: str
 ) -> Decimal | None:
     counted, possible = unclaimed.get(trial, (_ZERO, _ZERO))
-    return possible if found.bucket is Bucket.POSSIBLE else counted
+    return possible if detection.bucket is Bucket.POSSIBLE else counted

@@ -1,11 +1,11 @@
 """Negotiated prices from the policy, in place of the list prices.
 
-A rate for a type and region applies first, because a person wrote it; then the rate that was learnt
+A rate for a type and region applies first, because a person wrote it; then the rate that was read
 from a cost report, from its first day on; otherwise a percentage off the list price: that of the
-instance family, or else that of the component. Percentages are never added up, nor taken off a rate
-that is the company's own: it is net of them already. A Savings Plan is not a price but a
-commitment that is paid whether used or not: under one, every figure stays at list value and says
-that its cash effect depends on the utilisation of the plan.
+instance family, or else that of the component. Percentages are never added up, nor taken off the
+company's own rate, which is already net of them. A Savings Plan is not a price but a commitment
+that is paid whether used or not. Under one, every figure stays at list value and states that its
+cash effect depends on the utilisation of the plan.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WHOLE = Decimal(100)
 class Discounts(Struct, frozen=True):
     """`percent` off by component or instance family; `rates` in USD per hour by region and type.
 
-    `learnt`: the rates of a cost report, from the file that the policy's `own_rates` names.
+    `learnt`: the rates of a cost report, read from the file that the policy's `own_rates` names.
     """
 
     percent: Mapping[str, Decimal] = field(default_factory=dict)
@@ -46,7 +46,7 @@ def parse_discounts(reader: TableReader, own_rates: OwnRates | None = None) -> D
     """Reads the policy's `[discounts]`. Raises BadPolicy naming the key."""
     percents, rates = reader.subtable("percent"), reader.subtable("rates")
     reader.read("own_rates", str, "")
-    found = Discounts(
+    discounts = Discounts(
         percent={name: _percent(percents, name) for name in percents.unread_keys()},
         rates={region: _rates(rates, region) for region in rates.unread_keys()},
         # Amortised rates count a plan's cost, so what a change saves depends on the plan's use.
@@ -58,7 +58,7 @@ def parse_discounts(reader: TableReader, own_rates: OwnRates | None = None) -> D
         learnt=own_rates,
     )
     reader.reject_unread_keys()
-    return found
+    return discounts
 
 
 def _percent(reader: TableReader, name: str) -> Decimal:
@@ -78,7 +78,7 @@ def _rates(reader: TableReader, region: str) -> dict[str, Decimal]:
 
 
 class OwnPrices(Struct, frozen=True):
-    """Implements Prices: list prices less the negotiated discounts, and the rates of `day`."""
+    """Implements Prices: list prices less the discounts, and the own rates of `day`."""
 
     listed: Prices
     discounts: Discounts
@@ -90,65 +90,65 @@ class OwnPrices(Struct, frozen=True):
         return f"{self.listed.version}, own discounts"
 
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """The policy's rate for the type, the learnt one, or the list rate less the percentage."""
+        """Returns the type's rate of the policy or cost report, or the discounted list rate."""
         listed = self.listed.hourly_rate(region, component, instance_type)
         return self._own_rate((region, component), instance_type, listed, self.day)
 
     def newest_hourly_rate(
         self, region: str, component: Component, instance_type: str
     ) -> Rate | None:
-        """As `hourly`, by the newest known rates."""
+        """Returns the same as `hourly_rate`, but by the newest rates."""
         listed = self.listed.newest_hourly_rate(region, component, instance_type)
         return self._own_rate((region, component), instance_type, listed, None)
 
     def storage_rate(self, region: str, component: Component) -> Rate | None:
-        """The learnt rate, or the list rate less the percentage of the component."""
+        """Returns the cost report's rate, or the list rate less the component's percentage."""
         listed = self.listed.storage_rate(region, component)
         return self._own_rate((region, component), STORAGE, listed, self.day)
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """The usage type of the price list."""
+        """Returns the usage type of the price list."""
         return self.listed.usage_type(region, component, product)
 
     def _own_rate(
-        self, place: tuple[str, Component], what: str, list_rate: Rate | None, day: date | None
+        self, place: tuple[str, Component], product: str, list_rate: Rate | None, day: date | None
     ) -> Rate | None:
         region, component = place
         rates = self.discounts.learnt
-        learnt = None if rates is None else rates.on(region, component, what, day)
-        own = self.discounts.rates.get(region, {}).get(what)
-        if own is None:
-            return learnt or self._discounted_rate(
-                list_rate, component, None if what == STORAGE else what
+        report_rate = None if rates is None else rates.on(region, component, product, day)
+        own_usd = self.discounts.rates.get(region, {}).get(product)
+        if own_usd is None:
+            return report_rate or self._discounted_rate(
+                list_rate, component, None if product == STORAGE else product
             )
         note = None
-        if learnt is not None and abs(own - learnt.usd) > SAME_PRICE_TOLERANCE * own:
-            note = f"the cost report of {learnt.as_of} says ${learnt.usd:f}"
-        return Rate(own, None, "policy: rate of this type and region", note, kind="own")
+        if report_rate and abs(own_usd - report_rate.usd) > SAME_PRICE_TOLERANCE * own_usd:
+            note = f"the cost report of {report_rate.as_of} says ${report_rate.usd:f}"
+        return Rate(own_usd, None, "policy: rate of this type and region", note, kind="own")
 
     def _discounted_rate(
         self, rate: Rate | None, component: Component, instance_type: str | None
     ) -> Rate | None:
-        """Less the percentage of the type's family, or else of the component."""
+        """Takes off the percentage of the type's family, or else of the component."""
         percents, part = self.discounts.percent, component.value
         family = instance_type.split(".")[1] if instance_type else part
         percent = percents.get(family, percents.get(part))
         if rate is None or not percent:
             return rate
-        left = (_WHOLE - percent) / _WHOLE
-        less = f", less {percent.normalize():f}% by policy"
+        factor = (_WHOLE - percent) / _WHOLE
+        suffix = f", less {percent.normalize():f}% by policy"
         return rate._replace(
-            usd=rate.usd * left,
-            other_usd=None if rate.other_usd is None else rate.other_usd * left,
-            source=f"{rate.source}{less}",
-            estimated=f"{rate.estimated}{less}" if rate.estimated else None,
+            usd=rate.usd * factor,
+            other_usd=None if rate.other_usd is None else rate.other_usd * factor,
+            source=f"{rate.source}{suffix}",
+            estimated=f"{rate.estimated}{suffix}" if rate.estimated else None,
             kind="estimate" if rate.is_estimate else "own",
             is_discounted=rate.is_estimate,
         )
 
 
 def with_own_prices(market: Market, discounts: Discounts, day: date | None = None) -> Market:
-    """The same market at what the company pays on `day` (the newest rates without a day)."""
+    """Returns the market at the company's own prices on `day` (without one, the newest)."""
     if not discounts.has_own_prices:
         return market
     return market.with_prices(OwnPrices(market.prices, discounts, day))

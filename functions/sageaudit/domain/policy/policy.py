@@ -1,7 +1,7 @@
 """The policy of the users: mode, floor, accounts, owners, thresholds and exemptions.
 
 Unknown keys are refused, so that a typing mistake never switches a rule off unnoticed. Findings
-accepted by the policy or by a tag stay visible but are in no total.
+that the policy or a tag accepts stay visible but are not included in any total.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ from sageaudit.structs import replace
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MAX_COST_TAGS = 3
-"""Cost tags that are stored with each audit: each one makes its row longer."""
+"""The most cost tags that are stored with each audit: each one makes its row longer."""
 _MESSAGE_KEYS = frozenset({"channels", "default_to", "digest", "mentions", "route", "watch"})
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["notify", "observe"]
-"""Whether audits are notified, or only stored."""
+"""Whether messages are sent about audits, or audits are only stored."""
 
 IGNORE_TAG = "sageaudit:ignore"
 """`gpu-underused spot-not-used until=2027-01-31`: rule names separated by spaces, since tag values
-take no comma; the date is optional."""
+cannot have commas; the date is optional."""
 
 
 class Policy(Struct, frozen=True):
@@ -77,14 +77,14 @@ class Policy(Struct, frozen=True):
     mode: Mode = "notify"
     floor_usd: Decimal = Decimal(5)
     trial_floor_usd: Decimal = Decimal(20)
-    """What is worth a trial is notified from so many USD of a family's 30 days on. Our choice."""
+    """Trials have a message from this many USD of a family's 30 days. Our choice."""
     cost_spike_percent: Decimal = Decimal(100)
     cost_spike_min_usd: Decimal = Decimal(20)
-    """A run that cost so much more than its like is notified. Our choice."""
+    """A run that cost this much more than comparable runs has a message. Our choice."""
     digest: DigestSchedule | None = DigestSchedule()
     """When the weekly digest is sent; None: never."""
     watch: WatchSettings | None = WatchSettings()
-    """Which running jobs are watched; None: none."""
+    """The running jobs that are watched; None: none."""
     members: MemberAccounts = MemberAccounts()
     owner_tags: tuple[str, ...] = _OWNER_TAGS
     family_tag: str | None = None
@@ -97,19 +97,19 @@ class Policy(Struct, frozen=True):
     severities: Mapping[str, Severity] = field(default_factory=dict)
     """By rule name: replaces the severity by dollars."""
     require: Mapping[str, Requirement] = field(default_factory=dict)
-    """By path: what an organisation demands of its jobs."""
+    """By path: what an organisation requires of its jobs."""
     objectives: Mapping[str, Direction] = field(default_factory=dict)
     """By metric name: whether more or less is better."""
     commitment_usd_per_hour: Decimal | None = None
     """Hourly commitment of a Savings Plan in USD, for the rule commitment-candidate."""
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     overrides: tuple[JobOverride, ...] = ()
-    """Choices for some jobs only, which `for_job` applies."""
+    """Settings for some jobs only, which `for_job` applies."""
     exemptions: tuple[FamilyExemption, ...] = ()
     tags_may_accept: frozenset[str] | None = None
     """Rules whose findings a job's own tag may accept; None: those that hide no lost dollars."""
     cost_tag_names: tuple[str, ...] = ()
-    """The cost tags whose values are columns of the history, `tags.show`."""
+    """The cost tags (`tags.show`) whose values are columns of the history."""
     discounts: Discounts = Discounts()
     channels: Mapping[str, ChannelConfig] = field(default_factory=default_channels)
     """By name; the stack's own topic is always one of them."""
@@ -118,48 +118,48 @@ class Policy(Struct, frozen=True):
 
     @property
     def tag_names(self) -> TagNames:
-        """The names of the tags that audits read under this policy; no other is kept.
+        """The names of the tags that audits read under this policy; no others are stored.
 
-        Of a tag that is only required to be set, the value is not kept.
+        The value of a tag that is only required to be set is not stored.
         """
-        sections = (one.tag[0] for one in (*self.overrides, *self.routes.rows) if one.tag)
+        sections = (row.tag[0] for row in (*self.overrides, *self.routes.rows) if row.tag)
         family = () if self.family_tag is None else (self.family_tag,)
         values = SAGEAUDIT_TAGS.union(self.owner_tags, self.cost_tag_names, sections, family)
         tables = [self.require, *(section.rules.require for section in self.overrides)]
-        required = [one for table in tables for one in table.values() if one.tag is not None]
-        compared = (one.tag for one in required if one.tag and one.needs_value)
-        return TagNames(values.union(compared), frozenset(one.tag for one in required if one.tag))
+        required = [row for table in tables for row in table.values() if row.tag is not None]
+        compared = (row.tag for row in required if row.tag and row.needs_value)
+        return TagNames(values.union(compared), frozenset(row.tag for row in required if row.tag))
 
     @property
     def max_per_hour(self) -> dict[str, int]:
-        """By name, of the channels that hold messages: how many are sent in an hour."""
-        return {n: one.max_per_hour for n, one in self.channels.items() if one.max_per_hour}
+        """How many messages an hour are sent, by name of a channel that has such a limit."""
+        return {name: row.max_per_hour for name, row in self.channels.items() if row.max_per_hour}
 
     @property
     def has_job_lines(self) -> bool:
-        """Whether a channel or a route asks for a line about each job that ends."""
-        of_channels = any(channel.job_lines for channel in self.channels.values())
-        return of_channels or any(row.job_lines for row in self.routes.rows)
+        """Whether a channel or a route gets a line about each job that ends."""
+        has_channel = any(channel.job_lines for channel in self.channels.values())
+        return has_channel or any(row.job_lines for row in self.routes.rows)
 
     def job_line_channels(self, job: JobRouteFacts) -> tuple[str, ...]:
-        """The channels that get a line about this job, each once."""
+        """Returns the channels that get a line about this job, each once."""
         own = (name for name, channel in self.channels.items() if channel.job_lines)
         routes = (row for row in self.routes.rows if row.job_lines and row.selects_job(job))
         return tuple(dict.fromkeys([*own, *(name for row in routes for name in row.channels)]))
 
     def cost_tags(self, tags: Mapping[str, str]) -> dict[str, str | None]:
-        """The values of the cost tags, None for one that the job does not have."""
+        """Returns the values of the cost tags, None for one that the job does not have."""
         return {tag: tags.get(tag) or None for tag in self.cost_tag_names}
 
     def owner(self, tags: Mapping[str, str]) -> str | None:
-        """The value of the job's first owner tag; of an ARN, only the last part."""
+        """Returns the value of the job's first owner tag; of an ARN, only the last part."""
         for tag in self.owner_tags:
             if (value := tags.get(tag)) and not value.isspace():
                 return value.rsplit("/", 1)[-1] if value.startswith("arn:") else value
         return None
 
     def for_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> Policy:
-        """The policy for one job; later sections override earlier ones."""
+        """Returns the policy for one job; later sections override earlier ones."""
         rules = RuleSettings(
             self.disabled_rules, self.enabled_rules, self.thresholds, self.severities, self.require
         )
@@ -181,15 +181,15 @@ def parse(
 ) -> Policy:
     """Validates a policy's table against the catalogue of rules. Raises BadPolicy with the key.
 
-    `learnt`: the rates of the file that `discounts.own_rates` names.
+    `own_rates`: the rates in the file that `discounts.own_rates` names.
     """
     reader = TableReader(table)
     mode = reader.read("mode", str, "notify")
     if mode not in {"notify", "observe"}:
         raise reader.error("mode", f'is "notify" or "observe", not {mode!r}')
     rules = rule_choices(reader.subtable("rules"), catalogue)
-    of_tags, channels = reader.subtable("tags"), parse_channels(reader.subtable("channels"))
-    shown = _cost_tag_names(of_tags)
+    tags, channels = reader.subtable("tags"), parse_channels(reader.subtable("channels"))
+    cost_tags = _cost_tag_names(tags)
     policy = Policy(
         mode="observe" if mode == "observe" else "notify",
         floor_usd=reader.amount("floor_usd", 5),
@@ -199,7 +199,7 @@ def parse(
         digest=parse_digest(reader.subtable("digest")),
         watch=parse_watch(reader.subtable("watch")),
         members=parse_members(reader.subtable("accounts"), region_names(reader)),
-        owner_tags=tuple(reader.strings("owner_tags", _usual_owner_tags(_OWNER_TAGS, shown))),
+        owner_tags=tuple(reader.strings("owner_tags", _usual_owner_tags(_OWNER_TAGS, cost_tags))),
         family_tag=reader.read("family_tag", str, None),
         mentions=_mentions(reader.subtable("mentions")),
         severity=_limits(reader.subtable("severity")),
@@ -212,8 +212,8 @@ def parse(
         objectives=_objectives(reader.subtable("objectives")),
         commitment_usd_per_hour=_commitment(reader.subtable("commitment")),
         exemptions=tuple(parse_exemption(row, catalogue) for row in reader.table_array("exempt")),
-        tags_may_accept=tags_may_accept(of_tags, catalogue),
-        cost_tag_names=shown,
+        tags_may_accept=tags_may_accept(tags, catalogue),
+        cost_tag_names=cost_tags,
         discounts=parse_discounts(reader.subtable("discounts"), own_rates),
         channels=channels,
         routes=parse_routes(reader, channels, catalogue),
@@ -233,12 +233,12 @@ def _limits(reader: TableReader) -> SeverityLimits:
 
 
 def _objectives(reader: TableReader) -> dict[str, Direction]:
-    """By metric: whether more or less is better."""
-    ways = {way.value: way for way in Direction}
+    """Reads whether more or less is better, by metric."""
+    directions = {direction.value: direction for direction in Direction}
     for metric in reader.table:
-        if reader.read(metric, str, "") not in ways:
-            raise reader.error(metric, f"is not one of {', '.join(ways)}")
-    return {metric: ways[way] for metric, way in reader.table.items()}
+        if reader.read(metric, str, "") not in directions:
+            raise reader.error(metric, f"is not one of {', '.join(directions)}")
+    return {metric: directions[word] for metric, word in reader.table.items()}
 
 
 def _commitment(reader: TableReader) -> Decimal | None:
@@ -255,7 +255,7 @@ def _mentions(reader: TableReader) -> dict[str, str]:
 
 
 def _cost_tag_names(reader: TableReader) -> tuple[str, ...]:
-    """`tags.show`: names that pass the check of shown names, each once in any case."""
+    """Reads `tags.show`: safe names, each once in any case."""
     names = tuple(reader.strings("show"))
     if len(names) > _MAX_COST_TAGS:
         raise reader.error("show", f"names {len(names)} tags: {_MAX_COST_TAGS} at most")
@@ -266,13 +266,13 @@ def _cost_tag_names(reader: TableReader) -> tuple[str, ...]:
     return names
 
 
-def _usual_owner_tags(tags: tuple[str, ...], shown: tuple[str, ...]) -> tuple[str, ...]:
-    """The usual owner tags: one with a column of its own names no owner, unless it is told to."""
-    return tuple(tag for tag in tags if tag.lower() not in {name.lower() for name in shown})
+def _usual_owner_tags(tags: tuple[str, ...], cost_tags: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the default owner tags, without those that are cost tags."""
+    return tuple(tag for tag in tags if tag.lower() not in {name.lower() for name in cost_tags})
 
 
 def _digest(table: Mapping[str, Any], learnt: OwnRates | None) -> str:
-    """Names what audits are judged by: where messages go and when changes none."""
+    """Returns a digest of what audits are judged by; the keys about messages are left out."""
     judged_by = {key: value for key, value in table.items() if key not in _MESSAGE_KEYS}
     canonical = json.dumps(judged_by, sort_keys=True, default=str)
     if learnt is not None:
@@ -283,7 +283,7 @@ def _digest(table: Mapping[str, Any], learnt: OwnRates | None) -> str:
 def exemptions(
     policy: Policy, family: str, tags: Mapping[str, str], rules: Iterable[RuleInfo], today: date
 ) -> tuple[dict[str, Exemption], list[str]]:
-    """The exemptions in force today, by rule, and a warning for what the tag may not or cannot say.
+    """Returns the exemptions in force today, by rule, and warnings about the job's tag.
 
     A tag is ignored for the rules that the policy does not let a tag accept.
     """
@@ -308,21 +308,21 @@ def exemptions(
         ]
     if until is not None and until < today:
         return in_force, []
-    asked = [name for name in dict.fromkeys(names) if name not in in_force]
-    refused = [name for name in asked if not _can_tag_accept(policy, known[name], known)]
-    accepted = Exemption("tag", until, f"tag {IGNORE_TAG}")
-    by_tag = {name: accepted for name in asked if name not in refused}
+    requested = [name for name in dict.fromkeys(names) if name not in in_force]
+    refused = [name for name in requested if not _can_tag_accept(policy, known[name], known)]
+    exemption = Exemption("tag", until, f"tag {IGNORE_TAG}")
+    by_tag = {name: exemption for name in requested if name not in refused}
     return in_force | by_tag, [_refusal(refused)] if refused else []
 
 
 def _can_tag_accept(policy: Policy, rule: RuleInfo, known: Mapping[str, RuleInfo]) -> bool:
-    """As the policy says; else as the cards say of it and of all that it includes: whoever may tag
-    a job could hide what it lost.
+    """Whether a tag may accept the rule: by the policy, else by its card and those of the rules
+    that it includes. Otherwise anyone who may tag a job could hide what it lost.
     """
     if policy.tags_may_accept is not None:
         return rule.name in policy.tags_may_accept
     included = [known[name] for name in rule.subsumes if name in known]
-    return all(one.can_tag_accept for one in (rule, *included))
+    return all(part.can_tag_accept for part in (rule, *included))
 
 
 def _refusal(names: list[str]) -> str:
@@ -334,7 +334,7 @@ def _refusal(names: list[str]) -> str:
 
 
 def _read_until(words: list[str]) -> date | None:
-    """The date, or None. ValueError for an invalid date, which must not exempt without end."""
+    """Reads the date, if any. Raises ValueError if invalid, as it must not exempt without end."""
     if not words:
         return None
     [word] = words

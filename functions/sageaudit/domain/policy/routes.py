@@ -1,4 +1,4 @@
-"""The channels that messages go to, and the routes by which they do: `[channels]`, `[[route]]`."""
+"""The channels of messages, and the routes that select them: `[channels]` and `[[route]]`."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from sageaudit.errors import BadPolicy
 
 Service = Literal["slack", "teams", "sns"]
 OWN_TOPIC = "sns"
-"""The channel that is always there: the topic that the stack makes."""
+"""The channel that always exists: the topic of the stack."""
 CHANNEL_SECRETS = "sageaudit/channel/"
-"""A secret without a name of its own is called so, and then like its channel."""
+"""The prefix of a secret's default name, before its channel's name."""
 MAX_CHANNELS = 16
 MAX_ROUTED_CHANNELS = 90
-"""Channels of all routes and the default: one transaction of DynamoDB has the digests for each."""
+"""Channels of all routes and the default: one DynamoDB transaction has the digests for each."""
 _DEFAULT_MAX_PER_HOUR = 20
-"""Of Slack and Teams, our choice: whoever gets more in an hour reads none of them. On a topic, a
-subscription with a filter may get few of them, and not the one that stands for the rest."""
+"""For Slack and Teams: nobody reads more in an hour. Our choice. A topic has no limit, as filtered
+subscriptions may not get the message that lists the held ones."""
 CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
-"""The pattern of one."""
+"""The pattern of a channel's name."""
 _NAME = re.compile(rf"{CHANNEL_NAME}\Z")
 _MAX_NAME_LENGTH = 20
-"""Of a channel: the environment of a function has 4 KB for the URLs of all their queues."""
+"""A function's environment has 4 KB for the URLs of all channels' queues."""
 _CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_month_severity",
                "min_usd_per_month")  # fmt: skip
 _MESSAGE_CONDITIONS = _CONDITIONS[_CONDITIONS.index("rule") :]
-"""The conditions about what a message says, which a line about a job does not have."""
+"""The conditions about a message, which do not apply to a line about a job."""
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}\Z")
 _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}\Z")
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z")
@@ -43,9 +43,9 @@ _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z
 class ChannelConfig(Struct, frozen=True):
     """One channel. `secret`: the name of the secret with its webhook's address.
 
-    `topic_arn` is None for the topic that the stack makes; `key_arn`: an own KMS key of the topic.
-    `max_per_hour`: the messages above it are held; None holds none. `every_job`: it gets a line
-    about each job that ends.
+    `topic_arn` is None for the stack's own topic; `key_arn`: the topic's own KMS key.
+    `max_per_hour`: messages above it are held; None holds none. `job_lines`: the channel gets a
+    line about each job that ends.
     """
 
     service: Service
@@ -57,7 +57,7 @@ class ChannelConfig(Struct, frozen=True):
 
 
 class JobRouteFacts(Struct, frozen=True):
-    """What the routes ask of the job that a message is about."""
+    """The facts about a job that routes compare."""
 
     account: str | None
     family: str
@@ -67,7 +67,7 @@ class JobRouteFacts(Struct, frozen=True):
 
 
 class RouteFacts(JobRouteFacts, frozen=True):
-    """What the routes ask of a message. `usd` is a month's, None where it is not known."""
+    """The facts about a message that routes compare. `usd` is a month's, None if unknown."""
 
     rule: str
     severity: Severity
@@ -77,7 +77,7 @@ class RouteFacts(JobRouteFacts, frozen=True):
 class Route(Conditions, frozen=True):
     """A `[[route]]`: a message that matches all of its conditions goes to these channels.
 
-    With `every_job`, they also get a line about each job that matches.
+    With `job_lines`, they also get a line about each job that matches.
     """
 
     owner: str | None = None
@@ -90,11 +90,11 @@ class Route(Conditions, frozen=True):
 
     @property
     def has_job_conditions(self) -> bool:
-        """Whether it selects jobs; else it selects messages about any."""
+        """Whether it has a condition about jobs."""
         return any((self.family, self.tag, self.account, self.owner, self.kind))
 
     def matches(self, facts: RouteFacts) -> bool:
-        """Whether the message matches. Dollars that are not known reach no amount."""
+        """Whether the message matches. Unknown dollars reach no minimum."""
         return self.selects_job(facts) and self.matches_recommendation(
             facts.rule, facts.severity, facts.usd
         )
@@ -108,7 +108,7 @@ class Route(Conditions, frozen=True):
         )
 
     def matches_recommendation(self, rule: str, severity: Severity, usd: Decimal | None) -> bool:
-        """Whether an advice, and what it comes to in a month, match what is said of these."""
+        """Whether a recommendation and its monthly amount match the conditions about them."""
         return (
             self.rule in {None, rule}
             and (self.min_month_severity is None or severity.rank >= self.min_month_severity.rank)
@@ -120,14 +120,14 @@ class Route(Conditions, frozen=True):
 
     def __str__(self) -> str:
         """Its conditions: `tag team=vision, min_month_severity medium`."""
-        named = {key: getattr(self, key) for key in _CONDITIONS} | {
+        values = {key: getattr(self, key) for key in _CONDITIONS} | {
             "tag": self.tag and "=".join(self.tag)
         }
-        return ", ".join(f"{key} {value}" for key, value in named.items() if value is not None)
+        return ", ".join(f"{key} {value}" for key, value in values.items() if value is not None)
 
 
 class Destination(Struct, frozen=True):
-    """Where one message goes: each channel once. `routes` are those that match, numbered from 1.
+    """The channels of one message, each once. `route_numbers`: the matching routes, from 1.
 
     Without any, `channels` are the default.
     """
@@ -137,18 +137,18 @@ class Destination(Struct, frozen=True):
 
 
 class Routes(Struct, frozen=True):
-    """All routes. `default`: where a message goes that no route matches."""
+    """All routes. `default`: the channels of a message that no route matches."""
 
     default: tuple[str, ...] = (OWN_TOPIC,)
     rows: tuple[Route, ...] = ()
 
     @property
     def needs_job_tags(self) -> bool:
-        """Whether a route asks for a tag, which alone needs the job's own tags."""
+        """Whether a route compares a tag: only then the job's own tags are read."""
         return any(row.tag for row in self.rows)
 
     def destination_for(self, facts: RouteFacts) -> Destination:
-        """Where a message goes."""
+        """Returns the channels of a message."""
         matching = {number: row for number, row in enumerate(self.rows, 1) if row.matches(facts)}
         if not matching:
             return Destination(self.default)
@@ -157,12 +157,12 @@ class Routes(Struct, frozen=True):
 
 
 def default_channels() -> dict[str, ChannelConfig]:
-    """The channels of a policy that names none."""
+    """Returns the channels of a policy that names none."""
     return {OWN_TOPIC: ChannelConfig("sns")}
 
 
 def parse_channels(reader: TableReader) -> dict[str, ChannelConfig]:
-    """`[channels]`, and the stack's own topic. Raises BadPolicy."""
+    """Reads `[channels]`, and adds the stack's own topic. Raises BadPolicy."""
     channels = default_channels()
     for name in reader.table:
         if not _NAME.match(name) or len(name) > _MAX_NAME_LENGTH:
@@ -170,11 +170,11 @@ def parse_channels(reader: TableReader) -> dict[str, ChannelConfig]:
                 f"is no name of a channel: small letters, digits and -, {_MAX_NAME_LENGTH} at most"
             )
             raise reader.error(name, why)
-        one = _channel(reader.subtable(name), name)
-        same = [of for of, other in channels.items() if one.secret and other.secret == one.secret]
+        new = _channel(reader.subtable(name), name)
+        same = [key for key, row in channels.items() if new.secret and row.secret == new.secret]
         if same:
             raise reader.subtable(name).error("secret", f"is that of channels.{same[0]} too")
-        channels[name] = one
+        channels[name] = new
     if len(channels) > MAX_CHANNELS:
         raise BadPolicy(f"channels has {len(channels)} with {OWN_TOPIC}: {MAX_CHANNELS} at most")
     return channels
@@ -183,28 +183,28 @@ def parse_channels(reader: TableReader) -> dict[str, ChannelConfig]:
 def _channel(reader: TableReader, name: str) -> ChannelConfig:
     services: tuple[Service, ...] = get_args(Service)
     word = reader.read("service", str, None)
-    service = next((one for one in services if one == word), None)
+    service = next((name for name in services if name == word), None)
     if service is None:
         near = did_you_mean(word or "", services)
         raise reader.error("service", f"is not one of {', '.join(services)}{near}")
     if name == OWN_TOPIC and service != "sns":
         raise reader.error("service", f"is not sns, as {OWN_TOPIC} is the stack's own topic")
-    most = reader.read("max_per_hour", int, None if service == "sns" else _DEFAULT_MAX_PER_HOUR)
-    if most is not None and (isinstance(most, bool) or most < 1):
+    limit = reader.read("max_per_hour", int, None if service == "sns" else _DEFAULT_MAX_PER_HOUR)
+    if limit is not None and (isinstance(limit, bool) or limit < 1):
         raise reader.error("max_per_hour", "is not a number from 1 on")
-    own = {"max_per_hour": most, "job_lines": reader.read("every_job", bool, default=False)}
+    common = {"max_per_hour": limit, "job_lines": reader.read("every_job", bool, default=False)}
     if service == "sns":
-        choice = _topic(reader, name, own)
+        channel = _topic(reader, name, common)
     else:
         secret = reader.read("secret", str, f"{CHANNEL_SECRETS}{name}")
         if not _SECRET.match(secret):
             raise reader.error("secret", "is not the name of a secret, which is no address")
-        choice = ChannelConfig(service, secret, **own)
+        channel = ChannelConfig(service, secret, **common)
     reader.reject_unread_keys()
-    return choice
+    return channel
 
 
-def _topic(reader: TableReader, name: str, own: Mapping[str, Any]) -> ChannelConfig:
+def _topic(reader: TableReader, name: str, common: Mapping[str, Any]) -> ChannelConfig:
     arn = None
     if name != OWN_TOPIC:
         arn = reader.read("topic_arn", str, None)
@@ -214,23 +214,23 @@ def _topic(reader: TableReader, name: str, own: Mapping[str, Any]) -> ChannelCon
     if key is not None and not _KEY_ARN.match(key):
         why = "is not the ARN of a KMS key, on which alone a permission can be granted"
         raise reader.error("key_arn", why)
-    return ChannelConfig("sns", None, arn, key, **own)
+    return ChannelConfig("sns", None, arn, key, **common)
 
 
 def parse_routes(
     reader: TableReader, channels: Mapping[str, ChannelConfig], rules: Collection[str]
 ) -> Routes:
-    """`[[route]]` and `default_to`. Raises BadPolicy.
+    """Reads `[[route]]` and `default_to`. Raises BadPolicy.
 
-    Without `default_to`: the channels that no route names, or else the stack's own topic.
+    The default of `default_to`: the channels that no route names, or else the stack's own topic.
     """
     rows = tuple(_route(row, channels, rules) for row in reader.table_array("route"))
     routed = {name for row in rows for name in row.channels}
     default = _names(reader, "default_to", channels)
     if not default:
         default = tuple(name for name in channels if name not in routed) or (OWN_TOPIC,)
-    if (named_so := len(default) + sum(len(row.channels) for row in rows)) > MAX_ROUTED_CHANNELS:
-        raise BadPolicy(f"the routes name channels {named_so} times: {MAX_ROUTED_CHANNELS} at most")
+    if (count := len(default) + sum(len(row.channels) for row in rows)) > MAX_ROUTED_CHANNELS:
+        raise BadPolicy(f"the routes name channels {count} times: {MAX_ROUTED_CHANNELS} at most")
     return Routes(default, rows)
 
 
@@ -248,11 +248,11 @@ def _names(reader: TableReader, key: str, channels: Mapping[str, object]) -> tup
 def _route(
     reader: TableReader, channels: Mapping[str, ChannelConfig], rules: Collection[str]
 ) -> Route:
-    of_jobs, to = conditions(reader), _names(reader, "to", channels)
+    matched, to = conditions(reader), _names(reader, "to", channels)
     route = Route(
-        family=of_jobs.family,
-        tag=of_jobs.tag,
-        account=of_jobs.account,
+        family=matched.family,
+        tag=matched.tag,
+        account=matched.account,
         owner=reader.read("owner", str, None),
         kind=_choice(reader, "kind", [kind.value for kind in JobKind]),
         rule=_choice(reader, "rule", sorted(rules)),
@@ -267,9 +267,9 @@ def _route(
     if route == Route(channels=to, job_lines=route.job_lines):
         known = ", ".join(sorted(reader.read_keys - {"to", "every_job"}))
         raise BadPolicy(f"{full_key(reader.path)} needs a condition: {known}", reader.path)
-    if route.job_lines and (other := [key for key in _MESSAGE_CONDITIONS if key in reader.table]):
-        why = f"is about jobs, and {other[0]} is not: give the lines a route of their own"
-        raise reader.error("every_job", why)
+    if route.job_lines and (keys := [key for key in _MESSAGE_CONDITIONS if key in reader.table]):
+        text = f"is about jobs, and {keys[0]} is not: give the lines a route of their own"
+        raise reader.error("every_job", text)
     return route
 
 
@@ -279,10 +279,10 @@ def _severity(reader: TableReader) -> Severity | None:
 
 
 def _choice(reader: TableReader, key: str, known: Sequence[str]) -> str | None:
-    """A word out of few, or None."""
+    """Reads one of the known words, or None."""
     word: str | None = reader.read(key, str, None)
     if word is not None and word not in known:
-        few = f"is not one of {', '.join(known)}"
-        why = few if key != "rule" else f"names {word!r}: there is no such rule"
-        raise reader.error(key, f"{why}{did_you_mean(word, known)}")
+        listed = f"is not one of {', '.join(known)}"
+        text = listed if key != "rule" else f"names {word!r}: there is no such rule"
+        raise reader.error(key, f"{text}{did_you_mean(word, known)}")
     return word

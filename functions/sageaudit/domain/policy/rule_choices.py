@@ -1,6 +1,6 @@
-"""What a policy says of the rules: `[rules]`, `[require]`, `[[for]]` and `[[exempt]]`.
+"""A policy's settings of rules: `[rules]`, `[require]`, `[[for]]` and `[[exempt]]`.
 
-`[require]` is what an organisation demands of its jobs' settings and tags. A key is the path of a
+`[require]` is what an organisation requires of its jobs' settings and tags. A key is the path of a
 setting in a training request, whatever the kind of a job, or `Tags.` and the name of a tag. A value
 is true or false, a number, a word, "set", "not set", or a comparison such as "<= 86400".
 """
@@ -47,9 +47,9 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 _NUMBER_OPERATORS = frozenset({"<", "<=", ">", ">="})
 _MET_WHEN_UNSET = frozenset({"!=", "<", "<="})
-"""What a setting without a value fulfils: it is no other value, and no higher one."""
+"""Operators that a setting without a value meets: it is neither equal nor too high."""
 Catalogue = Mapping[str, Mapping[str, str]]
-"""Each rule's name with its thresholds' keys and their units."""
+"""By rule name, the keys of its thresholds with their units."""
 _PERCENT_PREFIX = "percent of "
 _WHOLE_PERCENT = 100
 _ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
@@ -65,7 +65,7 @@ class RuleSettings(Struct, frozen=True):
     require: Mapping[str, Requirement] = field(default_factory=dict)
 
     def overridden_by(self, later: RuleSettings) -> RuleSettings:
-        """These choices overridden by a later section's; its `on` cancels an earlier `off`."""
+        """Overrides these settings by a later section's; its `on` cancels an earlier `off`."""
         rules = self.thresholds.keys() | later.thresholds.keys()
         return RuleSettings(
             off=(self.off | later.off) - later.on,
@@ -80,7 +80,7 @@ class RuleSettings(Struct, frozen=True):
 
 
 class JobOverride(Conditions, frozen=True):
-    """A `[[for]]` of a policy: choices for the jobs that match all of its conditions."""
+    """A `[[for]]` of a policy: settings for the jobs that match all of its conditions."""
 
     rules: RuleSettings = RuleSettings()
 
@@ -122,7 +122,7 @@ def rule_choices(reader: TableReader, catalogue: Catalogue) -> RuleSettings:
 
 
 def unknown_rule_message(name: str, known: Catalogue) -> str:
-    """A sentence saying that no rule has this name, with a suggestion if one is close."""
+    """Returns the message that no rule has this name, with a suggestion if one is close."""
     if _ID.match(name):
         return "a policy names a rule by its name, such as spot-not-used, not by its id"
     return f"there is no such rule{did_you_mean(name, sorted(known))}"
@@ -138,8 +138,8 @@ def _severity(table: TableReader) -> Severity:
 def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
     value = table.table[key]
     if key not in units:
-        has = ", ".join(sorted({*units, "severity"}))
-        raise table.error(key, f"is no threshold of this rule; it has {has}")
+        keys = ", ".join(sorted({*units, "severity"}))
+        raise table.error(key, f"is no threshold of this rule; it has {keys}")
     if not is_number(value):
         raise table.error(key, f"is not a number from 0 to {MAX_NUMBER:,}")
     if units[key].startswith(_PERCENT_PREFIX) and value > _WHOLE_PERCENT:
@@ -148,19 +148,19 @@ def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
 
 
 def parse_section(reader: TableReader, known: Catalogue) -> JobOverride:
-    """One `[[for]]`."""
-    of_jobs, rules = conditions(reader), rule_choices(reader.subtable("rules"), known)
+    """Reads one `[[for]]`. Raises BadPolicy."""
+    jobs, rules = conditions(reader), rule_choices(reader.subtable("rules"), known)
     rules = replace(rules, require=parse_requirements(reader.subtable("require")))
     reader.reject_unread_keys()
-    if of_jobs == Conditions():
+    if jobs == Conditions():
         raise BadPolicy(f"{full_key(reader.path)} needs family, tag or account", reader.path)
     if rules == RuleSettings():
         raise BadPolicy(f"{full_key(reader.path)} has no rules, and requires nothing", reader.path)
-    return JobOverride(of_jobs.family, of_jobs.tag, of_jobs.account, rules)
+    return JobOverride(jobs.family, jobs.tag, jobs.account, rules)
 
 
 def tags_may_accept(reader: TableReader, known: Catalogue) -> frozenset[str] | None:
-    """The rules of `tags.may_accept`; None where it is not set."""
+    """Reads the rules of `tags.may_accept`; None if it is not set. Raises BadPolicy."""
     names = reader.strings("may_accept")
     reader.reject_unread_keys()
     for name in names:
@@ -170,7 +170,7 @@ def tags_may_accept(reader: TableReader, known: Catalogue) -> frozenset[str] | N
 
 
 def parse_exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
-    """One `[[exempt]]`. Raises BadPolicy."""
+    """Reads one `[[exempt]]`. Raises BadPolicy."""
     rule, family = reader.read("rule", str, None), reader.read("family", str, None)
     by, reason = reader.read("by", str, None), reader.read("reason", str, None)
     until = reader.table.get("until")
@@ -186,9 +186,9 @@ def parse_exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
 
 
 class Requirement(Struct, frozen=True):
-    """What one setting or tag must be: set, not set, or a value that it is compared with.
+    """A requirement on one setting or tag: set, not set, or a comparison with a value.
 
-    At most one of the values is there; each has one type, so that a stored policy is read back.
+    At most one value is set; each has one type, so that a stored policy can be read back.
     """
 
     path: str
@@ -199,32 +199,32 @@ class Requirement(Struct, frozen=True):
 
     @property
     def value(self) -> bool | Decimal | str | None:
-        """The one that it is compared with."""
+        """The value to compare with; None for set and not set."""
         values = (self.flag_value, self.number_value, self.word)
         return next((value for value in values if value is not None), None)
 
     @property
     def tag(self) -> str | None:
-        """The name of the tag that it is about; None for a setting."""
+        """The name of the required tag; None for a setting."""
         return self.path.removeprefix(TAG_PREFIX) if self.path.startswith(TAG_PREFIX) else None
 
     @property
     def needs_value(self) -> bool:
-        """Whether more is asked than that there is a value."""
+        """Whether it compares the value, rather than only asks if there is one."""
         return self.operator in _OPERATORS
 
     def is_met(self, value: SettingValue) -> bool:
-        """Whether a value fulfils it; None: it is not set, and AWS has no default for it."""
+        """Whether a value meets it; None: the setting is not set and has no default in AWS."""
         if not self.needs_value:
             return (value is not None) == (self.operator == PRESENT)
         if value is None:
             return self.operator in _MET_WHEN_UNSET
-        known = value if isinstance(value, bool | str) else Decimal(value)
-        return _OPERATORS[self.operator](known, self.value)
+        comparable = value if isinstance(value, bool | str) else Decimal(value)
+        return _OPERATORS[self.operator](comparable, self.value)
 
     @property
     def words(self) -> str:
-        """What it asks for, for a sentence: `set`, `true`, `at most 86400`."""
+        """What it requires, in words for a sentence: `set`, `true`, `at most 86400`."""
         value = str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
         signs = {"==": "", "!=": "other than ", "<=": "at most ", ">=": "at least ", "<": "under ",
                  ">": "over "}  # fmt: skip
@@ -232,16 +232,16 @@ class Requirement(Struct, frozen=True):
 
 
 def parse_requirements(reader: TableReader) -> dict[str, Requirement]:
-    """The requirements of a table, by path. Raises BadPolicy with the key."""
-    found: dict[str, Requirement] = {}
+    """Reads the requirements of a table, by path. Raises BadPolicy with the key."""
+    requirements: dict[str, Requirement] = {}
     for key in reader.unread_keys():
         if isinstance(reader.table[key], dict):  # without quotes TOML makes tables of a path
             inner = reader.subtable(key)
             nested = {f"{key}.{name}": value for name, value in inner.table.items()}
-            found |= parse_requirements(TableReader(nested, reader.path))
+            requirements |= parse_requirements(TableReader(nested, reader.path))
         else:
-            found[key] = _requirement(reader, key)
-    return found
+            requirements[key] = _requirement(reader, key)
+    return requirements
 
 
 def _requirement(reader: TableReader, path: str) -> Requirement:
@@ -251,24 +251,24 @@ def _requirement(reader: TableReader, path: str) -> Requirement:
         raise reader.error(path, f"is no setting that can be required{_path_suggestion(path)}")
     if tag is not None and not (is_tag(tag) and len(tag) <= _LONGEST_TAG):
         raise reader.error(path, "does not name a tag")
-    kept = StoredAs.STATE if tag is not None else SETTINGS[path].stored_as
-    if kept is StoredAs.FLAG:
+    form = StoredAs.STATE if tag is not None else SETTINGS[path].stored_as
+    if form is StoredAs.FLAG:
         if isinstance(written, bool):
             return Requirement(path, "==", flag_value=written)
         raise reader.error(path, "is not true or false, without quotes")
     if isinstance(written, str) and written in {PRESENT, NOT_SET}:
         return Requirement(path, written)
-    if kept in {StoredAs.PRESENCE, StoredAs.ADDRESS}:
+    if form in {StoredAs.PRESENCE, StoredAs.ADDRESS}:
         raise reader.error(path, f'is not "{PRESENT}" or "{NOT_SET}": its value is not kept')
     sign, value = _split_operator(reader, path, written)
-    if kept is StoredAs.COUNT:
+    if form is StoredAs.COUNT:
         return Requirement(path, sign, number_value=_number(reader, path, value))
-    word = _word(reader, path, sign, value, of_tag=tag is not None)
+    word = _word(reader, path, sign, value, is_tag_value=tag is not None)
     return Requirement(path, sign, word=word)
 
 
 def _path_suggestion(path: str) -> str:
-    """A suggestion, else the list of what can be required."""
+    """Returns a suggestion, else the list of what can be required."""
     known = sorted(SETTINGS)
     last = {name.rpartition(".")[2]: name for name in known}
     near = nearest_name(path, known) or last.get(nearest_name(path.rpartition(".")[2], last) or "")
@@ -278,15 +278,15 @@ def _path_suggestion(path: str) -> str:
 
 
 def _split_operator(reader: TableReader, path: str, value: object) -> tuple[str, object]:
-    """The operator and what follows it; `==` for a bare value."""
-    found = _COMPARISON.match(value) if isinstance(value, str) else None
-    if found is None:
+    """Returns the operator and the text after it; `==` for a bare value."""
+    match = _COMPARISON.match(value) if isinstance(value, str) else None
+    if match is None:
         return "==", value
-    if found[1] not in _OPERATORS:
-        meant = next((sign for sign in _OPERATORS if sorted(sign) == sorted(found[1])), None)
-        hint = f"did you mean {meant}?" if meant else f"known: {', '.join(_OPERATORS)}"
-        raise reader.error(path, f"has the operator {found[1]!r}: {hint}")
-    return found[1], found[2]
+    if match[1] not in _OPERATORS:
+        near = next((sign for sign in _OPERATORS if sorted(sign) == sorted(match[1])), None)
+        hint = f"did you mean {near}?" if near else f"known: {', '.join(_OPERATORS)}"
+        raise reader.error(path, f"has the operator {match[1]!r}: {hint}")
+    return match[1], match[2]
 
 
 def _number(reader: TableReader, path: str, value: object) -> Decimal:
@@ -295,18 +295,18 @@ def _number(reader: TableReader, path: str, value: object) -> Decimal:
     except InvalidOperation:
         number = Decimal("nan")
     if not number.is_finite() or not is_number(float(number)):
-        why = f'is not a number, a comparison such as "<= 86400", "{PRESENT}" or "{NOT_SET}"'
-        raise reader.error(path, why)
+        text = f'is not a number, a comparison such as "<= 86400", "{PRESENT}" or "{NOT_SET}"'
+        raise reader.error(path, text)
     return number
 
 
-def _word(reader: TableReader, path: str, sign: str, value: object, *, of_tag: bool) -> str:
+def _word(reader: TableReader, path: str, sign: str, value: object, *, is_tag_value: bool) -> str:
     if not isinstance(value, str) or not value:
         raise reader.error(path, f'is not a text, "{PRESENT}" or "{NOT_SET}"')
     if sign in _NUMBER_OPERATORS:
         raise reader.error(path, f"compares a text with {sign}: only == and != do")
-    if of_tag and not is_tag(value):
+    if is_tag_value and not is_tag(value):
         raise reader.error(path, "names a value that no tag has, or that is not kept")
-    if not of_tag and value not in STATES:
+    if not is_tag_value and value not in STATES:
         raise reader.error(path, f"is no value of AWS's{did_you_mean(value, sorted(STATES))}")
     return value

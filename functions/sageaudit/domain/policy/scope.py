@@ -1,7 +1,7 @@
-"""What a deployment looks at, and when: `[accounts]` and `regions`, `[watch]` and `[digest]`.
+"""The scope of a deployment: `[accounts]`, `regions`, `[watch]` and `[digest]`.
 
-The other accounts and regions whose jobs are audited; which running jobs are watched, and from when
-on a message is sent; when the weekly digest is sent, and where its report is kept.
+The other accounts and regions whose jobs are audited; which running jobs are watched, and when a
+message is due; when the weekly digest is sent, and where its report is stored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sageaudit.domain.policy.table_reader import TableReader
 from sageaudit.domain.usage.series import MIN_STANDSTILL_S
 
 MEMBER_ROLE = "sageaudit-read"
-"""The role that infra/member.yaml makes in each account, unless it is told another name."""
+"""The default name of the role that infra/member.yaml creates in each account."""
 _ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::(?P<account>\d{12}):role/[\w+=,.@/-]+\Z", re.ASCII)
 _ROLE_NAME = re.compile(r"[\w+=,.@-]{1,64}\Z", re.ASCII)
 _ORGANIZATION = re.compile(r"o-[a-z0-9]{10,32}\Z")
@@ -28,7 +28,7 @@ _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
 MIN_IDLE_MINUTES = MIN_STANDSTILL_S // 60
 """A standstill is half an hour or more."""
 MAX_IDLE_MINUTES = 12 * 60
-"""Half of what is read of a job's metrics."""
+"""Half of the time for which a job's metrics are read."""
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 OFF = "off"
@@ -38,14 +38,14 @@ _LAST_HOUR = 22
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _SOME_MONDAY = date(2026, 1, 5)
 _AUDIT_DELAY = timedelta(hours=1)
-"""A job's audit is written within it: no day is summed up earlier. Our choice."""
+"""A job's audit is written within an hour: no day is summed earlier. Our choice."""
 
 
 class MemberAccounts(Struct, frozen=True):
-    """`roles`: each other account with the role to assume there, its ARN or its name.
+    """`role_by_account`: the role to assume in each other account, its ARN or its name.
 
-    `organization`: the only one whose accounts may forward events. `regions`: further ones, beside
-    that of the deployment.
+    `organization`: the only one whose accounts may forward events. `regions`: those besides the
+    deployment's own.
     """
 
     role_by_account: Mapping[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class MemberAccounts(Struct, frozen=True):
 
 
 def parse_members(reader: TableReader, regions: list[str]) -> MemberAccounts:
-    """The table `[accounts]`. Raises BadPolicy."""
+    """Reads the table `[accounts]`. Raises BadPolicy."""
     role = _text(reader, "role", _ROLE_NAME, "is not the name of a role") or MEMBER_ROLE
     roles: dict[str, str] = {}
     for account in reader.strings("members"):
@@ -95,7 +95,7 @@ def _text(reader: TableReader, key: str, form: re.Pattern[str], why: str) -> str
 
 
 def region_names(reader: TableReader) -> list[str]:
-    """The top-level key `regions`. Raises BadPolicy."""
+    """Reads the top-level key `regions`. Raises BadPolicy."""
     names = reader.strings("regions")
     for name in names:
         if not REGION.fullmatch(name):
@@ -104,10 +104,10 @@ def region_names(reader: TableReader) -> list[str]:
 
 
 class WatchSettings(Struct, frozen=True):
-    """Jobs above `usd_per_hour` are watched; those without a price from `gpus_unpriced` on.
+    """Jobs above `usd_per_hour` are watched; those without a price from `gpus_unpriced` GPUs.
 
-    `idle_minutes`: without work, until a message. `longest_times` the family's longest run: the
-    same. All of these are our choice: $5 is a GPU instance of some size, and 45 minutes are longer
+    A message is due after `idle_minutes` without work, or `longest_times` the family's longest run.
+    All of these are our choice: $5 an hour is a mid-size GPU instance, and 45 minutes are longer
     than checkpoints and evaluations.
     """
 
@@ -117,28 +117,28 @@ class WatchSettings(Struct, frozen=True):
     longest_times: Decimal = Decimal(3)
 
     def should_watch(self, usd_per_hour: Decimal | None, gpus: int) -> bool:
-        """Whether a job of this rate is watched; of an unknown rate, one of so many GPUs."""
+        """Whether a job is watched by its rate or, if that is None, by its GPUs."""
         if usd_per_hour is None:
             return gpus >= max(self.gpus_unpriced, 1)
         return usd_per_hour > self.usd_per_hour
 
 
 def parse_watch(reader: TableReader) -> WatchSettings | None:
-    """Reads the table; None where it is off. Raises BadPolicy."""
-    on, usual = reader.read("on", bool, True), WatchSettings()
-    idle_minutes = _whole_number(reader, "idle_minutes", usual.idle_minutes)
-    watching = WatchSettings(
-        usd_per_hour=reader.amount("usd_per_hour", usual.usd_per_hour),
-        gpus_unpriced=_whole_number(reader, "gpus_unpriced", usual.gpus_unpriced),
+    """Reads the table `[watch]`; None if it is off. Raises BadPolicy."""
+    is_on, default = reader.read("on", bool, True), WatchSettings()
+    idle_minutes = _whole_number(reader, "idle_minutes", default.idle_minutes)
+    settings = WatchSettings(
+        usd_per_hour=reader.amount("usd_per_hour", default.usd_per_hour),
+        gpus_unpriced=_whole_number(reader, "gpus_unpriced", default.gpus_unpriced),
         idle_minutes=idle_minutes,
-        longest_times=reader.amount("longest_times", usual.longest_times, ""),
+        longest_times=reader.amount("longest_times", default.longest_times, ""),
     )
     reader.reject_unread_keys()
     if not MIN_IDLE_MINUTES <= idle_minutes <= MAX_IDLE_MINUTES:
         raise reader.error("idle_minutes", f"is not from {MIN_IDLE_MINUTES} to {MAX_IDLE_MINUTES}")
-    if watching.longest_times < 1:
+    if settings.longest_times < 1:
         raise reader.error("longest_times", "is below 1: every run would be too long")
-    return watching if on else None
+    return settings if is_on else None
 
 
 def _whole_number(reader: TableReader, key: str, default: int) -> int:
@@ -151,9 +151,9 @@ def _whole_number(reader: TableReader, key: str, default: int) -> int:
 class DigestSchedule(Struct, frozen=True):
     """When the digest is sent, in a time zone, and the bucket for its report.
 
-    It covers seven whole UTC days. The last one, the day before `utc_day` (0 is Monday), ends at
-    least an hour before the digest is sent, in winter and in summer time. So the weeks of two
-    digests neither overlap nor leave a gap, and a function that knows no time zones finds the same.
+    It covers seven whole UTC days, up to the day before `week_start_utc_day` (0 is Monday). The
+    last day ends at least an hour before the digest is sent, in winter and in summer time. So the
+    weeks of two digests neither overlap nor leave a gap, whatever the time zone.
     """
 
     day: str = DAYS[0]
@@ -163,14 +163,14 @@ class DigestSchedule(Struct, frozen=True):
     report_bucket: str | None = None
 
     def last_full_week(self, now: datetime) -> tuple[date, date]:
-        """The first and the last day of the newest week that is over, in UTC."""
+        """Returns the first and last UTC day of the newest full week."""
         today = now.astimezone(UTC).date()
         after = today - timedelta(days=(today.weekday() - self.week_start_utc_day) % WEEK_DAYS)
         return after - timedelta(days=WEEK_DAYS), after - timedelta(days=1)
 
 
 def parse_digest(reader: TableReader) -> DigestSchedule | None:
-    """Reads the table; None where the digest is off. Raises BadPolicy."""
+    """Reads the table `[digest]`; None if the digest is off. Raises BadPolicy."""
     day = reader.read("day", str, DAYS[0])
     hour, timezone = reader.read("hour", int, 8), reader.read("timezone", str, "UTC")
     bucket = reader.read("report_bucket", str, None)
@@ -186,14 +186,14 @@ def parse_digest(reader: TableReader) -> DigestSchedule | None:
     try:
         utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(timezone))
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        why = "is no time zone that this computer knows, such as Europe/Berlin"
-        raise reader.error("timezone", why) from error
+        text = "is no time zone that this computer knows, such as Europe/Berlin"
+        raise reader.error("timezone", text) from error
     return DigestSchedule(day, hour, timezone, utc_day, bucket)
 
 
 def _utc_day(day: int, hour: int, zone: ZoneInfo) -> int:
-    """The weekday (UTC) before which the week ends: an hour or more before the digest, all year."""
+    """Returns the UTC weekday that starts a week, an hour or more before the digest all year."""
     at = time(hour, tzinfo=zone)
     days = (_SOME_MONDAY + timedelta(days=day, weeks=week) for week in range(52))
-    in_utc = (datetime.combine(one, at).astimezone(UTC) - _AUDIT_DELAY for one in days)
-    return min(in_utc, key=lambda moment: (moment.weekday() - day + 3) % WEEK_DAYS).weekday()
+    moments = (datetime.combine(row, at).astimezone(UTC) - _AUDIT_DELAY for row in days)
+    return min(moments, key=lambda moment: (moment.weekday() - day + 3) % WEEK_DAYS).weekday()

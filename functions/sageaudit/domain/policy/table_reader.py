@@ -1,5 +1,5 @@
-"""Reads a policy's tables: every key is checked for its type, and unknown keys are refused; which
-jobs a section is about.
+"""Reads a policy's tables and the conditions that select jobs. It checks the type of every key and
+refuses unknown keys.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TableReader:
         self.read_keys: set[str] = set()
 
     def read(self, key: str, kind: type, default: Any) -> Any:
-        """The value of a key. Raises BadPolicy where it has another type."""
+        """Returns the value of a key. Raises BadPolicy if it has another type."""
         self.read_keys.add(key)
         value = self.table.get(key, default)
         if value is not default and not isinstance(value, kind):
@@ -44,18 +44,18 @@ class TableReader:
         return value
 
     def subtable(self, key: str) -> TableReader:
-        """The reader of a nested table; an empty one where the key is absent."""
+        """Returns the reader of a nested table; an empty one if the key is absent."""
         return TableReader(self.read(key, dict, {}), (*self.path, key))
 
     def strings(self, key: str, default: tuple[str, ...] = ()) -> list[str]:
-        """A list of names."""
+        """Returns a list of names."""
         values = self.read(key, list, list(default))
         if not all(isinstance(value, str) and value for value in values):
             raise self.error(key, "is not a list of names")
         return list(values)
 
     def table_array(self, key: str) -> list[TableReader]:
-        """The readers of an array of tables."""
+        """Returns the readers of an array of tables."""
         rows = self.read(key, object, [])
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise self.error(key, f"is not a list of tables: write [[{key}]]")
@@ -64,48 +64,48 @@ class TableReader:
     def amount(
         self, key: str, default: Decimal | int | None = None, unit: str = " in USD"
     ) -> Decimal:
-        """An amount of 0 or more; required where there is no default."""
+        """Returns an amount of 0 or more; the key is required if there is no default."""
         self.read_keys.add(key)
         value = self.table.get(key, default)
         if isinstance(value, Decimal):
             return value
         if not is_number(value):
-            why = f"is not an amount{unit}: a number of 0 or more, without quotes"
-            raise self.error(key, why)
+            text = f"is not an amount{unit}: a number of 0 or more, without quotes"
+            raise self.error(key, text)
         return Decimal(str(value))
 
     def optional_amount(self, key: str) -> Decimal | None:
-        """The same; None where the key is absent."""
+        """Returns the same; None if the key is absent."""
         self.read_keys.add(key)
         return self.amount(key) if key in self.table else None
 
     def unread_keys(self) -> list[str]:
-        """The keys that were not read."""
+        """Returns the keys that were not read."""
         return [key for key in self.table if key not in self.read_keys]
 
     def reject_unread_keys(self) -> None:
-        """Raises BadPolicy where the table has keys that were not read."""
-        if rest := self.unread_keys():
+        """Raises BadPolicy if the table has keys that were not read."""
+        if unread := self.unread_keys():
             known = ", ".join(sorted(self.read_keys))
-            path = (*self.path, rest[0])
+            path = (*self.path, unread[0])
             raise BadPolicy(f"unknown key {full_key(path)}; known here: {known}", path)
 
     def error(self, key: str, why: str) -> BadPolicy:
-        """The error to raise about a key: its full name, and why."""
+        """Returns the error to raise about a key: its full name, then `why`."""
         path = (*self.path, key)
         return BadPolicy(f"{full_key(path)} {why}", path)
 
 
 def full_key(path: KeyPath) -> str:
-    """A key's full name: `rules.gpu-underused.mean_below`, `exempt[1].until` of the first one."""
+    """Returns a key's full name: `rules.gpu-underused.mean_below`, `exempt[1].until`."""
     words = [f"[{part + 1}]" if isinstance(part, int) else f".{_quote_part(part)}" for part in path]
     return "".join(words).removeprefix(".")
 
 
 def is_number(value: Any) -> bool:
-    """Whether the value is a number from 0 to HIGHEST."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0 <= value <= MAX_NUMBER
+    """Whether the value is a number from 0 to `MAX_NUMBER`."""
+    has_type = isinstance(value, int | float) and not isinstance(value, bool)
+    return has_type and 0 <= value <= MAX_NUMBER
 
 
 def _quote_part(part: str) -> str:
@@ -113,14 +113,14 @@ def _quote_part(part: str) -> str:
 
 
 class Conditions(Struct, frozen=True):
-    """A job matches where it matches all that are given."""
+    """Conditions on jobs: a job must match all that are not None."""
 
     family: str | None = None
     tag: tuple[str, str] | None = None
     account: str | None = None
 
     def matches_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> bool:
-        """Whether this job matches."""
+        """Whether a job matches."""
         return (
             self.family in {None, family}
             and self.account in {None, account}
@@ -129,7 +129,7 @@ class Conditions(Struct, frozen=True):
 
 
 def conditions(reader: TableReader) -> Conditions:
-    """Those of one section. Raises BadPolicy."""
+    """Reads the conditions of one section. Raises BadPolicy."""
     family, tag = reader.read("family", str, None), reader.read("tag", str, None)
     account = reader.read("account", str, None)
     name, equals, value = (tag or "").partition("=")
