@@ -1,13 +1,13 @@
-"""What a job cost: a pure function from a job and the market to a bill.
+"""Computes the bill of a job from the job and the market.
 
 compute   = billable seconds x instances x on-demand rate of the region
 storage   = GB x instance-hours / hours of that calendar month, only where EBS is provisioned
 warm pool = retained seconds x instances x the same rate, and its volumes
 
-Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities fit the
-lines of a real eu-west-1 bill of December 2023 to the printed digit. Prices are on demand: Savings
-Plans, credits and the free tier are not included; neither are S3, FSx, ECR, NAT or data transfer.
-A bill with an estimated rate has its dollars, and is not complete.
+Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities match
+the lines of a real eu-west-1 bill of December 2023 to the printed digit. Prices are on demand.
+Savings Plans, credits, the free tier, S3, FSx, ECR, NAT and data transfer are not included.
+A bill with an estimated rate has dollars, but is not complete.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ UPPER_BOUND = "a spot run without BillableTimeInSeconds: all its seconds are bil
 """What is missing from a bill that is an upper bound."""
 _HOUR_S = Decimal(3600)
 _MILLIONTH = Decimal("0.000001")
-"""Dollars, as documents round them."""
+"""The USD precision of documents."""
 
 
 def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
-    """Wall-clock seconds billed for each instance, and the basis of this figure.
+    """Returns the wall-clock seconds billed for each instance, and the basis of this figure.
 
-    Of a job that still runs: until `running_until`.
+    The seconds of a running job are counted until `observed_until`.
     """
     if job.purchase is Purchase.SERVERLESS:
         return None, "none"
@@ -77,7 +77,7 @@ def is_still_waiting(job: Job) -> bool:
 
 
 class BillLine(Struct, frozen=True):
-    """One line. `usd` is exact; None where quantity or rate is not known."""
+    """One line of a bill. `usd` is exact; None if the quantity or the rate is unknown."""
 
     item: str
     usage_type: str | None
@@ -89,7 +89,7 @@ class BillLine(Struct, frozen=True):
 
 
 class PhaseCost(Struct, frozen=True):
-    """A phase and its share of the compute lines; 0 where it is not billed, None where unknown."""
+    """A phase and its share of the compute lines; 0 if it is not billed, None if unknown."""
 
     phase: Phase
     usd: Decimal | None
@@ -98,7 +98,7 @@ class PhaseCost(Struct, frozen=True):
 class Bill(Struct, frozen=True, dict=True):
     """The lines, the cost by phase, and sentences that say what is missing.
 
-    Without slots: the sums, which each candidate is compared with, are worked out once and kept.
+    It has no slots, so that sums are cached: many candidates are compared with them.
     """
 
     basis: Basis
@@ -113,12 +113,12 @@ class Bill(Struct, frozen=True, dict=True):
 
     @property
     def estimated(self) -> tuple[str, ...]:
-        """The part of `missing` that has dollars all the same: rates that are estimates."""
+        """The sentences of `missing` about estimated rates: these lines have dollars."""
         return estimate_sentences(self.lines)
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """The rest of `missing`: what the total lacks."""
+        """The other sentences of `missing`: what the total lacks."""
         return tuple(what for what in self.missing if what not in self.estimated)
 
     @cached_property
@@ -144,7 +144,7 @@ def estimate_sentences(lines: Iterable[BillLine]) -> tuple[str, ...]:
 class BillSum(Struct, frozen=True):
     """The sum of the bills of a tuning job's children; it has no lines of its own.
 
-    `estimated` as in Bill: of how many of them the rates are estimates.
+    `estimated` counts the children with an estimated rate.
     """
 
     total_usd: Decimal | None
@@ -269,7 +269,7 @@ def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[
 
 
 def _by_month(start: datetime, end: datetime) -> Iterator[tuple[datetime, Decimal]]:
-    """Each calendar month (UTC) of the span with its share of it; shares sum to 1."""
+    """Yields each calendar month (UTC) of the span with its share of it; shares sum to 1."""
     whole = seconds_between(start, end)
     month = datetime(start.year, start.month, 1, tzinfo=UTC)
     if not whole:
@@ -331,10 +331,9 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
 
 
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:
-    """Each phase's share of the compute lines, by its billed seconds, on spot too.
+    """Returns each phase's share of the compute lines, by its billed seconds, on Spot too.
 
-    Shares are rounded to millionths and the longest phase has the rest, so that they sum exactly to
-    compute.
+    Shares are rounded to millionths. The longest phase gets the remainder, so they sum to compute.
     """
     whole = job.billed_phases_s
     if compute_usd is None or not compute_usd or not whole:
