@@ -1,18 +1,18 @@
-"""How many times as long a run takes on another type that holds it (`fit`).
+"""How many times as long a run takes on another type that fits it (`fit`).
 
-The GPUs of a host are each busy for a share u of the time, on average. On a GPU on which the same
-work was measured to take r times as long, at most, the host takes at most 1 + u (r - 1) times as
-long. Where n GPUs become m < n of the same model, k = n / m of them share one and take turns: at
-most 1 + u (k - 1) times as long; for m > 1 the work must be spread evenly over them. Both together:
-1 + u (r k - 1). A job that is known to use every GPU (each has a process, or a stage of the model)
-waits in each of them, and fewer may wait one after the other: on fewer GPUs that figure is a guess,
-which only a trial replaces. Of any other job CloudWatch does not say whether one GPU did all the
-work of n: then it takes 1 + min(n u, 1) (r - 1) times as long, and the longer of both counts; if
-the sum of a host's GPUs lies at the ceiling of one GPU and no distribution is known, one of them
-did the work, and k is 1. What fewer vCPUs add multiplies that. The slowest host decides.
+Each GPU of a host is busy for a share u of the time, on average. Measured work takes at most r
+times as long on the other GPU; the host then at most 1 + u (r - 1) times as long. If n GPUs become
+m < n of the same model, k = n / m of them share one and take turns: at most 1 + u (k - 1) times as
+long; for m > 1 the work must be spread evenly over them. Both together: 1 + u (r k - 1). A job that
+is known to use every GPU (each has a process, or a stage of the model) waits in each of them, and
+fewer GPUs may wait one after the other. For fewer GPUs that figure is a guess, which only a trial
+replaces. For any other job CloudWatch does not say whether one GPU did all the work of n. Then it
+takes 1 + min(n u, 1) (r - 1) times as long, and the longer of both counts. If the sum of a host's
+GPUs lies at the ceiling of one GPU and no distribution is known, one of them did the work, and k is
+1. Fewer vCPUs multiply that. The slowest host decides.
 
-This slow end is counted. A faster GPU (r below 1) makes up for being fewer and is counted as no
-faster than that: a busy GPU is not proof that the GPU is what the run waits for.
+This slow end is counted. A faster GPU (r below 1) makes up for fewer GPUs and is counted as no
+faster than that: a busy GPU does not prove that the run waits for the GPU.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _ONE = Decimal(1)
 
 
 class RuntimeOnType(Fit):
-    """A run on `today` with its demand, moved to `other`."""
+    """A run on `current_type` with its demand, moved to `other_type`."""
 
     __slots__ = ()
 
     def runtime_factor(self) -> RuntimeFactor | TypeRefusal:
-        """The run time as a multiple of today's, or why the run cannot move there."""
+        """Returns the run time as a multiple of the current one, or why the run cannot move."""
         return (
             type_class_refusal(self.current_type, self.other_type)
             or self.size_refusal()
@@ -63,8 +63,8 @@ class RuntimeOnType(Fit):
         )
 
     def unchecked_runtime_factor(self) -> RuntimeFactor | TypeRefusal:
-        """As a multiple of today's on a type that holds the run; refused where it cannot be bounded
-        or is too long.
+        """Returns the multiple on a type that fits the run. Refuses one that cannot be bounded, or
+        is too long.
         """
         idle = self.demand.is_gpu_idle
         vetoed = algorithm_refusal if idle else type_refusal
@@ -85,7 +85,7 @@ class RuntimeOnType(Fit):
         return found
 
     def _slowed_by_vcpus(self, found: RuntimeFactor) -> RuntimeFactor:
-        """The run time where fewer vCPUs have the same work to do."""
+        """Returns the run time if fewer vCPUs do the same work."""
         times = self.vcpu_factor()
         if times == 1:
             return found
@@ -108,11 +108,11 @@ class RuntimeOnType(Fit):
 
     @property
     def _gpus_merged(self) -> int:
-        """How many of today's GPUs share one of the other type: k."""
+        """How many of the current GPUs share one of the other type: k."""
         return max(math.ceil(self.current_type.gpus / self.other_type.gpus), 1)
 
     def _ratio(self) -> RuntimeRange | TypeRefusal | None:
-        """The measured range towards another GPU; None for the same one."""
+        """Returns the measured range for the other GPU; None for the same one."""
         today, other = self.current_type, self.other_type
         if today.gpu_model == other.gpu_model:
             return self._same_model_refusal()
@@ -124,7 +124,7 @@ class RuntimeOnType(Fit):
 
     @property
     def _precisions(self) -> frozenset[Precision]:
-        """The precision classes that the run may be in."""
+        """Returns the precision classes that the run may have."""
         hints = self.job.hints
         if not has_tensor_cores(self.current_type):
             return frozenset({Precision.FP32})
@@ -133,7 +133,7 @@ class RuntimeOnType(Fit):
         return frozenset({Precision.HALF}) if hints.mixed_precision else UNKNOWN_PRECISION
 
     def _same_model_refusal(self) -> TypeRefusal | None:
-        """A model with another memory: nothing was measured of the one with less bandwidth."""
+        """Checks a model with another memory size: the one with less bandwidth was not measured."""
         today, other = self.current_type, self.other_type
         if today.gpu_memory_gib == other.gpu_memory_gib:
             return None
@@ -161,7 +161,7 @@ class RuntimeOnType(Fit):
         return f"{'; '.join(filter(None, sentences))}{self._data_sheets_text()}"
 
     def _data_sheets_text(self) -> str:
-        """Both data sheets, which explain and do not decide."""
+        """Both data sheets: they explain, but do not decide."""
         peaks = self.current_type.gpu_peaks, self.other_type.gpu_peaks
         if peaks[0] is None or peaks[1] is None:
             return ""
@@ -196,7 +196,7 @@ class RuntimeOnType(Fit):
         return one if self._has_one_busy_gpu(host) else max(one, shared)
 
     def _has_one_busy_gpu(self, host: HostGpus) -> bool:
-        """Several GPUs that take turns look the same: not where the job says that it uses them."""
+        """Several GPUs that take turns look the same, unless the job says that it uses all."""
         return host.has_one_busy_gpu and self.job.hints.distribution is None
 
     def _explanation(self, ratio: RuntimeRange | None, busy: Decimal) -> str:

@@ -1,9 +1,9 @@
 """The same run on other instance types: its recorded use and its bill on each candidate.
 
 All candidates are ranked together: the same GPU in another size, fewer GPUs, another GPU, none. A
-candidate is refused with the constraint that it breaks. How long the run takes there is bounded
-(`moved_run`): the slow end is counted, the fast end is only shown. What the family's own runs took
-there replaces the bounds, and a step to a smaller type that made the runs dearer is the last one.
+refused candidate names the constraint that it breaks. The run time there is bounded (`moved_run`):
+the slow end is counted, the fast end is only shown. The family's own runs there replace the bounds,
+and a step to a smaller type that made the runs cost more is the last one.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _Question = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
 
 
 class Resize(Struct, frozen=True, dict=True):
-    """Today's type and bill, and all candidates: those that fit by cost, then the refused ones.
+    """The current type and bill, and all candidates: fitting ones by cost, then refused ones.
 
-    Without slots: which of them save, as several rules ask, is worked out once and kept.
+    It has no slots, so that the candidates that save are computed once for several rules.
     """
 
     current_type: InstanceType
@@ -58,14 +58,14 @@ class Resize(Struct, frozen=True, dict=True):
     bill: Bill
     demand: Demand
     fitting: tuple[Candidate, ...]
-    """The cheapest first."""
+    """The cheapest candidate is first."""
     refusals: tuple[tuple[TypeOffer, TypeRefusal], ...]
-    """The others, the cheapest by the hour first."""
+    """The other types, the cheapest by the hour first."""
     feasible_unpriced: tuple[InstanceType, ...]
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
-        """Those that fit, then the refused ones."""
+        """The fitting candidates, then the refused ones."""
         refused = (
             Candidate(
                 offer.type, offer.rate, why, feasible_unpriced=offer.type in self.feasible_unpriced
@@ -75,14 +75,14 @@ class Resize(Struct, frozen=True, dict=True):
         return (*self.fitting, *refused)
 
     def saving_usd(self, candidate: Candidate) -> Decimal | None:
-        """Today's bill less the candidate's: negative where it costs more.
+        """Returns the current bill less the candidate's: negative if it costs more.
 
-        None where today's bill is not known, or only as an upper bound.
+        None if the current bill is unknown, or an upper bound.
         """
         return self._saving_against(candidate.usd)
 
     def best_saving_usd(self, candidate: Candidate) -> Decimal | None:
-        """The same at the other end of its range; None where there is no range."""
+        """Returns the saving at the other end of the candidate's range; None without a range."""
         return None if candidate.best_change is None else self._saving_against(candidate.best_usd)
 
     def _saving_against(self, other_usd: Decimal | None) -> Decimal | None:
@@ -93,22 +93,22 @@ class Resize(Struct, frozen=True, dict=True):
 
     @property
     def certain_savings(self) -> Iterator[Candidate]:
-        """Candidates that hold the run and certainly save, the largest counted saving first.
+        """Candidates that fit the run and certainly save, the largest counted saving first.
 
-        None of them is possible at most: see `on_trial`.
-        A lower hourly price ensures that the advice for the next run does not reverse this one.
-        Where today's bill is not known, the cheapest by the hour come first.
+        Candidates that are at most possible are in `possible_savings`.
+        Their lower hourly price ensures that the next run's recommendation does not reverse this.
+        If the current bill is unknown, the cheapest by the hour come first.
         """
         return iter(self._candidates_that_save[0])
 
     @property
     def possible_savings(self) -> Iterator[Candidate]:
-        """The same whose saving is possible at most."""
+        """Candidates whose saving is at most possible, in the same order."""
         return iter(self._candidates_that_save[1])
 
     @cached_property
     def _candidates_that_save(self) -> tuple[list[Candidate], list[Candidate]]:
-        """Those that certainly save, and those on trial."""
+        """Candidates that certainly save, and those that need a trial."""
         found: tuple[list[Candidate], list[Candidate]] = ([], [])
         for candidate in self._found_saving():
             found[candidate.needs_trial].append(candidate)
@@ -125,14 +125,14 @@ class Resize(Struct, frozen=True, dict=True):
 
     @property
     def unrecorded_refusals(self) -> Iterator[tuple[InstanceType, str]]:
-        """Cheaper by the hour, refused only for a use that was not recorded; with that reason."""
+        """Yields cheaper types that only unrecorded use refuses, each with that reason."""
         for offer, why in self.refusals:
             if why.constraint is Constraint.NOT_RECORDED and offer.is_cheaper_per_hour:
                 yield offer.type, why.reason
 
     @property
     def feasible_unpriced_by_size(self) -> tuple[InstanceType, ...]:
-        """Types that hold the run, no larger than today's, whose price cannot be compared.
+        """Types that fit the run, not larger than the current one, whose price cannot be compared.
 
         Each of them may be the cheaper one. The smallest come first.
         """
@@ -141,7 +141,7 @@ class Resize(Struct, frozen=True, dict=True):
         )
 
     def is_cheaper_per_hour(self, candidate: Candidate) -> bool:
-        """Priced below today's type by the hour, for certain."""
+        """Returns whether the candidate certainly costs less by the hour than the current type."""
         return is_cheaper_per_hour(self.rate, candidate.rate)
 
 
@@ -182,11 +182,11 @@ def resize(
     type_names: Collection[str] | None = None,
     billed: Bill | None = None,
 ) -> Resize:
-    """Tries a run on each other type, or on those of `only` by name. Call `impossible` first.
+    """Tries a run on each other type, or on `type_names` only. Call `resize_refusal` first.
 
-    `whole` are the metrics of the whole run; it is sized by its active minutes. What they used
-    `also` must hold too; `tried` are types that the family ran on. A training plan's capacity is
-    for one type: another type is billed on demand. `billed`: its bill, where it is at hand.
+    `whole_run` has the metrics of the whole run; its active minutes decide the size. `other_usage`
+    must fit too. `family_types`: types that the family used. A training plan's capacity is for one
+    type, so another type is billed on demand. `billed`: the job's bill, if it was computed.
     """
     today = market.types[job.groups[0].instance_type]
     billed = billed or bill(job, market)
@@ -218,7 +218,7 @@ def resize(
 
 
 class _TypeEvaluation(Struct, frozen=True):
-    """One run, tried on types."""
+    """One run that is tried on several types."""
 
     job: Job
     today: InstanceType
@@ -231,7 +231,7 @@ class _TypeEvaluation(Struct, frozen=True):
     too_few_gpus: Mapping[int, TypeRefusal]
 
     def evaluate(self, offer: TypeOffer) -> Candidate | TypeRefusal:
-        """A type that is offered, with its bill, or the reason for its refusal."""
+        """Returns the offered type with its bill, or the reason for its refusal."""
         other = offer.type
         tried = factor_from_family(self.tried, self.today, other)
         back = isinstance(tried, RuntimeFactor) and tried.trial
@@ -254,14 +254,14 @@ class _TypeEvaluation(Struct, frozen=True):
         return Candidate(other, offer.rate, None, takes, usd, best_usd, even)
 
     def can_fit(self, offer: TypeOffer) -> bool:
-        """Whether the type holds the run, whatever it costs."""
+        """Returns whether the type fits the run, whatever it costs."""
         return isinstance(self._runtime_on(offer.type).runtime_factor(), RuntimeFactor)
 
     def _runtime_on(self, other: InstanceType) -> RuntimeOnType:
         return RuntimeOnType(self.job, self.today, self.need, self.headroom_percent, other)
 
     def _total_usd(self, offer: TypeOffer, times: Decimal) -> Decimal | TypeRefusal | None:
-        """The bill's total on the type, or that the bill there would lack what today's has."""
+        """Returns the total on the type, or a refusal if its bill would lack a current line."""
         if self.moved is not None and offer.rate is not None:
             usd = self.moved.total_usd(offer.type, offer.rate, times)
             if usd is not None:
@@ -285,22 +285,22 @@ class _TypeEvaluation(Struct, frozen=True):
 
 
 def _by_cost(candidate: Candidate) -> tuple[Decimal, Decimal, str]:
-    """Sort key of candidates that fit: by their bill."""
+    """Sort key of fitting candidates: by their bill."""
     hourly, name = hourly_price_order(candidate.type, candidate.rate)
     return (candidate.usd if candidate.usd is not None else hourly, hourly, name)
 
 
 class ResizeCache(Struct, frozen=True):
-    """The answers of `resize` in one audit: rules that ask the same share one answer.
+    """The results of `resize` in one audit: rules with the same arguments share one result.
 
-    Types that cost as much by the hour, or more, are left out, but for those that the family tried.
+    Types that cost as much or more by the hour are left out, unless the family used them.
     """
 
     _entries: list[tuple[_Question, Resize]] = field(default_factory=list)
 
     @property
     def results(self) -> list[Resize]:
-        """Those so far."""
+        """The results so far."""
         return [answer for _, answer in self._entries]
 
     def resize(
@@ -313,7 +313,7 @@ class ResizeCache(Struct, frozen=True):
         read_family_types: Callable[[], FamilyTypes] = FamilyTypes,
         billed: Bill | None = None,
     ) -> Resize:
-        """As the function `resize`, for equal arguments once; `tried` is asked only then."""
+        """Calls `resize` once for equal arguments; only then `read_family_types` is called."""
         asked = (job, whole, market, headroom_percent, also)
         for question, answer in self._entries:
             if question == asked:

@@ -1,9 +1,9 @@
-"""Which instance type a run cannot move to, whatever its speed and price, and what to check first.
+"""Instance types that a run cannot move to, whatever their speed and price, and what to check.
 
 | not to | for | because |
 |---|---|---|
 | another GPU model | several instances that may exchange data | their network may bind |
-| GPUs without NVLink, or the reverse | several GPUs that stay several | ratios do not hold across |
+| GPUs without NVLink, or the reverse | several GPUs that stay several | ratios do not apply |
 | a type without EFA | instances that train together over EFA | their exchange would bind |
 | K80, V100, T4 | signs of bf16 or FlashAttention on a newer GPU | both need Ampere or later |
 | Blackwell | signs of FlashAttention on an older GPU | its README does not list it |
@@ -69,7 +69,7 @@ def has_bf16(instance_type: InstanceType) -> bool:
 
 
 def type_refusal(job: Job, current_type: InstanceType, other_type: InstanceType) -> str | None:
-    """Why a run that needs its GPUs cannot move to another type with GPUs, or None."""
+    """Returns why a run that needs its GPUs cannot move to another type with GPUs, or None."""
     several = (job.instance_count or 0) > 1
     if _gpu(current_type) == _gpu(other_type):
         apart = (
@@ -90,12 +90,12 @@ def type_refusal(job: Job, current_type: InstanceType, other_type: InstanceType)
 
 
 def image_refusal(job: Job, today: InstanceType, other: InstanceType) -> str | None:
-    """Why the run's image is not for the other type's GPU, or None."""
+    """Returns why the run's image does not support the other type's GPU, or None."""
     return _cuda_refusal(job, other) or algorithm_refusal(job, today, other)
 
 
 def own_image_refusal(job: Job, today: InstanceType) -> str | None:
-    """Why a job's image is not for the type that it asks for itself, or None."""
+    """Returns why a job's image does not support the type that the job itself asks for, or None."""
     if refused := _cuda_refusal(job, today):
         return refused
     if today.gpus and _CPU_TAG.search(addresses.tag(job.image)):
@@ -111,9 +111,9 @@ def own_image_refusal(job: Job, today: InstanceType) -> str | None:
 
 
 def algorithm_refusal(job: Job, today: InstanceType, other: InstanceType) -> str | None:
-    """Why SageMaker's guide does not let a built-in algorithm move there, or None.
+    """Returns why SageMaker's guide does not allow a built-in algorithm to move there, or None.
 
-    A family in no list is not said to be impossible: nobody documents it. What runs, runs.
+    An undocumented family is not called impossible: what runs, runs.
     """
     algorithm = builtin_algorithm(job.image)
     if algorithm is None or other.family == today.family:
@@ -131,7 +131,7 @@ def algorithm_refusal(job: Job, today: InstanceType, other: InstanceType) -> str
 
 
 def _network_refusal(job: Job) -> str | None:
-    """Why the network between several instances may be the run's limit; None if each works alone.
+    """Returns why the network may limit several instances; None if each works alone.
 
     Transform instances never exchange data: SageMaker gives each its own objects. Nor do the
     instances of a processing job that get parts of its data, unless a framework joins them.
@@ -149,7 +149,7 @@ def _network_refusal(job: Job) -> str | None:
 
 
 def can_train_together(job: Job) -> bool:
-    """Whether several instances train on parts of the data, with no sign that they work together.
+    """Returns whether several instances train on parts of the data, without a sign that they join.
 
     Such a script may still join its instances itself.
     """
@@ -234,7 +234,7 @@ def _version_text(version: addresses.Version) -> str:
 
 
 def move_caveats(job: Job, today: InstanceType, other: InstanceType) -> Iterator[str]:
-    """Sentences on what no recording shows, and what would keep the run from another GPU model."""
+    """Yields sentences on what no recording shows, and what would rule out another GPU model."""
     if _gpu(today) == _gpu(other):
         return
     if can_train_together(job):
