@@ -1,6 +1,6 @@
-"""What a file is: a job's request, a pipeline definition or a Terraform plan.
+"""Recognises a file: a job's request, a pipeline definition or a Terraform plan.
 
-Recognised by what is in it, or by what the user says that it is.
+The content decides, unless the user names the format.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sageaudit.structs import replace
 
 
 class FileFormat(enum.StrEnum):
-    """The forms of a file, by the words that `--as` takes."""
+    """The formats of a file, by the words that `--as` takes."""
 
     TRAINING = "training"
     PROCESSING = "processing"
@@ -39,7 +39,7 @@ class FileFormat(enum.StrEnum):
 
     @property
     def label(self) -> str:
-        """The form, for people."""
+        """The format, for people."""
         if self is FileFormat.PIPELINE:
             return "SageMaker pipeline definition"
         if self is FileFormat.TERRAFORM:
@@ -51,7 +51,7 @@ _CHECKED_KINDS = [kind for kind in JobKind if kind.value in {form.value for form
 _NOT_CHECKED = ", which is not checked: it names no instances"
 _TOP = "the top level"
 _MIN_REQUEST_PARAMETERS = 2
-"""Parameters of a request that a file without the job's name must have to be taken for one."""
+"""A file without a job's name is a request only if it has this many of its parameters."""
 _ARN_REGION_INDEX = 3
 """The part of an ARN that names the region."""
 _GIVE_ONE_MESSAGE = ": give one request, pipeline definition or plan a file"
@@ -60,9 +60,9 @@ _USE_AUDIT = "audit it with `sageaudit audit --recording` instead"
 
 
 class ParsedFile(Struct, frozen=True):
-    """A file's form and its requests, the training jobs of tuning requests after them.
+    """A file's format and its requests; a tuning request's training jobs follow it.
 
-    `left_out`: sentences on what is in the file and was not checked.
+    `unchecked_sentences`: what in the file was not checked.
     """
 
     format: FileFormat
@@ -77,9 +77,9 @@ def recognise(
     form: FileFormat | None = None,
     pipeline: str | None = None,
 ) -> ParsedFile:
-    """The requests in a parsed file. Raises Malformed, with what to do instead.
+    """Returns the requests in a parsed file. Raises Malformed, with what to do instead.
 
-    `form`: what the user says that it is. `pipeline`: the pipeline's name, if it is one.
+    `form`: the format that the user names. `pipeline`: the pipeline's name, for a pipeline.
     """
     if not isinstance(document, Mapping):
         reject_non_request(document)
@@ -98,7 +98,7 @@ def recognise(
 
 
 def reject_non_request(document: object) -> None:
-    """Raises Malformed for what is certainly no request, by no more than its top level."""
+    """Raises Malformed if the top level shows that a document is not a request."""
     if isinstance(document, list):
         raise MalformedData(
             _TOP, f"is a list{_GIVE_ONE_MESSAGE}; `jq '.[0]' FILE > one.json` takes out the first"
@@ -155,7 +155,7 @@ def _reject_describe_answer(document: Mapping[str, Any]) -> None:
 
 
 def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
-    """A definition, or the request or answer that has it as a string."""
+    """Reads a definition, or the request or answer that contains it as a string."""
     origin = Origin()
     definition: object = document
     if "PipelineDefinition" in document:
@@ -178,7 +178,7 @@ def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
 
 
 def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:
-    """The requests, each tuning job followed by the training jobs that it asks for."""
+    """Returns the requests, each tuning job followed by the training jobs that it asks for."""
     found: list[Request] = []
     for request in requests:
         found.append(request)
