@@ -1,12 +1,12 @@
-"""Parses a Describe* answer and the job's tags into a Job, by what is kept of them.
+"""Parses a Describe* answer and the job's tags into a Job, from the fields that are stored.
 
-`keep` is the one gate: a Job is parsed from the kept answer, and histories and recordings store it,
-so that live, recorded and re-audited jobs are judged alike, and nothing else can be shown.
-`job_fields` is the permission. Of hyperparameters, environment and arguments only flags, one small
-number and words of fixed lists stay (`hints`), under the key `Derived`.
+`sanitize_answer` is the only gate. A Job is parsed from the sanitized answer, and histories and
+recordings store it. So live, recorded and re-audited jobs are judged alike, and nothing else can be
+shown. `job_fields` lists what may be stored. Of hyperparameters, environment and arguments only
+flags, one small number and words of fixed lists stay (`hints`), under the key `Derived`.
 
 Every field but name and status may be absent (a job that failed early, an answer of 2018, a partial
-recording); an impossible value raises Malformed with its key. Fields: botocore's sagemaker model.
+recording). An impossible value raises Malformed with its key. Fields: botocore's sagemaker model.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from sageaudit.domain.token_shapes import WITHHELD, is_name, is_tag
 from sageaudit.errors import MalformedData
 
 OBJECTIVE_HYPERPARAMETER = "_tuning_objective_metric"
-"""The hyperparameter in which a tuning job gives its trials the name of their objective."""
+"""The hyperparameter in which a tuning job gives its trials their objective's name."""
 VERSION_PLACEHOLDER = "?versionId=kept"
-"""In place of what names a version of the data in an address."""
+"""Replaces a version of the data in an address."""
 _TAGS = """
 sageaudit:ignore sageaudit:deadline sagemaker:pipeline-step-name sagemaker:pipeline-execution-arn
 """
 SAGEAUDIT_TAGS = frozenset(_TAGS.split())
 """Names of tags that audits read under every policy."""
 TAG_VALUE_PRESENT = "(set)"
-"""What is kept of a required tag whose value is not kept; AWS takes no parentheses in a tag."""
+"""Replaces the value of a required tag that is not stored; AWS allows no parentheses in a tag."""
 TAG_VALUE_ABSENT = "(not set)"
 _WORDS = """
 Completed InProgress Failed Stopping Stopped Deleting DeleteFailed
@@ -55,7 +55,7 @@ Enabled Disabled EndOfJob Continuous MultiRecord SingleRecord
 Bayesian Random Hyperband Grid Off Auto Maximize Minimize
 """
 STATES = frozenset(_WORDS.split())
-"""Values of AWS's enumerated fields, as botocore's service model has them."""
+"""Values of AWS's enumerated fields, from botocore's service model."""
 _TYPE = re.compile(
     r"ml\.[a-z][a-z0-9-]{0,15}\.(?:nano|micro|small|medium|large|\d{0,3}xlarge|metal)"
 )
@@ -68,12 +68,12 @@ _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
 
 
 def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
-    """The kept form of a Describe* answer, as JSON; kept once more it is the same.
+    """Returns the stored form of a Describe* answer, as JSON; applied twice it stays the same.
 
-    A setting that AWS's own answer lacks is not set, which is kept as null.
+    A setting that AWS's own answer lacks is not set, and becomes null.
 
-    `key`: that of the fingerprint, without which there is none. Raises Malformed where a field has
-    an impossible value.
+    `key`: that of the fingerprint; without it there is none. Raises Malformed if a field has an
+    impossible value.
     """
     kept = read_fields(answer, STORED_FIELDS, _sanitize_field)
     kind = kind_from_answer(answer)
@@ -84,14 +84,14 @@ def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict
 
 
 class TagNames(Struct, frozen=True):
-    """The tags that audits read: those whose values are kept, and those that a policy requires."""
+    """The tags that audits read: those with stored values, and those that a policy requires."""
 
     values: frozenset[str]
     required: frozenset[str] = frozenset()
 
 
 def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> dict[str, str]:
-    """The tags of these names, or of all, that look like what AWS accepts and like no token."""
+    """Returns the valid tags of these names, or all, without those that look like a token."""
     return {
         name: value
         for name, value in tags.items()
@@ -100,9 +100,9 @@ def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) ->
 
 
 def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool) -> dict[str, str]:
-    """The same, with a mark for each required tag without a kept value.
+    """Returns the tags to store, with a mark for each required tag without a stored value.
 
-    `all_read`: `tags` are all that the job has, so that others are not set.
+    `is_complete`: `tags` are all tags of the job, so that others are not set.
     """
     kept = filter_tags(tags, names.values)
     for name in sorted(names.required - kept.keys()):
@@ -114,7 +114,7 @@ def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool
 
 
 def split_stored_tags(kept: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
-    """The kept values, and of each tag that is known whether it is set: whether it has a value."""
+    """Returns the stored values, and for each known tag whether it has a value."""
     values = {
         name: value
         for name, value in kept.items()
@@ -126,7 +126,7 @@ def split_stored_tags(kept: Mapping[str, str]) -> tuple[dict[str, str], dict[str
 
 
 def rejected_tags(tags: Mapping[str, str], names: TagNames) -> list[str]:
-    """The names of tags with a value that is not kept, because it looks like a token."""
+    """Returns the names of tags whose value is not stored, because it looks like a token."""
     kept = filter_tags(tags, names.values)
     return sorted(name for name in names.values if tags.get(name) and name not in kept)
 
@@ -155,7 +155,7 @@ def _sanitize_field(field: StoredAs, section: Mapping[str, Any], key: str) -> An
 
 
 def _presence(value: Any) -> Any:
-    """Something as empty as what was there."""
+    """Returns a placeholder that is as empty as the value was."""
     if isinstance(value, list):
         return [WITHHELD] if value else []
     return WITHHELD if value else None
@@ -186,13 +186,13 @@ _TEXTS: Mapping[StoredAs, Callable[[str], str | None]] = {
     StoredAs.MODEL: lambda text: token_shapes.safe_name(stem(text)),
     StoredAs.ADDRESS: _address,
 }
-"""What is kept of a text that is not just a name."""
+"""What is stored of a text that is not just a name."""
 
 
 def _derive_settings(
     answer: Mapping[str, Any], sanitized: Mapping[str, Any], key: bytes | None
 ) -> dict[str, Any]:
-    """What is read in the settings, or was read in them before they were dropped."""
+    """Returns what is derived from the settings, or was before they were dropped."""
     stored = answer.get(DERIVED)
     if isinstance(stored, Mapping):
         found = hints.from_stored(fields.section(stored, "Hints"))
@@ -216,7 +216,7 @@ def _derive_settings(
 
 
 def _metrics(kept: Mapping[str, Any]) -> set[str]:
-    """The names of the job's own metrics: nothing else is the name of an objective."""
+    """Returns the names of the job's own metrics: only these can be an objective's name."""
     defined = (kept.get("AlgorithmSpecification") or {}).get("MetricDefinitions") or []
     rows = [*(row.get("Name") for row in defined)]
     rows += [row.get("MetricName") for row in kept.get("FinalMetricDataList") or []]
@@ -233,7 +233,7 @@ def parse(
 ) -> Job:
     """Parses one job. Account and region default to the ARN's; without `key` no fingerprint.
 
-    Raises Malformed when the answer is of no known kind, or a field has an impossible value.
+    Raises Malformed if the answer is of no known kind, or a field has an impossible value.
     """
     kind = kind_from_answer(answer)
     if kind is None:
@@ -260,8 +260,8 @@ def parse(
 
 
 def latest_time(answer: Mapping[str, Any]) -> datetime | None:
-    """The latest time in an answer, its lists (transitions, metrics) included: until then the job
-    was seen. Raises Malformed.
+    """Returns the latest time in an answer, also in its lists (transitions, metrics): the job was
+    seen until then. Raises Malformed.
     """
     lists = [value for value in answer.values() if isinstance(value, list)]
     rows = [answer, *(row for rows in lists for row in rows if isinstance(row, Mapping))]
@@ -270,7 +270,7 @@ def latest_time(answer: Mapping[str, Any]) -> datetime | None:
 
 
 def _pipeline_step(tags: Mapping[str, str]) -> str | None:
-    """Pipeline and step, from the tags that SageMaker Pipelines puts on the jobs it starts."""
+    """Returns pipeline and step, from the tags that SageMaker Pipelines sets on its jobs."""
     step = tags.get("sagemaker:pipeline-step-name")
     execution = _PIPELINE.search(tags.get("sagemaker:pipeline-execution-arn", ""))
     return f"pipeline/{execution[1]}/{step}" if execution and step else None

@@ -29,7 +29,7 @@ from sageaudit.domain.job.addresses import repository
 from sageaudit.domain.job.job import Hints
 
 _MAX_SETTINGS = 500
-"""Most settings that are read: the API takes 100 hyperparameters and 100 variables."""
+"""The most settings that are read: the API allows 100 hyperparameters and 100 variables."""
 _MAX_CHARACTERS = 10_000
 _MAX_TEXT_LENGTH = 1000
 _MAX_SHORT_TEXT = 200
@@ -66,7 +66,7 @@ _LIBRARIES = {"horovod": "horovod", "horovodrun": "horovod", "deepspeed": "deeps
               "mirroredstrategy": "mirrored", "multiworkermirroredstrategy": "mirrored",
               "accelerate": "accelerate"}  # fmt: skip
 _TEXT_ONLY_LIBRARIES = frozenset({"accelerate"})
-"""In a name it is the library's, which a single process uses as well."""
+"""In a name the word means the library, which a single process uses too."""
 DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
                  "accelerate", "parameter_server", "mpi")  # fmt: skip
 """The most specific first: Horovod, SMP and DeepSpeed are launched through MPI or torchrun."""
@@ -86,14 +86,14 @@ _NOT_CHECKPOINT_WORDS = frozenset(
     | {"load", "teacher", "eval", "download"}
 )
 _MODEL_NAMES = frozenset({"checkpoint", "ckpt", "model_checkpoint", "model_ckpt"})
-"""Names that may mean a published model as well as a folder of the user's."""
+"""Names that may mean a published model, or the user's own folder."""
 _SAVE_SETTINGS = re.compile(
     r"save_(?:steps|strategy|interval|total_limit|epochs?|every\w*|freq\w*)\Z"
 )
 _CHECKPOINT_PLACE = re.compile(r"/opt/ml/checkpoints|s3://\S{0,200}(?:checkpoint|ckpt)")
 _OUTPUT_PLACES = frozenset({"output_dir", "save_dir", "default_root_dir", "output_s3_uri"})
-"""Where Transformers, Lightning and scripts of AWS's examples write, under these very names. In S3
-it is an output of the script's own, which SageMaker neither makes nor reports."""
+"""Where Transformers, Lightning and scripts of AWS's examples write. In S3 it is an output of the
+script's own, which SageMaker neither makes nor reports."""
 _NOT_LOADER_WORDS = frozenset({"preprocessing", "ray", "ps", "env", "rollout", "mirrored"})
 _PRETRAINED = frozenset({"pretrained", "finetune", "finetuning", "lora", "qlora", "peft"})
 _PRETRAINED_NAMES = frozenset(
@@ -108,7 +108,7 @@ _SCHEDULES = {
     "cosine": re.compile(r"cos(?:ine|_|\b)"),
     "linear": re.compile(r"linear|warmup_?decay"),
 }
-"""Those that gain late."""
+"""Schedules that gain late."""
 
 
 class UserSetting(Struct, frozen=True):
@@ -142,7 +142,7 @@ class UserSetting(Struct, frozen=True):
 def user_settings(
     hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
 ) -> Iterator[UserSetting]:
-    """All pairs, the first 500 at most. `command`: lists of words; anything else is ignored."""
+    """Yields all pairs, at most the first 500. `command`: lists of words; others are ignored."""
     named = chain(hyperparameters.items(), environment.items())
     flat = chain.from_iterable(_flat(name, value, _MAX_DEPTH) for name, value in named)
     parts = [part for words in command if isinstance(words, list) for part in words]
@@ -176,7 +176,7 @@ def _decode(value: Any) -> Any:
 
 
 def _options(words: list[str]) -> Iterator[UserSetting]:
-    """`--fp16`, `--num-workers 4`, `--lr=0.1`, `trainer.precision=16`, and the launcher's name."""
+    """Reads `--fp16`, `--num-workers 4`, `--lr=0.1`, `trainer.precision=16`, and the launcher."""
     for position, word in enumerate(words):
         name, assigned, value = word.partition("=")
         following = words[position + 1] if position + 1 < len(words) else "-"
@@ -194,7 +194,7 @@ def _setting(name: str, text: str) -> UserSetting:
 
 
 def from_answer(answer: Mapping[str, Any]) -> Hints:
-    """The hints of a whole Describe answer. Raises Malformed when a field has the wrong type."""
+    """Returns the hints of a whole Describe answer. Raises Malformed for a field of wrong type."""
     software = fields.section(answer, "AlgorithmSpecification")
     software = software or fields.section(answer, "AppSpecification")
     image = fields.text(software, "TrainingImage") or fields.text(software, "ImageUri")
@@ -224,13 +224,13 @@ def from_answer(answer: Mapping[str, Any]) -> Hints:
 
 
 def to_stored(hints: Hints) -> dict[str, Any]:
-    """The hints as a kept answer has them: only those that differ from their default."""
+    """Returns the hints as a stored answer has them: only those that differ from their default."""
     plain = asdict(Hints())
     return {name: value for name, value in asdict(hints).items() if value != plain[name]}
 
 
 def from_stored(section: Mapping[str, Any]) -> Hints:
-    """The hints of a kept answer. Raises Malformed when a field has the wrong type."""
+    """Returns the hints of a stored answer. Raises Malformed if a field has the wrong type."""
     distribution, schedule = fields.text(section, "distribution"), fields.text(section, "schedule")
     flags = [name for name, plain in asdict(Hints()).items() if plain is False]
     return Hints(
@@ -261,7 +261,7 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
 
 
 def _is_half(setting: UserSetting) -> bool:
-    """True for signs of 16 bits: a switch, a precision, or a configuration file.
+    """Returns True for signs of 16 bits: a switch, a precision, or a configuration file.
 
     DeepSpeed and Accelerate set the precision in that file, and both are made for 16 bits.
     """

@@ -1,7 +1,7 @@
-"""The settings that a policy may require, by their paths in a training request, and their values.
+"""The settings that a policy may require: their paths in a training request, and their values.
 
-A kept answer has null for a setting that the job does not have, so that it differs from one that an
-older kept answer lacks.
+A stored answer has null for a setting that the job does not have. An older stored answer may lack a
+setting: this differs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sageaudit.domain.job.kinds import JobKind
 RUN_LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
 """The setting that limits the run time."""
 PRESENT = "set"
-"""Stands for a value of which only that it is there is kept."""
+"""Stands for a value of which only its presence is stored."""
 SettingValue = bool | int | str | None
 """None: the job does not set it."""
 _CLUSTER = "ProcessingResources.ClusterConfig"
@@ -26,19 +26,19 @@ _MISSING = object()
 
 
 class Setting(Struct, frozen=True):
-    """How a setting is kept, its paths in other kinds of jobs, and what AWS takes without it.
+    """How a setting is stored, its paths in other kinds of jobs, and AWS's default.
 
     A roll-up has the paths of the jobs that it launches, in each of its definitions, or none.
     """
 
     stored_as: StoredAs
     paths: Mapping[JobKind, str] = field(default_factory=dict)
-    """By kind, beside training jobs."""
+    """By kind, for kinds other than training jobs."""
     default: SettingValue = None
 
 
 def _paths_by_kind(processing: str, transform: str | None = None) -> dict[JobKind, str]:
-    """The paths of a setting by kind."""
+    """Returns the paths of a setting by kind."""
     paths = {JobKind.PROCESSING: processing, JobKind.TRANSFORM: transform}
     return {kind: path for kind, path in paths.items() if path is not None}
 
@@ -80,7 +80,7 @@ is not set is off.
 
 
 def stored_setting_paths() -> Paths:
-    """What of an answer is kept for them, of every kind."""
+    """Returns what is stored of an answer for the settings, for every kind."""
     training = {path: row.stored_as for path, row in SETTINGS.items()}
     return training | {
         path: row.stored_as
@@ -90,7 +90,7 @@ def stored_setting_paths() -> Paths:
 
 
 def _definition_paths(setting: str) -> Iterator[str]:
-    """The paths of a setting in what roll-ups ask of the jobs that they launch."""
+    """Yields the paths of a setting in roll-ups' definitions of their jobs."""
     for kind in JobKind:
         one, path = _definition(kind), setting_path(kind, setting)
         if one and path:
@@ -98,7 +98,7 @@ def _definition_paths(setting: str) -> Iterator[str]:
 
 
 def setting_path(kind: JobKind, setting: str) -> str | None:
-    """The setting's path in jobs of a kind, or None; of a tuning job, in its definitions."""
+    """Returns a setting's path in jobs of a kind, or None; for a tuning job, in its definitions."""
     rollup = kind.spec.rollup
     asked = rollup.child_kind if rollup and rollup.definition_key else kind
     if asked is JobKind.TRAINING:
@@ -107,13 +107,13 @@ def setting_path(kind: JobKind, setting: str) -> str | None:
 
 
 def _definition(kind: JobKind) -> str | None:
-    """The key of the requests for its jobs in a roll-up's; None of any other kind."""
+    """Returns the key of a roll-up's requests for its jobs; None for other kinds."""
     rollup = kind.spec.rollup
     return rollup.definition_key if rollup else None
 
 
 def setting_paths(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple[str, ...]:
-    """The full paths of a setting in an answer or request: of a tuning job one a definition."""
+    """Returns a setting's full paths in an answer or request: one for each definition."""
     path, one = setting_path(kind, setting), _definition(kind)
     if path is None:
         return ()
@@ -126,9 +126,9 @@ def setting_paths(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple
 
 
 def read_settings(kind: JobKind, stored: Mapping[str, Any]) -> dict[str, dict[str, SettingValue]]:
-    """By setting the values that a kept answer has, by their full paths.
+    """Returns the values of a stored answer, by setting and full path.
 
-    A setting that the answer says nothing of is left out, and so is one with an unknown word.
+    A setting that the answer does not show is left out, and so is one with an unknown word.
     """
     found: dict[str, dict[str, SettingValue]] = {}
     for setting, row in SETTINGS.items():
@@ -139,14 +139,14 @@ def read_settings(kind: JobKind, stored: Mapping[str, Any]) -> dict[str, dict[st
 
 
 def stored_value(setting: Setting, value: Any) -> SettingValue:
-    """A value as it is kept; of an address or a key only that there is one."""
+    """Returns a value in its stored form; for an address or a key only that there is one."""
     hidden = setting.stored_as in {StoredAs.PRESENCE, StoredAs.ADDRESS}
     kept: SettingValue = PRESENT if hidden and value else None if hidden else value
     return kept
 
 
 def mark_unset_settings(kind: JobKind, answer: Mapping[str, Any], stored: dict[str, Any]) -> None:
-    """Writes null for each setting that AWS's own answer does not have, if it is whole."""
+    """Writes null for each setting that AWS's own answer does not have, if it is complete."""
     known = filter(None, (setting_path(kind, setting) for setting in SETTINGS))
     paths = [path.split(".") for path in known]
     for section, place in zip(_sections(kind, answer), _sections(kind, stored), strict=True):
@@ -155,7 +155,7 @@ def mark_unset_settings(kind: JobKind, answer: Mapping[str, Any], stored: dict[s
 
 
 def _sections(kind: JobKind, body: Mapping[str, Any]) -> Iterator[Any]:
-    """Where the settings are: of a tuning job, in each of its definitions."""
+    """Yields the objects with the settings: for a tuning job, each of its definitions."""
     one = _definition(kind)
     if one is None:
         yield body
@@ -166,7 +166,7 @@ def _sections(kind: JobKind, body: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _set_null(section: dict[str, Any], path: list[str]) -> None:
-    """At the first part of the path that is not there."""
+    """Writes null at the first missing part of the path."""
     for key in path[:-1]:
         inner = section.setdefault(key, None)
         if inner is None:
@@ -176,7 +176,7 @@ def _set_null(section: dict[str, Any], path: list[str]) -> None:
 
 
 def _value(kept: Mapping[str, Any], place: str) -> Any:
-    """The value at a full path, None where it or a section around it is null, else _MISSING."""
+    """Returns the value at a full path, None for a null on the path, _MISSING without one."""
     found: Any = kept
     for part in place.split("."):
         key, _, number = part.partition("[")

@@ -135,7 +135,7 @@ def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
 
 
 def pricing_day(job: Job, now: datetime) -> date:
-    """Returns the day (UTC) whose prices apply to a job: its start, else its creation, else `now`."""
+    """Returns the day (UTC) whose prices apply: the job's start, else its creation, else `now`."""
     moment = job.started_at or job.created_at or now
     return moment.astimezone(UTC).date() if moment.tzinfo else moment.date()
 

@@ -277,7 +277,7 @@ def find_unfollowed(
 
 
 def _unchanged(request: Request, fix: Iterable[FixDocument]) -> bool:
-    """Whether each parameter of a fix has its old value in the request; not known is no answer."""
+    """Returns whether the request has the old value of each parameter; unknown ones have not."""
     for parameter in fix:
         value, old = request.value(parameter["parameter"]), parameter["old"]
         if isinstance(value, UnknownValue):

@@ -314,7 +314,7 @@ def _pipeline_requests(
 def _aws_structure(
     model: ApiModel, shape: str, values: Mapping[str, Any], unknown: object
 ) -> dict[str, Any]:
-    """Builds an object from its arguments. The provider's own, not in AWS's model, stay out.
+    """Builds an object from the arguments that AWS's model has; others are the provider's own.
 
     `unknown` has the same structure: what is known only after apply.
     """

@@ -163,7 +163,7 @@ def _unknown_enum_value(value: str, allowed: Sequence[str], place: Path) -> Prob
 
 
 def _is_newer_type(value: str, allowed: Sequence[str]) -> bool:
-    """Whether it may be an instance type that AWS has added since: of a size that others have."""
+    """Returns whether it may be a newer instance type: one of a size that other types have."""
     found = _INSTANCE.fullmatch(value)
     sizes = {name.rpartition(".")[2] for name in allowed}
     return found is not None and allowed[0].startswith("ml.") and found[1] in sizes

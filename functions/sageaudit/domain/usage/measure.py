@@ -1,8 +1,8 @@
 """Makes measurements from raw series, and packs them so that the job can be audited again.
 
 Raw series are normalised once, and clipped to the time in which the job's own code ran. CPU, GPU
-and GPU-memory figures of CloudWatch are sums over cores or GPUs (0..100 x count). They are divided by
-the count here, so that 100 always means all of it. Measurements are packed as small integers.
+and GPU-memory figures of CloudWatch are sums over cores or GPUs (0..100 x count). They are divided
+by the count here, so that 100 always means all of it. Measurements are packed as small integers.
 """
 
 from __future__ import annotations
