@@ -140,11 +140,13 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     if on_demand_s is None:
         return None
     rates = [line.rate for line in billed.lines if line.item == "compute"]
-    known = [rate.usd * group.count for group, rate in zip(job.groups, rates, strict=False) if rate]
-    if not known or len(known) < len(rates):
+    hourly = [
+        rate.usd * group.count for group, rate in zip(job.groups, rates, strict=False) if rate
+    ]
+    if not hourly or len(hourly) < len(rates):
         return None
     unbilled_s = max(on_demand_s - job.billable_s, Decimal(0))
-    return sum(known, Decimal(0)) * unbilled_s / 3600
+    return sum(hourly, Decimal(0)) * unbilled_s / 3600
 
 
 def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]:
@@ -187,8 +189,8 @@ def _notes(
             low, high = sorted((line.rate.usd, line.rate.other_usd))
             yield f"{item}: between two known prices, ${low:f} and ${high:f} an hour"
         elif line.rate is not None and line.rate.price_age == "before_known":
-            known = f"the earliest known price is of {line.rate.as_of}"
-            yield f"{item}: {known}, after the job"
+            age_note = f"the earliest known price is of {line.rate.as_of}"
+            yield f"{item}: {age_note}, after the job"
     if savings_plan and billed.lines:
         rates = [line.rate for line in billed.lines if line.rate is not None]
         amortised = any(rate.learnt == "amortised" for rate in rates)

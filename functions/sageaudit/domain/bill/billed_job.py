@@ -82,34 +82,34 @@ class BilledJob(Struct, frozen=True, dict=True):
         fewer known lines are not a saving.
         """
         billed = self.bill
-        if isinstance(change, SetType) and (moved := self._rate_and_total(change)):
-            return self._type_saving_usd(*moved)
-        after = self.with_change(change).bill
-        if billed.total_usd is None or after.total_usd is None:
+        if isinstance(change, SetType) and (quote := self._rate_and_total(change)):
+            return self._type_saving_usd(*quote)
+        changed_bill = self.with_change(change).bill
+        if billed.total_usd is None or changed_bill.total_usd is None:
             return None
-        if set(after.gaps) - set(billed.gaps) or billed.basis == "upper_bound":
+        if set(changed_bill.gaps) - set(billed.gaps) or billed.basis == "upper_bound":
             return None
-        if isinstance(change, SetType) and not _is_comparable(billed, after):
+        if isinstance(change, SetType) and not _is_comparable(billed, changed_bill):
             return None
-        return max(billed.total_usd - after.total_usd, _ZERO)
+        return max(billed.total_usd - changed_bill.total_usd, _ZERO)
 
     def compute_usd(self, change: Change) -> Decimal | None:
         """Returns the compute dollars of the changed job's bill; None if they are unknown."""
         if (
             isinstance(change, SetType)
-            and (moved := self._rate_and_total(change))
+            and (quote := self._rate_and_total(change))
             and self._other_type_bill
         ):
-            return self._other_type_bill.compute_usd(moved[0], change.time_factor)
+            return self._other_type_bill.compute_usd(quote[0], change.time_factor)
         return self.with_change(change).bill.compute_usd
 
     def _rate_and_total(self, change: SetType) -> tuple[Rate, Decimal] | None:
         """Returns the new rate and the total; None if only the bill with its lines has them."""
-        other = self.market.types.get(change.instance_type)
+        other_type = self.market.types.get(change.instance_type)
         rate = self.market.hourly(self.job.region, self.job.kind, change.instance_type)
-        if self._other_type_bill is None or other is None or rate is None:
+        if self._other_type_bill is None or other_type is None or rate is None:
             return None
-        usd = self._other_type_bill.total_usd(other, rate, change.time_factor)
+        usd = self._other_type_bill.total_usd(other_type, rate, change.time_factor)
         return None if usd is None else (rate, usd)
 
     def _type_saving_usd(self, rate: Rate, usd: Decimal) -> Decimal | None:
@@ -117,7 +117,9 @@ class BilledJob(Struct, frozen=True, dict=True):
         if billed.total_usd is None or billed.basis == "upper_bound":
             return None
         rates = [line.rate for line in billed.lines if line.item == "compute"]
-        if not all(own is None or is_comparable(own, rate) for own in rates):
+        if not all(
+            current_rate is None or is_comparable(current_rate, rate) for current_rate in rates
+        ):
             return None
         return max(billed.total_usd - usd, _ZERO)
 
@@ -165,8 +167,8 @@ class BillOnType(Struct, frozen=True):
             return cls(seconds, span, counts, 0, 1, None, None)
         days = monthrange(begun.year, begun.month)[1]
         begins = datetime(begun.year, begun.month, 1, tzinfo=UTC)
-        left = begins + timedelta(days=days) - begun
-        left_s = Decimal(int(left.total_seconds()))
+        month_left_s = begins + timedelta(days=days) - begun
+        left_s = Decimal(int(month_left_s.total_seconds()))
         return cls(seconds, span, counts, job.volume_gb, 24 * days, left_s, rate.usd)
 
     def compute_usd(self, rate: Rate, time_factor: Decimal) -> Decimal:
@@ -208,7 +210,7 @@ def spot_refusal(job: Job) -> str | None:
         ),
         (job.warm_pool is not None, "managed spot does not keep a warm pool"),
     )
-    return next((why for applies, why in reasons if applies), None)
+    return next((reason for applies, reason in reasons if applies), None)
 
 
 def spot_capacity_refusal(job: Job) -> str | None:

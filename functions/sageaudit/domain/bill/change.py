@@ -57,15 +57,15 @@ class CutPhase(Struct, frozen=True):
         """Cutting s seconds saves s x billable / billed phases' seconds, on Spot too.
         A phase that is not billed has nothing to cut.
         """
-        left = self.seconds
+        remaining_s = self.seconds
         phases: list[Phase] = []
         for phase in job.phases:
             if phase.name == self.phase and phase.seconds is not None and phase.billed:
-                taken = min(left, phase.seconds)
-                left -= taken
-                phase = replace(phase, seconds=phase.seconds - taken)  # noqa: PLW2901
+                cut_s = min(remaining_s, phase.seconds)
+                remaining_s -= cut_s
+                phase = replace(phase, seconds=phase.seconds - cut_s)  # noqa: PLW2901
             phases.append(phase)
-        return _shorten(replace(job, phases=tuple(phases)), job, self.seconds - left)
+        return _shorten(replace(job, phases=tuple(phases)), job, self.seconds - remaining_s)
 
 
 class SetType(Struct, frozen=True):
@@ -81,7 +81,7 @@ class SetType(Struct, frozen=True):
 
     def apply(self, job: Job) -> Job:
         """Same count, other type."""
-        groups = (InstanceGroup(self.instance_type, one.count, one.name) for one in job.groups)
+        groups = (InstanceGroup(self.instance_type, item.count, item.name) for item in job.groups)
         return _scale_times(job, tuple(groups), self.time_factor)
 
 

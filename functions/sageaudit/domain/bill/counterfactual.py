@@ -121,39 +121,42 @@ def allocate_savings(
         (
             name,
             limit_to_possible(
-                _drop_impossible_change(found, job, savings_plan=has_savings_plan), job, market
+                _drop_impossible_change(detection, job, savings_plan=has_savings_plan), job, market
             ),
         )
-        for name, found in sorted(detections, key=lambda pair: pair[0].id)
+        for name, detection in sorted(detections, key=lambda pair: pair[0].id)
     ]
     total = billed.total_usd
-    today = BilledJob(job, billed, market)
-    alone = {
-        name.id: today.saving_usd(found.change) if found.change else None for name, found in pairs
+    billed_job = BilledJob(job, billed, market)
+    alone_usd = {
+        name.id: billed_job.saving_usd(detection.change) if detection.change else None
+        for name, detection in pairs
     }
     subsumed = _subsumed(pairs)
-    superseded = _superseded(pairs, alone, subsumed, exemptions)
+    superseded = _superseded(pairs, alone_usd, subsumed, exemptions)
     standing = [pair for pair in pairs if pair[0].name not in {*subsumed, *superseded, *exemptions}]
-    shares = _combined_shares(today, standing)
+    shares = _combined_shares(billed_job, standing)
     findings = []
-    for name, found in pairs:
-        share = shares.get(name.id, _ZERO) if found.change and total is not None else None
-        span = _range(today, found)
-        priced = found.change is not None
+    for name, detection in pairs:
+        share = shares.get(name.id, _ZERO) if detection.change and total is not None else None
+        span = _range(billed_job, detection)
+        priced = detection.change is not None
         findings.append(
             Finding(
                 rule=name,
-                found=found,
-                severity=severities.severity_for(name, found.bucket, share, span, is_priced=priced),
+                found=detection,
+                severity=severities.severity_for(
+                    name, detection.bucket, share, span, is_priced=priced
+                ),
                 saving_usd=share,
-                alone_usd=alone[name.id],
+                alone_usd=alone_usd[name.id],
                 range_usd=span,
                 superseded_by=superseded.get(name.name),
                 subsumed_by=subsumed.get(name.name),
                 exempt=exemptions.get(name.name),
                 estimated=bool(billed.estimated)
-                or rate_estimate_basis(found, job, market) is not None,
-                alternatives_usd=tuple(map(today.saving_usd, found.other_changes)),
+                or rate_estimate_basis(detection, job, market) is not None,
+                alternatives_usd=tuple(map(billed_job.saving_usd, detection.other_changes)),
             )
         )
     findings.sort(key=_rank)
@@ -167,29 +170,29 @@ def allocate_savings(
     )
 
 
-def _drop_impossible_change(found: Detection, job: Job, *, savings_plan: bool) -> Detection:
+def _drop_impossible_change(detection: Detection, job: Job, *, savings_plan: bool) -> Detection:
     """Removes the change, and so the dollars, if the fix is not possible for this job."""
-    if found.change is None:
-        return found
-    if why := change_refusal(found.change, job, savings_plan=savings_plan):
+    if detection.change is None:
+        return detection
+    if reason := change_refusal(detection.change, job, savings_plan=savings_plan):
         return replace(
-            found,
+            detection,
             bucket=Bucket.NONE,
             change=None,
             best=None,
             other_changes=(),
-            caution=f"Nothing is counted: {why}.",
+            caution=f"Nothing is counted: {reason}.",
         )
-    return found
+    return detection
 
 
-def _range(billed_job: BilledJob, found: Detection) -> tuple[Decimal, Decimal] | None:
+def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decimal] | None:
     """Returns both ends of a finding's range, each billed alone; None without a range."""
-    if found.change is None or found.best is None:
+    if detection.change is None or detection.best is None:
         return None
-    ends = [billed_job.saving_usd(change) for change in (found.change, found.best)]
-    known = sorted(end for end in ends if end is not None)
-    return (known[0], known[1]) if len(known) == len(ends) else None
+    ends = [billed_job.saving_usd(change) for change in (detection.change, detection.best)]
+    known_ends = sorted(end for end in ends if end is not None)
+    return (known_ends[0], known_ends[1]) if len(known_ends) == len(ends) else None
 
 
 def _subsumed(pairs: list[tuple[RuleInfo, Detection]]) -> dict[str, str]:
@@ -231,10 +234,10 @@ def _superseded(
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
         for stage in _EXCLUSIVE_STAGES
     )
-    first = count[0][1].change if count else None
-    if isinstance(first, SetCount) and first.redistributes_work:
-        either = [pair for pair in rivals if pair in count or pair in instance_type]
-        count, instance_type = either, []
+    change = count[0][1].change if count else None
+    if isinstance(change, SetCount) and change.redistributes_work:
+        both = [pair for pair in rivals if pair in count or pair in instance_type]
+        count, instance_type = both, []
     for contest in (count, instance_type, purchase):
         losers |= {name.name: contest[0][0].name for name, _ in contest[1:]}
     return losers
@@ -291,10 +294,10 @@ def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice
     """Yields lost, then avoidable by finding, then the remainder; the slices sum to the bill."""
     if total is None:
         return
-    left = total
+    remaining_usd = total
     for bucket in (Bucket.LOST, Bucket.AVOIDABLE):
         for finding in findings:
             if finding.found.bucket is bucket and finding.saving_usd:
-                left -= finding.saving_usd
+                remaining_usd -= finding.saving_usd
                 yield Slice(f"{bucket.value}: {finding.rule.name}", finding.saving_usd)
-    yield Slice(REMAINDER, left)
+    yield Slice(REMAINDER, remaining_usd)

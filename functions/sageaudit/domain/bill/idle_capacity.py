@@ -108,24 +108,24 @@ def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
     Downloading, 50 min Training at 40% mean use, all points present: (50 x 0.4) / 60 = 1/3.
     """
     if 0 < usage.points < MIN_POINTS:
-        few = f"{usage.points} points of a host, {MIN_POINTS} needed"
-        return Missing("too_few_points", few)
+        reason = f"{usage.points} points of a host, {MIN_POINTS} needed"
+        return Missing("too_few_points", reason)
     code = _program_share(usage)
     if isinstance(code, Missing):
         return code
     billed = [phase for phase in job.phases if phase.billed]
     if any(phase.seconds is None for phase in billed):
         return Missing("phases_unknown", "how long each phase took is not known")
-    whole = work = idle = _ZERO
+    billed_s = work_s = idle_s = _ZERO
     for phase in billed:
         seconds = phase.seconds or _ZERO
-        whole += seconds
-        work += seconds if is_work_phase(phase) else _ZERO
-        idle += seconds if phase.name in _NON_WORK_PHASES else _ZERO
-    if not whole:
+        billed_s += seconds
+        work_s += seconds if is_work_phase(phase) else _ZERO
+        idle_s += seconds if phase.name in _NON_WORK_PHASES else _ZERO
+    if not billed_s:
         return Missing("phases_unknown", "no billed phase is known")
-    seen = min(work, Decimal(usage.seconds))
-    return (whole - idle - seen * (1 - code)) / whole
+    recorded_s = min(work_s, Decimal(usage.seconds))
+    return (billed_s - idle_s - recorded_s * (1 - code)) / billed_s
 
 
 def _program_share(usage: Measurements) -> Decimal | Missing:
@@ -138,8 +138,8 @@ def _program_share(usage: Measurements) -> Decimal | Missing:
         return missing
     least = min(line.share for line in hosts.values())
     if least < MIN_COVERAGE:
-        why = f"only {least:.0%} of the points of a host"
-        return Missing("coverage_low", f"{why}, {MIN_COVERAGE:.0%} needed")
+        reason = f"only {least:.0%} of the points of a host"
+        return Missing("coverage_low", f"{reason}, {MIN_COVERAGE:.0%} needed")
     lines = hosts.values()
     points = sum(len(line.values) for line in lines)
     unseen = points - sum(len(line.present) for line in lines)
@@ -153,15 +153,19 @@ def idle_causes(job: Job, whole_run: Measurements) -> tuple[IdleCause, ...]:
 
     Hosts of a transform job never wait for each other.
     """
-    alone = not job.kind.spec.can_hosts_communicate
+    is_single_host = not job.kind.spec.can_hosts_communicate
     if not whole_run.gpus:
         return ("parallel_work", "profile")
     usage = whole_run.active_part()
-    still = sum(map(len, whole_run.standstills()))
-    if still < _STANDSTILL_FROM * whole_run.points:
-        return (*_gpu_causes(usage, is_single_host=alone), "profile")
+    still_count = sum(map(len, whole_run.standstills()))
+    if still_count < _STANDSTILL_FROM * whole_run.points:
+        return (*_gpu_causes(usage, is_single_host=is_single_host), "profile")
     at_work = usage.mean(Metric.GPU) if Metric.GPU in usage.series else 0
-    waits = () if at_work >= _GPU_WAITS_BELOW else tuple(_gpu_causes(usage, is_single_host=alone))
+    waits = (
+        ()
+        if at_work >= _GPU_WAITS_BELOW
+        else tuple(_gpu_causes(usage, is_single_host=is_single_host))
+    )
     return ("standstill", *waits, "profile")
 
 
@@ -175,8 +179,8 @@ def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCa
     means = [line.mean for line in gpu.values()]
     waiting = []
     if any(line.highest > _CPU_BUSY_ABOVE for line in cpu.values()):
-        both = zip(*pairs(cpu, gpu), strict=True)
-        waiting = [busy for busy, work in both if work < _GPU_WAITS_BELOW]
+        both_uses = zip(*pairs(cpu, gpu), strict=True)
+        waiting = [busy for busy, work in both_uses if work < _GPU_WAITS_BELOW]
     if waiting and mean(waiting) > _CPU_BUSY_ABOVE:
         yield "data_loader"
     elif not is_single_host and len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN:
@@ -214,12 +218,12 @@ def idle_capacity(
     if job.free:
         return Missing("free", f"AWS does not bill it ({job.free})")
     if not job.finished:
-        why = f"the job has not ended (status {job.status}): its cost is not final"
-        return Missing("job_not_finished", why)
-    each = devices(usage)
-    if isinstance(each, Missing):
-        return each
-    unit, count = each
+        reason = f"the job has not ended (status {job.status}): its cost is not final"
+        return Missing("job_not_finished", reason)
+    pair = devices(usage)
+    if isinstance(pair, Missing):
+        return pair
+    unit, count = pair
     seconds = _ZERO if job.has_never_started else billed_seconds(job)[0]
     if seconds is None:
         return Missing("no_billed_time", "; ".join(billed.missing) or "its billed time is unknown")
@@ -251,17 +255,17 @@ def _counted_idle_usd(
     job: Job, billed: Bill, market: Market, savings: Savings, idle_share: Decimal
 ) -> Decimal:
     """Returns the USD of idle device time in the counted findings, not capped."""
-    taken, left = _ZERO, billed.compute_usd
-    today, applied = BilledJob(job, billed, market), None
+    idle_usd, remaining_usd = _ZERO, billed.compute_usd
+    billed_job, applied = BilledJob(job, billed, market), None
     for change in _counted_changes(savings):
-        today = today.with_change(applied) if applied else today
-        after, applied = today.compute_usd(change), change
-        if left is None or after is None:
+        billed_job = billed_job.with_change(applied) if applied else billed_job
+        changed_usd, applied = billed_job.compute_usd(change), change
+        if remaining_usd is None or changed_usd is None:
             break
-        cut = max(left - after, _ZERO)
-        taken += cut * idle_share if isinstance(change, DropRun | SetPurchase) else cut
-        left = after
-    return taken
+        cut = max(remaining_usd - changed_usd, _ZERO)
+        idle_usd += cut * idle_share if isinstance(change, DropRun | SetPurchase) else cut
+        remaining_usd = changed_usd
+    return idle_usd
 
 
 def _counted_changes(savings: Savings) -> list[Change]:

@@ -295,12 +295,12 @@ class S3Input(NamedTuple):
 
 def bucket_name(address: str | None) -> str | None:
     """Returns the bucket of an `s3://` address; None for ARNs, access points and others."""
-    scheme, found, rest = (address or "").partition("://")
+    scheme, parts, rest = (address or "").partition("://")
     name = re.split("[/?#]", rest, maxsplit=1)[0]
     plain = (
         _BUCKET_NAME.match(name) and not _IP_ADDRESS.match(name) and not name.endswith(_NOT_BUCKETS)
     )
-    return name if found and scheme.lower() == "s3" and plain else None
+    return name if parts and scheme.lower() == "s3" and plain else None
 
 
 def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
@@ -323,12 +323,12 @@ def is_data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | No
     change unnoticed: then the answer is None. It is None, too, without any data input: the code
     then gets its data itself. A convention, not a proof: an object may have been overwritten.
     """
-    known = list(inputs)
-    pinned = [_has_version(address) for _, address in known if address is not None]
+    are_pinned = list(inputs)
+    pinned = [_has_version(address) for _, address in are_pinned if address is not None]
     if not all(pinned):
         return False
-    data = any(name not in CODE_INPUTS for name, _ in known)
-    return True if data and len(pinned) == len(known) else None
+    data = any(name not in CODE_INPUTS for name, _ in are_pinned)
+    return True if data and len(pinned) == len(are_pinned) else None
 
 
 def _has_version(address: str) -> bool:

@@ -54,20 +54,20 @@ def phases_from_transitions(
     lies between the job's start and end. Without a start, nothing was billed. `billable_s`:
     BillableTimeInSeconds, which shows whether a repeated download was charged after all.
     """
-    known = [
+    rows = [
         (begun, fields.text(item, "Status") or "Unknown", item)
         for item in transitions
         if (begun := fields.time(item, "StartTime")) is not None
     ]
-    known.sort(key=lambda row: row[0])
+    rows.sort(key=lambda row: row[0])
     phases = []
-    for position, (begun, name, item) in enumerate(known):
+    for position, (begun, name, item) in enumerate(rows):
         if name in _ENDED:
             continue
-        after = known[position + 1][0] if position + 1 < len(known) else ended_at
-        end = fields.time(item, "EndTime") or after
-        if end is not None and after is not None and after < end:
-            end = after  # phases follow each other: an overlap would be billed twice
+        next_start = rows[position + 1][0] if position + 1 < len(rows) else ended_at
+        end = fields.time(item, "EndTime") or next_start
+        if end is not None and next_start is not None and next_start < end:
+            end = next_start  # phases follow each other: an overlap would be billed twice
         seconds = seconds_between(begun, end) if end else None
         phases.append(Phase(name, begun, seconds, _is_billed(name, begun, started_at, ended_at)))
     charged = tuple(_mark_repeated_downloads(phases))

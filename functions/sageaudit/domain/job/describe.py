@@ -75,12 +75,12 @@ def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict
     `key`: that of the fingerprint; without it there is none. Raises Malformed if a field has an
     impossible value.
     """
-    kept = read_fields(answer, STORED_FIELDS, _sanitize_field)
+    sanitized = read_fields(answer, STORED_FIELDS, _sanitize_field)
     kind = kind_from_answer(answer)
     if kind is not None and DERIVED not in answer:
-        mark_unset_settings(kind, answer, kept)
-    kept[DERIVED] = _derive_settings(answer, kept, key)
-    return kept
+        mark_unset_settings(kind, answer, sanitized)
+    sanitized[DERIVED] = _derive_settings(answer, sanitized, key)
+    return sanitized
 
 
 class TagNames(Struct, frozen=True):
@@ -104,13 +104,13 @@ def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool
 
     `is_complete`: `tags` are all tags of the job, so that others are not set.
     """
-    kept = filter_tags(tags, names.values)
-    for name in sorted(names.required - kept.keys()):
+    stored = filter_tags(tags, names.values)
+    for name in sorted(names.required - stored.keys()):
         if name in tags:
-            kept[name] = _presence_mark(tags[name])
+            stored[name] = _presence_mark(tags[name])
         elif is_complete:
-            kept[name] = TAG_VALUE_ABSENT
-    return kept
+            stored[name] = TAG_VALUE_ABSENT
+    return stored
 
 
 def split_stored_tags(kept: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
@@ -127,8 +127,8 @@ def split_stored_tags(kept: Mapping[str, str]) -> tuple[dict[str, str], dict[str
 
 def rejected_tags(tags: Mapping[str, str], names: TagNames) -> list[str]:
     """Returns the names of tags whose value is not stored, because it looks like a token."""
-    kept = filter_tags(tags, names.values)
-    return sorted(name for name in names.values if tags.get(name) and name not in kept)
+    accepted = filter_tags(tags, names.values)
+    return sorted(name for name in names.values if tags.get(name) and name not in accepted)
 
 
 def _presence_mark(value: str) -> str:

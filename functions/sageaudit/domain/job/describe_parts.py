@@ -55,23 +55,23 @@ def instances(resources: Answer) -> tuple[tuple[InstanceGroup, ...], tuple[str, 
             return (InstanceGroup(instance_type, count),), ()
         if instance_type or (count and prefix):
             return (), (f"the instance {'count' if instance_type else 'type'} is not known",)
-    known, unknown = [], []
+    parts, unknown = [], []
     for group in fields.items(resources, "InstanceGroups"):
         name = fields.text(group, "InstanceGroupName")
         instance_type = fields.text(group, "InstanceType")
         count = fields.count(group, "InstanceCount")
         if instance_type and count:
-            known.append(InstanceGroup(instance_type, count, name))
+            parts.append(InstanceGroup(instance_type, count, name))
         else:
             lacks = "count" if instance_type else "type"
             unknown.append(f"instance group {name or '?'}: its {lacks} is not known")
-    return tuple(known), tuple(unknown)
+    return tuple(parts), tuple(unknown)
 
 
 def purchase(answer: Answer, resources: Answer) -> Purchase:
     """Returns how the capacity was bought; in InstancePreferences, the selected type's plan."""
     preferred = fields.items(resources, "InstancePreferences")
-    selected = {one.instance_type for one in instances(resources)[0]} if preferred else set()
+    selected = {option.instance_type for option in instances(resources)[0]} if preferred else set()
     plans = [
         item.get("TrainingPlanArns")
         for item in preferred

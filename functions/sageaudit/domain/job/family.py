@@ -73,17 +73,17 @@ def shared_name(name: str) -> str:
 
 def stem(name: str) -> str:
     """Returns a job's name without timestamps and hashes; unchanged if nothing would be left."""
-    short = _PIPELINE_JOB.sub(r"\1", name)
-    short = _TUNING_CHILD.sub("", short)
-    short = _TIMESTAMP.sub("", short)
+    shortened = _PIPELINE_JOB.sub(r"\1", name)
+    shortened = _TUNING_CHILD.sub("", shortened)
+    shortened = _TIMESTAMP.sub("", shortened)
     while True:
-        parts = short.split("-")
+        parts = shortened.split("-")
         cut = "-".join(part for part in parts if not _is_random(part))
         cut = _SUFFIX.sub("", cut)
-        if cut == short or not cut.strip("-"):
+        if cut == shortened or not cut.strip("-"):
             break
-        short = cut
-    return short.strip("-") or name
+        shortened = cut
+    return shortened.strip("-") or name
 
 
 def _is_random(part: str) -> bool:
@@ -137,9 +137,9 @@ def _code_addresses(answer: Mapping[str, Any]) -> Iterator[str]:
     """Yields the addresses of a training job's code: the SDK's own hyperparameter, or an input."""
     submitted = fields.text(fields.section(answer, "HyperParameters"), "sagemaker_submit_directory")
     yield (submitted or "").strip('"')
-    for one in s3_inputs(JobKind.TRAINING, answer):
-        if one.name in CODE_INPUTS:
-            yield one.address or ""
+    for channel in s3_inputs(JobKind.TRAINING, answer):
+        if channel.name in CODE_INPUTS:
+            yield channel.address or ""
 
 
 def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:
@@ -164,5 +164,5 @@ def entry_point(answer: Mapping[str, Any]) -> str | None:
 
 def script(word: str) -> str | None:
     """Returns a script's file name; None for a word without a script's suffix."""
-    found = _SCRIPT.match(word)
-    return found[1] if found and len(found[1]) <= _MAX_NAME_LENGTH else None
+    match = _SCRIPT.match(word)
+    return match[1] if match and len(match[1]) <= _MAX_NAME_LENGTH else None

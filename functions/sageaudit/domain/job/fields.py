@@ -197,32 +197,32 @@ Read = Callable[[StoredAs, Mapping[str, Any], str], Any]
 
 def read_fields(answer: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, Any]:
     """Returns a shape's fields in a section, each as `read` returns it. Raises Malformed."""
-    kept: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
     for key, inner in shape.items():
         if answer.get(key) is None:
             if key in answer:
-                kept[key] = None
+                stored[key] = None
         elif isinstance(inner, StoredAs):
-            kept[key] = read(inner, answer, key)
+            stored[key] = read(inner, answer, key)
         elif isinstance(inner, list):
-            kept[key] = [read_fields(item, inner[0], read) for item in items(answer, key)]
+            stored[key] = [read_fields(item, inner[0], read) for item in items(answer, key)]
         else:
-            kept[key] = read_fields(section(answer, key), inner, read)
-    return kept
+            stored[key] = read_fields(section(answer, key), inner, read)
+    return stored
 
 
 def nest_paths(*mappings: Paths) -> Shape:
     """Returns the nested shape of these paths. Raises ValueError if one is stored in two ways."""
     shape: dict[str, Any] = {}
     for paths in mappings:
-        for path, kept in paths.items():
+        for path, nested in paths.items():
             *sections, key = path.split(".")
             place = shape
             for section in sections:
                 name = section.removesuffix("[]")
                 inner = place.setdefault(name, [{}] if section != name else {})
                 place = inner[0] if section != name else inner
-            if place.setdefault(key, kept) != kept:
+            if place.setdefault(key, nested) != nested:
                 raise ValueError(f"{path} is kept in two ways")
     return shape
 

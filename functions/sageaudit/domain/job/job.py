@@ -288,18 +288,18 @@ def duration_text(seconds: Decimal | None) -> str:
     """Returns a text such as `45 s`, `12 min 4 s`, `3 h 2 min` or `2 d 4 h`."""
     if seconds is None:
         return "unknown"
-    whole = int(seconds.to_integral_value(ROUND_HALF_UP))
-    if whole < 0:
+    whole_s = int(seconds.to_integral_value(ROUND_HALF_UP))
+    if whole_s < 0:
         return f"-{duration_text(-seconds)}"
     for size, unit, part, small in (
         (_DAY_S, "d", _HOUR_S, "h"),
         (_HOUR_S, "h", _MINUTE_S, "min"),
         (_MINUTE_S, "min", 1, "s"),
     ):
-        if whole >= size:
-            rest = whole % size // part
-            return f"{whole // size} {unit}" + (f" {rest} {small}" if rest else "")
-    return f"{whole} s"
+        if whole_s >= size:
+            remainder = whole_s % size // part
+            return f"{whole_s // size} {unit}" + (f" {remainder} {small}" if remainder else "")
+    return f"{whole_s} s"
 
 
 def minutes_text(minutes: float) -> str:

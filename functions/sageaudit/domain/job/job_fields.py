@@ -37,10 +37,10 @@ class JobField(Struct, Generic[Value_co], frozen=True):
 
 
 def _row(
-    field: str, path: str, kept: StoredAs, read: Callable[[Answer, str], Value_co]
+    field: str, path: str, stored_as: StoredAs, read: Callable[[Answer, str], Value_co]
 ) -> JobField[Value_co]:
     """Makes the row of a field that is one value of the answer."""
-    return JobField(field, {path: kept}, nested_reader(path, read))
+    return JobField(field, {path: stored_as}, nested_reader(path, read))
 
 
 def job_arguments(kind: JobKind, answer: Answer) -> dict[str, Any]:
@@ -83,15 +83,15 @@ def _phases(kind: JobKind, answer: Answer) -> tuple[Phase, ...]:
     transitions = fields.items(answer, "SecondaryStatusTransitions")
     billable_s = fields.count(answer, "BillableTimeInSeconds")
     start, end = _start(kind, answer), _end(kind, answer)
-    found = course.phases_from_transitions(transitions, start, end, billable_s)
+    phases = course.phases_from_transitions(transitions, start, end, billable_s)
     if (
         kind.spec.single_phase_name
         and start is not None
-        and not any(phase.billed for phase in found)
+        and not any(phase.billed for phase in phases)
     ):
         created = fields.time(answer, "CreationTime")
-        found = course.phases_without_transitions(kind.spec.single_phase_name, created, start, end)
-    return found
+        phases = course.phases_without_transitions(kind.spec.single_phase_name, created, start, end)
+    return phases
 
 
 def _common(kind: JobKind) -> Iterator[JobField[Any]]:

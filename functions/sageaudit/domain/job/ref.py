@@ -221,15 +221,17 @@ def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
     described = ref if arn in {None, ref.arn} else JobRef.from_arn(arn)
     if described is None:
         raise RejectedEvent("answer_disagrees", "the ARN that Describe answers is no job's ARN")
-    for what, answered in (
+    for label, answered in (
         ("kind", kind or ref.kind),
         ("name", name or ref.name),
-        *((part, getattr(described, part)) for part in ("account", "region", "kind", "name")),
+        *((value, getattr(described, value)) for value in ("account", "region", "kind", "name")),
     ):
-        asked = getattr(ref, what)
-        if asked.lower() != answered.lower():
-            why = f"Describe answers with a job of another {what}: {answered} instead of {asked}"
-            raise RejectedEvent("answer_disagrees", why)
+        target = getattr(ref, label)
+        if target.lower() != answered.lower():
+            reason = (
+                f"Describe answers with a job of another {label}: {answered} instead of {target}"
+            )
+            raise RejectedEvent("answer_disagrees", reason)
     return DescribedRun(
         arn or ref.arn, fields.time(answer, "CreationTime"), fields.time(answer, "LastModifiedTime")
     )

@@ -92,9 +92,9 @@ def stored_setting_paths() -> Paths:
 def _definition_paths(setting: str) -> Iterator[str]:
     """Yields the paths of a setting in roll-ups' definitions of their jobs."""
     for kind in JobKind:
-        one, path = _definition(kind), setting_path(kind, setting)
-        if one and path:
-            yield from (f"{one}.{path}", f"{one}s[].{path}")
+        rollup, path = _definition(kind), setting_path(kind, setting)
+        if rollup and path:
+            yield from (f"{rollup}.{path}", f"{rollup}s[].{path}")
 
 
 def setting_path(kind: JobKind, setting: str) -> str | None:
@@ -147,8 +147,8 @@ def stored_value(setting: Setting, value: Any) -> SettingValue:
 
 def mark_unset_settings(kind: JobKind, answer: Mapping[str, Any], stored: dict[str, Any]) -> None:
     """Writes null for each setting that AWS's own answer does not have, if it is complete."""
-    known = filter(None, (setting_path(kind, setting) for setting in SETTINGS))
-    paths = [path.split(".") for path in known]
+    known_settings = filter(None, (setting_path(kind, setting) for setting in SETTINGS))
+    paths = [path.split(".") for path in known_settings]
     for section, place in zip(_sections(kind, answer), _sections(kind, stored), strict=True):
         for path in paths if kind.spec.required_key in section else ():
             _set_null(place, path)

@@ -128,8 +128,8 @@ def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
     usd, older_usd = after.rate.usd, before.rate.usd
     if abs(usd - older_usd) <= SAME_PRICE_TOLERANCE * usd:
         return after.rate._replace(price_age="today" if after is newest else "past")
-    both = f"${older_usd} ({before.rate.as_of}) and ${usd} ({after.rate.as_of})"
-    note = f"ambiguous: {day} lies between two known prices, {both}"
+    both_rates = f"${older_usd} ({before.rate.as_of}) and ${usd} ({after.rate.as_of})"
+    note = f"ambiguous: {day} lies between two known prices, {both_rates}"
     era: Era = "ambiguous" if after is newest else "past"
     return _doubtful(after.rate, note, era)._replace(other_usd=older_usd)
 
@@ -140,8 +140,8 @@ def pricing_day(job: Job, now: datetime) -> date:
     return moment.astimezone(UTC).date() if moment.tzinfo else moment.date()
 
 
-def _doubtful(rate: Rate, why: str, era: Era) -> Rate:
-    return rate._replace(note=" · ".join(filter(None, (why, rate.note))), price_age=era)
+def _doubtful(rate: Rate, reason: str, era: Era) -> Rate:
+    return rate._replace(note=" · ".join(filter(None, (reason, rate.note))), price_age=era)
 
 
 def _span(text: str) -> tuple[date, date]:
@@ -253,5 +253,5 @@ def merge_own_rates(old_rates: OwnRates, new_rates: OwnRates) -> OwnRates:
     return group_own_rates(old_rates.basis, old_rates.account, [*kept, *new_rates.rows])
 
 
-def _key(region: str, component: Component, what: str) -> str:
-    return f"{region}/{component.value}/{what}"
+def _key(region: str, component: Component, product: str) -> str:
+    return f"{region}/{component.value}/{product}"

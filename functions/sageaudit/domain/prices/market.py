@@ -127,17 +127,17 @@ def runtime_range(
     """Returns the range over all `precisions` of the run; each of them must have one."""
     both_ways = ((current_gpu, other_gpu), (other_gpu, current_gpu))
     rows = [row for row in ratios if (row.fast, row.slow) in both_ways]
-    known = {row.precision for row in rows if row.is_range}
-    lacking = precisions - known
+    classes = {row.precision for row in rows if row.is_range}
+    lacking = precisions - classes
     if lacking:
         single = lacking & {row.precision for row in rows}
         return UnmeasuredPrecisions(lacking - single, single)
-    counted = set(precisions)
+    relevant = set(precisions)
     if precisions == UNKNOWN_PRECISION:
-        counted.add(Precision.STRICT)
-    used = tuple(row for row in rows if row.precision in counted and row.is_range)
-    ends = [_ends(row, slower=row.slow == other_gpu) for row in used]
-    return RuntimeRange(min(low for low, _ in ends), max(high for _, high in ends), used)
+        relevant.add(Precision.STRICT)
+    chosen = tuple(row for row in rows if row.precision in relevant and row.is_range)
+    ends = [_ends(row, slower=row.slow == other_gpu) for row in chosen]
+    return RuntimeRange(min(low for low, _ in ends), max(high for _, high in ends), chosen)
 
 
 def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
@@ -323,18 +323,20 @@ class Market(Struct, frozen=True, eq=False, dict=True):
         rate = self.prices.hourly_rate(region, component, instance_type)
         if self.job_type in {None, instance_type} or rate is None:
             return rate
-        own = self.hourly(region, kind, self.job_type)
-        if own is None or is_comparable(own, rate):
+        own_rate = self.hourly(region, kind, self.job_type)
+        if own_rate is None or is_comparable(own_rate, rate):
             return rate
-        if own.learnt and rate.kind == "list":
+        if own_rate.learnt and rate.kind == "list":
             most = (
                 f"no own rate of {instance_type} is known: its list price, the most that it costs"
             )
-            return rate._replace(kind="own", price_age=own.price_age, note=most, is_by_ratio=True)
-        return self._rate_by_ratio(region, component, instance_type, own) or rate
+            return rate._replace(
+                kind="own", price_age=own_rate.price_age, note=most, is_by_ratio=True
+            )
+        return self._rate_by_ratio(region, component, instance_type, own_rate) or rate
 
     def _rate_by_ratio(
-        self, region: str, component: Component, other: str, own: Rate
+        self, region: str, component: Component, other: str, base: Rate
     ) -> Rate | None:
         newest, own_newest = (
             self.prices.newest_hourly_rate(region, component, name)
@@ -342,7 +344,7 @@ class Market(Struct, frozen=True, eq=False, dict=True):
         )
         if newest is None or own_newest is None or not own_newest.usd:
             return None
-        if newest.is_negotiated != own.is_negotiated or not is_comparable(newest, own_newest):
+        if newest.is_negotiated != base.is_negotiated or not is_comparable(newest, own_newest):
             return None
         ratio = newest.usd / own_newest.usd
         dates = sorted({rate.as_of or "no date" for rate in (newest, own_newest)})
@@ -350,14 +352,14 @@ class Market(Struct, frozen=True, eq=False, dict=True):
             f"no rate of {other} is known for the job's day: the rate of {self.job_type} on that "
             f"day times {ratio:.4f}, the ratio of the newest rates of both ({' and '.join(dates)})"
         )
-        guess = next((rate for rate in (own, newest, own_newest) if rate.is_estimate), own)
-        return own._replace(
-            usd=own.usd * ratio,
+        guess = next((rate for rate in (base, newest, own_newest) if rate.is_estimate), base)
+        return base._replace(
+            usd=base.usd * ratio,
             other_usd=None,
             note=how,
             is_by_ratio=True,
             kind=guess.kind,
             estimated=guess.estimated,
-            is_discounted=guess.is_estimate and own.is_negotiated,
+            is_discounted=guess.is_estimate and base.is_negotiated,
             unlisted=newest.unlisted,
         )

@@ -91,23 +91,23 @@ def derive_rates(
     Raises BadUsage for a rate above any AWS price, with the report's line.
     """
     paid: dict[tuple[Product, date], list[PaidUsage]] = defaultdict(list)
-    found: dict[str, DerivedRate | UsageWithoutRate] = {}
+    results: dict[str, DerivedRate | UsageWithoutRate] = {}
     for usage in report.usage:
         product, named = _product(usage), parse_usage_type(usage.usage_type)
         if isinstance(product, str):
             if named.area in _JOB_AREAS:
-                found[f"{named.text} {product}"] = UsageWithoutRate(named.text, product)
+                results[f"{named.text} {product}"] = UsageWithoutRate(named.text, product)
         elif usage.covered_quantity and basis is RateBasis.NET:
             why = "hours under a Savings Plan are not in it: --amortised counts what the plan costs"
-            found[f"{_name(product)}, covered"] = UsageWithoutRate(_name(product), why)
+            results[f"{_name(product)}, covered"] = UsageWithoutRate(_name(product), why)
         else:
             paid[product, usage.first_day.replace(day=1)].append(usage)
     decimals = [usage.cost_decimals for of_product in paid.values() for usage in of_product]
     half_unit = Decimal("0.5").scaleb(-max([_MIN_COST_DECIMALS, *decimals]))
     for (product, month), of_product in paid.items():
         rate = _rate(product, month, of_product, half_unit, source)
-        found[f"{_name(product)} {month}"] = rate
-    return [one for _, one in sorted(found.items())]
+        results[f"{_name(product)} {month}"] = rate
+    return [one for _, one in sorted(results.items())]
 
 
 def _name(product: Product) -> str:

@@ -161,13 +161,13 @@ class Reconciliation(Struct, frozen=True):
 
     def count_jobs(self) -> dict[Presence, int]:
         """Returns the number of jobs by presence."""
-        ours = {line.job.lower() for line in self.audited.lines}
-        theirs = {row.job for row in self.rows if row.aws.line_count and row.job}
-        both = len(ours & theirs)
+        history_jobs = {line.job.lower() for line in self.audited.lines}
+        aws_jobs = {row.job for row in self.rows if row.aws.line_count and row.job}
+        shared_count = len(history_jobs & aws_jobs)
         return {
-            Presence.MATCHED: both,
-            Presence.ONLY_IN_AWS: len(theirs) - both,
-            Presence.ONLY_IN_HISTORY: len(ours) - both,
+            Presence.MATCHED: shared_count,
+            Presence.ONLY_IN_AWS: len(aws_jobs) - shared_count,
+            Presence.ONLY_IN_HISTORY: len(history_jobs) - shared_count,
         }
 
 

@@ -80,8 +80,8 @@ class FamilyForecast(Struct, frozen=True):
 
 def median_range(values: Iterable[Decimal | None]) -> MedianRange | None:
     """Returns the median and range of the known values; None without one."""
-    known = sorted(value for value in values if value is not None)
-    return MedianRange(median(known), known[0], known[-1]) if known else None
+    numbers = sorted(value for value in values if value is not None)
+    return MedianRange(median(numbers), numbers[0], numbers[-1]) if numbers else None
 
 
 def forecast_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast:
@@ -186,15 +186,15 @@ def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
     count = _grid_size(request) if count is None else count
     parallel = request.value(f"{limits}.MaxParallelTrainingJobs")
     search_s = request.value(f"{limits}.MaxRuntimeInSeconds")
-    known = [cost.usd for cost in trials if cost.usd is not None]
-    if not trials or len(known) < len(trials):
-        why = next(
+    costs = [cost.usd for cost in trials if cost.usd is not None]
+    if not trials or len(costs) < len(trials):
+        reason = next(
             (cost.unknown_because for cost in trials if cost.unknown_because),
             "its training jobs are not known",
         )
-        return MaxCost(limit, unknown_because=why)
+        return MaxCost(limit, unknown_because=reason)
     times = count if isinstance(count, int) else 1
-    bounds = [max(known) * count] if isinstance(count, int) else []
+    bounds = [max(costs) * count] if isinstance(count, int) else []
     rates = [cost.hourly_usd for cost in trials if cost.hourly_usd is not None]
     if isinstance(search_s, int) and isinstance(parallel, int) and rates:
         bounds.append(max(rates) * parallel * search_s / HOUR_S)

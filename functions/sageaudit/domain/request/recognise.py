@@ -189,8 +189,8 @@ def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:
 
 
 def _trials(tuning: Request, kind: JobKind, definition: str) -> list[Request]:
-    one, several = (tuning.body.get(f"{definition}{plural}") for plural in ("", "s"))
-    places: list[tuple[tuple[str | int, ...], Any]] = [((definition,), one)]
+    definition_body, several = (tuning.body.get(f"{definition}{plural}") for plural in ("", "s"))
+    places: list[tuple[tuple[str | int, ...], Any]] = [((definition,), definition_body)]
     if isinstance(several, list):
         places += [((f"{definition}s", n), item) for n, item in enumerate(several)]
     return [

@@ -133,11 +133,11 @@ def _item_label(item: object, index: int) -> str:
     return str(index)
 
 
-def _index(found: list[Any], item: str) -> int | None:
-    for index, inside in enumerate(found):
+def _index(items: list[Any], item: str) -> int | None:
+    for index, inside in enumerate(items):
         if _item_label(inside, index) == item:
             return index
-    return int(item) if item.isdecimal() and int(item) < len(found) else None
+    return int(item) if item.isdecimal() and int(item) < len(items) else None
 
 
 _REFUSED_BY_AWS = UnknownValue("AWS refuses it")

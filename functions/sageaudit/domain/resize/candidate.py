@@ -199,17 +199,17 @@ def find_costlier_steps(
     tried: Collection[TriedType], instance_count: int, purchase: Purchase
 ) -> Iterator[CostlierStep]:
     """Yields the steps to a smaller type that made comparable runs cost more; one run is enough."""
-    for more, less in permutations(tried, 2):
-        if more.has_enough_runs and _smaller(less.type, more.type) and less.usd > more.usd:
-            names = more.type.name, less.type.name
-            yield CostlierStep(*names, more.usd, less.usd, instance_count, purchase)
+    for big, small in permutations(tried, 2):
+        if big.has_enough_runs and _smaller(small.type, big.type) and small.usd > big.usd:
+            names = big.type.name, small.type.name
+            yield CostlierStep(*names, big.usd, small.usd, instance_count, purchase)
 
 
 def is_disproved(step: CostlierStep, tried: Collection[TriedType]) -> bool:
     """Returns whether enough runs on both types now show that the step does not cost more."""
-    usd = {one.type.name: one.usd for one in tried if one.has_enough_runs}
-    before, after = usd.get(step.from_type), usd.get(step.to_type)
-    return before is not None and after is not None and after <= before
+    usd = {row.type.name: row.usd for row in tried if row.has_enough_runs}
+    from_usd, to_usd = usd.get(step.from_type), usd.get(step.to_type)
+    return from_usd is not None and to_usd is not None and to_usd <= from_usd
 
 
 def factor_from_family(
@@ -220,27 +220,27 @@ def factor_from_family(
     None if they do not say. A faster type is counted as not faster: the data may have been less.
     A type that costs more by the hour but less by the run needs a trial.
     """
-    known = {one.type.name: one for one in family.tried_types if one.has_enough_runs}
-    now, there = known.get(current_type.name), known.get(other_type.name)
-    for step, less in family.steps:
-        again = other_type == less and current_type != less and (now is None or there is None)
-        if again or _smaller(other_type, less):
+    by_name = {row.type.name: row for row in family.tried_types if row.has_enough_runs}
+    base, other = by_name.get(current_type.name), by_name.get(other_type.name)
+    for step, small in family.steps:
+        is_same = other_type == small and current_type != small and (base is None or other is None)
+        if is_same or _smaller(other_type, small):
             return TypeRefusal(Constraint.RUN_TIME, step.reason)
-    if now is None or there is None:
+    if base is None or other is None:
         return None
-    times = there.seconds / now.seconds
-    why = f"the family's runs took {times:.2f} times as long there"
+    times = other.seconds / base.seconds
+    took = f"the family's runs took {times:.2f} times as long there"
     if times > MAX_RUNTIME_FACTOR:
-        return TypeRefusal(Constraint.RUN_TIME, why)
-    because = f"T{why[1:]} (medians of {there.runs} and {now.runs} runs)."
-    if there.usd < now.usd and there.usd / there.seconds > now.usd / now.seconds:
-        cost = f"They cost ${there.usd:,.2f}, not ${now.usd:,.2f}; the data may differ."
-        return RuntimeFactor(times, times, f"{because} {cost}", is_measured=True, trial=True)
-    return RuntimeFactor(max(times, Decimal(1)), times, because, is_measured=True)
+        return TypeRefusal(Constraint.RUN_TIME, took)
+    reason = f"T{took[1:]} (medians of {other.runs} and {base.runs} runs)."
+    if other.usd < base.usd and other.usd / other.seconds > base.usd / base.seconds:
+        cost = f"They cost ${other.usd:,.2f}, not ${base.usd:,.2f}; the data may differ."
+        return RuntimeFactor(times, times, f"{reason} {cost}", is_measured=True, trial=True)
+    return RuntimeFactor(max(times, Decimal(1)), times, reason, is_measured=True)
 
 
-def _smaller(other: InstanceType, than: InstanceType) -> bool:
+def _smaller(other: InstanceType, limit: InstanceType) -> bool:
     """Returns whether `other` is of the same kind, with fewer GPUs or vCPUs and not more of any."""
-    no_more = other.gpus <= than.gpus and other.vcpu <= than.vcpu
-    same = (other.gpus, other.vcpu) == (than.gpus, than.vcpu)
-    return other.gpu_model == than.gpu_model and no_more and not same
+    is_within = other.gpus <= limit.gpus and other.vcpu <= limit.vcpu
+    is_equal = (other.gpus, other.vcpu) == (limit.gpus, limit.vcpu)
+    return other.gpu_model == limit.gpu_model and is_within and not is_equal

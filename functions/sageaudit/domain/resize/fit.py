@@ -79,30 +79,30 @@ class Fit(NamedTuple):
 
     def _memory_refusal(self) -> TypeRefusal | None:
         need, offered = self.demand.memory_gib, float(self.other_type.memory_gib)
-        if (holds := need.is_met_by(offered)) is None:
+        if (fits := need.is_met_by(offered)) is None:
             return _unrecorded_refusal("host memory used", need)
-        if holds:
+        if fits:
             return None
-        asked = f"{need.needed:.1f} GiB needed with headroom, {offered:g} GiB offered"
-        return TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {asked}")
+        figures = f"{need.needed:.1f} GiB needed with headroom, {offered:g} GiB offered"
+        return TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {figures}")
 
     def _disk_refusal(self) -> TypeRefusal | None:
         """Checks a type with a disk of its own; a volume is as large as the request says.
 
         Unrecorded use refuses nothing: for most jobs it reads near 0.
         """
-        needed, local_gb, today_gb = (
+        needed_gb, local_gb, today_gb = (
             self.demand.disk_gb.needed,
             self.other_type.local_gb,
             self.current_type.local_gb,
         )
         offered_gb = (self.job.volume_gb or None) if local_gb is None else local_gb
-        if needed is None or today_gb is None or offered_gb is None:
+        if needed_gb is None or today_gb is None or offered_gb is None:
             return None
-        if offered_gb >= min(needed, today_gb):
+        if offered_gb >= min(needed_gb, today_gb):
             return None
-        asked = f"{needed:.0f} GB needed with headroom, {offered_gb} GB offered"
-        return TypeRefusal(Constraint.STORAGE, f"disk: {asked}")
+        figures = f"{needed_gb:.0f} GB needed with headroom, {offered_gb} GB offered"
+        return TypeRefusal(Constraint.STORAGE, f"disk: {figures}")
 
     def _vcpu_refusal(self) -> TypeRefusal | None:
         """A GPU waits for CPUs at their limit: more vCPUs would be the next recommendation."""
@@ -111,11 +111,11 @@ class Fit(NamedTuple):
             return None
         if need.needed is None:
             return _unrecorded_refusal("vCPU used", need)
-        feeds = self.current_type.gpus and not self.demand.is_gpu_idle
-        waits = feeds and any(host.is_at_limit(offered) for host in self.demand.cores)
-        if waits or self.vcpu_factor() > MAX_VCPU_FACTOR:
-            asked = f"{need.needed:.1f} needed with headroom, {offered} offered"
-            return TypeRefusal(Constraint.VCPU, f"{Constraint.VCPU.value}: {asked}")
+        feeds_gpu = self.current_type.gpus and not self.demand.is_gpu_idle
+        gpu_waits = feeds_gpu and any(host.is_at_limit(offered) for host in self.demand.cores)
+        if gpu_waits or self.vcpu_factor() > MAX_VCPU_FACTOR:
+            figures = f"{need.needed:.1f} needed with headroom, {offered} offered"
+            return TypeRefusal(Constraint.VCPU, f"{Constraint.VCPU.value}: {figures}")
         return None
 
     def vcpu_factor(self, headroom_percent: Decimal | None = None) -> Decimal:
@@ -135,27 +135,27 @@ class Fit(NamedTuple):
         need, gpus = self.demand.gpu_memory_gib, self.current_type.gpus
         if not need.available:
             return None
-        each, offered = (
+        current_gib, offered_gib = (
             float(row.gpu_memory_gib or 0) for row in (self.current_type, self.other_type)
         )
         copies = self.job.hints.has_model_replicas
-        if offered >= each and (copies or self.other_type.gpus >= gpus):
+        if offered_gib >= current_gib and (copies or self.other_type.gpus >= gpus):
             return None
         if need.needed is None:
             return _unrecorded_refusal(f"{Constraint.GPU_MEMORY.value} used", need)
-        same = self.current_type.gpu_model == self.other_type.gpu_model
-        headroom = SAME_GPU_HEADROOM if same else 1 + float(self.headroom_percent) / 100
-        if offered < each:
-            needed_gib = min(need.needed * headroom, each)
-        elif need.needed * headroom <= each:
+        is_same_model = self.current_type.gpu_model == self.other_type.gpu_model
+        headroom = SAME_GPU_HEADROOM if is_same_model else 1 + float(self.headroom_percent) / 100
+        if offered_gib < current_gib:
+            needed_gib = min(need.needed * headroom, current_gib)
+        elif need.needed * headroom <= current_gib:
             return None
         else:
             share_one = math.ceil(gpus / self.other_type.gpus) if self.other_type.gpus else gpus
             needed_gib = need.needed / gpus * share_one * headroom
-        if needed_gib <= offered:
+        if needed_gib <= offered_gib:
             return None
-        asked = f"{needed_gib:.1f} GiB needed, {offered:g} GiB offered"
-        return TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
+        figures = f"{needed_gib:.1f} GiB needed, {offered_gib:g} GiB offered"
+        return TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {figures}")
 
 
 def gpu_count_refusal(need: Demand, gpus: int) -> TypeRefusal | None:
@@ -165,34 +165,34 @@ def gpu_count_refusal(need: Demand, gpus: int) -> TypeRefusal | None:
     """
     if need.gpus.is_met_by(gpus) is not False:
         return None
-    asked = f"{need.gpus.needed:.1f} busy on average, {gpus} offered"
-    return TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
+    figures = f"{need.gpus.needed:.1f} busy on average, {gpus} offered"
+    return TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {figures}")
 
 
 def type_class_refusal(today: InstanceType, other: InstanceType) -> TypeRefusal | None:
     """Returns why no run is recommended to move there, however small its demand; else None."""
     if other.accelerator and not other.gpus:
-        why = f"{other.name} has no GPU and needs other code"
-        return TypeRefusal(Constraint.ACCELERATOR, why)
+        reason = f"{other.name} has no GPU and needs other code"
+        return TypeRefusal(Constraint.ACCELERATOR, reason)
     if other.is_legacy and not today.is_legacy:
-        why = f"{other.family} is an older generation than {today.family}"
-        return TypeRefusal(Constraint.GENERATION, why)
+        reason = f"{other.family} is an older generation than {today.family}"
+        return TypeRefusal(Constraint.GENERATION, reason)
     if not today.accelerator and _generation(other.family) < _generation(today.family):
-        why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
-        return TypeRefusal(Constraint.GENERATION, why)
+        reason = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
+        return TypeRefusal(Constraint.GENERATION, reason)
     if other.family.endswith(_BURSTABLE_FAMILIES):
-        why = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
-        return TypeRefusal(Constraint.VCPU, why)
+        reason = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
+        return TypeRefusal(Constraint.VCPU, reason)
     if not today.accelerator and today.is_ebs_billed != other.is_ebs_billed:
-        why = f"{today.family} and {other.family} keep data on different kinds of disk"
+        reason = f"{today.family} and {other.family} keep data on different kinds of disk"
         if None in (today.is_ebs_billed, other.is_ebs_billed):
-            why = f"whether {today.family} and {other.family} keep data alike is not known"
-        return TypeRefusal(Constraint.STORAGE, why)
+            reason = f"whether {today.family} and {other.family} keep data alike is not known"
+        return TypeRefusal(Constraint.STORAGE, reason)
     return None
 
 
-def _unrecorded_refusal(what: str, need: ResourceNeed) -> TypeRefusal:
-    return TypeRefusal(Constraint.NOT_RECORDED, f"the {what} is not known ({need.unknown_because})")
+def _unrecorded_refusal(use: str, need: ResourceNeed) -> TypeRefusal:
+    return TypeRefusal(Constraint.NOT_RECORDED, f"the {use} is not known ({need.unknown_because})")
 
 
 def _generation(family: str) -> int:
@@ -222,31 +222,31 @@ def offers(
     market: Market, region: str | None, kind: JobKind, own_type: str
 ) -> tuple[TypeOffer, ...]:
     """Returns every other type, by hourly price; jobs of one market, kind and type share them."""
-    today, own = market.types[own_type], market.hourly(region, kind, own_type)
-    found = []
+    today, own_rate = market.types[own_type], market.hourly(region, kind, own_type)
+    type_offers = []
     for other in market.types.values():
         if other.name == today.name:
             continue
         rate = market.hourly(region, kind, other.name)
-        refused, why = (
-            _availability_refusal(region, kind, (today, own), (other, rate)),
+        refusal, class_refusal = (
+            _availability_refusal(region, kind, (today, own_rate), (other, rate)),
             type_class_refusal(today, other),
         )
         larger = other.gpus > today.gpus or other.vcpu > today.vcpu
-        unpriced = refused is not None and refused.constraint is Constraint.BILL
-        found.append(
+        unpriced = refusal is not None and refusal.constraint is Constraint.BILL
+        type_offers.append(
             TypeOffer(
                 other,
                 rate,
-                refused,
-                why,
-                can_fit=unpriced and not larger and why is None,
+                refusal,
+                class_refusal,
+                can_fit=unpriced and not larger and class_refusal is None,
                 is_cheaper_per_hour=rate is not None
                 and not rate.is_estimate
-                and is_cheaper_per_hour(own, rate),
+                and is_cheaper_per_hour(own_rate, rate),
             )
         )
-    return tuple(sorted(found, key=lambda offer: hourly_price_order(offer.type, offer.rate)))
+    return tuple(sorted(type_offers, key=lambda offer: hourly_price_order(offer.type, offer.rate)))
 
 
 @lru_cache(maxsize=_OFFER_CACHE_SIZE)
@@ -263,14 +263,14 @@ def possibly_cheaper_types(
     market: Market, region: str | None, kind: JobKind, own_type: str
 ) -> frozenset[str]:
     """Returns the types that are not known to cost as much or more by the hour."""
-    own = market.hourly(region, kind, own_type)
+    own_rate = market.hourly(region, kind, own_type)
     return frozenset(
         offer.type.name
         for offer in offers(market, region, kind, own_type)
-        if own is None
+        if own_rate is None
         or offer.rate is None
-        or offer.rate.usd < own.usd
-        or not is_comparable(own, offer.rate)
+        or offer.rate.usd < own_rate.usd
+        or not is_comparable(own_rate, offer.rate)
     )
 
 
@@ -280,19 +280,19 @@ def _availability_refusal(
     today: tuple[InstanceType, Rate | None],
     offered: tuple[InstanceType, Rate | None],
 ) -> TypeRefusal | None:
-    (own, own_rate), (other, rate) = today, offered
+    (own_kind, own_rate), (other, rate) = today, offered
     if kind not in other.kinds:
-        why = f"{kind.value} jobs do not take {other.name}"
-        return TypeRefusal(Constraint.NOT_OFFERED, why)
+        reason = f"{kind.value} jobs do not take {other.name}"
+        return TypeRefusal(Constraint.NOT_OFFERED, reason)
     if rate is None:
-        why = f"no price known for {other.name} in {region}"
-        return TypeRefusal(Constraint.BILL, why)
+        reason = f"no price known for {other.name} in {region}"
+        return TypeRefusal(Constraint.BILL, reason)
     if rate.unlisted is not None:
-        why = f"{other.name} may not be sold for {kind.value} jobs: {rate.unlisted}"
-        return TypeRefusal(Constraint.NOT_OFFERED, why)
+        reason = f"{other.name} may not be sold for {kind.value} jobs: {rate.unlisted}"
+        return TypeRefusal(Constraint.NOT_OFFERED, reason)
     if own_rate is not None and not is_comparable(own_rate, rate):
-        why = f"{other.name} and {own.name} have no price of one time and kind"
-        return TypeRefusal(Constraint.BILL, why)
+        reason = f"{other.name} and {own_kind.name} have no price of one time and kind"
+        return TypeRefusal(Constraint.BILL, reason)
     return None
 
 

@@ -68,9 +68,12 @@ class Resize(Struct, frozen=True, dict=True):
         """The fitting candidates, then the refused ones."""
         refused = (
             Candidate(
-                offer.type, offer.rate, why, feasible_unpriced=offer.type in self.feasible_unpriced
+                offer.type,
+                offer.rate,
+                refusal,
+                feasible_unpriced=offer.type in self.feasible_unpriced,
             )
-            for offer, why in self.refusals
+            for offer, refusal in self.refusals
         )
         return (*self.fitting, *refused)
 
@@ -109,10 +112,10 @@ class Resize(Struct, frozen=True, dict=True):
     @cached_property
     def _candidates_that_save(self) -> tuple[list[Candidate], list[Candidate]]:
         """Candidates that certainly save, and those that need a trial."""
-        found: tuple[list[Candidate], list[Candidate]] = ([], [])
+        savings: tuple[list[Candidate], list[Candidate]] = ([], [])
         for candidate in self._found_saving():
-            found[candidate.needs_trial].append(candidate)
-        return found
+            savings[candidate.needs_trial].append(candidate)
+        return savings
 
     def _found_saving(self) -> Iterator[Candidate]:
         for candidate in self.fitting:
@@ -126,9 +129,9 @@ class Resize(Struct, frozen=True, dict=True):
     @property
     def unrecorded_refusals(self) -> Iterator[tuple[InstanceType, str]]:
         """Yields cheaper types that only unrecorded use refuses, each with that reason."""
-        for offer, why in self.refusals:
-            if why.constraint is Constraint.NOT_RECORDED and offer.is_cheaper_per_hour:
-                yield offer.type, why.reason
+        for offer, refusal in self.refusals:
+            if refusal.constraint is Constraint.NOT_RECORDED and offer.is_cheaper_per_hour:
+                yield offer.type, refusal.reason
 
     @property
     def feasible_unpriced_by_size(self) -> tuple[InstanceType, ...]:
@@ -149,8 +152,8 @@ def resize_refusal(job: Job, market: Market) -> str | None:
     """Why a job cannot be resized at all, or None."""
     kinds = {group.instance_type for group in job.groups}
     if (rollup := job.kind.spec.rollup) is not None:
-        own = f"{job.kind.spec.label_with_article} has no instances of its own"
-        return f"{own}: ask about one of its {rollup.children_label}"
+        sentence = f"{job.kind.spec.label_with_article} has no instances of its own"
+        return f"{sentence}: ask about one of its {rollup.children_label}"
     if job.purchase is Purchase.SERVERLESS:
         return "a serverless job has no instance type"
     if not job.finished:
@@ -191,19 +194,19 @@ def resize(
     today = market.types[job.groups[0].instance_type]
     billed = billed or bill(job, market)
     need = demand(whole_run, today, headroom_percent, other_usage)
-    elsewhere = job
+    moved_job = job
     if job.purchase is Purchase.TRAINING_PLAN:
-        elsewhere = replace(job, purchase=Purchase.ON_DEMAND)
+        moved_job = replace(job, purchase=Purchase.ON_DEMAND)
     rate = market.hourly(job.region, job.kind, today.name)
-    moved = BillOnType.from_job(elsewhere, market)
-    asked = (market, job.region, job.kind, today.name)
-    beside = offers(*asked) if type_names is None else named_offers(*asked, frozenset(type_names))
-    few = {n: why for n in range(today.gpus) if (why := gpu_count_refusal(need, n))}
+    type_bill = BillOnType.from_job(moved_job, market)
+    key = (market, job.region, job.kind, today.name)
+    offer_list = offers(*key) if type_names is None else named_offers(*key, frozenset(type_names))
+    too_few = {n: refusal for n in range(today.gpus) if (refusal := gpu_count_refusal(need, n))}
     trial = _TypeEvaluation(
-        elsewhere, today, need, market, billed, moved, headroom_percent, family_types, few
+        moved_job, today, need, market, billed, type_bill, headroom_percent, family_types, too_few
     )
     fitting, refused, feasible_unpriced = [], [], []
-    for offer in beside:
+    for offer in offer_list:
         answer = offer.refusal or trial.evaluate(offer)
         if isinstance(answer, Candidate):
             fitting.append(answer)
@@ -233,25 +236,25 @@ class _TypeEvaluation(Struct, frozen=True):
     def evaluate(self, offer: TypeOffer) -> Candidate | TypeRefusal:
         """Returns the offered type with its bill, or the reason for its refusal."""
         other = offer.type
-        tried = factor_from_family(self.tried, self.today, other)
-        back = isinstance(tried, RuntimeFactor) and tried.trial
-        if offer.type_class_refusal is not None and not back:
+        by_family = factor_from_family(self.tried, self.today, other)
+        needs_trial = isinstance(by_family, RuntimeFactor) and by_family.trial
+        if offer.type_class_refusal is not None and not needs_trial:
             return offer.type_class_refusal
         if other.gpus in self.too_few_gpus:
             return self.too_few_gpus[other.gpus]
         run = self._runtime_on(other)
-        takes = run.size_refusal() or tried or run.unchecked_runtime_factor()
-        if isinstance(takes, TypeRefusal):
-            return takes
-        usd = best_usd = self._total_usd(offer, takes.counted)
-        if takes.best != takes.counted:
-            best_usd = self._total_usd(offer, takes.best)
+        factor = run.size_refusal() or by_family or run.unchecked_runtime_factor()
+        if isinstance(factor, TypeRefusal):
+            return factor
+        usd = best_usd = self._total_usd(offer, factor.counted)
+        if factor.best != factor.counted:
+            best_usd = self._total_usd(offer, factor.best)
         if isinstance(usd, TypeRefusal):
             return usd
         if isinstance(best_usd, TypeRefusal):
             return best_usd
-        even = self._break_even(takes, usd, best_usd)
-        return Candidate(other, offer.rate, None, takes, usd, best_usd, even)
+        even = self._break_even(factor, usd, best_usd)
+        return Candidate(other, offer.rate, None, factor, usd, best_usd, even)
 
     def can_fit(self, offer: TypeOffer) -> bool:
         """Returns whether the type fits the run, whatever it costs."""
@@ -266,12 +269,12 @@ class _TypeEvaluation(Struct, frozen=True):
             usd = self.moved.total_usd(offer.type, offer.rate, times)
             if usd is not None:
                 return usd
-        after = bill(SetType(offer.type.name, times).apply(self.job), self.market)
-        missing = [what for what in after.gaps if what not in self.billed.gaps]
+        new_bill = bill(SetType(offer.type.name, times).apply(self.job), self.market)
+        missing = [gap for gap in new_bill.gaps if gap not in self.billed.gaps]
         if not missing:
-            return after.total_usd
-        why = f"the bill on {offer.type.name} would not be complete: {', '.join(missing)}"
-        return TypeRefusal(Constraint.BILL, why)
+            return new_bill.total_usd
+        reason = f"the bill on {offer.type.name} would not be complete: {', '.join(missing)}"
+        return TypeRefusal(Constraint.BILL, reason)
 
     def _break_even(
         self, takes: RuntimeFactor, usd: Decimal | None, best_usd: Decimal | None
@@ -314,11 +317,11 @@ class ResizeCache(Struct, frozen=True):
         billed: Bill | None = None,
     ) -> Resize:
         """Calls `resize` once for equal arguments; only then `read_family_types` is called."""
-        asked = (job, whole, market, headroom_percent, also)
+        arguments = (job, whole, market, headroom_percent, also)
         for question, answer in self._entries:
-            if question == asked:
+            if question == arguments:
                 return answer
-        known = read_family_types()
+        family_types = read_family_types()
         own_type = job.groups[0].instance_type
         cheaper = possibly_cheaper_types(market, job.region, job.kind, own_type)
         answer = resize(
@@ -327,11 +330,11 @@ class ResizeCache(Struct, frozen=True):
             market,
             headroom_percent=headroom_percent,
             other_usage=also,
-            family_types=known,
-            type_names=cheaper.union(one.type.name for one in known.tried_types)
-            if known.tried_types
+            family_types=family_types,
+            type_names=cheaper.union(row.type.name for row in family_types.tried_types)
+            if family_types.tried_types
             else cheaper,
             billed=billed,
         )
-        self._entries.append((asked, answer))
+        self._entries.append((arguments, answer))
         return answer

@@ -34,9 +34,9 @@ def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
     that is unknown.
     """
     judged = [run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)]
-    known = next(filter(None, (_saving_candidates(run) for run in judged)), [])
+    savings = next(filter(None, (_saving_candidates(run) for run in judged)), [])
     smallest: dict[str, tuple[InstanceType, Decimal]] = {}
-    for other in sorted(known, key=lambda one: _size(one.type)):
+    for other in sorted(savings, key=lambda one: _size(one.type)):
         covered = any(_is_at_least_as_large(other.type, small) for small, _ in smallest.values())
         if other.runtime_factor is not None and not covered and len(smallest) < _MAX_STORED_TYPES:
             times = other.runtime_factor.counted.quantize(_HUNDREDTH, ROUND_UP)
@@ -74,30 +74,30 @@ def best_for_family(
     """
     if not family_smallest_types and recommended_type is None:
         return list(candidates)  # their order is by what this run saves
-    held = {
+    factors = {
         other.type.name: runtime_factors(other.type, family_smallest_types, types)
         for other in candidates
     }
-    most = max(map(len, held.values()), default=0)
-    suits = [other for other in candidates if len(held[other.type.name]) == most]
-    worth = {
-        other.type.name: _family_saving_usd(run, other, held[other.type.name]) for other in suits
+    most_fits = max(map(len, factors.values()), default=0)
+    best = [other for other in candidates if len(factors[other.type.name]) == most_fits]
+    savings = {
+        other.type.name: _family_saving_usd(run, other, factors[other.type.name]) for other in best
     }
-    if None in worth.values():
-        return suits
-    suits.sort(key=lambda other: -(worth[other.type.name] or 0))
-    told = next((other for other in suits if other.type.name == recommended_type), None)
-    if told is not None:
-        least = _KEEP_SHARE * (worth[suits[0].type.name] or 0)
-        suits.sort(key=lambda other: other is not told or (worth[other.type.name] or 0) < least)
-    return suits
+    if None in savings.values():
+        return best
+    best.sort(key=lambda other: -(savings[other.type.name] or 0))
+    current = next((other for other in best if other.type.name == recommended_type), None)
+    if current is not None:
+        least = _KEEP_SHARE * (savings[best[0].type.name] or 0)
+        best.sort(key=lambda other: other is not current or (savings[other.type.name] or 0) < least)
+    return best
 
 
 def runtime_factors(
     other: InstanceType, needs: Sequence[Mapping[str, Decimal]], types: Mapping[str, InstanceType]
 ) -> list[Decimal]:
     """Returns the longest run time there, as a multiple, of each run that is known to fit."""
-    held = []
+    factors = []
     for need in needs:
         small = ((types.get(name), times) for name, times in need.items())
         times = [
@@ -105,8 +105,8 @@ def runtime_factors(
             for kind, times in small
             if kind is not None and _is_at_least_as_large(other, kind)
         ]
-        held += [min(times)] if times else []
-    return held
+        factors += [min(times)] if times else []
+    return factors
 
 
 def _family_saving_usd(run: Resize, other: Candidate, times: Sequence[Decimal]) -> Decimal | None:

@@ -113,14 +113,14 @@ def _host_standstill_tail(usage: Measurements, host: str) -> int:
     """Returns how many periods one host's final standstill has; few hosts have idle GPUs there."""
     if usage.gpu_states.get(host, [None])[-1:] != [False]:
         return 0
-    one = {m: {host: hosts[host]} for m, hosts in usage.series.items() if host in hosts}
-    return len(_final_standstill(replace(usage, hosts_expected=1, series=one)))
+    series = {m: {host: hosts[host]} for m, hosts in usage.series.items() if host in hosts}
+    return len(_final_standstill(replace(usage, hosts_expected=1, series=series)))
 
 
 def _final_standstill(usage: Measurements) -> range:
     """Returns the standstill that lasts to the end, unless it is a phase of the program."""
-    last = next((still for still in usage.standstills() if still.stop == usage.points), range(0))
-    return range(0) if last and last in recurring_standstills(usage) else last
+    final = next((still for still in usage.standstills() if still.stop == usage.points), range(0))
+    return range(0) if final and final in recurring_standstills(usage) else final
 
 
 def opening_periods(usage: Measurements) -> int:
@@ -145,10 +145,10 @@ def trim_to_last_points(usage: Measurements) -> Measurements | None:
     if usage.gpus is None or any(usage.missing_hosts(metric) for metric in metrics):
         return None
     lines = [line.values for metric in metrics for line in usage.series.get(metric, {}).values()]
-    whole = (
+    stops = (
         at + 1 for at in range(usage.points)[::-1] if all(line[at] is not None for line in lines)
     )
-    stop = next(whole, 0) if lines else 0
+    stop = next(stops, 0) if lines else 0
     cut = {metric: select_points(hosts, range(stop)) for metric, hosts in usage.series.items()}
     return replace(usage, points=stop, series=cut) if stop else None
 
@@ -171,7 +171,7 @@ def idle_tail_so_far(usage: Measurements) -> range:
     limit = quiet_cores(vcpu) * 100 / vcpu
     lines = usage.series.get(Metric.CPU, {}).values()
     cpus = [
-        states(line, lambda percents: [one >= limit for one in percents], usage.period_s)
+        states(line, lambda percents: [value >= limit for value in percents], usage.period_s)
         for line in lines
     ]
     works = combine_states([*cpus, *usage.gpu_states.values()])
@@ -207,9 +207,9 @@ def recurring_standstills(usage: Measurements) -> tuple[range, ...]:
     alike = [still for still in busy if _is_alike(len(still), middle)]
     if len(alike) < RECURS_FROM:
         return ()
-    last = busy[-1]
-    is_cut = last not in alike and last.stop == usage.points and len(last) < middle
-    return (*alike, last) if is_cut else tuple(alike)
+    final = busy[-1]
+    is_cut = final not in alike and final.stop == usage.points and len(final) < middle
+    return (*alike, final) if is_cut else tuple(alike)
 
 
 def _is_alike(periods: int, middle: float) -> bool:
@@ -248,10 +248,10 @@ def periods_before_gpu(usage: Measurements) -> range:
 
     Empty without a GPU, if the GPU never works, or if points are missing in between.
     """
-    known = combine_states(list(usage.gpu_states.values()))
-    start = next((minute for minute, at in enumerate(known) if at is not None), usage.points)
-    end = start + sum(1 for _ in takewhile(lambda at: at is False, known[start:]))
-    if start > opening_periods(usage) or end >= usage.points or not known[end]:
+    works = combine_states(list(usage.gpu_states.values()))
+    start = next((minute for minute, at in enumerate(works) if at is not None), usage.points)
+    end = start + sum(1 for _ in takewhile(lambda at: at is False, works[start:]))
+    if start > opening_periods(usage) or end >= usage.points or not works[end]:
         return range(0)
     return range(start, end)
 
@@ -260,8 +260,8 @@ def periods_after_gpu(usage: Measurements) -> range:
     """Returns the periods after the last GPU work, known to have none. Empty without GPU work."""
     if not usage.gpus or not usage.gpu_states or usage.missing_hosts(Metric.GPU):
         return range(0)
-    known = combine_states(list(usage.gpu_states.values()))
-    return _idle_end(known) if True in known else range(0)
+    works = combine_states(list(usage.gpu_states.values()))
+    return _idle_end(works) if True in works else range(0)
 
 
 def trim_to_gpu_work(usage: Measurements) -> Measurements:
@@ -275,16 +275,16 @@ def trim_to_gpu_work(usage: Measurements) -> Measurements:
     stop = tail.start if len(tail) * period_s >= MIN_STANDSTILL_S else usage.points
     if (start, stop) == (0, usage.points):
         return usage
-    kept = range(start, stop)
-    series = {metric: select_points(hosts, kept) for metric, hosts in usage.series.items()}
-    return replace(usage, points=len(kept), series=series)
+    span = range(start, stop)
+    series = {metric: select_points(hosts, span) for metric, hosts in usage.series.items()}
+    return replace(usage, points=len(span), series=series)
 
 
 def busiest_mean_cores(usage: Measurements, periods: range) -> float:
     """Returns the mean of the host whose CPU was busiest in these periods; 0 for no periods."""
     hosts = usage.series[Metric.CPU].values()
-    known = [line.slice(periods.start, periods.stop).present for line in hosts]
-    busiest = max((mean(points) for points in known if points), default=0.0)
+    lines = [line.slice(periods.start, periods.stop).present for line in hosts]
+    busiest = max((mean(points) for points in lines if points), default=0.0)
     return busiest * (usage.vcpu or 0) / 100
 
 

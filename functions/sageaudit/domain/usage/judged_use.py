@@ -84,8 +84,8 @@ def short_run_usage(usage: Measurements) -> Measurements | None:
     if (last + 1 - first) * (usage.period_s or 0) >= MIN_ACTIVE_MINUTES * 60:
         return None  # known without looking at each minute: most runs are long
     active = usage.active_part()
-    short = active.minutes < MIN_ACTIVE_MINUTES
-    return active if short and _recorded_part(active) is not None else None
+    is_short = active.minutes < MIN_ACTIVE_MINUTES
+    return active if is_short and _recorded_part(active) is not None else None
 
 
 def _recorded_part(active: Measurements) -> Measurements | None:
@@ -93,13 +93,13 @@ def _recorded_part(active: Measurements) -> Measurements | None:
     starts, stops = [0], [active.points]
     for metric in (Metric.CPU, Metric.GPU):
         if lines := active.series.get(metric):
-            known = [
+            minutes = [
                 minute
                 for minute in range(active.points)
                 if any(line.values[minute] is not None for line in lines.values())
             ]
-            starts.append(known[0])
-            stops.append(known[-1] + 1)
+            starts.append(minutes[0])
+            stops.append(minutes[-1] + 1)
     start, stop = max(starts), min(stops)
     series = {
         metric: select_points(hosts, range(start, stop)) for metric, hosts in active.series.items()
@@ -129,7 +129,7 @@ def pool_runs(active: Measurements, earlier: Iterable[tuple[str, Measurements]])
     """
     own = _recorded_part(active) or active
     names: list[str] = []
-    whole, seen = [active], [own]
+    parts, cuts = [active], [own]
     minutes = own.minutes
     newest = None
     runs = iter(earlier)
@@ -138,31 +138,31 @@ def pool_runs(active: Measurements, earlier: Iterable[tuple[str, Measurements]])
         points = None if part is None else _recorded_part(part)
         if part is not None and points is not None and _is_comparable(points, own):
             names.append(run[0])
-            whole.insert(0, part)
-            seen.insert(0, points)
+            parts.insert(0, part)
+            cuts.insert(0, points)
             minutes += points.minutes
             if newest is None and minutes >= MIN_ACTIVE_MINUTES:
-                newest = _pool(names, whole, seen)
+                newest = _pool(names, parts, cuts)
     if newest is not None and newest.names == tuple(names):
         newest = None
-    return _pool(names, whole, seen, newest)
+    return _pool(names, parts, cuts, newest)
 
 
 def _pool(
     names: list[str],
-    whole: list[Measurements],
-    seen: list[Measurements],
+    parts: list[Measurements],
+    cuts: list[Measurements],
     newest: PooledRuns | None = None,
 ) -> PooledRuns:
     """Pools the runs in their order, the oldest first; the last one is judged."""
-    peaks = (_join_usage(whole), whole[-1])
-    return PooledRuns(tuple(names), _join_usage(seen), seen[-1], peaks, tuple(seen), newest)
+    peaks = (_join_usage(parts), parts[-1])
+    return PooledRuns(tuple(names), _join_usage(cuts), cuts[-1], peaks, tuple(cuts), newest)
 
 
 def _is_comparable(part: Measurements, own: Measurements) -> bool:
     """Whether all that was recorded of the one was recorded of the other, by the same hosts."""
-    same = part.period_s == own.period_s and part.series.keys() >= own.series.keys()
-    return same and all(
+    is_alike = part.period_s == own.period_s and part.series.keys() >= own.series.keys()
+    return is_alike and all(
         len(part.series[metric]) == len(hosts) and part.find_gap(metric) is None
         for metric, hosts in own.series.items()
     )
@@ -222,13 +222,13 @@ def _missing_metric_sentences(usage: Measurements) -> Iterator[str]:
         if missing is not None and missing.code != "no_gpu":
             groups.setdefault(missing, []).append(metric)
     for missing, metrics in groups.items():
-        what = _metric_names_text(metrics)
+        resources = _metric_names_text(metrics)
         if missing.code == _UNSEEN_CODE:
-            what = "the accelerators"
+            resources = "the accelerators"
         elif len(groups) == 1 and not usage.series.keys() & _RESOURCES.keys():
-            what = "its machines"
+            resources = "its machines"
         advice = f" {missing.advice}" if missing.advice else ""
-        yield f"The use of {what} was not judged: {missing.reason}.{advice}"
+        yield f"The use of {resources} was not judged: {missing.reason}.{advice}"
 
 
 def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
@@ -238,10 +238,10 @@ def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
         if metric in _RESOURCES
     }
     for hosts, metrics in _by_value({m: n for m, n in absent.items() if n > 0}):
-        of = "" if len(metrics) == len(absent) else f" of {_metric_names_text(metrics)}"
+        text = "" if len(metrics) == len(absent) else f" of {_metric_names_text(metrics)}"
         have, they = ("has", "it") if hosts == 1 else ("have", "they")
         yield (
-            f"{hosts} of {usage.hosts_expected} hosts {have} no metrics{of}: "
+            f"{hosts} of {usage.hosts_expected} hosts {have} no metrics{text}: "
             f"what {they} did was not judged."
         )
 
@@ -275,10 +275,12 @@ def _missing_runs(line: Series) -> tuple[int, int]:
     """Returns the longest gap before the last point, and the number of points missing after it."""
     if line.is_complete:
         return 0, 0
-    runs = [(gone, len(list(points))) for gone, points in groupby(v is None for v in line.values)]
+    runs = [
+        (is_gap, len(list(points))) for is_gap, points in groupby(v is None for v in line.values)
+    ]
     end = runs[-1][1] if runs and runs[-1][0] else 0
-    before = runs[:-1] if end else runs
-    return max((length for gone, length in before if gone), default=0), end
+    inner = runs[:-1] if end else runs
+    return max((length for is_gap, length in inner if is_gap), default=0), end
 
 
 def _sparse_sentences(usage: Measurements) -> Iterator[str]:

@@ -70,7 +70,7 @@ def measure(
     leading = [periods[m.value] for m in (Metric.CPU, Metric.GPU) if m.value in periods]
     period_s = max(leading or periods.values(), default=None)
     grid = _grid(job, period_s) if period_s else range(0)
-    found: dict[Metric, dict[str, Series]] = {}
+    lines: dict[Metric, dict[str, Series]] = {}
     missing: dict[Metric, Missing] = {}
     for metric in Metric:
         divisor = _divisor(metric, vcpu, gpus)
@@ -84,25 +84,27 @@ def measure(
                 if item.metric == metric.value and item.period_s <= (period_s or 0):
                     line = _resample(item, grid, period_s or item.period_s, divisor)
                     hosts[item.host] = line.merged_where_equal(hosts.get(item.host))
-            found[metric] = {host: line for host, line in hosts.items() if line.present}
-            if not found[metric]:
-                own = [item for item in series if item.metric == metric.value]
-                asked = own or metric is not Metric.DISK or is_disk_judged(job, types)
+            lines[metric] = {host: line for host, line in hosts.items() if line.present}
+            if not lines[metric]:
+                items = [item for item in series if item.metric == metric.value]
+                is_requested = items or metric is not Metric.DISK or is_disk_judged(job, types)
                 missing[metric] = (
-                    _missing_reason(missing_reason, own, period_s) if asked else NOT_REQUESTED
+                    _missing_reason(missing_reason, items, period_s)
+                    if is_requested
+                    else NOT_REQUESTED
                 )
-                del found[metric]
+                del lines[metric]
     if not job.kind.spec.has_transitions:
-        first = _first_point(found, len(grid))
-        grid = grid[first:]
-        found = {metric: _cut_before(first, hosts) for metric, hosts in found.items()}
+        start = _first_point(lines, len(grid))
+        grid = grid[start:]
+        lines = {metric: _cut_before(start, hosts) for metric, hosts in lines.items()}
     return Measurements(
         period_s=period_s,
         points=len(grid),
         hosts_expected=job.instance_count,
         vcpu=vcpu,
         gpus=gpus,
-        series=found,
+        series=lines,
         missing=missing,
         notes=(*notes, note) if note else notes,
         begins_at=datetime.fromtimestamp(grid[0], UTC) if grid else None,
@@ -115,15 +117,15 @@ def _by_type(
     job: Job, series: Sequence[RawSeries], types: Mapping[str, InstanceType], absent: Missing
 ) -> tuple[dict[str, Measurements], Missing]:
     """Returns the use of each type's hosts, and why there is none for all hosts together."""
-    found = hosts_by_type(job, series, types, absent)
-    if isinstance(found, Missing):
-        return {}, found
-    uses = {}
-    for name, hosts in found.items():
+    mapping = hosts_by_type(job, series, types, absent)
+    if isinstance(mapping, Missing):
+        return {}, mapping
+    usages = {}
+    for name, hosts in mapping.items():
         groups = tuple(group for group in job.groups if group.instance_type == name)
-        own = (item for item in series if item.host in hosts)
-        uses[name] = measure(replace(job, groups=groups), own, types, missing_reason=absent)
-    return uses, TYPES_MIXED
+        items = (item for item in series if item.host in hosts)
+        usages[name] = measure(replace(job, groups=groups), items, types, missing_reason=absent)
+    return usages, TYPES_MIXED
 
 
 def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
@@ -131,17 +133,17 @@ def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
     volume without copied data, or a large one. For processing jobs, the family's next runs are
     compared by it.
     """
-    known = (types.get(group.instance_type) for group in job.groups)
-    own_disks = any(one is None or one.local_gb for one in known)
+    kinds = (types.get(group.instance_type) for group in job.groups)
+    own_disks = any(kind is None or kind.local_gb for kind in kinds)
     large = bool(job.channels) and (job.volume_gb or 0) >= _LARGE_GB
     return own_disks or job.is_streaming_data or large or job.kind is not JobKind.TRAINING
 
 
-def _first_point(found: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
+def _first_point(recorded: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
     """Returns where the first point of a CPU or GPU lies. Before it was the download, which is not
     a phase of processing and transform jobs. 0 if most of the run would be left out.
     """
-    hosts = (found.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
+    hosts = (recorded.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
     lines = [line.values for of_metric in hosts for line in of_metric.values()]
     first = min(
         (next(at for at, value in enumerate(values) if value is not None) for values in lines),
@@ -158,9 +160,9 @@ def _cut_before(first: int, hosts: Mapping[str, Series]) -> dict[str, Series]:
 def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], str | None]:
     """Returns the series of the job's own hosts, and a note if there were others."""
     names = {metric.value for metric in Metric}
-    known = [item for item in raw if item.metric in names and item.host != job.name]
-    own = [item for item in known if item.host.startswith(f"{job.name}/") and is_name(item.host)]
-    others = len(known) - len(own)
+    items = [item for item in raw if item.metric in names and item.host != job.name]
+    own = [item for item in items if item.host.startswith(f"{job.name}/") and is_name(item.host)]
+    others = len(items) - len(own)
     return own, f"{others} series are not of this job's hosts" if others else None
 
 
@@ -191,11 +193,11 @@ def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
 
 def _missing_reason(absent: Missing, own: Iterable[RawSeries], period_s: int | None) -> Missing:
     """Returns why a metric has no point on the grid: `own` are its series, as they were read."""
-    if not (read := list(own)):
+    if not (own_series := list(own)):
         return absent
-    if all(value is None for item in read for value in item.values):
+    if all(value is None for item in own_series for value in item.values):
         return Missing("metric_missing", "all its points are null")
-    if min(item.period_s for item in read) > (period_s or 0):
+    if min(item.period_s for item in own_series) > (period_s or 0):
         return Missing("period_too_coarse", "its points are coarser than those of CPU and GPU")
     return Missing("metric_missing", "no points inside the Training phase")
 
@@ -214,9 +216,9 @@ def devices_per_host(
     vcpu, gpus = {types[name].vcpu for name in names}, {types[name].gpus for name in names}
     unseen = [name for name in sorted(names) if types[name].accelerator and not types[name].gpus]
     if unseen and len(vcpu) == 1:
-        why = f"CloudWatch records no use of the accelerators of {unseen[0]}"
-        inside = "Measure it inside the container, such as with neuron-monitor."
-        return vcpu.pop(), None, Missing("accelerator_unseen", why, inside)
+        reason = f"CloudWatch records no use of the accelerators of {unseen[0]}"
+        advice = "Measure it inside the container, such as with neuron-monitor."
+        return vcpu.pop(), None, Missing("accelerator_unseen", reason, advice)
     same_vcpu, same_gpus = (counts.pop() if len(counts) == 1 else None for counts in (vcpu, gpus))
     return same_vcpu, same_gpus, HOSTS_UNMAPPED
 
@@ -246,14 +248,14 @@ def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int)
     if item.period_s == period_s and isinstance(grid, range):
         stretch = _stretch(item.values, grid[0] // period_s - first, len(grid)) if grid else ()
         return _normal_all(stretch, divisor)
-    wanted = max(period_s // item.period_s, 1)
+    size = max(period_s // item.period_s, 1)
     normal = _normal_all(item.values, divisor).values
     values: list[float | None] = []
     for moment in grid:
         position = moment // item.period_s - first
-        points = normal[max(position, 0) : max(position + wanted, 0)]
-        known = [point for point in points if point is not None]
-        values.append(mean(known) if known and 2 * len(known) >= wanted else None)
+        points = normal[max(position, 0) : max(position + size, 0)]
+        present = [point for point in points if point is not None]
+        values.append(mean(present) if present and 2 * len(present) >= size else None)
     return Series(tuple(values))
 
 
@@ -285,18 +287,18 @@ def _normal(raw: float | None, divisor: int) -> float | None:
 
 def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool = True) -> bytes:
     """Packs series as tenths of a percent (null: no point), curves to six digits, into JSON."""
-    whole: dict[str, dict[str, list[int | None]]] = {}
+    packed: dict[str, dict[str, list[int | None]]] = {}
     for metric, hosts in usage.series.items():
-        kept = _extreme_hosts(usage, metric) if extreme_hosts_only else set(hosts)
-        whole[metric.value] = {host: hosts[host].tenths for host in hosts if host in kept}
+        names = _extreme_hosts(usage, metric) if extreme_hosts_only else set(hosts)
+        packed[metric.value] = {host: hosts[host].tenths for host in hosts if host in names}
     document = {
         "period_s": usage.period_s,
         "points": usage.points,
         "hosts_expected": usage.hosts_expected,
         "begins_at": None if usage.begins_at is None else usage.begins_at.isoformat(),
         "unit": "0.1 percent",
-        "series": whole,
-        "missing": {m.value: astuple(why) for m, why in usage.missing.items()},
+        "series": packed,
+        "missing": {m.value: astuple(missing) for m, missing in usage.missing.items()},
         "notes": usage.notes,
         "curves": {n: _packed_curve(c) for n, c in usage.curves.items()} if curves else {},
     }

@@ -191,8 +191,8 @@ class Measurements(Struct, frozen=True, dict=True):
         hosts, period_s = self.series.get(metric, {}), self.period_s or 0
         longest_s = max(line.longest_gap for line in hosts.values()) * period_s
         if longest_s > max(MAX_FIRST_POINT_DELAY_S, 2 * period_s):
-            why = f"{metric.value}: no points for {duration_text(Decimal(longest_s))}"
-            return Missing(GAP_LONG_CODE, why)
+            reason = f"{metric.value}: no points for {duration_text(Decimal(longest_s))}"
+            return Missing(GAP_LONG_CODE, reason)
         return None
 
     def missing_hosts(self, metric: Metric) -> Missing | None:
@@ -207,8 +207,8 @@ class Measurements(Struct, frozen=True, dict=True):
         share = self.share(metric) or 0.0
         if share >= min_share:
             return None
-        why = f"{metric.value}: {share:.0%} of the points, {min_share:.0%} needed"
-        return Missing("coverage_low", why)
+        reason = f"{metric.value}: {share:.0%} of the points, {min_share:.0%} needed"
+        return Missing("coverage_low", reason)
 
     def active_part(self) -> Measurements:
         """The measurements without the idle head and tail of the run and without its standstills;
@@ -222,29 +222,29 @@ class Measurements(Struct, frozen=True, dict=True):
 
     @cached_property
     def _active(self) -> Measurements:
-        still = {minute for stretch in self.standstills() for minute in stretch}
-        if not still and all(self._joint_states):
+        pauses = {minute for stretch in self.standstills() for minute in stretch}
+        if not pauses and all(self._joint_states):
             return self
-        busy = [m for m in range(self.points) if m not in still and not self.idle(m)]
+        busy = [m for m in range(self.points) if m not in pauses and not self.idle(m)]
         if not any(self.worked(minute) for minute in busy):
             return self
-        known = next(m for m in range(self.points) if self.idle(m) or self.worked(m))
-        if self.idle(known) and known * (self.period_s or 0) <= MAX_FIRST_POINT_DELAY_S:
-            busy = [minute for minute in busy if minute > known]
+        origin = next(m for m in range(self.points) if self.idle(m) or self.worked(m))
+        if self.idle(origin) and origin * (self.period_s or 0) <= MAX_FIRST_POINT_DELAY_S:
+            busy = [minute for minute in busy if minute > origin]
         start, stop = busy[0], busy[-1] + 1
-        kept = [minute for minute in range(start, stop) if minute not in still]
-        if len(kept) == self.points:
+        minutes = [minute for minute in range(start, stop) if minute not in pauses]
+        if len(minutes) == self.points:
             return self
-        cut = {metric: select_points(hosts, kept) for metric, hosts in self.series.items()}
-        none = Missing("metric_missing", "no points in the active minutes")
-        gone = {metric: none for metric, hosts in cut.items() if not hosts}
+        cut = {metric: select_points(hosts, minutes) for metric, hosts in self.series.items()}
+        absence = Missing("metric_missing", "no points in the active minutes")
+        lost = {metric: absence for metric, hosts in cut.items() if not hosts}
         skipped = timedelta(seconds=start * (self.period_s or 0))
         begins_at = self.begins_at and self.begins_at + skipped
         return replace(
             self,
-            points=len(kept),
+            points=len(minutes),
             series={metric: hosts for metric, hosts in cut.items() if hosts},
-            missing={**self.missing, **gone},
+            missing={**self.missing, **lost},
             begins_at=begins_at,
         )
 
@@ -257,8 +257,8 @@ class Measurements(Struct, frozen=True, dict=True):
     @cached_property
     def _standstills(self) -> tuple[range, ...]:
         period_s, vcpu = self.period_s or 0, self.vcpu or 0
-        known = period_s and self.gpus and vcpu and period_s <= COARSEST_PERIOD_S
-        if not known or self.missing_hosts(Metric.CPU) or self.missing_hosts(Metric.GPU):
+        can_judge = period_s and self.gpus and vcpu and period_s <= COARSEST_PERIOD_S
+        if not can_judge or self.missing_hosts(Metric.CPU) or self.missing_hosts(Metric.GPU):
             return ()
         cpus = list(self.series.get(Metric.CPU, {}).values())
         return standstills(list(self.gpu_states.values()), cpus, vcpu, period_s)
@@ -314,9 +314,9 @@ def hosts_by_type(
 
     `absent`: why there is no series at all, if there is none.
     """
-    known = [item for item in series if any(value is not None for value in item.values)]
-    hosts = frozenset(item.host for item in known)
-    on_gpus = frozenset(item.host for item in known if item.metric in _GPU_METRICS)
+    recorded = [item for item in series if any(value is not None for value in item.values)]
+    hosts = frozenset(item.host for item in recorded)
+    on_gpus = frozenset(item.host for item in recorded if item.metric in _GPU_METRICS)
     if not hosts:
         return absent
     names = dict.fromkeys(group.instance_type for group in job.groups)
@@ -325,19 +325,19 @@ def hosts_by_type(
     alike = _ambiguous(with_gpus, "all with GPUs") or _ambiguous(others, "all without GPUs")
     if alike is not None:
         return alike
-    found = {with_gpus[0]: on_gpus, others[0]: hosts - on_gpus}
-    for name, of_type in found.items():
+    mapping = {with_gpus[0]: on_gpus, others[0]: hosts - on_gpus}
+    for name, members in mapping.items():
         count = sum(group.count for group in job.groups if group.instance_type == name)
-        if len(of_type) != count:
+        if len(members) != count:
             points = "points" if name in with_gpus else "other points and none"
-            why = f"{len(of_type)} hosts have {points} of GPUUtilization, and {count} are {name}"
-            return Missing(HOSTS_UNMAPPED.code, f"{HOSTS_UNMAPPED.reason}: {why}")
-    return found
+            reason = f"{len(members)} hosts have {points} of GPUUtilization, and {count} are {name}"
+            return Missing(HOSTS_UNMAPPED.code, f"{HOSTS_UNMAPPED.reason}: {reason}")
+    return mapping
 
 
 def _ambiguous(names: Collection[str], kind: str) -> Missing | None:
     """Returns why hosts of these types, whose metrics are the same, are ambiguous, or None."""
     if len(names) <= 1:
         return None
-    why = f"{' and '.join(names)} are {kind}"
-    return Missing(HOSTS_UNMAPPED.code, f"{HOSTS_UNMAPPED.reason}: {why}")
+    reason = f"{' and '.join(names)} are {kind}"
+    return Missing(HOSTS_UNMAPPED.code, f"{HOSTS_UNMAPPED.reason}: {reason}")

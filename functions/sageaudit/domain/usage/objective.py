@@ -63,10 +63,10 @@ def direction(metric: str, declared_directions: Mapping[str, Direction]) -> Dire
     if metric in declared_directions:
         return declared_directions[metric]
     words = _words(metric)
-    less, more = bool(words & _MINIMIZED_WORDS), bool(words & _MAXIMIZED_WORDS)
-    if less == more or words & _NOT_OBJECTIVE_WORDS:
+    is_minimized, is_maximized = bool(words & _MINIMIZED_WORDS), bool(words & _MAXIMIZED_WORDS)
+    if is_minimized == is_maximized or words & _NOT_OBJECTIVE_WORDS:
         return None
-    return Direction.MINIMIZE if less else Direction.MAXIMIZE
+    return Direction.MINIMIZE if is_minimized else Direction.MAXIMIZE
 
 
 def meaningful_words(metric: str) -> tuple[str, ...]:

@@ -322,10 +322,10 @@ def standstills(
     return tuple(run for run in true_ranges(still) if len(run) * period_s >= MIN_STANDSTILL_S)
 
 
-def _blips(still: Sequence[bool], around: int) -> list[int]:
+def _blips(flags: Sequence[bool], around: int) -> list[int]:
     """Returns single periods that are not still, with at least `around` still ones on each side."""
     return [
         at
-        for at in range(around, len(still) - around)
-        if not still[at] and all(still[at - around : at]) and all(still[at + 1 : at + 1 + around])
+        for at in range(around, len(flags) - around)
+        if not flags[at] and all(flags[at - around : at]) and all(flags[at + 1 : at + 1 + around])
     ]
