@@ -1,7 +1,7 @@
 """Computes the bill of a job from the job and the market.
 
 compute   = billable seconds x instances x on-demand rate of the region
-storage   = GB x instance-hours / hours of that calendar month, only where EBS is provisioned
+storage   = GB x instance-hours / hours of that calendar month, only if EBS is provisioned
 warm pool = retained seconds x instances x the same rate, and its volumes
 
 Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities match
@@ -233,7 +233,7 @@ def _compute_note(job: Job, group: InstanceGroup) -> str:
 
 
 def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[BillLine]:
-    """The volumes: one line for each calendar month that the run touched."""
+    """Yields the volumes' cost: one line for each calendar month of the run."""
     if job.kind not in VOLUME_PATHS or job.volume_gb == 0:
         return
     groups = [group for group in job.groups if group.instance_type in market.types]

@@ -140,13 +140,11 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     if on_demand_s is None:
         return None
     rates = [line.rate for line in billed.lines if line.item == "compute"]
-    hourly = [
-        rate.usd * group.count for group, rate in zip(job.groups, rates, strict=False) if rate
-    ]
-    if not hourly or len(hourly) < len(rates):
+    costs = [rate.usd * group.count for group, rate in zip(job.groups, rates, strict=False) if rate]
+    if not costs or len(costs) < len(rates):
         return None
     unbilled_s = max(on_demand_s - job.billable_s, Decimal(0))
-    return sum(hourly, Decimal(0)) * unbilled_s / 3600
+    return sum(costs, Decimal(0)) * unbilled_s / 3600
 
 
 def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]:

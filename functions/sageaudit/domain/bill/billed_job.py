@@ -117,9 +117,7 @@ class BilledJob(Struct, frozen=True, dict=True):
         if billed.total_usd is None or billed.basis == "upper_bound":
             return None
         rates = [line.rate for line in billed.lines if line.item == "compute"]
-        if not all(
-            current_rate is None or is_comparable(current_rate, rate) for current_rate in rates
-        ):
+        if not all(current is None or is_comparable(current, rate) for current in rates):
             return None
         return max(billed.total_usd - usd, _ZERO)
 
@@ -223,7 +221,7 @@ def spot_capacity_refusal(job: Job) -> str | None:
 
 
 def early_stopping_refusal(strategy: str | None) -> str | None:
-    """Why a tuning job cannot take TrainingJobEarlyStoppingType Auto, or None."""
+    """Returns why a tuning job cannot take TrainingJobEarlyStoppingType Auto, or None."""
     return "Hyperband stops trials early itself" if strategy == HYPERBAND else None
 
 
@@ -236,7 +234,7 @@ def type_change_refusal(job: Job) -> str | None:
 
 
 def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | None:
-    """Why a change's dollars are not counted for this job, or None."""
+    """Returns why a change's dollars are not counted for this job, or None."""
     if not isinstance(change, SetPurchase) or change.purchase is not Purchase.SPOT:
         return None
     if savings_plan:

@@ -153,19 +153,15 @@ def idle_causes(job: Job, whole_run: Measurements) -> tuple[IdleCause, ...]:
 
     Hosts of a transform job never wait for each other.
     """
-    is_single_host = not job.kind.spec.can_hosts_communicate
+    alone = not job.kind.spec.can_hosts_communicate
     if not whole_run.gpus:
         return ("parallel_work", "profile")
     usage = whole_run.active_part()
     still_count = sum(map(len, whole_run.standstills()))
     if still_count < _STANDSTILL_FROM * whole_run.points:
-        return (*_gpu_causes(usage, is_single_host=is_single_host), "profile")
+        return (*_gpu_causes(usage, is_single_host=alone), "profile")
     at_work = usage.mean(Metric.GPU) if Metric.GPU in usage.series else 0
-    waits = (
-        ()
-        if at_work >= _GPU_WAITS_BELOW
-        else tuple(_gpu_causes(usage, is_single_host=is_single_host))
-    )
+    waits = () if at_work >= _GPU_WAITS_BELOW else tuple(_gpu_causes(usage, is_single_host=alone))
     return ("standstill", *waits, "profile")
 
 
@@ -269,7 +265,7 @@ def _counted_idle_usd(
 
 
 def _counted_changes(savings: Savings) -> list[Change]:
-    """The changes behind avoidable and lost dollars, in the order in which they were billed."""
+    """Returns the changes behind avoidable and lost dollars, in the order of billing."""
     counted = [
         (finding.found.change.stage, finding.rule.id, finding.found.change)
         for finding in savings.findings

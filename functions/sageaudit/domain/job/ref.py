@@ -221,17 +221,15 @@ def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
     described = ref if arn in {None, ref.arn} else JobRef.from_arn(arn)
     if described is None:
         raise RejectedEvent("answer_disagrees", "the ARN that Describe answers is no job's ARN")
-    for label, answered in (
+    for field, answered in (
         ("kind", kind or ref.kind),
         ("name", name or ref.name),
         *((value, getattr(described, value)) for value in ("account", "region", "kind", "name")),
     ):
-        target = getattr(ref, label)
-        if target.lower() != answered.lower():
-            reason = (
-                f"Describe answers with a job of another {label}: {answered} instead of {target}"
-            )
-            raise RejectedEvent("answer_disagrees", reason)
+        asked = getattr(ref, field)
+        if asked.lower() != answered.lower():
+            text = f"Describe answers with a job of another {field}: {answered} instead of {asked}"
+            raise RejectedEvent("answer_disagrees", text)
     return DescribedRun(
         arn or ref.arn, fields.time(answer, "CreationTime"), fields.time(answer, "LastModifiedTime")
     )

@@ -323,17 +323,15 @@ class Market(Struct, frozen=True, eq=False, dict=True):
         rate = self.prices.hourly_rate(region, component, instance_type)
         if self.job_type in {None, instance_type} or rate is None:
             return rate
-        own_rate = self.hourly(region, kind, self.job_type)
-        if own_rate is None or is_comparable(own_rate, rate):
+        own = self.hourly(region, kind, self.job_type)
+        if own is None or is_comparable(own, rate):
             return rate
-        if own_rate.learnt and rate.kind == "list":
-            most = (
+        if own.learnt and rate.kind == "list":
+            note = (
                 f"no own rate of {instance_type} is known: its list price, the most that it costs"
             )
-            return rate._replace(
-                kind="own", price_age=own_rate.price_age, note=most, is_by_ratio=True
-            )
-        return self._rate_by_ratio(region, component, instance_type, own_rate) or rate
+            return rate._replace(kind="own", price_age=own.price_age, note=note, is_by_ratio=True)
+        return self._rate_by_ratio(region, component, instance_type, own) or rate
 
     def _rate_by_ratio(
         self, region: str, component: Component, other: str, base: Rate

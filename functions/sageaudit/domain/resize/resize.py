@@ -68,12 +68,9 @@ class Resize(Struct, frozen=True, dict=True):
         """The fitting candidates, then the refused ones."""
         refused = (
             Candidate(
-                offer.type,
-                offer.rate,
-                refusal,
-                feasible_unpriced=offer.type in self.feasible_unpriced,
+                offer.type, offer.rate, veto, feasible_unpriced=offer.type in self.feasible_unpriced
             )
-            for offer, refusal in self.refusals
+            for offer, veto in self.refusals
         )
         return (*self.fitting, *refused)
 
@@ -149,7 +146,7 @@ class Resize(Struct, frozen=True, dict=True):
 
 
 def resize_refusal(job: Job, market: Market) -> str | None:
-    """Why a job cannot be resized at all, or None."""
+    """Returns why a job cannot be resized at all, or None."""
     kinds = {group.instance_type for group in job.groups}
     if (rollup := job.kind.spec.rollup) is not None:
         sentence = f"{job.kind.spec.label_with_article} has no instances of its own"

@@ -160,7 +160,7 @@ def _pool(
 
 
 def _is_comparable(part: Measurements, own: Measurements) -> bool:
-    """Whether all that was recorded of the one was recorded of the other, by the same hosts."""
+    """Returns whether `part` has every metric of `own`, for as many hosts and without gaps."""
     is_alike = part.period_s == own.period_s and part.series.keys() >= own.series.keys()
     return is_alike and all(
         len(part.series[metric]) == len(hosts) and part.find_gap(metric) is None
@@ -275,12 +275,10 @@ def _missing_runs(line: Series) -> tuple[int, int]:
     """Returns the longest gap before the last point, and the number of points missing after it."""
     if line.is_complete:
         return 0, 0
-    runs = [
-        (is_gap, len(list(points))) for is_gap, points in groupby(v is None for v in line.values)
-    ]
+    runs = [(gap, len(list(points))) for gap, points in groupby(v is None for v in line.values)]
     end = runs[-1][1] if runs and runs[-1][0] else 0
     inner = runs[:-1] if end else runs
-    return max((length for is_gap, length in inner if is_gap), default=0), end
+    return max((length for gap, length in inner if gap), default=0), end
 
 
 def _sparse_sentences(usage: Measurements) -> Iterator[str]:

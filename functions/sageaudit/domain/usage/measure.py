@@ -87,11 +87,9 @@ def measure(
             lines[metric] = {host: line for host, line in hosts.items() if line.present}
             if not lines[metric]:
                 items = [item for item in series if item.metric == metric.value]
-                is_requested = items or metric is not Metric.DISK or is_disk_judged(job, types)
+                requested = items or metric is not Metric.DISK or is_disk_judged(job, types)
                 missing[metric] = (
-                    _missing_reason(missing_reason, items, period_s)
-                    if is_requested
-                    else NOT_REQUESTED
+                    _missing_reason(missing_reason, items, period_s) if requested else NOT_REQUESTED
                 )
                 del lines[metric]
     if not job.kind.spec.has_transitions:
