@@ -222,8 +222,8 @@ def cuda(image: str | None) -> Version | None:
 def pytorch(image: str | None) -> Version | None:
     """Returns the PyTorch version of a PyTorch image by its tag, or None."""
     match = re.match(r"(\d{1,2})\.(\d{1,2})", tag(image))
-    named = "pytorch" in (repository(image) or "").lower()
-    return (int(match[1]), int(match[2])) if named and match else None
+    is_torch = "pytorch" in (repository(image) or "").lower()
+    return (int(match[1]), int(match[2])) if is_torch and match else None
 
 
 class BuiltInAlgorithm(Struct, frozen=True):

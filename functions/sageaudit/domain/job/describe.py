@@ -195,19 +195,19 @@ def _derive_settings(
     """Returns what is derived from the settings, or was before they were dropped."""
     stored = answer.get(DERIVED)
     if isinstance(stored, Mapping):
-        found = hints.from_stored(fields.section(stored, "Hints"))
+        flags = hints.from_stored(fields.section(stored, "Hints"))
         run, tuned_for = fields.text(stored, "EntryPoint"), fields.text(stored, "TunedFor")
         mark = fields.text(stored, "Fingerprint")
         run = script(run) if run else None
     else:
-        found, run, mark = hints.from_answer(answer), entry_point(answer), None
-        given = fields.section(answer, "HyperParameters").get(OBJECTIVE_HYPERPARAMETER)
-        tuned_for = given.strip('"') if isinstance(given, str) else None
+        flags, run, mark = hints.from_answer(answer), entry_point(answer), None
+        objective = fields.section(answer, "HyperParameters").get(OBJECTIVE_HYPERPARAMETER)
+        tuned_for = objective.strip('"') if isinstance(objective, str) else None
         kind = kind_from_answer(answer)
         if key and kind and (settings := fingerprint_settings(kind, answer)):
             mark = fingerprint(key, settings)
     values = {
-        "Hints": hints.to_stored(found),
+        "Hints": hints.to_stored(flags),
         "EntryPoint": run if run and is_name(run) else None,
         "TunedFor": tuned_for if tuned_for in _metrics(sanitized) else None,
         "Fingerprint": mark if mark and _FINGERPRINT.fullmatch(mark) else None,
@@ -215,11 +215,11 @@ def _derive_settings(
     return {name: value for name, value in values.items() if value}
 
 
-def _metrics(kept: Mapping[str, Any]) -> set[str]:
+def _metrics(stored: Mapping[str, Any]) -> set[str]:
     """Returns the names of the job's own metrics: only these can be an objective's name."""
-    defined = (kept.get("AlgorithmSpecification") or {}).get("MetricDefinitions") or []
+    defined = (stored.get("AlgorithmSpecification") or {}).get("MetricDefinitions") or []
     rows = [*(row.get("Name") for row in defined)]
-    rows += [row.get("MetricName") for row in kept.get("FinalMetricDataList") or []]
+    rows += [row.get("MetricName") for row in stored.get("FinalMetricDataList") or []]
     return {name for name in rows if name} - {WITHHELD}
 
 
@@ -239,11 +239,11 @@ def parse(
     if kind is None:
         raise MalformedData("describe", "has no ...JobName with a ...JobStatus of a known kind")
     answer = sanitize_answer(answer, key)
-    given, row = job_arguments(kind, answer), kind.spec
+    values, row = job_arguments(kind, answer), kind.spec
     for field, of_answer in (("name", row.name_key), ("status", row.status_key)):
-        if given[field] is None:
+        if values[field] is None:
             raise MalformedData(of_answer, "is empty")
-    ref = JobRef.from_arn(given["arn"]) if given["arn"] else None
+    ref = JobRef.from_arn(values["arn"]) if values["arn"] else None
     fingerprint = fields.text(fields.section(answer, DERIVED), "Fingerprint")
     shown_tags, tags_set = split_stored_tags(filter_tags(tags))
     return Job(
@@ -255,7 +255,7 @@ def parse(
         tag_presence=tags_set,
         settings=read_settings(kind, answer),
         fingerprint=fingerprint if key else None,
-        **given,
+        **values,
     )
 
 

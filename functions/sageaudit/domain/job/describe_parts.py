@@ -151,8 +151,8 @@ def custom_rules(answer: Answer) -> tuple[str, ...]:
     """Returns Debugger rules with their own instance type; built-in rules are free without one."""
     return tuple(
         fields.text(rule, "RuleConfigurationName") or "without a name"
-        for of in ("Debug", "Profiler")
-        for rule in fields.items(answer, f"{of}RuleConfigurations")
+        for prefix in ("Debug", "Profiler")
+        for rule in fields.items(answer, f"{prefix}RuleConfigurations")
         if fields.text(rule, "InstanceType")
     )
 
@@ -175,8 +175,8 @@ def free_reason(answer: Answer) -> str | None:
     image = nested_reader(IMAGE_PATHS[JobKind.PROCESSING], fields.text)(answer)
     arn = fields.text(answer, "ProcessingJobArn")
     ref = JobRef.from_arn(arn) if arn else None
-    own = ref is not None and image is not None and image.startswith(f"{ref.account}.")
-    return "built-in Debugger rule" if repository(image) == _DEBUGGER_RULES and not own else None
+    is_own = ref is not None and image is not None and image.startswith(f"{ref.account}.")
+    return "built-in Debugger rule" if repository(image) == _DEBUGGER_RULES and not is_own else None
 
 
 def metric_names(answer: Answer) -> tuple[str, ...]:
@@ -189,8 +189,8 @@ def metric_names(answer: Answer) -> tuple[str, ...]:
     names = (fields.text(item, "Name") for item in fields.items(algorithm, "MetricDefinitions"))
     fit = [name for name in names if name is not None and len(name) <= _LONGEST_NAME]
     last = {fields.text(item, "MetricName") for item in fields.items(answer, "FinalMetricDataList")}
-    own = objective(answer)
-    last = {own.metric} if own is not None and own.metric in last else last
+    target = objective(answer)
+    last = {target.metric} if target is not None and target.metric in last else last
     published = (name for name in fit if not last or name in last)
     return tuple(dict.fromkeys(published))[:MAX_METRICS]
 
@@ -231,14 +231,14 @@ def image_pull_in_download(answer: Answer) -> bool | None:
 
 def uploads(answer: Answer) -> tuple[ProcessingOutput, ...]:
     """Returns a processing job's outputs; one that the application writes itself has no mode."""
-    found = []
+    outputs = []
     for item in fields.items(fields.section(answer, "ProcessingOutputConfig"), "Outputs"):
         mode = nested_reader("S3Output.S3UploadMode", fields.text)(item)
-        own = fields.flag(item, "AppManaged")
-        found.append(
-            ProcessingOutput(fields.text(item, "OutputName") or "output", None if own else mode)
+        app = fields.flag(item, "AppManaged")
+        outputs.append(
+            ProcessingOutput(fields.text(item, "OutputName") or "output", None if app else mode)
         )
-    return tuple(found)
+    return tuple(outputs)
 
 
 def batch(answer: Answer) -> TransformBatching:
@@ -275,11 +275,11 @@ def _objective(answer: Answer, config: Answer) -> Objective | None:
         fields.section(definition, "TuningObjective")
         for definition in fields.items(answer, "TrainingJobDefinitions")
     ]
-    given = fields.section(config, "HyperParameterTuningJobObjective")
+    section = fields.section(config, "HyperParameterTuningJobObjective")
     directions = {direction.value: direction for direction in Direction}
-    found = {
+    objectives = {
         (fields.text(item, "MetricName"), directions.get(fields.text(item, "Type") or ""))
-        for item in ([given] if given else shared)
+        for item in ([section] if section else shared)
     }
-    metric, direction = found.pop() if len(found) == 1 else (None, None)
+    metric, direction = objectives.pop() if len(objectives) == 1 else (None, None)
     return None if metric is None else Objective(metric, direction)

@@ -196,8 +196,8 @@ def _is_shown_text(text: str) -> bool:
 
 def _words(text: str) -> tuple[str, ...]:
     lower = text.lower()
-    found = [word for word in _IDENTIFIER.findall(text) if word in _KNOWN]
-    for number, shown in _NUMBERS:
-        found += [shown.format(*hit.groups()) for hit in re.finditer(number, lower)]
-    found += [word for phrase, word in _PHRASES if re.search(phrase, lower)]
-    return tuple(dict.fromkeys(found))[:_MAX_WORDS]
+    words = [word for word in _IDENTIFIER.findall(text) if word in _KNOWN]
+    for number, template in _NUMBERS:
+        words += [template.format(*hit.groups()) for hit in re.finditer(number, lower)]
+    words += [word for phrase, word in _PHRASES if re.search(phrase, lower)]
+    return tuple(dict.fromkeys(words))[:_MAX_WORDS]

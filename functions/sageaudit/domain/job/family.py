@@ -53,9 +53,9 @@ def family(job: Job, tag: str | None = None) -> str:
         return job.arn
     if job.parent is not None and job.parent.rollup is not None:
         return job.parent.arn
-    named = job.tags.get(tag) if tag else None
-    if named and not named.startswith("arn:"):
-        return named
+    tag_value = job.tags.get(tag) if tag else None
+    if tag_value and not tag_value.startswith("arn:"):
+        return tag_value
     if job.pipeline_step is not None:
         return job.pipeline_step
     return "/".join(

@@ -135,16 +135,16 @@ class UserSetting(Struct, frozen=True):
     @property
     def text_words(self) -> frozenset[str]:
         """The words of a short text; empty for an address, which names other things."""
-        long = len(self.text) > _MAX_SHORT_TEXT or "://" in self.text
-        return frozenset() if long else frozenset(_WORD.findall(self.text))
+        is_long = len(self.text) > _MAX_SHORT_TEXT or "://" in self.text
+        return frozenset() if is_long else frozenset(_WORD.findall(self.text))
 
 
 def user_settings(
     hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
 ) -> Iterator[UserSetting]:
     """Yields all pairs, at most the first 500. `command`: lists of words; others are ignored."""
-    named = chain(hyperparameters.items(), environment.items())
-    flat = chain.from_iterable(_flat(name, value, _MAX_DEPTH) for name, value in named)
+    pairs = chain(hyperparameters.items(), environment.items())
+    flat = chain.from_iterable(_flat(name, value, _MAX_DEPTH) for name, value in pairs)
     parts = [part for words in command if isinstance(words, list) for part in words]
     text = " ".join(part for part in parts if isinstance(part, str))
     return islice(chain(flat, _options(text[:_MAX_CHARACTERS].split())), _MAX_SETTINGS)
@@ -218,7 +218,7 @@ def from_answer(answer: Mapping[str, Any]) -> Hints:
         schedule=next(filter(None, map(_schedule, settings)), None),
         pretrained=any(map(_is_pretrained, settings)),
         training_compiler=any(
-            one.name == _TRAINING_COMPILER and one.is_enabled for one in settings
+            item.name == _TRAINING_COMPILER and item.is_enabled for item in settings
         ),
     )
 
@@ -242,22 +242,22 @@ def from_stored(section: Mapping[str, Any]) -> Hints:
 
 
 def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
-    found = set()
+    names = set()
     for setting in settings:
         if not setting.is_enabled:
             continue
-        found.add(_SWITCHES.get(setting.name.partition(".")[0]))
+        names.add(_SWITCHES.get(setting.name.partition(".")[0]))
         if not setting.name.startswith("sagemaker_"):
-            named = (
+            words = (
                 frozenset()
                 if setting.words & _REVERSING_WORDS
                 else setting.words - _TEXT_ONLY_LIBRARIES
             )
-            signs = (named | setting.text_words) & _LIBRARIES.keys()
-            found |= {_LIBRARIES[word] for word in signs}
+            signs = (words | setting.text_words) & _LIBRARIES.keys()
+            names |= {_LIBRARIES[word] for word in signs}
         if "strategy" in setting.words and "mirrored" in setting.text_words:
-            found.add("mirrored")
-    return next((name for name in DISTRIBUTIONS if name in found), None)
+            names.add("mirrored")
+    return next((name for name in DISTRIBUTIONS if name in names), None)
 
 
 def _is_half(setting: UserSetting) -> bool:
@@ -271,8 +271,8 @@ def _is_half(setting: UserSetting) -> bool:
         or setting.name.startswith("sagemaker_")
     ):
         return False
-    named = setting.words & _HALF_PRECISION_NAMES or setting.words >= {"mixed", "precision"}
-    if named or setting.text_words & _HALF_WORDS:
+    is_named = setting.words & _HALF_PRECISION_NAMES or setting.words >= {"mixed", "precision"}
+    if is_named or setting.text_words & _HALF_WORDS:
         return True
     if setting.words & {"precision", "dtype"}:
         return _HALF_PRECISION.search(setting.text) is not None
@@ -281,8 +281,8 @@ def _is_half(setting: UserSetting) -> bool:
 
 
 def _is_fp8(setting: UserSetting) -> bool:
-    said = "fp8" in setting.words | setting.text_words
-    return setting.is_enabled and said and not setting.words & _REVERSING_WORDS
+    is_fp8 = "fp8" in setting.words | setting.text_words
+    return setting.is_enabled and is_fp8 and not setting.words & _REVERSING_WORDS
 
 
 def _is_flash(setting: UserSetting) -> bool:
@@ -316,8 +316,8 @@ def _has_checkpoints(setting: UserSetting) -> bool:
 
 
 def _has_sampler(setting: UserSetting) -> bool:
-    named = "sampler" in setting.words | setting.text_words
-    return setting.is_enabled and (named or "distributedsampler" in setting.text)
+    has_word = "sampler" in setting.words | setting.text_words
+    return setting.is_enabled and (has_word or "distributedsampler" in setting.text)
 
 
 def _workers(setting: UserSetting) -> int | None:
@@ -337,7 +337,7 @@ def _schedule(setting: UserSetting) -> str | None:
     rate = bool(setting.words & {"lr", "learning"})
     if "cosine" in setting.words and (rate or setting.words & _DECAY_WORDS):
         return "cosine"
-    named = setting.words & {"scheduler", "schedule", "sched"}
-    if not named and not (rate and setting.words & {"policy", "mode", "style", "decay"}):
+    words = setting.words & {"scheduler", "schedule", "sched"}
+    if not words and not (rate and setting.words & {"policy", "mode", "style", "decay"}):
         return None
     return next((name for name, word in _SCHEDULES.items() if word.search(setting.text)), None)

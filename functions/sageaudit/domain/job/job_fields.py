@@ -113,13 +113,13 @@ def _common(kind: JobKind) -> Iterator[JobField[Any]]:
     yield JobField("started_at", start, lambda answer: _start(kind, answer))
     yield JobField("ended_at", end, lambda answer: _end(kind, answer))
     if row.single_phase_name:
-        whole = {
+        paths = {
             "CreationTime": StoredAs.TIME,
             **start,
             **end,
             **(_PHASES if row.has_transitions else {}),
         }
-        yield JobField("phases", whole, lambda answer: _phases(kind, answer))
+        yield JobField("phases", paths, lambda answer: _phases(kind, answer))
 
 
 _TRANSITIONS = {
@@ -164,7 +164,7 @@ def _cluster_fields(kind: JobKind) -> Iterator[JobField[Any]]:
     if path is None:
         return
     resources = nested_reader(path, fields.section)
-    keeps = {f"{path}.{key}": kept for key, kept in _CLUSTERS.get(kind, _INSTANCES).items()}
+    keeps = {f"{path}.{key}": form for key, form in _CLUSTERS.get(kind, _INSTANCES).items()}
 
     yield JobField("groups", keeps, lambda answer: describe_parts.instances(resources(answer))[0])
     yield JobField(

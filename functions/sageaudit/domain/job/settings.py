@@ -100,10 +100,10 @@ def _definition_paths(setting: str) -> Iterator[str]:
 def setting_path(kind: JobKind, setting: str) -> str | None:
     """Returns a setting's path in jobs of a kind, or None; for a tuning job, in its definitions."""
     rollup = kind.spec.rollup
-    asked = rollup.child_kind if rollup and rollup.definition_key else kind
-    if asked is JobKind.TRAINING:
+    job_kind = rollup.child_kind if rollup and rollup.definition_key else kind
+    if job_kind is JobKind.TRAINING:
         return setting
-    return SETTINGS[setting].paths.get(asked) if asked else None
+    return SETTINGS[setting].paths.get(job_kind) if job_kind else None
 
 
 def _definition(kind: JobKind) -> str | None:
@@ -114,15 +114,15 @@ def _definition(kind: JobKind) -> str | None:
 
 def setting_paths(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple[str, ...]:
     """Returns a setting's full paths in an answer or request: one for each definition."""
-    path, one = setting_path(kind, setting), _definition(kind)
+    path, key = setting_path(kind, setting), _definition(kind)
     if path is None:
         return ()
-    if one is None:
+    if key is None:
         return (path,)
-    several = body.get(f"{one}s")
+    several = body.get(f"{key}s")
     if isinstance(several, list) and several:
-        return tuple(f"{one}s[{number}].{path}" for number in range(len(several)))
-    return (f"{one}.{path}",) if isinstance(body.get(one), Mapping) else ()
+        return tuple(f"{key}s[{number}].{path}" for number in range(len(several)))
+    return (f"{key}.{path}",) if isinstance(body.get(key), Mapping) else ()
 
 
 def read_settings(kind: JobKind, stored: Mapping[str, Any]) -> dict[str, dict[str, SettingValue]]:
@@ -130,19 +130,19 @@ def read_settings(kind: JobKind, stored: Mapping[str, Any]) -> dict[str, dict[st
 
     A setting that the answer does not show is left out, and so is one with an unknown word.
     """
-    found: dict[str, dict[str, SettingValue]] = {}
+    result: dict[str, dict[str, SettingValue]] = {}
     for setting, row in SETTINGS.items():
         values = {place: _value(stored, place) for place in setting_paths(kind, stored, setting)}
         if values and _MISSING not in values.values():
-            found[setting] = {place: stored_value(row, value) for place, value in values.items()}
-    return found
+            result[setting] = {place: stored_value(row, value) for place, value in values.items()}
+    return result
 
 
 def stored_value(setting: Setting, value: Any) -> SettingValue:
     """Returns a value in its stored form; for an address or a key only that there is one."""
     hidden = setting.stored_as in {StoredAs.PRESENCE, StoredAs.ADDRESS}
-    kept: SettingValue = PRESENT if hidden and value else None if hidden else value
-    return kept
+    stored: SettingValue = PRESENT if hidden and value else None if hidden else value
+    return stored
 
 
 def mark_unset_settings(kind: JobKind, answer: Mapping[str, Any], stored: dict[str, Any]) -> None:
@@ -156,13 +156,13 @@ def mark_unset_settings(kind: JobKind, answer: Mapping[str, Any], stored: dict[s
 
 def _sections(kind: JobKind, body: Mapping[str, Any]) -> Iterator[Any]:
     """Yields the objects with the settings: for a tuning job, each of its definitions."""
-    one = _definition(kind)
-    if one is None:
+    key = _definition(kind)
+    if key is None:
         yield body
         return
-    yield from body.get(f"{one}s") or []
-    if body.get(one) is not None:
-        yield body[one]
+    yield from body.get(f"{key}s") or []
+    if body.get(key) is not None:
+        yield body[key]
 
 
 def _set_null(section: dict[str, Any], path: list[str]) -> None:
@@ -175,16 +175,16 @@ def _set_null(section: dict[str, Any], path: list[str]) -> None:
     section.setdefault(path[-1], None)
 
 
-def _value(kept: Mapping[str, Any], place: str) -> Any:
+def _value(stored: Mapping[str, Any], place: str) -> Any:
     """Returns the value at a full path, None for a null on the path, _MISSING without one."""
-    found: Any = kept
+    current: Any = stored
     for part in place.split("."):
         key, _, number = part.partition("[")
-        if key not in found:
+        if key not in current:
             return _MISSING
-        found = found[key]
+        current = current[key]
         if number:
-            found = fields.items({key: found}, key)[int(number[:-1])]
-        if found is None:
+            current = fields.items({key: current}, key)[int(number[:-1])]
+        if current is None:
             return None
-    return _MISSING if found == UNKNOWN else found
+    return _MISSING if current == UNKNOWN else current

@@ -208,10 +208,10 @@ class OwnRates(Struct, frozen=True):
     def on(self, region: str, component: Component, what: str, day: date | None) -> Rate | None:
         """Returns the own rate of a day, or the newest without a day. None before the first one."""
         rates = self.by_key.get(_key(region, component, what), ())
-        known = [self._dated_rate(rate) for rate in rates]
-        if not known or (day is not None and day < known[0].first_day):
+        dated = [self._dated_rate(rate) for rate in rates]
+        if not dated or (day is not None and day < dated[0].first_day):
             return None
-        rate = rate_on(known, day)
+        rate = rate_on(dated, day)
         if rate is None:
             return None
         # An own rate is compared with prices of its own day, so an earlier one is not "past".
@@ -219,17 +219,17 @@ class OwnRates(Struct, frozen=True):
             learnt="net" if self.basis is RateBasis.NET else "amortised",
             price_age="ambiguous" if rate.other_usd else "today",
         )
-        newest = known[-1]
+        newest = dated[-1]
         if day is None or day <= newest.last_day:
             return rate
         carried = f"the newest own rate, of {newest.rate.as_of}, for {day}"
         return rate._replace(note=" · ".join(filter(None, (carried, rate.note))))
 
     def _dated_rate(self, rate: OwnRate) -> DatedRate:
-        counted = "net of discounts" if self.basis is RateBasis.NET else "amortised"
-        source = f"{OWN_RATE_SOURCE_PREFIX}{rate.source}, {counted}"
-        own = Rate(rate.usd, rate.days, source, rate.note, kind="own")
-        return DatedRate(own, rate.first, rate.last)
+        basis = "net of discounts" if self.basis is RateBasis.NET else "amortised"
+        source = f"{OWN_RATE_SOURCE_PREFIX}{rate.source}, {basis}"
+        learnt_rate = Rate(rate.usd, rate.days, source, rate.note, kind="own")
+        return DatedRate(learnt_rate, rate.first, rate.last)
 
 
 def group_own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRate]) -> OwnRates:
@@ -237,20 +237,20 @@ def group_own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRa
     by_key: dict[str, list[OwnRate]] = {}
     for rate in sorted(rates, key=lambda rate: (rate.key, rate.first)):
         by_key.setdefault(rate.key, []).append(rate)
-    return OwnRates(basis, account, {key: tuple(known) for key, known in by_key.items()})
+    return OwnRates(basis, account, {key: tuple(group) for key, group in by_key.items()})
 
 
 def merge_own_rates(old_rates: OwnRates, new_rates: OwnRates) -> OwnRates:
     """Replaces old rates by new ones of the same product and days; others stay."""
-    kept = [
+    rates = [
         rate
         for rate in old_rates.rows
         if not any(
-            rate.first <= one.last and one.first <= rate.last
-            for one in new_rates.by_key.get(rate.key, ())
+            rate.first <= row.last and row.first <= rate.last
+            for row in new_rates.by_key.get(rate.key, ())
         )
     ]
-    return group_own_rates(old_rates.basis, old_rates.account, [*kept, *new_rates.rows])
+    return group_own_rates(old_rates.basis, old_rates.account, [*rates, *new_rates.rows])
 
 
 def _key(region: str, component: Component, product: str) -> str:

@@ -302,36 +302,36 @@ class Market(Struct, frozen=True, eq=False, dict=True):
     def _with(self, prices: Prices, own_type: str | None) -> Market:
         if own_type == self.job_type and prices is self.prices:
             return self
-        for made in self._related_markets:
-            if made.job_type == own_type and made.prices == prices:
-                return made
-        made = Market(self.types, prices, own_type)
-        self._related_markets.append(made)
-        return made
+        for market in self._related_markets:
+            if market.job_type == own_type and market.prices == prices:
+                return market
+        market = Market(self.types, prices, own_type)
+        self._related_markets.append(market)
+        return market
 
     def hourly(self, region: str | None, kind: JobKind, instance_type: str) -> Rate | None:
         """Returns USD per instance-hour for a job of this kind, on demand; None if unknown."""
         if region is None:
             return None
-        asked = (region, kind, instance_type)
-        if asked not in self._rates:
-            self._rates[asked] = self._lookup_rate(region, kind, instance_type)
-        return self._rates[asked]
+        key = (region, kind, instance_type)
+        if key not in self._rates:
+            self._rates[key] = self._lookup_rate(region, kind, instance_type)
+        return self._rates[key]
 
     def _lookup_rate(self, region: str, kind: JobKind, instance_type: str) -> Rate | None:
         component = kind.spec.component
         rate = self.prices.hourly_rate(region, component, instance_type)
         if self.job_type in {None, instance_type} or rate is None:
             return rate
-        own = self.hourly(region, kind, self.job_type)
-        if own is None or is_comparable(own, rate):
+        base = self.hourly(region, kind, self.job_type)
+        if base is None or is_comparable(base, rate):
             return rate
-        if own.learnt and rate.kind == "list":
+        if base.learnt and rate.kind == "list":
             note = (
                 f"no own rate of {instance_type} is known: its list price, the most that it costs"
             )
-            return rate._replace(kind="own", price_age=own.price_age, note=note, is_by_ratio=True)
-        return self._rate_by_ratio(region, component, instance_type, own) or rate
+            return rate._replace(kind="own", price_age=base.price_age, note=note, is_by_ratio=True)
+        return self._rate_by_ratio(region, component, instance_type, base) or rate
 
     def _rate_by_ratio(
         self, region: str, component: Component, other: str, base: Rate

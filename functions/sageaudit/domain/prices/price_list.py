@@ -74,10 +74,10 @@ def read(documents: Iterable[object], region: str, component: Component) -> Pric
     """Reads the rates of a region and component from price-list documents, in any order."""
     entries: dict[str, list[Entry]] = {}
     for document in documents:
-        wanted = _matching_product(document, region, component)
-        entry = None if wanted is None else _entry(document, wanted[1], wanted[2])
-        if wanted is not None and entry is not None:
-            entries.setdefault(wanted[0], []).append(entry)
+        product = _matching_product(document, region, component)
+        entry = None if product is None else _entry(document, product[1], product[2])
+        if product is not None and entry is not None:
+            entries.setdefault(product[0], []).append(entry)
     agreed = {name: _agreed_entry(entries[name]) for name in sorted(entries)}
     return PriceListing(region, component, agreed)
 
@@ -109,8 +109,8 @@ def _matching_product(
         return None
     if family == _INSTANCES and not _is_instance_product(attributes, name, component):
         return None
-    role, _, what = usage_type.partition(":")
-    if what != name or role.rpartition("-")[2] != ROLES[component]:
+    role, _, resource = usage_type.partition(":")
+    if resource != name or role.rpartition("-")[2] != ROLES[component]:
         return None
     return name, usage_type, _UNITS[family]
 
@@ -182,8 +182,8 @@ def _agreed_entry(entries: list[Entry]) -> Entry:
 
 def _conflicting_prices(rates: Iterable[Decimal]) -> InvalidPrice:
     """Reports prices that differ, none of which is used."""
-    found = " and ".join(f"${usd}" for usd in sorted(rates))
-    return InvalidPrice(f"the price list has several rates: {found}")
+    amounts = " and ".join(f"${usd}" for usd in sorted(rates))
+    return InvalidPrice(f"the price list has several rates: {amounts}")
 
 
 def _day(text: object) -> date | None:

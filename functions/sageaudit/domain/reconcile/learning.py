@@ -93,13 +93,13 @@ def derive_rates(
     paid: dict[tuple[Product, date], list[PaidUsage]] = defaultdict(list)
     results: dict[str, DerivedRate | UsageWithoutRate] = {}
     for usage in report.usage:
-        product, named = _product(usage), parse_usage_type(usage.usage_type)
+        product, parsed = _product(usage), parse_usage_type(usage.usage_type)
         if isinstance(product, str):
-            if named.area in _JOB_AREAS:
-                results[f"{named.text} {product}"] = UsageWithoutRate(named.text, product)
+            if parsed.area in _JOB_AREAS:
+                results[f"{parsed.text} {product}"] = UsageWithoutRate(parsed.text, product)
         elif usage.covered_quantity and basis is RateBasis.NET:
-            why = "hours under a Savings Plan are not in it: --amortised counts what the plan costs"
-            results[f"{_name(product)}, covered"] = UsageWithoutRate(_name(product), why)
+            gap = "hours under a Savings Plan are not in it: --amortised counts what the plan costs"
+            results[f"{_name(product)}, covered"] = UsageWithoutRate(_name(product), gap)
         else:
             paid[product, usage.first_day.replace(day=1)].append(usage)
     decimals = [usage.cost_decimals for of_product in paid.values() for usage in of_product]
@@ -107,7 +107,7 @@ def derive_rates(
     for (product, month), of_product in paid.items():
         rate = _rate(product, month, of_product, half_unit, source)
         results[f"{_name(product)} {month}"] = rate
-    return [one for _, one in sorted(results.items())]
+    return [row for _, row in sorted(results.items())]
 
 
 def _name(product: Product) -> str:
@@ -118,12 +118,12 @@ def _product(usage: PaidUsage) -> Product | str:
     """Returns the product of the usage, or why no rate can be derived from it."""
     if usage.region is None or not REGION.fullmatch(usage.region):
         return "its region is not named"
-    named = parse_usage_type(usage.usage_type)
-    component, what = _COMPONENTS.get(named.role.lower()), named.resource.lower()
-    what = STORAGE if what == STORAGE.lower() else what
-    if component is None or not (what == STORAGE or TYPE.fullmatch(what)):
+    parsed = parse_usage_type(usage.usage_type)
+    component, resource = _COMPONENTS.get(parsed.role.lower()), parsed.resource.lower()
+    resource = STORAGE if resource == STORAGE.lower() else resource
+    if component is None or not (resource == STORAGE or TYPE.fullmatch(resource)):
         return "no price table knows it"
-    product = Product(what, usage.region, component)
+    product = Product(resource, usage.region, component)
     if usage.unit.lower() not in _UNITS[product.unit]:
         return f"it is counted in {usage.unit[:20]}, not in {product.unit}"
     return product
@@ -139,16 +139,16 @@ def _rate(
 ) -> DerivedRate | UsageWithoutRate:
     """Returns the rate of a month, valid from the month's first day on."""
     usage, unit = reduce(PaidUsage.combined_with, parts), product.unit
-    used = f"{usage.quantity.quantize(_SHOWN_PRECISION).normalize():f} {unit}"
-    why = None
+    amount = f"{usage.quantity.quantize(_SHOWN_PRECISION).normalize():f} {unit}"
+    gap = None
     if not usage.quantity:
-        why = "all of it cost $0, and a free tier is not a rate"
+        gap = "all of it cost $0, and a free tier is not a rate"
     elif usage.quantity < MIN_USAGE[unit]:
-        why = f"only {used} were used, and {MIN_USAGE[unit]} are needed"
+        gap = f"only {amount} were used, and {MIN_USAGE[unit]} are needed"
     elif _error(usage, half_unit) > MAX_ROUNDING_ERROR * usage.price:
-        why = f"the report rounds its costs so much that {used} tell no rate"
-    if why is not None:
-        return UsageWithoutRate(_name(product), why)
+        gap = f"the report rounds its costs so much that {amount} tell no rate"
+    if gap is not None:
+        return UsageWithoutRate(_name(product), gap)
     if usage.price > MAX_RATE_USD:
         raise BadUsage(
             f"{usage.largest_line} costs ${usage.largest_usd:f}: {product.name} in {product.region}"
@@ -179,7 +179,7 @@ def _mixture(
         )
         return
     compared = [usage for usage in parts if usage.quantity >= _MIN_COMPARED_USAGE] or [whole]
-    low, high = (of(compared, key=lambda usage: usage.price) for of in (min, max))
+    low, high = (pick(compared, key=lambda usage: usage.price) for pick in (min, max))
     allowed = 2 * (_error(low, half_unit) + _error(high, half_unit))
     if high.price - low.price > allowed + _SAME_PRICE_TOLERANCE * low.price:
         ends = (f"${_round_within_error(end.price, _SHOWN_PRECISION):f}" for end in (low, high))

@@ -184,8 +184,8 @@ class UsageType(Struct, frozen=True):
 def parse_usage_type(usage_type: str) -> UsageType:
     """Splits a usage type; a text without a colon becomes a role with an empty `what`."""
     prefix = _PREFIX.match(usage_type)
-    role, _, what = usage_type[prefix.end() if prefix else 0 :].partition(":")
-    return UsageType(role, what)
+    role, _, resource = usage_type[prefix.end() if prefix else 0 :].partition(":")
+    return UsageType(role, resource)
 
 
 def job_usage_type(kind: str, what: str) -> UsageType | None:
@@ -232,8 +232,8 @@ class AuditedMonth(Struct, frozen=True):
     @property
     def estimated_usd(self) -> Decimal:
         """The dollars at an estimated rate."""
-        known = (line.usd for line in self.lines if line.is_estimated and line.usd is not None)
-        return sum(known, Decimal(0))
+        amounts = (line.usd for line in self.lines if line.is_estimated and line.usd is not None)
+        return sum(amounts, Decimal(0))
 
 
 def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine]:
@@ -282,8 +282,8 @@ def usage_unit(usage_type: str) -> str:
 def _billing_month(line: LineDocument, ended: str) -> str:
     if not line["item"].endswith("storage"):
         return ended
-    named = _MONTH.search(line["note"] or "")
-    return named[0] if named else ended
+    match = _MONTH.search(line["note"] or "")
+    return match[0] if match else ended
 
 
 def _usage(document: AuditDocument, line: LineDocument) -> UsageType | None:

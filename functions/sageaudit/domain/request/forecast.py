@@ -120,13 +120,13 @@ def run_limit(request: Request) -> RunLimit:
         return RunLimit(
             None, no_limit_reason=f"{row.label_with_article} has no limit on its run time"
         )
-    given = request.value(path)
-    if isinstance(given, UnknownValue):
+    value = request.value(path)
+    if isinstance(value, UnknownValue):
         return RunLimit(
-            None, no_limit_reason=f"its MaxRuntimeInSeconds is not known ({given.reason})"
+            None, no_limit_reason=f"its MaxRuntimeInSeconds is not known ({value.reason})"
         )
-    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
-        return RunLimit(Decimal(given))
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return RunLimit(Decimal(value))
     return RunLimit(Decimal(DEFAULT_LIMIT_S), is_default=True)
 
 
@@ -153,8 +153,8 @@ def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Marke
     if job.purchase is Purchase.SERVERLESS:
         return MaxCost(limit, unknown_because="a serverless job is priced by token")
     if not job.groups:
-        why = next(iter(job.groups_unknown), "the instance type or count is not known")
-        return MaxCost(limit, unknown_because=request.unknown_reason(_INSTANCES) or why)
+        reason = next(iter(job.groups_unknown), "the instance type or count is not known")
+        return MaxCost(limit, unknown_because=request.unknown_reason(_INSTANCES) or reason)
     hourly = cluster_usd_per_hour(job, market)
     if job_at_limit is None:
         return MaxCost(limit, unknown_because=limit.no_limit_reason, hourly_usd=hourly)
@@ -214,8 +214,8 @@ def _grid_size(request: Request) -> int | None:
     if request.value(f"{_SEARCH}.Strategy") != "Grid" or not isinstance(ranges, list):
         return None
     sizes = [item.get("Values") if isinstance(item, dict) else None for item in ranges]
-    known = [len(values) for values in sizes if isinstance(values, list)]
-    return prod(known) if known and len(known) == len(sizes) else None
+    counts = [len(values) for values in sizes if isinstance(values, list)]
+    return prod(counts) if counts and len(counts) == len(sizes) else None
 
 
 def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
@@ -228,12 +228,12 @@ def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
         name = item.get("InstanceType") if isinstance(item, dict) else None
         count = item.get("InstanceCount") if isinstance(item, dict) else None
         if isinstance(name, str):
-            own = count if isinstance(count, int) and count > 0 else job.instance_count
-            group = InstanceGroup(name, own or 1)
+            size = count if isinstance(count, int) and count > 0 else job.instance_count
+            group = InstanceGroup(name, size or 1)
             jobs.append(replace(job, groups=(group,)))
-    rates = [(cluster_usd_per_hour(one, market), one) for one in jobs]
-    known = [(usd, one) for usd, one in rates if usd is not None]
-    return max(known, key=lambda pair: pair[0])[1] if known and len(known) == len(rates) else job
+    rates = [(cluster_usd_per_hour(variant, market), variant) for variant in jobs]
+    priced = [(usd, variant) for usd, variant in rates if usd is not None]
+    return max(priced, key=lambda pair: pair[0])[1] if priced and len(priced) == len(rates) else job
 
 
 def recent_durations_s(job: Job, earlier: Sequence[AuditSummary], max_runs: int) -> list[Decimal]:
@@ -262,18 +262,18 @@ def find_unfollowed(
     request: Request, audits: Sequence[AuditDocument]
 ) -> tuple[UnfollowedFinding, ...]:
     """Returns each rule's finding in the first audit with it, if its old values are unchanged."""
-    found: dict[str, UnfollowedFinding | None] = {}
+    by_rule: dict[str, UnfollowedFinding | None] = {}
     for audit in audits:
         for finding in audit["findings"]:
             name = finding["rule"]
-            if name not in found:
+            if name not in by_rule:
                 is_due = (
                     is_standing(finding) and finding["fix"] and _unchanged(request, finding["fix"])
                 )
-                found[name] = UnfollowedFinding(finding, audit["job"]["name"]) if is_due else None
-            elif (newest := found[name]) is not None:
-                found[name] = replace(newest, runs=newest.runs + 1)
-    return tuple(one for one in found.values() if one is not None)
+                by_rule[name] = UnfollowedFinding(finding, audit["job"]["name"]) if is_due else None
+            elif (newest := by_rule[name]) is not None:
+                by_rule[name] = replace(newest, runs=newest.runs + 1)
+    return tuple(one for one in by_rule.values() if one is not None)
 
 
 def _unchanged(request: Request, fix: Iterable[FixDocument]) -> bool:
@@ -282,7 +282,7 @@ def _unchanged(request: Request, fix: Iterable[FixDocument]) -> bool:
         value, old = request.value(parameter["parameter"]), parameter["old"]
         if isinstance(value, UnknownValue):
             return False
-        same = value is not None and old is not None and str(value) == str(old)
-        if not (same or value == old or (value in _UNSET_VALUES and old in _UNSET_VALUES)):
+        is_same = value is not None and old is not None and str(value) == str(old)
+        if not (is_same or value == old or (value in _UNSET_VALUES and old in _UNSET_VALUES)):
             return False
     return True

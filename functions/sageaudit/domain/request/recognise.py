@@ -86,15 +86,15 @@ def recognise(
         raise MalformedData(_TOP, f"is no object{_GIVE_ONE_MESSAGE}")
     form = form or _form(document, model)
     if form is FileFormat.TERRAFORM:
-        found = requests_in_plan(document, model)
+        parsed = requests_in_plan(document, model)
     elif form is FileFormat.PIPELINE:
-        found = _pipeline(document, pipeline)
+        parsed = _pipeline(document, pipeline)
     else:
         kind = JobKind(form.value)
-        found = ParsedRequests(
+        parsed = ParsedRequests(
             (Request(kind, document, f"{kind.value} job", REQUEST_SHAPES[kind]),)
         )
-    return ParsedFile(form, with_trials(found.requests), found.unchecked_sentences)
+    return ParsedFile(form, with_trials(parsed.requests), parsed.unchecked_sentences)
 
 
 def reject_non_request(document: object) -> None:
@@ -128,12 +128,12 @@ def _form(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
                     _TOP, f"is a request of {kind.spec.label_with_article}{_NOT_CHECKED}"
                 )
             return FileFormat(kind.value)
-    counted = {
+    counts = {
         kind: sum(_is_similar_key(key, model.members(REQUEST_SHAPES[kind])) for key in document)
         for kind in _CHECKED_KINDS
     }
-    kind = max(counted, key=lambda kind: counted[kind])
-    if counted[kind] < _MIN_REQUEST_PARAMETERS or list(counted.values()).count(counted[kind]) > 1:
+    kind = max(counts, key=lambda kind: counts[kind])
+    if counts[kind] < _MIN_REQUEST_PARAMETERS or list(counts.values()).count(counts[kind]) > 1:
         raise MalformedData(
             _TOP,
             "has no ...JobName, Steps or resource_changes: it is no request of a SageMaker job,"
@@ -159,14 +159,14 @@ def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
     origin = Origin()
     definition: object = document
     if "PipelineDefinition" in document:
-        given, given_name = document["PipelineDefinition"], document.get("PipelineName")
+        body, given_name = document["PipelineDefinition"], document.get("PipelineName")
         name = name or (given_name if isinstance(given_name, str) else None)
         origin = Origin(("PipelineDefinition",), is_inline=False)
         try:
-            definition = json.loads(given) if isinstance(given, str) else given
+            definition = json.loads(body) if isinstance(body, str) else body
         except (ValueError, RecursionError) as error:
             raise MalformedData("PipelineDefinition", "is not JSON") from error
-        if definition is given:
+        if definition is body:
             origin = Origin(("PipelineDefinition",))
     if not isinstance(definition, Mapping) or not isinstance(definition.get("Steps"), list):
         raise MalformedData("Steps", "is not a list of steps: this is no pipeline definition")

@@ -63,29 +63,29 @@ def resolve_path(body: object, path: str) -> Path:
 
 def _walk(body: object, path: str) -> tuple[Any, Path]:
     """Returns the value under a path, None without one; and the part of the path that exists."""
-    found: Any = body
+    value: Any = body
     place: Path = ()
     for key, item in _STEP.findall(path):
-        if isinstance(found, UnknownValue):
+        if isinstance(value, UnknownValue):
             break
-        step = key if key and isinstance(found, Mapping) and key in found else None
-        if not key and isinstance(found, list):
-            step = _index(found, item)
+        step = key if key and isinstance(value, Mapping) and key in value else None
+        if not key and isinstance(value, list):
+            step = _index(value, item)
         if step is None:
             return None, place
-        found, place = found[step], (*place, step)
-    return found, place
+        value, place = value[step], (*place, step)
+    return value, place
 
 
 def path_text(body: object, path: Path) -> str:
     """Returns the path for people."""
-    text, found = "", cast(Any, body)
+    text, value = "", cast(Any, body)
     for step in path:
         try:
-            found = found[step]
+            value = value[step]
         except (IndexError, KeyError, TypeError):
-            found = None
-        text += f"[{_item_label(found, step)}]" if isinstance(step, int) else f".{step}"
+            value = None
+        text += f"[{_item_label(value, step)}]" if isinstance(step, int) else f".{step}"
     return text.removeprefix(".")
 
 
@@ -229,14 +229,14 @@ class Request(Struct, frozen=True, dict=True):
     @property
     def account(self) -> str | None:
         """The account of the job's role."""
-        found = _ROLE.match(text(self.body.get("RoleArn")))
-        return found[1] if found else None
+        match = _ROLE.match(text(self.body.get("RoleArn")))
+        return match[1] if match else None
 
     @property
     def image_region(self) -> str | None:
         """The region of the image's registry, if it is an ECR registry."""
-        found = _REGISTRY.match(_image(self) or "")
-        return found[1] if found else None
+        match = _REGISTRY.match(_image(self) or "")
+        return match[1] if match else None
 
     @property
     def tags(self) -> dict[str, str]:
@@ -311,10 +311,10 @@ def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal,
 
 def _take_first_preference(body: dict[str, Any]) -> None:
     """Keeps the first of several preferred types: SageMaker takes it if it has capacity."""
-    for listed in ("InstancePreferences", "InstanceConfigs"):
+    for key in ("InstancePreferences", "InstanceConfigs"):
         config = body.get("ResourceConfig")
         if isinstance(config, Mapping) and not config.get("InstanceType"):
-            preferred = config.get(listed)
+            preferred = config.get(key)
             if isinstance(preferred, list) and preferred and isinstance(preferred[0], Mapping):
                 first = preferred[0]
                 count = first.get("InstanceCount") or config.get("InstanceCount")

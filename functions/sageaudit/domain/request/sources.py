@@ -100,7 +100,7 @@ def requests_in_definition(
         if not isinstance(body, Mapping):
             left_out.append(f"{title}: its Arguments are no object")
             continue
-        named = f"pipeline/{name.lower()}/{text(step.get('Name'))}" if name else None
+        step_name = f"pipeline/{name.lower()}/{text(step.get('Name'))}" if name else None
         requests.append(
             Request(
                 kind=kind,
@@ -112,7 +112,7 @@ def requests_in_definition(
                 else origin,
                 name_source="its pipeline",
                 region=region,
-                step=named,
+                step=step_name,
                 is_pipeline_step=True,
                 note=f"runs only in {branch}" if branch else None,
                 parameters=values.used_parameters,
@@ -123,15 +123,15 @@ def requests_in_definition(
 
 def _defaults(parameters: object) -> dict[str, Any]:
     """Returns the parameters by name: their default value, or why there is none."""
-    found: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
     for item in parameters if isinstance(parameters, list) else []:
         name = item.get("Name") if isinstance(item, Mapping) else None
         if isinstance(name, str):
             missing = UnknownValue(f"the pipeline parameter {name} has no default value")
             value = item.get("DefaultValue", missing)
             whole = UnknownValue(f"the default of the pipeline parameter {name} is no plain value")
-            found[name] = whole if isinstance(value, list | dict) else value
-    return found
+            defaults[name] = whole if isinstance(value, list | dict) else value
+    return defaults
 
 
 def _steps(
@@ -168,11 +168,11 @@ class _PipelineValues(Struct, frozen=True):
             return [self.resolve(inside, (*place, n)) for n, inside in enumerate(value)]
         if not isinstance(value, Mapping):
             return value
-        [(function, given)] = value.items() if len(value) == 1 else [("", None)]
-        if function == "Get" and isinstance(given, str):
-            return self._resolve_reference(given, place)
-        if function == _JOIN and isinstance(given, Mapping):
-            return self._resolve_join(given)
+        [(function, value_of)] = value.items() if len(value) == 1 else [("", None)]
+        if function == "Get" and isinstance(value_of, str):
+            return self._resolve_reference(value_of, place)
+        if function == _JOIN and isinstance(value_of, Mapping):
+            return self._resolve_join(value_of)
         if function.startswith("Std:"):
             return UnknownValue(f"{function} is worked out when the pipeline runs")
         return {key: self.resolve(inside, (*place, key)) for key, inside in value.items()}
@@ -184,8 +184,8 @@ class _PipelineValues(Struct, frozen=True):
         self.used_parameters[place] = name
         return self.defaults.get(name, UnknownValue(f"the pipeline has no parameter {name}"))
 
-    def _resolve_join(self, given: Mapping[str, Any]) -> Any:
-        separator, values = given.get("On", ""), given.get("Values")
+    def _resolve_join(self, call: Mapping[str, Any]) -> Any:
+        separator, values = call.get("On", ""), call.get("Values")
         if not isinstance(values, list) or not isinstance(separator, str):
             return UnknownValue("its Std:Join has no list of values")
         inside = _PipelineValues(self.defaults, self.remaining_characters)
@@ -229,9 +229,9 @@ def requests_in_plan(plan: Mapping[str, Any], model: ApiModel) -> ParsedRequests
         if kind in _RESOURCES_OF_JOBS:
             requests.append(_job_request(kind, address, values, unknown, place, model, region))
         else:
-            found = _pipeline_requests(address, values, unknown, place, region)
-            requests += found.requests
-            left_out += found.unchecked_sentences
+            parsed = _pipeline_requests(address, values, unknown, place, region)
+            requests += parsed.requests
+            left_out += parsed.unchecked_sentences
     return ParsedRequests(tuple(requests), tuple(left_out))
 
 
@@ -250,11 +250,11 @@ def _resources(resources: object) -> Iterator[tuple[Mapping[str, Any], Mapping[s
 
 def _provider_region(plan: Mapping[str, Any], kind: str) -> str | None:
     """Returns the region in the plan's configuration of the provider, if it is a constant."""
-    found: Any = plan.get("configuration")
+    value: Any = plan.get("configuration")
     provider = "awscc" if kind.startswith("awscc_") else "aws"
     for key in ("provider_config", provider, "expressions", "region", "constant_value"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return text(found) or None
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return text(value) or None
 
 
 def _job_request(
@@ -293,8 +293,8 @@ def _pipeline_requests(
         later = _unknown_part(later, "pipeline_definition_body")
         written = written.get("pipeline_definition_body")
     if written is None or later is True:
-        why = "is known after apply" if later is True else "is in S3, or missing"
-        sentence = f"{address}: its definition {why}, so its steps are not checked"
+        reason = "is known after apply" if later is True else "is in S3, or missing"
+        sentence = f"{address}: its definition {reason}, so its steps are not checked"
         return ParsedRequests((), (sentence,))
     try:
         definition = json.loads(written)
@@ -336,8 +336,8 @@ def _aws_structure(
 def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
     if unknown is True:
         return _KNOWN_AFTER_APPLY
-    of = model.shapes.get(shape, {})
-    kind = of.get("type")
+    spec = model.shapes.get(shape, {})
+    kind = spec.get("type")
     if kind == "structure" and isinstance(value, list):
         if not value:
             return None
@@ -345,19 +345,19 @@ def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
         value = value[0]
     if kind == "structure" and isinstance(value, Mapping):
         return _aws_structure(model, shape, value, unknown)
-    if kind == "list" and isinstance(value, Mapping) and of["member"]["shape"] == "Tag":
+    if kind == "list" and isinstance(value, Mapping) and spec["member"]["shape"] == "Tag":
         later = (
             {key for key in unknown if _unknown_part(unknown, key)}
             if isinstance(unknown, Mapping)
             else {}
         )
-        known = [{"Key": key, "Value": tag} for key, tag in value.items() if key not in later]
-        return [*known, *({"Key": key, "Value": _KNOWN_AFTER_APPLY} for key in sorted(later))]
+        tags = [{"Key": key, "Value": tag} for key, tag in value.items() if key not in later]
+        return [*tags, *({"Key": key, "Value": _KNOWN_AFTER_APPLY} for key in sorted(later))]
     if kind == "list" and isinstance(value, list):
         later = unknown if isinstance(unknown, list) else []
         items = zip_longest(value, later[: len(value)], fillvalue=False)
         return [
-            _aws_value(model, of["member"]["shape"], item, late) for item, late in items
+            _aws_value(model, spec["member"]["shape"], item, late) for item, late in items
         ] or None
     if kind == "map" and isinstance(value, Mapping):
         return {

@@ -87,9 +87,9 @@ class ApiModel(Struct, frozen=True):
     ) -> tuple[Problem, ...]:
         """Returns what AWS would refuse. `optional`: required parameters that are set later."""
         filled_later = {(key,) for key in optional}
-        found = self._structure(shape, body, ())
+        flaws = self._structure(shape, body, ())
         return tuple(
-            one for one in found if one.fault is not Fault.MISSING or one.path not in filled_later
+            row for row in flaws if row.fault is not Fault.MISSING or row.path not in filled_later
         )
 
     def _value(self, name: str, value: object, place: Path) -> Iterator[Problem]:
@@ -164,9 +164,9 @@ def _unknown_enum_value(value: str, allowed: Sequence[str], place: Path) -> Prob
 
 def _is_newer_type(value: str, allowed: Sequence[str]) -> bool:
     """Returns whether it may be a newer instance type: one of a size that other types have."""
-    found = _INSTANCE.fullmatch(value)
+    match = _INSTANCE.fullmatch(value)
     sizes = {name.rpartition(".")[2] for name in allowed}
-    return found is not None and allowed[0].startswith("ml.") and found[1] in sizes
+    return match is not None and allowed[0].startswith("ml.") and match[1] in sizes
 
 
 def _check_documented_limits(shape: str, key: str, value: object, place: Path) -> Iterator[Problem]:
@@ -187,13 +187,13 @@ def _limits(
 
 def _allowed_range(shape: Mapping[str, Any], number: float | Decimal) -> str | None:
     """Returns the range that AWS accepts, if a number is outside it."""
-    least, most = shape.get("min"), shape.get("max")
+    least, high = shape.get("min"), shape.get("max")
     low = least is not None and number < least
-    if not low and (most is None or number <= most):
+    if not low and (high is None or number <= high):
         return None
-    if most is None:
+    if high is None:
         return f"AWS takes {least} or more"
-    return f"AWS takes {most} at most" if least is None else f"AWS takes {least} to {most}"
+    return f"AWS takes {high} at most" if least is None else f"AWS takes {least} to {high}"
 
 
 @cache

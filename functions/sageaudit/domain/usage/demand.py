@@ -191,11 +191,11 @@ def _gpu_need(
     if unknown := _mean_unknown_reason(usages[0], Metric.GPU):
         return ResourceNeed(None, gpus, unknown)
     works = (line.mean / 100 * gpus for line in _lines(usages, Metric.GPU))
-    most = [
+    busiest = [
         min(work, 1.0) if host.has_one_busy_gpu else work
         for host, work in zip(hosts, works, strict=True)
     ]
-    return ResourceNeed(max(most), gpus)
+    return ResourceNeed(max(busiest), gpus)
 
 
 def _gpus_of_hosts(usages: Sequence[Measurements], gpus: int) -> tuple[HostGpus, ...]:

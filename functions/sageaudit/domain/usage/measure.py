@@ -345,7 +345,7 @@ def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measur
             }
             for metric, hosts in document["series"].items()
         },
-        missing={Metric(m): Missing(*why) for m, why in document["missing"].items()},
+        missing={Metric(m): Missing(*fields) for m, fields in document["missing"].items()},
         notes=tuple(document["notes"]),
         begins_at=datetime.fromisoformat(begins_at) if begins_at else None,
         curves={name: _unpacked_curve(steps) for name, steps in document.get("curves", {}).items()},

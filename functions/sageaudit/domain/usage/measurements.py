@@ -160,11 +160,11 @@ class Measurements(Struct, frozen=True, dict=True):
 
     def busiest_percentile(self, metric: Metric, percent: float) -> float:
         """Returns the percentile of the busiest host for a metric that is not missing."""
-        asked = (metric, percent)
-        if asked not in self._busiest:
+        key = (metric, percent)
+        if key not in self._busiest:
             hosts = self.series[metric].values()
-            self._busiest[asked] = percentile_of_busiest(hosts, percent)
-        return self._busiest[asked]
+            self._busiest[key] = percentile_of_busiest(hosts, percent)
+        return self._busiest[key]
 
     @cached_property
     def _busiest(self) -> dict[tuple[Metric, float], float]:
@@ -176,10 +176,10 @@ class Measurements(Struct, frozen=True, dict=True):
         Every host needs its points: the one without may be the busiest. So does every stretch of
         the run: a longer gap could hide what reverses a judgement.
         """
-        asked = (metric, min_share)
-        if asked not in self._gaps:
-            self._gaps[asked] = self._gap(metric, min_share)
-        return self._gaps[asked]
+        key = (metric, min_share)
+        if key not in self._gaps:
+            self._gaps[key] = self._gap(metric, min_share)
+        return self._gaps[key]
 
     @cached_property
     def _gaps(self) -> dict[tuple[Metric, float], Missing | None]:

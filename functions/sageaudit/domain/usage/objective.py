@@ -104,24 +104,24 @@ def find_objective_curve(
     if not curves:
         return Missing("metric_missing", "it reported no metric of its own to CloudWatch")
     ways = {
-        name: way for name in curves if (way := direction(name, declared_directions)) is not None
+        name: aim for name in curves if (aim := direction(name, declared_directions)) is not None
     }
     if not ways:
         names = ", ".join(sorted(curves)[:3])
         return Missing("direction_unknown", f"unknown whether more or less is better: {names}")
     preferred = min(_rank(name, declared_directions) for name in ways)
-    long = {
-        name: way
-        for name, way in ways.items()
+    aims = {
+        name: aim
+        for name, aim in ways.items()
         if _rank(name, declared_directions) == preferred and len(curves[name].points) >= min_points
     }
-    if not long:
-        most = max(
+    if not aims:
+        size = max(
             len(curves[n].points) for n in ways if _rank(n, declared_directions) == preferred
         )
-        return Missing("too_few_points", f"{most} points of its objective, {min_points} needed")
+        return Missing("too_few_points", f"{size} points of its objective, {min_points} needed")
     watched = [
-        _objective_curve(n, way, curves[n], tolerance_percent) for n, way in sorted(long.items())
+        _objective_curve(n, aim, curves[n], tolerance_percent) for n, aim in sorted(aims.items())
     ]
     return max(watched, key=lambda curve: curve.time_of_point(curve.last_gain_index))
 

@@ -93,14 +93,14 @@ class Series(Struct, frozen=True, dict=True):
         if divisor == 1:
             return self
         if self.is_complete:
-            made = Series(tuple([value / divisor for value in self.present]))
-            vars(made)["present"] = made.values
+            line = Series(tuple([value / divisor for value in self.present]))
+            vars(line)["present"] = line.values
         else:
-            made = Series(
+            line = Series(
                 tuple([None if value is None else value / divisor for value in self.values])
             )
-        vars(made).update(lowest=self.lowest / divisor, highest=self.highest / divisor)
-        return made
+        vars(line).update(lowest=self.lowest / divisor, highest=self.highest / divisor)
+        return line
 
     def merged_where_equal(self, other: Series | None) -> Series:
         """Merges two series of one host on one grid; points that differ become unknown."""
@@ -201,12 +201,12 @@ def pairs(
     for host in hosts:
         if host not in others:
             continue
-        one, other = hosts[host], others[host]
-        if one.is_complete and other.is_complete:
-            first += one.present
+        line, other = hosts[host], others[host]
+        if line.is_complete and other.is_complete:
+            first += line.present
             second += other.present
             continue
-        for a, b in zip(one.values, other.values, strict=True):
+        for a, b in zip(line.values, other.values, strict=True):
             if a is not None and b is not None:
                 first.append(a)
                 second.append(b)
@@ -241,14 +241,14 @@ def states(
     is idle too. Otherwise one lost point would make hours of idleness look like work.
     """
     if line.present:
-        least, most = works([line.lowest, line.highest])
-        judged = [least] * len(line.present) if least is most else works(line.present)
+        lowest, highest = works([line.lowest, line.highest])
+        judged = [lowest] * len(line.present) if lowest is highest else works(line.present)
     else:
         judged = []
     if line.is_complete:
         return judged
-    longest, known = MAX_IDLE_GAP_S // (period_s or MAX_IDLE_GAP_S + 1), iter(judged)
-    points = [None if value is None else next(known) for value in line.values]
+    longest, values = MAX_IDLE_GAP_S // (period_s or MAX_IDLE_GAP_S + 1), iter(judged)
+    points = [None if value is None else next(values) for value in line.values]
     return [
         _state_in_gap(points, index, longest) if value is None else points[index]
         for index, value in enumerate(line.values)
