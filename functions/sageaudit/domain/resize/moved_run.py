@@ -124,7 +124,7 @@ class RuntimeOnType(Fit):
 
     @property
     def _precisions(self) -> frozenset[Precision]:
-        """Returns the precision classes that the run may have."""
+        """The precision classes that the run may have."""
         hints = self.job.hints
         if not has_tensor_cores(self.current_type):
             return frozenset({Precision.FP32})

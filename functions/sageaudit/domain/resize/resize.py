@@ -125,7 +125,7 @@ class Resize(Struct, frozen=True, dict=True):
 
     @property
     def unrecorded_refusals(self) -> Iterator[tuple[InstanceType, str]]:
-        """Yields cheaper types that only unrecorded use refuses, each with that reason."""
+        """Cheaper types that only unrecorded use refuses, each with that reason."""
         for offer, refusal in self.refusals:
             if refusal.constraint is Constraint.NOT_RECORDED and offer.is_cheaper_per_hour:
                 yield offer.type, refusal.reason
