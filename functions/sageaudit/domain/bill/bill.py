@@ -1,13 +1,13 @@
-"""What a job cost: a pure function from a job and the market to a bill.
+"""Computes the bill of a job from the job and the market.
 
 compute   = billable seconds x instances x on-demand rate of the region
-storage   = GB x instance-hours / hours of that calendar month, only where EBS is provisioned
+storage   = GB x instance-hours / hours of that calendar month, only if EBS is provisioned
 warm pool = retained seconds x instances x the same rate, and its volumes
 
-Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities fit the
-lines of a real eu-west-1 bill of December 2023 to the printed digit. Prices are on demand: Savings
-Plans, credits and the free tier are not included; neither are S3, FSx, ECR, NAT or data transfer.
-A bill with an estimated rate has its dollars, and is not complete.
+Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities match
+the lines of a real eu-west-1 bill of December 2023 to the printed digit. Prices are on demand.
+Savings Plans, credits, the free tier, S3, FSx, ECR, NAT and data transfer are not included.
+A bill with an estimated rate has dollars, but is not complete.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ UPPER_BOUND = "a spot run without BillableTimeInSeconds: all its seconds are bil
 """What is missing from a bill that is an upper bound."""
 _HOUR_S = Decimal(3600)
 _MILLIONTH = Decimal("0.000001")
-"""Dollars, as documents round them."""
+"""The USD precision of documents."""
 
 
 def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
-    """Wall-clock seconds billed for each instance, and the basis of this figure.
+    """Returns the wall-clock seconds billed for each instance, and the basis of this figure.
 
-    Of a job that still runs: until `running_until`.
+    The seconds of a running job are counted until `observed_until`.
     """
     if job.purchase is Purchase.SERVERLESS:
         return None, "none"
@@ -77,7 +77,7 @@ def is_still_waiting(job: Job) -> bool:
 
 
 class BillLine(Struct, frozen=True):
-    """One line. `usd` is exact; None where quantity or rate is not known."""
+    """One line of a bill. `usd` is exact; None if the quantity or the rate is unknown."""
 
     item: str
     usage_type: str | None
@@ -89,7 +89,7 @@ class BillLine(Struct, frozen=True):
 
 
 class PhaseCost(Struct, frozen=True):
-    """A phase and its share of the compute lines; 0 where it is not billed, None where unknown."""
+    """A phase and its share of the compute lines; 0 if it is not billed, None if unknown."""
 
     phase: Phase
     usd: Decimal | None
@@ -98,7 +98,7 @@ class PhaseCost(Struct, frozen=True):
 class Bill(Struct, frozen=True, dict=True):
     """The lines, the cost by phase, and sentences that say what is missing.
 
-    Without slots: the sums, which each candidate is compared with, are worked out once and kept.
+    It has no slots, so that sums are cached: many candidates are compared with them.
     """
 
     basis: Basis
@@ -113,13 +113,13 @@ class Bill(Struct, frozen=True, dict=True):
 
     @property
     def estimated(self) -> tuple[str, ...]:
-        """The part of `missing` that has dollars all the same: rates that are estimates."""
+        """The sentences of `missing` about estimated rates: these lines have dollars."""
         return estimate_sentences(self.lines)
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """The rest of `missing`: what the total lacks."""
-        return tuple(what for what in self.missing if what not in self.estimated)
+        """The other sentences of `missing`: what the total lacks."""
+        return tuple(sentence for sentence in self.missing if sentence not in self.estimated)
 
     @cached_property
     def compute_usd(self) -> Decimal | None:
@@ -144,7 +144,7 @@ def estimate_sentences(lines: Iterable[BillLine]) -> tuple[str, ...]:
 class BillSum(Struct, frozen=True):
     """The sum of the bills of a tuning job's children; it has no lines of its own.
 
-    `estimated` as in Bill: of how many of them the rates are estimates.
+    `estimated` counts the children with an estimated rate.
     """
 
     total_usd: Decimal | None
@@ -170,15 +170,15 @@ def bill(job: Job, market: Market) -> Bill:
         nothing = BillLine("compute", None, _ZERO, "instance-hours", None, _ZERO, "not started yet")
         return Bill("none", (nothing,), _phases(job, _ZERO), (_still_running_sentence(job),))
     if not job.groups:
-        why = job.groups_unknown or ("the instance type is not known",)
-        return Bill(basis, (), _phases(job, None), why)
+        reason = job.groups_unknown or ("the instance type is not known",)
+        return Bill(basis, (), _phases(job, None), reason)
     lines = list(_compute(job, market, seconds))
     if basis != "prepaid" and not job.free:
         lines += _storage(job, market, seconds, "storage")
         lines += _warm_pool(job, market)
     lines += (
-        BillLine("compute", None, None, "instance-hours", None, None, why)
-        for why in job.groups_unknown
+        BillLine("compute", None, None, "instance-hours", None, None, reason)
+        for reason in job.groups_unknown
     )
     missing = (*_missing(job, basis, lines), *job.groups_unknown)
     priced = Bill(basis, tuple(lines), (), missing)
@@ -233,13 +233,13 @@ def _compute_note(job: Job, group: InstanceGroup) -> str:
 
 
 def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[BillLine]:
-    """The volumes: one line for each calendar month that the run touched."""
+    """Yields the volumes' cost: one line for each calendar month of the run."""
     if job.kind not in VOLUME_PATHS or job.volume_gb == 0:
         return
-    known = [group for group in job.groups if group.instance_type in market.types]
-    on_ebs = sum(g.count for g in known if market.types[g.instance_type].is_ebs_billed is True)
-    unknown = len(known) < len(job.groups) or any(
-        market.types[g.instance_type].is_ebs_billed is None for g in known
+    groups = [group for group in job.groups if group.instance_type in market.types]
+    on_ebs = sum(g.count for g in groups if market.types[g.instance_type].is_ebs_billed is True)
+    unknown = len(groups) < len(job.groups) or any(
+        market.types[g.instance_type].is_ebs_billed is None for g in groups
     )
     if not on_ebs and not unknown:
         return
@@ -249,17 +249,17 @@ def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[
     if job.region and item == "storage":
         usage = market.prices.usage_type(job.region, component, STORAGE)
     if unknown or job.volume_gb is None or job.started_at is None:
-        why = "when it ran is not known"
+        reason = "when it ran is not known"
         if unknown or job.volume_gb is None:
-            why = "whether EBS is provisioned" if unknown else "the volume's size"
-            why += " is not known"
-        yield BillLine(item, usage, None, "GB-months", rate, None, why)
+            reason = "whether EBS is provisioned" if unknown else "the volume's size"
+            reason += " is not known"
+        yield BillLine(item, usage, None, "GB-months", rate, None, reason)
         return
-    begun = job.started_at
+    start = job.started_at
     if item == "warm_pool_storage" and job.ended_at is not None:
-        begun = job.ended_at
+        start = job.ended_at
     span = job.elapsed_s if item == "storage" else seconds
-    for month, share in _by_month(begun, begun + timedelta(seconds=float(span or seconds))):
+    for month, share in _by_month(start, start + timedelta(seconds=float(span or seconds))):
         hours = seconds * share / _HOUR_S
         days = monthrange(month.year, month.month)[1]
         quantity = job.volume_gb * on_ebs * hours / (24 * days)
@@ -269,22 +269,22 @@ def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[
 
 
 def _by_month(start: datetime, end: datetime) -> Iterator[tuple[datetime, Decimal]]:
-    """Each calendar month (UTC) of the span with its share of it; shares sum to 1."""
-    whole = seconds_between(start, end)
+    """Yields each calendar month (UTC) of the span with its share of it; shares sum to 1."""
+    total_s = seconds_between(start, end)
     month = datetime(start.year, start.month, 1, tzinfo=UTC)
-    if not whole:
+    if not total_s:
         yield month, Decimal(1)
         return
-    left = Decimal(1)
+    remaining_share = Decimal(1)
     while month < end:
-        after = datetime(month.year + month.month // 12, month.month % 12 + 1, 1, tzinfo=UTC)
-        if after >= end:
-            yield month, left
+        next_month = datetime(month.year + month.month // 12, month.month % 12 + 1, 1, tzinfo=UTC)
+        if next_month >= end:
+            yield month, remaining_share
             return
-        share = (seconds_between(max(start, month), after) or _ZERO) / whole
-        left -= share
+        share = (seconds_between(max(start, month), next_month) or _ZERO) / total_s
+        remaining_share -= share
         yield month, share
-        month = after
+        month = next_month
 
 
 def _warm_pool(job: Job, market: Market) -> Iterator[BillLine]:
@@ -318,8 +318,8 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
         yield f"no {component} price known for {instance_type} in {job.region}"
     no_price = f"no ML storage price for {job.region} ({component})"
     for item in dict.fromkeys(x.item for x in lines if "storage" in x.item and x.usd is None):
-        why = next(x for x in lines if x.item == item and x.usd is None)
-        reason = why.note if why.quantity is None else no_price
+        unpriced_line = next(x for x in lines if x.item == item and x.usd is None)
+        reason = unpriced_line.note if unpriced_line.quantity is None else no_price
         yield f"{item.replace('_', ' ')}: {reason}"
     yield from estimate_sentences(lines)
     pool = job.warm_pool
@@ -331,17 +331,16 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
 
 
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:
-    """Each phase's share of the compute lines, by its billed seconds, on spot too.
+    """Returns each phase's share of the compute lines, by its billed seconds, on Spot too.
 
-    Shares are rounded to millionths and the longest phase has the rest, so that they sum exactly to
-    compute.
+    Shares are rounded to millionths. The longest phase gets the remainder, so they sum to compute.
     """
-    whole = job.billed_phases_s
-    if compute_usd is None or not compute_usd or not whole:
+    billed_s = job.billed_phases_s
+    if compute_usd is None or not compute_usd or not billed_s:
         unknown = _ZERO if compute_usd == 0 else None
         return tuple(PhaseCost(phase, unknown if phase.billed else _ZERO) for phase in job.phases)
     shares = [
-        (compute_usd * (phase.seconds or _ZERO) / whole).quantize(_MILLIONTH)
+        (compute_usd * (phase.seconds or _ZERO) / billed_s).quantize(_MILLIONTH)
         if phase.billed
         else _ZERO
         for phase in job.phases

@@ -1,6 +1,6 @@
-"""Facts about a bill besides its lines: kind of prices, spot saving, and what is not included.
+"""Facts about a bill besides its lines: kind of prices, Spot saving, and what is not included.
 
-Of an interrupted spot run also its attempts: what was done again, and what it was billed.
+An interrupted Spot run also has its attempts: the repeated work, and what was billed for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAVINGS_PLAN_NOTE = (
     " its utilisation"
 )
 PREPAID_ESTIMATE_PREFIX = "its value on demand: "
-"""Starts the note that the value of prepaid capacity rests on an estimated rate."""
+"""Begins the note that the value of prepaid capacity depends on an estimated rate."""
 _KIND_PRIORITY: tuple[PriceKind, ...] = ("estimate", "own", "list")
 AMORTISED = (
     "amortised rates count a Savings Plan's cost, which is paid used or not: the cash effect"
@@ -39,21 +39,21 @@ _ECR = re.compile(
 
 
 def lacks_checkpoints(job: Job) -> bool:
-    """Whether a run is too long to start again from nothing, and shows no sign of checkpoints."""
+    """Returns whether a run is too long to restart from scratch, without a sign of checkpoints."""
     return restarts_from_scratch(job) and (job.elapsed_s or _ZERO) > CHECKPOINTS_FROM_S
 
 
 def restarts_from_scratch(job: Job) -> bool:
-    """Whether an interruption sends it back to its beginning: no sign of checkpoints."""
+    """Returns whether an interruption restarts the run from scratch: no sign of checkpoints."""
     return not (job.checkpointed or job.hints.own_checkpoints)
 
 
 class Attempts(Struct, frozen=True):
-    """Seconds of Training in all attempts and in those before the last, which did all the work.
+    """Training seconds of all attempts, and of those before the last, whose work was repeated.
 
-    Shares (0..1) of the billed seconds: `at_most_repeated` is that of the earlier attempts'
-    Training, without downloads and the upload; `surely_repeated` what was billed above the last
-    attempt's seconds, and no more than that.
+    Shares (0..1) are of the billed seconds. `max_repeated_share`: Training of earlier attempts,
+    without downloads and upload. `min_repeated_share`: seconds billed beyond the last attempt,
+    at most the other share.
     """
 
     training_s: Decimal
@@ -63,7 +63,7 @@ class Attempts(Struct, frozen=True):
 
 
 def attempts(job: Job) -> Attempts | None:
-    """None where no training was interrupted, or where the seconds are not known."""
+    """Returns the attempts; None if no training was interrupted, or the seconds are unknown."""
     last_s, training_s = last_attempt_s(job), job.phase_s("Training")
     phases_s = job.billed_phases_s
     if last_s is None or not training_s or not phases_s or not job.billable_s:
@@ -80,8 +80,8 @@ def attempts(job: Job) -> Attempts | None:
 
 
 def last_attempt_s(job: Job) -> Decimal | None:
-    """The seconds in which instances worked after the last interruption, its download included, as
-    a run alone needs them; None without an interruption, or where one of them is unknown.
+    """Returns the seconds in which instances worked after the last interruption, download included.
+    An uninterrupted run needs these. None without an interruption, or if a phase is unknown.
     """
     seconds = [
         phase.seconds for phase in _last_attempt_phases(job) if phase.billed or phase.is_repeated
@@ -95,12 +95,12 @@ def _last_attempt_phases(job: Job) -> tuple[Phase, ...]:
 
 
 class BillFacts(Struct, frozen=True):
-    """Facts about one bill. `price_kind` is None when nothing is priced, else the kind of a rate
-    that says most: one estimate makes the bill an estimate.
+    """Facts about one bill. `price_kind` is None if nothing is priced, else the kind of a rate:
+    one estimate makes the bill an estimate.
 
-    `spot_saved_usd`: what the seconds that spot did not bill would have cost at the same rates.
-    After an interruption, waits and repeated downloads are none of them: on demand has neither.
-    None for a run that interruptions sent back to its beginning, which on demand is shorter.
+    `spot_saved_usd`: what the seconds that Spot did not bill would have cost at the same rates.
+    Waits and repeated downloads after an interruption do not count: on demand has neither.
+    None for a run that restarted from scratch, because it is shorter on demand.
     `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
     """
 
@@ -140,15 +140,15 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     if on_demand_s is None:
         return None
     rates = [line.rate for line in billed.lines if line.item == "compute"]
-    known = [rate.usd * group.count for group, rate in zip(job.groups, rates, strict=False) if rate]
-    if not known or len(known) < len(rates):
+    costs = [rate.usd * group.count for group, rate in zip(job.groups, rates, strict=False) if rate]
+    if not costs or len(costs) < len(rates):
         return None
     unbilled_s = max(on_demand_s - job.billable_s, Decimal(0))
-    return sum(known, Decimal(0)) * unbilled_s / 3600
+    return sum(costs, Decimal(0)) * unbilled_s / 3600
 
 
 def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]:
-    """Both figures of a completed spot run that started again: its last attempt did the work."""
+    """Yields both costs of a completed Spot run that restarted: its last attempt did the work."""
     last_s, spot_usd = last_attempt_s(job), billed.compute_usd
     if (
         job.purchase is not Purchase.SPOT
@@ -166,7 +166,7 @@ def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]
 
 
 def _billed_seconds_note(job: Job) -> str:
-    """AWS documents neither figure for several attempts; of one, billable is at most training."""
+    """AWS documents neither figure for several attempts. For one, billable is at most training."""
     attempts_known = bool(job.phases) or job.purchase is not Purchase.SPOT
     if attempts_known and not job.has_restarted:
         return "AWS's figures contradict each other"
@@ -187,8 +187,8 @@ def _notes(
             low, high = sorted((line.rate.usd, line.rate.other_usd))
             yield f"{item}: between two known prices, ${low:f} and ${high:f} an hour"
         elif line.rate is not None and line.rate.price_age == "before_known":
-            known = f"the earliest known price is of {line.rate.as_of}"
-            yield f"{item}: {known}, after the job"
+            age_note = f"the earliest known price is of {line.rate.as_of}"
+            yield f"{item}: {age_note}, after the job"
     if savings_plan and billed.lines:
         rates = [line.rate for line in billed.lines if line.rate is not None]
         amortised = any(rate.learnt == "amortised" for rate in rates)

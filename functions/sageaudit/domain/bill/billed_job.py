@@ -1,23 +1,23 @@
-"""A job with its bill, and what each change of it saves: the difference between two bills.
+"""A job with its bill, and what each change of the job saves: the difference between two bills.
 
-Some fixes are not possible for a job, or not together, and estimated rates make a fix possible at
-most. Which type a run cannot move to: `resize/type_vetoes.py`.
+Some fixes are not possible for a job, or not together. An estimated rate makes a saving at most
+possible. `resize/type_vetoes.py` says to which types a run cannot move.
 
 | fix | not with | because |
 |---|---|---|
 | managed spot | warm pool, instance groups, training plan, serverless | SageMaker refuses it |
-| managed spot | several p4, p5 or p6 instances | all must be had, and kept, at once |
+| managed spot | several p4, p5 or p6 instances | all must be available at once, and stay so |
 | managed spot | a Savings Plan | spot takes usage from a commitment that is paid anyway |
 | early stopping of a tuning job | Hyperband | it stops early itself, and takes no `Auto` |
-| another type | a higher hourly rate: `resize` offers none | no later advice reverses it |
+| another type | a higher hourly rate: `resize` offers none | no later recommendation reverses it |
 
 Sources: SageMaker guide on warm pools and managed spot; automatic model tuning, early stopping;
 EC2 user guide, Capacity Blocks for ML, which reserve "highly sought-after GPU instances" (p4d, p5
 and later).
 
-On another type a run's bill is the total of its changed job's bill, without lines. It is tried on
-dozens of types, of which one or two are named. Its seconds, its volumes and its month are the same
-on all of them, so they are looked up once; then a type costs a product.
+The bill on another type is only a total, without lines. A run is tried on dozens of types, of which
+one or two are reported. Its seconds, volumes and month are the same on all of them, so they are
+computed once. Each type then costs one multiplication.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _ZERO = Decimal(0)
 
 
 class BilledJob(Struct, frozen=True, dict=True):
-    """Each change is billed once: as a finding's own, as an end of its range, and as the first that
-    is applied. A move to another type needs no lines: `MovedBill` has its sums.
+    """A job with its bill. Each change is billed once, although a finding's fix, its range and the
+    combined fixes use it. A move to another type needs no lines: `BillOnType` has its sums.
 
-    Without slots: what is worked out of the job is kept.
+    It has no slots, so that results are cached.
     """
 
     job: Job
@@ -75,41 +75,41 @@ class BilledJob(Struct, frozen=True, dict=True):
         return self._changed_jobs[change]
 
     def saving_usd(self, change: Change) -> Decimal | None:
-        """What one change saves, at least 0.
+        """Returns what one change saves, at least 0.
 
-        None when either bill is unknown or an upper bound, when the changed bill lacks a line that
-        the first one has (fewer known lines are not a saving), and when the other type has no price
-        of the same time and kind.
+        None if either bill is unknown or an upper bound, or if the other type has no price of the
+        same time and kind. None, too, if the changed bill lacks a line that the first bill has:
+        fewer known lines are not a saving.
         """
         billed = self.bill
-        if isinstance(change, SetType) and (moved := self._rate_and_total(change)):
-            return self._type_saving_usd(*moved)
-        after = self.with_change(change).bill
-        if billed.total_usd is None or after.total_usd is None:
+        if isinstance(change, SetType) and (quote := self._rate_and_total(change)):
+            return self._type_saving_usd(*quote)
+        changed_bill = self.with_change(change).bill
+        if billed.total_usd is None or changed_bill.total_usd is None:
             return None
-        if set(after.gaps) - set(billed.gaps) or billed.basis == "upper_bound":
+        if set(changed_bill.gaps) - set(billed.gaps) or billed.basis == "upper_bound":
             return None
-        if isinstance(change, SetType) and not _is_comparable(billed, after):
+        if isinstance(change, SetType) and not _is_comparable(billed, changed_bill):
             return None
-        return max(billed.total_usd - after.total_usd, _ZERO)
+        return max(billed.total_usd - changed_bill.total_usd, _ZERO)
 
     def compute_usd(self, change: Change) -> Decimal | None:
-        """The compute lines of the changed job's bill; None where they are not known."""
+        """Returns the compute dollars of the changed job's bill; None if they are unknown."""
         if (
             isinstance(change, SetType)
-            and (moved := self._rate_and_total(change))
+            and (quote := self._rate_and_total(change))
             and self._other_type_bill
         ):
-            return self._other_type_bill.compute_usd(moved[0], change.time_factor)
+            return self._other_type_bill.compute_usd(quote[0], change.time_factor)
         return self.with_change(change).bill.compute_usd
 
     def _rate_and_total(self, change: SetType) -> tuple[Rate, Decimal] | None:
-        """The new rate and the total; None where only the bill with its lines says what it is."""
-        other = self.market.types.get(change.instance_type)
+        """Returns the new rate and the total; None if only the bill with its lines has them."""
+        other_type = self.market.types.get(change.instance_type)
         rate = self.market.hourly(self.job.region, self.job.kind, change.instance_type)
-        if self._other_type_bill is None or other is None or rate is None:
+        if self._other_type_bill is None or other_type is None or rate is None:
             return None
-        usd = self._other_type_bill.total_usd(other, rate, change.time_factor)
+        usd = self._other_type_bill.total_usd(other_type, rate, change.time_factor)
         return None if usd is None else (rate, usd)
 
     def _type_saving_usd(self, rate: Rate, usd: Decimal) -> Decimal | None:
@@ -117,13 +117,13 @@ class BilledJob(Struct, frozen=True, dict=True):
         if billed.total_usd is None or billed.basis == "upper_bound":
             return None
         rates = [line.rate for line in billed.lines if line.item == "compute"]
-        if not all(own is None or is_comparable(own, rate) for own in rates):
+        if not all(current is None or is_comparable(current, rate) for current in rates):
             return None
         return max(billed.total_usd - usd, _ZERO)
 
 
 def _is_comparable(today: Bill, changed: Bill) -> bool:
-    """Whether both bills use rates of the same time and kind; a run that never started has none."""
+    """Returns whether both bills use rates of the same time and kind. Missing rates are skipped."""
     rates = [
         [line.rate for line in billed.lines if line.item == "compute"]
         for billed in (today, changed)
@@ -133,10 +133,10 @@ def _is_comparable(today: Bill, changed: Bill) -> bool:
 
 
 class BillOnType(Struct, frozen=True):
-    """A job whose types all change: its billed seconds, and those until its month ends.
+    """A job whose instances all change type: its billed seconds, and those until its month ends.
 
-    `gb_month_usd` and `month_left_s` are None where the volumes cost several lines, or unknown
-    ones; both are 0 for a job without volumes.
+    `gb_month_usd` and `month_left_s` are None if the volumes have several lines, or unknown ones.
+    Both are 0 for a job without volumes.
     """
 
     seconds: Decimal
@@ -149,7 +149,7 @@ class BillOnType(Struct, frozen=True):
 
     @classmethod
     def from_job(cls, job: Job, market: Market) -> Self | None:
-        """None for a job whose bill has more than compute and volumes of known seconds."""
+        """Returns None for a job whose bill has more than compute and volumes of known seconds."""
         seconds, basis = billed_seconds(job)
         if job.free or job.groups_unknown or job.warm_pool or seconds is None or basis == "prepaid":
             return None
@@ -165,12 +165,12 @@ class BillOnType(Struct, frozen=True):
             return cls(seconds, span, counts, 0, 1, None, None)
         days = monthrange(begun.year, begun.month)[1]
         begins = datetime(begun.year, begun.month, 1, tzinfo=UTC)
-        left = begins + timedelta(days=days) - begun
-        left_s = Decimal(int(left.total_seconds()))
+        month_left_s = begins + timedelta(days=days) - begun
+        left_s = Decimal(int(month_left_s.total_seconds()))
         return cls(seconds, span, counts, job.volume_gb, 24 * days, left_s, rate.usd)
 
     def compute_usd(self, rate: Rate, time_factor: Decimal) -> Decimal:
-        """Of all instances at this rate, `times` as long."""
+        """Returns the cost of all instances at this rate, with the run time times `time_factor`."""
         seconds, total = self.seconds * time_factor, _ZERO
         for count in self.counts:
             total += seconds * count * rate.usd / _HOUR_S
@@ -179,7 +179,7 @@ class BillOnType(Struct, frozen=True):
     def total_usd(
         self, instance_type: InstanceType, rate: Rate, time_factor: Decimal
     ) -> Decimal | None:
-        """On a type with this rate, `times` as long; None where only the bill itself knows."""
+        """Returns the total at this rate; None if only a bill with lines can say it."""
         seconds, total = self.seconds * time_factor, self.compute_usd(rate, time_factor)
         if instance_type.is_ebs_billed is False or self.gb_month_usd == 0:
             return total
@@ -197,7 +197,7 @@ class BillOnType(Struct, frozen=True):
 
 
 def spot_refusal(job: Job) -> str | None:
-    """Why a job cannot run on managed spot, or None."""
+    """Returns why a job cannot run on managed Spot, or None."""
     reasons = (
         (job.purchase is Purchase.SPOT, "it ran on managed spot"),
         (job.purchase is Purchase.TRAINING_PLAN, "its training plan is prepaid"),
@@ -208,11 +208,11 @@ def spot_refusal(job: Job) -> str | None:
         ),
         (job.warm_pool is not None, "managed spot does not keep a warm pool"),
     )
-    return next((why for applies, why in reasons if applies), None)
+    return next((reason for applies, reason in reasons if applies), None)
 
 
 def spot_capacity_refusal(job: Job) -> str | None:
-    """Why there is no hope of spot capacity on which dollars could rest, or None."""
+    """Returns why Spot capacity is too unlikely to count dollars on it, or None."""
     several = (job.instance_count or 0) > 1
     scarce = [g.instance_type for g in job.groups if _SCARCE_TYPES.match(g.instance_type)]
     if not several or not scarce:
@@ -221,12 +221,12 @@ def spot_capacity_refusal(job: Job) -> str | None:
 
 
 def early_stopping_refusal(strategy: str | None) -> str | None:
-    """Why a tuning job cannot take TrainingJobEarlyStoppingType Auto, or None."""
+    """Returns why a tuning job cannot take TrainingJobEarlyStoppingType Auto, or None."""
     return "Hyperband stops trials early itself" if strategy == HYPERBAND else None
 
 
 def type_change_refusal(job: Job) -> str | None:
-    """Why no other type is searched for (several types, or a prepaid one), or None."""
+    """Returns why no other type is tried (several types, or a prepaid one), or None."""
     if len({group.instance_type for group in job.groups}) > 1:
         return "its instances are of several types"
     plan = job.purchase is Purchase.TRAINING_PLAN
@@ -234,7 +234,7 @@ def type_change_refusal(job: Job) -> str | None:
 
 
 def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | None:
-    """Why a change's dollars are not counted for this job, or None."""
+    """Returns why a change's dollars are not counted for this job, or None."""
     if not isinstance(change, SetPurchase) or change.purchase is not Purchase.SPOT:
         return None
     if savings_plan:
@@ -243,8 +243,8 @@ def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | Non
 
 
 def limit_to_possible(found: Detection, job: Job, market: Market) -> Detection:
-    """The same advice; possible at most where the rate of its new type is an estimate, or only a
-    trial says how long it takes.
+    """Returns the detection. Its bucket becomes `possible` if the new type's rate is an estimate,
+    or if only a trial shows how long the run takes.
     """
     how = rate_estimate_basis(found, job, market)
     trial = isinstance(found.change, SetType) and found.change.needs_trial
@@ -258,7 +258,7 @@ def limit_to_possible(found: Detection, job: Job, market: Market) -> Detection:
 
 
 def rate_estimate_basis(found: Detection, job: Job, market: Market) -> str | None:
-    """How the rate of a finding's new type was estimated; None for a known one, and without."""
+    """Returns how the rate of a finding's new type was estimated; None if it was not."""
     if not isinstance(found.change, SetType):
         return None
     rate = market.hourly(job.region, job.kind, found.change.instance_type)
@@ -266,7 +266,7 @@ def rate_estimate_basis(found: Detection, job: Job, market: Market) -> str | Non
 
 
 def mark_estimated(found: Detection) -> Detection:
-    """The same finding, which says that the dollars in its text and evidence, if any, are about."""
+    """Returns the detection, with the dollars in its text and evidence marked as "about"."""
     if "$" in found.summary or any("usd" in key.split("_") for key in found.evidence):
         return replace(found, caution=" ".join(filter(None, (found.caution, _ESTIMATED_DOLLARS))))
     return found

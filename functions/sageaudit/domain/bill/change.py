@@ -1,7 +1,7 @@
-"""Fixes as changes to the job: a saving is the difference between two bills, not a formula.
+"""Fixes as changes of the job: a saving is the difference between two bills, not a formula.
 
-Stages give the order in which fixes are applied together: the run itself, time, count, type,
-storage, warm pool, purchase.
+Stages are the order in which fixes are combined: the run itself, time, count, type, storage, warm
+pool, purchase.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sageaudit.structs import replace
 
 
 class Stage(enum.IntEnum):
-    """When a change is applied."""
+    """The position of a change in that order."""
 
     RUN = 1
     TIME = 2
@@ -47,31 +47,31 @@ class DropRun(Struct, frozen=True):
 
 
 class CutPhase(Struct, frozen=True):
-    """All occurrences of a phase together become `seconds` shorter, down to 0."""
+    """All occurrences of a phase together become `seconds` shorter, at least 0."""
 
     phase: str
     seconds: Decimal
     stage = Stage.TIME
 
     def apply(self, job: Job) -> Job:
-        """Cutting s seconds saves what they cost: s x billable / billed phases' seconds, so that it
-        holds on spot too. A phase that is not billed has nothing to cut.
+        """Cutting s seconds saves s x billable / billed phases' seconds, on Spot too.
+        A phase that is not billed has nothing to cut.
         """
-        left = self.seconds
+        remaining_s = self.seconds
         phases: list[Phase] = []
         for phase in job.phases:
             if phase.name == self.phase and phase.seconds is not None and phase.billed:
-                taken = min(left, phase.seconds)
-                left -= taken
-                phase = replace(phase, seconds=phase.seconds - taken)  # noqa: PLW2901
+                cut_s = min(remaining_s, phase.seconds)
+                remaining_s -= cut_s
+                phase = replace(phase, seconds=phase.seconds - cut_s)  # noqa: PLW2901
             phases.append(phase)
-        return _shorten(replace(job, phases=tuple(phases)), job, self.seconds - left)
+        return _shorten(replace(job, phases=tuple(phases)), job, self.seconds - remaining_s)
 
 
 class SetType(Struct, frozen=True):
-    """Every instance becomes another type and the run takes `slower` times as long.
+    """Every instance becomes another type, and the run takes `time_factor` times as long.
 
-    `trial`: nothing bounds how long, so that its saving is possible at most.
+    `needs_trial`: nothing bounds the run time, so the saving is at most possible.
     """
 
     instance_type: str
@@ -81,15 +81,15 @@ class SetType(Struct, frozen=True):
 
     def apply(self, job: Job) -> Job:
         """Same count, other type."""
-        groups = (InstanceGroup(self.instance_type, one.count, one.name) for one in job.groups)
+        groups = (InstanceGroup(self.instance_type, item.count, item.name) for item in job.groups)
         return _scale_times(job, tuple(groups), self.time_factor)
 
 
 class SetCount(Struct, frozen=True):
-    """One group of `count` instances, and the run takes `slower` times as long.
+    """One group of `count` instances, and the run takes `time_factor` times as long.
 
-    `refills`: the remaining instances take over work, so their recorded use no longer shows whether
-    a smaller type would fit.
+    `redistributes_work`: the remaining instances take over work, so their recorded use no longer
+    shows whether a smaller type fits.
     """
 
     count: int
@@ -98,7 +98,7 @@ class SetCount(Struct, frozen=True):
     stage = Stage.COUNT
 
     def apply(self, job: Job) -> Job:
-        """Only for jobs of one group; others stay as they are."""
+        """Changes only jobs with one group."""
         if len(job.groups) != 1:
             return job
         group = InstanceGroup(job.groups[0].instance_type, self.count)
@@ -106,9 +106,9 @@ class SetCount(Struct, frozen=True):
 
 
 class SetTypeCount(Struct, frozen=True):
-    """Of a cluster of several types, `count` instances of one type stay; it takes as long.
+    """`count` instances of one type in a cluster of several types; the run time stays the same.
 
-    With 0 its groups are left out. Only a type of one group keeps some of its instances.
+    0 removes the groups of this type. Otherwise the type must have one group only.
     """
 
     instance_type: str
@@ -117,7 +117,7 @@ class SetTypeCount(Struct, frozen=True):
     stage = Stage.COUNT
 
     def apply(self, job: Job) -> Job:
-        """The same job without these instances; unchanged where they are all, or in two groups."""
+        """Returns the job unchanged if it has only this type, or the type is in two groups."""
         own = [group for group in job.groups if group.instance_type == self.instance_type]
         others = [group for group in job.groups if group.instance_type != self.instance_type]
         if not others or (self.count and len(own) != 1):
@@ -127,7 +127,7 @@ class SetTypeCount(Struct, frozen=True):
 
 
 class SetPurchase(Struct, frozen=True):
-    """Bought another way, `billed_share` of the seconds are billed at the same rate."""
+    """Another way to buy capacity: `billed_share` of the seconds are billed at the same rate."""
 
     billed_share: Decimal
     purchase: Purchase = Purchase.SPOT
@@ -149,7 +149,7 @@ class ShortenPool(Struct, frozen=True):
     stage = Stage.WARM_POOL
 
     def apply(self, job: Job) -> Job:
-        """Nothing changes where the retained seconds are not known."""
+        """Changes nothing if the retained seconds are unknown."""
         pool = job.warm_pool
         if pool is None or pool.retained_s is None:
             return job
@@ -158,8 +158,8 @@ class ShortenPool(Struct, frozen=True):
 
 
 class RetainPool(Struct, frozen=True):
-    """The run starts on the pool of the one before, without `pull_s` seconds of image pull, and
-    leaves a pool of its own for `retained_s` seconds.
+    """The run starts on the pool of the previous run, without `pull_s` seconds of image pull, and
+    keeps its own pool for `retained_s` seconds.
     """
 
     pull_s: Decimal

@@ -1,13 +1,13 @@
 """Savings: each fix is billed alone, then all fixes are applied and billed in one fixed order.
 
-The shares in this order sum to the totals, so avoidable + lost is never more than the bill. Of
-several fixes of the instance type only one counts, and so for the instance count; of both together
-only one counts when fewer hosts take over work. A fix whose rule is subsumed by another finding's
-rule is counted there and gets no dollars. Fixes of the bucket `possible` are applied last and are
-never in a sum with the others; of these a guess comes after what the family's own runs show.
+The shares in this order sum to the totals, so avoidable + lost is never above the bill. Only one
+of several fixes of the instance type counts, and only one of the instance count. Only one of both
+counts if fewer hosts take over work. A fix whose rule is subsumed by another finding's rule gets no
+dollars: it is counted there. `possible` fixes are applied last and are never added to the others.
+Among them, guesses come after what the family's own runs show.
 
-A bill at an estimated rate gets its dollars, marked as estimated. What another type at an estimated
-rate saves is possible at most: nothing says that SageMaker sells it.
+A bill at an estimated rate has dollars, marked as estimated. The saving of another type at an
+estimated rate is at most possible: SageMaker may not sell it.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.structs import replace
 
 REMAINDER = "rest"
-"""The slice of a bill that no finding takes."""
+"""The name of the part of a bill that no finding takes."""
 _ZERO = Decimal(0)
 _EXCLUSIVE_STAGES = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
 
 _MIN_SHOWN_USD = Decimal("0.005")
-"""Dollars: less is shown as under one cent, and nobody changes a run for that."""
+"""USD: a smaller amount is shown as under one cent, and is not worth a change."""
 
 
 class SeverityLimits(Struct, frozen=True):
-    """Dollars of one run from which a finding is high or medium; below, it is low."""
+    """USD of one run from which a finding is high or medium; below both it is low."""
 
     high_usd: Decimal = Decimal(100)
     medium_usd: Decimal = Decimal(10)
 
 
 class Severities(Struct, frozen=True):
-    """The severity of findings: set by the policy for a rule, else by dollars."""
+    """The severity of findings: what the policy sets for a rule, else by their dollars."""
 
     limits: SeverityLimits = SeverityLimits()
     by_rule: Mapping[str, Severity] = field(default_factory=dict)
@@ -61,11 +61,11 @@ class Severities(Struct, frozen=True):
         *,
         is_priced: bool,
     ) -> Severity:
-        """The severity of one finding; a `possible` one, or a range counted as 0, is low at most;
-        less than a cent is info, and so is advice without dollars, unless the rule's card says
-        otherwise.
+        """Returns the severity of one finding. A `possible` one, or a range counted as 0, is at
+        most low. Less than a cent is info, and so is a finding without dollars, unless the rule
+        says otherwise.
 
-        `priced` is False for advice without dollars, in contrast to unknown dollars.
+        `is_priced` is False for findings that never have dollars, unlike unknown dollars.
         """
         if rule.name in self.by_rule:
             return self.by_rule[rule.name]
@@ -92,10 +92,10 @@ class Slice(Struct, frozen=True):
 
 
 class Savings(Struct, frozen=True):
-    """Findings, the largest saving first, with their totals; None when the bill is unknown.
+    """Findings, the largest saving first, with their totals; None if the bill is unknown.
 
-    `lost_up_to_usd`: the upper end of what is lost, beside the avoidable dollars; it is
-    `lost_usd` itself where no loss is a range.
+    `lost_up_to_usd`: the upper end of what is lost, next to the avoidable dollars. Equals
+    `lost_usd` if no loss is a range.
     """
 
     findings: tuple[Finding, ...]
@@ -116,44 +116,47 @@ def allocate_savings(
     *,
     has_savings_plan: bool = False,
 ) -> Savings:
-    """Computes the dollars of every finding. Pure; independent of the order of `founds`."""
+    """Computes the dollars of every finding, independent of the order of `detections`."""
     pairs = [
         (
             name,
             limit_to_possible(
-                _drop_impossible_change(found, job, savings_plan=has_savings_plan), job, market
+                _drop_impossible_change(detection, job, savings_plan=has_savings_plan), job, market
             ),
         )
-        for name, found in sorted(detections, key=lambda pair: pair[0].id)
+        for name, detection in sorted(detections, key=lambda pair: pair[0].id)
     ]
     total = billed.total_usd
-    today = BilledJob(job, billed, market)
-    alone = {
-        name.id: today.saving_usd(found.change) if found.change else None for name, found in pairs
+    billed_job = BilledJob(job, billed, market)
+    alone_usd = {
+        name.id: billed_job.saving_usd(detection.change) if detection.change else None
+        for name, detection in pairs
     }
     subsumed = _subsumed(pairs)
-    superseded = _superseded(pairs, alone, subsumed, exemptions)
+    superseded = _superseded(pairs, alone_usd, subsumed, exemptions)
     standing = [pair for pair in pairs if pair[0].name not in {*subsumed, *superseded, *exemptions}]
-    shares = _combined_shares(today, standing)
+    shares = _combined_shares(billed_job, standing)
     findings = []
-    for name, found in pairs:
-        share = shares.get(name.id, _ZERO) if found.change and total is not None else None
-        span = _range(today, found)
-        priced = found.change is not None
+    for name, detection in pairs:
+        share = shares.get(name.id, _ZERO) if detection.change and total is not None else None
+        span = _range(billed_job, detection)
+        priced = detection.change is not None
         findings.append(
             Finding(
                 rule=name,
-                found=found,
-                severity=severities.severity_for(name, found.bucket, share, span, is_priced=priced),
+                found=detection,
+                severity=severities.severity_for(
+                    name, detection.bucket, share, span, is_priced=priced
+                ),
                 saving_usd=share,
-                alone_usd=alone[name.id],
+                alone_usd=alone_usd[name.id],
                 range_usd=span,
                 superseded_by=superseded.get(name.name),
                 subsumed_by=subsumed.get(name.name),
                 exempt=exemptions.get(name.name),
                 estimated=bool(billed.estimated)
-                or rate_estimate_basis(found, job, market) is not None,
-                alternatives_usd=tuple(map(today.saving_usd, found.other_changes)),
+                or rate_estimate_basis(detection, job, market) is not None,
+                alternatives_usd=tuple(map(billed_job.saving_usd, detection.other_changes)),
             )
         )
     findings.sort(key=_rank)
@@ -167,29 +170,29 @@ def allocate_savings(
     )
 
 
-def _drop_impossible_change(found: Detection, job: Job, *, savings_plan: bool) -> Detection:
-    """The same advice, but without dollars when its fix is not possible for this job."""
-    if found.change is None:
-        return found
-    if why := change_refusal(found.change, job, savings_plan=savings_plan):
+def _drop_impossible_change(detection: Detection, job: Job, *, savings_plan: bool) -> Detection:
+    """Removes the change, and so the dollars, if the fix is not possible for this job."""
+    if detection.change is None:
+        return detection
+    if reason := change_refusal(detection.change, job, savings_plan=savings_plan):
         return replace(
-            found,
+            detection,
             bucket=Bucket.NONE,
             change=None,
             best=None,
             other_changes=(),
-            caution=f"Nothing is counted: {why}.",
+            caution=f"Nothing is counted: {reason}.",
         )
-    return found
+    return detection
 
 
-def _range(billed_job: BilledJob, found: Detection) -> tuple[Decimal, Decimal] | None:
-    """Lower and upper end of a finding's range, each billed alone; None without a range."""
-    if found.change is None or found.best is None:
+def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decimal] | None:
+    """Returns both ends of a finding's range, each billed alone; None without a range."""
+    if detection.change is None or detection.best is None:
         return None
-    ends = [billed_job.saving_usd(change) for change in (found.change, found.best)]
-    known = sorted(end for end in ends if end is not None)
-    return (known[0], known[1]) if len(known) == len(ends) else None
+    ends = [billed_job.saving_usd(change) for change in (detection.change, detection.best)]
+    known_ends = sorted(end for end in ends if end is not None)
+    return (known_ends[0], known_ends[1]) if len(known_ends) == len(ends) else None
 
 
 def _subsumed(pairs: list[tuple[RuleInfo, Detection]]) -> dict[str, str]:
@@ -208,11 +211,11 @@ def _superseded(
     subsumed: Mapping[str, str],
     exempt: Mapping[str, Exemption],
 ) -> dict[str, str]:
-    """By losing rule, the rule that wins its stage: the largest saving alone, of the surest ones.
+    """Returns, by losing rule, the rule that wins its stage: the largest of the surest savings.
 
-    One that may save nothing wins over none that saves something, however sure it is.
-    Fewer instances that take over work, and another type chosen for the work recorded before,
-    compete with each other: whether the type could do both is unknown.
+    A fix that saves something wins over one that may save nothing, however sure that one is.
+    Fewer instances that take over work compete with another type chosen for the work recorded
+    before: it is unknown whether that type could do both.
     """
     losers: dict[str, str] = {}
     rivals = [
@@ -231,10 +234,10 @@ def _superseded(
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
         for stage in _EXCLUSIVE_STAGES
     )
-    first = count[0][1].change if count else None
-    if isinstance(first, SetCount) and first.redistributes_work:
-        either = [pair for pair in rivals if pair in count or pair in instance_type]
-        count, instance_type = either, []
+    change = count[0][1].change if count else None
+    if isinstance(change, SetCount) and change.redistributes_work:
+        both = [pair for pair in rivals if pair in count or pair in instance_type]
+        count, instance_type = both, []
     for contest in (count, instance_type, purchase):
         losers |= {name.name: contest[0][0].name for name, _ in contest[1:]}
     return losers
@@ -243,7 +246,7 @@ def _superseded(
 def _combined_shares(
     billed_job: BilledJob, standing: list[tuple[RuleInfo, Detection]]
 ) -> dict[str, Decimal | None]:
-    """Each finding's share: counted fixes in the order of stages, then the possible ones."""
+    """Returns each finding's share: counted fixes in the order of stages, then possible ones."""
     ordered = sorted(
         (found.certainty_order, found.change.stage, name.id, found.change)
         for name, found in standing
@@ -275,7 +278,7 @@ def _sum(findings: list[Finding], bucket: Bucket, total: Decimal | None) -> Deci
 
 
 def _lost_up_to(findings: list[Finding], total: Decimal | None) -> Decimal | None:
-    """The lost shares, or the upper ends of their ranges; never more than avoidable ones leave."""
+    """Returns the lost shares, or their ranges' upper ends; at most the bill less the avoidable."""
     avoidable, lost = _sum(findings, Bucket.AVOIDABLE, total), _sum(findings, Bucket.LOST, total)
     if total is None or avoidable is None or lost is None:
         return None
@@ -288,13 +291,13 @@ def _lost_up_to(findings: list[Finding], total: Decimal | None) -> Decimal | Non
 
 
 def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice]:
-    """Lost, then avoidable by finding, then the rest; the slices sum to the bill."""
+    """Yields lost, then avoidable by finding, then the remainder; the slices sum to the bill."""
     if total is None:
         return
-    left = total
+    remaining_usd = total
     for bucket in (Bucket.LOST, Bucket.AVOIDABLE):
         for finding in findings:
             if finding.found.bucket is bucket and finding.saving_usd:
-                left -= finding.saving_usd
+                remaining_usd -= finding.saving_usd
                 yield Slice(f"{bucket.value}: {finding.rule.name}", finding.saving_usd)
-    yield Slice(REMAINDER, left)
+    yield Slice(REMAINDER, remaining_usd)

@@ -14,7 +14,7 @@ from sageaudit.domain.bill.change import Change
 
 
 class Severity(enum.StrEnum):
-    """How much a finding matters, the most severe first; set by its dollars."""
+    """How much a finding costs, the most severe first."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -23,15 +23,15 @@ class Severity(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the least severe; use it to sort, since the words sort alphabetically."""
+        """0 for the least severe. Sort by it, since the words sort alphabetically."""
         return len(Severity) - 1 - list(Severity).index(self)
 
 
 class Confidence(enum.StrEnum):
-    """How a figure is known.
+    """How sure a figure is.
 
     Measured: billed time or capacity that produced nothing. Derived: a range under a stated
-    assumption, of which the low end is counted. Heuristic: advice with a reason.
+    assumption; its low end is counted. Heuristic: a suggestion with a reason.
     """
 
     MEASURED = "measured"
@@ -40,7 +40,7 @@ class Confidence(enum.StrEnum):
 
 
 class Bucket(enum.StrEnum):
-    """Which sum a finding's dollars belong to; `possible` is never added to the others."""
+    """The sum that a finding's dollars belong to; `possible` is never added to the others."""
 
     AVOIDABLE = "avoidable"
     LOST = "lost"
@@ -87,10 +87,9 @@ class Detection(Struct, frozen=True):
 
     `change` is the fix that is counted: the changed job is billed again. `best` is the other end of
     a derived or heuristic range. Without `change` there are no dollars; `caution` says why.
-    `other_changes` are those of the `alternatives` that can be billed, in their order.
-    `reported_for_run`: the earlier run of the family that was told the same. `first_step`: what to
-    do before
-    the fix, in place of what the rule's page says.
+    `other_changes`: those of the `alternatives` that can be billed, in their order.
+    `reported_for_run`: the family's earlier run with the same finding.
+    `first_step`: what to do before the fix, instead of the step on the rule's page.
     """
 
     confidence: Confidence
@@ -108,12 +107,12 @@ class Detection(Struct, frozen=True):
 
     @property
     def certainty_order(self) -> tuple[bool, bool]:
-        """Sort key: what counts, then what is possible by the family's own runs, then guesses."""
+        """Sort key: counted fixes, then possible ones shown by the family's runs, then guesses."""
         return not self.bucket.is_counted, self.confidence is Confidence.HEURISTIC
 
 
 class DetectionDetails(TypedDict, total=False):
-    """The fields of `Found` that have a default, as keyword arguments of a builder."""
+    """The fields of `Detection` that have a default, as keyword arguments of a builder."""
 
     fix: tuple[Parameter, ...]
     alternatives: tuple[tuple[Parameter, ...], ...]
@@ -137,11 +136,11 @@ class Exemption(Struct, frozen=True):
 
 
 class RuleInfo(Struct, frozen=True):
-    """A rule's id and name, and what its card says of its findings.
+    """A rule's id and name, and what it specifies for its findings.
 
-    `compared`: later runs of the family are judged again when such a finding comes or goes.
-    `first_step`: how its page begins what to do, for a finding without a parameter to change.
-    `severity`: that of its findings without dollars, where the policy sets none.
+    `compared`: later runs of the family are judged again if such a finding appears or disappears.
+    `first_step`: the page's first step, for a finding without a parameter to change.
+    `severity`: that of its findings without dollars, unless the policy sets another.
     """
 
     id: str
@@ -155,12 +154,12 @@ class RuleInfo(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """A Found with its rule, severity and dollars (exact USD; None when the bill is unknown).
+    """A Detection with its rule, severity and dollars (exact USD; None if the bill is unknown).
 
-    `alone_usd`: saving of this fix alone. `saving_usd`: its share when all fixes are applied.
+    `alone_usd`: saving of this fix alone. `saving_usd`: its share if all fixes are applied.
     `alternatives_usd`: the saving of each alternative that can be billed, alone.
-    `estimated`: its dollars rest on an estimated rate, of the job's own type or of the new one.
-    `reported_for_run`: the earlier run of the family with the same finding; it changes no figure.
+    `estimated`: its dollars depend on an estimated rate, of the job's own type or of the new one.
+    `reported_for_run`: the family's earlier run with the same finding; it changes no figure.
     """
 
     rule: RuleInfo

@@ -1,37 +1,37 @@
-"""Idle capacity: device hours that were paid for and not worked. It is no saving and in no sum.
+"""Idle capacity: device hours that were paid for and not worked. It is not a saving, and in no sum.
 
-It exists also where no cheaper type holds the job, where a training plan's capacity is prepaid, and
-in hours where nothing is priced.
+It is also computed if no cheaper type fits the job, if a training plan's capacity is prepaid, and,
+in hours, if nothing is priced.
 
-The user's program runs in the work phase only. While the data or the image is downloaded and the
-output is uploaded, no GPU and no vCPU works for it, yet these phases are billed: they count as not
-worked. Within the work phase a device works by its recorded share.
+The user's program runs in the work phase only. No GPU or vCPU works for it while data or the image
+is downloaded or the output is uploaded. These phases are billed, so they count as idle. Within the
+work phase a device works by its recorded share.
 
-What is not known counts as worked, so that later data can only add idle time: a missing point of a
-recorded host, the parts of a period at both ends of the work, and a billed phase in which the
-program may still run (Stopping, or a status that AWS adds). Nothing is said where a host has no
-points at all, or too few.
+Unknown time counts as worked, so that later data can only add idle time. Unknown are: a missing
+point of a recorded host, the partial periods at both ends of the work, and a billed phase in which
+the program may still run (Stopping, or a status that AWS adds). There is no figure if a host has
+too few points.
 
 "Worked" is GPUUtilization, the share of time in which any kernel ran, or CPUUtilization over all
 vCPUs: an upper bound of useful work. A vCPU is half a core: 50% may be every core at work.
 
-paid     = devices of a host x hosts x billed seconds; on spot the billable ones, or all training
-           seconds where those are not known (an upper bound, as the bill itself). The retained time
-           of a warm pool is not in it: no job runs then, and it has a rule of its own.
-list     = idle hours x the bill's hourly rate of an instance / its devices. Own prices in the
-           policy apply, as in the bill. A plan's capacity is valued on demand. SageMaker bills spot
-           by fewer seconds at the same rate, so idle billable hours at that rate are what was paid.
-counted  = how much of the list value is in avoidable or lost already. The bill is changed finding
-           by finding, as for their shares. A run that is dropped, or bought in another way, takes
-           its idle share of the compute dollars; any other fix takes idle hours only, as the work
-           stays. Storage and warm pools are no device hours.
+paid     = devices of a host x hosts x billed seconds. On Spot the billable seconds, or all training
+           seconds if those are unknown (an upper bound, as in the bill). A warm pool's retained
+           time is not included: no job runs then, and it has its own rule.
+list     = idle hours x the bill's hourly rate of an instance / its devices. The policy's own prices
+           apply, as in the bill. A plan's capacity is valued on demand. SageMaker bills Spot by
+           fewer seconds at the same rate, so idle billable hours at that rate are what was paid.
+counted  = the part of the list value that is already in avoidable or lost. The bill is changed
+           finding by finding, as for their shares. A run that is dropped, or bought another way,
+           takes its idle share of the compute dollars. Any other fix takes idle hours only, as the
+           work stays. Storage and warm pools are not device hours.
 
 Example by hand: 1 x ml.g4dn.12xlarge (4 GPUs, $4.80 an hour) for 10 hours, 1 of them Downloading,
 9 with the GPUs at 40%: paid 40, worked 4 x 9 x 0.4 = 14.4, idle 25.6 GPU-hours, at $1.20 a GPU-hour
 $30.72 of the bill's $48. Half an hour of the download is avoidable: $2.40 of the $30.72 are
-counted. If a type at $1.20 holds the rest, it saves 9.5 x (4.80 - 1.20) = $34.20 more: $36.60
-together are more than the idle hours are worth (the cheaper type has one GPU for the same work),
-so all $30.72 are counted. Had the run failed, all its $48 are lost, and $30.72 of these are idle.
+counted. If a type at $1.20 fits the rest, it saves 9.5 x (4.80 - 1.20) = $34.20 more. Together
+$36.60 exceed the value of the idle hours (the cheaper type has one GPU for the same work), so all
+$30.72 are counted. If the run had failed, all its $48 would be lost, $30.72 of them idle.
 """
 
 from __future__ import annotations
@@ -69,17 +69,17 @@ IdleCause = Literal[
     "standstill", "gpu_use", "data_loader", "communication", "batch_size", "parallel_work",
     "profile",
 ]  # fmt: skip
-"""The GPUs stood still for half an hour or more; the GPU did nothing; it waits for data; all hosts
-wait alike; its memory is free; vCPUs are free. A profile shows what metrics of a minute cannot."""
+"""Half an hour or more without GPU work; no GPU work at all; waiting for data; all hosts wait
+equally; free GPU memory; free vCPUs. A profile shows what one-minute metrics cannot."""
 
 _GPU_WAITS_BELOW = 50.0
-"""Percent of all GPUs below which a host's GPUs wait: Jobstats' target of a job's mean."""
+"""Percent of all GPUs below which a host's GPUs wait: Jobstats' target for a job's mean."""
 _STANDSTILL_FROM = 0.1
 """Share of the run from which standstills are a cause. Our choice."""
 _CPU_BUSY_ABOVE = 60.0
 """Percent of all vCPUs, the milder limit of cpu-bottleneck (cloud-finops-skills)."""
 _EVEN_WITHIN = 20.0
-"""Points between the means of the hosts; as uneven-hosts, which finds those further apart."""
+"""Points between the means of the hosts; uneven-hosts reports larger differences."""
 _REQUIRED_METRICS = (Metric.GPU, Metric.CPU, Metric.GPU_MEMORY)
 _LOW_P95_PERCENT = 70.0
 """Percent: Debugger's BatchSize, for GPU, GPU memory and CPU."""
@@ -88,7 +88,7 @@ _HOUR_S = Decimal(3600)
 
 
 def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
-    """What is counted: the GPUs of each host, or its vCPUs where the hosts have no GPU."""
+    """Returns the unit and the devices of each host: its GPUs, or its vCPUs without GPUs."""
     metric = _metric(usage)
     count = usage.gpus if metric is Metric.GPU else usage.vcpu
     if not count:
@@ -102,34 +102,34 @@ def _metric(usage: Measurements) -> Metric:
 
 
 def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
-    """The share (0..1) of the billed device time that was worked, or why it is not known.
+    """Returns the share (0..1) of the billed device time that was worked, or why it is unknown.
 
     `usage` must be the whole run's, with its idle start and end. Example by hand: 10 min
-    Downloading, 50 min Training at 40% mean use, all in points: (50 x 0.4) / 60 = 1/3 of the hour.
+    Downloading, 50 min Training at 40% mean use, all points present: (50 x 0.4) / 60 = 1/3.
     """
     if 0 < usage.points < MIN_POINTS:
-        few = f"{usage.points} points of a host, {MIN_POINTS} needed"
-        return Missing("too_few_points", few)
+        reason = f"{usage.points} points of a host, {MIN_POINTS} needed"
+        return Missing("too_few_points", reason)
     code = _program_share(usage)
     if isinstance(code, Missing):
         return code
     billed = [phase for phase in job.phases if phase.billed]
     if any(phase.seconds is None for phase in billed):
         return Missing("phases_unknown", "how long each phase took is not known")
-    whole = work = idle = _ZERO
+    billed_s = work_s = idle_s = _ZERO
     for phase in billed:
         seconds = phase.seconds or _ZERO
-        whole += seconds
-        work += seconds if is_work_phase(phase) else _ZERO
-        idle += seconds if phase.name in _NON_WORK_PHASES else _ZERO
-    if not whole:
+        billed_s += seconds
+        work_s += seconds if is_work_phase(phase) else _ZERO
+        idle_s += seconds if phase.name in _NON_WORK_PHASES else _ZERO
+    if not billed_s:
         return Missing("phases_unknown", "no billed phase is known")
-    seen = min(work, Decimal(usage.seconds))
-    return (whole - idle - seen * (1 - code)) / whole
+    recorded_s = min(work_s, Decimal(usage.seconds))
+    return (billed_s - idle_s - recorded_s * (1 - code)) / billed_s
 
 
 def _program_share(usage: Measurements) -> Decimal | Missing:
-    """The share (0..1) of its device time that all hosts worked while the program ran."""
+    """Returns the share (0..1) of device time that all hosts worked while the program ran."""
     metric = _metric(usage)
     hosts = usage.series.get(metric, {})
     if not hosts:
@@ -138,8 +138,8 @@ def _program_share(usage: Measurements) -> Decimal | Missing:
         return missing
     least = min(line.share for line in hosts.values())
     if least < MIN_COVERAGE:
-        why = f"only {least:.0%} of the points of a host"
-        return Missing("coverage_low", f"{why}, {MIN_COVERAGE:.0%} needed")
+        reason = f"only {least:.0%} of the points of a host"
+        return Missing("coverage_low", f"{reason}, {MIN_COVERAGE:.0%} needed")
     lines = hosts.values()
     points = sum(len(line.values) for line in lines)
     unseen = points - sum(len(line.present) for line in lines)
@@ -149,7 +149,7 @@ def _program_share(usage: Measurements) -> Decimal | Missing:
 
 
 def idle_causes(job: Job, whole_run: Measurements) -> tuple[IdleCause, ...]:
-    """What to look at, the likeliest first and a profile last; `whole`: the whole run's.
+    """Returns what to check, the likeliest cause first and a profile last.
 
     Hosts of a transform job never wait for each other.
     """
@@ -157,8 +157,8 @@ def idle_causes(job: Job, whole_run: Measurements) -> tuple[IdleCause, ...]:
     if not whole_run.gpus:
         return ("parallel_work", "profile")
     usage = whole_run.active_part()
-    still = sum(map(len, whole_run.standstills()))
-    if still < _STANDSTILL_FROM * whole_run.points:
+    still_count = sum(map(len, whole_run.standstills()))
+    if still_count < _STANDSTILL_FROM * whole_run.points:
         return (*_gpu_causes(usage, is_single_host=alone), "profile")
     at_work = usage.mean(Metric.GPU) if Metric.GPU in usage.series else 0
     waits = () if at_work >= _GPU_WAITS_BELOW else tuple(_gpu_causes(usage, is_single_host=alone))
@@ -175,8 +175,8 @@ def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCa
     means = [line.mean for line in gpu.values()]
     waiting = []
     if any(line.highest > _CPU_BUSY_ABOVE for line in cpu.values()):
-        both = zip(*pairs(cpu, gpu), strict=True)
-        waiting = [busy for busy, work in both if work < _GPU_WAITS_BELOW]
+        both_uses = zip(*pairs(cpu, gpu), strict=True)
+        waiting = [busy for busy, work in both_uses if work < _GPU_WAITS_BELOW]
     if waiting and mean(waiting) > _CPU_BUSY_ABOVE:
         yield "data_loader"
     elif not is_single_host and len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN:
@@ -191,7 +191,7 @@ def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCa
 class IdleCapacity(Struct, frozen=True):
     """Exact hours of devices, and exact USD; `counted_usd` is never above `list_usd`.
 
-    Both are None where the type has no rate. `likely_causes`: what may keep the devices waiting.
+    Both are None if the type has no rate. `likely_causes`: why the devices may wait.
     """
 
     unit: Unit
@@ -210,16 +210,16 @@ class IdleCapacity(Struct, frozen=True):
 def idle_capacity(
     job: Job, usage: Measurements, billed: Bill, market: Market, savings: Savings
 ) -> IdleCapacity | Missing:
-    """The figure of one job, or why there is none. `usage` is the whole run's; pure."""
+    """Returns the figure of one job, or why there is none. `usage` is the whole run's."""
     if job.free:
         return Missing("free", f"AWS does not bill it ({job.free})")
     if not job.finished:
-        why = f"the job has not ended (status {job.status}): its cost is not final"
-        return Missing("job_not_finished", why)
-    each = devices(usage)
-    if isinstance(each, Missing):
-        return each
-    unit, count = each
+        reason = f"the job has not ended (status {job.status}): its cost is not final"
+        return Missing("job_not_finished", reason)
+    pair = devices(usage)
+    if isinstance(pair, Missing):
+        return pair
+    unit, count = pair
     seconds = _ZERO if job.has_never_started else billed_seconds(job)[0]
     if seconds is None:
         return Missing("no_billed_time", "; ".join(billed.missing) or "its billed time is unknown")
@@ -241,7 +241,7 @@ def idle_capacity(
 
 
 def _hourly_usd(job: Job, market: Market) -> Decimal | None:
-    """The rate of an instance. None where groups differ: the idle hours may be of either."""
+    """Returns the rate of an instance. None if groups differ: either may have the idle hours."""
     rates = {market.hourly(job.region, job.kind, group.instance_type) for group in job.groups}
     usd = {None if rate is None else rate.usd for rate in rates}
     return usd.pop() if len(usd) == 1 else None
@@ -250,22 +250,22 @@ def _hourly_usd(job: Job, market: Market) -> Decimal | None:
 def _counted_idle_usd(
     job: Job, billed: Bill, market: Market, savings: Savings, idle_share: Decimal
 ) -> Decimal:
-    """USD of idle device time that the counted findings take, without a cap."""
-    taken, left = _ZERO, billed.compute_usd
-    today, applied = BilledJob(job, billed, market), None
+    """Returns the USD of idle device time in the counted findings, not capped."""
+    idle_usd, remaining_usd = _ZERO, billed.compute_usd
+    billed_job, applied = BilledJob(job, billed, market), None
     for change in _counted_changes(savings):
-        today = today.with_change(applied) if applied else today
-        after, applied = today.compute_usd(change), change
-        if left is None or after is None:
+        billed_job = billed_job.with_change(applied) if applied else billed_job
+        changed_usd, applied = billed_job.compute_usd(change), change
+        if remaining_usd is None or changed_usd is None:
             break
-        cut = max(left - after, _ZERO)
-        taken += cut * idle_share if isinstance(change, DropRun | SetPurchase) else cut
-        left = after
-    return taken
+        cut = max(remaining_usd - changed_usd, _ZERO)
+        idle_usd += cut * idle_share if isinstance(change, DropRun | SetPurchase) else cut
+        remaining_usd = changed_usd
+    return idle_usd
 
 
 def _counted_changes(savings: Savings) -> list[Change]:
-    """The changes behind avoidable and lost dollars, in the order in which they were billed."""
+    """Returns the changes behind avoidable and lost dollars, in the order of billing."""
     counted = [
         (finding.found.change.stage, finding.rule.id, finding.found.change)
         for finding in savings.findings

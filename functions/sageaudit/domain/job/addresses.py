@@ -1,11 +1,11 @@
-"""What the addresses of a job's image and inputs say.
+"""Facts from the addresses of a job's image and inputs.
 
 An image's name says its CUDA toolkit and the built-in algorithm in it. AWS's own registries and
 repositories are public: image_uri_config of aws/sagemaker-python-sdk at a248126 (2026-08), all
 files and regions. Built-in algorithms and the GPU families that SageMaker's guide names for them:
 developer guide (awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public
 text), one page an algorithm; for XGBoost and k-means a later public copy too. A repository of the
-same name in an account that is not AWS's is somebody's own image.
+same name in an account that is not AWS's is a user's own image.
 
 An input's S3 address says its bucket, and whether it names a version of the data.
 """
@@ -145,11 +145,11 @@ as 2.1-gpu-py310. A version that came with two toolkits is absent. Sources: tags
 aws/deep-learning-containers (available_images.md, release notes, image lists) and in the SageMaker
 Python SDK's image_uri_config/huggingface.json."""
 _IMAGE_CACHE_SIZE = 32
-"""Names of images that are taken apart once, as each type that a run is tried on asks again."""
+"""Image names whose parsed parts are cached, since each type that a run is tried on needs them."""
 _TRAINING_REPOSITORY = re.compile(r"(?:huggingface-)?(pytorch|tensorflow|mxnet)-training")
 _CLUSTER_FRAMEWORKS = {"spark": "Spark", "ray": "Ray", "dask": "Dask"}
 _USUAL_FAMILIES = frozenset({"p2", "p3", "g4dn", "g5"})
-"""What the guide says of most algorithms."""
+"""The families that the guide names for most algorithms."""
 
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _IP_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
@@ -163,7 +163,7 @@ _DAY = re.compile(
 """A day, alone, before a time of day, or as year=2026/month=05/day=20; a month still grows."""
 _EPOCH = re.compile(r"(?<!\d)1[4-9]\d{8}(?:\d{3})?(?!\d)")
 _DATA_VERSION = re.compile(r"(?:\A|/)(?:dataset_?)?version[=_-]?[\w.-]{0,40}\d[\w.-]*(?=/|\Z)")
-"""Not a bare `v1`: it is mostly the version of a layout, and new data come under it."""
+"""Not a bare `v1`: it is mostly the version of a layout, and new data is added under it."""
 _CONTENT_HASH = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])")
 _EXECUTION = re.compile(r"(?:\A|/|/pipelines-)(?=[a-z0-9]*\d[a-z])[a-z0-9]{12}(?=[/-]|\Z)")
 """A pipeline execution's id: twelve mixed letters and digits, unlike a word and a number."""
@@ -176,7 +176,7 @@ _LONGEST_ADDRESS = 1024
 
 
 def repository(image: str | None) -> str | None:
-    """An image's repository path, without registry, tag and digest."""
+    """Returns an image's repository path, without registry, tag and digest."""
     if image is None:
         return None
     path = image.split("@", 1)[0]
@@ -187,15 +187,15 @@ def repository(image: str | None) -> str | None:
 
 
 def tag(image: str | None) -> str:
-    """An image's tag; empty without one."""
+    """Returns an image's tag; empty without one."""
     last = (image or "").split("@", 1)[0].rpartition("/")[2]
     return last.partition(":")[2]
 
 
 def cluster_framework(image: str | None, entry_point: str | None = None) -> str | None:
-    """The framework that makes one cluster of several instances and splits work itself, by a name.
+    """Returns the framework that joins several instances into a cluster and splits the work itself.
 
-    A name that only contains such a word counts too.
+    It is found by a word in a name.
     """
     names = f"{image or ''} {entry_point or ''}".lower()
     return next((name for word, name in _CLUSTER_FRAMEWORKS.items() if word in names), None)
@@ -203,7 +203,7 @@ def cluster_framework(image: str | None, entry_point: str | None = None) -> str 
 
 @lru_cache(maxsize=_IMAGE_CACHE_SIZE)
 def cuda(image: str | None) -> Version | None:
-    """The image's CUDA toolkit, (12, 1) for cu121; None where its name does not say it."""
+    """Returns the image's CUDA toolkit, (12, 1) for cu121; None if its name does not say it."""
     path, label = repository(image) or "", tag(image)
     name = f"{path}:{label}".lower()
     if match := _SHORT_CUDA.search(name):
@@ -220,16 +220,16 @@ def cuda(image: str | None) -> Version | None:
 
 @lru_cache(maxsize=_IMAGE_CACHE_SIZE)
 def pytorch(image: str | None) -> Version | None:
-    """The PyTorch version of a PyTorch image by its tag, or None."""
+    """Returns the PyTorch version of a PyTorch image by its tag, or None."""
     match = re.match(r"(\d{1,2})\.(\d{1,2})", tag(image))
-    named = "pytorch" in (repository(image) or "").lower()
-    return (int(match[1]), int(match[2])) if named and match else None
+    is_torch = "pytorch" in (repository(image) or "").lower()
+    return (int(match[1]), int(match[2])) if is_torch and match else None
 
 
 class BuiltInAlgorithm(Struct, frozen=True):
-    """One algorithm. `families`: those of its GPU instances; none where it trains on CPUs only.
+    """One algorithm. `families`: those of its GPU instances; empty if it trains on CPUs only.
 
-    `gpu_only`: it does not train on a CPU type.
+    `is_gpu_only`: it does not train on a CPU type.
     """
 
     name: str
@@ -238,7 +238,7 @@ class BuiltInAlgorithm(Struct, frozen=True):
 
     @property
     def is_cpu_only(self) -> bool:
-        """Whether the guide knows no GPU for it."""
+        """Whether the guide names no GPU for it."""
         return not self.families
 
 
@@ -261,14 +261,14 @@ _BY_REPOSITORY = {
     "semantic-segmentation": BuiltInAlgorithm("Semantic Segmentation", is_gpu_only=True),
     "seq2seq": BuiltInAlgorithm("Sequence to Sequence", is_gpu_only=True),
 }
-"""DeepAR's page names no family, so that the general statement counts."""
+"""DeepAR's page names no family, so the guide's general statement applies."""
 _XGBOOST = frozenset({"xgboost", "sagemaker-xgboost"})
 _XGBOOST_VERSION = re.compile(r"(\d+)\.(\d+)-(\d+)")
 
 
 @lru_cache(maxsize=_IMAGE_CACHE_SIZE)
 def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
-    """The algorithm whose image this is; None for any other image."""
+    """Returns the algorithm of an image; None for other images."""
     name = repository(image)
     if name is None or (image or "").partition(".")[0] not in AWS_REGISTRIES:
         return None
@@ -276,7 +276,7 @@ def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
 
 
 def _xgboost(label: str) -> BuiltInAlgorithm:
-    """By version: no GPU until 1.0-1, P2 and P3 in 1.2-1, no P2 from 1.7-1."""
+    """Decides by version: no GPU until 1.0-1, P2 and P3 in 1.2-1, no P2 from 1.7-1."""
     match = _XGBOOST_VERSION.match(label)
     # The tags 1 and latest are release 0.72.
     version = tuple(int(part) for part in match.groups()) if match else (0, 72, 1)
@@ -287,24 +287,24 @@ def _xgboost(label: str) -> BuiltInAlgorithm:
 
 
 class S3Input(NamedTuple):
-    """One input. `address` is None when the data is elsewhere (a file system, a query)."""
+    """One input. `address` is None if the data is elsewhere (a file system, a query)."""
 
     name: str | None
     address: str | None
 
 
 def bucket_name(address: str | None) -> str | None:
-    """The bucket of an `s3://` address; None for ARNs, access points and any other address."""
-    scheme, found, rest = (address or "").partition("://")
+    """Returns the bucket of an `s3://` address; None for ARNs, access points and others."""
+    scheme, parts, rest = (address or "").partition("://")
     name = re.split("[/?#]", rest, maxsplit=1)[0]
     plain = (
         _BUCKET_NAME.match(name) and not _IP_ADDRESS.match(name) and not name.endswith(_NOT_BUCKETS)
     )
-    return name if found and scheme.lower() == "s3" and plain else None
+    return name if parts and scheme.lower() == "s3" and plain else None
 
 
 def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
-    """The data inputs, in the order of the answer."""
+    """Yields the data inputs, in the order of the answer."""
     inputs = kind.spec.inputs
     if inputs is None:
         return
@@ -317,18 +317,18 @@ def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
 
 
 def is_data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:
-    """True when every input names a version, False when an S3 address does not, else None.
+    """Returns True if every input names a version, False if an S3 address does not, else None.
 
-    `inputs`: pairs of name and S3 address, None where the data is elsewhere and may change
-    unnoticed. Unknown (None) with such an input, or without any data input: the code then fetches
-    its data itself. A convention, not a proof: no answer shows whether an object was overwritten.
+    `inputs`: pairs of name and S3 address. An address is None if the data is elsewhere and may
+    change unnoticed: then the answer is None. It is None, too, without any data input: the code
+    then gets its data itself. A convention, not a proof: an object may have been overwritten.
     """
-    known = list(inputs)
-    pinned = [_has_version(address) for _, address in known if address is not None]
+    are_pinned = list(inputs)
+    pinned = [_has_version(address) for _, address in are_pinned if address is not None]
     if not all(pinned):
         return False
-    data = any(name not in CODE_INPUTS for name, _ in known)
-    return True if data and len(pinned) == len(known) else None
+    data = any(name not in CODE_INPUTS for name, _ in are_pinned)
+    return True if data and len(pinned) == len(are_pinned) else None
 
 
 def _has_version(address: str) -> bool:

@@ -6,7 +6,7 @@ time. Of managed spot "any repeated Downloading phases that occurred due to inte
 charged". Source: AWS blog "Analyze Amazon SageMaker spend", part 4; 59 of 59 recorded jobs, whose
 training seconds are exactly Downloading to the end of Uploading.
 
-The reason class of a run without success is only a hint: AWS documents neither the words of a
+The failure class of an unsuccessful run is only a hint: AWS documents neither the words of a
 failure message nor their order. SecondaryStatus is an enum, so it is checked before the text.
 """
 
@@ -30,7 +30,7 @@ _BILLED = _RUNNING | {"Stopping"}
 START_PHASES = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack")
 """The waiting time before the first billed phase."""
 _ROUNDING_S = 10
-"""AWS rounds the times of phases and the billable time by themselves."""
+"""AWS rounds the times of phases and the billable time separately."""
 _WAITING = frozenset({*START_PHASES, "Interrupted", "Restarting"})
 _WORK_PHASES = frozenset({"Running", *(kind.spec.prefix for kind in BILLED_KINDS)})
 _ENDED = frozenset({"Completed", "Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
@@ -47,27 +47,27 @@ def phases_from_transitions(
     ended_at: datetime | None,
     billable_s: int | None = None,
 ) -> tuple[Phase, ...]:
-    """The phases in order, one entry for each occurrence, without the final status.
+    """Returns the phases in order, one entry for each occurrence, without the final status.
 
     A phase without an end lasts until the next phase starts, the last one until the job ends.
-    Statuses repeat (spot, retries) and AWS adds new ones: an unknown status counts as billed when
-    it lies between the job's start and end. Without a start, nothing was billed. `billable_s`:
-    BillableTimeInSeconds, which says whether a repeated download was charged after all.
+    Statuses repeat (Spot, retries) and AWS adds new ones: an unknown status counts as billed if it
+    lies between the job's start and end. Without a start, nothing was billed. `billable_s`:
+    BillableTimeInSeconds, which shows whether a repeated download was charged after all.
     """
-    known = [
+    rows = [
         (begun, fields.text(item, "Status") or "Unknown", item)
         for item in transitions
         if (begun := fields.time(item, "StartTime")) is not None
     ]
-    known.sort(key=lambda row: row[0])
+    rows.sort(key=lambda row: row[0])
     phases = []
-    for position, (begun, name, item) in enumerate(known):
+    for position, (begun, name, item) in enumerate(rows):
         if name in _ENDED:
             continue
-        after = known[position + 1][0] if position + 1 < len(known) else ended_at
-        end = fields.time(item, "EndTime") or after
-        if end is not None and after is not None and after < end:
-            end = after  # phases follow each other: an overlap would be billed twice
+        next_start = rows[position + 1][0] if position + 1 < len(rows) else ended_at
+        end = fields.time(item, "EndTime") or next_start
+        if end is not None and next_start is not None and next_start < end:
+            end = next_start  # phases follow each other: an overlap would be billed twice
         seconds = seconds_between(begun, end) if end else None
         phases.append(Phase(name, begun, seconds, _is_billed(name, begun, started_at, ended_at)))
     charged = tuple(_mark_repeated_downloads(phases))
@@ -79,7 +79,7 @@ def phases_from_transitions(
 
 
 def _mark_repeated_downloads(phases: Iterable[Phase]) -> Iterator[Phase]:
-    """Marks each download after an interruption as not billed, if one came before it."""
+    """Marks each download after an interruption as not billed, if there was one before it."""
     downloaded = interrupted = False
     for phase in phases:
         interrupted |= downloaded and phase.name == "Interrupted"
@@ -94,9 +94,9 @@ def _mark_repeated_downloads(phases: Iterable[Phase]) -> Iterator[Phase]:
 def run_times_from_transitions(
     transitions: Sequence[Mapping[str, Any]],
 ) -> tuple[datetime | None, datetime | None]:
-    """Start and end of the billed run from its transitions, for answers without these times.
+    """Returns start and end of the billed run from transitions, for answers without these times.
 
-    60 of 60 recorded jobs start with Downloading and end with the start of the final status.
+    60 of 60 recorded jobs start with Downloading and end when the final status starts.
     """
     moments = sorted(
         (moment, fields.text(item, "Status") or "")
@@ -128,7 +128,7 @@ def _is_billed(
 def phases_without_transitions(
     name: str, created_at: datetime | None, started_at: datetime, ended_at: datetime | None
 ) -> tuple[Phase, ...]:
-    """Waiting, then one billed phase: for jobs whose answer has no transitions."""
+    """Returns waiting, then one billed phase: for jobs whose answer has no transitions."""
     seconds = seconds_between(started_at, ended_at) if ended_at else None
     run = Phase(name, started_at, seconds, billed=True)
     waited = seconds_between(created_at, started_at) if created_at else None
@@ -136,9 +136,9 @@ def phases_without_transitions(
 
 
 def as_of(job: Job, time: datetime) -> Job:
-    """A job that has not ended, as of `moment`: its open phase lasts until then.
+    """Returns a running job as of `time`: its open phase lasts until then.
 
-    Any other job is unchanged. A phase that starts after `moment` (clocks differ) stays open.
+    Any other job is unchanged. A phase that starts after `time` (clocks differ) stays open.
     """
     if job.finished:
         return job
@@ -152,32 +152,32 @@ def as_of(job: Job, time: datetime) -> Job:
 
 
 def work_phase_name(job: Job) -> str:
-    """The first phase in which the job's own code ran; "Training" where no phase is known."""
+    """Returns the first phase in which the job's own code ran; "Training" if none is known."""
     return next((phase.name for phase in job.phases if is_work_phase(phase)), "Training")
 
 
 def is_work_phase(phase: Phase) -> bool:
-    """Whether the job's own code runs in this phase."""
+    """Returns whether the job's own code runs in this phase."""
     return phase.name in _WORK_PHASES
 
 
 def own_code_s(job: Job) -> Decimal | None:
-    """How long the job's own code ran; None where the phases do not say."""
+    """Returns how many seconds the job's own code ran; None if the phases do not show it."""
     worked = (phase.seconds for phase in job.phases if is_work_phase(phase))
     return sum_if_complete(worked) if job.phases else None
 
 
 def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
-    """Start and end of each period in which the job's own code ran."""
+    """Yields start and end of each period in which the job's own code ran."""
     for phase in job.phases:
         if is_work_phase(phase) and phase.started_at is not None and phase.seconds:
             yield phase.started_at, phase.started_at + timedelta(seconds=float(phase.seconds))
 
 
 def limit_reached(job: Job) -> str | None:
-    """The request parameter of the limit that ended the run, or None.
+    """Returns the request parameter of the limit that ended the run, or None.
 
-    A processing job has no secondary status: if it was stopped after its limit, the limit stopped
+    A processing job has no secondary status. If it was stopped after its limit, the limit stopped
     it, because SageMaker stops jobs late and never early.
     """
     if job.status == "Completed":
@@ -198,9 +198,9 @@ def limit_reached(job: Job) -> str | None:
 
 
 def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
-    """The seconds that a limit counted until it ended the run, over all attempts; None if unknown.
+    """Returns the seconds that a limit counted until it ended the run, in all attempts, or None.
 
-    MaxWait counts from the request on, waiting and work together, MaxRuntime the work alone. AWS
+    MaxWait counts from the request on, waiting and work together, MaxRuntime only the work. AWS
     does not say whether the training seconds count every attempt, so phases decide after one.
     """
     if limit == MAX_WAIT:
@@ -211,7 +211,7 @@ def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
 
 
 def failure_class(job: Job) -> str:
-    """One or two words for the reason, from the statuses and the failure message."""
+    """Returns one or two words for the reason, from the statuses and the failure message."""
     if limit_reached(job):
         return LIMIT_REACHED
     if job.failure and job.failure.meaning:
@@ -220,19 +220,19 @@ def failure_class(job: Job) -> str:
 
 
 def kept_results(job: Job) -> str | None:
-    """What a run that ended early left in S3: "an artifact", "checkpoints", or None."""
+    """Returns what a run that ended early left in S3: "an artifact", "checkpoints", or None."""
     if job.has_artifact:
         return "an artifact"
     return "checkpoints" if job.checkpointed and can_have_worked(job) else None
 
 
 def can_have_worked(job: Job) -> bool:
-    """Whether its own code ran, as far as the phases say: before that, nothing can be kept."""
+    """Returns whether its own code may have run, by its phases: before that, nothing is kept."""
     return not job.phases or any(is_work_phase(phase) for phase in job.phases)
 
 
 def possible_resume_source(job: Job) -> str | None:
-    """What may hold a part of the work of a run that ended early, or None."""
+    """Returns what may contain a part of the work of a run that ended early, or None."""
     if not can_have_worked(job):
         return None
     if job.checkpointed:
@@ -245,6 +245,6 @@ def possible_resume_source(job: Job) -> str | None:
 
 
 def is_trial(job: Job) -> bool:
-    """Whether a search started it: then its metric is a result even without a model."""
+    """Returns whether a search started it: then its metric is a result even without a model."""
     rollup = job.parent.rollup if job.parent else None
     return rollup is not None and rollup.is_search

@@ -1,12 +1,12 @@
-"""Parses a Describe* answer and the job's tags into a Job, by what is kept of them.
+"""Parses a Describe* answer and the job's tags into a Job, from the fields that are stored.
 
-`keep` is the one gate: a Job is parsed from the kept answer, and histories and recordings store it,
-so that live, recorded and re-audited jobs are judged alike, and nothing else can be shown.
-`job_fields` is the permission. Of hyperparameters, environment and arguments only flags, one small
-number and words of fixed lists stay (`hints`), under the key `Derived`.
+`sanitize_answer` is the only gate. A Job is parsed from the sanitized answer, and histories and
+recordings store it. So live, recorded and re-audited jobs are judged alike, and nothing else can be
+shown. `job_fields` lists what may be stored. Of hyperparameters, environment and arguments only
+flags, one small number and words of fixed lists stay (`hints`), under the key `Derived`.
 
 Every field but name and status may be absent (a job that failed early, an answer of 2018, a partial
-recording); an impossible value raises Malformed with its key. Fields: botocore's sagemaker model.
+recording). An impossible value raises Malformed with its key. Fields: botocore's sagemaker model.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from sageaudit.domain.token_shapes import WITHHELD, is_name, is_tag
 from sageaudit.errors import MalformedData
 
 OBJECTIVE_HYPERPARAMETER = "_tuning_objective_metric"
-"""The hyperparameter in which a tuning job gives its trials the name of their objective."""
+"""The hyperparameter in which a tuning job gives its trials their objective's name."""
 VERSION_PLACEHOLDER = "?versionId=kept"
-"""In place of what names a version of the data in an address."""
+"""Replaces a version of the data in an address."""
 _TAGS = """
 sageaudit:ignore sageaudit:deadline sagemaker:pipeline-step-name sagemaker:pipeline-execution-arn
 """
 SAGEAUDIT_TAGS = frozenset(_TAGS.split())
 """Names of tags that audits read under every policy."""
 TAG_VALUE_PRESENT = "(set)"
-"""What is kept of a required tag whose value is not kept; AWS takes no parentheses in a tag."""
+"""Replaces the value of a required tag that is not stored; AWS allows no parentheses in a tag."""
 TAG_VALUE_ABSENT = "(not set)"
 _WORDS = """
 Completed InProgress Failed Stopping Stopped Deleting DeleteFailed
@@ -55,7 +55,7 @@ Enabled Disabled EndOfJob Continuous MultiRecord SingleRecord
 Bayesian Random Hyperband Grid Off Auto Maximize Minimize
 """
 STATES = frozenset(_WORDS.split())
-"""Values of AWS's enumerated fields, as botocore's service model has them."""
+"""Values of AWS's enumerated fields, from botocore's service model."""
 _TYPE = re.compile(
     r"ml\.[a-z][a-z0-9-]{0,15}\.(?:nano|micro|small|medium|large|\d{0,3}xlarge|metal)"
 )
@@ -68,30 +68,30 @@ _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
 
 
 def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
-    """The kept form of a Describe* answer, as JSON; kept once more it is the same.
+    """Returns the stored form of a Describe* answer, as JSON; applied twice it stays the same.
 
-    A setting that AWS's own answer lacks is not set, which is kept as null.
+    A setting that AWS's own answer lacks is not set, and becomes null.
 
-    `key`: that of the fingerprint, without which there is none. Raises Malformed where a field has
-    an impossible value.
+    `key`: that of the fingerprint; without it there is none. Raises Malformed if a field has an
+    impossible value.
     """
-    kept = read_fields(answer, STORED_FIELDS, _sanitize_field)
+    sanitized = read_fields(answer, STORED_FIELDS, _sanitize_field)
     kind = kind_from_answer(answer)
     if kind is not None and DERIVED not in answer:
-        mark_unset_settings(kind, answer, kept)
-    kept[DERIVED] = _derive_settings(answer, kept, key)
-    return kept
+        mark_unset_settings(kind, answer, sanitized)
+    sanitized[DERIVED] = _derive_settings(answer, sanitized, key)
+    return sanitized
 
 
 class TagNames(Struct, frozen=True):
-    """The tags that audits read: those whose values are kept, and those that a policy requires."""
+    """The tags that audits read: those with stored values, and those that a policy requires."""
 
     values: frozenset[str]
     required: frozenset[str] = frozenset()
 
 
 def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> dict[str, str]:
-    """The tags of these names, or of all, that look like what AWS accepts and like no token."""
+    """Returns the valid tags of these names, or all, without those that look like a token."""
     return {
         name: value
         for name, value in tags.items()
@@ -100,21 +100,21 @@ def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) ->
 
 
 def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool) -> dict[str, str]:
-    """The same, with a mark for each required tag without a kept value.
+    """Returns the tags to store, with a mark for each required tag without a stored value.
 
-    `all_read`: `tags` are all that the job has, so that others are not set.
+    `is_complete`: `tags` are all tags of the job, so that others are not set.
     """
-    kept = filter_tags(tags, names.values)
-    for name in sorted(names.required - kept.keys()):
+    stored = filter_tags(tags, names.values)
+    for name in sorted(names.required - stored.keys()):
         if name in tags:
-            kept[name] = _presence_mark(tags[name])
+            stored[name] = _presence_mark(tags[name])
         elif is_complete:
-            kept[name] = TAG_VALUE_ABSENT
-    return kept
+            stored[name] = TAG_VALUE_ABSENT
+    return stored
 
 
 def split_stored_tags(kept: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
-    """The kept values, and of each tag that is known whether it is set: whether it has a value."""
+    """Returns the stored values, and for each known tag whether it has a value."""
     values = {
         name: value
         for name, value in kept.items()
@@ -126,9 +126,9 @@ def split_stored_tags(kept: Mapping[str, str]) -> tuple[dict[str, str], dict[str
 
 
 def rejected_tags(tags: Mapping[str, str], names: TagNames) -> list[str]:
-    """The names of tags with a value that is not kept, because it looks like a token."""
-    kept = filter_tags(tags, names.values)
-    return sorted(name for name in names.values if tags.get(name) and name not in kept)
+    """Returns the names of tags whose value is not stored, because it looks like a token."""
+    accepted = filter_tags(tags, names.values)
+    return sorted(name for name in names.values if tags.get(name) and name not in accepted)
 
 
 def _presence_mark(value: str) -> str:
@@ -155,7 +155,7 @@ def _sanitize_field(field: StoredAs, section: Mapping[str, Any], key: str) -> An
 
 
 def _presence(value: Any) -> Any:
-    """Something as empty as what was there."""
+    """Returns a placeholder that is as empty as the value was."""
     if isinstance(value, list):
         return [WITHHELD] if value else []
     return WITHHELD if value else None
@@ -186,28 +186,28 @@ _TEXTS: Mapping[StoredAs, Callable[[str], str | None]] = {
     StoredAs.MODEL: lambda text: token_shapes.safe_name(stem(text)),
     StoredAs.ADDRESS: _address,
 }
-"""What is kept of a text that is not just a name."""
+"""What is stored of a text that is not just a name."""
 
 
 def _derive_settings(
     answer: Mapping[str, Any], sanitized: Mapping[str, Any], key: bytes | None
 ) -> dict[str, Any]:
-    """What is read in the settings, or was read in them before they were dropped."""
+    """Returns what is derived from the settings, or was before they were dropped."""
     stored = answer.get(DERIVED)
     if isinstance(stored, Mapping):
-        found = hints.from_stored(fields.section(stored, "Hints"))
+        flags = hints.from_stored(fields.section(stored, "Hints"))
         run, tuned_for = fields.text(stored, "EntryPoint"), fields.text(stored, "TunedFor")
         mark = fields.text(stored, "Fingerprint")
         run = script(run) if run else None
     else:
-        found, run, mark = hints.from_answer(answer), entry_point(answer), None
-        given = fields.section(answer, "HyperParameters").get(OBJECTIVE_HYPERPARAMETER)
-        tuned_for = given.strip('"') if isinstance(given, str) else None
+        flags, run, mark = hints.from_answer(answer), entry_point(answer), None
+        objective = fields.section(answer, "HyperParameters").get(OBJECTIVE_HYPERPARAMETER)
+        tuned_for = objective.strip('"') if isinstance(objective, str) else None
         kind = kind_from_answer(answer)
         if key and kind and (settings := fingerprint_settings(kind, answer)):
             mark = fingerprint(key, settings)
     values = {
-        "Hints": hints.to_stored(found),
+        "Hints": hints.to_stored(flags),
         "EntryPoint": run if run and is_name(run) else None,
         "TunedFor": tuned_for if tuned_for in _metrics(sanitized) else None,
         "Fingerprint": mark if mark and _FINGERPRINT.fullmatch(mark) else None,
@@ -215,11 +215,11 @@ def _derive_settings(
     return {name: value for name, value in values.items() if value}
 
 
-def _metrics(kept: Mapping[str, Any]) -> set[str]:
-    """The names of the job's own metrics: nothing else is the name of an objective."""
-    defined = (kept.get("AlgorithmSpecification") or {}).get("MetricDefinitions") or []
+def _metrics(stored: Mapping[str, Any]) -> set[str]:
+    """Returns the names of the job's own metrics: only these can be an objective's name."""
+    defined = (stored.get("AlgorithmSpecification") or {}).get("MetricDefinitions") or []
     rows = [*(row.get("Name") for row in defined)]
-    rows += [row.get("MetricName") for row in kept.get("FinalMetricDataList") or []]
+    rows += [row.get("MetricName") for row in stored.get("FinalMetricDataList") or []]
     return {name for name in rows if name} - {WITHHELD}
 
 
@@ -233,17 +233,17 @@ def parse(
 ) -> Job:
     """Parses one job. Account and region default to the ARN's; without `key` no fingerprint.
 
-    Raises Malformed when the answer is of no known kind, or a field has an impossible value.
+    Raises Malformed if the answer is of no known kind, or a field has an impossible value.
     """
     kind = kind_from_answer(answer)
     if kind is None:
         raise MalformedData("describe", "has no ...JobName with a ...JobStatus of a known kind")
     answer = sanitize_answer(answer, key)
-    given, row = job_arguments(kind, answer), kind.spec
+    values, row = job_arguments(kind, answer), kind.spec
     for field, of_answer in (("name", row.name_key), ("status", row.status_key)):
-        if given[field] is None:
+        if values[field] is None:
             raise MalformedData(of_answer, "is empty")
-    ref = JobRef.from_arn(given["arn"]) if given["arn"] else None
+    ref = JobRef.from_arn(values["arn"]) if values["arn"] else None
     fingerprint = fields.text(fields.section(answer, DERIVED), "Fingerprint")
     shown_tags, tags_set = split_stored_tags(filter_tags(tags))
     return Job(
@@ -255,13 +255,13 @@ def parse(
         tag_presence=tags_set,
         settings=read_settings(kind, answer),
         fingerprint=fingerprint if key else None,
-        **given,
+        **values,
     )
 
 
 def latest_time(answer: Mapping[str, Any]) -> datetime | None:
-    """The latest time in an answer, its lists (transitions, metrics) included: until then the job
-    was seen. Raises Malformed.
+    """Returns the latest time in an answer, also in its lists (transitions, metrics): the job was
+    seen until then. Raises Malformed.
     """
     lists = [value for value in answer.values() if isinstance(value, list)]
     rows = [answer, *(row for rows in lists for row in rows if isinstance(row, Mapping))]
@@ -270,7 +270,7 @@ def latest_time(answer: Mapping[str, Any]) -> datetime | None:
 
 
 def _pipeline_step(tags: Mapping[str, str]) -> str | None:
-    """Pipeline and step, from the tags that SageMaker Pipelines puts on the jobs it starts."""
+    """Returns pipeline and step, from the tags that SageMaker Pipelines sets on its jobs."""
     step = tags.get("sagemaker:pipeline-step-name")
     execution = _PIPELINE.search(tags.get("sagemaker:pipeline-execution-arn", ""))
     return f"pipeline/{execution[1]}/{step}" if execution and step else None

@@ -1,6 +1,6 @@
-"""Parts of a job that are more than one value of its Describe answer: instances, inputs, outputs.
+"""Parts of a job with more than one value of its Describe answer: instances, inputs, outputs.
 
-Each function reads an answer of which `job_fields` says what is kept.
+Each function reads an answer whose stored fields are in `job_fields`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _EARLY_END_STATUSES = frozenset({"Failed", "Stopped", "MaxRuntimeExceeded", "Max
 
 
 def seconds(answer: Answer, key: str) -> Decimal | None:
-    """A whole number of seconds."""
+    """Returns a whole number of seconds."""
     seconds = fields.count(answer, key)
     return None if seconds is None else Decimal(seconds)
 
 
 def instances(resources: Answer) -> tuple[tuple[InstanceGroup, ...], tuple[str, ...]]:
-    """The billed instances, and a sentence for each unknown part.
+    """Returns the billed instances, and a sentence for each unknown part.
 
     "The job is billed for this instance type and count": botocore on SelectedInstanceType. A type
     without a count, or the reverse, is unknown; no other field is used instead.
@@ -55,23 +55,23 @@ def instances(resources: Answer) -> tuple[tuple[InstanceGroup, ...], tuple[str, 
             return (InstanceGroup(instance_type, count),), ()
         if instance_type or (count and prefix):
             return (), (f"the instance {'count' if instance_type else 'type'} is not known",)
-    known, unknown = [], []
+    parts, unknown = [], []
     for group in fields.items(resources, "InstanceGroups"):
         name = fields.text(group, "InstanceGroupName")
         instance_type = fields.text(group, "InstanceType")
         count = fields.count(group, "InstanceCount")
         if instance_type and count:
-            known.append(InstanceGroup(instance_type, count, name))
+            parts.append(InstanceGroup(instance_type, count, name))
         else:
             lacks = "count" if instance_type else "type"
             unknown.append(f"instance group {name or '?'}: its {lacks} is not known")
-    return tuple(known), tuple(unknown)
+    return tuple(parts), tuple(unknown)
 
 
 def purchase(answer: Answer, resources: Answer) -> Purchase:
-    """How the capacity was bought; of InstancePreferences the selected type's plan counts."""
+    """Returns how the capacity was bought; in InstancePreferences, the selected type's plan."""
     preferred = fields.items(resources, "InstancePreferences")
-    selected = {one.instance_type for one in instances(resources)[0]} if preferred else set()
+    selected = {option.instance_type for option in instances(resources)[0]} if preferred else set()
     plans = [
         item.get("TrainingPlanArns")
         for item in preferred
@@ -85,13 +85,13 @@ def purchase(answer: Answer, resources: Answer) -> Purchase:
 
 
 def training_image(answer: Answer) -> str | None:
-    """The container image, or the name of an algorithm."""
+    """Returns the container image, or the name of an algorithm."""
     algorithm = fields.section(answer, "AlgorithmSpecification")
     return fields.text(algorithm, "TrainingImage") or fields.text(algorithm, "AlgorithmName")
 
 
 def training_channels(answer: Answer) -> tuple[InputChannel, ...]:
-    """The channels; one without a mode of its own has that of the job."""
+    """Returns the channels; a channel without a mode has that of the job."""
     job_mode = nested_reader("AlgorithmSpecification.TrainingInputMode", fields.text)(answer)
     channels = []
     for item in fields.items(answer, "InputDataConfig"):
@@ -114,7 +114,7 @@ def training_channels(answer: Answer) -> tuple[InputChannel, ...]:
 
 
 def processing_inputs(answer: Answer) -> tuple[InputChannel, ...]:
-    """The inputs; one that is not in S3 is OTHER."""
+    """Returns the inputs; an input that is not in S3 is OTHER."""
     channels = []
     for item in fields.items(answer, "ProcessingInputs"):
         s3 = fields.section(item, "S3Input")
@@ -130,11 +130,11 @@ def processing_inputs(answer: Answer) -> tuple[InputChannel, ...]:
 
 
 def has_artifact(answer: Answer) -> bool | None:
-    """Whether a model reached S3; Describe gives a path even if no model was written.
+    """Returns whether a model reached S3; Describe gives a path even if no model was written.
 
-    Recorded answers of completed jobs have ModelArtifacts (50 of 50), those of other jobs lack it
-    (8 of 8). Where it lacks, the transitions of a run that ended early must be there to its end:
-    without Uploading among them nothing was uploaded, but for a path, which leaves it open.
+    Recorded answers of completed jobs have ModelArtifacts (50 of 50), those of other jobs do not
+    (8 of 8). Without it, the transitions of a run that ended early must be complete. If they lack
+    Uploading, nothing was uploaded; but a path leaves that open.
     """
     transitions = fields.items(answer, "SecondaryStatusTransitions")
     path = nested_reader("ModelArtifacts.S3ModelArtifacts", fields.text)(answer)
@@ -148,17 +148,17 @@ def has_artifact(answer: Answer) -> bool | None:
 
 
 def custom_rules(answer: Answer) -> tuple[str, ...]:
-    """Debugger rules with their own instance type; built-in rules have none and are free."""
+    """Returns Debugger rules with their own instance type; built-in rules are free without one."""
     return tuple(
         fields.text(rule, "RuleConfigurationName") or "without a name"
-        for of in ("Debug", "Profiler")
-        for rule in fields.items(answer, f"{of}RuleConfigurations")
+        for prefix in ("Debug", "Profiler")
+        for rule in fields.items(answer, f"{prefix}RuleConfigurations")
         if fields.text(rule, "InstanceType")
     )
 
 
 def warm_pool(answer: Answer) -> WarmPool | None:
-    """The pool that the job was asked to keep, or has; None without one."""
+    """Returns the pool that the job requested, or has; None without one."""
     keep_alive = nested_reader("ResourceConfig.KeepAlivePeriodInSeconds", fields.count)(answer)
     status = fields.section(answer, "WarmPoolStatus")
     if not keep_alive and not status:
@@ -171,32 +171,32 @@ def warm_pool(answer: Answer) -> WarmPool | None:
 
 
 def free_reason(answer: Answer) -> str | None:
-    """Of AWS's rule image: exactly that repository, in a registry of another account."""
+    """Returns a reason for AWS's rule image: exactly that repository in another's registry."""
     image = nested_reader(IMAGE_PATHS[JobKind.PROCESSING], fields.text)(answer)
     arn = fields.text(answer, "ProcessingJobArn")
     ref = JobRef.from_arn(arn) if arn else None
-    own = ref is not None and image is not None and image.startswith(f"{ref.account}.")
-    return "built-in Debugger rule" if repository(image) == _DEBUGGER_RULES and not own else None
+    is_own = ref is not None and image is not None and image.startswith(f"{ref.account}.")
+    return "built-in Debugger rule" if repository(image) == _DEBUGGER_RULES and not is_own else None
 
 
 def metric_names(answer: Answer) -> tuple[str, ...]:
-    """The first 40 algorithm metrics that SageMaker publishes, in their order.
+    """Returns the first 40 algorithm metrics that SageMaker publishes, in their order.
 
-    Of a job that ended, those with a last value: XGBoost defines 36 and publishes 2. Of a trial,
-    the objective of its tuning job alone: no rule looks at another one beside it.
+    For a finished job, those with a last value: XGBoost defines 36 and publishes 2. For a trial,
+    only the objective of its tuning job: no rule reads another one.
     """
     algorithm = fields.section(answer, "AlgorithmSpecification")
     names = (fields.text(item, "Name") for item in fields.items(algorithm, "MetricDefinitions"))
     fit = [name for name in names if name is not None and len(name) <= _LONGEST_NAME]
     last = {fields.text(item, "MetricName") for item in fields.items(answer, "FinalMetricDataList")}
-    own = objective(answer)
-    last = {own.metric} if own is not None and own.metric in last else last
+    target = objective(answer)
+    last = {target.metric} if target is not None and target.metric in last else last
     published = (name for name in fit if not last or name in last)
     return tuple(dict.fromkeys(published))[:MAX_METRICS]
 
 
 def final_metrics(answer: Answer) -> dict[str, Decimal]:
-    """The last value of each algorithm metric; one that is not finite is left out."""
+    """Returns the last value of each algorithm metric, unless it is not finite."""
     return {
         name: value
         for item in fields.items(answer, "FinalMetricDataList")
@@ -206,15 +206,15 @@ def final_metrics(answer: Answer) -> dict[str, Decimal]:
 
 
 def objective(answer: Answer) -> Objective | None:
-    """The objective of a tuning job's trial. Its direction is unknown here: only the tuning job
-    has it.
+    """Returns the objective of a tuning job's trial. Only the tuning job has its direction, so it
+    is unknown here.
     """
     name = fields.text(fields.section(answer, DERIVED), "TunedFor")
     return None if name is None else Objective(name, None)
 
 
 def image_pull_in_download(answer: Answer) -> bool | None:
-    """Whether a Downloading phase's message mentions the image; None without such messages.
+    """Returns whether a Downloading phase's message mentions the image; None without messages.
 
     83 recorded jobs: "Downloading input data" until 2023, "Downloading the training image" since
     February 2024, whatever their inputs. So the first does not prove that no image was pulled, nor
@@ -230,22 +230,22 @@ def image_pull_in_download(answer: Answer) -> bool | None:
 
 
 def uploads(answer: Answer) -> tuple[ProcessingOutput, ...]:
-    """A processing job's outputs; an output that the application writes itself has no mode."""
-    found = []
+    """Returns a processing job's outputs; one that the application writes itself has no mode."""
+    outputs = []
     for item in fields.items(fields.section(answer, "ProcessingOutputConfig"), "Outputs"):
         mode = nested_reader("S3Output.S3UploadMode", fields.text)(item)
-        own = fields.flag(item, "AppManaged")
-        found.append(
-            ProcessingOutput(fields.text(item, "OutputName") or "output", None if own else mode)
+        app = fields.flag(item, "AppManaged")
+        outputs.append(
+            ProcessingOutput(fields.text(item, "OutputName") or "output", None if app else mode)
         )
-    return tuple(found)
+    return tuple(outputs)
 
 
 def batch(answer: Answer) -> TransformBatching:
-    """How a transform job sends requests to its container.
+    """Returns how a transform job sends requests to its container.
 
-    0 concurrent transforms means the same as none given: the container may then say how many it
-    accepts, else it gets one request at a time (CreateTransformJob).
+    0 concurrent transforms means the same as no value. Then the container may say how many requests
+    it accepts, else it gets one at a time (CreateTransformJob).
     """
     return TransformBatching(
         strategy=fields.text(answer, "BatchStrategy"),
@@ -255,7 +255,7 @@ def batch(answer: Answer) -> TransformBatching:
 
 
 def tuning(answer: Answer) -> TuningSettings:
-    """A tuning job's settings, and the counters of its training jobs."""
+    """Returns a tuning job's settings, and the counters of its training jobs."""
     config = fields.section(answer, "HyperParameterTuningJobConfig")
     limits = fields.section(config, "ResourceLimits")
     counters = fields.section(answer, "TrainingJobStatusCounters")
@@ -270,16 +270,16 @@ def tuning(answer: Answer) -> TuningSettings:
 
 
 def _objective(answer: Answer, config: Answer) -> Objective | None:
-    """The tuning job's own objective, or the one shared by all its training job definitions."""
+    """Returns the tuning job's own objective, or the common one of all its definitions."""
     shared = [
         fields.section(definition, "TuningObjective")
         for definition in fields.items(answer, "TrainingJobDefinitions")
     ]
-    given = fields.section(config, "HyperParameterTuningJobObjective")
+    section = fields.section(config, "HyperParameterTuningJobObjective")
     directions = {direction.value: direction for direction in Direction}
-    found = {
+    objectives = {
         (fields.text(item, "MetricName"), directions.get(fields.text(item, "Type") or ""))
-        for item in ([given] if given else shared)
+        for item in ([section] if section else shared)
     }
-    metric, direction = found.pop() if len(found) == 1 else (None, None)
+    metric, direction = objectives.pop() if len(objectives) == 1 else (None, None)
     return None if metric is None else Objective(metric, direction)

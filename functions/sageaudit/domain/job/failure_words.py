@@ -1,11 +1,11 @@
-"""What is kept of a failure message: the words of a closed vocabulary, and what they mean.
+"""The stored part of a failure message: words of a closed vocabulary, and what they mean.
 
 A failure message is free text that a user's container may have written: nothing else of it is
-stored, printed or sent. Whoever wants to read it follows the link to the console, with their own
-rights. AWS documents neither the words of a failure message nor their order, so this is only a
-hint. Words: errors of SageMaker and its toolkits (aws/sagemaker-training-toolkit, errors.py),
-exceptions of Python, PyTorch, TensorFlow, botocore and their kin, statuses of CUDA and NCCL, error
-codes and operations of S3 and ECR; phrases as recorded jobs and public issues have them.
+stored, printed or sent. To read it, follow the link to the console, with your own rights. AWS
+documents neither the words of a failure message nor their order, so this is only a hint. Words:
+errors of SageMaker and its toolkits (aws/sagemaker-training-toolkit, errors.py), exceptions of
+Python, PyTorch, TensorFlow, botocore and related libraries, statuses of CUDA and NCCL, error codes
+and operations of S3 and ECR; phrases from recorded jobs and public issues.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ AWS_ERROR = "AWS error"
 GPU_MEMORY = "GPU out of memory"
 HOST_MEMORY = "host out of memory"
 MEMORY = "memory error"
-"""Out of memory, without a word on whose."""
+"""Out of memory, but the message does not say whose memory."""
 _MAX_CHARACTERS = 10_000
-"""Characters of a message that are read; AWS gives 1,024."""
+"""Characters of a message that are read; AWS sends 1,024."""
 _MAX_WORDS = 8
 _PATTERNS = (
     ((r"maxruntime(?:inseconds)?\W*exceeded|exceeded \W*maxruntime",), MAX_RUNTIME),
@@ -65,13 +65,13 @@ _PATTERNS = (
     ((r"algorithmerror", r"executeuserscripterror", r"traceback", r"exit ?code"), "code error"),
     ((r"clienterror", r"validationexception"), "request error"),
 )
-"""Regular expressions and what they stand for. First match wins.
+"""Regular expressions and what they stand for. The first match wins.
 
-Exit code 137 is 128 + SIGKILL: the kernel ends a process that way when a host has no memory left.
+Exit code 137 is 128 + SIGKILL: the kernel ends a process that way if a host has no memory left.
 """
 CLASSES = frozenset(word for _, word in _PATTERNS)
 _COMMAND = re.compile(r'\bCommand "[^"]*"')
-"""The toolkit's copy of the command line: its options are no reasons."""
+"""The toolkit's copy of the command line: its options are not reasons."""
 _PYTHON_EXCEPTIONS = (
     name
     for name, item in vars(builtins).items()
@@ -124,7 +124,7 @@ _NUMBERS = (
     (r"tried to allocate (\d{1,4}\.\d\d) mib\b", "tried to allocate {} MiB"),
     (r"of the rule \w+ at step (\d{1,7}) resulted in the condition", "step {}"),
 )
-"""Regular expressions of numbers that say what happened, and the words to show them in."""
+"""Regular expressions of numbers that say what happened, and the words that show them."""
 _PHRASES = (
     (r"cuda error|cuda runtime error", "CUDA error"),
     (r"\bnccl\b", "NCCL"),
@@ -162,22 +162,22 @@ _SHOWN_NUMBER = re.compile(
 
 
 class Failure(Struct, frozen=True):
-    """The known words of a failure message. `reading`: the limit's parameter or the class.
+    """The known words of a failure message. `meaning`: the limit's parameter or the class.
 
-    Its text, such as "AlgorithmError, exit code 137: host out of memory", is what is stored and
-    shown; `failure_of` reads it back.
+    Its text, such as "AlgorithmError, exit code 137: host out of memory", is stored and shown;
+    `parse_failure` reads it back.
     """
 
     words: tuple[str, ...]
     meaning: str | None
 
     def __str__(self) -> str:
-        """One line for people, of known words only."""
+        """Returns one line for people, of known words only."""
         return ": ".join(filter(None, (", ".join(self.words), self.meaning)))
 
 
 def parse_failure(text: str | None) -> Failure | None:
-    """The known words of a message, or of a Failure's own text; None where there are none."""
+    """Returns the known words of a message, or of a Failure's own text; None if there are none."""
     text = _COMMAND.sub(" ", (text or "")[:_MAX_CHARACTERS])
     head, _, tail = text.rpartition(": ")
     if tail in CLASSES and _is_shown_text(head):
@@ -196,8 +196,8 @@ def _is_shown_text(text: str) -> bool:
 
 def _words(text: str) -> tuple[str, ...]:
     lower = text.lower()
-    found = [word for word in _IDENTIFIER.findall(text) if word in _KNOWN]
-    for number, shown in _NUMBERS:
-        found += [shown.format(*hit.groups()) for hit in re.finditer(number, lower)]
-    found += [word for phrase, word in _PHRASES if re.search(phrase, lower)]
-    return tuple(dict.fromkeys(found))[:_MAX_WORDS]
+    words = [word for word in _IDENTIFIER.findall(text) if word in _KNOWN]
+    for number, template in _NUMBERS:
+        words += [template.format(*hit.groups()) for hit in re.finditer(number, lower)]
+    words += [word for phrase, word in _PHRASES if re.search(phrase, lower)]
+    return tuple(dict.fromkeys(words))[:_MAX_WORDS]

@@ -1,8 +1,8 @@
 """The family of a run (runs of the same workload), and a keyed fingerprint of one run.
 
-A family is a pure function of job and tags. Instance type and count are not part of it, so that the
-family stays the same when a fix is applied. A fingerprint is of what makes two runs the same: their
-image, inputs, script and settings.
+A family is a pure function of job and tags. It does not depend on instance type and count, so the
+family stays the same after a fix. A fingerprint covers what makes two runs the same: their image,
+inputs, script and settings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 
 FAMILY_VERSION = 3
-"""Stored with every family: increase it when the result of the function below changes."""
+"""Stored with every family: increase it if the result of the function below changes."""
 
 _SDK_PREFIX = "sagemaker_"
 """Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
@@ -32,7 +32,7 @@ _TUNING_CHILD = re.compile(r"-\d{6}-\d{4}(?:-\d{3}-[0-9a-f]{8})?\Z")
 _PIPELINE_JOB = re.compile(r"\Apipelines-[a-z0-9]{12}-(.+?)(?:-[A-Za-z0-9]{10})?\Z")
 _TOKEN_LENGTH = 12
 _CONTENT_HASH = re.compile(r"/[0-9a-f]{32,64}(?=/|\Z)")
-"""In a pipeline the SDK uploads code below a hash of its content; else below the job's name."""
+"""In a pipeline the SDK uploads code under a hash of its content; else under the job's name."""
 _SUFFIX = re.compile(r"-(?:\d+|(?=[a-f]*\d)[0-9a-f]{4,}|[0-9a-f]{8,})\Z")
 _SCRIPT = re.compile(
     r"(?:[\w./:-]*/)?([\w.+-]+\.(?:py|pyc|pyz|ipynb|sh|bash|zsh|R|r|Rmd|jl|pl|rb|js|mjs|ts|lua|m|sql"
@@ -41,21 +41,21 @@ _SCRIPT = re.compile(
 )
 """A file of a language that jobs are written in. Any other word may be a secret."""
 _MAX_NAME_LENGTH = 255
-"""A file name is not longer."""
+"""The longest file name."""
 
 
 def family(job: Job, tag: str | None = None) -> str:
-    """Name of the family: the ARN of a roll-up, else `tag`, else pipeline step, else what it runs.
+    """Returns the family's name: the ARN of a roll-up, else `tag`, else pipeline step, else code.
 
-    A tag that names an ARN is not followed: no tag puts a job into the sum of a roll-up.
+    A tag that is an ARN is ignored: no tag puts a job into the sum of a roll-up.
     """
     if job.kind.spec.rollup and job.arn:
         return job.arn
     if job.parent is not None and job.parent.rollup is not None:
         return job.parent.arn
-    named = job.tags.get(tag) if tag else None
-    if named and not named.startswith("arn:"):
-        return named
+    tag_value = job.tags.get(tag) if tag else None
+    if tag_value and not tag_value.startswith("arn:"):
+        return tag_value
     if job.pipeline_step is not None:
         return job.pipeline_step
     return "/".join(
@@ -64,30 +64,30 @@ def family(job: Job, tag: str | None = None) -> str:
 
 
 def shared_name(name: str) -> str:
-    """The name that a family shares with others: `tuning/<stem>` of a tuning job's ARN, as each
-    roll-up is a family of its own; any other name is its own.
+    """Returns the name that a family shares with others: `tuning/<stem>` for a tuning job's ARN,
+    because each roll-up is a family. Any other name is returned unchanged.
     """
     ref = JobRef.from_arn(name)
     return name if ref is None else f"{ref.kind.value}/{stem(ref.name)}"
 
 
 def stem(name: str) -> str:
-    """A job's name without timestamps and hashes; the name itself when nothing would be left."""
-    short = _PIPELINE_JOB.sub(r"\1", name)
-    short = _TUNING_CHILD.sub("", short)
-    short = _TIMESTAMP.sub("", short)
+    """Returns a job's name without timestamps and hashes; unchanged if nothing would be left."""
+    shortened = _PIPELINE_JOB.sub(r"\1", name)
+    shortened = _TUNING_CHILD.sub("", shortened)
+    shortened = _TIMESTAMP.sub("", shortened)
     while True:
-        parts = short.split("-")
+        parts = shortened.split("-")
         cut = "-".join(part for part in parts if not _is_random(part))
         cut = _SUFFIX.sub("", cut)
-        if cut == short or not cut.strip("-"):
+        if cut == shortened or not cut.strip("-"):
             break
-        short = cut
-    return short.strip("-") or name
+        shortened = cut
+    return shortened.strip("-") or name
 
 
 def _is_random(part: str) -> bool:
-    """True for a base-62 token: long, with digits and both cases mixed."""
+    """Returns True for a base-62 token: long, with digits and both cases mixed."""
     return (
         len(part) >= _TOKEN_LENGTH
         and any(c.isdigit() for c in part)
@@ -97,7 +97,7 @@ def _is_random(part: str) -> bool:
 
 
 def fingerprint_settings(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What makes two runs the same, from a whole Describe answer; None where nothing does."""
+    """Returns what makes two runs the same, from a whole Describe answer; None without any."""
     algorithm = fields.section(answer, "AlgorithmSpecification")
     app = fields.section(answer, "AppSpecification")
     parts: dict[JobKind, dict[str, Any]] = {
@@ -134,25 +134,25 @@ def fingerprint_settings(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, 
 
 
 def _code_addresses(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Where a training job's code comes from: the SDK's own hyperparameter, or an input."""
+    """Yields the addresses of a training job's code: the SDK's own hyperparameter, or an input."""
     submitted = fields.text(fields.section(answer, "HyperParameters"), "sagemaker_submit_directory")
     yield (submitted or "").strip('"')
-    for one in s3_inputs(JobKind.TRAINING, answer):
-        if one.name in CODE_INPUTS:
-            yield one.address or ""
+    for channel in s3_inputs(JobKind.TRAINING, answer):
+        if channel.name in CODE_INPUTS:
+            yield channel.address or ""
 
 
 def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:
-    """HMAC-SHA-256 of what makes two runs the same; the values cannot be recovered from it."""
+    """Returns HMAC-SHA-256 of what makes two runs the same; the values cannot be recovered."""
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
     return hmac.new(key, canonical.encode(), hashlib.sha256).hexdigest()
 
 
 def entry_point(answer: Mapping[str, Any]) -> str | None:
-    """The script's file name, or None.
+    """Returns the script's file name, or None.
 
-    It comes from the SDK's hyperparameter `sagemaker_program` (a JSON string), or from the first
-    script of a processing command.
+    It comes from the SDK's hyperparameter `sagemaker_program` (a JSON string), or is the first
+    script in a processing command.
     """
     program = fields.section(answer, "HyperParameters").get("sagemaker_program")
     if isinstance(program, str):
@@ -163,6 +163,6 @@ def entry_point(answer: Mapping[str, Any]) -> str | None:
 
 
 def script(word: str) -> str | None:
-    """A script's file name; None for a word without a script's suffix."""
-    found = _SCRIPT.match(word)
-    return found[1] if found and len(found[1]) <= _MAX_NAME_LENGTH else None
+    """Returns a script's file name; None for a word without a script's suffix."""
+    match = _SCRIPT.match(word)
+    return match[1] if match and len(match[1]) <= _MAX_NAME_LENGTH else None

@@ -1,10 +1,10 @@
-"""Reads one field of an AWS answer, and says how fields are kept.
+"""Reads one field of an AWS answer, and defines how fields are stored.
 
 Absent or null gives None, an invalid value raises Malformed. Accepts values parsed by boto3, JSON
 of the CLI (ISO 8601 or epoch numbers) and of EventBridge (epoch milliseconds as integers or digit
 strings).
 
-A shape says which fields of an answer are kept, and how each; `job_fields` has the shape of all.
+A shape says which fields of an answer are stored, and how. `job_fields` has the complete shape.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, TypeGuard, TypeVar
 from sageaudit.errors import MalformedData
 
 _MILLISECONDS_FROM = 100_000_000_000
-"""Epoch seconds stay below this until the year 5138, epoch milliseconds passed it in 1973."""
+"""Epoch seconds stay below this until the year 5138; epoch milliseconds exceed it since 1973."""
 _MAX_NUMBER = 10**9
 """Seconds, instances or GB above this are invalid, and their sums would overflow."""
 _YEARS = range(1970, 2200)
@@ -29,15 +29,15 @@ _DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
 Value = TypeVar("Value")
 
 DERIVED = "Derived"
-"""The key of what a kept answer has in place of its settings; AWS has no such key."""
+"""The key for what a stored answer has in place of its settings; AWS has no such key."""
 UNKNOWN = "Unknown"
-"""In place of a state that the packaged service model does not have."""
+"""Replaces a state that the packaged service model does not have."""
 
 
 def nested_reader(
     path: str, read: Callable[[Mapping[str, Any], str], Value]
 ) -> Callable[[Mapping[str, Any]], Value]:
-    """A reader of one field of nested objects: `at("OutputDataConfig.CompressionType", text)`."""
+    """Makes a reader: `nested_reader("OutputDataConfig.CompressionType", text)`."""
     *sections, key = path.split(".")
 
     def read_nested(answer: Mapping[str, Any]) -> Value:
@@ -49,7 +49,7 @@ def nested_reader(
 
 
 def _checked_value(answer: Mapping[str, Any], key: str, kind: type, message: str) -> Any:
-    """The value under `key` if it is of this type, None when absent or null."""
+    """Returns the value under `key` if it is of this type, None if absent or null."""
     value = answer.get(key)
     if value is not None and not isinstance(value, kind):
         raise MalformedData(key, message)
@@ -57,12 +57,12 @@ def _checked_value(answer: Mapping[str, Any], key: str, kind: type, message: str
 
 
 def section(answer: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The object under `key`, empty when absent or null."""
+    """Returns the object under `key`, empty if absent or null."""
     return _checked_value(answer, key, Mapping, "is not an object") or {}
 
 
 def items(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """The list of objects under `key`, empty when absent or null."""
+    """Returns the list of objects under `key`, empty if absent or null."""
     value = _checked_value(answer, key, list, "is not a list of objects") or []
     if not all(isinstance(item, Mapping) for item in value):
         raise MalformedData(key, "is not a list of objects")
@@ -70,28 +70,28 @@ def items(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def text(answer: Mapping[str, Any], key: str) -> str | None:
-    """A string; an empty one counts as absent, because AWS prints `"KmsKeyId": ""`."""
+    """Returns a string; an empty one counts as absent, because AWS prints `"KmsKeyId": ""`."""
     return _checked_value(answer, key, str, "is not a string") or None
 
 
 def has_value(answer: Mapping[str, Any], key: str) -> bool:
-    """Whether there is a value that is not empty."""
+    """Returns whether there is a value that is not empty."""
     return bool(answer.get(key))
 
 
 def flag(answer: Mapping[str, Any], key: str) -> bool:
-    """A boolean, False when absent."""
+    """Returns a boolean, False if absent."""
     return bool(optional_flag(answer, key))
 
 
 def optional_flag(answer: Mapping[str, Any], key: str) -> bool | None:
-    """A boolean, None when absent."""
+    """Returns a boolean, None if absent."""
     value: bool | None = _checked_value(answer, key, bool, "is not true or false")
     return value
 
 
 def number(answer: Mapping[str, Any], key: str) -> Decimal | None:
-    """An exact number; one that is not finite, such as NaN, counts as absent."""
+    """Returns an exact number; one that is not finite, such as NaN, counts as absent."""
     value = answer.get(key)
     if value is None:
         return None
@@ -102,7 +102,7 @@ def number(answer: Mapping[str, Any], key: str) -> Decimal | None:
 
 
 def count(answer: Mapping[str, Any], key: str, *, maximum: int = _MAX_NUMBER) -> int | None:
-    """A whole number from 0 to `most`."""
+    """Returns a whole number from 0 to `maximum`."""
     value = answer.get(key)
     if value is None:
         return None
@@ -120,12 +120,12 @@ def count(answer: Mapping[str, Any], key: str, *, maximum: int = _MAX_NUMBER) ->
 
 
 def time(answer: Mapping[str, Any], key: str) -> datetime | None:
-    """A point in time, in UTC. A time without offset is UTC."""
+    """Returns a point in time, in UTC. A time without offset is UTC."""
     return parsed_time(answer.get(key), key)
 
 
 def parsed_time(value: object, key: str) -> datetime | None:
-    """A datetime, epoch seconds or milliseconds (number or digits), or ISO 8601."""
+    """Parses a datetime, epoch seconds or milliseconds (number or digits), or ISO 8601."""
     if value is None or value == "":
         return None
     try:
@@ -160,16 +160,16 @@ def _from_epoch(number: float) -> datetime:
 
 
 class StoredAs(enum.Enum):
-    """How a field is kept. A member whose value is a text is shown by design: what it shows."""
+    """How a field is stored. A member whose value is a text is shown by design: what it shows."""
 
     COUNT = enum.auto()
     NUMBER = enum.auto()
     FLAG = enum.auto()
     TIME = enum.auto()
     STATE = enum.auto()
-    """A word of AWS's own; any other is Unknown."""
+    """One of AWS's enumerated words; any other is Unknown."""
     PRESENCE = enum.auto()
-    """Only that there is something."""
+    """Only whether there is a value."""
     FAILURE = enum.auto()
     """The known words of a message."""
     IMAGE_PULL = enum.auto()
@@ -187,42 +187,42 @@ class StoredAs(enum.Enum):
 
 
 Paths = Mapping[str, StoredAs]
-"""How fields are kept, by path: `InputDataConfig[].ChannelName` is in each item of a list."""
+"""How fields are stored, by path: `InputDataConfig[].ChannelName` is in each item of a list."""
 Shape = Mapping[str, "StoredAs | Shape | list[Shape]"]
-"""The same, nested as an answer is."""
+"""Paths, nested like an answer."""
 
 Read = Callable[[StoredAs, Mapping[str, Any], str], Any]
-"""What becomes of a field: how it is kept, the section that it is in, and its key."""
+"""Transforms a field: how it is stored, the section that it is in, and its key."""
 
 
 def read_fields(answer: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, Any]:
-    """The fields of a shape that are in a section, each as `read` gives it. Raises Malformed."""
-    kept: dict[str, Any] = {}
+    """Returns a shape's fields in a section, each as `read` returns it. Raises Malformed."""
+    stored: dict[str, Any] = {}
     for key, inner in shape.items():
         if answer.get(key) is None:
             if key in answer:
-                kept[key] = None
+                stored[key] = None
         elif isinstance(inner, StoredAs):
-            kept[key] = read(inner, answer, key)
+            stored[key] = read(inner, answer, key)
         elif isinstance(inner, list):
-            kept[key] = [read_fields(item, inner[0], read) for item in items(answer, key)]
+            stored[key] = [read_fields(item, inner[0], read) for item in items(answer, key)]
         else:
-            kept[key] = read_fields(section(answer, key), inner, read)
-    return kept
+            stored[key] = read_fields(section(answer, key), inner, read)
+    return stored
 
 
 def nest_paths(*mappings: Paths) -> Shape:
-    """The nested shape of these paths. Raises ValueError if one is kept in two ways."""
+    """Returns the nested shape of these paths. Raises ValueError if one is stored in two ways."""
     shape: dict[str, Any] = {}
     for paths in mappings:
-        for path, kept in paths.items():
+        for path, nested in paths.items():
             *sections, key = path.split(".")
             place = shape
             for section in sections:
                 name = section.removesuffix("[]")
                 inner = place.setdefault(name, [{}] if section != name else {})
                 place = inner[0] if section != name else inner
-            if place.setdefault(key, kept) != kept:
+            if place.setdefault(key, nested) != nested:
                 raise ValueError(f"{path} is kept in two ways")
     return shape
 
@@ -230,7 +230,7 @@ def nest_paths(*mappings: Paths) -> Shape:
 def shown_fields(
     shape: Shape, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], StoredAs]]:
-    """The paths of the fields whose text is shown by design; "*" stands for a place in a list."""
+    """Yields the paths of fields whose text is shown by design; "*" is a place in a list."""
     for key, inner in shape.items():
         if isinstance(inner, StoredAs):
             if isinstance(inner.value, str):

@@ -29,7 +29,7 @@ from sageaudit.domain.job.addresses import repository
 from sageaudit.domain.job.job import Hints
 
 _MAX_SETTINGS = 500
-"""Most settings that are read: the API takes 100 hyperparameters and 100 variables."""
+"""The most settings that are read: the API allows 100 hyperparameters and 100 variables."""
 _MAX_CHARACTERS = 10_000
 _MAX_TEXT_LENGTH = 1000
 _MAX_SHORT_TEXT = 200
@@ -66,7 +66,7 @@ _LIBRARIES = {"horovod": "horovod", "horovodrun": "horovod", "deepspeed": "deeps
               "mirroredstrategy": "mirrored", "multiworkermirroredstrategy": "mirrored",
               "accelerate": "accelerate"}  # fmt: skip
 _TEXT_ONLY_LIBRARIES = frozenset({"accelerate"})
-"""In a name it is the library's, which a single process uses as well."""
+"""In a name the word means the library, which a single process uses too."""
 DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
                  "accelerate", "parameter_server", "mpi")  # fmt: skip
 """The most specific first: Horovod, SMP and DeepSpeed are launched through MPI or torchrun."""
@@ -86,14 +86,14 @@ _NOT_CHECKPOINT_WORDS = frozenset(
     | {"load", "teacher", "eval", "download"}
 )
 _MODEL_NAMES = frozenset({"checkpoint", "ckpt", "model_checkpoint", "model_ckpt"})
-"""Names that may mean a published model as well as a folder of the user's."""
+"""Names that may mean a published model, or the user's own folder."""
 _SAVE_SETTINGS = re.compile(
     r"save_(?:steps|strategy|interval|total_limit|epochs?|every\w*|freq\w*)\Z"
 )
 _CHECKPOINT_PLACE = re.compile(r"/opt/ml/checkpoints|s3://\S{0,200}(?:checkpoint|ckpt)")
 _OUTPUT_PLACES = frozenset({"output_dir", "save_dir", "default_root_dir", "output_s3_uri"})
-"""Where Transformers, Lightning and scripts of AWS's examples write, under these very names. In S3
-it is an output of the script's own, which SageMaker neither makes nor reports."""
+"""Where Transformers, Lightning and scripts of AWS's examples write. In S3 it is an output of the
+script's own, which SageMaker neither makes nor reports."""
 _NOT_LOADER_WORDS = frozenset({"preprocessing", "ray", "ps", "env", "rollout", "mirrored"})
 _PRETRAINED = frozenset({"pretrained", "finetune", "finetuning", "lora", "qlora", "peft"})
 _PRETRAINED_NAMES = frozenset(
@@ -108,7 +108,7 @@ _SCHEDULES = {
     "cosine": re.compile(r"cos(?:ine|_|\b)"),
     "linear": re.compile(r"linear|warmup_?decay"),
 }
-"""Those that gain late."""
+"""Schedules that gain late."""
 
 
 class UserSetting(Struct, frozen=True):
@@ -135,16 +135,16 @@ class UserSetting(Struct, frozen=True):
     @property
     def text_words(self) -> frozenset[str]:
         """The words of a short text; empty for an address, which names other things."""
-        long = len(self.text) > _MAX_SHORT_TEXT or "://" in self.text
-        return frozenset() if long else frozenset(_WORD.findall(self.text))
+        is_long = len(self.text) > _MAX_SHORT_TEXT or "://" in self.text
+        return frozenset() if is_long else frozenset(_WORD.findall(self.text))
 
 
 def user_settings(
     hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
 ) -> Iterator[UserSetting]:
-    """All pairs, the first 500 at most. `command`: lists of words; anything else is ignored."""
-    named = chain(hyperparameters.items(), environment.items())
-    flat = chain.from_iterable(_flat(name, value, _MAX_DEPTH) for name, value in named)
+    """Yields all pairs, at most the first 500. `command`: lists of words; others are ignored."""
+    pairs = chain(hyperparameters.items(), environment.items())
+    flat = chain.from_iterable(_flat(name, value, _MAX_DEPTH) for name, value in pairs)
     parts = [part for words in command if isinstance(words, list) for part in words]
     text = " ".join(part for part in parts if isinstance(part, str))
     return islice(chain(flat, _options(text[:_MAX_CHARACTERS].split())), _MAX_SETTINGS)
@@ -176,7 +176,7 @@ def _decode(value: Any) -> Any:
 
 
 def _options(words: list[str]) -> Iterator[UserSetting]:
-    """`--fp16`, `--num-workers 4`, `--lr=0.1`, `trainer.precision=16`, and the launcher's name."""
+    """Reads `--fp16`, `--num-workers 4`, `--lr=0.1`, `trainer.precision=16`, and the launcher."""
     for position, word in enumerate(words):
         name, assigned, value = word.partition("=")
         following = words[position + 1] if position + 1 < len(words) else "-"
@@ -194,7 +194,7 @@ def _setting(name: str, text: str) -> UserSetting:
 
 
 def from_answer(answer: Mapping[str, Any]) -> Hints:
-    """The hints of a whole Describe answer. Raises Malformed when a field has the wrong type."""
+    """Returns the hints of a whole Describe answer. Raises Malformed for a field of wrong type."""
     software = fields.section(answer, "AlgorithmSpecification")
     software = software or fields.section(answer, "AppSpecification")
     image = fields.text(software, "TrainingImage") or fields.text(software, "ImageUri")
@@ -218,19 +218,19 @@ def from_answer(answer: Mapping[str, Any]) -> Hints:
         schedule=next(filter(None, map(_schedule, settings)), None),
         pretrained=any(map(_is_pretrained, settings)),
         training_compiler=any(
-            one.name == _TRAINING_COMPILER and one.is_enabled for one in settings
+            item.name == _TRAINING_COMPILER and item.is_enabled for item in settings
         ),
     )
 
 
 def to_stored(hints: Hints) -> dict[str, Any]:
-    """The hints as a kept answer has them: only those that differ from their default."""
+    """Returns the hints as a stored answer has them: only those that differ from their default."""
     plain = asdict(Hints())
     return {name: value for name, value in asdict(hints).items() if value != plain[name]}
 
 
 def from_stored(section: Mapping[str, Any]) -> Hints:
-    """The hints of a kept answer. Raises Malformed when a field has the wrong type."""
+    """Returns the hints of a stored answer. Raises Malformed if a field has the wrong type."""
     distribution, schedule = fields.text(section, "distribution"), fields.text(section, "schedule")
     flags = [name for name, plain in asdict(Hints()).items() if plain is False]
     return Hints(
@@ -242,26 +242,26 @@ def from_stored(section: Mapping[str, Any]) -> Hints:
 
 
 def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
-    found = set()
+    names = set()
     for setting in settings:
         if not setting.is_enabled:
             continue
-        found.add(_SWITCHES.get(setting.name.partition(".")[0]))
+        names.add(_SWITCHES.get(setting.name.partition(".")[0]))
         if not setting.name.startswith("sagemaker_"):
-            named = (
+            words = (
                 frozenset()
                 if setting.words & _REVERSING_WORDS
                 else setting.words - _TEXT_ONLY_LIBRARIES
             )
-            signs = (named | setting.text_words) & _LIBRARIES.keys()
-            found |= {_LIBRARIES[word] for word in signs}
+            signs = (words | setting.text_words) & _LIBRARIES.keys()
+            names |= {_LIBRARIES[word] for word in signs}
         if "strategy" in setting.words and "mirrored" in setting.text_words:
-            found.add("mirrored")
-    return next((name for name in DISTRIBUTIONS if name in found), None)
+            names.add("mirrored")
+    return next((name for name in DISTRIBUTIONS if name in names), None)
 
 
 def _is_half(setting: UserSetting) -> bool:
-    """True for signs of 16 bits: a switch, a precision, or a configuration file.
+    """Returns True for signs of 16 bits: a switch, a precision, or a configuration file.
 
     DeepSpeed and Accelerate set the precision in that file, and both are made for 16 bits.
     """
@@ -271,8 +271,8 @@ def _is_half(setting: UserSetting) -> bool:
         or setting.name.startswith("sagemaker_")
     ):
         return False
-    named = setting.words & _HALF_PRECISION_NAMES or setting.words >= {"mixed", "precision"}
-    if named or setting.text_words & _HALF_WORDS:
+    is_named = setting.words & _HALF_PRECISION_NAMES or setting.words >= {"mixed", "precision"}
+    if is_named or setting.text_words & _HALF_WORDS:
         return True
     if setting.words & {"precision", "dtype"}:
         return _HALF_PRECISION.search(setting.text) is not None
@@ -281,8 +281,8 @@ def _is_half(setting: UserSetting) -> bool:
 
 
 def _is_fp8(setting: UserSetting) -> bool:
-    said = "fp8" in setting.words | setting.text_words
-    return setting.is_enabled and said and not setting.words & _REVERSING_WORDS
+    is_fp8 = "fp8" in setting.words | setting.text_words
+    return setting.is_enabled and is_fp8 and not setting.words & _REVERSING_WORDS
 
 
 def _is_flash(setting: UserSetting) -> bool:
@@ -316,8 +316,8 @@ def _has_checkpoints(setting: UserSetting) -> bool:
 
 
 def _has_sampler(setting: UserSetting) -> bool:
-    named = "sampler" in setting.words | setting.text_words
-    return setting.is_enabled and (named or "distributedsampler" in setting.text)
+    has_word = "sampler" in setting.words | setting.text_words
+    return setting.is_enabled and (has_word or "distributedsampler" in setting.text)
 
 
 def _workers(setting: UserSetting) -> int | None:
@@ -337,7 +337,7 @@ def _schedule(setting: UserSetting) -> str | None:
     rate = bool(setting.words & {"lr", "learning"})
     if "cosine" in setting.words and (rate or setting.words & _DECAY_WORDS):
         return "cosine"
-    named = setting.words & {"scheduler", "schedule", "sched"}
-    if not named and not (rate and setting.words & {"policy", "mode", "style", "decay"}):
+    words = setting.words & {"scheduler", "schedule", "sched"}
+    if not words and not (rate and setting.words & {"policy", "mode", "style", "decay"}):
         return None
     return next((name for name, word in _SCHEDULES.items() if word.search(setting.text)), None)

@@ -23,7 +23,7 @@ from sageaudit.domain.job.settings import SettingValue
 
 
 class Purchase(enum.StrEnum):
-    """How its capacity was bought."""
+    """How a job's capacity was bought."""
 
     ON_DEMAND = "on_demand"
     SPOT = "spot"
@@ -37,23 +37,23 @@ PARENT_KEYS: Mapping[str, RollUp | None] = {
     "MonitoringScheduleArn": None,
     "TrainingJobArn": None,
 }
-"""The keys of a Describe answer that name a parent, the first one counts; with the parent's
-roll-up, if it is one. A training job that both a tuning and an AutoML job may have launched is in
-the sum of the tuning job."""
+"""The keys of a Describe answer that name a parent, with the parent's roll-up, if it is one. The
+first key counts: a training job that both a tuning and an AutoML job may have launched is in the
+sum of the tuning job."""
 
 
 class Parent(Struct, frozen=True):
     """The job or schedule that started this one."""
 
     rollup: RollUp | None
-    """If it is of an audited kind: its audit is then the sum of its children's."""
+    """Set if the parent is of an audited kind: its audit is the sum of its children's."""
     arn: str
 
 
 class Phase(Struct, frozen=True):
-    """One occurrence of a phase; `seconds` is None while it lasts or when its end is unknown.
+    """One occurrence of a phase; `seconds` is None while it lasts or if its end is unknown.
 
-    `repeated`: it repeats a download after an interruption, which is not billed.
+    `is_repeated`: it repeats a download after an interruption, which is not billed.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Phase(Struct, frozen=True):
 
     @property
     def not_billed_because(self) -> str | None:
-        """Why a phase in which instances worked is not billed; None for any other."""
+        """Why a phase in which instances worked is not billed; None for others."""
         return "repeated after an interruption" if self.is_repeated else None
 
 
@@ -77,10 +77,10 @@ class InstanceGroup(Struct, frozen=True):
 
 
 class Hints(Struct, frozen=True):
-    """Flags derived from hyperparameters, environment and image; none of their values is kept.
+    """Flags derived from hyperparameters, environment and image, without their values.
 
-    `mixed_precision`: signs of 16 bits or less, `fp8` of 8. `own_checkpoints`: of checkpoints, or
-    other outputs in S3, that the script writes itself.
+    `mixed_precision`: signs of 16 bits or less, `fp8`: of 8. `own_checkpoints`: the script writes
+    checkpoints, or other outputs in S3, itself.
     `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi", ... or None for no sign.
     `schedule`: "cosine" or "linear", which gain late. `pretrained`: signs that it starts from a
     trained model. False means no sign, not a proof.
@@ -100,7 +100,7 @@ class Hints(Struct, frozen=True):
 
     @property
     def has_gpu_ranks(self) -> bool:
-        """Whether each GPU is known to do a part of the work, mostly in a process of its own.
+        """Whether each GPU is known to do a part of the work, mostly in its own process.
 
         A parameter server's worker may use one GPU of its host, or all of them.
         """
@@ -108,9 +108,9 @@ class Hints(Struct, frozen=True):
 
     @property
     def has_model_replicas(self) -> bool:
-        """Whether each GPU is known to hold a whole copy of the model, with equal work.
+        """Whether each GPU is known to have a whole copy of the model, with equal work.
 
-        smddp and ddp are no proof: FSDP and other sharding are launched the same way.
+        smddp and ddp do not prove it: FSDP and other sharding are launched the same way.
         """
         return self.distribution in {"horovod", "mirrored"}
 
@@ -144,7 +144,7 @@ class Job(Struct, frozen=True):
     started_at: datetime | None = None
     ended_at: datetime | None = None
     observed_until: datetime | None = None
-    """Until when a job that has not ended was looked at; None of any other."""
+    """The last time at which a running job was seen; None for others."""
     last_modified_at: datetime | None = None
     phases: tuple[Phase, ...] = ()
     groups: tuple[InstanceGroup, ...] = ()
@@ -170,10 +170,10 @@ class Job(Struct, frozen=True):
     """Why AWS does not bill it (built-in Debugger rules), or None."""
     tags: Mapping[str, str] = field(default_factory=dict)
     tag_presence: Mapping[str, bool] = field(default_factory=dict)
-    """Whether a tag has a value, of those that are known; the value need not be kept."""
+    """Whether a tag has a value, for known tags; the value may not be stored."""
     settings: Mapping[str, Mapping[str, SettingValue]] = field(default_factory=dict)
-    """What a policy may require: by setting, the values at its paths, of a tuning job one a
-    definition. Without a setting that the answer says nothing of."""
+    """What a policy may require: by setting, the values at its paths, for a tuning job one for each
+    definition. Settings that the answer does not show are absent."""
     fingerprint: str | None = None
     is_data_pinned: bool | None = None
     """True when all inputs name a version, so that the same inputs mean the same data."""
@@ -203,7 +203,7 @@ class Job(Struct, frozen=True):
     def has_never_started(self) -> bool:
         """True for a job that failed or was stopped before its start: it was not billed.
 
-        A job that completed, or whose phases show work, did start: when its times are absent, its
+        A job that completed, or whose phases show work, did start. If its times are absent, its
         cost is unknown, not 0.
         """
         times = (self.started_at, self.training_s, self.billable_s)
@@ -212,14 +212,14 @@ class Job(Struct, frozen=True):
 
     @property
     def instance_count(self) -> int | None:
-        """Instances over all groups."""
+        """Instances in all groups."""
         return sum(group.count for group in self.groups) if self.groups else None
 
     @property
     def elapsed_s(self) -> Decimal | None:
-        """Seconds from start to end, or the training seconds where AWS gives them.
+        """Seconds from start to end, or the training seconds if AWS gives them.
 
-        Of a job that has not ended: the seconds so far.
+        For a running job: the seconds so far.
         """
         if self.training_s is not None:
             return self.training_s
@@ -234,24 +234,24 @@ class Job(Struct, frozen=True):
         return sum(phase.name == "Interrupted" for phase in self.phases)
 
     def phase_s(self, name: str) -> Decimal | None:
-        """Total seconds of a phase over its occurrences, without repeated downloads, which are not
-        billed; None when one of them is unknown.
+        """Returns the total seconds of a phase, without repeated downloads, which are not billed;
+        None if one of them is unknown.
         """
         occurrences = (phase for phase in self.phases if phase.name == name)
         return sum_if_complete(phase.seconds for phase in occurrences if not phase.is_repeated)
 
     @property
     def billed_phases_s(self) -> Decimal | None:
-        """Seconds of the billed phases together, as the clock counts them; None when one is unknown
-        or there are none. On spot fewer are billed (`billable_s`).
+        """Clock seconds of all billed phases; None if one is unknown or there are none. On Spot
+        fewer seconds are billed (`billable_s`).
         """
         billed = [phase.seconds for phase in self.phases if phase.billed]
         return sum_if_complete(billed) if billed else None
 
     @property
     def ran_s(self) -> Decimal | None:
-        """Seconds in which its instances worked, over all attempts and without waits: the billed
-        phases and the repeated downloads. None when one is unknown or there are none.
+        """Seconds in which its instances worked, in all attempts and without waits: the billed
+        phases and the repeated downloads. None if one is unknown or there are none.
         """
         running = [phase.seconds for phase in self.phases if phase.billed or phase.is_repeated]
         return sum_if_complete(running) if running else None
@@ -268,14 +268,14 @@ class Job(Struct, frozen=True):
 
 
 def seconds_between(start: datetime, end: datetime) -> Decimal | None:
-    """Exact seconds, None when the end lies before the start."""
+    """Returns exact seconds, None if the end lies before the start."""
     span = end - start
     seconds = Decimal(span.days * 86_400 + span.seconds) + Decimal(span.microseconds) / 1_000_000
     return seconds if seconds >= 0 else None
 
 
 def sum_if_complete(parts: Iterable[Decimal | None]) -> Decimal | None:
-    """The sum of seconds or dollars; None when a part is unknown, and 0 of no parts."""
+    """Returns the sum of seconds or dollars; None if a part is unknown, 0 without parts."""
     total = Decimal(0)
     for part in parts:
         if part is None:
@@ -285,23 +285,23 @@ def sum_if_complete(parts: Iterable[Decimal | None]) -> Decimal | None:
 
 
 def duration_text(seconds: Decimal | None) -> str:
-    """`45 s`, `12 min 4 s`, `3 h 2 min`, `2 d 4 h`."""
+    """Returns a text such as `45 s`, `12 min 4 s`, `3 h 2 min` or `2 d 4 h`."""
     if seconds is None:
         return "unknown"
-    whole = int(seconds.to_integral_value(ROUND_HALF_UP))
-    if whole < 0:
+    whole_s = int(seconds.to_integral_value(ROUND_HALF_UP))
+    if whole_s < 0:
         return f"-{duration_text(-seconds)}"
     for size, unit, part, small in (
         (_DAY_S, "d", _HOUR_S, "h"),
         (_HOUR_S, "h", _MINUTE_S, "min"),
         (_MINUTE_S, "min", 1, "s"),
     ):
-        if whole >= size:
-            rest = whole % size // part
-            return f"{whole // size} {unit}" + (f" {rest} {small}" if rest else "")
-    return f"{whole} s"
+        if whole_s >= size:
+            remainder = whole_s % size // part
+            return f"{whole_s // size} {unit}" + (f" {remainder} {small}" if remainder else "")
+    return f"{whole_s} s"
 
 
 def minutes_text(minutes: float) -> str:
-    """The same of minutes, rounded to whole ones: `8 h 59 min`."""
+    """Returns such a text for minutes, rounded to whole ones: `8 h 59 min`."""
     return duration_text(Decimal(round(minutes)) * _MINUTE_S)

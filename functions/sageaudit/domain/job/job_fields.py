@@ -1,9 +1,8 @@
-"""The one table of a job's fields: of each kind what its Describe answer gives, and what is kept
-of it.
+"""The one table of a job's fields: by kind, what its Describe answer has, and what is stored of it.
 
-A row has the field of Job, what of an answer is kept for it, and how it is read from that. All else
-of an answer is dropped, whatever it is; names are botocore's. A new field of a job is a row here
-and a field of Job (or of a part of it).
+A row has the field of Job, what of an answer is stored for it, and how it is read from that. All
+other parts of an answer are dropped. Names are botocore's. A new field of a job is a row here and a
+field of Job (or of a part of it).
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ Value_co = TypeVar("Value_co", covariant=True)
 
 
 class JobField(Struct, Generic[Value_co], frozen=True):
-    """A field of Job: the paths of the answer that are kept for it, and how it is read from them.
+    """A field of Job: the paths of the answer that are stored for it, and how it is read from them.
 
-    What was derived of an answer before it was kept (`DERIVED`) is there for every row.
+    Every row can read what was derived before the answer was stored (`DERIVED`).
     """
 
     name: str
@@ -38,14 +37,14 @@ class JobField(Struct, Generic[Value_co], frozen=True):
 
 
 def _row(
-    field: str, path: str, kept: StoredAs, read: Callable[[Answer, str], Value_co]
+    field: str, path: str, stored_as: StoredAs, read: Callable[[Answer, str], Value_co]
 ) -> JobField[Value_co]:
-    """The row of a field that is one value of the answer."""
-    return JobField(field, {path: kept}, nested_reader(path, read))
+    """Makes the row of a field that is one value of the answer."""
+    return JobField(field, {path: stored_as}, nested_reader(path, read))
 
 
 def job_arguments(kind: JobKind, answer: Answer) -> dict[str, Any]:
-    """The arguments of Job that an answer of this kind gives. Raises Malformed."""
+    """Returns the arguments of Job that an answer of this kind has. Raises Malformed."""
     return {row.name: row.read(answer) for row in FIELDS_BY_KIND[kind]}
 
 
@@ -65,7 +64,7 @@ def _hints(answer: Answer) -> Hints:
 
 
 def _start(kind: JobKind, answer: Answer) -> datetime | None:
-    """A training job's transitions stand in for a time that it lacks, as for its end."""
+    """Uses a training job's transitions if it lacks the time, as for its end."""
     return fields.time(answer, kind.spec.start_key) or _run_of_transitions(answer)[0]
 
 
@@ -84,19 +83,19 @@ def _phases(kind: JobKind, answer: Answer) -> tuple[Phase, ...]:
     transitions = fields.items(answer, "SecondaryStatusTransitions")
     billable_s = fields.count(answer, "BillableTimeInSeconds")
     start, end = _start(kind, answer), _end(kind, answer)
-    found = course.phases_from_transitions(transitions, start, end, billable_s)
+    phases = course.phases_from_transitions(transitions, start, end, billable_s)
     if (
         kind.spec.single_phase_name
         and start is not None
-        and not any(phase.billed for phase in found)
+        and not any(phase.billed for phase in phases)
     ):
         created = fields.time(answer, "CreationTime")
-        found = course.phases_without_transitions(kind.spec.single_phase_name, created, start, end)
-    return found
+        phases = course.phases_without_transitions(kind.spec.single_phase_name, created, start, end)
+    return phases
 
 
 def _common(kind: JobKind) -> Iterator[JobField[Any]]:
-    """The rows of every kind."""
+    """Yields the rows of every kind."""
     row = kind.spec
     start = {row.start_key: StoredAs.TIME, **(_TRANSITIONS if row.has_transitions else {})}
     end = {row.end_key: StoredAs.TIME, **(start if row.has_transitions else {})}
@@ -114,13 +113,13 @@ def _common(kind: JobKind) -> Iterator[JobField[Any]]:
     yield JobField("started_at", start, lambda answer: _start(kind, answer))
     yield JobField("ended_at", end, lambda answer: _end(kind, answer))
     if row.single_phase_name:
-        whole = {
+        paths = {
             "CreationTime": StoredAs.TIME,
             **start,
             **end,
             **(_PHASES if row.has_transitions else {}),
         }
-        yield JobField("phases", whole, lambda answer: _phases(kind, answer))
+        yield JobField("phases", paths, lambda answer: _phases(kind, answer))
 
 
 _TRANSITIONS = {
@@ -146,7 +145,7 @@ _CLUSTERS = {
     },
     JobKind.PROCESSING: _PREFERENCE_PATHS,
 }
-"""What a cluster says of its instances, in answers that say more than their type and count."""
+"""Clusters whose answers have more about instances than type and count."""
 _PURCHASES = {
     JobKind.TRAINING: {
         "ResourceConfig.TrainingPlanArn": StoredAs.PRESENCE,
@@ -156,16 +155,16 @@ _PURCHASES = {
         "EnableManagedSpotTraining": StoredAs.FLAG,
     }
 }
-"""How they were bought, beside the instances; other kinds are on demand."""
+"""How the capacity was bought; other kinds are on demand."""
 
 
 def _cluster_fields(kind: JobKind) -> Iterator[JobField[Any]]:
-    """The instances that the job is billed for, their volume, and how they were bought."""
+    """Yields the billed instances, their volume, and how they were bought."""
     path = kind.spec.cluster_path
     if path is None:
         return
     resources = nested_reader(path, fields.section)
-    keeps = {f"{path}.{key}": kept for key, kept in _CLUSTERS.get(kind, _INSTANCES).items()}
+    keeps = {f"{path}.{key}": form for key, form in _CLUSTERS.get(kind, _INSTANCES).items()}
 
     yield JobField("groups", keeps, lambda answer: describe_parts.instances(resources(answer))[0])
     yield JobField(
@@ -182,7 +181,7 @@ def _cluster_fields(kind: JobKind) -> Iterator[JobField[Any]]:
 
 
 def _input_fields(kind: JobKind) -> Iterator[JobField[Any]]:
-    """Whether the inputs in S3 name a version of their data."""
+    """Yields whether the inputs in S3 name a version of their data."""
     inputs = kind.spec.inputs
     if inputs is None:
         return
@@ -357,14 +356,14 @@ FIELDS_BY_KIND = {
     )
     for kind in JobKind
 }
-"""By kind, the rows of its fields."""
+"""The rows of fields, by kind."""
 _LATEST_TIME_PATHS = {"FinalMetricDataList[].Timestamp": StoredAs.TIME}
-"""Read by `latest_time` alone, which says until when a job was seen."""
+"""Read only by `latest_time`, which returns until when a job was seen."""
 STORED_FIELDS = nest_paths(
     *(row.stored_paths for rows in FIELDS_BY_KIND.values() for row in rows),
     stored_setting_paths(),
     _LATEST_TIME_PATHS,
 )
-"""What is kept of an answer, of whatever kind: what the fields of Job and a policy's requirements
+"""What is stored of an answer of any kind: what the fields of Job and a policy's requirements
 need.
 """

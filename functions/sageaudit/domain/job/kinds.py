@@ -1,4 +1,4 @@
-"""The kinds of job that are audited, with everything that differs by kind in one row each.
+"""The audited kinds of job, with everything that differs by kind in one row each.
 
 Sources: botocore's sagemaker model (calls, ARNs, requests); EventBridge's SageMaker events; AWS's
 page on CloudWatch metrics of SageMaker jobs; price lists and bills (components and roles); the
@@ -46,11 +46,11 @@ class JobMetrics(Struct, frozen=True, kw_only=True):
     has_disk_metric: bool
     """Whether DiskUtilization is published."""
     algorithm_dimension: str | None = None
-    """The dimension that contains the job's name, of metrics that the user's code publishes."""
+    """The dimension with the job's name, for metrics that the user's code publishes."""
 
 
 class S3Inputs(Struct, frozen=True, kw_only=True):
-    """Where answers and requests of a kind have the S3 addresses of its inputs."""
+    """The keys of the inputs' S3 addresses in answers and requests of a kind."""
 
     list_key: str | None = None
     """The key of the list of inputs; None: there is one input."""
@@ -66,14 +66,14 @@ class S3Inputs(Struct, frozen=True, kw_only=True):
 
     @property
     def distribution(self) -> str | None:
-        """The path in a request that says how an input is shared among hosts, with {} for the
-        input's name; None where there is one input.
+        """The path in a request that says how hosts share an input, with {} for the input's name;
+        None if there is one input.
         """
         return self.list_key and f"{self.list_key}[{{}}].{self.source}.S3DataDistributionType"
 
 
 class ChildList(Struct, frozen=True, kw_only=True):
-    """The API action that lists the jobs that a roll-up launched, and where they are in a page."""
+    """The API action that lists the jobs of a roll-up, and where they are in a page."""
 
     action: str
     rows_key: str
@@ -89,30 +89,30 @@ class ChildList(Struct, frozen=True, kw_only=True):
 class RollUp(Struct, frozen=True, kw_only=True):
     """A kind whose jobs launch other jobs: its audit is the sum of theirs, and in no other sum.
 
-    A job that it launched is of its family, and gets no message of its own.
+    A launched job is in the roll-up's family, and gets no message of its own.
     """
 
     child_key: str
-    """The key under which the answer about a launched job has the ARN of this one."""
+    """The key in a launched job's answer that has this job's ARN."""
     child_list: ChildList
     child_kind: JobKind | None = None
-    """The one kind of the jobs that it launches; None: they may be of each kind with a bill."""
+    """The only kind of the jobs that it launches; None: any kind with a bill."""
     definition_key: str | None = None
-    """The key of the request for its jobs in its own request and answer, which with an "s" has a
-    list of them; None: it has no such requests."""
+    """The key of the request for its jobs, in its own request and answer. With an "s" it is the key
+    of a list of them; None: it has no such requests."""
     children_label: str
-    """What it launches, for people: a plural that ends in "jobs"."""
+    """The jobs that it launches, for people: a plural that ends in "jobs"."""
     has_child_count: bool = False
-    """Whether Describe counts the jobs that it launched; else they are listed to be counted."""
+    """Whether Describe counts the jobs that it launched; else they are listed to count them."""
     has_name_prefix: bool = False
-    """Whether its name begins those of its jobs, so that a list of their kind shows them."""
+    """Whether its jobs' names begin with its name, so that a list of their kind shows them."""
     is_search: bool = False
-    """Whether they are the trials of a search: a trial's metric is its result, with or without a
+    """Whether its jobs are trials of a search: a trial's metric is its result, even without a
     model, and its settings are those of the search."""
 
     @property
     def child_label(self) -> str:
-        """One of the jobs that it launches, for people."""
+        """One of its launched jobs, for people."""
         return self.children_label.removesuffix("s")
 
     @property
@@ -139,7 +139,7 @@ class KindSpec(Struct, frozen=True, kw_only=True):
     detail_type: str
     """The EventBridge detail-type of its state changes."""
     has_event: bool = True
-    """Whether SageMaker sends that event. Else sweeps find the jobs that ended, and write it."""
+    """Whether SageMaker sends that event. Else sweeps find the finished jobs, and write it."""
     list_key: str
     """The key of the jobs in an answer of the action that lists them."""
     start_key: str
@@ -149,13 +149,13 @@ class KindSpec(Struct, frozen=True, kw_only=True):
     single_phase_name: str | None = None
     """The name of the billed phase where the answer has no transitions."""
     has_transitions: bool = False
-    """Whether answers have a secondary status and its transitions: each is a phase, of which one is
-    the download of the data."""
+    """Whether answers have a secondary status and its transitions: each is a phase, one of them the
+    download of the data."""
     required_key: str = "RoleArn"
     """A key of each request, and of each definition of a roll-up's jobs. An answer without it was
-    cut: it lacks more than what the job does not set."""
+    cut: what it lacks may still be set in the job."""
     image_path: str | None = None
-    """The path of its container's image; None: it names none."""
+    """The path of its container's image; None: it has none."""
     inputs: S3Inputs | None = None
     """Its inputs in S3; None: none are known."""
     can_hosts_communicate: bool = True
@@ -198,7 +198,7 @@ class KindSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def describe_method(self) -> str:
-        """The same as a method of boto3's client."""
+        """The action as a method of boto3's client."""
         return "_".join(filter(None, ("describe", self.sdk_noun, self.action_suffix.lower())))
 
     @property
@@ -208,7 +208,7 @@ class KindSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def list_method(self) -> str:
-        """The same as a method of boto3's client."""
+        """The action as a method of boto3's client."""
         return f"list_{self.sdk_noun}s"
 
 
@@ -314,7 +314,7 @@ _ROWS = {
         ),
     ),
     # DescribeAutoMLJobV2 answers for jobs of CreateAutoMLJob and of CreateAutoMLJobV2, and
-    # DescribeAutoMLJob for the former alone (botocore). AWS documents no event of AutoML jobs.
+    # DescribeAutoMLJob only for jobs of the former (botocore). AWS documents no AutoML job events.
     JobKind.AUTOML: KindSpec(
         label="AutoML job",
         longest_name=32,
@@ -360,7 +360,7 @@ IMAGE_PATHS = {kind: kind.spec.image_path for kind in JobKind if kind.spec.image
 
 
 def kind_from_answer(answer: Mapping[str, Any]) -> JobKind | None:
-    """The kind whose `...JobName` and `...JobStatus` are in a Describe* answer, or None."""
+    """Returns the kind whose `...JobName` and `...JobStatus` a Describe* answer has, or None."""
     for kind in JobKind:
         if kind.spec.name_key in answer and kind.spec.status_key in answer:
             return kind

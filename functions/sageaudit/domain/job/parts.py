@@ -1,4 +1,4 @@
-"""Parts of a job beside its run: data, warm pool, Debugger rules, batches, tuning."""
+"""Parts of a job besides its run: data, warm pool, Debugger rules, batches, tuning."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class InputChannel(Struct, frozen=True):
 
     @property
     def is_copied(self) -> bool:
-        """Whether it is copied to the volume: so is a processing input without a mode (File)."""
+        """Whether it is copied to the volume, like a processing input without a mode (File)."""
         return self.source is DataSource.S3 and self.mode not in {"Pipe", "FastFile"}
 
 
@@ -63,7 +63,7 @@ class TransformBatching(Struct, frozen=True):
 
 
 class Direction(enum.Enum):
-    """Whether more or less of an objective is better, as HyperParameterTuningJobObjective.Type."""
+    """Whether more or less of an objective is better: HyperParameterTuningJobObjective.Type."""
 
     MAXIMIZE = "Maximize"
     MINIMIZE = "Minimize"

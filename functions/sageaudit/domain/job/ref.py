@@ -1,9 +1,9 @@
-"""Which job: kind, name, ARN, account and region, also of the job that an event says has ended.
+"""The identity of a job: kind, name, ARN, account and region, also from the event of its end.
 
 Only the job's name, ARN, status, tags and creation time are taken from an event; the creation time
-distinguishes two runs with the same name. All priced figures come from Describe*. Whoever may write
-to the bus may name any job, so nothing of an answer is used before kind, name, account and region
-of event and answer agree.
+distinguishes two runs with the same name. All priced figures come from Describe*. Anyone who may
+write to the bus may name any job. So an answer is used only if its kind, name, account and region
+agree with the event's.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _PARTITIONS = {
 }
 
 REPLAY_SOURCE = "sageaudit.replay"
-"""Of events that a person sends again: AWS refuses `aws.*` sources from customers."""
+"""The source of events that a person sends again: AWS refuses customers `aws.*` sources."""
 SWEEP_SOURCE = "sageaudit.sweep"
-"""Of events that the sweep writes to the queue; the rule on the bus does not pass it."""
+"""The source of events that the sweep writes to the queue; the bus rule does not pass it."""
 BUS_SOURCES = ("aws.sagemaker", REPLAY_SOURCE)
-"""What the rule on the bus passes."""
+"""The sources that the bus rule passes."""
 SOURCES = (*BUS_SOURCES, SWEEP_SOURCE)
 DETAIL_TYPES = {kind.spec.detail_type: kind for kind in JobKind}
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
@@ -56,24 +56,24 @@ _CREATION_TIME_TOLERANCE = timedelta(seconds=1)
 
 
 def is_account_id(text: str) -> bool:
-    """Whether a text is an AWS account id: 12 digits."""
+    """Returns whether a text is an AWS account id: 12 digits."""
     return _ACCOUNT_ID.match(text) is not None
 
 
 def region_partition(region: str) -> str:
-    """The partition of a region: one job has one ARN."""
+    """Returns the partition of a region, which makes a job's ARN unique."""
     words = region.split("-")
     return _PARTITIONS.get("-".join(words[:2])) or _PARTITIONS.get(words[0], "aws")
 
 
 def rollup_from_arn(arn: str | None) -> JobRef | None:
-    """The roll-up that an ARN names; None where it names none."""
+    """Returns the roll-up that an ARN names, or None."""
     ref = JobRef.from_arn(arn) if arn else None
     return ref if ref is not None and ref.kind.spec.rollup else None
 
 
 class JobRef(Struct, frozen=True):
-    """Identifies a job. `name` keeps its case; the name inside the ARN is in lower case."""
+    """Identifies a job. `name` keeps its case; the name in the ARN is in lower case."""
 
     kind: JobKind
     name: str
@@ -83,9 +83,9 @@ class JobRef(Struct, frozen=True):
 
     @classmethod
     def from_arn(cls, arn: str, name: str | None = None) -> JobRef | None:
-        """Reads a job's ARN; None when it is not one, or when `name` disagrees with it.
+        """Reads a job's ARN; None if it is not one, or if `name` disagrees with it.
 
-        The comparison ignores case: real ARNs carry the name in lower case.
+        The comparison ignores case: real ARNs have the name in lower case.
         """
         match = _ARN.match(arn)
         if match is None or match["word"] not in _KIND_BY_ARN_WORD:
@@ -104,10 +104,9 @@ class JobRef(Struct, frozen=True):
 
 
 class JobEndEvent(Struct, frozen=True):
-    """A job that ended, from its event; `tags` are those of SageMaker's event.
+    """A finished job, from its event; `tags` are those of SageMaker's event.
 
-    `replayed`: a person sent the event, so it proves nothing that Describe does not confirm, and
-    its tags are not read.
+    `is_replayed`: a person sent the event, so Describe must confirm it, and its tags are not read.
     """
 
     ref: JobRef
@@ -144,9 +143,9 @@ def parse_job_end_event(
 def _check_account_and_region(
     event: Mapping[str, Any], ref: JobRef, *, accounts: Collection[str], regions: Collection[str]
 ) -> None:
-    """Raises RejectedEvent unless the event and the ARN name one account and region, both allowed.
+    """Raises RejectedEvent unless event and ARN have the same account and region, both allowed.
 
-    Only EventBridge knows whose event it is; an event without account or region came another way.
+    Only EventBridge knows an event's origin; an event without account or region came another way.
     """
     for source, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
         if not isinstance(account, str) or account not in accounts:
@@ -161,7 +160,7 @@ def _check_account_and_region(
 
 
 def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:
-    """The event, the job's kind and the event's detail."""
+    """Returns the event, the job's kind and the event's detail."""
     try:
         event = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -193,7 +192,7 @@ def _ref(kind: JobKind, detail: Mapping[str, Any]) -> JobRef:
 
 
 def _tags(value: object) -> dict[str, str]:
-    """A flat map (real events) or Key/Value objects (the registry's schema)."""
+    """Reads a flat map (real events) or Key/Value objects (the registry's schema)."""
     if isinstance(value, dict):
         return {str(key): str(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -206,7 +205,7 @@ def _tags(value: object) -> dict[str, str]:
 
 
 class DescribedRun(Struct, frozen=True):
-    """The run that Describe answers with; times are None where the answer has none."""
+    """The run in a Describe answer; times are None if the answer has none."""
 
     arn: str
     created_at: datetime | None
@@ -214,7 +213,7 @@ class DescribedRun(Struct, frozen=True):
 
 
 def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
-    """The run of an answer about `ref`. Raises RejectedEvent where they disagree, or Malformed."""
+    """Reads the run of an answer about `ref`. Raises Malformed, or RejectedEvent if they differ"""
     row, kind = ref.kind.spec, kind_from_answer(answer)
     name, arn = fields.text(answer, row.name_key), fields.text(answer, row.arn_key)
     if name is not None and not JOB_NAME.match(name):
@@ -222,22 +221,22 @@ def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
     described = ref if arn in {None, ref.arn} else JobRef.from_arn(arn)
     if described is None:
         raise RejectedEvent("answer_disagrees", "the ARN that Describe answers is no job's ARN")
-    for what, answered in (
+    for field, answered in (
         ("kind", kind or ref.kind),
         ("name", name or ref.name),
-        *((part, getattr(described, part)) for part in ("account", "region", "kind", "name")),
+        *((value, getattr(described, value)) for value in ("account", "region", "kind", "name")),
     ):
-        asked = getattr(ref, what)
+        asked = getattr(ref, field)
         if asked.lower() != answered.lower():
-            why = f"Describe answers with a job of another {what}: {answered} instead of {asked}"
-            raise RejectedEvent("answer_disagrees", why)
+            text = f"Describe answers with a job of another {field}: {answered} instead of {asked}"
+            raise RejectedEvent("answer_disagrees", text)
     return DescribedRun(
         arn or ref.arn, fields.time(answer, "CreationTime"), fields.time(answer, "LastModifiedTime")
     )
 
 
 def is_same_run(event_created_at: datetime | None, described_created_at: datetime | None) -> bool:
-    """Whether creation times name one run; one that is not known names whatever is described."""
+    """Returns whether creation times are of one run; an unknown one is taken for the same."""
     if event_created_at is None or described_created_at is None:
         return True
     return abs(event_created_at - described_created_at) < _CREATION_TIME_TOLERANCE

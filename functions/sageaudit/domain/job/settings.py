@@ -1,7 +1,7 @@
-"""The settings that a policy may require, by their paths in a training request, and their values.
+"""The settings that a policy may require: their paths in a training request, and their values.
 
-A kept answer has null for a setting that the job does not have, so that it differs from one that an
-older kept answer lacks.
+A stored answer has null for a setting that the job does not have. An older stored answer may lack a
+setting: this differs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sageaudit.domain.job.kinds import JobKind
 RUN_LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
 """The setting that limits the run time."""
 PRESENT = "set"
-"""Stands for a value of which only that it is there is kept."""
+"""Stands for a value of which only its presence is stored."""
 SettingValue = bool | int | str | None
 """None: the job does not set it."""
 _CLUSTER = "ProcessingResources.ClusterConfig"
@@ -26,19 +26,19 @@ _MISSING = object()
 
 
 class Setting(Struct, frozen=True):
-    """How a setting is kept, its paths in other kinds of jobs, and what AWS takes without it.
+    """How a setting is stored, its paths in other kinds of jobs, and AWS's default.
 
     A roll-up has the paths of the jobs that it launches, in each of its definitions, or none.
     """
 
     stored_as: StoredAs
     paths: Mapping[JobKind, str] = field(default_factory=dict)
-    """By kind, beside training jobs."""
+    """By kind, for kinds other than training jobs."""
     default: SettingValue = None
 
 
 def _paths_by_kind(processing: str, transform: str | None = None) -> dict[JobKind, str]:
-    """The paths of a setting by kind."""
+    """Returns the paths of a setting by kind."""
     paths = {JobKind.PROCESSING: processing, JobKind.TRANSFORM: transform}
     return {kind: path for kind, path in paths.items() if path is not None}
 
@@ -80,7 +80,7 @@ is not set is off.
 
 
 def stored_setting_paths() -> Paths:
-    """What of an answer is kept for them, of every kind."""
+    """Returns what is stored of an answer for the settings, for every kind."""
     training = {path: row.stored_as for path, row in SETTINGS.items()}
     return training | {
         path: row.stored_as
@@ -90,83 +90,83 @@ def stored_setting_paths() -> Paths:
 
 
 def _definition_paths(setting: str) -> Iterator[str]:
-    """The paths of a setting in what roll-ups ask of the jobs that they launch."""
+    """Yields the paths of a setting in roll-ups' definitions of their jobs."""
     for kind in JobKind:
-        one, path = _definition(kind), setting_path(kind, setting)
-        if one and path:
-            yield from (f"{one}.{path}", f"{one}s[].{path}")
+        rollup, path = _definition(kind), setting_path(kind, setting)
+        if rollup and path:
+            yield from (f"{rollup}.{path}", f"{rollup}s[].{path}")
 
 
 def setting_path(kind: JobKind, setting: str) -> str | None:
-    """The setting's path in jobs of a kind, or None; of a tuning job, in its definitions."""
+    """Returns a setting's path in jobs of a kind, or None; for a tuning job, in its definitions."""
     rollup = kind.spec.rollup
-    asked = rollup.child_kind if rollup and rollup.definition_key else kind
-    if asked is JobKind.TRAINING:
+    job_kind = rollup.child_kind if rollup and rollup.definition_key else kind
+    if job_kind is JobKind.TRAINING:
         return setting
-    return SETTINGS[setting].paths.get(asked) if asked else None
+    return SETTINGS[setting].paths.get(job_kind) if job_kind else None
 
 
 def _definition(kind: JobKind) -> str | None:
-    """The key of the requests for its jobs in a roll-up's; None of any other kind."""
+    """Returns the key of a roll-up's requests for its jobs; None for other kinds."""
     rollup = kind.spec.rollup
     return rollup.definition_key if rollup else None
 
 
 def setting_paths(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple[str, ...]:
-    """The full paths of a setting in an answer or request: of a tuning job one a definition."""
-    path, one = setting_path(kind, setting), _definition(kind)
+    """Returns a setting's full paths in an answer or request: one for each definition."""
+    path, key = setting_path(kind, setting), _definition(kind)
     if path is None:
         return ()
-    if one is None:
+    if key is None:
         return (path,)
-    several = body.get(f"{one}s")
+    several = body.get(f"{key}s")
     if isinstance(several, list) and several:
-        return tuple(f"{one}s[{number}].{path}" for number in range(len(several)))
-    return (f"{one}.{path}",) if isinstance(body.get(one), Mapping) else ()
+        return tuple(f"{key}s[{number}].{path}" for number in range(len(several)))
+    return (f"{key}.{path}",) if isinstance(body.get(key), Mapping) else ()
 
 
 def read_settings(kind: JobKind, stored: Mapping[str, Any]) -> dict[str, dict[str, SettingValue]]:
-    """By setting the values that a kept answer has, by their full paths.
+    """Returns the values of a stored answer, by setting and full path.
 
-    A setting that the answer says nothing of is left out, and so is one with an unknown word.
+    A setting that the answer does not show is left out, and so is one with an unknown word.
     """
-    found: dict[str, dict[str, SettingValue]] = {}
+    result: dict[str, dict[str, SettingValue]] = {}
     for setting, row in SETTINGS.items():
         values = {place: _value(stored, place) for place in setting_paths(kind, stored, setting)}
         if values and _MISSING not in values.values():
-            found[setting] = {place: stored_value(row, value) for place, value in values.items()}
-    return found
+            result[setting] = {place: stored_value(row, value) for place, value in values.items()}
+    return result
 
 
 def stored_value(setting: Setting, value: Any) -> SettingValue:
-    """A value as it is kept; of an address or a key only that there is one."""
+    """Returns a value in its stored form; for an address or a key only that there is one."""
     hidden = setting.stored_as in {StoredAs.PRESENCE, StoredAs.ADDRESS}
-    kept: SettingValue = PRESENT if hidden and value else None if hidden else value
-    return kept
+    stored: SettingValue = PRESENT if hidden and value else None if hidden else value
+    return stored
 
 
 def mark_unset_settings(kind: JobKind, answer: Mapping[str, Any], stored: dict[str, Any]) -> None:
-    """Writes null for each setting that AWS's own answer does not have, if it is whole."""
-    known = filter(None, (setting_path(kind, setting) for setting in SETTINGS))
-    paths = [path.split(".") for path in known]
+    """Writes null for each setting that AWS's own answer does not have, if it is complete."""
+    known_settings = filter(None, (setting_path(kind, setting) for setting in SETTINGS))
+    paths = [path.split(".") for path in known_settings]
     for section, place in zip(_sections(kind, answer), _sections(kind, stored), strict=True):
         for path in paths if kind.spec.required_key in section else ():
             _set_null(place, path)
 
 
 def _sections(kind: JobKind, body: Mapping[str, Any]) -> Iterator[Any]:
-    """Where the settings are: of a tuning job, in each of its definitions."""
-    one = _definition(kind)
-    if one is None:
+    """Yields the objects with the settings: for a tuning job, each of its definitions."""
+    key = _definition(kind)
+    if key is None:
         yield body
         return
-    yield from body.get(f"{one}s") or []
-    if body.get(one) is not None:
-        yield body[one]
+    yield from body.get(f"{key}s") or []
+    if body.get(key) is not None:
+        yield body[key]
 
 
 def _set_null(section: dict[str, Any], path: list[str]) -> None:
-    """At the first part of the path that is not there."""
+    """Writes null at the first missing part of the path."""
     for key in path[:-1]:
         inner = section.setdefault(key, None)
         if inner is None:
@@ -175,16 +175,16 @@ def _set_null(section: dict[str, Any], path: list[str]) -> None:
     section.setdefault(path[-1], None)
 
 
-def _value(kept: Mapping[str, Any], place: str) -> Any:
-    """The value at a full path, None where it or a section around it is null, else _MISSING."""
-    found: Any = kept
+def _value(stored: Mapping[str, Any], place: str) -> Any:
+    """Returns the value at a full path, None for a null on the path, _MISSING without one."""
+    current: Any = stored
     for part in place.split("."):
         key, _, number = part.partition("[")
-        if key not in found:
+        if key not in current:
             return _MISSING
-        found = found[key]
+        current = current[key]
         if number:
-            found = fields.items({key: found}, key)[int(number[:-1])]
-        if found is None:
+            current = fields.items({key: current}, key)[int(number[:-1])]
+        if current is None:
             return None
-    return _MISSING if found == UNKNOWN else found
+    return _MISSING if current == UNKNOWN else current

@@ -1,11 +1,11 @@
-"""The prices that sources know, what the company paid, and which of them was in force on a day.
+"""Prices that sources know, what the company paid, and which price was in force on a day.
 
 AWS does not publish when a price changed; only the days on which a price was read are known. On a
 day between two different prices the rate is ambiguous: the newer is used and both are shown.
 
-`sageaudit prices learn` works the company's own rates out of a cost report, by region, component
-and type. A rate holds from its first day until a newer one is known, and never for a day before:
-what was paid then is not known.
+`sageaudit prices learn` derives the company's own rates from a cost report, by region, component
+and type. A rate is valid from its first day until a newer one is known, and never for an earlier
+day: what was paid then is unknown.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ SAME_PRICE_TOLERANCE = Decimal("0.002")
 _DATE_SPAN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
 
 TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
-"""An instance type's name, also of one that is not in the catalogue."""
+"""An instance type's name, even if it is not in the catalogue."""
 MAX_RATE_USD = Decimal(10_000)
 """Far above the price of any instance-hour: a higher rate is a mistake, and is refused."""
 OWN_RATE_SOURCE_PREFIX = "learnt from "
-"""How the source of a learnt rate begins."""
+"""Begins the source of a learnt rate."""
 
 
 class DatedRate(Struct, frozen=True):
     """A rate, and the first and last day on which it was in force.
 
-    `vague`: it was read at some time between those days; another price may hold on a given day.
+    `has_vague_dates`: it was read at some time between those days, so the day's price may differ.
     """
 
     rate: Rate
@@ -51,9 +51,9 @@ class DatedRate(Struct, frozen=True):
     def from_observation(
         cls, usd: Decimal, observed_on: str, source: str, note: str | None = None
     ) -> DatedRate:
-        """A price read on a day, in a month or year, or in a span of them such as `2021/2022`.
+        """Makes a rate from a price read on a day, in a month or year, or in a span (`2021/2022`).
 
-        Raises ValueError for another form of `when`.
+        Raises ValueError for another form of `observed_on`.
         """
         start, _, end = observed_on.partition("/")
         vague = bool(end) or "-" not in start
@@ -62,9 +62,9 @@ class DatedRate(Struct, frozen=True):
 
 
 class Quote(Struct, frozen=True):
-    """A source's dated rates for one product. Without rates, `why` may give the reason.
+    """A source's dated rates for one product. Without rates, `absence_reason` may say why.
 
-    `absent`: the source was read as a whole, and the product is not in it.
+    `is_absent`: the source was read completely, and the product is not in it.
     """
 
     rates: tuple[DatedRate, ...] = ()
@@ -77,28 +77,28 @@ class SourcePrices(Protocol):
 
     @property
     def name(self) -> str:
-        """The source's name, as notes print it."""
+        """The source's name, as notes show it."""
 
     @property
     def version(self) -> str | None:
-        """Source and date, for the audit's record; None when nothing was read."""
+        """Source and date, for the audit's record; None if nothing was read."""
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """USD per instance-hour, on demand; per GB-month where `what` is the key of ML storage."""
+        """Returns USD per instance-hour, on demand, or per GB-month if `product` is ML storage."""
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """The usage type as bills print it; None where it is not known."""
+        """Returns the usage type as bills show it; None if it is unknown."""
 
 
 class PriceSource(Protocol):
     """Where prices come from: a table, a file, an API."""
 
     def read(self, region: str | None, component: Component) -> SourcePrices:
-        """The prices of a region and component. Never raises: quotes say why a rate is absent."""
+        """Returns the prices of a region and component. Never raises: quotes say what is absent."""
 
 
 def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
-    """The rate in force on `day`; the newest rate without a day. None when no rate is known."""
+    """Returns the rate in force on `day`, or the newest without a day. None if none is known."""
     if not rates:
         return None
     newest = max(rates, key=lambda rate: (rate.last_day, rate.first_day))
@@ -128,20 +128,20 @@ def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
     usd, older_usd = after.rate.usd, before.rate.usd
     if abs(usd - older_usd) <= SAME_PRICE_TOLERANCE * usd:
         return after.rate._replace(price_age="today" if after is newest else "past")
-    both = f"${older_usd} ({before.rate.as_of}) and ${usd} ({after.rate.as_of})"
-    note = f"ambiguous: {day} lies between two known prices, {both}"
+    both_rates = f"${older_usd} ({before.rate.as_of}) and ${usd} ({after.rate.as_of})"
+    note = f"ambiguous: {day} lies between two known prices, {both_rates}"
     era: Era = "ambiguous" if after is newest else "past"
     return _doubtful(after.rate, note, era)._replace(other_usd=older_usd)
 
 
 def pricing_day(job: Job, now: datetime) -> date:
-    """The day (UTC) whose prices apply to a job: its start, else its creation, else `now`."""
+    """Returns the day (UTC) whose prices apply: the job's start, else its creation, else `now`."""
     moment = job.started_at or job.created_at or now
     return moment.astimezone(UTC).date() if moment.tzinfo else moment.date()
 
 
-def _doubtful(rate: Rate, why: str, era: Era) -> Rate:
-    return rate._replace(note=" · ".join(filter(None, (why, rate.note))), price_age=era)
+def _doubtful(rate: Rate, reason: str, era: Era) -> Rate:
+    return rate._replace(note=" · ".join(filter(None, (reason, rate.note))), price_age=era)
 
 
 def _span(text: str) -> tuple[date, date]:
@@ -167,7 +167,7 @@ class RateBasis(StrEnum):
 
 
 class OwnRate(Struct, frozen=True):
-    """USD per instance-hour, or per GB-month where `what` is the key of ML storage.
+    """USD per instance-hour, or per GB-month if `what` is the key of ML storage.
 
     `first` and `last` are the days (UTC) of the usage behind it, `quantity` its hours or GB-months.
     """
@@ -184,7 +184,7 @@ class OwnRate(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Equal for the rates of one product."""
+        """Is equal for the rates of one product."""
         return _key(self.region, self.component, self.what)
 
     @property
@@ -194,7 +194,7 @@ class OwnRate(Struct, frozen=True):
 
 
 class OwnRates(Struct, frozen=True):
-    """The learnt rates of one basis; `account` is None where they are of all accounts."""
+    """The learnt rates of one basis; `account` is None if they are for all accounts."""
 
     basis: RateBasis
     account: str | None = None
@@ -206,12 +206,12 @@ class OwnRates(Struct, frozen=True):
         return [rate for key in sorted(self.by_key) for rate in self.by_key[key]]
 
     def on(self, region: str, component: Component, what: str, day: date | None) -> Rate | None:
-        """The own rate of a day; the newest without a day. None where none was paid until then."""
+        """Returns the own rate of a day, or the newest without a day. None before the first one."""
         rates = self.by_key.get(_key(region, component, what), ())
-        known = [self._dated_rate(rate) for rate in rates]
-        if not known or (day is not None and day < known[0].first_day):
+        dated = [self._dated_rate(rate) for rate in rates]
+        if not dated or (day is not None and day < dated[0].first_day):
             return None
-        rate = rate_on(known, day)
+        rate = rate_on(dated, day)
         if rate is None:
             return None
         # An own rate is compared with prices of its own day, so an earlier one is not "past".
@@ -219,39 +219,39 @@ class OwnRates(Struct, frozen=True):
             learnt="net" if self.basis is RateBasis.NET else "amortised",
             price_age="ambiguous" if rate.other_usd else "today",
         )
-        newest = known[-1]
+        newest = dated[-1]
         if day is None or day <= newest.last_day:
             return rate
         carried = f"the newest own rate, of {newest.rate.as_of}, for {day}"
         return rate._replace(note=" · ".join(filter(None, (carried, rate.note))))
 
     def _dated_rate(self, rate: OwnRate) -> DatedRate:
-        counted = "net of discounts" if self.basis is RateBasis.NET else "amortised"
-        source = f"{OWN_RATE_SOURCE_PREFIX}{rate.source}, {counted}"
-        own = Rate(rate.usd, rate.days, source, rate.note, kind="own")
-        return DatedRate(own, rate.first, rate.last)
+        basis = "net of discounts" if self.basis is RateBasis.NET else "amortised"
+        source = f"{OWN_RATE_SOURCE_PREFIX}{rate.source}, {basis}"
+        learnt_rate = Rate(rate.usd, rate.days, source, rate.note, kind="own")
+        return DatedRate(learnt_rate, rate.first, rate.last)
 
 
 def group_own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRate]) -> OwnRates:
-    """The rates by product, each product's in the order of their days."""
+    """Groups the rates by product, each product's in the order of their days."""
     by_key: dict[str, list[OwnRate]] = {}
     for rate in sorted(rates, key=lambda rate: (rate.key, rate.first)):
         by_key.setdefault(rate.key, []).append(rate)
-    return OwnRates(basis, account, {key: tuple(known) for key, known in by_key.items()})
+    return OwnRates(basis, account, {key: tuple(group) for key, group in by_key.items()})
 
 
 def merge_own_rates(old_rates: OwnRates, new_rates: OwnRates) -> OwnRates:
-    """Learnt rates stand in place of known ones of the same product and days; others stay."""
-    kept = [
+    """Replaces old rates by new ones of the same product and days; others stay."""
+    rates = [
         rate
         for rate in old_rates.rows
         if not any(
-            rate.first <= one.last and one.first <= rate.last
-            for one in new_rates.by_key.get(rate.key, ())
+            rate.first <= row.last and row.first <= rate.last
+            for row in new_rates.by_key.get(rate.key, ())
         )
     ]
-    return group_own_rates(old_rates.basis, old_rates.account, [*kept, *new_rates.rows])
+    return group_own_rates(old_rates.basis, old_rates.account, [*rates, *new_rates.rows])
 
 
-def _key(region: str, component: Component, what: str) -> str:
-    return f"{region}/{component.value}/{what}"
+def _key(region: str, component: Component, product: str) -> str:
+    return f"{region}/{component.value}/{product}"

@@ -1,11 +1,11 @@
 """Instance types and their dated prices, and how many times as long training takes on another GPU.
 
-A type or price that is absent is unknown.
+An absent type or price is unknown.
 
-The ranges of times were measured. A ratio belongs to a precision class, because two GPUs that are
-alike in one class may be far apart in another. A class without a ratio is unknown: data sheets
-explain, they are no ratio. A run whose precision is unknown may be in either of the two usual
-classes, so the widest range of both counts.
+The ranges of run times were measured. A ratio belongs to a precision class, because two GPUs may be
+alike in one class and far apart in another. A class without a ratio is unknown: data sheets only
+explain. A run of unknown precision may be in either of the two usual classes, so the widest
+range of both counts.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
 
 MIN_WORKLOADS = 2
-"""One measured work is a point and no range: our choice."""
+"""One measured workload is a point and not a range: our choice."""
 _PLACES = Decimal("0.0001")
 _ONE = Decimal(1)
 
 PriceKind = Literal["list", "own", "estimate"]
 """AWS's list price, the company's own price set in its policy, or EC2's price times a factor."""
 ESTIMATE_TOLERANCE = Decimal("0.01")
-"""98.6% of 2,186 pairs of SageMaker's and EC2's rates lie within 1% of their family's factor: a
-difference below that, between an estimated rate and another one, may not exist."""
+"""98.6% of 2,186 pairs of SageMaker's and EC2's rates lie within 1% of their family's factor. A
+smaller difference between an estimated rate and another one may not exist."""
 _MARKET_CACHE_SIZE = 8
-"""Markets that are kept of each: the jobs of a day run on few types."""
+"""Related markets that each market caches: the jobs of a day run on few types."""
 Era = Literal["today", "past", "before_known", "ambiguous"]
 
 
 class Precision(enum.StrEnum):
-    """In which numbers a run computes. `FP32` is TF32 from Ampere on, `STRICT` has TF32 off."""
+    """The number format that a run computes in. `FP32` is TF32 from Ampere on, `STRICT` is not."""
 
     HALF = "16-bit"
     FP32 = "fp32"
@@ -47,13 +47,13 @@ class Precision(enum.StrEnum):
 
     @property
     def label(self) -> str:
-        """For people."""
+        """The class, for people."""
         return {"fp32": "FP32", "fp32-strict": "FP32 without TF32"}.get(self.value, self.value)
 
 
 UNKNOWN_PRECISION = frozenset({Precision.HALF, Precision.FP32})
-"""What a run may be whose precision is not known. Without TF32 little was measured: that class
-counts where it was, and `strict_doubt` says where it may be slower."""
+"""What a run of unknown precision may use. Without TF32 little was measured: that class counts if
+it was measured, and `fp32_peak_ratio` shows where it may be slower."""
 
 
 class GpuPeaks(Struct, frozen=True):
@@ -71,9 +71,9 @@ class GpuPeaks(Struct, frozen=True):
 
 
 class GpuRatio(Struct, frozen=True):
-    """Training throughput of `fast` over that of `slow`, lowest and highest over the works.
+    """Training throughput of `fast` over that of `slow`, lowest and highest over the workloads.
 
-    Models as the catalogue names them. `works`: how many works one suite ran on both; 0 where the
+    Models as the catalogue names them. `works`: how many workloads one suite ran on both. 0 if the
     ratio was composed of two others, through `via`, or taken from two suites.
     """
 
@@ -88,12 +88,12 @@ class GpuRatio(Struct, frozen=True):
 
     @property
     def is_range(self) -> bool:
-        """Whether it is more than one work's figure."""
+        """Whether it comes from more than one workload."""
         return not self.works or self.works >= MIN_WORKLOADS
 
 
 class RuntimeRange(Struct, frozen=True):
-    """The time on another GPU over today's, where the GPU is the limit: `low` up to `high`."""
+    """The run time on another GPU over the current one, if the GPU is the limit."""
 
     low: Decimal
     high: Decimal
@@ -101,7 +101,7 @@ class RuntimeRange(Struct, frozen=True):
 
     @property
     def basis(self) -> str:
-        """What it was found by, such as "on 13 measured training workloads"."""
+        """The measurements behind it, such as "on 13 measured training workloads"."""
         works = sum(row.works for row in self.rows)
         through = sorted({row.via for row in self.rows if row.via})
         parts = [f"on {works} measured training workloads"] if works else []
@@ -115,7 +115,7 @@ class RuntimeRange(Struct, frozen=True):
 
 
 class UnmeasuredPrecisions(Struct, frozen=True):
-    """No range is known: the classes that lack one, and those in which one work alone was run."""
+    """No range is known: the classes without one, and those with only one measured workload."""
 
     missing_precisions: frozenset[Precision]
     single_workload_precisions: frozenset[Precision]
@@ -124,24 +124,24 @@ class UnmeasuredPrecisions(Struct, frozen=True):
 def runtime_range(
     current_gpu: str, other_gpu: str, ratios: Iterable[GpuRatio], precisions: frozenset[Precision]
 ) -> RuntimeRange | UnmeasuredPrecisions:
-    """The range over all `classes` that the run may be in; each of them must have one."""
+    """Returns the range over all `precisions` of the run; each of them must have one."""
     both_ways = ((current_gpu, other_gpu), (other_gpu, current_gpu))
     rows = [row for row in ratios if (row.fast, row.slow) in both_ways]
-    known = {row.precision for row in rows if row.is_range}
-    lacking = precisions - known
+    classes = {row.precision for row in rows if row.is_range}
+    lacking = precisions - classes
     if lacking:
         single = lacking & {row.precision for row in rows}
         return UnmeasuredPrecisions(lacking - single, single)
-    counted = set(precisions)
+    relevant = set(precisions)
     if precisions == UNKNOWN_PRECISION:
-        counted.add(Precision.STRICT)
-    used = tuple(row for row in rows if row.precision in counted and row.is_range)
-    ends = [_ends(row, slower=row.slow == other_gpu) for row in used]
-    return RuntimeRange(min(low for low, _ in ends), max(high for _, high in ends), used)
+        relevant.add(Precision.STRICT)
+    chosen = tuple(row for row in rows if row.precision in relevant and row.is_range)
+    ends = [_ends(row, slower=row.slow == other_gpu) for row in chosen]
+    return RuntimeRange(min(low for low, _ in ends), max(high for _, high in ends), chosen)
 
 
 def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
-    """Towards the slower GPU the ratio itself; towards the faster one its inverse."""
+    """Returns the ratio towards a slower GPU, or its inverse towards a faster one."""
     if slower:
         return row.times_low, row.times_high
     low = (_ONE / row.times_high).quantize(_PLACES, ROUND_DOWN)
@@ -149,14 +149,14 @@ def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
 
 
 def fp32_peak_ratio(today: GpuPeaks, other: GpuPeaks, measured: RuntimeRange) -> Decimal | None:
-    """How many times today's FP32 peak is that of the other GPU, where no measured range covers it.
+    """Returns today's FP32 peak over the other GPU's, if no measured range covers it.
 
-    A reason to look, and no ratio: without TF32 most pairs were never measured.
+    A reason to check, not a ratio: without TF32 most pairs were never measured.
     """
     strict = any(row.precision is Precision.STRICT for row in measured.rows)
     if strict or not today.fp32_tflops or not other.fp32_tflops:
         return None
-    # Up to Turing there is no TF32, so that FP32 is what was measured there.
+    # GPUs up to Turing have no TF32, so FP32 is what was measured there.
     if today.tf32_tflops is None and other.tf32_tflops is None:
         return None
     quotient = today.fp32_tflops / other.fp32_tflops
@@ -167,11 +167,11 @@ class Rate(NamedTuple):
     """A price in USD per unit, with its date (ISO), source and the reason to doubt it.
 
     `kind`: AWS's list price, the company's own, or an estimate. `as_of` is None without a date.
-    `era`: "today" is the newest known price, "past" an earlier one; "before_known" is the newest
-    for a day before any known price, "ambiguous" the newest for a day between two different
+    `price_age`: "today" is the newest known price, "past" an earlier one. "before_known" is the
+    newest for a day before any known price, "ambiguous" the newest for a day between two different
     prices. `other_usd` is the older of two such prices.
 
-    `estimated`: how an estimate was made, in one sentence; None for every other rate. `discounted`:
+    `estimated`: how an estimate was made, in one sentence; None for other rates. `is_discounted`:
     an estimate less the policy's percentage. `unlisted`: why SageMaker may not sell the type.
     `learnt`: what an own rate from a cost report counts; None for all others.
     """
@@ -191,19 +191,19 @@ class Rate(NamedTuple):
 
     @property
     def is_estimate(self) -> bool:
-        """True for a rate that nobody has read."""
+        """True for a rate that was computed, not read."""
         return self.kind == "estimate"
 
     @property
     def is_negotiated(self) -> bool:
-        """True for what the company pays, false for what AWS asks before discounts."""
+        """True for what the company pays, False for AWS's price before discounts."""
         return self.kind == "own" or self.is_discounted
 
 
 def is_comparable(rate: Rate | None, other: Rate | None) -> bool:
-    """True if both rates are known, both or neither negotiated, and both or neither past prices.
+    """Returns whether both rates are known, and both or neither negotiated, and past prices.
 
-    An estimate is comparable with a list price: whoever compares them says so.
+    An estimate is comparable with a list price; whoever compares them says so.
     """
     if rate is None or other is None:
         return False
@@ -213,12 +213,12 @@ def is_comparable(rate: Rate | None, other: Rate | None) -> bool:
 
 
 class InstanceType(Struct, frozen=True):
-    """One row of the catalogue. GPU memory is per GPU; `ebs_billed` is None when unknown.
+    """One row of the catalogue. GPU memory is per GPU; `is_ebs_billed` is None if unknown.
 
-    `gpu_peaks` is None without a data sheet; `gpu_ratios` are those that were measured of its GPU
-    model and others. `kinds` are the job kinds that may use the type.
-    `efa`: supports an Elastic Fabric Adapter; None when unknown. `network_gbps`: the most gigabits
-    a second that its network carries. `successors`: types of newer generations that replace it, an
+    `gpu_peaks` is None without a data sheet. `gpu_ratios`: the measured ratios between its GPU
+    model and others. `kinds`: the job kinds that may use the type.
+    `efa`: supports an Elastic Fabric Adapter; None if unknown. `network_gbps`: the maximum gigabits
+    per second of its network. `successors`: types of newer generations that replace it, an
     editorial choice.
     """
 
@@ -240,7 +240,7 @@ class InstanceType(Struct, frozen=True):
     network_gbps: Decimal | None = None
     successors: tuple[str, ...] = ()
     local_gb: int | None = None
-    """The size of its local NVMe storage; None where it has none or the size is not known."""
+    """The size of its local NVMe storage; None if it has none or the size is unknown."""
 
 
 class Prices(Protocol):
@@ -251,27 +251,27 @@ class Prices(Protocol):
         """Source and date of the prices, stored with the audit."""
 
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """USD per instance-hour, on demand."""
+        """Returns USD per instance-hour, on demand."""
 
     def newest_hourly_rate(
         self, region: str, component: Component, instance_type: str
     ) -> Rate | None:
-        """USD per instance-hour, on demand, by the newest known price, whatever the job's day."""
+        """Returns USD per instance-hour, on demand, by the newest price, whatever the job's day."""
 
     def storage_rate(self, region: str, component: Component) -> Rate | None:
-        """USD per GB-month of ML storage."""
+        """Returns USD per GB-month of ML storage."""
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """The usage type as bills print it; None where the region's prefix was never observed."""
+        """Returns the usage type as bills show it; None if the region's prefix is unknown."""
 
 
 class Market(Struct, frozen=True, eq=False, dict=True):
     """Instance types and prices, from which a bill is computed.
 
     `own_type`: the type of the job whose alternatives are priced, see `relative_to`. Prices do not
-    change, so each rate is asked for once and kept in `_rates`, and what is made of a market is
-    kept beside it: the jobs of one day, type and policy share one market. Two are equal where they
-    are one and the same, so that what is worked out of one can be kept by it.
+    change, so `_rates` caches each rate, and related markets are cached too: the jobs of one day,
+    type and policy share one market. Two markets are equal only if they are the same object, so
+    results can be cached by market.
     """
 
     types: Mapping[str, InstanceType]
@@ -287,54 +287,54 @@ class Market(Struct, frozen=True, eq=False, dict=True):
         return deque(maxlen=_MARKET_CACHE_SIZE)
 
     def relative_to(self, job: Job) -> Market:
-        """The same market, in which every other type is comparable with the job's own type.
+        """Returns the same market, but every other type is comparable with the job's own type.
 
         A type without a rate of the job's day gets the job's own rate times the ratio of the newest
-        rates of both types. The job's own bill does not change. Jobs of several types stay as is.
+        rates of both types. The job's own bill does not change, nor do jobs of several types.
         """
         kinds = {group.instance_type for group in job.groups}
         return self._with(self.prices, kinds.pop() if len(kinds) == 1 else None)
 
     def with_prices(self, prices: Prices) -> Market:
-        """The same types at other prices."""
+        """Returns the same types at other prices."""
         return self._with(prices, self.job_type)
 
     def _with(self, prices: Prices, own_type: str | None) -> Market:
         if own_type == self.job_type and prices is self.prices:
             return self
-        for made in self._related_markets:
-            if made.job_type == own_type and made.prices == prices:
-                return made
-        made = Market(self.types, prices, own_type)
-        self._related_markets.append(made)
-        return made
+        for market in self._related_markets:
+            if market.job_type == own_type and market.prices == prices:
+                return market
+        market = Market(self.types, prices, own_type)
+        self._related_markets.append(market)
+        return market
 
     def hourly(self, region: str | None, kind: JobKind, instance_type: str) -> Rate | None:
-        """USD per instance-hour of a job of this kind, on demand; None where it is not known."""
+        """Returns USD per instance-hour for a job of this kind, on demand; None if unknown."""
         if region is None:
             return None
-        asked = (region, kind, instance_type)
-        if asked not in self._rates:
-            self._rates[asked] = self._lookup_rate(region, kind, instance_type)
-        return self._rates[asked]
+        key = (region, kind, instance_type)
+        if key not in self._rates:
+            self._rates[key] = self._lookup_rate(region, kind, instance_type)
+        return self._rates[key]
 
     def _lookup_rate(self, region: str, kind: JobKind, instance_type: str) -> Rate | None:
         component = kind.spec.component
         rate = self.prices.hourly_rate(region, component, instance_type)
         if self.job_type in {None, instance_type} or rate is None:
             return rate
-        own = self.hourly(region, kind, self.job_type)
-        if own is None or is_comparable(own, rate):
+        base = self.hourly(region, kind, self.job_type)
+        if base is None or is_comparable(base, rate):
             return rate
-        if own.learnt and rate.kind == "list":
-            most = (
+        if base.learnt and rate.kind == "list":
+            note = (
                 f"no own rate of {instance_type} is known: its list price, the most that it costs"
             )
-            return rate._replace(kind="own", price_age=own.price_age, note=most, is_by_ratio=True)
-        return self._rate_by_ratio(region, component, instance_type, own) or rate
+            return rate._replace(kind="own", price_age=base.price_age, note=note, is_by_ratio=True)
+        return self._rate_by_ratio(region, component, instance_type, base) or rate
 
     def _rate_by_ratio(
-        self, region: str, component: Component, other: str, own: Rate
+        self, region: str, component: Component, other: str, base: Rate
     ) -> Rate | None:
         newest, own_newest = (
             self.prices.newest_hourly_rate(region, component, name)
@@ -342,7 +342,7 @@ class Market(Struct, frozen=True, eq=False, dict=True):
         )
         if newest is None or own_newest is None or not own_newest.usd:
             return None
-        if newest.is_negotiated != own.is_negotiated or not is_comparable(newest, own_newest):
+        if newest.is_negotiated != base.is_negotiated or not is_comparable(newest, own_newest):
             return None
         ratio = newest.usd / own_newest.usd
         dates = sorted({rate.as_of or "no date" for rate in (newest, own_newest)})
@@ -350,14 +350,14 @@ class Market(Struct, frozen=True, eq=False, dict=True):
             f"no rate of {other} is known for the job's day: the rate of {self.job_type} on that "
             f"day times {ratio:.4f}, the ratio of the newest rates of both ({' and '.join(dates)})"
         )
-        guess = next((rate for rate in (own, newest, own_newest) if rate.is_estimate), own)
-        return own._replace(
-            usd=own.usd * ratio,
+        guess = next((rate for rate in (base, newest, own_newest) if rate.is_estimate), base)
+        return base._replace(
+            usd=base.usd * ratio,
             other_usd=None,
             note=how,
             is_by_ratio=True,
             kind=guess.kind,
             estimated=guess.estimated,
-            is_discounted=guess.is_estimate and own.is_negotiated,
+            is_discounted=guess.is_estimate and base.is_negotiated,
             unlisted=newest.unlisted,
         )

@@ -1,10 +1,10 @@
 """Reads rates from products of the Price List API; doubtful products give no rate.
 
-A product counts only when its region, component, role and unit all match. This excludes the upfront
+A product counts only if its region, component, role and unit all match. This excludes the upfront
 fee of a training plan (no component), HyperPod (component `Cluster`), warm pools and free Debugger
 rules (component `Training`, but another role in the usage type), serverless training (no instance
-name), Outposts and Local Zones (another location type). The suffix of `instanceType` is written in
-different cases, so the type is read from `instanceName` only.
+name), Outposts and Local Zones (another location type). The case of `instanceType`'s suffix varies,
+so the type is read from `instanceName` only.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ ROLES = {
 }
 """The role that names a component in usage types: `EU-Train:ml.m5.large`."""
 SPOT_ROLE = "TrSpt"
-"""A role that one public note of 2026-09 names and says to be billed at spot rates. No product of
-it was ever seen here; a bill with it says so, and no figure uses it."""
+"""A role that one public note of 2026-09 mentions, billed at Spot rates. No product with it was
+seen here. A bill with it says so, and no figure uses it."""
 _SERVICE = "AmazonSageMaker"
 _INSTANCES = "ML Instance"
 _VOLUMES = "Storage"
@@ -37,7 +37,7 @@ _MAX_SHOWN_CHARACTERS = 40
 
 
 class ListedRate(Struct, frozen=True):
-    """One rate in USD; `effective` is its first day according to the price list."""
+    """One rate in USD; `effective_from` is its first day according to the price list."""
 
     usd: Decimal
     effective_from: date | None
@@ -45,7 +45,7 @@ class ListedRate(Struct, frozen=True):
 
 
 class InvalidPrice(Struct, frozen=True):
-    """Products match, but their price is invalid or not one; `reason` has no full stop."""
+    """Products match, but their price is invalid or ambiguous; `reason` has no full stop."""
 
     reason: str
 
@@ -62,7 +62,7 @@ class PriceListing(Struct, frozen=True):
 
     @property
     def rates(self) -> dict[str, ListedRate]:
-        """The entries that are rates."""
+        """The entries with a rate."""
         return {
             name: entry
             for name, entry in self.entry_by_product.items()
@@ -71,24 +71,24 @@ class PriceListing(Struct, frozen=True):
 
 
 def read(documents: Iterable[object], region: str, component: Component) -> PriceListing:
-    """The rates of a region and component in price-list documents, in any order."""
+    """Reads the rates of a region and component from price-list documents, in any order."""
     entries: dict[str, list[Entry]] = {}
     for document in documents:
-        wanted = _matching_product(document, region, component)
-        entry = None if wanted is None else _entry(document, wanted[1], wanted[2])
-        if wanted is not None and entry is not None:
-            entries.setdefault(wanted[0], []).append(entry)
+        product = _matching_product(document, region, component)
+        entry = None if product is None else _entry(document, product[1], product[2])
+        if product is not None and entry is not None:
+            entries.setdefault(product[0], []).append(entry)
     agreed = {name: _agreed_entry(entries[name]) for name in sorted(entries)}
     return PriceListing(region, component, agreed)
 
 
 def spot_usage_types(usage_types: Iterable[str]) -> tuple[str, ...]:
-    """Those of managed-spot rates, each once, sorted; in any case, as newer products change it."""
+    """Returns the usage types of managed-Spot rates, once each, sorted; newer ones vary in case."""
     return tuple(sorted({name for name in usage_types if SPOT_ROLE.lower() in name.lower()}))
 
 
 def spot_note(usage_type: str) -> str:
-    """That such a usage type was seen, in one sentence without a full stop."""
+    """Returns a sentence, without a full stop, that such a usage type was seen."""
     return (
         f"usage type {_shorten(usage_type)} seen: managed-spot rates; not used for any figure here"
     )
@@ -97,7 +97,7 @@ def spot_note(usage_type: str) -> str:
 def _matching_product(
     document: object, region: str, component: Component
 ) -> tuple[str, str, str] | None:
-    """Name, usage type and unit of a product of this region and component; None for all others."""
+    """Returns name, usage type and unit of a matching product; None for any other product."""
     product = _mapping(_mapping(document).get("product"))
     attributes = _mapping(product.get("attributes"))
     place = attributes.get("regionCode"), attributes.get("locationType")
@@ -109,8 +109,8 @@ def _matching_product(
         return None
     if family == _INSTANCES and not _is_instance_product(attributes, name, component):
         return None
-    role, _, what = usage_type.partition(":")
-    if what != name or role.rpartition("-")[2] != ROLES[component]:
+    role, _, resource = usage_type.partition(":")
+    if resource != name or role.rpartition("-")[2] != ROLES[component]:
         return None
     return name, usage_type, _UNITS[family]
 
@@ -123,7 +123,7 @@ def _is_instance_product(attributes: Mapping[str, object], name: str, component:
 
 
 def _entry(document: object, usage_type: str, unit: str) -> Entry | None:
-    """A product's rate; None when all its prices are 0: a free tier is not a rate."""
+    """Returns a product's rate; None if all its prices are 0: a free tier is not a rate."""
     on_demand = _mapping(_mapping(_mapping(document).get("terms")).get("OnDemand"))
     terms = [_mapping(term) for term in on_demand.values()]
     dimensions = [
@@ -166,7 +166,7 @@ def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | InvalidP
 
 
 def _agreed_entry(entries: list[Entry]) -> Entry:
-    """The rate that all products of a name agree on; one invalid product makes it unknown."""
+    """Returns the rate of all products of a name; unknown if they differ or one is invalid."""
     refused = sorted(entry.reason for entry in entries if isinstance(entry, InvalidPrice))
     if refused:
         return InvalidPrice(refused[0])
@@ -181,9 +181,9 @@ def _agreed_entry(entries: list[Entry]) -> Entry:
 
 
 def _conflicting_prices(rates: Iterable[Decimal]) -> InvalidPrice:
-    """None of them is used."""
-    found = " and ".join(f"${usd}" for usd in sorted(rates))
-    return InvalidPrice(f"the price list has several rates: {found}")
+    """Reports prices that differ, none of which is used."""
+    amounts = " and ".join(f"${usd}" for usd in sorted(rates))
+    return InvalidPrice(f"the price list has several rates: {amounts}")
 
 
 def _day(text: object) -> date | None:

@@ -1,8 +1,8 @@
-"""How much of the SageMaker bill the audits of some days cover, and what is outside of them.
+"""How much of the SageMaker bill the audits of some days cover, and what they do not cover.
 
-The audited dollars are list prices of the jobs that ended in these days; AWS's are those of the
-usage that it metered in them, before credits, Savings Plans and taxes. So the two differ at both
-ends of the period, and by the day that AWS's data may be late.
+The audited dollars are list prices of the jobs that ended in these days. AWS's are those of the
+usage metered in them, before credits, Savings Plans and taxes. So they differ at both ends of the
+period, and by up to a day, because AWS's data may be late.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sageaudit.domain.reconcile.reconcile import percent
 
 OTHER_REGIONS = "jobs in regions that were not scanned"
 UNKNOWN_USAGE_TYPE = "(usage type not known)"
-"""Of audited lines, such as those of warm pools."""
+"""For audited lines without one, such as those of warm pools."""
 _STORAGE = "volumeusage"
 _ZERO = Decimal(0)
 
@@ -39,16 +39,16 @@ class CoveredUsage(Struct, frozen=True):
 
 
 class UncoveredUsage(Struct, frozen=True):
-    """A part of the bill that audits do not cover: an area, or one usage type of no known area."""
+    """A part of the bill that audits do not cover: an area, or a usage type of unknown area."""
 
     name: str
     usd: Decimal
     percent: Decimal | None
-    """Of the whole bill; None where that is 0."""
+    """Percent of the whole bill; None if that is 0."""
 
 
 class CoveredAccount(Struct, frozen=True):
-    """One account. `bill_usd` is None where its bill could not be read."""
+    """One account. `bill_usd` is None if its bill could not be read."""
 
     account: str
     bill_usd: Decimal | None
@@ -56,9 +56,9 @@ class CoveredAccount(Struct, frozen=True):
 
 
 class Coverage(Struct, frozen=True):
-    """The audited dollars beside the bill, from `since` to `until` (UTC, both included).
+    """The audited dollars compared with the bill, from `since` to `until` (UTC, both included).
 
-    Rows are in order of their dollars, the largest first; `jobs` and `outside` add up to the bill.
+    Rows are sorted by dollars, the largest first. Covered and uncovered usage sum to the bill.
     """
 
     since: date
@@ -71,7 +71,7 @@ class Coverage(Struct, frozen=True):
 
     @property
     def percent(self) -> Decimal | None:
-        """The audited dollars in percent of the bill; None for a bill of nothing."""
+        """The audited dollars in percent of the bill; None if the bill is 0."""
         return percent(self.audited_usd, self.bill_usd)
 
 
@@ -86,8 +86,8 @@ def coverage(
 ) -> Coverage:
     """Compares AWS's usage with audited lines by usage type.
 
-    `audited_usd` is the sum of the audits; `regions` are those that were scanned; `accounts` has
-    each account's bill and audited dollars.
+    `audited_usd` is the sum of the audits. `regions` are the scanned ones. `accounts` has each
+    account's bill and audited dollars.
     """
     bill = sum((line.usd for line in spend.lines), _ZERO)
     jobs: dict[str, CoveredUsage] = {}

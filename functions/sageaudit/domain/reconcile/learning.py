@@ -1,11 +1,11 @@
-"""Works out own rates from the paid usage of a cost report.
+"""Derives own rates from the paid usage of a cost report.
 
-A rate is what was paid in a month, divided by what was used, so that rate times usage is the
-report's cost within the report's own rounding. Where a month has different prices, their average
-weighted by usage is the rate, and its note says so.
+A rate is what was paid in a month, divided by what was used. So rate times usage is the report's
+cost within the report's own rounding. If a month has different prices, the rate is their average
+weighted by usage, and its note says so.
 
-Not a rate: credits, refunds, taxes, fees, and usage at $0. Usage of jobs that no price table knows,
-such as a spot role, is listed without a rate.
+Not a rate: credits, refunds, taxes, fees, and usage at $0. Usage of jobs that no price table has,
+such as a Spot role, is listed without a rate.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from sageaudit.domain.reconcile.lines import (
 from sageaudit.errors import BadUsage
 
 MIN_USAGE = {"hours": Decimal("0.1"), "GB-months": Decimal("0.01")}
-"""Below 6 minutes, or 0.01 GB-months (a cent or less), no rate is learnt. Our choice."""
+"""The least usage from which a rate is learnt: 6 minutes, or a cent or less. Our choice."""
 MAX_ROUNDING_ERROR = Decimal("0.005")
-"""Share of a rate that the rounding of the report's costs may amount to. Our choice."""
+"""Largest share of a rate that the rounding of the report's costs may be. Our choice."""
 _JOB_AREAS = frozenset({JOBS, MANAGED_SPOT, OTHER})
-"""Areas whose usage is, or may be, of jobs."""
+"""Areas with usage that is, or may be, of jobs."""
 _SAME_PRICE_TOLERANCE = Decimal("0.000001")
-"""Share by which two days of one price may differ beyond the report's rounding."""
+"""Share by which two days of one price may differ, beyond the report's rounding."""
 _MIN_COMPARED_USAGE = Decimal("0.01")
-"""Less usage says little about its price."""
+"""Less usage does not show its price."""
 _QUANTITY_ERROR = Decimal("5e-11")
 """AWS writes ten decimals."""
 _MIN_COST_DECIMALS = 2
-"""A cost of whole dollars had its zeros cut off: no report is coarser than cents."""
+"""A cost in whole dollars lost its zeros: every report has cents."""
 _COMPONENTS = {role.lower(): component for component, role in ROLES.items()}
 _UNITS = {
     "hours": frozenset({"", "hrs", "hr", "hours", "hour"}),
@@ -53,11 +53,11 @@ _UNITS = {
 }
 _MAX_DECIMALS = 12
 _SHOWN_PRECISION = Decimal("0.0001")
-"""USD to which the ends of an average are shown."""
+"""USD precision in which the ends of an average are shown."""
 
 
 class Product(Struct, frozen=True):
-    """What a rate is for: an instance type or ML storage of a component in a region."""
+    """The product of a rate: an instance type or ML storage of a component in a region."""
 
     name: str
     region: str
@@ -65,7 +65,7 @@ class Product(Struct, frozen=True):
 
     @property
     def unit(self) -> str:
-        """What its quantity counts: instance-hours or GB-months."""
+        """The unit of its quantity: instance-hours or GB-months."""
         return "GB-months" if self.name == STORAGE else "hours"
 
 
@@ -77,7 +77,7 @@ class DerivedRate(Struct, frozen=True):
 
 
 class UsageWithoutRate(Struct, frozen=True):
-    """Usage of jobs without a rate; `why` is a sentence without a full stop."""
+    """Usage of jobs without a rate; `reason` is a sentence without a full stop."""
 
     name: str
     reason: str
@@ -86,28 +86,28 @@ class UsageWithoutRate(Struct, frozen=True):
 def derive_rates(
     report: PaidReport, basis: RateBasis, source: str
 ) -> list[DerivedRate | UsageWithoutRate]:
-    """The rates of a report, which `source` names, and what is in none; by their names.
+    """Returns the rates of a report and the usage without a rate, by name. `source` names it.
 
-    Raises BadUsage for a rate above any price of AWS, naming the line of the report.
+    Raises BadUsage for a rate above any AWS price, with the report's line.
     """
     paid: dict[tuple[Product, date], list[PaidUsage]] = defaultdict(list)
-    found: dict[str, DerivedRate | UsageWithoutRate] = {}
+    results: dict[str, DerivedRate | UsageWithoutRate] = {}
     for usage in report.usage:
-        product, named = _product(usage), parse_usage_type(usage.usage_type)
+        product, parsed = _product(usage), parse_usage_type(usage.usage_type)
         if isinstance(product, str):
-            if named.area in _JOB_AREAS:
-                found[f"{named.text} {product}"] = UsageWithoutRate(named.text, product)
+            if parsed.area in _JOB_AREAS:
+                results[f"{parsed.text} {product}"] = UsageWithoutRate(parsed.text, product)
         elif usage.covered_quantity and basis is RateBasis.NET:
-            why = "hours under a Savings Plan are not in it: --amortised counts what the plan costs"
-            found[f"{_name(product)}, covered"] = UsageWithoutRate(_name(product), why)
+            gap = "hours under a Savings Plan are not in it: --amortised counts what the plan costs"
+            results[f"{_name(product)}, covered"] = UsageWithoutRate(_name(product), gap)
         else:
             paid[product, usage.first_day.replace(day=1)].append(usage)
     decimals = [usage.cost_decimals for of_product in paid.values() for usage in of_product]
     half_unit = Decimal("0.5").scaleb(-max([_MIN_COST_DECIMALS, *decimals]))
     for (product, month), of_product in paid.items():
         rate = _rate(product, month, of_product, half_unit, source)
-        found[f"{_name(product)} {month}"] = rate
-    return [one for _, one in sorted(found.items())]
+        results[f"{_name(product)} {month}"] = rate
+    return [row for _, row in sorted(results.items())]
 
 
 def _name(product: Product) -> str:
@@ -115,40 +115,40 @@ def _name(product: Product) -> str:
 
 
 def _product(usage: PaidUsage) -> Product | str:
-    """What the usage is of, or why no rate can be made of it."""
+    """Returns the product of the usage, or why no rate can be derived from it."""
     if usage.region is None or not REGION.fullmatch(usage.region):
         return "its region is not named"
-    named = parse_usage_type(usage.usage_type)
-    component, what = _COMPONENTS.get(named.role.lower()), named.resource.lower()
-    what = STORAGE if what == STORAGE.lower() else what
-    if component is None or not (what == STORAGE or TYPE.fullmatch(what)):
+    parsed = parse_usage_type(usage.usage_type)
+    component, resource = _COMPONENTS.get(parsed.role.lower()), parsed.resource.lower()
+    resource = STORAGE if resource == STORAGE.lower() else resource
+    if component is None or not (resource == STORAGE or TYPE.fullmatch(resource)):
         return "no price table knows it"
-    product = Product(what, usage.region, component)
+    product = Product(resource, usage.region, component)
     if usage.unit.lower() not in _UNITS[product.unit]:
         return f"it is counted in {usage.unit[:20]}, not in {product.unit}"
     return product
 
 
 def _error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
-    """How far the rounding of costs and quantities moves a price, where all lines round alike."""
+    """Returns how far rounding of costs and quantities moves a price if all lines round alike."""
     return usage.line_count * (half_unit + usage.price * _QUANTITY_ERROR) / usage.quantity
 
 
 def _rate(
     product: Product, month: date, parts: Sequence[PaidUsage], half_unit: Decimal, source: str
 ) -> DerivedRate | UsageWithoutRate:
-    """The rate of a month. It is taken to hold from the month's first day on."""
+    """Returns the rate of a month, valid from the month's first day on."""
     usage, unit = reduce(PaidUsage.combined_with, parts), product.unit
-    used = f"{usage.quantity.quantize(_SHOWN_PRECISION).normalize():f} {unit}"
-    why = None
+    amount = f"{usage.quantity.quantize(_SHOWN_PRECISION).normalize():f} {unit}"
+    gap = None
     if not usage.quantity:
-        why = "all of it cost $0, and a free tier is not a rate"
+        gap = "all of it cost $0, and a free tier is not a rate"
     elif usage.quantity < MIN_USAGE[unit]:
-        why = f"only {used} were used, and {MIN_USAGE[unit]} are needed"
+        gap = f"only {amount} were used, and {MIN_USAGE[unit]} are needed"
     elif _error(usage, half_unit) > MAX_ROUNDING_ERROR * usage.price:
-        why = f"the report rounds its costs so much that {used} tell no rate"
-    if why is not None:
-        return UsageWithoutRate(_name(product), why)
+        gap = f"the report rounds its costs so much that {amount} tell no rate"
+    if gap is not None:
+        return UsageWithoutRate(_name(product), gap)
     if usage.price > MAX_RATE_USD:
         raise BadUsage(
             f"{usage.largest_line} costs ${usage.largest_usd:f}: {product.name} in {product.region}"
@@ -171,7 +171,7 @@ def _rate(
 def _mixture(
     parts: Sequence[PaidUsage], whole: PaidUsage, unit: str, half_unit: Decimal
 ) -> Iterator[str]:
-    """What kind of average the rate is; nothing for a price that all usage had."""
+    """Yields what kind of average the rate is; nothing if all usage had one price."""
     if whole.covered_quantity:
         yield (
             f"a Savings Plan covers {100 * whole.covered_quantity / whole.quantity:.0f}% of its"
@@ -179,7 +179,7 @@ def _mixture(
         )
         return
     compared = [usage for usage in parts if usage.quantity >= _MIN_COMPARED_USAGE] or [whole]
-    low, high = (of(compared, key=lambda usage: usage.price) for of in (min, max))
+    low, high = (pick(compared, key=lambda usage: usage.price) for pick in (min, max))
     allowed = 2 * (_error(low, half_unit) + _error(high, half_unit))
     if high.price - low.price > allowed + _SAME_PRICE_TOLERANCE * low.price:
         ends = (f"${_round_within_error(end.price, _SHOWN_PRECISION):f}" for end in (low, high))
@@ -189,7 +189,7 @@ def _mixture(
 
 
 def _round_within_error(value: Decimal, error: Decimal) -> Decimal:
-    """The number with the fewest decimals within the error: no digit that the source lacks."""
+    """Returns the number with the fewest decimals within the error: no digit is invented."""
     for places in range(_MAX_DECIMALS):
         rounded = value.quantize(Decimal(1).scaleb(-places))
         if rounded and abs(rounded - value) <= error:

@@ -1,10 +1,10 @@
 """The lines that are compared: SageMaker's spend as AWS reports it, and the bill lines of audits.
 
-AWS's are a month from any source, or paid usage by days. A usage type such as
+AWS's lines are a month from any source, or paid usage by days. A usage type such as
 `USE1-Train:ml.m5.large` is a region prefix, a role and a type. The prefix is never converted to a
-region or back: prefixes are irregular (APS3 is ap-south-1). The roles were observed in price lists
-and bills, except those of Canvas, Feature Store, Data Wrangler and Ground Truth, which are the
-names of the products. An unlisted role counts as "other".
+region or back, because prefixes are irregular (APS3 is ap-south-1). Price lists and bills show the
+roles; those of Canvas, Feature Store, Data Wrangler and Ground Truth are assumed to be the
+products' names. An unlisted role counts as "other".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ refunds, taxes and fees are not usage.
 """
 
 JOBS = "jobs"
-"""The area that audits cover; spend in any other area is not audited."""
+"""The area that audits cover; spend in other areas is not audited."""
 MANAGED_SPOT = "managed spot (TrSpt), compared with no job"
 OTHER = "other"
 
@@ -55,7 +55,7 @@ _AREAS = (
     ("groundtruth", "Ground Truth"),
     (SPOT_ROLE.lower(), MANAGED_SPOT),
 )
-"""The start of a role, in lower case, and the area it belongs to."""
+"""The beginning of a role, in lower case, and its area."""
 _ROLE_OF_KIND = {kind.value: ROLES[kind.spec.component] for kind in BILLED_KINDS}
 _JOB_ROLES = frozenset(role.lower() for role in ROLES.values())
 
@@ -63,13 +63,13 @@ _TYPE = re.compile(r"\bml\.[a-z0-9-]+\.[a-z0-9-]+")
 HOURS = "Hrs"
 """The unit of instance hours in bills and price lists."""
 _MONTH = re.compile(r"\b\d{4}-\d{2}\b(?!-)")
-"""A month that is not the start of a date: notes name the dates of prices too."""
+"""A month that does not begin a date: notes contain the dates of prices too."""
 
 
 class AwsLine(NamedTuple):
     """Usage and cost as AWS metered them; `resource` is set if the source lists resources.
 
-    A tuple, as a bill has hundreds of thousands.
+    A tuple, because a bill has hundreds of thousands.
     """
 
     usage_type: str
@@ -89,24 +89,24 @@ class ExcludedLines(Struct, frozen=True):
 
 
 class AwsSpend(Struct, frozen=True):
-    """The month's usage, and what was excluded from it."""
+    """The month's usage, and the excluded lines."""
 
     lines: tuple[AwsLine, ...]
     excluded: tuple[ExcludedLines, ...] = ()
 
     @property
     def managed_spot(self) -> tuple[str, ...]:
-        """Usage types with managed-spot rates, sorted; no figure here uses them."""
+        """Usage types with managed-Spot rates, sorted; no figure uses them."""
         return spot_usage_types(line.usage_type for line in self.lines)
 
 
 class PaidUsage(Struct, frozen=True):
-    """Usage of one account and usage type from `first` to `last` (UTC days, both included).
+    """Usage of one account and usage type from `first_day` to `last_day` (UTC, both included).
 
-    `lines`, `quantity` (instance-hours or GB-months) and `usd` (after discounts) are sums of the
-    lines with a cost. `covered`: what a Savings Plan paid for.
-    `cost_decimals`: the most that a cost has. `list_rate`: AWS's public price per unit according to
-    the report. `largest_line`: where the line with the highest cost is.
+    `line_count`, `quantity` (instance-hours or GB-months) and `usd` (after discounts) are sums over
+    the lines with a cost. `covered_quantity`: what a Savings Plan paid for.
+    `cost_decimals`: the most decimals of a cost. `list_rate`: AWS's public price per unit according
+    to the report. `largest_line`: where the line with the highest cost is.
     """
 
     account: str
@@ -126,11 +126,11 @@ class PaidUsage(Struct, frozen=True):
 
     @property
     def price(self) -> Decimal:
-        """USD per unit; only where there is usage with a cost."""
+        """USD per unit; only for usage with a cost."""
         return self.usd / self.quantity
 
     def combined_with(self, later: PaidUsage) -> PaidUsage:
-        """The sums of both, which are usage of one product."""
+        """Returns the sums of both, which must be usage of one product."""
         largest = max(self, later, key=lambda usage: usage.largest_usd)
         return replace(
             largest,
@@ -145,9 +145,9 @@ class PaidUsage(Struct, frozen=True):
 
 
 class PaidReport(Struct, frozen=True):
-    """What a cost report has of SageMaker. `left_out`: its lines that are no usage at a price.
+    """The SageMaker usage of a cost report. `excluded`: its lines that are not usage at a price.
 
-    `repeats`: lines that several files have, and that are counted once.
+    `duplicate_lines`: lines in several files, counted once.
     """
 
     usage: tuple[PaidUsage, ...]
@@ -163,17 +163,17 @@ class UsageType(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Equal for two usage types that differ in prefix or case only."""
+        """Is equal for two usage types that differ in prefix or case only."""
         return f"{self.role}:{self.resource}".lower()
 
     @property
     def text(self) -> str:
-        """`Train:ml.m5.large`."""
+        """The usage type, such as `Train:ml.m5.large`."""
         return f"{self.role}:{self.resource}" if self.resource else self.role
 
     @property
     def area(self) -> str:
-        """The part of SageMaker that this belongs to."""
+        """The part of SageMaker that it belongs to."""
         role = self.role.lower()
         if role in _JOB_ROLES:
             return JOBS
@@ -184,18 +184,18 @@ class UsageType(Struct, frozen=True):
 def parse_usage_type(usage_type: str) -> UsageType:
     """Splits a usage type; a text without a colon becomes a role with an empty `what`."""
     prefix = _PREFIX.match(usage_type)
-    role, _, what = usage_type[prefix.end() if prefix else 0 :].partition(":")
-    return UsageType(role, what)
+    role, _, resource = usage_type[prefix.end() if prefix else 0 :].partition(":")
+    return UsageType(role, resource)
 
 
 def job_usage_type(kind: str, what: str) -> UsageType | None:
-    """The usage of an instance type or volume by a kind of job; None for kinds without a bill."""
+    """Returns the usage type of an instance type or volume; None for kinds without a bill."""
     role = _ROLE_OF_KIND.get(kind)
     return None if role is None else UsageType(role, what)
 
 
 class AuditedLine(Struct, frozen=True):
-    """One line of one job's bill. `usage` is None where no usage type is known (warm pools)."""
+    """One line of one job's bill. `usage` is None if no usage type is known (warm pools)."""
 
     job: str
     name: str
@@ -211,11 +211,11 @@ class AuditedLine(Struct, frozen=True):
     crosses_month: bool
     """The job ran past the end of a month: AWS may have metered part of it in another month."""
     is_estimated: bool = False
-    """Its rate is an estimate: the quantity can be compared with AWS's, the dollars only about."""
+    """Its rate is an estimate: its quantity is comparable with AWS's, its dollars only roughly."""
 
 
 class AuditedMonth(Struct, frozen=True):
-    """The audited lines of a month, and counts of what was left out of them."""
+    """The audited lines of a month, and counts of the omitted ones."""
 
     lines: tuple[AuditedLine, ...]
     jobs: int = 0
@@ -226,18 +226,18 @@ class AuditedMonth(Struct, frozen=True):
 
     @property
     def estimated_lines(self) -> int:
-        """Number of lines at an estimated rate; they are in the history's sums."""
+        """Number of lines at an estimated rate; the history's sums include them."""
         return sum(line.is_estimated for line in self.lines)
 
     @property
     def estimated_usd(self) -> Decimal:
         """The dollars at an estimated rate."""
-        known = (line.usd for line in self.lines if line.is_estimated and line.usd is not None)
-        return sum(known, Decimal(0))
+        amounts = (line.usd for line in self.lines if line.is_estimated and line.usd is not None)
+        return sum(amounts, Decimal(0))
 
 
 def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine]:
-    """Yields the bill lines that belong to `month` (YYYY-MM, UTC); all of them for None.
+    """Yields the bill lines that belong to `month` (YYYY-MM, UTC), or all lines for None.
 
     A storage line belongs to the month in its note, any other line to the month of the job's end.
     Lines of quantity 0 (a job that never started) are left out: AWS does not bill them.
@@ -265,9 +265,9 @@ def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine
 
 
 def full_usage_type(line: AuditedLine) -> str:
-    """The usage type as Cost Explorer lists it, such as USE1-Train:ml.m5.large.
+    """Returns the usage type as Cost Explorer lists it, such as USE1-Train:ml.m5.large.
 
-    Without the prefix of its region if that is not known. AWS documents none for warm pools.
+    It has no prefix if that of its region is unknown. AWS documents none for warm pools.
     """
     if line.usage_type is not None:
         return line.usage_type
@@ -275,15 +275,15 @@ def full_usage_type(line: AuditedLine) -> str:
 
 
 def usage_unit(usage_type: str) -> str:
-    """The unit of its quantity, as Cost Explorer writes it."""
+    """Returns the unit of a usage type's quantity, as Cost Explorer writes it."""
     return "GB-Mo" if "VolumeUsage" in usage_type or "storage" in usage_type else HOURS
 
 
 def _billing_month(line: LineDocument, ended: str) -> str:
     if not line["item"].endswith("storage"):
         return ended
-    named = _MONTH.search(line["note"] or "")
-    return named[0] if named else ended
+    match = _MONTH.search(line["note"] or "")
+    return match[0] if match else ended
 
 
 def _usage(document: AuditDocument, line: LineDocument) -> UsageType | None:

@@ -1,8 +1,8 @@
-"""Compares a month of the history with AWS's own lines: rows of both sides and of only one.
+"""Compares a month of the history with AWS's own lines.
 
 A difference is the history's figure minus AWS's; percentages are of AWS's figure. Every AWS line is
-in exactly one row, so matched and only-in-AWS rows add up to AWS's total. Unknown figures are None;
-totals add up known amounts only.
+in exactly one row, so the rows of both sides and those of AWS only add up to AWS's total. Unknown
+figures are None; totals add up known amounts only.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _UNITS = {
 
 
 class Presence(enum.Enum):
-    """Which of the two sides, AWS and the history, has a row; the values are JSON output."""
+    """The sides that have a row: AWS, the history or both. The values are JSON output."""
 
     MATCHED = "matched"
     ONLY_IN_AWS = "only_in_aws"
@@ -57,7 +57,7 @@ class UsageTotals(NamedTuple):
     known_usd: Decimal = _ZERO
 
     def with_line(self, line: AwsLine | AuditedLine) -> UsageTotals:
-        """The sums with a line more."""
+        """Returns the sums with one more line."""
         usd = line.usd or _ZERO
         if not self.line_count:
             return UsageTotals(1, _unit(line.unit), line.quantity, line.usd, usd)
@@ -74,10 +74,10 @@ _NOTHING = UsageTotals()
 
 
 class UsageRow(Struct):
-    """One usage type of one job, as each side reports it; of AWS's other usage without a job.
+    """One usage type of one job, as each side reports it; AWS's other usage has no job.
 
-    `crosses`: the job ran past a month's end. `estimated`: the history's dollars contain lines at
-    an estimated rate.
+    `crosses_month`: the job ran past a month's end. `is_estimated`: the history's dollars contain
+    lines at an estimated rate.
     """
 
     usage: str
@@ -92,7 +92,7 @@ class UsageRow(Struct):
 
     @property
     def presence(self) -> Presence:
-        """Which of the sides has it."""
+        """The sides that have the row."""
         if not self.is_comparable:
             return Presence.NOT_COMPARABLE
         if self.aws.line_count and self.history.line_count:
@@ -101,7 +101,7 @@ class UsageRow(Struct):
 
     @property
     def quantity_difference(self) -> Decimal | None:
-        """History minus AWS; None where a side is missing, unknown or in another unit."""
+        """History minus AWS; None if a side is missing, unknown or in another unit."""
         units_differ = self.aws.unit and self.history.unit and self.aws.unit != self.history.unit
         return None if units_differ else _minus(self.history.quantity, self.aws.quantity)
 
@@ -124,8 +124,7 @@ class UsageRow(Struct):
 class Reconciliation(Struct, frozen=True):
     """All rows, the largest first, and sums over them.
 
-    `placed`: the rows by their presence. `sums`: AWS's and the history's dollars by presence and
-    whether jobs made them.
+    `usd_by_presence`: AWS's and the history's dollars by presence, and by whether a job made them.
     """
 
     rows: tuple[UsageRow, ...]
@@ -135,9 +134,9 @@ class Reconciliation(Struct, frozen=True):
     audited: AuditedMonth
 
     def aws_usd(self, *presences: Presence, jobs_only: bool | None = None) -> Decimal:
-        """AWS's dollars in rows with one of these presences; in all rows without an argument.
+        """Returns AWS's dollars in rows with one of these presences, or in all rows.
 
-        `of_jobs`: those that jobs made, or those of the rest, alone.
+        `jobs_only`: True for rows of jobs only, False for other rows only.
         """
         amounts = (
             usd
@@ -147,7 +146,7 @@ class Reconciliation(Struct, frozen=True):
         return sum(amounts, _ZERO)
 
     def history_usd(self, *presences: Presence) -> Decimal:
-        """The history's known dollars in rows with one of these presences, or in all rows."""
+        """Returns the history's known dollars in rows with one of these presences, or in all."""
         amounts = (
             usd
             for (presence, _), (_, usd) in self.usd_by_presence.items()
@@ -157,23 +156,23 @@ class Reconciliation(Struct, frozen=True):
 
     @property
     def unpriced_lines(self) -> int:
-        """Number of history lines without a dollar amount; they are left out of every sum."""
+        """Number of history lines without dollars; they are in no sum."""
         return sum(line.usd is None for line in self.audited.lines)
 
     def count_jobs(self) -> dict[Presence, int]:
-        """Number of jobs by presence."""
-        ours = {line.job.lower() for line in self.audited.lines}
-        theirs = {row.job for row in self.rows if row.aws.line_count and row.job}
-        both = len(ours & theirs)
+        """Returns the number of jobs by presence."""
+        history_jobs = {line.job.lower() for line in self.audited.lines}
+        aws_jobs = {row.job for row in self.rows if row.aws.line_count and row.job}
+        shared_count = len(history_jobs & aws_jobs)
         return {
-            Presence.MATCHED: both,
-            Presence.ONLY_IN_AWS: len(theirs) - both,
-            Presence.ONLY_IN_HISTORY: len(ours) - both,
+            Presence.MATCHED: shared_count,
+            Presence.ONLY_IN_AWS: len(aws_jobs) - shared_count,
+            Presence.ONLY_IN_HISTORY: len(history_jobs) - shared_count,
         }
 
 
 _Key = tuple[str | None, str | None, str]
-"""Job, region and usage. The region is None where there is a job: its ARN contains the region."""
+"""Job, region and usage. The region is None if there is a job: its ARN contains the region."""
 
 
 def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
@@ -204,7 +203,7 @@ def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
 
 
 def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
-    """`part` in percent of `whole`; None where a figure is unknown or the whole is 0."""
+    """Returns `part` in percent of `whole`; None if a figure is unknown or `whole` is 0."""
     return None if part is None or not whole else part / whole * _HUNDRED
 
 
@@ -226,20 +225,20 @@ def _aws_rows(lines: Iterable[AwsLine]) -> dict[_Key, UsageRow]:
 
 @cache
 def _usage(usage_type: str) -> tuple[str, str]:
-    """What usage types are compared by, and the area of SageMaker."""
+    """Returns the key that usage types are compared by, and the area of SageMaker."""
     usage = parse_usage_type(usage_type)
     return usage.key, usage.area
 
 
 def _job(resource: str) -> str | None:
-    """The ARN of a job as jobs are compared; None for another resource."""
+    """Returns the ARN of a job in its compared form; None for another resource."""
     arn = resource.lower()
     return arn if _is_job_arn_prefix(arn.partition("/")[0]) else None
 
 
 @cache
 def _is_job_arn_prefix(before_name: str) -> bool:
-    """Whether an ARN that begins like this is a job's: AWS names each region and kind so."""
+    """Returns whether an ARN with this beginning is a job's: AWS defines one for each kind."""
     return JobRef.from_arn(f"{before_name}/name") is not None
 
 

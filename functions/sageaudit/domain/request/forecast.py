@@ -1,6 +1,6 @@
-"""What a request will cost, and what its family's runs were advised that it does not follow.
+"""The cost of a request, and the recommendations of its family that it does not follow.
 
-It costs at most what its limit allows, and as a rule what its family's earlier runs did.
+The maximum is what its limit allows. The usual cost is that of the family's earlier runs.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from sageaudit.domain.resize.type_choice import cluster_usd_per_hour
 from sageaudit.structs import replace
 
 DEFAULT_LIMIT_S = 86_400
-"""MaxRuntimeInSeconds where a training or processing request has none: one day (API reference)."""
+"""MaxRuntimeInSeconds if a training or processing request has none: one day (API reference)."""
 HOUR_S = Decimal(3600)
 _SEARCH = "HyperParameterTuningJobConfig"
 
 _UNSET_VALUES = (None, False, "Off", 0, "")
-"""Values that a request may as well leave out."""
+"""Values that mean the same as a missing parameter."""
 
 
 class DurationBasis(enum.StrEnum):
-    """How long a request is taken to run where its dollars are counted."""
+    """How long a request is assumed to run when its dollars are computed."""
 
     HISTORY = "history"
     LIMIT = "limit"
@@ -45,7 +45,7 @@ class DurationBasis(enum.StrEnum):
 
     @property
     def label(self) -> str:
-        """After an amount of dollars."""
+        """The text after an amount of dollars."""
         return {
             DurationBasis.HISTORY: "a run, as its family's runs took",
             DurationBasis.LIMIT: "if it runs to its limit",
@@ -55,7 +55,7 @@ class DurationBasis(enum.StrEnum):
 
 
 class MedianRange(Struct, frozen=True):
-    """The median of some figures, and their range."""
+    """The median of figures, and their range."""
 
     median: Decimal
     low: Decimal
@@ -63,10 +63,10 @@ class MedianRange(Struct, frozen=True):
 
 
 class FamilyForecast(Struct, frozen=True):
-    """What the family's completed runs on the same instances cost and took.
+    """The cost and time of the family's completed runs on the same instances.
 
-    `runs`: all earlier runs that were read. `alike`: those that are compared; `failed` of all did
-    not complete. None: not known.
+    `runs`: earlier runs that were read. `comparable_runs`: those that are compared. `failed_runs`:
+    those that did not complete. None: unknown.
     """
 
     runs: int
@@ -79,13 +79,13 @@ class FamilyForecast(Struct, frozen=True):
 
 
 def median_range(values: Iterable[Decimal | None]) -> MedianRange | None:
-    """The median and range of the known values; None without one."""
-    known = sorted(value for value in values if value is not None)
-    return MedianRange(median(known), known[0], known[-1]) if known else None
+    """Returns the median and range of the known values; None without one."""
+    numbers = sorted(value for value in values if value is not None)
+    return MedianRange(median(numbers), numbers[0], numbers[-1]) if numbers else None
 
 
 def forecast_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast:
-    """Runs of the same type, count and purchase; nothing is scaled to others."""
+    """Summarises runs of the same type, count and purchase; nothing is scaled to others."""
     alike = comparable_runs(job, earlier)
     newest = max(earlier, key=lambda run: run.ended_at, default=None)
     return FamilyForecast(
@@ -100,9 +100,9 @@ def forecast_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast
 
 
 class RunLimit(Struct, frozen=True):
-    """How long a job may run, in seconds; None with the reason where nothing limits it.
+    """How long a job may run, in seconds; None with the reason if nothing limits it.
 
-    `default`: the request does not say, and AWS's default holds.
+    `is_default`: the request sets no limit, so AWS's default applies.
     """
 
     seconds: Decimal | None
@@ -111,7 +111,7 @@ class RunLimit(Struct, frozen=True):
 
 
 def run_limit(request: Request) -> RunLimit:
-    """The limit of one job of a request."""
+    """Returns the limit of one job of a request."""
     row = request.kind.spec
     if row.rollup is not None:
         return RunLimit(None, no_limit_reason=f"its {row.rollup.children_label} have the limits")
@@ -120,21 +120,21 @@ def run_limit(request: Request) -> RunLimit:
         return RunLimit(
             None, no_limit_reason=f"{row.label_with_article} has no limit on its run time"
         )
-    given = request.value(path)
-    if isinstance(given, UnknownValue):
+    value = request.value(path)
+    if isinstance(value, UnknownValue):
         return RunLimit(
-            None, no_limit_reason=f"its MaxRuntimeInSeconds is not known ({given.reason})"
+            None, no_limit_reason=f"its MaxRuntimeInSeconds is not known ({value.reason})"
         )
-    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
-        return RunLimit(Decimal(given))
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return RunLimit(Decimal(value))
     return RunLimit(Decimal(DEFAULT_LIMIT_S), is_default=True)
 
 
 class MaxCost(Struct, frozen=True):
-    """The most that a request can cost, and how that is known.
+    """The maximum cost of a request, and how it is known.
 
-    `usd`: the total; None with the reason in `why`. `at_most`: the bill at the limit, None without
-    one. `times`: how many such runs it may start.
+    `usd`: the total; None with the reason in `unknown_because`. `bill_at_limit`: the bill at the
+    limit, None without a limit. `job_count`: how many such jobs it may start.
     """
 
     limit: RunLimit
@@ -146,15 +146,15 @@ class MaxCost(Struct, frozen=True):
 
 
 def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Market) -> MaxCost:
-    """The most that one job costs; `at_limit` is the job as if it ran to its limit."""
+    """Returns the maximum cost of one job; `job_at_limit` is the job as if it ran to its limit."""
     limit = run_limit(request)
     if job.purchase is Purchase.TRAINING_PLAN:
         return MaxCost(limit, unknown_because="its training plan is prepaid")
     if job.purchase is Purchase.SERVERLESS:
         return MaxCost(limit, unknown_because="a serverless job is priced by token")
     if not job.groups:
-        why = next(iter(job.groups_unknown), "the instance type or count is not known")
-        return MaxCost(limit, unknown_because=request.unknown_reason(_INSTANCES) or why)
+        reason = next(iter(job.groups_unknown), "the instance type or count is not known")
+        return MaxCost(limit, unknown_because=request.unknown_reason(_INSTANCES) or reason)
     hourly = cluster_usd_per_hour(job, market)
     if job_at_limit is None:
         return MaxCost(limit, unknown_because=limit.no_limit_reason, hourly_usd=hourly)
@@ -176,9 +176,9 @@ _INSTANCES = (
 
 
 def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
-    """A tuning job: all its training jobs at the dearest definition's limit.
+    """Returns the maximum cost of a tuning job: all its jobs at the most expensive limit.
 
-    Less where the search itself ends earlier. `trials`: the costs of its definitions.
+    It is less if the search itself ends earlier. `trials`: the costs of its definitions.
     """
     limit = run_limit(request)
     limits = f"{_SEARCH}.ResourceLimits"
@@ -186,15 +186,15 @@ def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
     count = _grid_size(request) if count is None else count
     parallel = request.value(f"{limits}.MaxParallelTrainingJobs")
     search_s = request.value(f"{limits}.MaxRuntimeInSeconds")
-    known = [cost.usd for cost in trials if cost.usd is not None]
-    if not trials or len(known) < len(trials):
-        why = next(
+    costs = [cost.usd for cost in trials if cost.usd is not None]
+    if not trials or len(costs) < len(trials):
+        reason = next(
             (cost.unknown_because for cost in trials if cost.unknown_because),
             "its training jobs are not known",
         )
-        return MaxCost(limit, unknown_because=why)
+        return MaxCost(limit, unknown_because=reason)
     times = count if isinstance(count, int) else 1
-    bounds = [max(known) * count] if isinstance(count, int) else []
+    bounds = [max(costs) * count] if isinstance(count, int) else []
     rates = [cost.hourly_usd for cost in trials if cost.hourly_usd is not None]
     if isinstance(search_s, int) and isinstance(parallel, int) and rates:
         bounds.append(max(rates) * parallel * search_s / HOUR_S)
@@ -209,17 +209,17 @@ def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
 
 
 def _grid_size(request: Request) -> int | None:
-    """How many combinations a grid search has; None for another search or an unknown range."""
+    """Returns how many combinations a grid search has; None for others or an unknown range."""
     ranges = request.value(f"{_SEARCH}.ParameterRanges.CategoricalParameterRanges")
     if request.value(f"{_SEARCH}.Strategy") != "Grid" or not isinstance(ranges, list):
         return None
     sizes = [item.get("Values") if isinstance(item, dict) else None for item in ranges]
-    known = [len(values) for values in sizes if isinstance(values, list)]
-    return prod(known) if known and len(known) == len(sizes) else None
+    counts = [len(values) for values in sizes if isinstance(values, list)]
+    return prod(counts) if counts and len(counts) == len(sizes) else None
 
 
 def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
-    """The job on the dearest of the types that it prefers: SageMaker may take any of them."""
+    """Returns the job on the most expensive of its preferred types: SageMaker may use any."""
     preferred = request.value("ResourceConfig.InstancePreferences")
     if not isinstance(preferred, list):
         return job
@@ -228,24 +228,24 @@ def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
         name = item.get("InstanceType") if isinstance(item, dict) else None
         count = item.get("InstanceCount") if isinstance(item, dict) else None
         if isinstance(name, str):
-            own = count if isinstance(count, int) and count > 0 else job.instance_count
-            group = InstanceGroup(name, own or 1)
+            size = count if isinstance(count, int) and count > 0 else job.instance_count
+            group = InstanceGroup(name, size or 1)
             jobs.append(replace(job, groups=(group,)))
-    rates = [(cluster_usd_per_hour(one, market), one) for one in jobs]
-    known = [(usd, one) for usd, one in rates if usd is not None]
-    return max(known, key=lambda pair: pair[0])[1] if known and len(known) == len(rates) else job
+    rates = [(cluster_usd_per_hour(variant, market), variant) for variant in jobs]
+    priced = [(usd, variant) for usd, variant in rates if usd is not None]
+    return max(priced, key=lambda pair: pair[0])[1] if priced and len(priced) == len(rates) else job
 
 
 def recent_durations_s(job: Job, earlier: Sequence[AuditSummary], max_runs: int) -> list[Decimal]:
-    """How long the newest completed runs on the same instances took, `most` of them at most."""
+    """Returns how long the newest completed runs on the same instances took; at most `max_runs`."""
     newest = sorted(comparable_runs(job, earlier), key=lambda run: run.ended_at, reverse=True)
     known = (run.elapsed_s for run in newest)
     return [seconds for seconds in known if seconds is not None][:max_runs]
 
 
 class UnfollowedFinding(Struct, frozen=True):
-    """A finding of an earlier run, whose fix is not in the request. `runs`: in how many of the
-    audits that were read the same was found.
+    """A finding of an earlier run, whose fix is not in the request. `runs`: how many of the audits
+    that were read had the same finding.
     """
 
     finding: FindingDocument
@@ -261,28 +261,28 @@ class UnfollowedFinding(Struct, frozen=True):
 def find_unfollowed(
     request: Request, audits: Sequence[AuditDocument]
 ) -> tuple[UnfollowedFinding, ...]:
-    """Each rule's finding in the first of these audits with it, if its old values still stand."""
-    found: dict[str, UnfollowedFinding | None] = {}
+    """Returns each rule's finding in the first audit with it, if its old values are unchanged."""
+    by_rule: dict[str, UnfollowedFinding | None] = {}
     for audit in audits:
         for finding in audit["findings"]:
             name = finding["rule"]
-            if name not in found:
+            if name not in by_rule:
                 is_due = (
                     is_standing(finding) and finding["fix"] and _unchanged(request, finding["fix"])
                 )
-                found[name] = UnfollowedFinding(finding, audit["job"]["name"]) if is_due else None
-            elif (newest := found[name]) is not None:
-                found[name] = replace(newest, runs=newest.runs + 1)
-    return tuple(one for one in found.values() if one is not None)
+                by_rule[name] = UnfollowedFinding(finding, audit["job"]["name"]) if is_due else None
+            elif (newest := by_rule[name]) is not None:
+                by_rule[name] = replace(newest, runs=newest.runs + 1)
+    return tuple(one for one in by_rule.values() if one is not None)
 
 
 def _unchanged(request: Request, fix: Iterable[FixDocument]) -> bool:
-    """Whether each parameter of a fix has its old value in the request; not known is no answer."""
+    """Returns whether the request has the old value of each parameter; unknown ones have not."""
     for parameter in fix:
         value, old = request.value(parameter["parameter"]), parameter["old"]
         if isinstance(value, UnknownValue):
             return False
-        same = value is not None and old is not None and str(value) == str(old)
-        if not (same or value == old or (value in _UNSET_VALUES and old in _UNSET_VALUES)):
+        is_same = value is not None and old is not None and str(value) == str(old)
+        if not (is_same or value == old or (value in _UNSET_VALUES and old in _UNSET_VALUES)):
             return False
     return True

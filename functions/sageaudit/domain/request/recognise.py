@@ -1,6 +1,6 @@
-"""What a file is: a job's request, a pipeline definition or a Terraform plan.
+"""Recognises a file: a job's request, a pipeline definition or a Terraform plan.
 
-Recognised by what is in it, or by what the user says that it is.
+The content decides, unless the user names the format.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sageaudit.structs import replace
 
 
 class FileFormat(enum.StrEnum):
-    """The forms of a file, by the words that `--as` takes."""
+    """The formats of a file, by the words that `--as` takes."""
 
     TRAINING = "training"
     PROCESSING = "processing"
@@ -39,7 +39,7 @@ class FileFormat(enum.StrEnum):
 
     @property
     def label(self) -> str:
-        """The form, for people."""
+        """The format, for people."""
         if self is FileFormat.PIPELINE:
             return "SageMaker pipeline definition"
         if self is FileFormat.TERRAFORM:
@@ -51,7 +51,7 @@ _CHECKED_KINDS = [kind for kind in JobKind if kind.value in {form.value for form
 _NOT_CHECKED = ", which is not checked: it names no instances"
 _TOP = "the top level"
 _MIN_REQUEST_PARAMETERS = 2
-"""Parameters of a request that a file without the job's name must have to be taken for one."""
+"""A file without a job's name is a request only if it has this many of its parameters."""
 _ARN_REGION_INDEX = 3
 """The part of an ARN that names the region."""
 _GIVE_ONE_MESSAGE = ": give one request, pipeline definition or plan a file"
@@ -60,9 +60,9 @@ _USE_AUDIT = "audit it with `sageaudit audit --recording` instead"
 
 
 class ParsedFile(Struct, frozen=True):
-    """A file's form and its requests, the training jobs of tuning requests after them.
+    """A file's format and its requests; a tuning request's training jobs follow it.
 
-    `left_out`: sentences on what is in the file and was not checked.
+    `unchecked_sentences`: what in the file was not checked.
     """
 
     format: FileFormat
@@ -77,28 +77,28 @@ def recognise(
     form: FileFormat | None = None,
     pipeline: str | None = None,
 ) -> ParsedFile:
-    """The requests in a parsed file. Raises Malformed, with what to do instead.
+    """Returns the requests in a parsed file. Raises Malformed, with what to do instead.
 
-    `form`: what the user says that it is. `pipeline`: the pipeline's name, if it is one.
+    `form`: the format that the user names. `pipeline`: the pipeline's name, for a pipeline.
     """
     if not isinstance(document, Mapping):
         reject_non_request(document)
         raise MalformedData(_TOP, f"is no object{_GIVE_ONE_MESSAGE}")
     form = form or _form(document, model)
     if form is FileFormat.TERRAFORM:
-        found = requests_in_plan(document, model)
+        parsed = requests_in_plan(document, model)
     elif form is FileFormat.PIPELINE:
-        found = _pipeline(document, pipeline)
+        parsed = _pipeline(document, pipeline)
     else:
         kind = JobKind(form.value)
-        found = ParsedRequests(
+        parsed = ParsedRequests(
             (Request(kind, document, f"{kind.value} job", REQUEST_SHAPES[kind]),)
         )
-    return ParsedFile(form, with_trials(found.requests), found.unchecked_sentences)
+    return ParsedFile(form, with_trials(parsed.requests), parsed.unchecked_sentences)
 
 
 def reject_non_request(document: object) -> None:
-    """Raises Malformed for what is certainly no request, by no more than its top level."""
+    """Raises Malformed if the top level shows that a document is not a request."""
     if isinstance(document, list):
         raise MalformedData(
             _TOP, f"is a list{_GIVE_ONE_MESSAGE}; `jq '.[0]' FILE > one.json` takes out the first"
@@ -128,12 +128,12 @@ def _form(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
                     _TOP, f"is a request of {kind.spec.label_with_article}{_NOT_CHECKED}"
                 )
             return FileFormat(kind.value)
-    counted = {
+    counts = {
         kind: sum(_is_similar_key(key, model.members(REQUEST_SHAPES[kind])) for key in document)
         for kind in _CHECKED_KINDS
     }
-    kind = max(counted, key=lambda kind: counted[kind])
-    if counted[kind] < _MIN_REQUEST_PARAMETERS or list(counted.values()).count(counted[kind]) > 1:
+    kind = max(counts, key=lambda kind: counts[kind])
+    if counts[kind] < _MIN_REQUEST_PARAMETERS or list(counts.values()).count(counts[kind]) > 1:
         raise MalformedData(
             _TOP,
             "has no ...JobName, Steps or resource_changes: it is no request of a SageMaker job,"
@@ -155,18 +155,18 @@ def _reject_describe_answer(document: Mapping[str, Any]) -> None:
 
 
 def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
-    """A definition, or the request or answer that has it as a string."""
+    """Reads a definition, or the request or answer that contains it as a string."""
     origin = Origin()
     definition: object = document
     if "PipelineDefinition" in document:
-        given, given_name = document["PipelineDefinition"], document.get("PipelineName")
+        body, given_name = document["PipelineDefinition"], document.get("PipelineName")
         name = name or (given_name if isinstance(given_name, str) else None)
         origin = Origin(("PipelineDefinition",), is_inline=False)
         try:
-            definition = json.loads(given) if isinstance(given, str) else given
+            definition = json.loads(body) if isinstance(body, str) else body
         except (ValueError, RecursionError) as error:
             raise MalformedData("PipelineDefinition", "is not JSON") from error
-        if definition is given:
+        if definition is body:
             origin = Origin(("PipelineDefinition",))
     if not isinstance(definition, Mapping) or not isinstance(definition.get("Steps"), list):
         raise MalformedData("Steps", "is not a list of steps: this is no pipeline definition")
@@ -178,7 +178,7 @@ def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
 
 
 def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:
-    """The requests, each tuning job followed by the training jobs that it asks for."""
+    """Returns the requests, each tuning job followed by the training jobs that it asks for."""
     found: list[Request] = []
     for request in requests:
         found.append(request)
@@ -189,8 +189,8 @@ def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:
 
 
 def _trials(tuning: Request, kind: JobKind, definition: str) -> list[Request]:
-    one, several = (tuning.body.get(f"{definition}{plural}") for plural in ("", "s"))
-    places: list[tuple[tuple[str | int, ...], Any]] = [((definition,), one)]
+    definition_body, several = (tuning.body.get(f"{definition}{plural}") for plural in ("", "s"))
+    places: list[tuple[tuple[str | int, ...], Any]] = [((definition,), definition_body)]
     if isinstance(several, list):
         places += [((f"{definition}s", n), item) for n, item in enumerate(several)]
     return [

@@ -1,8 +1,8 @@
-"""A job as it was asked for and has not run: a Create*Job request, wherever it was written.
+"""A job that was requested and has not run: a Create*Job request in any file.
 
-Its values have paths: tuples of keys and list indexes. People read a path as AWS's documentation
-writes it, an item of a list by its name where it has one: `InputDataConfig[train].DataSource`. Some
-values are not known before the request is sent.
+Its values have paths: tuples of keys and list indexes. For people a path is written as in AWS's
+documentation, with an item of a list by its name: `InputDataConfig[train].DataSource`. Some values
+are unknown before the request is sent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
 
 Path = tuple[str | int, ...]
-"""Where a value is, from the top of a request or of a file."""
+"""The place of a value, from the top of a request or of a file."""
 _NAMES = ("ChannelName", "InputName", "OutputName", "RuleConfigurationName", "InstanceGroupName",
           "DefinitionName", "Key", "Name")  # fmt: skip
 """The keys that name an item of a list."""
@@ -32,65 +32,65 @@ _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 REQUEST_SHAPES = {kind: f"Create{kind.spec.prefix}JobRequest" for kind in JobKind}
 """By kind: the request's shape in AWS's service model."""
 TRIAL_SHAPE = "HyperParameterTrainingJobDefinition"
-"""The shape of what a tuning job asks for each of its training jobs."""
+"""The shape of a tuning job's definition of its training jobs."""
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/")
 _REGISTRY = re.compile(r"\d{12}\.dkr\.ecr\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com")
 
 
 class UnknownValue(Struct, frozen=True):
-    """Stands for a value that is set, and that is known only later; `why` is part of a sentence."""
+    """Stands for a value that is set, but known only later; `why` is part of a sentence."""
 
     reason: str
 
 
 def text(value: object) -> str:
-    """The value if it is a string, else an empty one."""
+    """Returns the value if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def value_at(body: object, path: str) -> Any:
-    """The value under a path such as `InputDataConfig[train].InputMode`.
+    """Returns the value under a path such as `InputDataConfig[train].InputMode`.
 
-    None where there is none; NotKnown where it, or an object around it, is not known.
+    None without one; UnknownValue if it, or an object around it, is unknown.
     """
     return _walk(body, path)[0]
 
 
 def resolve_path(body: object, path: str) -> Path:
-    """The path as keys and indexes, as far as it exists."""
+    """Returns the path as keys and indexes, as far as it exists."""
     return _walk(body, path)[1]
 
 
 def _walk(body: object, path: str) -> tuple[Any, Path]:
-    """The value under a path, None without one; and the part of the path that exists."""
-    found: Any = body
+    """Returns the value under a path, None without one; and the part of the path that exists."""
+    value: Any = body
     place: Path = ()
     for key, item in _STEP.findall(path):
-        if isinstance(found, UnknownValue):
+        if isinstance(value, UnknownValue):
             break
-        step = key if key and isinstance(found, Mapping) and key in found else None
-        if not key and isinstance(found, list):
-            step = _index(found, item)
+        step = key if key and isinstance(value, Mapping) and key in value else None
+        if not key and isinstance(value, list):
+            step = _index(value, item)
         if step is None:
             return None, place
-        found, place = found[step], (*place, step)
-    return found, place
+        value, place = value[step], (*place, step)
+    return value, place
 
 
 def path_text(body: object, path: Path) -> str:
-    """The path as people read it."""
-    text, found = "", cast(Any, body)
+    """Returns the path for people."""
+    text, value = "", cast(Any, body)
     for step in path:
         try:
-            found = found[step]
+            value = value[step]
         except (IndexError, KeyError, TypeError):
-            found = None
-        text += f"[{_item_label(found, step)}]" if isinstance(step, int) else f".{step}"
+            value = None
+        text += f"[{_item_label(value, step)}]" if isinstance(step, int) else f".{step}"
     return text.removeprefix(".")
 
 
 def find_unknown_values(value: object, path: Path = ()) -> Iterator[tuple[Path, UnknownValue]]:
-    """Each value that is not known, with its path."""
+    """Yields each unknown value, with its path."""
     if isinstance(value, UnknownValue):
         yield path, value
     elif isinstance(value, Mapping):
@@ -102,7 +102,7 @@ def find_unknown_values(value: object, path: Path = ()) -> Iterator[tuple[Path, 
 
 
 def without_paths(value: object, left_out: frozenset[Path], place: Path = ()) -> Any:
-    """The value without what is not known and without these paths; a list keeps its other items."""
+    """Returns the value without unknown values and these paths; lists keep their other items."""
     if isinstance(value, Mapping):
         return {
             key: without_paths(inside, left_out, (*place, key))
@@ -119,7 +119,7 @@ def without_paths(value: object, left_out: frozenset[Path], place: Path = ()) ->
 
 
 def matches(place: Path, pattern: str) -> bool:
-    """Whether a path is the one of a pattern, or around it; `[]` stands for any item."""
+    """Returns whether a path is that of a pattern, or a parent of it; `[]` matches any item."""
     steps = tuple(key or "[]" for key, _ in _STEP.findall(pattern))
     shown = tuple("[]" if isinstance(step, int) else step for step in place)
     return steps[: len(shown)] == shown
@@ -133,11 +133,11 @@ def _item_label(item: object, index: int) -> str:
     return str(index)
 
 
-def _index(found: list[Any], item: str) -> int | None:
-    for index, inside in enumerate(found):
+def _index(items: list[Any], item: str) -> int | None:
+    for index, inside in enumerate(items):
         if _item_label(inside, index) == item:
             return index
-    return int(item) if item.isdecimal() and int(item) < len(found) else None
+    return int(item) if item.isdecimal() and int(item) < len(items) else None
 
 
 _REFUSED_BY_AWS = UnknownValue("AWS refuses it")
@@ -146,10 +146,10 @@ _PLACEHOLDER_NAME = "job"
 
 
 class Origin(Struct, frozen=True):
-    """Where in the file a request stands.
+    """The place of a request in its file.
 
-    `base`: the path of the request in the file. `inline`: False where its parts have no places of
-    their own: inside one string, and in a plan. `terraform`: a plan's, with names in snake case.
+    `base_path`: the path of the request in the file. `is_inline`: False if its parts have no places
+    of their own: in a string, and in a plan. `is_terraform`: from a plan, with snake-case names.
     """
 
     base_path: Path = ()
@@ -157,17 +157,17 @@ class Origin(Struct, frozen=True):
     is_terraform: bool = False
 
     def path_in_file(self, place: Path) -> Path:
-        """The path in the file of a part of the request, or of the whole request."""
+        """Returns the path in the file of a part of the request, or of the whole request."""
         return (*self.base_path, *place) if self.is_inline else self.base_path
 
 
 class Request(Struct, frozen=True, dict=True):
-    """One request. `body` is as AWS's API takes it; a value that is not known yet is NotKnown.
+    """One request. `body` is as AWS's API takes it; an unknown value is an UnknownValue.
 
-    `label`: what it is called in its file, such as `step Train`. `named_later`: what will name the
-    job where the request does not (its pipeline, or AWS). `region`: as the file says it, or None.
-    `step`: pipeline and step, as the history names the family. `trial_of`: the tuning request that
-    asks for this training job; `prefix` is then the path inside that request.
+    `label`: its name in the file, such as `step Train`. `name_source`: what will name the job if
+    the request does not (its pipeline, or AWS). `region`: as in the file, or None. `step`: pipeline
+    and step, as the history names the family. `tuning_request`: the tuning request that asks for
+    this training job; `prefix` is then the path inside that request.
     """
 
     kind: JobKind
@@ -183,9 +183,9 @@ class Request(Struct, frozen=True, dict=True):
     tuning_request: Request | None = None
     prefix: Path = ()
     parameters: Mapping[Path, str] = field(default_factory=dict)
-    """By path: the pipeline parameter whose default value is taken."""
+    """By path: the pipeline parameter whose default value is used."""
     invalid_paths: frozenset[Path] = frozenset()
-    """What AWS refuses, and the right names of what is misspelled: nothing is concluded from it."""
+    """Paths that AWS refuses, and the right names of misspelled ones: no rule judges them."""
 
     @property
     def name_key(self) -> str:
@@ -194,26 +194,26 @@ class Request(Struct, frozen=True, dict=True):
 
     @property
     def name(self) -> str | None:
-        """The job's name, None where it is not known."""
+        """The job's name; None if it is unknown."""
         name = self.body.get(self.name_key)
         return name if isinstance(name, str) and name else None
 
     @cached_property
     def unknown_values(self) -> dict[Path, UnknownValue]:
-        """What is set, and not known before the run, by path."""
+        """The values that are set but unknown before the run, by path."""
         return dict(find_unknown_values(self.body))
 
     def value(self, path: str) -> Any:
-        """The value under a path; None without one, NotKnown also for what AWS refuses."""
+        """Returns the value under a path; None without one, UnknownValue also if AWS refuses it."""
         refused = any(matches(bad, path) for bad in self.invalid_paths)
         return _REFUSED_BY_AWS if refused else value_at(self.body, path)
 
     def is_set(self, path: str) -> bool:
-        """Whether there is a value under a path, known and right or not."""
+        """Returns whether there is a value under a path, even an unknown or wrong one."""
         return self.value(path) not in (None, "", [], {})
 
     def unknown_reason(self, patterns: tuple[str, ...]) -> str | None:
-        """Why one of these paths is not known, or None; `[]` in a pattern is any item of a list."""
+        """Returns why one of these paths is unknown, or None; `[]` matches any item of a list."""
         refused = dict.fromkeys(sorted(self.invalid_paths, key=str), _REFUSED_BY_AWS)
         for place, value in (self.unknown_values | refused).items():
             if any(matches(place, pattern) for pattern in patterns):
@@ -223,20 +223,20 @@ class Request(Struct, frozen=True, dict=True):
         return None
 
     def path_text(self, place: Path) -> str:
-        """A path in this request, as people read it."""
+        """Returns a path in this request, for people."""
         return path_text(self.body, place)
 
     @property
     def account(self) -> str | None:
-        """The account of the role that the job takes."""
-        found = _ROLE.match(text(self.body.get("RoleArn")))
-        return found[1] if found else None
+        """The account of the job's role."""
+        match = _ROLE.match(text(self.body.get("RoleArn")))
+        return match[1] if match else None
 
     @property
     def image_region(self) -> str | None:
-        """The region of the registry that the image comes from, where it is one of ECR."""
-        found = _REGISTRY.match(_image(self) or "")
-        return found[1] if found else None
+        """The region of the image's registry, if it is an ECR registry."""
+        match = _REGISTRY.match(_image(self) or "")
+        return match[1] if match else None
 
     @property
     def tags(self) -> dict[str, str]:
@@ -250,7 +250,7 @@ class Request(Struct, frozen=True, dict=True):
         return {k: v for k, v in pairs if isinstance(k, str) and isinstance(v, str)}
 
     def tag(self, name: str) -> tuple[str | None, str | None]:
-        """The value of a tag, None without one; and why it is not known, else None."""
+        """Returns a tag's value, None without one; and why it is unknown, else None."""
         items = self.body.get("Tags")
         later = items if isinstance(items, UnknownValue) else None
         for item in items if isinstance(items, list) else ():
@@ -266,14 +266,14 @@ class Request(Struct, frozen=True, dict=True):
 
 
 class ParsedRequests(Struct, frozen=True):
-    """The requests in a file, and sentences on what is in it and was not checked."""
+    """The requests in a file, and sentences on what in it was not checked."""
 
     requests: tuple[Request, ...]
     unchecked_sentences: tuple[str, ...] = ()
 
 
 def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal, datetime], Job]:
-    """A function from seconds and start to the job as if it had run and completed so long.
+    """Returns a function from seconds and start to the job as if it had completed after that time.
 
     Its Describe answer would have the request's keys, so the same parser reads it. Raises
     Malformed for a value that no check of the request has found.
@@ -310,11 +310,11 @@ def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal,
 
 
 def _take_first_preference(body: dict[str, Any]) -> None:
-    """The first of several preferred types: SageMaker takes it where it has capacity."""
-    for listed in ("InstancePreferences", "InstanceConfigs"):
+    """Keeps the first of several preferred types: SageMaker takes it if it has capacity."""
+    for key in ("InstancePreferences", "InstanceConfigs"):
         config = body.get("ResourceConfig")
         if isinstance(config, Mapping) and not config.get("InstanceType"):
-            preferred = config.get(listed)
+            preferred = config.get(key)
             if isinstance(preferred, list) and preferred and isinstance(preferred[0], Mapping):
                 first = preferred[0]
                 count = first.get("InstanceCount") or config.get("InstanceCount")
@@ -326,13 +326,13 @@ def _take_first_preference(body: dict[str, Any]) -> None:
 
 
 def image_name(request: Request) -> str | None:
-    """The repository of its image, for people."""
+    """Returns the repository of the request's image, for people."""
     image = _image(request)
     return None if image is None else repository(image)
 
 
 def _image(request: Request) -> str | None:
-    """The address of its image, where it is known."""
+    """Returns the address of the request's image, if it is known."""
     path = request.kind.spec.image_path
     image = value_at(request.body, path) if path else None
     return image if isinstance(image, str) else None

@@ -1,8 +1,8 @@
 """The requests in a pipeline definition or a Terraform plan.
 
-A step of a pipeline definition has the request of its job as its Arguments, without the job's name,
-which the pipeline gives; the parameters' default values are filled in. Source: AWS's JSON schema of
-pipeline definitions, and definitions that the SageMaker SDK writes.
+A step's Arguments are its job's request, without the job's name, which the pipeline sets. The
+parameters' default values are filled in. Source: AWS's JSON schema of pipeline definitions, and
+definitions that the SageMaker SDK writes.
 
 A Terraform plan is read as `terraform show -json` prints it.
 
@@ -49,15 +49,15 @@ _STEPS_OF_JOBS = {
     "Transform": JobKind.TRANSFORM,
     "Tuning": JobKind.TUNING,
 }
-"""Steps whose arguments are the request of a job that is audited."""
+"""Steps whose arguments are the request of an audited job."""
 _BRANCHES = ("IfSteps", "ElseSteps")
 _JOIN = "Std:Join"
 _PARAMETERS = "Parameters."
 _WHOLE_FILE = Origin()
 _MAX_JOINED_CHARACTERS = 1_000_000
-"""Characters that all joins of a definition may give: AWS takes definitions of 1 MB."""
+"""Characters that all joins of a definition may make: AWS accepts definitions of 1 MB."""
 _MAX_DEPTH = 32
-"""Conditions inside conditions; AWS allows far fewer."""
+"""Nested conditions; AWS allows far fewer."""
 
 _RESOURCES_OF_JOBS = {
     "aws_sagemaker_training_job": JobKind.TRAINING,
@@ -66,7 +66,7 @@ _RESOURCES_OF_JOBS = {
 }
 _PIPELINES = {"aws_sagemaker_pipeline", "awscc_sagemaker_pipeline"}
 TUNING_ARGUMENT_PREFIX = "hyper_parameter_tuning_job_"
-"""What arguments of aws_sagemaker_hyper_parameter_tuning_job leave out of the API's names."""
+"""The prefix that arguments of aws_sagemaker_hyper_parameter_tuning_job omit."""
 _KNOWN_AFTER_APPLY = UnknownValue("known after apply")
 _NO_CHANGE = (["no-op"], ["read"], ["delete"], ["forget"])
 
@@ -79,10 +79,10 @@ def requests_in_definition(
     origin: Origin = _WHOLE_FILE,
     label: str = "",
 ) -> ParsedRequests:
-    """The requests of all steps, those in branches of conditions included.
+    """Returns the requests of all steps, with those in branches of conditions.
 
-    `name` is the pipeline's, which the definition itself does not have. `label` is put before each
-    step's own.
+    `name` is the pipeline's, which the definition does not have. `label` precedes each step's own
+    label.
     """
     defaults = _defaults(definition.get("Parameters"))
     requests, left_out, room = [], [], [_MAX_JOINED_CHARACTERS]
@@ -100,7 +100,7 @@ def requests_in_definition(
         if not isinstance(body, Mapping):
             left_out.append(f"{title}: its Arguments are no object")
             continue
-        named = f"pipeline/{name.lower()}/{text(step.get('Name'))}" if name else None
+        step_name = f"pipeline/{name.lower()}/{text(step.get('Name'))}" if name else None
         requests.append(
             Request(
                 kind=kind,
@@ -112,7 +112,7 @@ def requests_in_definition(
                 else origin,
                 name_source="its pipeline",
                 region=region,
-                step=named,
+                step=step_name,
                 is_pipeline_step=True,
                 note=f"runs only in {branch}" if branch else None,
                 parameters=values.used_parameters,
@@ -122,22 +122,22 @@ def requests_in_definition(
 
 
 def _defaults(parameters: object) -> dict[str, Any]:
-    """The parameters by name: their default value, or why there is none."""
-    found: dict[str, Any] = {}
+    """Returns the parameters by name: their default value, or why there is none."""
+    defaults: dict[str, Any] = {}
     for item in parameters if isinstance(parameters, list) else []:
         name = item.get("Name") if isinstance(item, Mapping) else None
         if isinstance(name, str):
             missing = UnknownValue(f"the pipeline parameter {name} has no default value")
             value = item.get("DefaultValue", missing)
             whole = UnknownValue(f"the default of the pipeline parameter {name} is no plain value")
-            found[name] = whole if isinstance(value, list | dict) else value
-    return found
+            defaults[name] = whole if isinstance(value, list | dict) else value
+    return defaults
 
 
 def _steps(
     steps: object, place: Path, branch: str | None
 ) -> Iterator[tuple[Mapping[str, Any], Path, str | None]]:
-    """Every step with its path, and the branch of a condition that it is in."""
+    """Yields every step with its path, and its branch of a condition."""
     if len(place) > 3 * _MAX_DEPTH or not isinstance(steps, list):
         return
     for index, step in enumerate(steps):
@@ -153,9 +153,9 @@ def _steps(
 
 
 class _PipelineValues(Struct, frozen=True):
-    """Replaces functions by what they give; `used` gets the parameter behind each value.
+    """Replaces functions by their values; `used_parameters` gets the parameter of each value.
 
-    `room` has the characters that joins may still give.
+    `remaining_characters`: how many characters joins may still make.
     """
 
     defaults: Mapping[str, Any]
@@ -163,16 +163,16 @@ class _PipelineValues(Struct, frozen=True):
     used_parameters: dict[Path, str] = field(default_factory=dict)
 
     def resolve(self, value: Any, place: Path = ()) -> Any:
-        """The value, which is at this path."""
+        """Returns the value at this path, with its functions replaced."""
         if isinstance(value, list):
             return [self.resolve(inside, (*place, n)) for n, inside in enumerate(value)]
         if not isinstance(value, Mapping):
             return value
-        [(function, given)] = value.items() if len(value) == 1 else [("", None)]
-        if function == "Get" and isinstance(given, str):
-            return self._resolve_reference(given, place)
-        if function == _JOIN and isinstance(given, Mapping):
-            return self._resolve_join(given)
+        [(function, value_of)] = value.items() if len(value) == 1 else [("", None)]
+        if function == "Get" and isinstance(value_of, str):
+            return self._resolve_reference(value_of, place)
+        if function == _JOIN and isinstance(value_of, Mapping):
+            return self._resolve_join(value_of)
         if function.startswith("Std:"):
             return UnknownValue(f"{function} is worked out when the pipeline runs")
         return {key: self.resolve(inside, (*place, key)) for key, inside in value.items()}
@@ -184,8 +184,8 @@ class _PipelineValues(Struct, frozen=True):
         self.used_parameters[place] = name
         return self.defaults.get(name, UnknownValue(f"the pipeline has no parameter {name}"))
 
-    def _resolve_join(self, given: Mapping[str, Any]) -> Any:
-        separator, values = given.get("On", ""), given.get("Values")
+    def _resolve_join(self, call: Mapping[str, Any]) -> Any:
+        separator, values = call.get("On", ""), call.get("Values")
         if not isinstance(values, list) or not isinstance(separator, str):
             return UnknownValue("its Std:Join has no list of values")
         inside = _PipelineValues(self.defaults, self.remaining_characters)
@@ -205,9 +205,9 @@ def _plain(part: object) -> str:
 
 
 def requests_in_plan(plan: Mapping[str, Any], model: ApiModel) -> ParsedRequests:
-    """The requests of all resources that a plan would create, replace or change.
+    """Returns the requests of all resources that a plan would create, replace or change.
 
-    Raises Malformed for a plan without any resource of AWS.
+    Raises Malformed for a plan without any AWS resource.
     """
     resources = [*_resources(plan.get("resource_changes"))]
     if not any(_is_aws(resource) for resource, _, _ in resources):
@@ -229,9 +229,9 @@ def requests_in_plan(plan: Mapping[str, Any], model: ApiModel) -> ParsedRequests
         if kind in _RESOURCES_OF_JOBS:
             requests.append(_job_request(kind, address, values, unknown, place, model, region))
         else:
-            found = _pipeline_requests(address, values, unknown, place, region)
-            requests += found.requests
-            left_out += found.unchecked_sentences
+            parsed = _pipeline_requests(address, values, unknown, place, region)
+            requests += parsed.requests
+            left_out += parsed.unchecked_sentences
     return ParsedRequests(tuple(requests), tuple(left_out))
 
 
@@ -241,7 +241,7 @@ def _is_aws(resource: Mapping[str, Any]) -> bool:
 
 
 def _resources(resources: object) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], Path]]:
-    """Each resource of the plan, in any module, with its change and the path of its values."""
+    """Yields each resource of the plan, in any module, with its change and its values' path."""
     for index, item in enumerate(resources if isinstance(resources, list) else []):
         change = item.get("change") if isinstance(item, Mapping) else None
         if isinstance(change, Mapping):
@@ -249,12 +249,12 @@ def _resources(resources: object) -> Iterator[tuple[Mapping[str, Any], Mapping[s
 
 
 def _provider_region(plan: Mapping[str, Any], kind: str) -> str | None:
-    """The region that the plan's configuration writes for the provider, if it is a constant."""
-    found: Any = plan.get("configuration")
+    """Returns the region in the plan's configuration of the provider, if it is a constant."""
+    value: Any = plan.get("configuration")
     provider = "awscc" if kind.startswith("awscc_") else "aws"
     for key in ("provider_config", provider, "expressions", "region", "constant_value"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return text(found) or None
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return text(value) or None
 
 
 def _job_request(
@@ -266,7 +266,7 @@ def _job_request(
     model: ApiModel,
     region: str | None,
 ) -> Request:
-    """The request that the provider would send."""
+    """Returns the request that the provider would send."""
     shape = REQUEST_SHAPES[_RESOURCES_OF_JOBS[kind]]
     later = unknown if isinstance(unknown, Mapping) else {}
     if "tags_all" in {*values, *later}:  # with the provider's default tags
@@ -286,15 +286,15 @@ def _job_request(
 def _pipeline_requests(
     address: str, values: Mapping[str, Any], unknown: object, place: Path, region: str | None
 ) -> ParsedRequests:
-    """The requests of a pipeline's steps."""
+    """Returns the requests of a pipeline's steps."""
     key = "pipeline_definition"
     written, later = values.get(key), _unknown_part(unknown, key)
     if isinstance(written, Mapping):
         later = _unknown_part(later, "pipeline_definition_body")
         written = written.get("pipeline_definition_body")
     if written is None or later is True:
-        why = "is known after apply" if later is True else "is in S3, or missing"
-        sentence = f"{address}: its definition {why}, so its steps are not checked"
+        reason = "is known after apply" if later is True else "is in S3, or missing"
+        sentence = f"{address}: its definition {reason}, so its steps are not checked"
         return ParsedRequests((), (sentence,))
     try:
         definition = json.loads(written)
@@ -314,9 +314,9 @@ def _pipeline_requests(
 def _aws_structure(
     model: ApiModel, shape: str, values: Mapping[str, Any], unknown: object
 ) -> dict[str, Any]:
-    """An object by its arguments; what AWS's model does not have is the provider's own.
+    """Builds an object from the arguments that AWS's model has; others are the provider's own.
 
-    `unknown` has in the same form what is known after apply.
+    `unknown` has the same structure: what is known only after apply.
     """
     members = model.members(shape)
     by_form = {name.lower(): name for name in members}
@@ -336,8 +336,8 @@ def _aws_structure(
 def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
     if unknown is True:
         return _KNOWN_AFTER_APPLY
-    of = model.shapes.get(shape, {})
-    kind = of.get("type")
+    spec = model.shapes.get(shape, {})
+    kind = spec.get("type")
     if kind == "structure" and isinstance(value, list):
         if not value:
             return None
@@ -345,19 +345,19 @@ def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
         value = value[0]
     if kind == "structure" and isinstance(value, Mapping):
         return _aws_structure(model, shape, value, unknown)
-    if kind == "list" and isinstance(value, Mapping) and of["member"]["shape"] == "Tag":
+    if kind == "list" and isinstance(value, Mapping) and spec["member"]["shape"] == "Tag":
         later = (
             {key for key in unknown if _unknown_part(unknown, key)}
             if isinstance(unknown, Mapping)
             else {}
         )
-        known = [{"Key": key, "Value": tag} for key, tag in value.items() if key not in later]
-        return [*known, *({"Key": key, "Value": _KNOWN_AFTER_APPLY} for key in sorted(later))]
+        tags = [{"Key": key, "Value": tag} for key, tag in value.items() if key not in later]
+        return [*tags, *({"Key": key, "Value": _KNOWN_AFTER_APPLY} for key in sorted(later))]
     if kind == "list" and isinstance(value, list):
         later = unknown if isinstance(unknown, list) else []
         items = zip_longest(value, later[: len(value)], fillvalue=False)
         return [
-            _aws_value(model, of["member"]["shape"], item, late) for item, late in items
+            _aws_value(model, spec["member"]["shape"], item, late) for item, late in items
         ] or None
     if kind == "map" and isinstance(value, Mapping):
         return {

@@ -1,7 +1,7 @@
 """Compares a request with AWS's service model: unknown, missing and impossible parameters.
 
-The model is botocore's: shapes by name, each with its type, members, what is required, and limits.
-What is not known yet is never wrong, and never missing.
+The model is botocore's: shapes by name, each with its type, members, required members and limits.
+A value that is still unknown is never wrong or missing.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from sageaudit.domain.nearest import nearest_name
 from sageaudit.domain.request.request import Path, UnknownValue
 
 _READ_ONLY = "read-only and isn't accepted"
-"""How the model's documentation marks what only Describe gives."""
+"""The documentation's mark for members that only Describe returns."""
 _MAX_NAMED_VALUES = 6
-"""Values of an enumeration that a sentence names; of more, the nearest."""
+"""The most values of an enumeration in a sentence; if there are more, the nearest."""
 _INSTANCE = re.compile(r"ml\.[a-z]+\d+[a-z]*(?:-[a-z0-9]+)?\.([a-z0-9]+)")
 _LONGEST_PATTERN = 500
-"""Characters of a value that a pattern of the model is tried on."""
+"""The longest value, in characters, that a pattern of the model is tried on."""
 _DOCUMENTED_LIMITS: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("StoppingCondition", "MaxRuntimeInSeconds"): {"min": 1, "max": 28 * 86_400},
     ("ResourceConfig", "InstanceCount"): {"min": 1},
     ("InstanceGroup", "InstanceCount"): {"min": 1},
     ("CreateTransformJobRequest", "MaxPayloadInMB"): {"min": 0, "max": 100},
 }
-"""Limits that the model has in words only: "the maximum value is 28 days"."""
+"""Limits that the model has only in its texts: "the maximum value is 28 days"."""
 _TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
     "structure": ("an object", Mapping),
     "map": ("an object", Mapping),
@@ -46,7 +46,7 @@ _TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
 
 
 class Fault(enum.StrEnum):
-    """What is wrong with a parameter: the word under which it is reported."""
+    """What is wrong with a parameter, by its word in reports."""
 
     UNKNOWN = "unknown-parameter"
     MISSING = "missing-parameter"
@@ -56,7 +56,7 @@ class Fault(enum.StrEnum):
 
 
 class Problem(Struct, frozen=True):
-    """One parameter that AWS would refuse: `near` is the name or value that was probably meant."""
+    """One parameter that AWS would refuse; `suggestion`: the name or value probably meant."""
 
     fault: Fault
     path: Path
@@ -65,35 +65,35 @@ class Problem(Struct, frozen=True):
 
     @property
     def unjudged_paths(self) -> tuple[Path, ...]:
-        """Where nothing is known of: its place, and that of the name that was probably meant."""
+        """Paths that cannot be judged: its place, and that of the name probably meant."""
         if self.fault is not Fault.UNKNOWN or self.suggestion is None:
             return (self.path,)
         return self.path, (*self.path[:-1], self.suggestion)
 
 
 class ApiModel(Struct, frozen=True):
-    """AWS's service model: `shapes` by name, and the version of the SDK that it came with."""
+    """AWS's service model: `shapes` by name, and the SDK's version."""
 
     shapes: Mapping[str, Mapping[str, Any]]
     version: str
 
     def members(self, shape: str) -> Mapping[str, Any]:
-        """The parameters of a structure, by name."""
+        """Returns the parameters of a structure, by name."""
         members: Mapping[str, Any] = self.shapes.get(shape, {}).get("members", {})
         return members
 
     def problems(
         self, shape: str, body: Mapping[str, Any], optional: Iterable[str] = ()
     ) -> tuple[Problem, ...]:
-        """What AWS would refuse. `optional`: required parameters that are filled in later."""
+        """Returns what AWS would refuse. `optional`: required parameters that are set later."""
         filled_later = {(key,) for key in optional}
-        found = self._structure(shape, body, ())
+        flaws = self._structure(shape, body, ())
         return tuple(
-            one for one in found if one.fault is not Fault.MISSING or one.path not in filled_later
+            row for row in flaws if row.fault is not Fault.MISSING or row.path not in filled_later
         )
 
     def _value(self, name: str, value: object, place: Path) -> Iterator[Problem]:
-        """One value against its shape."""
+        """Checks one value against its shape."""
         shape = self.shapes.get(name)
         if shape is None or isinstance(value, UnknownValue) or value is None:
             return
@@ -111,7 +111,7 @@ class ApiModel(Struct, frozen=True):
                 yield from self._value(shape["value"]["shape"], inside, (*place, key))
         elif isinstance(value, list):
             yield from _limits(shape, len(value), place, f"has {len(value)} items")
-            # what is beyond the most items is refused with the list
+            # items beyond the maximum are refused with the list
             for index, inside in enumerate(value[: shape.get("max")]):
                 yield from self._value(shape["member"]["shape"], inside, (*place, index))
         elif isinstance(value, str):
@@ -120,7 +120,7 @@ class ApiModel(Struct, frozen=True):
             yield from _limits(shape, value, place, f"is {value}")
 
     def _structure(self, name: str, value: Mapping[str, Any], place: Path) -> Iterator[Problem]:
-        """Each parameter of an object, and those that it lacks."""
+        """Checks each parameter of an object, and reports missing ones."""
         shape = self.shapes[name]
         members = shape["members"]
         misspelled = set()
@@ -163,10 +163,10 @@ def _unknown_enum_value(value: str, allowed: Sequence[str], place: Path) -> Prob
 
 
 def _is_newer_type(value: str, allowed: Sequence[str]) -> bool:
-    """Whether it may be an instance type that AWS has added since: of a size that others have."""
-    found = _INSTANCE.fullmatch(value)
+    """Returns whether it may be a newer instance type: one of a size that other types have."""
+    match = _INSTANCE.fullmatch(value)
     sizes = {name.rpartition(".")[2] for name in allowed}
-    return found is not None and allowed[0].startswith("ml.") and found[1] in sizes
+    return match is not None and allowed[0].startswith("ml.") and match[1] in sizes
 
 
 def _check_documented_limits(shape: str, key: str, value: object, place: Path) -> Iterator[Problem]:
@@ -180,32 +180,32 @@ def _check_documented_limits(shape: str, key: str, value: object, place: Path) -
 def _limits(
     shape: Mapping[str, Any], number: float | Decimal, place: Path, words: str
 ) -> Iterator[Problem]:
-    """`words`: what has the number."""
+    """Checks limits of a number; `words` names it."""
     if bad := _allowed_range(shape, number):
         yield Problem(Fault.LIMITS, place, f"{words}: {bad}")
 
 
 def _allowed_range(shape: Mapping[str, Any], number: float | Decimal) -> str | None:
-    """What AWS takes, where a number is not within it."""
-    least, most = shape.get("min"), shape.get("max")
+    """Returns the range that AWS accepts, if a number is outside it."""
+    least, high = shape.get("min"), shape.get("max")
     low = least is not None and number < least
-    if not low and (most is None or number <= most):
+    if not low and (high is None or number <= high):
         return None
-    if most is None:
+    if high is None:
         return f"AWS takes {least} or more"
-    return f"AWS takes {most} at most" if least is None else f"AWS takes {least} to {most}"
+    return f"AWS takes {high} at most" if least is None else f"AWS takes {least} to {high}"
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str] | None:
     try:
         return re.compile(pattern)
-    except re.error:  # some have classes of Unicode that Python does not know
+    except re.error:  # some have Unicode classes that Python does not know
         return None
 
 
 def _matches_pattern(pattern: str, value: str) -> bool:
-    """True where the model's pattern takes the value, or cannot be tried."""
+    """Returns True if the model's pattern matches the value, or cannot be tried."""
     compiled = _compiled(pattern)
     if compiled is None or len(value) > _LONGEST_PATTERN:
         return True

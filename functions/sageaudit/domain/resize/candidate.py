@@ -1,10 +1,10 @@
-"""An instance type that a run is tried on, and what the family's runs took on those they tried.
+"""An instance type that a run is tried on, and what the family's runs took on types they used.
 
 A candidate has its cost, or the reason for its refusal.
 
-What the runs took replaces what is assumed of a move between two types, and says where to stop:
-after a step to a smaller type that made the runs dearer, no smaller one is a saving. Such a step is
-known for as long as the family has runs: each run keeps those of the runs before it.
+The family's own runs replace what is assumed of a move between two types, and say where to stop:
+after a step to a smaller type that made the runs cost more, no smaller type is a saving. Such a
+step is remembered as long as the family has runs: each run keeps the steps of earlier runs.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.prices.market import InstanceType, Rate
 
 MAX_RUNTIME_FACTOR = Decimal(2)
-"""A run that may take longer than this is no like-for-like alternative, however cheap: our choice.
-Work that fits on fewer GPUs by its mean always takes less."""
+"""A run that may take longer than this is not a like-for-like alternative, however cheap: our
+choice. Work that fits on fewer GPUs by its mean always takes less."""
 MIN_SHOWN_FACTOR = Decimal("1.005")
 """A multiple of the run time below this reads as "1.00 times as long"."""
 _FAR_BREAK_EVEN = 2
-"""A break-even this many times the counted run time needs no words."""
+"""A break-even this many times the counted run time needs no explanation."""
 
 MIN_RUNS = 3
-"""For a median of runs: our choice."""
+"""Runs that a median needs: our choice."""
 MAX_STEPS = 8
-"""Steps that a run keeps, the newest first: what is stored of it stays small."""
+"""Steps that a run keeps, the newest first, so that little is stored."""
 
 
 class Constraint(enum.Enum):
@@ -62,22 +62,22 @@ class TypeRefusal(NamedTuple):
 
 
 class RuntimeFactor(NamedTuple):
-    """Run time as a multiple of today's: as counted and at best, with the reason."""
+    """Run time as a multiple of that on the current type, as counted and at best, with a reason."""
 
     counted: Decimal
     best: Decimal
     explanation: str
     is_measured: bool = False
-    """Measured by the family's own runs there."""
+    """The family's own runs there measured it."""
     trial: bool = False
-    """A guess: only a run there says how long it takes."""
+    """A guess: only a run there shows how long it takes."""
 
 
 class Candidate(NamedTuple):
     """One type: a refusal, or the run's duration and cost (USD). None means unknown.
 
-    `feasible_unpriced`: no larger than today's type, and refused only because no price of it can be
-    compared: it may be the cheaper one.
+    `feasible_unpriced`: not larger than the current type, and refused only because its price cannot
+    be compared: it may be the cheaper one.
     """
 
     type: InstanceType
@@ -87,19 +87,19 @@ class Candidate(NamedTuple):
     usd: Decimal | None = None
     best_usd: Decimal | None = None
     break_even_factor: Decimal | None = None
-    """The multiple of the run time at which the cost equals today's; None without a range."""
+    """The multiple of the run time at which the cost equals the current one; None for no range."""
     feasible_unpriced: bool = False
 
     @property
     def change(self) -> SetType:
-        """The change of the job as counted."""
+        """The change of the job that is counted."""
         if self.runtime_factor is None:
             return SetType(self.type.name)
         return SetType(self.type.name, self.runtime_factor.counted, self.runtime_factor.trial)
 
     @property
     def explanation(self) -> str:
-        """Why it takes as long as counted, and up to what it pays; empty for a refused one."""
+        """Why the run takes this long, and up to what time it pays; empty for a refused type."""
         if self.runtime_factor is None:
             return ""
         sentences = [self.runtime_factor.explanation]
@@ -120,7 +120,7 @@ class Candidate(NamedTuple):
 
     @property
     def needs_trial(self) -> bool:
-        """Whether its saving is possible at most."""
+        """Whether its saving is at most possible."""
         return self.has_estimated_rate or (
             self.runtime_factor is not None and self.runtime_factor.trial
         )
@@ -136,7 +136,7 @@ class Candidate(NamedTuple):
 
     @property
     def price_note(self) -> str | None:
-        """How its rate was computed, where no rate of the job's day, or none at all, is known."""
+        """How its rate was computed, if no rate of the job's day, or no rate at all, is known."""
         if self.rate is None:
             return None
         ratio = self.rate.note if self.rate.is_by_ratio else None
@@ -145,14 +145,14 @@ class Candidate(NamedTuple):
 
     @property
     def best_change(self) -> SetType | None:
-        """The other end of the range, where there is one."""
+        """The other end of the range, if there is one."""
         if self.runtime_factor is None or self.runtime_factor.best == self.runtime_factor.counted:
             return None
         return SetType(self.type.name, self.runtime_factor.best, self.runtime_factor.trial)
 
 
 class TriedType(Struct, frozen=True):
-    """Like runs on one type: how many, and the medians of their seconds and dollars."""
+    """Comparable runs on one type: how many, and the medians of their seconds and dollars."""
 
     type: InstanceType
     runs: int
@@ -161,14 +161,14 @@ class TriedType(Struct, frozen=True):
 
     @property
     def has_enough_runs(self) -> bool:
-        """Whether the medians are no accident."""
+        """Whether there are enough runs for the medians."""
         return self.runs >= MIN_RUNS
 
 
 class CostlierStep(Struct, frozen=True):
-    """A step to a smaller type that made a family's runs dearer: what they cost on either then.
+    """A step to a smaller type that made a family's runs cost more, with the costs on both types.
 
-    It says something of runs with this count of instances that are bought alike.
+    It applies only to runs with this count of instances and this kind of purchase.
     """
 
     from_type: str
@@ -186,9 +186,9 @@ class CostlierStep(Struct, frozen=True):
 
 
 class FamilyTypes(Struct, frozen=True):
-    """The types of a family's last like runs, and its dearer steps with the smaller type of each.
+    """The types of a family's last comparable runs, and its steps to smaller types that cost more.
 
-    `steps` may be older than the runs of `tried`.
+    `steps` may be older than the runs of `tried_types`.
     """
 
     tried_types: tuple[TriedType, ...] = ()
@@ -198,49 +198,49 @@ class FamilyTypes(Struct, frozen=True):
 def find_costlier_steps(
     tried: Collection[TriedType], instance_count: int, purchase: Purchase
 ) -> Iterator[CostlierStep]:
-    """The steps to a smaller type that made these like runs dearer; one dear run is enough."""
-    for more, less in permutations(tried, 2):
-        if more.has_enough_runs and _smaller(less.type, more.type) and less.usd > more.usd:
-            names = more.type.name, less.type.name
-            yield CostlierStep(*names, more.usd, less.usd, instance_count, purchase)
+    """Yields the steps to a smaller type that made comparable runs cost more; one run is enough."""
+    for big, small in permutations(tried, 2):
+        if big.has_enough_runs and _smaller(small.type, big.type) and small.usd > big.usd:
+            names = big.type.name, small.type.name
+            yield CostlierStep(*names, big.usd, small.usd, instance_count, purchase)
 
 
 def is_disproved(step: CostlierStep, tried: Collection[TriedType]) -> bool:
-    """Whether enough runs on both types by now say that the step makes them no dearer."""
-    usd = {one.type.name: one.usd for one in tried if one.has_enough_runs}
-    before, after = usd.get(step.from_type), usd.get(step.to_type)
-    return before is not None and after is not None and after <= before
+    """Returns whether enough runs on both types now show that the step does not cost more."""
+    usd = {row.type.name: row.usd for row in tried if row.has_enough_runs}
+    from_usd, to_usd = usd.get(step.from_type), usd.get(step.to_type)
+    return from_usd is not None and to_usd is not None and to_usd <= from_usd
 
 
 def factor_from_family(
     family: FamilyTypes, current_type: InstanceType, other_type: InstanceType
 ) -> RuntimeFactor | TypeRefusal | None:
-    """How long a run takes on another type by those runs, or why it is not moved there.
+    """Returns how long a run takes on another type by those runs, or why it is not moved there.
 
-    None where they say nothing. A type that was faster is counted as no faster: the data may have
-    been less. One that is dearer by the hour and was cheaper by the run is worth a trial.
+    None if they do not say. A faster type is counted as not faster: the data may have been less.
+    A type that costs more by the hour but less by the run needs a trial.
     """
-    known = {one.type.name: one for one in family.tried_types if one.has_enough_runs}
-    now, there = known.get(current_type.name), known.get(other_type.name)
-    for step, less in family.steps:
-        again = other_type == less and current_type != less and (now is None or there is None)
-        if again or _smaller(other_type, less):
+    by_name = {row.type.name: row for row in family.tried_types if row.has_enough_runs}
+    base, other = by_name.get(current_type.name), by_name.get(other_type.name)
+    for step, small in family.steps:
+        is_same = other_type == small and current_type != small and (base is None or other is None)
+        if is_same or _smaller(other_type, small):
             return TypeRefusal(Constraint.RUN_TIME, step.reason)
-    if now is None or there is None:
+    if base is None or other is None:
         return None
-    times = there.seconds / now.seconds
-    why = f"the family's runs took {times:.2f} times as long there"
+    times = other.seconds / base.seconds
+    took = f"the family's runs took {times:.2f} times as long there"
     if times > MAX_RUNTIME_FACTOR:
-        return TypeRefusal(Constraint.RUN_TIME, why)
-    because = f"T{why[1:]} (medians of {there.runs} and {now.runs} runs)."
-    if there.usd < now.usd and there.usd / there.seconds > now.usd / now.seconds:
-        cost = f"They cost ${there.usd:,.2f}, not ${now.usd:,.2f}; the data may differ."
-        return RuntimeFactor(times, times, f"{because} {cost}", is_measured=True, trial=True)
-    return RuntimeFactor(max(times, Decimal(1)), times, because, is_measured=True)
+        return TypeRefusal(Constraint.RUN_TIME, took)
+    reason = f"T{took[1:]} (medians of {other.runs} and {base.runs} runs)."
+    if other.usd < base.usd and other.usd / other.seconds > base.usd / base.seconds:
+        cost = f"They cost ${other.usd:,.2f}, not ${base.usd:,.2f}; the data may differ."
+        return RuntimeFactor(times, times, f"{reason} {cost}", is_measured=True, trial=True)
+    return RuntimeFactor(max(times, Decimal(1)), times, reason, is_measured=True)
 
 
-def _smaller(other: InstanceType, than: InstanceType) -> bool:
-    """Of the same kind, with less of GPUs or vCPUs and no more of either."""
-    no_more = other.gpus <= than.gpus and other.vcpu <= than.vcpu
-    same = (other.gpus, other.vcpu) == (than.gpus, than.vcpu)
-    return other.gpu_model == than.gpu_model and no_more and not same
+def _smaller(other: InstanceType, limit: InstanceType) -> bool:
+    """Returns whether `other` is of the same kind, with fewer GPUs or vCPUs and not more of any."""
+    is_within = other.gpus <= limit.gpus and other.vcpu <= limit.vcpu
+    is_equal = (other.gpus, other.vcpu) == (limit.gpus, limit.vcpu)
+    return other.gpu_model == limit.gpu_model and is_within and not is_equal

@@ -1,9 +1,9 @@
-"""The types beside a job's own, and whether they hold what a run used.
+"""The types besides a job's own, and whether they fit what a run used.
 
-What keeps every run from a type does not depend on what a run used, so the jobs of one day, region,
-kind and type share it.
+What rules out a type for every run does not depend on what a run used, so the jobs of one day,
+region, kind and type share it.
 
-A type holds the run where each resource of which it offers less than today's type is enough. A
+A type fits the run if each resource of which it offers less than the current type is enough. A
 resource of which it offers no less is enough, recorded or not. Fewer vCPUs make the minutes longer
 in which more cores were busy: the mean over all minutes of max(1, cores with headroom / vCPUs).
 """
@@ -31,23 +31,23 @@ from sageaudit.domain.resize.candidate import Constraint, TypeRefusal
 from sageaudit.domain.usage.demand import Demand, ResourceNeed
 
 MAX_VCPU_FACTOR = Decimal("1.25")
-"""Fewer vCPUs may make a run longer by a quarter; beyond it the means of a minute say too little
-about the peaks. Our choice."""
+"""Fewer vCPUs may make a run a quarter longer. Beyond that, one-minute means say too little about
+the peaks. Our choice."""
 SAME_GPU_HEADROOM = 1.1
-"""Of GPU memory on a GPU of the same model, whose framework and caches take as much. Our choice."""
+"""Factor for GPU memory on the same GPU model: framework and caches take as much. Our choice."""
 FACTOR_PRECISION = Decimal("0.0001")
-"""Of a multiple of the run time."""
+"""Precision of a multiple of the run time."""
 _BURSTABLE_FAMILIES = ("t3", "-flex")
-"""Families without their full CPU all the time: never advised for a job that computes."""
+"""Families without their full CPU all the time: never recommended for a job that computes."""
 _NUMBER = re.compile(r"\d+")
 
 _NO_UNCERTAINTY = Decimal(0)
 _OFFER_CACHE_SIZE = 32
-"""Lists of types that a process keeps, of 200 rows each: the newest markets, kinds and types."""
+"""Lists of 200 types that a process keeps, for the newest markets, kinds and types."""
 
 
 class Fit(NamedTuple):
-    """A run on `today` with its demand, and the type `other`: a tuple, as `Candidate`."""
+    """A run on `current_type` with its demand, and `other_type`: a tuple, as `Candidate`."""
 
     job: Job
     current_type: InstanceType
@@ -56,7 +56,7 @@ class Fit(NamedTuple):
     other_type: InstanceType
 
     def size_refusal(self) -> TypeRefusal | None:
-        """Why the type does not hold the run, what is certain before what was not recorded."""
+        """Returns why the type does not fit the run: certain reasons before unrecorded use."""
         unrecorded = None
         for resource in (
             Fit._gpu_count_refusal,
@@ -79,134 +79,134 @@ class Fit(NamedTuple):
 
     def _memory_refusal(self) -> TypeRefusal | None:
         need, offered = self.demand.memory_gib, float(self.other_type.memory_gib)
-        if (holds := need.is_met_by(offered)) is None:
+        if (fits := need.is_met_by(offered)) is None:
             return _unrecorded_refusal("host memory used", need)
-        if holds:
+        if fits:
             return None
-        asked = f"{need.needed:.1f} GiB needed with headroom, {offered:g} GiB offered"
-        return TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {asked}")
+        figures = f"{need.needed:.1f} GiB needed with headroom, {offered:g} GiB offered"
+        return TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {figures}")
 
     def _disk_refusal(self) -> TypeRefusal | None:
-        """From a type with a disk of its own; a volume is as large as the request says.
+        """Checks a type with a disk of its own; a volume is as large as the request says.
 
-        Where its use was not recorded nothing is said: of most jobs it reads near 0.
+        Unrecorded use refuses nothing: for most jobs it reads near 0.
         """
-        needed, local_gb, today_gb = (
+        needed_gb, local_gb, today_gb = (
             self.demand.disk_gb.needed,
             self.other_type.local_gb,
             self.current_type.local_gb,
         )
         offered_gb = (self.job.volume_gb or None) if local_gb is None else local_gb
-        if needed is None or today_gb is None or offered_gb is None:
+        if needed_gb is None or today_gb is None or offered_gb is None:
             return None
-        if offered_gb >= min(needed, today_gb):
+        if offered_gb >= min(needed_gb, today_gb):
             return None
-        asked = f"{needed:.0f} GB needed with headroom, {offered_gb} GB offered"
-        return TypeRefusal(Constraint.STORAGE, f"disk: {asked}")
+        figures = f"{needed_gb:.0f} GB needed with headroom, {offered_gb} GB offered"
+        return TypeRefusal(Constraint.STORAGE, f"disk: {figures}")
 
     def _vcpu_refusal(self) -> TypeRefusal | None:
-        """A GPU waits for CPUs at their limit, and more vCPUs would be the next advice."""
+        """A GPU waits for CPUs at their limit: more vCPUs would be the next recommendation."""
         need, offered = self.demand.vcpu, self.other_type.vcpu
         if offered >= self.current_type.vcpu:
             return None
         if need.needed is None:
             return _unrecorded_refusal("vCPU used", need)
-        feeds = self.current_type.gpus and not self.demand.is_gpu_idle
-        waits = feeds and any(host.is_at_limit(offered) for host in self.demand.cores)
-        if waits or self.vcpu_factor() > MAX_VCPU_FACTOR:
-            asked = f"{need.needed:.1f} needed with headroom, {offered} offered"
-            return TypeRefusal(Constraint.VCPU, f"{Constraint.VCPU.value}: {asked}")
+        feeds_gpu = self.current_type.gpus and not self.demand.is_gpu_idle
+        gpu_waits = feeds_gpu and any(host.is_at_limit(offered) for host in self.demand.cores)
+        if gpu_waits or self.vcpu_factor() > MAX_VCPU_FACTOR:
+            figures = f"{need.needed:.1f} needed with headroom, {offered} offered"
+            return TypeRefusal(Constraint.VCPU, f"{Constraint.VCPU.value}: {figures}")
         return None
 
     def vcpu_factor(self, headroom_percent: Decimal | None = None) -> Decimal:
-        """How many times as long the work of the vCPUs takes there, with headroom."""
+        """Returns how many times as long the vCPUs' work takes there, with headroom."""
         if self.other_type.vcpu >= self.current_type.vcpu or not self.demand.cores:
             return Decimal(1)
         percent = self.headroom_percent if headroom_percent is None else headroom_percent
         return self.demand.vcpu_factor(self.other_type.vcpu / (1 + float(percent) / 100))
 
     def _gpu_memory_refusal(self) -> TypeRefusal | None:
-        """CloudWatch has only the sum of a host's GPUs, so it may all be on one of them.
+        """CloudWatch has only the sum of a host's GPUs, so one of them may have it all.
 
-        What fits on one GPU together fits on a GPU of that size. More is spread evenly, with
-        headroom. Copies of data-parallel work do not add up: what one GPU held fits on each of its
-        size.
+        If the sum fits on one GPU, it fits on a GPU of that size. More is spread evenly, with
+        headroom. Copies of data-parallel work do not add up: what one GPU held fits on each GPU of
+        its size.
         """
         need, gpus = self.demand.gpu_memory_gib, self.current_type.gpus
         if not need.available:
             return None
-        each, offered = (
+        current_gib, offered_gib = (
             float(row.gpu_memory_gib or 0) for row in (self.current_type, self.other_type)
         )
         copies = self.job.hints.has_model_replicas
-        if offered >= each and (copies or self.other_type.gpus >= gpus):
+        if offered_gib >= current_gib and (copies or self.other_type.gpus >= gpus):
             return None
         if need.needed is None:
             return _unrecorded_refusal(f"{Constraint.GPU_MEMORY.value} used", need)
-        same = self.current_type.gpu_model == self.other_type.gpu_model
-        headroom = SAME_GPU_HEADROOM if same else 1 + float(self.headroom_percent) / 100
-        if offered < each:
-            needed_gib = min(need.needed * headroom, each)
-        elif need.needed * headroom <= each:
+        is_same_model = self.current_type.gpu_model == self.other_type.gpu_model
+        headroom = SAME_GPU_HEADROOM if is_same_model else 1 + float(self.headroom_percent) / 100
+        if offered_gib < current_gib:
+            needed_gib = min(need.needed * headroom, current_gib)
+        elif need.needed * headroom <= current_gib:
             return None
         else:
             share_one = math.ceil(gpus / self.other_type.gpus) if self.other_type.gpus else gpus
             needed_gib = need.needed / gpus * share_one * headroom
-        if needed_gib <= offered:
+        if needed_gib <= offered_gib:
             return None
-        asked = f"{needed_gib:.1f} GiB needed, {offered:g} GiB offered"
-        return TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
+        figures = f"{needed_gib:.1f} GiB needed, {offered_gib:g} GiB offered"
+        return TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {figures}")
 
 
 def gpu_count_refusal(need: Demand, gpus: int) -> TypeRefusal | None:
-    """Why so many GPUs do not hold the run, which comes before anything else; None: they may.
+    """Returns why this many GPUs do not fit the run, or None if they may. It is checked first.
 
     The mean work must fit: GPUs that share it then take less than twice as long.
     """
     if need.gpus.is_met_by(gpus) is not False:
         return None
-    asked = f"{need.gpus.needed:.1f} busy on average, {gpus} offered"
-    return TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
+    figures = f"{need.gpus.needed:.1f} busy on average, {gpus} offered"
+    return TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {figures}")
 
 
 def type_class_refusal(today: InstanceType, other: InstanceType) -> TypeRefusal | None:
-    """Why no run is advised to move there, however small its demand; None where one may be."""
+    """Returns why no run is recommended to move there, however small its demand; else None."""
     if other.accelerator and not other.gpus:
-        why = f"{other.name} has no GPU and needs other code"
-        return TypeRefusal(Constraint.ACCELERATOR, why)
+        reason = f"{other.name} has no GPU and needs other code"
+        return TypeRefusal(Constraint.ACCELERATOR, reason)
     if other.is_legacy and not today.is_legacy:
-        why = f"{other.family} is an older generation than {today.family}"
-        return TypeRefusal(Constraint.GENERATION, why)
+        reason = f"{other.family} is an older generation than {today.family}"
+        return TypeRefusal(Constraint.GENERATION, reason)
     if not today.accelerator and _generation(other.family) < _generation(today.family):
-        why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
-        return TypeRefusal(Constraint.GENERATION, why)
+        reason = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
+        return TypeRefusal(Constraint.GENERATION, reason)
     if other.family.endswith(_BURSTABLE_FAMILIES):
-        why = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
-        return TypeRefusal(Constraint.VCPU, why)
+        reason = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
+        return TypeRefusal(Constraint.VCPU, reason)
     if not today.accelerator and today.is_ebs_billed != other.is_ebs_billed:
-        why = f"{today.family} and {other.family} keep data on different kinds of disk"
+        reason = f"{today.family} and {other.family} keep data on different kinds of disk"
         if None in (today.is_ebs_billed, other.is_ebs_billed):
-            why = f"whether {today.family} and {other.family} keep data alike is not known"
-        return TypeRefusal(Constraint.STORAGE, why)
+            reason = f"whether {today.family} and {other.family} keep data alike is not known"
+        return TypeRefusal(Constraint.STORAGE, reason)
     return None
 
 
-def _unrecorded_refusal(what: str, need: ResourceNeed) -> TypeRefusal:
-    return TypeRefusal(Constraint.NOT_RECORDED, f"the {what} is not known ({need.unknown_because})")
+def _unrecorded_refusal(use: str, need: ResourceNeed) -> TypeRefusal:
+    return TypeRefusal(Constraint.NOT_RECORDED, f"the {use} is not known ({need.unknown_because})")
 
 
 def _generation(family: str) -> int:
-    """The number in its name: 7 of m7i; 0 without one."""
+    """Returns the number in a family's name: 7 for m7i; 0 without one."""
     digits = _NUMBER.search(family)
     return int(digits[0]) if digits else 0
 
 
 class TypeOffer(Struct, frozen=True):
-    """A type beside today's, before anything of a run is asked.
+    """A type besides the current one, before any check that needs the run.
 
-    `refused`: why it is, where it is not sold or has no price to compare. `unlike`: why no run is
-    advised to move to it. `may_hold`: it is no larger than today's, and its price alone refuses it.
-    `less`: it costs less by the hour, and its price is no estimate.
+    `refusal`: set if the type is not sold or its price cannot be compared. `type_class_refusal`:
+    why no run is recommended to move to it. `can_fit`: it is not larger than the current type, and
+    only its price refuses it. `is_cheaper_per_hour`: by a price that is not an estimate.
     """
 
     type: InstanceType
@@ -221,39 +221,39 @@ class TypeOffer(Struct, frozen=True):
 def offers(
     market: Market, region: str | None, kind: JobKind, own_type: str
 ) -> tuple[TypeOffer, ...]:
-    """Every other type, by its hourly price; the jobs of one market, kind and type share them."""
-    today, own = market.types[own_type], market.hourly(region, kind, own_type)
-    found = []
+    """Returns every other type, by hourly price; jobs of one market, kind and type share them."""
+    today, own_rate = market.types[own_type], market.hourly(region, kind, own_type)
+    type_offers = []
     for other in market.types.values():
         if other.name == today.name:
             continue
         rate = market.hourly(region, kind, other.name)
-        refused, why = (
-            _availability_refusal(region, kind, (today, own), (other, rate)),
+        refusal, class_refusal = (
+            _availability_refusal(region, kind, (today, own_rate), (other, rate)),
             type_class_refusal(today, other),
         )
         larger = other.gpus > today.gpus or other.vcpu > today.vcpu
-        unpriced = refused is not None and refused.constraint is Constraint.BILL
-        found.append(
+        unpriced = refusal is not None and refusal.constraint is Constraint.BILL
+        type_offers.append(
             TypeOffer(
                 other,
                 rate,
-                refused,
-                why,
-                can_fit=unpriced and not larger and why is None,
+                refusal,
+                class_refusal,
+                can_fit=unpriced and not larger and class_refusal is None,
                 is_cheaper_per_hour=rate is not None
                 and not rate.is_estimate
-                and is_cheaper_per_hour(own, rate),
+                and is_cheaper_per_hour(own_rate, rate),
             )
         )
-    return tuple(sorted(found, key=lambda offer: hourly_price_order(offer.type, offer.rate)))
+    return tuple(sorted(type_offers, key=lambda offer: hourly_price_order(offer.type, offer.rate)))
 
 
 @lru_cache(maxsize=_OFFER_CACHE_SIZE)
 def named_offers(
     market: Market, region: str | None, kind: JobKind, own_type: str, names: frozenset[str]
 ) -> tuple[TypeOffer, ...]:
-    """Those of `offers` with these names."""
+    """Returns the `offers` with these names."""
     every = offers(market, region, kind, own_type)
     return tuple(offer for offer in every if offer.type.name in names)
 
@@ -262,15 +262,15 @@ def named_offers(
 def possibly_cheaper_types(
     market: Market, region: str | None, kind: JobKind, own_type: str
 ) -> frozenset[str]:
-    """The types that are not known to cost as much by the hour, or more."""
-    own = market.hourly(region, kind, own_type)
+    """Returns the types that are not known to cost as much or more by the hour."""
+    own_rate = market.hourly(region, kind, own_type)
     return frozenset(
         offer.type.name
         for offer in offers(market, region, kind, own_type)
-        if own is None
+        if own_rate is None
         or offer.rate is None
-        or offer.rate.usd < own.usd
-        or not is_comparable(own, offer.rate)
+        or offer.rate.usd < own_rate.usd
+        or not is_comparable(own_rate, offer.rate)
     )
 
 
@@ -280,24 +280,24 @@ def _availability_refusal(
     today: tuple[InstanceType, Rate | None],
     offered: tuple[InstanceType, Rate | None],
 ) -> TypeRefusal | None:
-    (own, own_rate), (other, rate) = today, offered
+    (own_kind, own_rate), (other, rate) = today, offered
     if kind not in other.kinds:
-        why = f"{kind.value} jobs do not take {other.name}"
-        return TypeRefusal(Constraint.NOT_OFFERED, why)
+        reason = f"{kind.value} jobs do not take {other.name}"
+        return TypeRefusal(Constraint.NOT_OFFERED, reason)
     if rate is None:
-        why = f"no price known for {other.name} in {region}"
-        return TypeRefusal(Constraint.BILL, why)
+        reason = f"no price known for {other.name} in {region}"
+        return TypeRefusal(Constraint.BILL, reason)
     if rate.unlisted is not None:
-        why = f"{other.name} may not be sold for {kind.value} jobs: {rate.unlisted}"
-        return TypeRefusal(Constraint.NOT_OFFERED, why)
+        reason = f"{other.name} may not be sold for {kind.value} jobs: {rate.unlisted}"
+        return TypeRefusal(Constraint.NOT_OFFERED, reason)
     if own_rate is not None and not is_comparable(own_rate, rate):
-        why = f"{other.name} and {own.name} have no price of one time and kind"
-        return TypeRefusal(Constraint.BILL, why)
+        reason = f"{other.name} and {own_kind.name} have no price of one time and kind"
+        return TypeRefusal(Constraint.BILL, reason)
     return None
 
 
 def rate_uncertainty(today: Rate | None, other: Rate | None) -> Decimal:
-    """The share by which either rate may be wrong; 0 of known ones."""
+    """Returns the share by which either rate may be wrong; 0 for known ones."""
     for rate in (today, other):
         if rate is not None and rate.is_estimate:
             return ESTIMATE_TOLERANCE
@@ -305,12 +305,12 @@ def rate_uncertainty(today: Rate | None, other: Rate | None) -> Decimal:
 
 
 def is_cheaper_per_hour(today: Rate | None, other: Rate | None) -> bool:
-    """Priced below today's type by the hour; below what an estimate may be wrong, too."""
+    """Returns whether `other` costs less by the hour, even if an estimate is wrong."""
     if today is None or other is None:
         return False
     return other.usd < today.usd * (1 - rate_uncertainty(today, other))
 
 
 def hourly_price_order(kind: InstanceType, rate: Rate | None) -> tuple[Decimal, str]:
-    """Sort key of types: by their hourly price, those without one last."""
+    """Sort key of types: by hourly price, types without a price last."""
     return (rate.usd if rate else Decimal("Infinity"), kind.name)

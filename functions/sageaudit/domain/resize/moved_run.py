@@ -1,18 +1,18 @@
-"""How many times as long a run takes on another type that holds it (`fit`).
+"""How many times as long a run takes on another type that fits it (`fit`).
 
-The GPUs of a host are each busy for a share u of the time, on average. On a GPU on which the same
-work was measured to take r times as long, at most, the host takes at most 1 + u (r - 1) times as
-long. Where n GPUs become m < n of the same model, k = n / m of them share one and take turns: at
-most 1 + u (k - 1) times as long; for m > 1 the work must be spread evenly over them. Both together:
-1 + u (r k - 1). A job that is known to use every GPU (each has a process, or a stage of the model)
-waits in each of them, and fewer may wait one after the other: on fewer GPUs that figure is a guess,
-which only a trial replaces. Of any other job CloudWatch does not say whether one GPU did all the
-work of n: then it takes 1 + min(n u, 1) (r - 1) times as long, and the longer of both counts; if
-the sum of a host's GPUs lies at the ceiling of one GPU and no distribution is known, one of them
-did the work, and k is 1. What fewer vCPUs add multiplies that. The slowest host decides.
+Each GPU of a host is busy for a share u of the time, on average. Measured work takes at most r
+times as long on the other GPU; the host then at most 1 + u (r - 1) times as long. If n GPUs become
+m < n of the same model, k = n / m of them share one and take turns: at most 1 + u (k - 1) times as
+long; for m > 1 the work must be spread evenly over them. Both together: 1 + u (r k - 1). A job that
+is known to use every GPU (each has a process, or a stage of the model) waits in each of them, and
+fewer GPUs may wait one after the other. For fewer GPUs that figure is a guess, which only a trial
+replaces. For any other job CloudWatch does not say whether one GPU did all the work of n. Then it
+takes 1 + min(n u, 1) (r - 1) times as long, and the longer of both counts. If the sum of a host's
+GPUs lies at the ceiling of one GPU and no distribution is known, one of them did the work, and k is
+1. Fewer vCPUs multiply that. The slowest host decides.
 
-This slow end is counted. A faster GPU (r below 1) makes up for being fewer and is counted as no
-faster than that: a busy GPU is not proof that the GPU is what the run waits for.
+This slow end is counted. A faster GPU (r below 1) makes up for fewer GPUs and is counted as no
+faster than that: a busy GPU does not prove that the run waits for the GPU.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _ONE = Decimal(1)
 
 
 class RuntimeOnType(Fit):
-    """A run on `today` with its demand, moved to `other`."""
+    """A run on `current_type` with its demand, moved to `other_type`."""
 
     __slots__ = ()
 
     def runtime_factor(self) -> RuntimeFactor | TypeRefusal:
-        """The run time as a multiple of today's, or why the run cannot move there."""
+        """Returns the run time as a multiple of the current one, or why the run cannot move."""
         return (
             type_class_refusal(self.current_type, self.other_type)
             or self.size_refusal()
@@ -63,68 +63,68 @@ class RuntimeOnType(Fit):
         )
 
     def unchecked_runtime_factor(self) -> RuntimeFactor | TypeRefusal:
-        """As a multiple of today's on a type that holds the run; refused where it cannot be bounded
-        or is too long.
+        """Returns the multiple on a type that fits the run. Refuses one that cannot be bounded, or
+        is too long.
         """
         idle = self.demand.is_gpu_idle
-        vetoed = algorithm_refusal if idle else type_refusal
-        if unfit := vetoed(self.job, self.current_type, self.other_type):
-            return TypeRefusal(Constraint.GPU_MODEL, unfit)
+        find_veto = algorithm_refusal if idle else type_refusal
+        if veto := find_veto(self.job, self.current_type, self.other_type):
+            return TypeRefusal(Constraint.GPU_MODEL, veto)
         if idle:
             return self._slowed_by_vcpus(RuntimeFactor(_ONE, _ONE, self._same_gpu_text()))
         ratio = self._ratio()
         if isinstance(ratio, TypeRefusal):
             return ratio
-        found = self._slowed_by_vcpus(self._bounded_factor(ratio))
-        if found.counted > MAX_RUNTIME_FACTOR and self.demand.gpus.unknown_because:
-            why = f"the use of the GPU is not known ({self.demand.gpus.unknown_because})"
-            return TypeRefusal(Constraint.NOT_RECORDED, why)
-        if found.counted > MAX_RUNTIME_FACTOR:
-            why = f"it may take {found.counted:.1f} times as long: {found.explanation[:-1]}"
-            return TypeRefusal(Constraint.RUN_TIME, why)
-        return found
+        factor = self._slowed_by_vcpus(self._bounded_factor(ratio))
+        if factor.counted > MAX_RUNTIME_FACTOR and self.demand.gpus.unknown_because:
+            reason = f"the use of the GPU is not known ({self.demand.gpus.unknown_because})"
+            return TypeRefusal(Constraint.NOT_RECORDED, reason)
+        if factor.counted > MAX_RUNTIME_FACTOR:
+            reason = f"it may take {factor.counted:.1f} times as long: {factor.explanation[:-1]}"
+            return TypeRefusal(Constraint.RUN_TIME, reason)
+        return factor
 
-    def _slowed_by_vcpus(self, found: RuntimeFactor) -> RuntimeFactor:
-        """The run time where fewer vCPUs have the same work to do."""
+    def _slowed_by_vcpus(self, factor: RuntimeFactor) -> RuntimeFactor:
+        """Returns the run time if fewer vCPUs do the same work."""
         times = self.vcpu_factor()
         if times == 1:
-            return found
+            return factor
         best = self.vcpu_factor(Decimal(0))
-        because = (
+        reason = (
             f"At times more cores were busy than {self.other_type.vcpu} vCPUs hold with headroom."
         )
         counted, at_best = (
             (end * longer).quantize(FACTOR_PRECISION, ROUND_UP)
-            for end, longer in ((found.counted, times), (found.best, best))
+            for end, longer in ((factor.counted, times), (factor.best, best))
         )
         if times < MIN_SHOWN_FACTOR:
-            return found._replace(counted=counted, best=at_best)
-        because = (
-            because
-            if found.explanation == self._same_gpu_text()
-            else f"{found.explanation} {because}"
+            return factor._replace(counted=counted, best=at_best)
+        reason = (
+            reason
+            if factor.explanation == self._same_gpu_text()
+            else f"{factor.explanation} {reason}"
         )
-        return found._replace(counted=counted, best=at_best, explanation=because)
+        return factor._replace(counted=counted, best=at_best, explanation=reason)
 
     @property
     def _gpus_merged(self) -> int:
-        """How many of today's GPUs share one of the other type: k."""
+        """How many of the current GPUs share one of the other type: k."""
         return max(math.ceil(self.current_type.gpus / self.other_type.gpus), 1)
 
     def _ratio(self) -> RuntimeRange | TypeRefusal | None:
-        """The measured range towards another GPU; None for the same one."""
+        """Returns the measured range for the other GPU; None for the same one."""
         today, other = self.current_type, self.other_type
         if today.gpu_model == other.gpu_model:
             return self._same_model_refusal()
-        name, there = today.gpu_model or "", other.gpu_model or ""
-        found = runtime_range(name, there, today.gpu_ratios, self._precisions)
-        if isinstance(found, UnmeasuredPrecisions):
-            return TypeRefusal(Constraint.GPU_MODEL, self._unmeasured(found))
-        return found
+        name, other_name = today.gpu_model or "", other.gpu_model or ""
+        ranges = runtime_range(name, other_name, today.gpu_ratios, self._precisions)
+        if isinstance(ranges, UnmeasuredPrecisions):
+            return TypeRefusal(Constraint.GPU_MODEL, self._unmeasured(ranges))
+        return ranges
 
     @property
     def _precisions(self) -> frozenset[Precision]:
-        """The precision classes that the run may be in."""
+        """The precision classes that the run may have."""
         hints = self.job.hints
         if not has_tensor_cores(self.current_type):
             return frozenset({Precision.FP32})
@@ -133,25 +133,25 @@ class RuntimeOnType(Fit):
         return frozenset({Precision.HALF}) if hints.mixed_precision else UNKNOWN_PRECISION
 
     def _same_model_refusal(self) -> TypeRefusal | None:
-        """A model with another memory: nothing was measured of the one with less bandwidth."""
+        """Checks a model with another memory size: the one with less bandwidth was not measured."""
         today, other = self.current_type, self.other_type
         if today.gpu_memory_gib == other.gpu_memory_gib:
             return None
-        speed, there = (
+        speed, other_speed = (
             row.gpu_peaks.memory_gb_s if row.gpu_peaks else None for row in (today, other)
         )
-        if speed is not None and there is not None and speed <= there:
+        if speed is not None and other_speed is not None and speed <= other_speed:
             return None
         kinds = f"{today.gpu_model} with {other.gpu_memory_gib} and {today.gpu_memory_gib} GiB"
         return TypeRefusal(
             Constraint.GPU_MODEL, f"no training work measured on both {kinds} is known"
         )
 
-    def _unmeasured(self, found: UnmeasuredPrecisions) -> str:
+    def _unmeasured(self, gaps: UnmeasuredPrecisions) -> str:
         pair = f"{self.current_type.gpu_model} and {self.other_type.gpu_model}"
         absent, single = (
-            " or ".join(sorted(one.label for one in classes))
-            for classes in (found.missing_precisions, found.single_workload_precisions)
+            " or ".join(sorted(kind.label for kind in classes))
+            for classes in (gaps.missing_precisions, gaps.single_workload_precisions)
         )
         sentences = (
             absent and f"no training work measured on both {pair} in {absent} is known",
@@ -161,7 +161,7 @@ class RuntimeOnType(Fit):
         return f"{'; '.join(filter(None, sentences))}{self._data_sheets_text()}"
 
     def _data_sheets_text(self) -> str:
-        """Both data sheets, which explain and do not decide."""
+        """Both data sheets: they explain, but do not decide."""
         peaks = self.current_type.gpu_peaks, self.other_type.gpu_peaks
         if peaks[0] is None or peaks[1] is None:
             return ""
@@ -192,11 +192,11 @@ class RuntimeOnType(Fit):
         shared = 1 + host.mean_busy_share * (times * self._gpus_merged - 1)
         if self.job.hints.has_gpu_ranks:
             return shared
-        one = 1 + min(host.mean_busy_share * self.current_type.gpus, _ONE) * (times - 1)
-        return one if self._has_one_busy_gpu(host) else max(one, shared)
+        single = 1 + min(host.mean_busy_share * self.current_type.gpus, _ONE) * (times - 1)
+        return single if self._has_one_busy_gpu(host) else max(single, shared)
 
     def _has_one_busy_gpu(self, host: HostGpus) -> bool:
-        """Several GPUs that take turns look the same: not where the job says that it uses them."""
+        """Several GPUs that take turns look the same, unless the job says that it uses all."""
         return host.has_one_busy_gpu and self.job.hints.distribution is None
 
     def _explanation(self, ratio: RuntimeRange | None, busy: Decimal) -> str:
@@ -211,12 +211,12 @@ class RuntimeOnType(Fit):
             sentences.append(self._shared_gpu_text())
         if not sentences:
             return self._same_gpu_text()
-        used = f"the GPU was busy for {busy:.0%} of the time"
+        use_text = f"the GPU was busy for {busy:.0%} of the time"
         if self.demand.gpus.unknown_because:
-            used = "how busy it was is not known, so it is counted as always busy"
+            use_text = "how busy it was is not known, so it is counted as always busy"
         elif self.current_type.gpus > 1:
-            used = f"the GPUs were busy for {busy:.0%} of the time on average"
-        reason = f"{', and '.join(sentences)}; {used}."
+            use_text = f"the GPUs were busy for {busy:.0%} of the time on average"
+        reason = f"{', and '.join(sentences)}; {use_text}."
         return " ".join([f"{reason[0].upper()}{reason[1:]}", *self._caveats(ratio)])
 
     def _comparison_text(self, ratio: RuntimeRange) -> str:
@@ -266,12 +266,12 @@ class RuntimeOnType(Fit):
 
     def _fit_text(self) -> str:
         need, today = self.demand, self.current_type
-        held = f"the new type covers peak use plus {float(self.headroom_percent):g}%"
+        text = f"the new type covers peak use plus {float(self.headroom_percent):g}%"
         sized = need.vcpu.unknown_because or need.memory_gib.unknown_because
         if sized or need.gpus.unknown_because or need.gpu_memory_gib.unknown_because:
-            held = f"what is not known does not shrink, and {held}"
+            text = f"what is not known does not shrink, and {text}"
         if today.gpus and need.is_gpu_idle:
-            held = f"the GPU did nothing, and {held}"
+            text = f"the GPU did nothing, and {text}"
         if self.other_type.family == today.family:
-            return held
-        return f"{held} (a vCPU of {self.other_type.family} counts as one of {today.family})"
+            return text
+        return f"{text} (a vCPU of {self.other_type.family} counts as one of {today.family})"

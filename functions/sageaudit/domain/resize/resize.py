@@ -1,9 +1,9 @@
 """The same run on other instance types: its recorded use and its bill on each candidate.
 
 All candidates are ranked together: the same GPU in another size, fewer GPUs, another GPU, none. A
-candidate is refused with the constraint that it breaks. How long the run takes there is bounded
-(`moved_run`): the slow end is counted, the fast end is only shown. What the family's own runs took
-there replaces the bounds, and a step to a smaller type that made the runs dearer is the last one.
+refused candidate names the constraint that it breaks. The run time there is bounded (`moved_run`):
+the slow end is counted, the fast end is only shown. The family's own runs there replace the bounds,
+and a step to a smaller type that made the runs cost more is the last one.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _Question = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
 
 
 class Resize(Struct, frozen=True, dict=True):
-    """Today's type and bill, and all candidates: those that fit by cost, then the refused ones.
+    """The current type and bill, and all candidates: fitting ones by cost, then refused ones.
 
-    Without slots: which of them save, as several rules ask, is worked out once and kept.
+    It has no slots, so that the candidates that save are computed once for several rules.
     """
 
     current_type: InstanceType
@@ -58,31 +58,31 @@ class Resize(Struct, frozen=True, dict=True):
     bill: Bill
     demand: Demand
     fitting: tuple[Candidate, ...]
-    """The cheapest first."""
+    """The cheapest candidate is first."""
     refusals: tuple[tuple[TypeOffer, TypeRefusal], ...]
-    """The others, the cheapest by the hour first."""
+    """The other types, the cheapest by the hour first."""
     feasible_unpriced: tuple[InstanceType, ...]
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
-        """Those that fit, then the refused ones."""
+        """The fitting candidates, then the refused ones."""
         refused = (
             Candidate(
-                offer.type, offer.rate, why, feasible_unpriced=offer.type in self.feasible_unpriced
+                offer.type, offer.rate, veto, feasible_unpriced=offer.type in self.feasible_unpriced
             )
-            for offer, why in self.refusals
+            for offer, veto in self.refusals
         )
         return (*self.fitting, *refused)
 
     def saving_usd(self, candidate: Candidate) -> Decimal | None:
-        """Today's bill less the candidate's: negative where it costs more.
+        """Returns the current bill less the candidate's: negative if it costs more.
 
-        None where today's bill is not known, or only as an upper bound.
+        None if the current bill is unknown, or an upper bound.
         """
         return self._saving_against(candidate.usd)
 
     def best_saving_usd(self, candidate: Candidate) -> Decimal | None:
-        """The same at the other end of its range; None where there is no range."""
+        """Returns the saving at the other end of the candidate's range; None without a range."""
         return None if candidate.best_change is None else self._saving_against(candidate.best_usd)
 
     def _saving_against(self, other_usd: Decimal | None) -> Decimal | None:
@@ -93,26 +93,26 @@ class Resize(Struct, frozen=True, dict=True):
 
     @property
     def certain_savings(self) -> Iterator[Candidate]:
-        """Candidates that hold the run and certainly save, the largest counted saving first.
+        """Candidates that fit the run and certainly save, the largest counted saving first.
 
-        None of them is possible at most: see `on_trial`.
-        A lower hourly price ensures that the advice for the next run does not reverse this one.
-        Where today's bill is not known, the cheapest by the hour come first.
+        Candidates that are at most possible are in `possible_savings`.
+        Their lower hourly price ensures that the next run's recommendation does not reverse this.
+        If the current bill is unknown, the cheapest by the hour come first.
         """
         return iter(self._candidates_that_save[0])
 
     @property
     def possible_savings(self) -> Iterator[Candidate]:
-        """The same whose saving is possible at most."""
+        """Candidates whose saving is at most possible, in the same order."""
         return iter(self._candidates_that_save[1])
 
     @cached_property
     def _candidates_that_save(self) -> tuple[list[Candidate], list[Candidate]]:
-        """Those that certainly save, and those on trial."""
-        found: tuple[list[Candidate], list[Candidate]] = ([], [])
+        """Candidates that certainly save, and those that need a trial."""
+        savings: tuple[list[Candidate], list[Candidate]] = ([], [])
         for candidate in self._found_saving():
-            found[candidate.needs_trial].append(candidate)
-        return found
+            savings[candidate.needs_trial].append(candidate)
+        return savings
 
     def _found_saving(self) -> Iterator[Candidate]:
         for candidate in self.fitting:
@@ -125,14 +125,14 @@ class Resize(Struct, frozen=True, dict=True):
 
     @property
     def unrecorded_refusals(self) -> Iterator[tuple[InstanceType, str]]:
-        """Cheaper by the hour, refused only for a use that was not recorded; with that reason."""
-        for offer, why in self.refusals:
-            if why.constraint is Constraint.NOT_RECORDED and offer.is_cheaper_per_hour:
-                yield offer.type, why.reason
+        """Cheaper types that only unrecorded use refuses, each with that reason."""
+        for offer, refusal in self.refusals:
+            if refusal.constraint is Constraint.NOT_RECORDED and offer.is_cheaper_per_hour:
+                yield offer.type, refusal.reason
 
     @property
     def feasible_unpriced_by_size(self) -> tuple[InstanceType, ...]:
-        """Types that hold the run, no larger than today's, whose price cannot be compared.
+        """Types that fit the run, not larger than the current one, whose price cannot be compared.
 
         Each of them may be the cheaper one. The smallest come first.
         """
@@ -141,16 +141,16 @@ class Resize(Struct, frozen=True, dict=True):
         )
 
     def is_cheaper_per_hour(self, candidate: Candidate) -> bool:
-        """Priced below today's type by the hour, for certain."""
+        """Returns whether the candidate certainly costs less by the hour than the current type."""
         return is_cheaper_per_hour(self.rate, candidate.rate)
 
 
 def resize_refusal(job: Job, market: Market) -> str | None:
-    """Why a job cannot be resized at all, or None."""
+    """Returns why a job cannot be resized at all, or None."""
     kinds = {group.instance_type for group in job.groups}
     if (rollup := job.kind.spec.rollup) is not None:
-        own = f"{job.kind.spec.label_with_article} has no instances of its own"
-        return f"{own}: ask about one of its {rollup.children_label}"
+        sentence = f"{job.kind.spec.label_with_article} has no instances of its own"
+        return f"{sentence}: ask about one of its {rollup.children_label}"
     if job.purchase is Purchase.SERVERLESS:
         return "a serverless job has no instance type"
     if not job.finished:
@@ -182,28 +182,28 @@ def resize(
     type_names: Collection[str] | None = None,
     billed: Bill | None = None,
 ) -> Resize:
-    """Tries a run on each other type, or on those of `only` by name. Call `impossible` first.
+    """Tries a run on each other type, or on `type_names` only. Call `resize_refusal` first.
 
-    `whole` are the metrics of the whole run; it is sized by its active minutes. What they used
-    `also` must hold too; `tried` are types that the family ran on. A training plan's capacity is
-    for one type: another type is billed on demand. `billed`: its bill, where it is at hand.
+    `whole_run` has the metrics of the whole run; its active minutes decide the size. `other_usage`
+    must fit too. `family_types`: types that the family used. A training plan's capacity is for one
+    type, so another type is billed on demand. `billed`: the job's bill, if it was computed.
     """
     today = market.types[job.groups[0].instance_type]
     billed = billed or bill(job, market)
     need = demand(whole_run, today, headroom_percent, other_usage)
-    elsewhere = job
+    moved_job = job
     if job.purchase is Purchase.TRAINING_PLAN:
-        elsewhere = replace(job, purchase=Purchase.ON_DEMAND)
+        moved_job = replace(job, purchase=Purchase.ON_DEMAND)
     rate = market.hourly(job.region, job.kind, today.name)
-    moved = BillOnType.from_job(elsewhere, market)
-    asked = (market, job.region, job.kind, today.name)
-    beside = offers(*asked) if type_names is None else named_offers(*asked, frozenset(type_names))
-    few = {n: why for n in range(today.gpus) if (why := gpu_count_refusal(need, n))}
+    type_bill = BillOnType.from_job(moved_job, market)
+    key = (market, job.region, job.kind, today.name)
+    offer_list = offers(*key) if type_names is None else named_offers(*key, frozenset(type_names))
+    too_few = {n: refusal for n in range(today.gpus) if (refusal := gpu_count_refusal(need, n))}
     trial = _TypeEvaluation(
-        elsewhere, today, need, market, billed, moved, headroom_percent, family_types, few
+        moved_job, today, need, market, billed, type_bill, headroom_percent, family_types, too_few
     )
     fitting, refused, feasible_unpriced = [], [], []
-    for offer in beside:
+    for offer in offer_list:
         answer = offer.refusal or trial.evaluate(offer)
         if isinstance(answer, Candidate):
             fitting.append(answer)
@@ -218,7 +218,7 @@ def resize(
 
 
 class _TypeEvaluation(Struct, frozen=True):
-    """One run, tried on types."""
+    """One run that is tried on several types."""
 
     job: Job
     today: InstanceType
@@ -231,47 +231,47 @@ class _TypeEvaluation(Struct, frozen=True):
     too_few_gpus: Mapping[int, TypeRefusal]
 
     def evaluate(self, offer: TypeOffer) -> Candidate | TypeRefusal:
-        """A type that is offered, with its bill, or the reason for its refusal."""
+        """Returns the offered type with its bill, or the reason for its refusal."""
         other = offer.type
-        tried = factor_from_family(self.tried, self.today, other)
-        back = isinstance(tried, RuntimeFactor) and tried.trial
-        if offer.type_class_refusal is not None and not back:
+        by_family = factor_from_family(self.tried, self.today, other)
+        needs_trial = isinstance(by_family, RuntimeFactor) and by_family.trial
+        if offer.type_class_refusal is not None and not needs_trial:
             return offer.type_class_refusal
         if other.gpus in self.too_few_gpus:
             return self.too_few_gpus[other.gpus]
         run = self._runtime_on(other)
-        takes = run.size_refusal() or tried or run.unchecked_runtime_factor()
-        if isinstance(takes, TypeRefusal):
-            return takes
-        usd = best_usd = self._total_usd(offer, takes.counted)
-        if takes.best != takes.counted:
-            best_usd = self._total_usd(offer, takes.best)
+        factor = run.size_refusal() or by_family or run.unchecked_runtime_factor()
+        if isinstance(factor, TypeRefusal):
+            return factor
+        usd = best_usd = self._total_usd(offer, factor.counted)
+        if factor.best != factor.counted:
+            best_usd = self._total_usd(offer, factor.best)
         if isinstance(usd, TypeRefusal):
             return usd
         if isinstance(best_usd, TypeRefusal):
             return best_usd
-        even = self._break_even(takes, usd, best_usd)
-        return Candidate(other, offer.rate, None, takes, usd, best_usd, even)
+        even = self._break_even(factor, usd, best_usd)
+        return Candidate(other, offer.rate, None, factor, usd, best_usd, even)
 
     def can_fit(self, offer: TypeOffer) -> bool:
-        """Whether the type holds the run, whatever it costs."""
+        """Returns whether the type fits the run, whatever it costs."""
         return isinstance(self._runtime_on(offer.type).runtime_factor(), RuntimeFactor)
 
     def _runtime_on(self, other: InstanceType) -> RuntimeOnType:
         return RuntimeOnType(self.job, self.today, self.need, self.headroom_percent, other)
 
     def _total_usd(self, offer: TypeOffer, times: Decimal) -> Decimal | TypeRefusal | None:
-        """The bill's total on the type, or that the bill there would lack what today's has."""
+        """Returns the total on the type, or a refusal if its bill would lack a current line."""
         if self.moved is not None and offer.rate is not None:
             usd = self.moved.total_usd(offer.type, offer.rate, times)
             if usd is not None:
                 return usd
-        after = bill(SetType(offer.type.name, times).apply(self.job), self.market)
-        missing = [what for what in after.gaps if what not in self.billed.gaps]
+        new_bill = bill(SetType(offer.type.name, times).apply(self.job), self.market)
+        missing = [gap for gap in new_bill.gaps if gap not in self.billed.gaps]
         if not missing:
-            return after.total_usd
-        why = f"the bill on {offer.type.name} would not be complete: {', '.join(missing)}"
-        return TypeRefusal(Constraint.BILL, why)
+            return new_bill.total_usd
+        reason = f"the bill on {offer.type.name} would not be complete: {', '.join(missing)}"
+        return TypeRefusal(Constraint.BILL, reason)
 
     def _break_even(
         self, takes: RuntimeFactor, usd: Decimal | None, best_usd: Decimal | None
@@ -285,22 +285,22 @@ class _TypeEvaluation(Struct, frozen=True):
 
 
 def _by_cost(candidate: Candidate) -> tuple[Decimal, Decimal, str]:
-    """Sort key of candidates that fit: by their bill."""
+    """Sort key of fitting candidates: by their bill."""
     hourly, name = hourly_price_order(candidate.type, candidate.rate)
     return (candidate.usd if candidate.usd is not None else hourly, hourly, name)
 
 
 class ResizeCache(Struct, frozen=True):
-    """The answers of `resize` in one audit: rules that ask the same share one answer.
+    """The results of `resize` in one audit: rules with the same arguments share one result.
 
-    Types that cost as much by the hour, or more, are left out, but for those that the family tried.
+    Types that cost as much or more by the hour are left out, unless the family used them.
     """
 
     _entries: list[tuple[_Question, Resize]] = field(default_factory=list)
 
     @property
     def results(self) -> list[Resize]:
-        """Those so far."""
+        """The results so far."""
         return [answer for _, answer in self._entries]
 
     def resize(
@@ -313,12 +313,12 @@ class ResizeCache(Struct, frozen=True):
         read_family_types: Callable[[], FamilyTypes] = FamilyTypes,
         billed: Bill | None = None,
     ) -> Resize:
-        """As the function `resize`, for equal arguments once; `tried` is asked only then."""
-        asked = (job, whole, market, headroom_percent, also)
+        """Calls `resize` once for equal arguments; only then `read_family_types` is called."""
+        arguments = (job, whole, market, headroom_percent, also)
         for question, answer in self._entries:
-            if question == asked:
+            if question == arguments:
                 return answer
-        known = read_family_types()
+        family_types = read_family_types()
         own_type = job.groups[0].instance_type
         cheaper = possibly_cheaper_types(market, job.region, job.kind, own_type)
         answer = resize(
@@ -327,11 +327,11 @@ class ResizeCache(Struct, frozen=True):
             market,
             headroom_percent=headroom_percent,
             other_usage=also,
-            family_types=known,
-            type_names=cheaper.union(one.type.name for one in known.tried_types)
-            if known.tried_types
+            family_types=family_types,
+            type_names=cheaper.union(row.type.name for row in family_types.tried_types)
+            if family_types.tried_types
             else cheaper,
             billed=billed,
         )
-        self._entries.append((asked, answer))
+        self._entries.append((arguments, answer))
         return answer

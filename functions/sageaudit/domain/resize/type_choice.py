@@ -1,8 +1,8 @@
 """One type for a family, the cheapest type that fits, and what a job's instances cost by the hour.
 
-A family's runs differ, and the next one may be like any of the last. Of each run the smallest types
-that held it are stored, and how many times as long it takes there at most. A type with as much of
-everything as one of these holds that run, too.
+A family's runs differ, and the next one may resemble any recent run. For each run the smallest
+fitting types are stored, with its longest run time on each, as a multiple. A type with as much of
+everything as one of these fits that run, too.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sageaudit.domain.resize.candidate import Candidate
 from sageaudit.domain.resize.resize import HEADROOM_PERCENT, Resize
 
 RECENT_RUNS = 10
-"""A family whose load has changed is judged by its new load after so many runs: our choice."""
+"""After this many runs, a family is judged by its new load: our choice."""
 _KEEP_SHARE = Decimal("0.9")
-"""Of the best saving: below it the advice of earlier runs is changed. Our choice."""
+"""Share of the best saving below which the family's recommended type changes. Our choice."""
 _MAX_STORED_TYPES = 8
 _HUNDREDTH = Decimal("0.01")
 _ONE = Decimal(1)
@@ -28,15 +28,15 @@ _HEADROOM_FACTOR = 1 + float(HEADROOM_PERCENT) / 100
 
 
 def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
-    """Of the saving types that held the run, those with none smaller: the times as long by name.
+    """Returns the smallest saving types that fit the run: the multiple of the run time by name.
 
-    `runs`: the same run, resized as rules asked. Empty where nothing cheaper holds it; None where
-    that is not known.
+    `runs`: the same run, resized as several rules asked. Empty if nothing cheaper fits it; None if
+    that is unknown.
     """
     judged = [run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)]
-    known = next(filter(None, (_saving_candidates(run) for run in judged)), [])
+    savings = next(filter(None, (_saving_candidates(run) for run in judged)), [])
     smallest: dict[str, tuple[InstanceType, Decimal]] = {}
-    for other in sorted(known, key=lambda one: _size(one.type)):
+    for other in sorted(savings, key=lambda one: _size(one.type)):
         covered = any(_is_at_least_as_large(other.type, small) for small, _ in smallest.values())
         if other.runtime_factor is not None and not covered and len(smallest) < _MAX_STORED_TYPES:
             times = other.runtime_factor.counted.quantize(_HUNDREDTH, ROUND_UP)
@@ -53,7 +53,7 @@ def _size(kind: InstanceType) -> tuple[int, int, Decimal]:
 
 
 def _is_at_least_as_large(other: InstanceType, small: InstanceType) -> bool:
-    """Whether it has as much of everything."""
+    """Returns whether `other` has as much of everything."""
     if (other.gpu_model, other.gpu_memory_gib) != (small.gpu_model, small.gpu_memory_gib):
         return False
     (gpus, vcpu, gib), (least_gpus, least_vcpu, least_gib) = _size(other), _size(small)
@@ -67,37 +67,37 @@ def best_for_family(
     types: Mapping[str, InstanceType],
     recommended_type: str | None,
 ) -> list[Candidate]:
-    """Of the candidates of a run, those that hold most of the family's newest runs, best first.
+    """Returns the candidates that fit most of the family's newest runs, the best first.
 
-    `needs`: the smallest types of each of these runs. The best is the cheapest at its slowest run;
-    but the one that the family was `advised` comes first while it saves nearly as much.
+    `family_smallest_types`: those of each of these runs. The best costs least at its slowest run.
+    But `recommended_type` comes first while it saves nearly as much.
     """
     if not family_smallest_types and recommended_type is None:
-        return list(candidates)  # they come by what this run saves
-    held = {
+        return list(candidates)  # their order is by what this run saves
+    factors = {
         other.type.name: runtime_factors(other.type, family_smallest_types, types)
         for other in candidates
     }
-    most = max(map(len, held.values()), default=0)
-    suits = [other for other in candidates if len(held[other.type.name]) == most]
-    worth = {
-        other.type.name: _family_saving_usd(run, other, held[other.type.name]) for other in suits
+    most_fits = max(map(len, factors.values()), default=0)
+    best = [other for other in candidates if len(factors[other.type.name]) == most_fits]
+    savings = {
+        other.type.name: _family_saving_usd(run, other, factors[other.type.name]) for other in best
     }
-    if None in worth.values():
-        return suits
-    suits.sort(key=lambda other: -(worth[other.type.name] or 0))
-    told = next((other for other in suits if other.type.name == recommended_type), None)
-    if told is not None:
-        least = _KEEP_SHARE * (worth[suits[0].type.name] or 0)
-        suits.sort(key=lambda other: other is not told or (worth[other.type.name] or 0) < least)
-    return suits
+    if None in savings.values():
+        return best
+    best.sort(key=lambda other: -(savings[other.type.name] or 0))
+    current = next((other for other in best if other.type.name == recommended_type), None)
+    if current is not None:
+        least = _KEEP_SHARE * (savings[best[0].type.name] or 0)
+        best.sort(key=lambda other: other is not current or (savings[other.type.name] or 0) < least)
+    return best
 
 
 def runtime_factors(
     other: InstanceType, needs: Sequence[Mapping[str, Decimal]], types: Mapping[str, InstanceType]
 ) -> list[Decimal]:
-    """How many times as long each run takes there at most, of those that it is known to hold."""
-    held = []
+    """Returns the longest run time there, as a multiple, of each run that is known to fit."""
+    factors = []
     for need in needs:
         small = ((types.get(name), times) for name, times in need.items())
         times = [
@@ -105,14 +105,14 @@ def runtime_factors(
             for kind, times in small
             if kind is not None and _is_at_least_as_large(other, kind)
         ]
-        held += [min(times)] if times else []
-    return held
+        factors += [min(times)] if times else []
+    return factors
 
 
 def _family_saving_usd(run: Resize, other: Candidate, times: Sequence[Decimal]) -> Decimal | None:
-    """What this run saves there if it takes as long as the slowest; None where that is unknown.
+    """Returns what this run saves there if it is as slow as the slowest; None if unknown.
 
-    What the family's runs were measured to take there is of no one run.
+    What the family's runs were measured to take there does not depend on one run.
     """
     saves, takes = run.saving_usd(other), other.runtime_factor
     if saves is None or takes is None or other.usd is None:
@@ -122,7 +122,7 @@ def _family_saving_usd(run: Resize, other: Candidate, times: Sequence[Decimal]) 
 
 
 def cluster_usd_per_hour(job: Job, market: Market) -> Decimal | None:
-    """All instances of a job together; None when a rate is not known."""
+    """Returns the USD per hour of all instances of a job; None if a rate is unknown."""
     total = Decimal(0)
     for group in job.groups:
         rate = market.hourly(job.region, job.kind, group.instance_type)
@@ -139,10 +139,10 @@ def cheapest_type(
     *,
     allow_estimates: bool = False,
 ) -> tuple[Decimal, str] | None:
-    """The cheapest type that this kind of job may use and that fits, of those with a known rate:
-    the USD per hour of one instance, and its name.
+    """Returns the cheapest type with a known rate that fits and that this kind of job may use: the
+    USD per hour of one instance, and its name.
 
-    `estimated`: an estimated rate will do. Of equal rates the first by name.
+    `allow_estimates`: estimated rates count too. Among equal rates the first by name wins.
     """
     found = _priced(job, market, is_fitting, estimated=allow_estimates)
     return min(((usd, other.name) for usd, other in found), default=None)
@@ -161,9 +161,7 @@ def _priced(
 def seconds_saved_by_cpu_type(
     job: Job, market: Market, seconds: Decimal, cores: float, memory_gib: float
 ) -> Decimal:
-    """The seconds whose bill is left after current CPU types do the same; 0 where that is not
-    known.
-    """
+    """Returns the seconds whose bill current CPU types would save; 0 if unknown."""
     share = saving_share_of_cpu_type(job, market, cores, memory_gib) if seconds else None
     return (seconds * (share or 0)).quantize(Decimal(1), ROUND_DOWN)
 
@@ -171,9 +169,8 @@ def seconds_saved_by_cpu_type(
 def saving_share_of_cpu_type(
     job: Job, market: Market, cores: float, memory_gib: float
 ) -> Decimal | None:
-    """The share (0..1) of the hourly price that is left after current CPU types do the same for
-    each host: as many as have its cores and its memory, with a fifth above. None where a price is
-    not known.
+    """Returns the share (0..1) of the hourly price that current CPU types would save for each host:
+    as many as have its cores and memory, plus a fifth. None if a price is unknown.
     """
     today_usd = cluster_usd_per_hour(job, market)
     current_cpu = _priced(job, market, lambda other: not (other.accelerator or other.is_legacy))

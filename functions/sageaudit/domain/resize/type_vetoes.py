@@ -1,9 +1,9 @@
-"""Which instance type a run cannot move to, whatever its speed and price, and what to check first.
+"""Instance types that a run cannot move to, whatever their speed and price, and what to check.
 
 | not to | for | because |
 |---|---|---|
 | another GPU model | several instances that may exchange data | their network may bind |
-| GPUs without NVLink, or the reverse | several GPUs that stay several | ratios do not hold across |
+| GPUs without NVLink, or the reverse | several GPUs that stay several | ratios do not apply |
 | a type without EFA | instances that train together over EFA | their exchange would bind |
 | K80, V100, T4 | signs of bf16 or FlashAttention on a newer GPU | both need Ampere or later |
 | Blackwell | signs of FlashAttention on an older GPU | its README does not list it |
@@ -69,33 +69,33 @@ def has_bf16(instance_type: InstanceType) -> bool:
 
 
 def type_refusal(job: Job, current_type: InstanceType, other_type: InstanceType) -> str | None:
-    """Why a run that needs its GPUs cannot move to another type with GPUs, or None."""
+    """Returns why a run that needs its GPUs cannot move to another type with GPUs, or None."""
     several = (job.instance_count or 0) > 1
     if _gpu(current_type) == _gpu(other_type):
-        apart = (
+        lacks_efa = (
             several
             and job.hints.distribution is not None
             and current_type.efa
             and not other_type.efa
         )
         without_efa = f"its instances train together over EFA, and {other_type.name} has none"
-        return without_efa if apart else None
+        return without_efa if lacks_efa else None
     reasons = (
         _network_refusal(job) if several else None,
         _nvlink_refusal(current_type, other_type),
         _precision_refusal(job, current_type, other_type),
     )
-    named = next(filter(None, reasons), None)
-    return named or image_refusal(job, current_type, other_type)
+    reason = next(filter(None, reasons), None)
+    return reason or image_refusal(job, current_type, other_type)
 
 
 def image_refusal(job: Job, today: InstanceType, other: InstanceType) -> str | None:
-    """Why the run's image is not for the other type's GPU, or None."""
+    """Returns why the run's image does not support the other type's GPU, or None."""
     return _cuda_refusal(job, other) or algorithm_refusal(job, today, other)
 
 
 def own_image_refusal(job: Job, today: InstanceType) -> str | None:
-    """Why a job's image is not for the type that it asks for itself, or None."""
+    """Returns why a job's image does not support the type that the job itself asks for, or None."""
     if refused := _cuda_refusal(job, today):
         return refused
     if today.gpus and _CPU_TAG.search(addresses.tag(job.image)):
@@ -111,16 +111,16 @@ def own_image_refusal(job: Job, today: InstanceType) -> str | None:
 
 
 def algorithm_refusal(job: Job, today: InstanceType, other: InstanceType) -> str | None:
-    """Why SageMaker's guide does not let a built-in algorithm move there, or None.
+    """Returns why SageMaker's guide does not allow a built-in algorithm to move there, or None.
 
-    A family in no list is not said to be impossible: nobody documents it. What runs, runs.
+    An undocumented family is not called impossible: what runs, runs.
     """
     algorithm = builtin_algorithm(job.image)
     if algorithm is None or other.family == today.family:
         return None
     if not other.gpus:
-        only = f"{algorithm.name} trains on GPU instances only"
-        return only if algorithm.is_gpu_only and not other.accelerator else None
+        gpu_only_reason = f"{algorithm.name} trains on GPU instances only"
+        return gpu_only_reason if algorithm.is_gpu_only and not other.accelerator else None
     if algorithm.is_cpu_only:
         return f"{algorithm.name} on a GPU is not documented"
     if other.family in algorithm.families:
@@ -131,7 +131,7 @@ def algorithm_refusal(job: Job, today: InstanceType, other: InstanceType) -> str
 
 
 def _network_refusal(job: Job) -> str | None:
-    """Why the network between several instances may be the run's limit; None if each works alone.
+    """Returns why the network may limit several instances; None if each works alone.
 
     Transform instances never exchange data: SageMaker gives each its own objects. Nor do the
     instances of a processing job that get parts of its data, unless a framework joins them.
@@ -149,7 +149,7 @@ def _network_refusal(job: Job) -> str | None:
 
 
 def can_train_together(job: Job) -> bool:
-    """Whether several instances train on parts of the data, with no sign that they work together.
+    """Returns whether several instances train on parts of the data, without a sign that they join.
 
     Such a script may still join its instances itself.
     """
@@ -164,11 +164,11 @@ def _gpu(row: InstanceType) -> tuple[str | None, Decimal | None]:
 def _nvlink_refusal(today: InstanceType, other: InstanceType) -> str | None:
     if min(today.gpus, other.gpus) <= 1:
         return None
-    linked, there = (row.gpu_model in _WITH_NVLINK for row in (today, other))
-    if linked and not there:
+    linked, joined = (row.gpu_model in _WITH_NVLINK for row in (today, other))
+    if linked and not joined:
         gpus = f"{today.gpus} {today.gpu_model}"
         return f"its {gpus} may exchange data over NVLink, which {other.name} lacks"
-    if there and not linked:
+    if joined and not linked:
         return f"several {today.gpu_model} have no NVLink: nothing compares them with those joined"
     return None
 
@@ -176,14 +176,14 @@ def _nvlink_refusal(today: InstanceType, other: InstanceType) -> str | None:
 def _precision_refusal(job: Job, today: InstanceType, other: InstanceType) -> str | None:
     hints = job.hints
     if has_bf16(today) and not has_bf16(other):
-        for sign, what in (
+        for sign, feature in (
             (hints.flash_attention, "FlashAttention"),
             (hints.mixed_precision, "16-bit precision, perhaps bf16"),
         ):
             if sign:
-                return f"the run uses {what}: the {other.gpu_model} is too old for it"
-    new = other.gpu_model in _BLACKWELL and today.gpu_model not in _BLACKWELL
-    if hints.flash_attention and new:
+                return f"the run uses {feature}: the {other.gpu_model} is too old for it"
+    is_new_blackwell = other.gpu_model in _BLACKWELL and today.gpu_model not in _BLACKWELL
+    if hints.flash_attention and is_new_blackwell:
         return f"the run uses FlashAttention, and for the {other.gpu_model} it is not documented"
     if hints.fp8 and other.gpu_model in _WITHOUT_FP8:
         return f"the run uses fp8: the {other.gpu_model} is too old for it"
@@ -234,14 +234,14 @@ def _version_text(version: addresses.Version) -> str:
 
 
 def move_caveats(job: Job, today: InstanceType, other: InstanceType) -> Iterator[str]:
-    """Sentences on what no recording shows, and what would keep the run from another GPU model."""
+    """Yields sentences on what no recording shows, and what would rule out another GPU model."""
     if _gpu(today) == _gpu(other):
         return
     if can_train_together(job):
         yield "Each instance gets a part of the data: check that they exchange none as they train."
-    first, known = _first_cuda(other), _first_cuda(today)
+    first, current = _first_cuda(other), _first_cuda(today)
     if addresses.cuda(job.image) is None and other.gpu_peaks is not None:
-        if first is not None and (known is None or first > known):
+        if first is not None and (current is None or first > current):
             yield (
                 f"The CUDA version of its image is not known: the {other.gpu_model} needs "
                 f"{_version_text(first)} or later."

@@ -1,7 +1,7 @@
 """The demand of a run on each resource, from its recorded usage.
 
 Memory: P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances. vCPUs and GPUs: the
-work, because work that shares fewer of them takes longer and does not fail. Where the demand is
+work, because work that shares fewer of them takes longer and does not fail. If the demand is
 unknown, a reason says why: periods above 5 minutes hide peaks, a run with fewer than 15 active
 minutes has too few points, and missing hosts or points may be the ones with the peak.
 """
@@ -23,19 +23,19 @@ PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
 _PLACES = Decimal("0.0001")
 _ROUNDING_MARGIN = 1 - 1e-9
-"""Less than any rounding of a product."""
+"""Below 1 by more than any rounding of a product."""
 _CPU_LIMIT_SHARE = 0.9
-"""Of all vCPUs: Debugger's CPUBottleneck, and the rule of that name."""
+"""Share of all vCPUs: Debugger's CPUBottleneck, and the rule of that name."""
 _ONE_GPU_CEILING_MIN = 90.0
 """The P95 from which the sum of a host's GPUs lies at the ceiling of one GPU."""
 _ONE_GPU_CEILING_MAX = 101.0
-"""What that sum never exceeds then: 100% of one GPU, and up to 1% that an idle GPU reports."""
+"""The sum never exceeds this: 100% of one GPU, and up to 1% that an idle GPU reports."""
 
 
 class ResourceNeed(Struct, frozen=True):
-    """One resource of one host: what the run needs of it, and what the host has today.
+    """One resource of one host: what the run needs of it, and what the host has.
 
-    `needed` is None where it is not known; `unknown` says why.
+    `needed` is None if it is unknown; `unknown_because` says why.
     """
 
     needed: float | None
@@ -43,9 +43,9 @@ class ResourceNeed(Struct, frozen=True):
     unknown_because: str | None = None
 
     def is_met_by(self, offered: float) -> bool | None:
-        """Whether `offered` is enough; None where the use was not recorded.
+        """Returns whether `offered` is enough; None if the use was not recorded.
 
-        A run never needs more than today's instance offers, recorded or not.
+        A run never needs more than its current instance offers, recorded or not.
         """
         if offered >= self.available:
             return True
@@ -55,7 +55,7 @@ class ResourceNeed(Struct, frozen=True):
 class HostGpus(Struct, frozen=True):
     """How busy the GPUs of one host were: the mean of each (0..1), rounded up.
 
-    `one_at_work`: their sum lies at the ceiling of one GPU, so one of them did the work.
+    `has_one_busy_gpu`: their sum lies at the ceiling of one GPU, so one of them did the work.
     """
 
     mean_busy_share: Decimal
@@ -69,8 +69,8 @@ class BusyCores(Struct, frozen=True):
     vcpu: int
 
     def runtime_factor(self, vcpu: float) -> float:
-        """How many times as long the host takes on so few vCPUs: the mean over its periods of
-        max(1, cores / vCPUs). What finds no free core is done afterwards.
+        """Returns how many times as long the host takes on this many vCPUs: the mean over its
+        periods of max(1, cores / vCPUs). Work that finds no free core is done afterwards.
         """
         points = self.series.present
         over = [cores for cores in self._busy_at_least(vcpu) if cores > vcpu]
@@ -78,7 +78,7 @@ class BusyCores(Struct, frozen=True):
         return (len(points) - len(over) + more / vcpu) / len(points)
 
     def is_at_limit(self, vcpu: float) -> bool:
-        """Whether so few vCPUs would be at their limit in half of the periods and more."""
+        """Returns whether this many vCPUs are at their limit in at least half of the periods."""
         limit, points = _CPU_LIMIT_SHARE * vcpu, len(self.series.present)
         return (
             len([1 for cores in self._busy_at_least(limit) if cores >= limit])
@@ -86,8 +86,8 @@ class BusyCores(Struct, frozen=True):
         )
 
     def _busy_at_least(self, cores: float) -> list[float]:
-        """The busy cores of the few periods in which they may be as many: the others are not
-        looked at one by one.
+        """Returns the busy cores of the few periods that may reach `cores`, without a look at the
+        others one by one.
         """
         percent = 100 * cores / self.vcpu * _ROUNDING_MARGIN
         if self.series.highest < percent:
@@ -99,10 +99,10 @@ class Demand(Struct, frozen=True, dict=True):
     """What the busiest host needs.
 
     `vcpu`, `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of all its GPUs, in GPUs.
-    `gpu_memory_gib`: P99.5 over all its GPUs, without headroom. `hosts`: the GPUs of each host;
-    where they were not recorded, one host whose GPUs were all busy, which is the worst case.
-    `cores`: those of each host; empty where the use of the vCPUs is not known. `disk_gb`: P99.5
-    plus headroom of the instance's own disk, where it has one.
+    `gpu_memory_gib`: P99.5 over all its GPUs, without headroom. `hosts`: the GPUs of each host; if
+    they were not recorded, one host whose GPUs were all busy, the worst case.
+    `cores`: the busy cores of each host; empty if the use of the vCPUs is unknown. `disk_gb`: P99.5
+    plus headroom of the instance's own disk, if it has one.
     """
 
     vcpu: ResourceNeed
@@ -118,7 +118,7 @@ class Demand(Struct, frozen=True, dict=True):
         return {}
 
     def vcpu_factor(self, vcpu: float) -> Decimal:
-        """How many times as long the slowest host takes where so few vCPUs do its work."""
+        """Returns how many times as long the slowest host takes if this many vCPUs do its work."""
         if vcpu not in self._times:
             times = max(host.runtime_factor(vcpu) for host in self.cores)
             self._times[vcpu] = Decimal(str(times)).quantize(_PLACES, ROUND_UP)
@@ -131,7 +131,7 @@ class Demand(Struct, frozen=True, dict=True):
 
     @property
     def busiest_gpu_share(self) -> Decimal | None:
-        """The mean use of the GPUs (0..1) of the busiest host; None where it was not recorded."""
+        """The mean use of the GPUs (0..1) of the busiest host; None if it was not recorded."""
         return (
             None
             if self.gpus.unknown_because
@@ -145,10 +145,10 @@ def demand(
     headroom_percent: Decimal,
     other_usage: tuple[Measurements, ...] = (),
 ) -> Demand:
-    """The demand of a run on the type `today`: of its active minutes, which `whole` includes.
+    """Returns the demand of a run on `current_type`, in the active minutes of `whole_run`.
 
-    Only whether the GPU did nothing is asked of the whole run. `also`: active minutes whose
-    demand must hold too, where `whole` are those of several runs (`domain/usage/judged_use`).
+    Only whether the GPU was idle depends on the whole run. `other_usage`: active minutes whose
+    demand must fit too, if `whole_run` has several runs (`domain/usage/judged_use`).
     """
     usages = (whole_run.active_part(), *other_usage)
     factor = 1 + float(headroom_percent) / 100
@@ -191,11 +191,11 @@ def _gpu_need(
     if unknown := _mean_unknown_reason(usages[0], Metric.GPU):
         return ResourceNeed(None, gpus, unknown)
     works = (line.mean / 100 * gpus for line in _lines(usages, Metric.GPU))
-    most = [
+    busiest = [
         min(work, 1.0) if host.has_one_busy_gpu else work
         for host, work in zip(hosts, works, strict=True)
     ]
-    return ResourceNeed(max(most), gpus)
+    return ResourceNeed(max(busiest), gpus)
 
 
 def _gpus_of_hosts(usages: Sequence[Measurements], gpus: int) -> tuple[HostGpus, ...]:
@@ -213,14 +213,14 @@ def _host(line: Series, gpus: int) -> HostGpus:
 
 
 def _peak_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
-    """Why a metric's peak is unknown, or None."""
+    """Returns why a metric's peak is unknown, or None."""
     if metric in usage.series and (usage.period_s or 0) > _COARSEST_PERIOD_S:
         return f"a point every {usage.period_s} s hides peaks"
     return _mean_unknown_reason(usage, metric)
 
 
 def _mean_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
-    """Why even a metric's mean is unknown, or None."""
+    """Returns why even a metric's mean is unknown, or None."""
     if missing := usage.missing.get(metric):
         return missing.reason
     if metric not in usage.series:
@@ -234,7 +234,7 @@ def _mean_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
 
 
 def is_gpu_idle(usage: Measurements) -> bool:
-    """Whether no point of any host shows GPU work: all its GPUs together are never above 1%.
+    """Returns whether no point of any host shows GPU work: its GPUs together never exceed 1%.
 
     A point of more than 5 minutes must be 0: its mean may hide minutes of work.
     """

@@ -1,12 +1,12 @@
-"""What of a run's use rules can judge: alone, or together with the family's last runs.
+"""The use of a run that rules can judge: alone, or together with the family's last runs.
 
-A run too short to be judged alone is judged by the active minutes of several runs. They stand one
-after the other, as if one run had done all of them. That holds for how much was used (means,
-percentiles, peaks), and not for when: nothing that looks at the order of minutes, at a run's start
-or at its end may read a pool.
+A run too short to be judged alone is judged by the active minutes of several runs, joined as if one
+run had done all of them. That is right for how much was used (means, percentiles, peaks), but not
+for when. Nothing that depends on the order of minutes, or on a run's start or end, may read a
+pool.
 
-What no rule can judge is told in plain sentences that name the resource and the reason: one
-sentence for each reason, whatever the number of rules that it silences.
+What no rule can judge is reported in plain sentences that name the resource and the reason: one
+sentence for each reason, whatever the number of rules.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sageaudit.domain.usage.series import Series, select_points
 from sageaudit.structs import replace
 
 ENOUGH_MINUTES = 3 * MIN_ACTIVE_MINUTES
-"""Runs differ more from each other than the minutes of one run do, so a pool goes on to three times
+"""Runs differ more from each other than the minutes of one run do. So a pool grows to three times
 what one run needs: our choice."""
 
 _RESOURCES = {
@@ -48,12 +48,12 @@ _MAX_LATE_POINTS = 2
 class PooledRuns(Struct, frozen=True):
     """`names`: the earlier runs, newest first. `usage`: their active minutes, then the run's own.
 
-    `own`: the active minutes of the run itself; `parts`: those of each run. Minutes before the
-    first point of CPU and GPU are in none of these: points come late, and of a short run a third
-    may lack them. `for_peaks` are all minutes, and the run's own again: it needs what any of them
-    used, and no less than it used itself.
-    `newest`: the pool of only as many of the newest runs as are enough, None where that is all of
-    them: after a change of the code the newest runs are alike, and the older ones are not.
+    `own`: the active minutes of the run itself. `usage_by_run`: those of each run. Minutes before
+    the first point of CPU and GPU are in none of these: points come late, and a third of a short
+    run may lack them. `usage_for_peaks` has all minutes, and the run's own again: the run needs the
+    most that any of them used, and no less than its own use.
+    `newest`: the pool of the newest runs that are enough; None if it has all runs. After a change
+    of the code only the newest runs are comparable.
     """
 
     names: tuple[str, ...]
@@ -65,17 +65,17 @@ class PooledRuns(Struct, frozen=True):
 
     @property
     def runs(self) -> int:
-        """How many runs it has, this one included."""
+        """The number of runs, with this one."""
         return len(self.names) + 1
 
     @property
     def has_enough_minutes(self) -> bool:
-        """Whether its minutes are as many as a run that is judged alone has."""
+        """Whether it has as many minutes as a run that is judged alone."""
         return self.usage.minutes >= MIN_ACTIVE_MINUTES
 
 
 def short_run_usage(usage: Measurements) -> Measurements | None:
-    """The active minutes of a run that has some, but too few to be judged alone; else None."""
+    """Returns the active minutes of a run with some, but too few to judge it alone; else None."""
     grid = range(usage.points)
     first = next(filter(usage.worked, grid), None)
     if first is None:
@@ -84,22 +84,22 @@ def short_run_usage(usage: Measurements) -> Measurements | None:
     if (last + 1 - first) * (usage.period_s or 0) >= MIN_ACTIVE_MINUTES * 60:
         return None  # known without looking at each minute: most runs are long
     active = usage.active_part()
-    short = active.minutes < MIN_ACTIVE_MINUTES
-    return active if short and _recorded_part(active) is not None else None
+    is_short = active.minutes < MIN_ACTIVE_MINUTES
+    return active if is_short and _recorded_part(active) is not None else None
 
 
 def _recorded_part(active: Measurements) -> Measurements | None:
-    """From the first minute with points of CPU and GPU to the last one; None without any."""
+    """Cuts to the first and last minute with points of CPU and GPU; None without any."""
     starts, stops = [0], [active.points]
     for metric in (Metric.CPU, Metric.GPU):
         if lines := active.series.get(metric):
-            known = [
+            minutes = [
                 minute
                 for minute in range(active.points)
                 if any(line.values[minute] is not None for line in lines.values())
             ]
-            starts.append(known[0])
-            stops.append(known[-1] + 1)
+            starts.append(minutes[0])
+            stops.append(minutes[-1] + 1)
     start, stop = max(starts), min(stops)
     series = {
         metric: select_points(hosts, range(start, stop)) for metric, hosts in active.series.items()
@@ -109,7 +109,7 @@ def _recorded_part(active: Measurements) -> Measurements | None:
 
 
 def usage_digest(usage: Measurements) -> str | None:
-    """Changes with the minutes that a run adds to pools; None for a run that adds none."""
+    """Returns a text that changes with the minutes that a run adds to pools; None without any."""
     active = short_run_usage(usage)
     if active is None:
         return None
@@ -124,12 +124,12 @@ def usage_digest(usage: Measurements) -> str | None:
 def pool_runs(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
     """Adds the active minutes of earlier runs, newest first, until there are enough.
 
-    `active` is what `short_use` gives of the run. A run with other hosts, metrics or periods is
-    left out, and so is one with too few points. `earlier` is read only as far as it is needed.
+    `active` comes from `short_run_usage`. Skips a run with other hosts, metrics or periods, and one
+    with too few points. Reads no more of `earlier` than it needs.
     """
     own = _recorded_part(active) or active
     names: list[str] = []
-    whole, seen = [active], [own]
+    parts, cuts = [active], [own]
     minutes = own.minutes
     newest = None
     runs = iter(earlier)
@@ -138,45 +138,45 @@ def pool_runs(active: Measurements, earlier: Iterable[tuple[str, Measurements]])
         points = None if part is None else _recorded_part(part)
         if part is not None and points is not None and _is_comparable(points, own):
             names.append(run[0])
-            whole.insert(0, part)
-            seen.insert(0, points)
+            parts.insert(0, part)
+            cuts.insert(0, points)
             minutes += points.minutes
             if newest is None and minutes >= MIN_ACTIVE_MINUTES:
-                newest = _pool(names, whole, seen)
+                newest = _pool(names, parts, cuts)
     if newest is not None and newest.names == tuple(names):
         newest = None
-    return _pool(names, whole, seen, newest)
+    return _pool(names, parts, cuts, newest)
 
 
 def _pool(
     names: list[str],
-    whole: list[Measurements],
-    seen: list[Measurements],
+    parts: list[Measurements],
+    cuts: list[Measurements],
     newest: PooledRuns | None = None,
 ) -> PooledRuns:
-    """Of the runs in their order, the oldest first; the last one is judged."""
-    peaks = (_join_usage(whole), whole[-1])
-    return PooledRuns(tuple(names), _join_usage(seen), seen[-1], peaks, tuple(seen), newest)
+    """Pools the runs in their order, the oldest first; the last one is judged."""
+    peaks = (_join_usage(parts), parts[-1])
+    return PooledRuns(tuple(names), _join_usage(cuts), cuts[-1], peaks, tuple(cuts), newest)
 
 
 def _is_comparable(part: Measurements, own: Measurements) -> bool:
-    """Whether all that was recorded of the one was recorded of the other, by the same hosts."""
-    same = part.period_s == own.period_s and part.series.keys() >= own.series.keys()
-    return same and all(
+    """Returns whether `part` has every metric of `own`, for as many hosts and without gaps."""
+    is_alike = part.period_s == own.period_s and part.series.keys() >= own.series.keys()
+    return is_alike and all(
         len(part.series[metric]) == len(hosts) and part.find_gap(metric) is None
         for metric, hosts in own.series.items()
     )
 
 
 def _join_usage(parts: list[Measurements]) -> Measurements:
-    """The minutes of all parts in their order; the last one names the hosts."""
+    """Joins the minutes of all parts in their order; the last one names the hosts."""
     own = parts[-1]
     series = {metric: _lines(parts, metric) for metric in own.series}
     return replace(own, points=sum(part.points for part in parts), series=series, begins_at=None)
 
 
 def _lines(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
-    """By the place of a host in its run: the first of each run one after the other, and so on."""
+    """Joins lines by a host's position in its run: the first hosts of all runs, and so on."""
     hosts = [[host for host in part.hosts if host in part.series[metric]] for part in parts]
     return {
         names[-1]: Series(
@@ -193,9 +193,9 @@ def _lines(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
 def unjudged_usage_sentences(
     usage: Measurements, codes: Collection[str], pool: PooledRuns | None = None
 ) -> Iterator[str]:
-    """`codes` are those of the rules' unknown outcomes: what they could not judge is named too.
+    """Yields what could not be judged. `codes` are those of the rules' unknown outcomes.
 
-    `pool`: what a short run's family has, where its history was read.
+    `pool`: the runs of a short run's family, if its history was read.
     """
     yield from _missing_metric_sentences(usage)
     yield from _missing_host_sentences(usage)
@@ -215,20 +215,20 @@ def unjudged_usage_sentences(
 
 
 def _missing_metric_sentences(usage: Measurements) -> Iterator[str]:
-    """Metrics that are absent, grouped by reason; "machines" stands for all that there could be."""
+    """Yields absent metrics, grouped by reason; "machines" means all possible metrics."""
     groups: dict[Missing, list[Metric]] = {}
     for metric in _RESOURCES:
         missing = usage.missing.get(metric)
         if missing is not None and missing.code != "no_gpu":
             groups.setdefault(missing, []).append(metric)
     for missing, metrics in groups.items():
-        what = _metric_names_text(metrics)
+        resources = _metric_names_text(metrics)
         if missing.code == _UNSEEN_CODE:
-            what = "the accelerators"
+            resources = "the accelerators"
         elif len(groups) == 1 and not usage.series.keys() & _RESOURCES.keys():
-            what = "its machines"
+            resources = "its machines"
         advice = f" {missing.advice}" if missing.advice else ""
-        yield f"The use of {what} was not judged: {missing.reason}.{advice}"
+        yield f"The use of {resources} was not judged: {missing.reason}.{advice}"
 
 
 def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
@@ -238,16 +238,16 @@ def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
         if metric in _RESOURCES
     }
     for hosts, metrics in _by_value({m: n for m, n in absent.items() if n > 0}):
-        of = "" if len(metrics) == len(absent) else f" of {_metric_names_text(metrics)}"
+        text = "" if len(metrics) == len(absent) else f" of {_metric_names_text(metrics)}"
         have, they = ("has", "it") if hosts == 1 else ("have", "they")
         yield (
-            f"{hosts} of {usage.hosts_expected} hosts {have} no metrics{of}: "
+            f"{hosts} of {usage.hosts_expected} hosts {have} no metrics{text}: "
             f"what {they} did was not judged."
         )
 
 
 def _gaps(usage: Measurements) -> Iterator[str]:
-    """Stretches without points that are long enough for rules to judge them, had they points."""
+    """Yields gaps that are long enough to be judged if they had points."""
     period_s = usage.period_s or 0
     least = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _MAX_LATE_POINTS) if period_s else 0
     if least and all(
@@ -272,13 +272,13 @@ def _gaps(usage: Measurements) -> Iterator[str]:
 
 
 def _missing_runs(line: Series) -> tuple[int, int]:
-    """The longest run of missing points before the last point, and the number after it."""
+    """Returns the longest gap before the last point, and the number of points missing after it."""
     if line.is_complete:
         return 0, 0
-    runs = [(gone, len(list(points))) for gone, points in groupby(v is None for v in line.values)]
+    runs = [(gap, len(list(points))) for gap, points in groupby(v is None for v in line.values)]
     end = runs[-1][1] if runs and runs[-1][0] else 0
-    before = runs[:-1] if end else runs
-    return max((length for gone, length in before if gone), default=0), end
+    inner = runs[:-1] if end else runs
+    return max((length for gap, length in inner if gap), default=0), end
 
 
 def _sparse_sentences(usage: Measurements) -> Iterator[str]:
@@ -302,7 +302,7 @@ def _too_short(usage: Measurements) -> str:
 
 
 def _pool_outlook_sentence(pool: PooledRuns | None) -> str:
-    """When a run as short as this one will be judged."""
+    """Returns when a run as short as this one will be judged."""
     if pool is None or not pool.names:
         return (
             "Shorter runs are judged together with the last runs of their family on the same "
@@ -318,12 +318,12 @@ def _pool_outlook_sentence(pool: PooledRuns | None) -> str:
 
 
 def _by_value(counts: Mapping[Metric, int]) -> Iterator[tuple[int, list[Metric]]]:
-    """The metrics of each count, the largest count first."""
+    """Yields the metrics of each count, the largest count first."""
     for count in sorted(set(counts.values()), reverse=True):
         yield count, [metric for metric in _RESOURCES if counts.get(metric) == count]
 
 
 def _metric_names_text(metrics: Iterable[Metric]) -> str:
-    """`the CPUs, memory and the GPUs`."""
+    """Returns a text such as `the CPUs, memory and the GPUs`."""
     words = [_RESOURCES[metric] for metric in metrics]
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -1,8 +1,8 @@
-"""Makes measurements of raw series, and packs them so that the job can be audited again.
+"""Makes measurements from raw series, and packs them so that the job can be audited again.
 
-Raw series are normalised once, and clipped to when the job's own code ran. CloudWatch's
-CPU, GPU and GPU-memory figures are sums over cores or GPUs (0..100 x count). Each is divided by the
-count here, so that 100 always means all of it. Measurements are packed as small integers.
+Raw series are normalised once, and clipped to the time in which the job's own code ran. CPU, GPU
+and GPU-memory figures of CloudWatch are sums over cores or GPUs (0..100 x count). They are divided
+by the count here, so that 100 always means all of it. Measurements are packed as small integers.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _MAX_OVERSHOOT = 1.05
 _MAX_VALUE = 2.0**360
 """The largest value that CloudWatch accepts; sums of larger ones would overflow."""
 _LARGE_GB = 60
-"""Smaller volumes are no fifth of a bill: 66 GB cost a quarter of ml.t3.medium ($0.05 an hour), the
-cheapest type."""
+"""GB. Smaller volumes cost less than a fifth of a bill: 66 GB cost a quarter of ml.t3.medium ($0.05
+an hour), the cheapest type."""
 NOT_REQUESTED = Missing("not_asked", "no rule judges it of this job")
 _MAX_POINTS = 100_000
-"""69 days of minutes. Jobs end after 28 days: only broken timestamps reach this."""
+"""69 days of minutes. Jobs end after 28 days, so only broken timestamps reach this."""
 Points = tuple[float | None, ...]
 
 
@@ -55,7 +55,7 @@ def measure(
     missing_reason: Missing,
     notes: tuple[str, ...] = (),
 ) -> Measurements:
-    """Normalises and clips raw series; `absent` says why a metric without any series has none.
+    """Normalises and clips raw series; `missing_reason` says why a metric without series has none.
 
     The grid uses the coarser period of CPU and GPU: finer series are averaged, coarser ones count
     as missing. Series of other jobs' hosts are left out with a note.
@@ -70,7 +70,7 @@ def measure(
     leading = [periods[m.value] for m in (Metric.CPU, Metric.GPU) if m.value in periods]
     period_s = max(leading or periods.values(), default=None)
     grid = _grid(job, period_s) if period_s else range(0)
-    found: dict[Metric, dict[str, Series]] = {}
+    lines: dict[Metric, dict[str, Series]] = {}
     missing: dict[Metric, Missing] = {}
     for metric in Metric:
         divisor = _divisor(metric, vcpu, gpus)
@@ -84,25 +84,25 @@ def measure(
                 if item.metric == metric.value and item.period_s <= (period_s or 0):
                     line = _resample(item, grid, period_s or item.period_s, divisor)
                     hosts[item.host] = line.merged_where_equal(hosts.get(item.host))
-            found[metric] = {host: line for host, line in hosts.items() if line.present}
-            if not found[metric]:
-                own = [item for item in series if item.metric == metric.value]
-                asked = own or metric is not Metric.DISK or is_disk_judged(job, types)
+            lines[metric] = {host: line for host, line in hosts.items() if line.present}
+            if not lines[metric]:
+                items = [item for item in series if item.metric == metric.value]
+                requested = items or metric is not Metric.DISK or is_disk_judged(job, types)
                 missing[metric] = (
-                    _missing_reason(missing_reason, own, period_s) if asked else NOT_REQUESTED
+                    _missing_reason(missing_reason, items, period_s) if requested else NOT_REQUESTED
                 )
-                del found[metric]
+                del lines[metric]
     if not job.kind.spec.has_transitions:
-        first = _first_point(found, len(grid))
-        grid = grid[first:]
-        found = {metric: _cut_before(first, hosts) for metric, hosts in found.items()}
+        start = _first_point(lines, len(grid))
+        grid = grid[start:]
+        lines = {metric: _cut_before(start, hosts) for metric, hosts in lines.items()}
     return Measurements(
         period_s=period_s,
         points=len(grid),
         hosts_expected=job.instance_count,
         vcpu=vcpu,
         gpus=gpus,
-        series=found,
+        series=lines,
         missing=missing,
         notes=(*notes, note) if note else notes,
         begins_at=datetime.fromtimestamp(grid[0], UTC) if grid else None,
@@ -114,34 +114,34 @@ def measure(
 def _by_type(
     job: Job, series: Sequence[RawSeries], types: Mapping[str, InstanceType], absent: Missing
 ) -> tuple[dict[str, Measurements], Missing]:
-    """What the hosts of each type used, and why nothing is said of all hosts together."""
-    found = hosts_by_type(job, series, types, absent)
-    if isinstance(found, Missing):
-        return {}, found
-    uses = {}
-    for name, hosts in found.items():
+    """Returns the use of each type's hosts, and why there is none for all hosts together."""
+    mapping = hosts_by_type(job, series, types, absent)
+    if isinstance(mapping, Missing):
+        return {}, mapping
+    usages = {}
+    for name, hosts in mapping.items():
         groups = tuple(group for group in job.groups if group.instance_type == name)
-        own = (item for item in series if item.host in hosts)
-        uses[name] = measure(replace(job, groups=groups), own, types, missing_reason=absent)
-    return uses, TYPES_MIXED
+        items = (item for item in series if item.host in hosts)
+        usages[name] = measure(replace(job, groups=groups), items, types, missing_reason=absent)
+    return usages, TYPES_MIXED
 
 
 def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
-    """Whether a rule may ask how full the disks were: those of a type with a disk of its own, a
-    volume without copied data, or a large one. Of processing jobs the family's next runs are
+    """Returns whether a rule may ask how full the disks were: those of a type with its own disk, a
+    volume without copied data, or a large one. For processing jobs, the family's next runs are
     compared by it.
     """
-    known = (types.get(group.instance_type) for group in job.groups)
-    own_disks = any(one is None or one.local_gb for one in known)
+    kinds = (types.get(group.instance_type) for group in job.groups)
+    own_disks = any(kind is None or kind.local_gb for kind in kinds)
     large = bool(job.channels) and (job.volume_gb or 0) >= _LARGE_GB
     return own_disks or job.is_streaming_data or large or job.kind is not JobKind.TRAINING
 
 
-def _first_point(found: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
-    """Where the first point of a CPU or GPU lies: what came before it was the download, which is no
-    phase of its own in processing and transform jobs. 0 where most of the run would be left out.
+def _first_point(recorded: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
+    """Returns where the first point of a CPU or GPU lies. Before it was the download, which is not
+    a phase of processing and transform jobs. 0 if most of the run would be left out.
     """
-    hosts = (found.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
+    hosts = (recorded.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
     lines = [line.values for of_metric in hosts for line in of_metric.values()]
     first = min(
         (next(at for at, value in enumerate(values) if value is not None) for values in lines),
@@ -156,19 +156,19 @@ def _cut_before(first: int, hosts: Mapping[str, Series]) -> dict[str, Series]:
 
 
 def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], str | None]:
-    """The series of the job's own hosts, and a note where others were among them."""
+    """Returns the series of the job's own hosts, and a note if there were others."""
     names = {metric.value for metric in Metric}
-    known = [item for item in raw if item.metric in names and item.host != job.name]
-    own = [item for item in known if item.host.startswith(f"{job.name}/") and is_name(item.host)]
-    others = len(known) - len(own)
+    items = [item for item in raw if item.metric in names and item.host != job.name]
+    own = [item for item in items if item.host.startswith(f"{job.name}/") and is_name(item.host)]
+    others = len(items) - len(own)
     return own, f"{others} series are not of this job's hosts" if others else None
 
 
 def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
-    """Algorithm metrics, whose host is the job itself, without points from outside its work.
+    """Yields algorithm metrics, whose host is the job itself, without points outside its work.
 
-    The code reports a metric when it likes, so gaps are not missing data. A point carries the start
-    of its period: one that starts less than a period before the work is moved to the work's start.
+    The code reports a metric at any time, so gaps are not missing data. A point carries the start
+    of its period. If that is less than a period before the work, it moves to the work's start.
     """
     windows = [(start, start.timestamp(), end.timestamp()) for start, end in work_windows(job)]
     for item in raw:
@@ -190,12 +190,12 @@ def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
 
 
 def _missing_reason(absent: Missing, own: Iterable[RawSeries], period_s: int | None) -> Missing:
-    """Why a metric has no point on the grid: `own` are its series, as they were read."""
-    if not (read := list(own)):
+    """Returns why a metric has no point on the grid: `own` are its series, as they were read."""
+    if not (own_series := list(own)):
         return absent
-    if all(value is None for item in read for value in item.values):
+    if all(value is None for item in own_series for value in item.values):
         return Missing("metric_missing", "all its points are null")
-    if min(item.period_s for item in read) > (period_s or 0):
+    if min(item.period_s for item in own_series) > (period_s or 0):
         return Missing("period_too_coarse", "its points are coarser than those of CPU and GPU")
     return Missing("metric_missing", "no points inside the Training phase")
 
@@ -203,7 +203,7 @@ def _missing_reason(absent: Missing, own: Iterable[RawSeries], period_s: int | N
 def devices_per_host(
     job: Job, types: Mapping[str, InstanceType]
 ) -> tuple[int | None, int | None, Missing]:
-    """vCPUs and GPUs of each host, and why they are not known where they are None."""
+    """Returns the vCPUs and GPUs of each host, and why either of them is None."""
     names = {group.instance_type for group in job.groups}
     if job.groups_unknown:
         return None, None, Missing("type_unknown", job.groups_unknown[0])
@@ -214,9 +214,9 @@ def devices_per_host(
     vcpu, gpus = {types[name].vcpu for name in names}, {types[name].gpus for name in names}
     unseen = [name for name in sorted(names) if types[name].accelerator and not types[name].gpus]
     if unseen and len(vcpu) == 1:
-        why = f"CloudWatch records no use of the accelerators of {unseen[0]}"
-        inside = "Measure it inside the container, such as with neuron-monitor."
-        return vcpu.pop(), None, Missing("accelerator_unseen", why, inside)
+        reason = f"CloudWatch records no use of the accelerators of {unseen[0]}"
+        advice = "Measure it inside the container, such as with neuron-monitor."
+        return vcpu.pop(), None, Missing("accelerator_unseen", reason, advice)
     same_vcpu, same_gpus = (counts.pop() if len(counts) == 1 else None for counts in (vcpu, gpus))
     return same_vcpu, same_gpus, HOSTS_UNMAPPED
 
@@ -228,8 +228,8 @@ def _divisor(metric: Metric, vcpu: int | None, gpus: int | None) -> int | None:
 
 
 def _grid(job: Job, period_s: int) -> Sequence[int]:
-    """Epoch seconds of the periods that lie wholly inside a work window; a range where they follow
-    one another, as in a job that was not interrupted.
+    """Returns the epoch seconds of the periods that lie wholly inside a work window. It is a range
+    if the job was not interrupted.
     """
     grid: list[int] = []
     for start, end in work_windows(job):
@@ -246,27 +246,27 @@ def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int)
     if item.period_s == period_s and isinstance(grid, range):
         stretch = _stretch(item.values, grid[0] // period_s - first, len(grid)) if grid else ()
         return _normal_all(stretch, divisor)
-    wanted = max(period_s // item.period_s, 1)
+    size = max(period_s // item.period_s, 1)
     normal = _normal_all(item.values, divisor).values
     values: list[float | None] = []
     for moment in grid:
         position = moment // item.period_s - first
-        points = normal[max(position, 0) : max(position + wanted, 0)]
-        known = [point for point in points if point is not None]
-        values.append(mean(known) if known and 2 * len(known) >= wanted else None)
+        points = normal[max(position, 0) : max(position + size, 0)]
+        present = [point for point in points if point is not None]
+        values.append(mean(present) if present and 2 * len(present) >= size else None)
     return Series(tuple(values))
 
 
 def _stretch(values: Points, first: int, count: int) -> Points:
-    """So many points, from the one at index `first` on; None where there are none."""
+    """Returns `count` points from the index `first` on; None if there are none."""
     before = (None,) * min(max(-first, 0), count)
     inside = values[max(first, 0) : max(first + count, 0)]
     return before + inside + (None,) * (count - len(before) - len(inside))
 
 
 def _normal_all(raw: Points, divisor: int) -> Series:
-    """`_normal` of each point. Where all are a utilisation of at most 100, as in most series, the
-    built-ins say so at once, and no point is looked at alone.
+    """Applies `_normal` to each point. In most series all points are a utilisation of at most 100:
+    the built-ins show that at once, without a look at each point.
     """
     line = Series(raw)
     sound = line.present and math.isfinite(sum(line.present))
@@ -276,7 +276,7 @@ def _normal_all(raw: Points, divisor: int) -> Series:
 
 
 def _normal(raw: float | None, divisor: int) -> float | None:
-    """A share of 0..100, or None for a value that is no utilisation."""
+    """Returns a share of 0..100, or None for a value that is not a utilisation."""
     if raw is None or not math.isfinite(raw) or raw < 0:
         return None
     value = raw / divisor
@@ -284,19 +284,19 @@ def _normal(raw: float | None, divisor: int) -> float | None:
 
 
 def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool = True) -> bytes:
-    """Series as tenths of a percent (null: no point), curves to six digits: compressed JSON."""
-    whole: dict[str, dict[str, list[int | None]]] = {}
+    """Packs series as tenths of a percent (null: no point), curves to six digits, into JSON."""
+    packed: dict[str, dict[str, list[int | None]]] = {}
     for metric, hosts in usage.series.items():
-        kept = _extreme_hosts(usage, metric) if extreme_hosts_only else set(hosts)
-        whole[metric.value] = {host: hosts[host].tenths for host in hosts if host in kept}
+        names = _extreme_hosts(usage, metric) if extreme_hosts_only else set(hosts)
+        packed[metric.value] = {host: hosts[host].tenths for host in hosts if host in names}
     document = {
         "period_s": usage.period_s,
         "points": usage.points,
         "hosts_expected": usage.hosts_expected,
         "begins_at": None if usage.begins_at is None else usage.begins_at.isoformat(),
         "unit": "0.1 percent",
-        "series": whole,
-        "missing": {m.value: astuple(why) for m, why in usage.missing.items()},
+        "series": packed,
+        "missing": {m.value: astuple(missing) for m, missing in usage.missing.items()},
         "notes": usage.notes,
         "curves": {n: _packed_curve(c) for n, c in usage.curves.items()} if curves else {},
     }
@@ -304,7 +304,7 @@ def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool 
 
 
 def _packed_curve(curve: Curve) -> dict[str, object]:
-    """Where it begins, the seconds from there, and the values: far smaller than pairs."""
+    """Returns the start, the seconds from there, and the values: far smaller than pairs."""
     begun = curve.points[0][0]
     return {
         "start": begun.isoformat(),
@@ -320,7 +320,7 @@ def _unpacked_curve(steps: Mapping[str, Any]) -> Curve:
 
 
 def _extreme_hosts(usage: Measurements, metric: Metric) -> set[str]:
-    """The hosts with the lowest and the highest median."""
+    """Returns the hosts with the lowest and the highest median."""
     medians = sorted(
         (percentile(series.present, 50), host) for host, series in usage.series[metric].items()
     )
@@ -328,7 +328,7 @@ def _extreme_hosts(usage: Measurements, metric: Metric) -> set[str]:
 
 
 def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measurements:
-    """A job's measurements to a tenth of a percent, of the hosts that were kept."""
+    """Returns a job's measurements to a tenth of a percent, for the hosts that were stored."""
     document = json.loads(zlib.decompress(packed))
     vcpu, gpus, _ = devices_per_host(job, types)
     begins_at = document.get("begins_at")
@@ -345,7 +345,7 @@ def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measur
             }
             for metric, hosts in document["series"].items()
         },
-        missing={Metric(m): Missing(*why) for m, why in document["missing"].items()},
+        missing={Metric(m): Missing(*fields) for m, fields in document["missing"].items()},
         notes=tuple(document["notes"]),
         begins_at=datetime.fromisoformat(begins_at) if begins_at else None,
         curves={name: _unpacked_curve(steps) for name, steps in document.get("curves", {}).items()},

@@ -2,11 +2,11 @@
 
 100 always means all of a host's vCPUs, GPUs or memory. Absent data is Missing, never 0.
 
-Of a heterogeneous cluster the type of each host is known as far as its series prove it. CloudWatch
-and SageMaker's log streams name hosts and no groups. But only a host with GPUs has points of
-GPUUtilization: where all groups with GPUs are of one type, and all others of one type, every host's
-type is known. A missing host or a missing series could be of either type, so that the hosts of both
-kinds must be as many as the job asked for.
+The type of each host in a heterogeneous cluster is known as far as its series prove it. CloudWatch
+and SageMaker's log streams name hosts, but not groups. Only a host with GPUs has points of
+GPUUtilization. If all groups with GPUs are of one type, and all others of one type, every host's
+type is known. A missing host or series could be of either type, so the hosts of both kinds must be
+as many as the job asked for.
 
 Source: SageMaker guide, heterogeneous clusters: "log streams … are not grouped by instance groups".
 """
@@ -40,14 +40,14 @@ from sageaudit.domain.usage.series import (
 from sageaudit.structs import replace
 
 MIN_COVERAGE = 0.7
-"""Share of the expected points that must be present before a rule judges. The first GPU point comes
-3 to 6 minutes late in real recordings; less than half of the points is never enough."""
+"""Share of the expected points that must be present for a judgement. The first GPU point comes 3 to
+6 minutes late in real recordings. Less than half of the points is never enough."""
 METRIC_ARRIVAL_TIMEOUT = timedelta(hours=24)
-"""Metrics that are missing this long after the end of a job do not come any more: our choice."""
+"""Metrics that are still missing this long after the end of a job will not come: our choice."""
 MIN_ACTIVE_MINUTES = 15
 """Three times the 5 minutes below which Jobstats judges nothing: one-minute means are few."""
 MIN_POINTS = 3
-"""The least points of each metric and host, however long their period."""
+"""The fewest points of each metric and host, however long their period."""
 GAP_LONG_CODE = "gap_long"
 """The code of a metric with enough points but a long gap between them."""
 
@@ -89,9 +89,9 @@ class Missing(Struct, frozen=True):
 
 
 class RawUsage(Struct, frozen=True):
-    """All series of a job as they were read, which `measure` makes measurements of.
+    """All series of a job as they were read; `measure` makes measurements from them.
 
-    `absent`: why a metric without any series has none. `notes`: what else could not be read.
+    `missing_reason`: why a metric without any series has none. `notes`: what else was not read.
     """
 
     series: tuple[RawSeries, ...]
@@ -100,7 +100,7 @@ class RawUsage(Struct, frozen=True):
 
 
 METRIC_DENIED_CODE = "metric_denied"
-"""The code of a metric that a permission is missing for."""
+"""The code of a metric for which a permission is missing."""
 HOSTS_UNMAPPED = Missing(
     "hosts_unmapped", "CloudWatch does not say which host is in which of the job's instance groups"
 )
@@ -108,14 +108,14 @@ HOSTS_UNMAPPED = Missing(
 TYPES_MIXED = Missing(
     "types_mixed", "its hosts are of several types, and only whether each took part is judged"
 )
-"""Of hosts whose types are known: most rules judge hosts of one type."""
+"""For hosts of several known types: most rules judge hosts of one type."""
 
 
 class Measurements(Struct, frozen=True, dict=True):
     """Series by metric and host on one grid of `points` periods of `period_s` seconds.
 
-    `vcpu` and `gpus` are those of each host; None where hosts differ or the type is not known.
-    Without slots: what several rules ask of all minutes is worked out once and kept.
+    `vcpu` and `gpus` are those of each host; None if hosts differ or the type is unknown.
+    It has no slots, so that results for several rules are computed once.
     """
 
     period_s: int | None
@@ -131,8 +131,8 @@ class Measurements(Struct, frozen=True, dict=True):
     curves: Mapping[str, Curve] = field(default_factory=dict)
     """Algorithm metrics, such as a validation loss, by their own names; never cut."""
     by_type: Mapping[str, Measurements] = field(default_factory=dict)
-    """The same of all hosts of each type, of the whole run, in a cluster of several types whose
-    hosts are told apart; empty in any other job."""
+    """Measurements of the whole run by type, for all hosts of the type, in a cluster of several
+    types whose hosts are known; empty for any other job."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ class Measurements(Struct, frozen=True, dict=True):
         return tuple(sorted(names, key=lambda name: (len(name), name)))
 
     def share(self, metric: Metric) -> float | None:
-        """Points present of points expected over all expected hosts; None where missing."""
+        """Returns points present / points expected over all expected hosts; None if missing."""
         hosts = self.series.get(metric)
         if not hosts:
             return None
@@ -149,7 +149,7 @@ class Measurements(Struct, frozen=True, dict=True):
         return sum(series.share for series in hosts.values()) / expected
 
     def mean(self, metric: Metric) -> float:
-        """The mean of all points of all hosts; of a metric that is not missing."""
+        """Returns the mean of all points of all hosts for a metric that is not missing."""
         if metric not in self._means:
             self._means[metric] = mean_of_hosts(self.series[metric].values())
         return self._means[metric]
@@ -159,27 +159,27 @@ class Measurements(Struct, frozen=True, dict=True):
         return {}
 
     def busiest_percentile(self, metric: Metric, percent: float) -> float:
-        """The percentile of its busiest host; of a metric that is not missing."""
-        asked = (metric, percent)
-        if asked not in self._busiest:
+        """Returns the percentile of the busiest host for a metric that is not missing."""
+        key = (metric, percent)
+        if key not in self._busiest:
             hosts = self.series[metric].values()
-            self._busiest[asked] = percentile_of_busiest(hosts, percent)
-        return self._busiest[asked]
+            self._busiest[key] = percentile_of_busiest(hosts, percent)
+        return self._busiest[key]
 
     @cached_property
     def _busiest(self) -> dict[tuple[Metric, float], float]:
         return {}
 
     def find_gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
-        """Why the points of a recorded metric are too few to speak for the run, or None.
+        """Returns why a recorded metric has too few points to judge the run, or None.
 
         Every host needs its points: the one without may be the busiest. So does every stretch of
-        the run: what a longer gap hides would take a judgement back.
+        the run: a longer gap could hide what reverses a judgement.
         """
-        asked = (metric, min_share)
-        if asked not in self._gaps:
-            self._gaps[asked] = self._gap(metric, min_share)
-        return self._gaps[asked]
+        key = (metric, min_share)
+        if key not in self._gaps:
+            self._gaps[key] = self._gap(metric, min_share)
+        return self._gaps[key]
 
     @cached_property
     def _gaps(self) -> dict[tuple[Metric, float], Missing | None]:
@@ -191,30 +191,30 @@ class Measurements(Struct, frozen=True, dict=True):
         hosts, period_s = self.series.get(metric, {}), self.period_s or 0
         longest_s = max(line.longest_gap for line in hosts.values()) * period_s
         if longest_s > max(MAX_FIRST_POINT_DELAY_S, 2 * period_s):
-            why = f"{metric.value}: no points for {duration_text(Decimal(longest_s))}"
-            return Missing(GAP_LONG_CODE, why)
+            reason = f"{metric.value}: no points for {duration_text(Decimal(longest_s))}"
+            return Missing(GAP_LONG_CODE, reason)
         return None
 
     def missing_hosts(self, metric: Metric) -> Missing | None:
-        """That some of the expected hosts have no points of a metric, or None."""
+        """Returns a reason if some of the expected hosts have no points of a metric, else None."""
         have, expected = len(self.series.get(metric, {})), self.hosts_expected or 0
         if have >= expected:
             return None
         return Missing("hosts_missing", f"{have} of {expected} hosts have points of {metric.value}")
 
     def sparse_points(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
-        """That all hosts together have too few points of a metric, or None."""
+        """Returns a reason if all hosts together have too few points of a metric, else None."""
         share = self.share(metric) or 0.0
         if share >= min_share:
             return None
-        why = f"{metric.value}: {share:.0%} of the points, {min_share:.0%} needed"
-        return Missing("coverage_low", why)
+        reason = f"{metric.value}: {share:.0%} of the points, {min_share:.0%} needed"
+        return Missing("coverage_low", reason)
 
     def active_part(self) -> Measurements:
-        """The same without the idle head and tail of the run, and without its standstills; the
-        minutes around one are neighbours then. Unchanged where no minute was active.
+        """The measurements without the idle head and tail of the run and without its standstills;
+        the minutes around a standstill become neighbours. Unchanged if no minute was active.
 
-        A minute is idle when every host is known to use less than 0.2 cores and at most 1% of its
+        A minute is idle if every host is known to use less than 0.2 cores and at most 1% of its
         GPUs. A minute without data counts as active, except the late first points before an idle
         head.
         """
@@ -222,43 +222,43 @@ class Measurements(Struct, frozen=True, dict=True):
 
     @cached_property
     def _active(self) -> Measurements:
-        still = {minute for stretch in self.standstills() for minute in stretch}
-        if not still and all(self._joint_states):
+        pauses = {minute for stretch in self.standstills() for minute in stretch}
+        if not pauses and all(self._joint_states):
             return self
-        busy = [m for m in range(self.points) if m not in still and not self.idle(m)]
+        busy = [m for m in range(self.points) if m not in pauses and not self.idle(m)]
         if not any(self.worked(minute) for minute in busy):
             return self
-        known = next(m for m in range(self.points) if self.idle(m) or self.worked(m))
-        if self.idle(known) and known * (self.period_s or 0) <= MAX_FIRST_POINT_DELAY_S:
-            busy = [minute for minute in busy if minute > known]
+        origin = next(m for m in range(self.points) if self.idle(m) or self.worked(m))
+        if self.idle(origin) and origin * (self.period_s or 0) <= MAX_FIRST_POINT_DELAY_S:
+            busy = [minute for minute in busy if minute > origin]
         start, stop = busy[0], busy[-1] + 1
-        kept = [minute for minute in range(start, stop) if minute not in still]
-        if len(kept) == self.points:
+        minutes = [minute for minute in range(start, stop) if minute not in pauses]
+        if len(minutes) == self.points:
             return self
-        cut = {metric: select_points(hosts, kept) for metric, hosts in self.series.items()}
-        none = Missing("metric_missing", "no points in the active minutes")
-        gone = {metric: none for metric, hosts in cut.items() if not hosts}
+        cut = {metric: select_points(hosts, minutes) for metric, hosts in self.series.items()}
+        absence = Missing("metric_missing", "no points in the active minutes")
+        lost = {metric: absence for metric, hosts in cut.items() if not hosts}
         skipped = timedelta(seconds=start * (self.period_s or 0))
         begins_at = self.begins_at and self.begins_at + skipped
         return replace(
             self,
-            points=len(kept),
+            points=len(minutes),
             series={metric: hosts for metric, hosts in cut.items() if hosts},
-            missing={**self.missing, **gone},
+            missing={**self.missing, **lost},
             begins_at=begins_at,
         )
 
     def standstills(self) -> tuple[range, ...]:
-        """Half an hour and more after the first GPU work, in which no GPU worked and no host kept
-        more than a core busy. None without GPUs, and none where a host has no points.
+        """Stretches of at least half an hour after the first GPU work, in which no GPU worked and
+        no host kept more than a core busy. Empty without GPUs, or if a host has no points.
         """
         return self._standstills
 
     @cached_property
     def _standstills(self) -> tuple[range, ...]:
         period_s, vcpu = self.period_s or 0, self.vcpu or 0
-        known = period_s and self.gpus and vcpu and period_s <= COARSEST_PERIOD_S
-        if not known or self.missing_hosts(Metric.CPU) or self.missing_hosts(Metric.GPU):
+        can_judge = period_s and self.gpus and vcpu and period_s <= COARSEST_PERIOD_S
+        if not can_judge or self.missing_hosts(Metric.CPU) or self.missing_hosts(Metric.GPU):
             return ()
         cpus = list(self.series.get(Metric.CPU, {}).values())
         return standstills(list(self.gpu_states.values()), cpus, vcpu, period_s)
@@ -285,12 +285,12 @@ class Measurements(Struct, frozen=True, dict=True):
         return combine_states(hosts) or [None] * self.points
 
     def idle(self, period: int) -> bool:
-        """Whether every host is known to be idle in the period at this index."""
+        """Returns whether every host is known to be idle in the period at this index."""
         no_gpu = self.gpus == 0 or bool(self.gpu_states)
         return bool(self.cpu_states) and no_gpu and self._joint_states[period] is False
 
     def worked(self, period: int) -> bool:
-        """Whether any host is known to be active in the period at this index."""
+        """Returns whether any host is known to be active in the period at this index."""
         return self._joint_states[period] is True
 
     @property
@@ -310,13 +310,13 @@ _GPU_METRICS = frozenset({Metric.GPU.value, Metric.GPU_MEMORY.value})
 def hosts_by_type(
     job: Job, series: Iterable[RawSeries], types: Mapping[str, InstanceType], absent: Missing
 ) -> Mapping[str, frozenset[str]] | Missing:
-    """The hosts of each type of a job on several known types, or why they are not known.
+    """Returns the hosts of each type of a job on several known types, or why they are unknown.
 
     `absent`: why there is no series at all, if there is none.
     """
-    known = [item for item in series if any(value is not None for value in item.values)]
-    hosts = frozenset(item.host for item in known)
-    on_gpus = frozenset(item.host for item in known if item.metric in _GPU_METRICS)
+    recorded = [item for item in series if any(value is not None for value in item.values)]
+    hosts = frozenset(item.host for item in recorded)
+    on_gpus = frozenset(item.host for item in recorded if item.metric in _GPU_METRICS)
     if not hosts:
         return absent
     names = dict.fromkeys(group.instance_type for group in job.groups)
@@ -325,19 +325,19 @@ def hosts_by_type(
     alike = _ambiguous(with_gpus, "all with GPUs") or _ambiguous(others, "all without GPUs")
     if alike is not None:
         return alike
-    found = {with_gpus[0]: on_gpus, others[0]: hosts - on_gpus}
-    for name, of_type in found.items():
+    mapping = {with_gpus[0]: on_gpus, others[0]: hosts - on_gpus}
+    for name, members in mapping.items():
         count = sum(group.count for group in job.groups if group.instance_type == name)
-        if len(of_type) != count:
+        if len(members) != count:
             points = "points" if name in with_gpus else "other points and none"
-            why = f"{len(of_type)} hosts have {points} of GPUUtilization, and {count} are {name}"
-            return Missing(HOSTS_UNMAPPED.code, f"{HOSTS_UNMAPPED.reason}: {why}")
-    return found
+            reason = f"{len(members)} hosts have {points} of GPUUtilization, and {count} are {name}"
+            return Missing(HOSTS_UNMAPPED.code, f"{HOSTS_UNMAPPED.reason}: {reason}")
+    return mapping
 
 
 def _ambiguous(names: Collection[str], kind: str) -> Missing | None:
-    """Why hosts of these types, which have the same metrics, cannot be told apart, or None."""
+    """Returns why hosts of these types, whose metrics are the same, are ambiguous, or None."""
     if len(names) <= 1:
         return None
-    why = f"{' and '.join(names)} are {kind}"
-    return Missing(HOSTS_UNMAPPED.code, f"{HOSTS_UNMAPPED.reason}: {why}")
+    reason = f"{' and '.join(names)} are {kind}"
+    return Missing(HOSTS_UNMAPPED.code, f"{HOSTS_UNMAPPED.reason}: {reason}")

@@ -29,13 +29,13 @@ _MAXIMIZED_WORDS = frozenset(
      "r2", "iou", "miou", "dice", "rho", "pwll"}
 )  # fmt: skip
 _NOT_OBJECTIVE_WORDS = frozenset({"scale", "weight", "step", "steps", "time", "count"})
-"""Words in names of values related to a loss that are not one: `loss_scale`, `loss_weight`."""
+"""Words in names of values related to a loss that are not a loss: `loss_scale`, `loss_weight`."""
 _WINDOW = 5
 """Points of the running median: a single outlier changes nothing."""
 
 
 class ObjectiveCurve(Struct, frozen=True):
-    """The objective's curve; `at` is the index of the last point that improved."""
+    """The objective's curve; `last_gain_index` is the index of the last point that improved."""
 
     metric: str
     direction: Direction
@@ -45,32 +45,32 @@ class ObjectiveCurve(Struct, frozen=True):
 
     @property
     def best_value(self) -> Decimal:
-        """Its value where it improved last."""
+        """The value at the last improvement."""
         return self.values[self.last_gain_index]
 
     @property
     def last_value(self) -> Decimal:
-        """Its value at the end."""
+        """The value at the end."""
         return self.values[-1]
 
     def time_of_point(self, point: int) -> datetime:
-        """When a point was reported."""
+        """Returns when a point was reported."""
         return self.curve.points[point][0]
 
 
 def direction(metric: str, declared_directions: Mapping[str, Direction]) -> Direction | None:
-    """Whether more or less is better: `stated` by name, else by the name's words; None: unknown."""
+    """Returns the declared direction, else that of the name's words; None if it is unknown."""
     if metric in declared_directions:
         return declared_directions[metric]
     words = _words(metric)
-    less, more = bool(words & _MINIMIZED_WORDS), bool(words & _MAXIMIZED_WORDS)
-    if less == more or words & _NOT_OBJECTIVE_WORDS:
+    is_minimized, is_maximized = bool(words & _MINIMIZED_WORDS), bool(words & _MAXIMIZED_WORDS)
+    if is_minimized == is_maximized or words & _NOT_OBJECTIVE_WORDS:
         return None
-    return Direction.MINIMIZE if less else Direction.MAXIMIZE
+    return Direction.MINIMIZE if is_minimized else Direction.MAXIMIZE
 
 
 def meaningful_words(metric: str) -> tuple[str, ...]:
-    """The words of a metric's name that say what it measures, in alphabetical order."""
+    """Returns the words of a metric's name that say what it measures, in alphabetical order."""
     return tuple(
         sorted(
             _words(metric)
@@ -80,7 +80,7 @@ def meaningful_words(metric: str) -> tuple[str, ...]:
 
 
 def objective_direction(objective: Objective, stated: Mapping[str, Direction]) -> Direction | None:
-    """The objective's own direction, else that of its metric's name."""
+    """Returns the objective's own direction, else that of its metric's name."""
     return objective.direction or direction(objective.metric, stated)
 
 
@@ -92,10 +92,10 @@ def find_objective_curve(
     min_points: int,
     tolerance_percent: Decimal,
 ) -> ObjectiveCurve | Missing:
-    """The curve of the objective, or why there is none.
+    """Returns the curve of the objective, or why there is none.
 
-    It is the tuning job's objective if there is one, else a `stated` metric, else a validation
-    metric, else a training metric. Of several, the one that improved last is used.
+    It is the tuning job's objective if there is one, else a metric of `declared_directions`, else a
+    validation metric, else a training metric. The one that improved last wins.
     """
     if objective is not None and objective.metric in curves:
         curves = {objective.metric: curves[objective.metric]}
@@ -104,30 +104,30 @@ def find_objective_curve(
     if not curves:
         return Missing("metric_missing", "it reported no metric of its own to CloudWatch")
     ways = {
-        name: way for name in curves if (way := direction(name, declared_directions)) is not None
+        name: aim for name in curves if (aim := direction(name, declared_directions)) is not None
     }
     if not ways:
         names = ", ".join(sorted(curves)[:3])
         return Missing("direction_unknown", f"unknown whether more or less is better: {names}")
     preferred = min(_rank(name, declared_directions) for name in ways)
-    long = {
-        name: way
-        for name, way in ways.items()
+    aims = {
+        name: aim
+        for name, aim in ways.items()
         if _rank(name, declared_directions) == preferred and len(curves[name].points) >= min_points
     }
-    if not long:
-        most = max(
+    if not aims:
+        size = max(
             len(curves[n].points) for n in ways if _rank(n, declared_directions) == preferred
         )
-        return Missing("too_few_points", f"{most} points of its objective, {min_points} needed")
+        return Missing("too_few_points", f"{size} points of its objective, {min_points} needed")
     watched = [
-        _objective_curve(n, way, curves[n], tolerance_percent) for n, way in sorted(long.items())
+        _objective_curve(n, aim, curves[n], tolerance_percent) for n, aim in sorted(aims.items())
     ]
     return max(watched, key=lambda curve: curve.time_of_point(curve.last_gain_index))
 
 
 def last_gain(values: Sequence[Decimal], better: Direction, tolerance_percent: Decimal) -> int:
-    """Index of the last value that beats the previous best by more than the tolerance."""
+    """Returns the index of the last value that beats the previous best beyond the tolerance."""
     sign = 1 if better is Direction.MAXIMIZE else -1
     at, reference = 0, values[0]
     for position, value in enumerate(values):

@@ -3,7 +3,7 @@
 A missing point is None. Activity is judged from the points of the CPU or GPU.
 
 A standstill is half an hour and more without GPU work, and with no more than a core of a host busy.
-That is what a hung process leaves in the metrics: it sleeps, or one thread of it waits in a loop.
+A hung process leaves that in the metrics: it sleeps, or one thread of it waits in a loop.
 Shorter stretches are ordinary: a checkpoint, an evaluation, a download between epochs.
 """
 
@@ -19,7 +19,7 @@ from typing import cast
 from msgspec import Struct
 
 IDLE_BELOW_CORES = 0.2
-"""A minute without GPU work is idle below this many busy cores. Counted in cores, so that one busy
+"""A minute without GPU work is idle below this many busy cores. The unit is cores, so that one busy
 core of 64 still counts as work; idle hosts in the recordings use 0 to 0.19 cores."""
 ONE_PROCESS_MAX_CORES = 1.2
 """A host where one process keeps one core busy, at work or waiting in a loop: the core itself (1.01
@@ -32,22 +32,22 @@ MAX_IDLE_GAP_S = 180
 """A gap of missing points up to this length between idle points counts as idle: CloudWatch loses a
 minute now and then."""
 MIN_STANDSTILL_S = 1800
-"""Half an hour: ordinary pauses are over by then. Our choice, as gpu-pruner's 30 minutes."""
+"""Half an hour: ordinary pauses are shorter. Our choice, as gpu-pruner's 30 minutes."""
 COARSEST_PERIOD_S = 300
 """The mean of a longer period may hide minutes of work."""
 _BLIP_S = 60
 _BLIP_MARGIN_S = 600
-"""One busy minute (a scheduled task of the host) between 10 still minutes on each side is no work.
-It is at most one minute of 21, so that a standstill is never more than 5% too long."""
+"""One busy minute (a scheduled task of the host) between 10 still minutes on each side is not work.
+It is at most one minute of 21, so a standstill is never more than 5% too long."""
 
 States = list[bool | None]
-"""Of each period: active (True), known to be idle (False), or unknown (None)."""
+"""For each period: active (True), known to be idle (False), or unknown (None)."""
 
 
 class Series(Struct, frozen=True, dict=True):
-    """Values in percent (0..100 of one vCPU, one GPU, the memory), one each period.
+    """Values in percent (0..100 of one vCPU, one GPU, the memory), one for each period.
 
-    Without slots: the present points and what many rules ask of them are worked out once and kept.
+    It has no slots, so that the present points and figures for many rules are computed once.
     """
 
     values: tuple[float | None, ...]
@@ -68,42 +68,42 @@ class Series(Struct, frozen=True, dict=True):
 
     @cached_property
     def highest(self) -> float:
-        """The highest of its points, of which there is at least one."""
+        """The highest of its points; there must be one."""
         return max(self.present)
 
     @cached_property
     def lowest(self) -> float:
-        """The lowest of its points, of which there is at least one."""
+        """The lowest of its points; there must be one."""
         return min(self.present)
 
     @cached_property
     def mean(self) -> float:
-        """The mean of its points, of which there is at least one."""
+        """The mean of its points; there must be one."""
         return mean(self.present)
 
     @property
     def share(self) -> float:
-        """Points present of points expected, 0..1."""
+        """Points present / points expected, 0..1."""
         return len(self.present) / len(self.values) if self.values else 0.0
 
     def over(self, divisor: int) -> Series:
-        """Each point divided, of a line with a point. No quotient is below that of the lowest, or
-        above that of the highest: these are known without another look at all of them.
+        """Divides each point of a line with a point. All quotients lie between those of the lowest
+        and the highest point, so these two are known without another look at all of them.
         """
         if divisor == 1:
             return self
         if self.is_complete:
-            made = Series(tuple([value / divisor for value in self.present]))
-            vars(made)["present"] = made.values
+            line = Series(tuple([value / divisor for value in self.present]))
+            vars(line)["present"] = line.values
         else:
-            made = Series(
+            line = Series(
                 tuple([None if value is None else value / divisor for value in self.values])
             )
-        vars(made).update(lowest=self.lowest / divisor, highest=self.highest / divisor)
-        return made
+        vars(line).update(lowest=self.lowest / divisor, highest=self.highest / divisor)
+        return line
 
     def merged_where_equal(self, other: Series | None) -> Series:
-        """The points of two series of one host on one grid; where they differ nothing is known."""
+        """Merges two series of one host on one grid; points that differ become unknown."""
         if other is None:
             return self
         pairs = zip(self.values, other.values, strict=True)
@@ -128,12 +128,12 @@ class Series(Struct, frozen=True, dict=True):
         return [None if value is None else round(value * 10) for value in self.values]
 
     def slice(self, start: int, stop: int) -> Series:
-        """The points from `start` up to but not including `stop`."""
+        """Returns the points from `start` up to but not including `stop`."""
         return Series(self.values[start:stop])
 
 
 def select_points(hosts: Mapping[str, Series], indices: Sequence[int]) -> dict[str, Series]:
-    """The points at these indices, which ascend, of each host that has any."""
+    """Returns the points at these ascending indices, for each host that has any."""
     if not indices:
         return {}
     in_a_row = indices[-1] - indices[0] + 1 == len(indices)
@@ -145,28 +145,28 @@ def select_points(hosts: Mapping[str, Series], indices: Sequence[int]) -> dict[s
 
 
 def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean of at least one value."""
+    """Returns the arithmetic mean of at least one value."""
     return math.fsum(values) / len(values)
 
 
 def mean_of_hosts(hosts: Iterable[Series]) -> float:
-    """The mean of all points of all hosts, of which there is at least one."""
+    """Returns the mean of all points of all hosts; there must be one."""
     lines = [line.present for line in hosts]
     return math.fsum(chain.from_iterable(lines)) / sum(map(len, lines))
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The linearly interpolated percentile of at least one value (0..100)."""
+    """Returns the linearly interpolated percentile (0..100) of at least one value."""
     ordered = sorted(values)
     low, high, share = _ranks(len(ordered), percent)
     return ordered[low] + (ordered[high] - ordered[low]) * share
 
 
 def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
-    """The highest of the hosts' percentiles; each of at least one host has a value.
+    """Returns the highest of the hosts' percentiles; at least one host must have a value.
 
-    Of all hosts after the first one only the points above the highest percentile so far are sorted:
-    where these are too few, the host's own is lower.
+    For hosts after the first, only the points above the highest percentile so far are sorted. If
+    these are too few, the host's own percentile is lower.
     """
     first, *others = hosts
     highest = percentile(first.present, percent)
@@ -184,7 +184,7 @@ def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
 
 
 def _ranks(count: int, percent: float) -> tuple[int, int, float]:
-    """Between which two of so many ordered values a percentile lies, and how far from the first."""
+    """Returns the ranks around a percentile of `count` values, and its distance from the first."""
     rank = (count - 1) * percent / 100
     low = math.floor(rank)
     return low, min(low + 1, count - 1), rank - low
@@ -193,20 +193,20 @@ def _ranks(count: int, percent: float) -> tuple[int, int, float]:
 def pairs(
     hosts: Mapping[str, Series], others: Mapping[str, Series]
 ) -> tuple[list[float], list[float]]:
-    """Two metrics of one host in one period, of each host and period that has both: two columns of
-    as many points.
+    """Pairs two metrics by host and period if both have a point. Returns two columns of the same
+    length.
     """
     first: list[float] = []
     second: list[float] = []
     for host in hosts:
         if host not in others:
             continue
-        one, other = hosts[host], others[host]
-        if one.is_complete and other.is_complete:
-            first += one.present
+        line, other = hosts[host], others[host]
+        if line.is_complete and other.is_complete:
+            first += line.present
             second += other.present
             continue
-        for a, b in zip(one.values, other.values, strict=True):
+        for a, b in zip(line.values, other.values, strict=True):
             if a is not None and b is not None:
                 first.append(a)
                 second.append(b)
@@ -214,41 +214,41 @@ def pairs(
 
 
 def cpu_states(percents: Sequence[float], vcpu: int | None) -> States:
-    """Whether a host with `vcpu` vCPUs is active at each CPU utilisation (0..100)."""
+    """Returns whether a host with `vcpu` vCPUs is active at each CPU utilisation (0..100)."""
     if vcpu is None:
         return [None] * len(percents)
     return [percent * vcpu / 100 >= IDLE_BELOW_CORES for percent in percents]
 
 
 def gpu_states(percents: Sequence[float], gpus: int | None) -> States:
-    """Whether a host with `gpus` GPUs is active at each mean utilisation of them (0..100)."""
+    """Returns whether a host with `gpus` GPUs is active at each mean utilisation (0..100)."""
     each = gpus or 1
     return [percent * each > IDLE_MAX_GPU_PERCENT for percent in percents]
 
 
 def states_above(percents: Sequence[float], limit: float) -> States:
-    """Whether each is above a limit."""
+    """Returns whether each value is above a limit."""
     return [percent > limit for percent in percents]
 
 
 def states(
     line: Series, works: Callable[[Sequence[float]], States], period_s: int | None
 ) -> States:
-    """Whether a host is active in each period; `works` judges points, all of them at once. What it
-    says of the lowest and of the highest alike, it says of all: more use is never less active.
+    """Returns whether a host is active in each period; `works` judges all points at once. An answer
+    for both the lowest and the highest point holds for all: more use is never less active.
 
-    A gap of at most GAP_S seconds between two idle points, or between an idle point and the end,
-    is idle too: otherwise one lost point would make hours of idleness look like work.
+    A gap of at most MAX_IDLE_GAP_S between two idle points, or between an idle point and the end,
+    is idle too. Otherwise one lost point would make hours of idleness look like work.
     """
     if line.present:
-        least, most = works([line.lowest, line.highest])
-        judged = [least] * len(line.present) if least is most else works(line.present)
+        lowest, highest = works([line.lowest, line.highest])
+        judged = [lowest] * len(line.present) if lowest is highest else works(line.present)
     else:
         judged = []
     if line.is_complete:
         return judged
-    longest, known = MAX_IDLE_GAP_S // (period_s or MAX_IDLE_GAP_S + 1), iter(judged)
-    points = [None if value is None else next(known) for value in line.values]
+    longest, values = MAX_IDLE_GAP_S // (period_s or MAX_IDLE_GAP_S + 1), iter(judged)
+    points = [None if value is None else next(values) for value in line.values]
     return [
         _state_in_gap(points, index, longest) if value is None else points[index]
         for index, value in enumerate(line.values)
@@ -267,12 +267,12 @@ def _state_in_gap(points: States, index: int, longest: int) -> bool | None:
 
 
 def any_active(hosts: Sequence[bool | None]) -> bool | None:
-    """True where any host works, False where each is known not to, else None."""
+    """Returns True if any host works, False if each is known not to, else None."""
     return True if any(hosts) else None if None in hosts or not hosts else False
 
 
 def combine_two(one: States, other: States) -> States:
-    """`any_of` of two hosts, period by period."""
+    """Applies `any_active` to two hosts, period by period."""
     return [
         True if a or b else None if a is None or b is None else False
         for a, b in zip(one, other, strict=True)
@@ -280,8 +280,8 @@ def combine_two(one: States, other: States) -> States:
 
 
 def combine_states(hosts: Sequence[States]) -> States:
-    """`any_of` of all hosts, period by period; most jobs have one or two lines. Where one host is
-    active all the time, no other is looked at.
+    """Applies `any_active` to all hosts, period by period; most jobs have one or two lines. If one
+    host is always active, the others are not read.
     """
     always = next((host for host in hosts if False not in host and None not in host), None)
     if always is not None:
@@ -292,7 +292,7 @@ def combine_states(hosts: Sequence[States]) -> States:
 
 
 def true_ranges(flags: Sequence[bool]) -> Iterator[range]:
-    """The stretches that are true."""
+    """Yields the ranges of true flags."""
     at = 0
     for value, group in groupby(flags):
         length = len(list(group))
@@ -304,9 +304,9 @@ def true_ranges(flags: Sequence[bool]) -> Iterator[range]:
 def standstills(
     on_gpu: Sequence[States], cpus: Sequence[Series], vcpu: int, period_s: int
 ) -> tuple[range, ...]:
-    """The standstills after the first GPU work, in order. What comes before may prepare that work.
+    """Returns the standstills after the first GPU work, in order. Earlier ones may prepare it.
 
-    `on_gpu`: the GPUs of each host. A period of which anything is not known is no standstill.
+    `on_gpu`: the GPUs of each host. A period with an unknown part is not a standstill.
     """
     gpus = combine_states(on_gpu)
     if False not in gpus:
@@ -322,10 +322,10 @@ def standstills(
     return tuple(run for run in true_ranges(still) if len(run) * period_s >= MIN_STANDSTILL_S)
 
 
-def _blips(still: Sequence[bool], around: int) -> list[int]:
-    """Single periods that are not still, between at least `around` that are on each side."""
+def _blips(flags: Sequence[bool], around: int) -> list[int]:
+    """Returns single periods that are not still, with at least `around` still ones on each side."""
     return [
         at
-        for at in range(around, len(still) - around)
-        if not still[at] and all(still[at - around : at]) and all(still[at + 1 : at + 1 + around])
+        for at in range(around, len(flags) - around)
+        if not flags[at] and all(flags[at - around : at]) and all(flags[at + 1 : at + 1 + around])
     ]
