@@ -19,7 +19,7 @@ class NotAHistoryTable(Exception):
 def adopt_table(dynamodb: Any, name: str) -> str:
     """The ARN of the stream of a table that fits, which is switched on where it is off.
 
-    Raises NotAHistory, ClientError.
+    Raises NotAHistoryTable, ClientError.
     """
     try:
         found = dynamodb.describe_table(TableName=name)["Table"]

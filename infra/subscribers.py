@@ -37,7 +37,7 @@ def parse_addresses(text: str) -> tuple[str, ...]:
     """The e-mail addresses of an answer, divided by commas or spaces; none for "nobody" or an
     empty one.
 
-    Raises NoAddress.
+    Raises InvalidAddress.
     """
     words = [word for word in re.split(r"[,\s]+", text) if word]
     if words in ([], [NOBODY]):

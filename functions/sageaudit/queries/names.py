@@ -32,18 +32,18 @@ from sageaudit.structs import replace
 
 _MAX_SUGGESTIONS = 5
 _MAX_COMPARED_JOBS = 1_000
-"""Among how many of the newest jobs a mistyped name is looked for."""
+"""Number of newest jobs in which a mistyped name is looked for."""
 _MAX_SEARCHED_JOBS = 20_000
-"""Among how many of the newest jobs a name that was cut is looked for."""
+"""Number of newest jobs in which a shortened name is looked for."""
 _LOOKBACK = timedelta(days=365)
 _MOST_NAMES = 3
-"""Names or ARNs that are listed if a name is ambiguous."""
+"""Number of names or ARNs that are listed if a name is ambiguous."""
 
 
 def resolve(history: History, question: Question) -> tuple[HistoryLists, Question]:
-    """The lists of the question's window, and the question about the family that is meant.
+    """Returns the lists of the question's window, and the question with its family resolved.
 
-    Raises BadUsage as `named` does.
+    Raises BadUsage as `resolve_family` does.
     """
     lists = HistoryLists(history, question.window)
     return lists, resolve_family(lists, question)
@@ -86,9 +86,9 @@ def is_shortened(text: str, name: str) -> bool:
 def why_no_match(
     lists: HistoryLists, question: Question, option_name: Callable[[str], str] = str
 ) -> str:
-    """Which filter matches nothing in the window, with the name that was probably meant.
+    """Says which filter matches nothing in the window, and which name was probably meant.
 
-    Each filter is asked alone: of daily sums where these know its values, else of all audits.
+    Each filter is tried alone, on daily sums if these know its values, else on all audits.
     """
     accounts = [*lists.daily_sums(Scope.ACCOUNT)]
     if not accounts:
@@ -116,7 +116,7 @@ def why_no_match(
 
 
 def _match_audits(rows: Sequence[ListRow], name: str, wanted: Any) -> tuple[bool, set[str]]:
-    """Whether an audit passes a filter, and the values of all of them."""
+    """Whether an audit passes a filter, and the values of all audits."""
     column, known = FILTERS[name], {*FILTERS[name].words}
     for row in rows:
         if column.is_match(row, wanted):
@@ -129,14 +129,14 @@ def _match_audits(rows: Sequence[ListRow], name: str, wanted: Any) -> tuple[bool
 
 
 def _filter_text(name: str, wanted: Any) -> str:
-    """A filter's value as it is written."""
+    """Returns a filter's value as it is written on the command line."""
     if name == "tag":
         return " and ".join(f"{tag}={value or ''}" for tag, value in wanted.items())
     return "" if wanted is True else str(wanted)
 
 
 def covered_days_text(history: History, window: Window) -> str:
-    """On which days the history has audits, where it has none in the window."""
+    """Says on which days the history has audits, if it has none in the window."""
     days = audited_days(history)
     if days is None:
         return "the history is empty: `sageaudit scan` audits jobs"
@@ -162,12 +162,12 @@ class JobQuery(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The job's name; that of an ARN is in lower case."""
+        """The job's name; the name in an ARN is in lower case."""
         ref = JobRef.from_arn(self.job)
         return ref.name if ref else self.job
 
     def matches(self, head: AuditSummary) -> bool:
-        """Whether this run of the name is one of the job."""
+        """Whether this run with the name is a run of the job."""
         others = ((self.kind, head.kind), (self.account, head.account), (self.region, head.region))
         return all(wanted is None or wanted == value for wanted, value in others) and (
             self.name == self.job or head.key.arn.lower() == self.job.lower()
@@ -175,9 +175,9 @@ class JobQuery(Struct, frozen=True):
 
 
 def find_job(history: History, wanted: JobQuery) -> AuditSummary:
-    """The newest run of the job.
+    """Returns the newest run of the job.
 
-    A name that a list cut with "…" is looked for among the newest jobs. Raises JobNotFound, or
+    A name that was shortened with "…" is looked for among the newest jobs. Raises JobNotFound, or
     AmbiguousName if several jobs, or jobs of several kinds, accounts or regions, have the name.
     """
     named = _resolve_shortened(history, wanted) if ELLIPSIS in wanted.job else wanted
@@ -193,7 +193,7 @@ def find_job(history: History, wanted: JobQuery) -> AuditSummary:
 
 
 def _resolve_shortened(history: History, wanted: JobQuery) -> JobQuery:
-    """The job whose name a list cut to this. Raises AmbiguousName if there are several."""
+    """Returns the job whose name was shortened to this. Raises AmbiguousName for several."""
     names = {head.job for head in _newest(history, wanted) if is_shortened(wanted.job, head.job)}
     if len(names) > 1:
         shown = _some(sorted(names))
@@ -202,19 +202,19 @@ def _resolve_shortened(history: History, wanted: JobQuery) -> JobQuery:
 
 
 def _some(names: Sequence[str]) -> str:
-    """`a and b and c and others`: the first names of what is ambiguous."""
+    """Returns the first names of several as text: `a and b and c and others`."""
     others = " and others" if len(names) > _MOST_NAMES else ""
     return " and ".join(names[:_MOST_NAMES]) + others
 
 
 def _did_you_mean(history: History, wanted: JobQuery) -> str:
-    """The name that was probably meant, of the newest jobs."""
+    """Returns the name among the newest jobs that was probably meant."""
     newest = islice(_newest(history, wanted), _MAX_COMPARED_JOBS)
     return did_you_mean(wanted.name, dict.fromkeys(head.job for head in newest))
 
 
 def _newest(history: History, wanted: JobQuery) -> Iterator[AuditSummary]:
-    """The jobs of the account that ended in the last days of the history, newest first."""
+    """Yields the account's jobs of the history's last days, newest first."""
     if (days := audited_days(history)) is None:
         return iter(())
     lists = HistoryLists(history, make_window(days[-1] - _LOOKBACK, days[-1] + ONE_DAY))

@@ -22,7 +22,7 @@ SELECT coalesce(usage_type, ''), region, coalesce(unit, ''),
 FROM line WHERE is_usage(kind) AND amount(quantity) >= 0 AND amount(cost) >= 0
 GROUP BY ALL ORDER BY 6, 1, 2, 3
 """
-"""Sums as texts: each job has some, and DuckDB takes twice as long to make decimals of them."""
+"""Sums stay texts: each job has some, and DuckDB takes twice as long to make decimals."""
 _EXCLUDED = """
 SELECT if(is_usage(kind), kind || ' below zero', kind), count(*), coalesce(sum(amount(cost)), 0)
 FROM line WHERE NOT is_usage(kind) OR amount(quantity) < 0 OR amount(cost) < 0
@@ -60,11 +60,11 @@ SELECT kind FROM line
 WHERE kind LIKE '%Discount' AND amount(cost) <> 0 AND coalesce(payer, '') NOT IN
         (SELECT coalesce(payer, '') FROM line WHERE is_usage(kind) AND net_cost IS NOT NULL)
 """
-"""Discounts as lines of their own, where the payer's usage has no net cost that includes them."""
+"""Discounts on lines of their own, if the payer's usage has no net cost that includes them."""
 
 
 def read_spend(path: Path, month: str, account: str) -> AwsSpend:
-    """SageMaker's usage of a month (YYYY-MM) and account at on-demand cost, by resource.
+    """Reads SageMaker's usage of a month (YYYY-MM) and account at on-demand cost, by resource.
 
     `path` is a cost report, or a folder with its files. Raises BadUsage naming the file.
     """
@@ -98,10 +98,11 @@ def _check_month_and_account(report: ReportLines, path: Path, month: str, accoun
 
 
 def read_paid_usage(paths: Sequence[Path], account: str | None, basis: RateBasis) -> PaidReport:
-    """What was paid for SageMaker's usage, by account and days.
+    """Reads what was paid for SageMaker's usage, by account and days.
 
-    `paths` are the files of one report, or folders with them; `account` (12 digits) reads its lines
-    only. Raises BadUsage naming the file, and for discounts that the usage's cost does not include.
+    `paths`: the files of one report, or folders with them; `account` (12 digits): read only its
+    lines. Raises BadUsage naming the file, and for discounts that the usage's cost does not
+    include.
     """
     with open_report_lines(paths) as report:
         if account is not None:

@@ -13,14 +13,14 @@ from typing import Any, Literal
 from sageaudit.errors import BadUsage
 
 _MEMORY = "2GB"
-"""DuckDB takes 80% of a machine's memory by default; beyond its limit it uses temporary files."""
+"""DuckDB takes 80% of a machine's memory by default; above its limit it uses temporary files."""
 
 
 @contextmanager
 def duckdb_connection(purpose: str) -> Iterator[Any]:
-    """An empty database in memory, in UTC. Raises BadUsage where DuckDB is not installed.
+    """Opens an empty database in memory, in UTC. Raises BadUsage if DuckDB is not installed.
 
-    `what` is what needs it. An error of DuckDB inside becomes BadUsage too.
+    `purpose` is named in that error. An error of DuckDB inside becomes BadUsage too.
     """
     try:
         duckdb = importlib.import_module("duckdb")
@@ -37,7 +37,7 @@ def duckdb_connection(purpose: str) -> Iterator[Any]:
 
 @contextmanager
 def duckdb_errors(message: str) -> Iterator[None]:
-    """Raises BadUsage for an error of DuckDB: `what`, and the first line of its message."""
+    """Raises BadUsage for an error of DuckDB: `message`, and the first line of DuckDB's own."""
     duckdb = importlib.import_module("duckdb")
     try:
         yield
@@ -46,7 +46,7 @@ def duckdb_errors(message: str) -> Iterator[None]:
 
 
 _ROWS = 5_000
-"""Rows that are in Python's memory together."""
+"""Number of rows that are in Python's memory together."""
 ColumnType = Literal["text", "usd", "count", "flag", "time", "day"]
 _TYPES: Mapping[ColumnType, str] = {
     "text": "VARCHAR",

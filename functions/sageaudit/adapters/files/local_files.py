@@ -18,7 +18,7 @@ from sageaudit.errors import BadUsage
 
 _MODE = 0o644
 _PREFIX = 40
-"""Letters of a name that fit in a file's own name beside its other parts."""
+"""Number of letters of a name that fit in a temporary file's name."""
 _HEAD = 4096
 _PLAN_TEXT = re.compile(
     rb"Terraform (used the selected providers|will perform)"
@@ -40,7 +40,7 @@ _FORMS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
     ),
     (re.compile(rb"\s*\[\s*[{\]\"\d]"), "a list", ""),
 )
-"""How a file begins, what it is then, and what makes the right one of it."""
+"""How a file begins, what it then is, and how to make the right one of it."""
 _NAME = "sageaudit"
 _KEY_BYTES = 32
 _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
@@ -50,9 +50,9 @@ _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
     """Yields the path to write to: a file beside `path`, which then takes its place.
 
-    It gets `mode`, else that of the file before. A link stays a link, and its file is replaced. A
-    device or a pipe is written to itself, never replaced. Raises BadUsage where the file cannot be
-    written; an older one is then kept.
+    It gets `mode`, by default that of the old file. The target of a link is replaced, the link
+    stays. A device or a pipe is written directly. Raises BadUsage if the file cannot be written; an
+    older one is then kept.
     """
     try:
         if path.exists() and not path.is_file():
@@ -82,13 +82,13 @@ def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str, mode: int | None = None) -> None:
-    """Writes a whole file. Raises BadUsage where it cannot be written."""
+    """Writes a whole file. Raises BadUsage if it cannot be written."""
     with atomic_write(path, mode) as beside:
         beside.write_text(text, encoding="utf-8", errors="replace")
 
 
 def wrong_format_reason(path: Path, advice: str) -> str | None:
-    """`is a folder: ...`, with `make` where nothing better is known; None for any other file."""
+    """Returns `is a folder: ...` or the like, with `advice` if nothing better is known, or None."""
     if path.is_dir():
         return f"is a folder: {advice}"
     with suppress(OSError), path.open("rb") as file:
@@ -97,7 +97,7 @@ def wrong_format_reason(path: Path, advice: str) -> str | None:
 
 
 def wrong_format_reason_of_bytes(path: str, content: bytes, make: str) -> str | None:
-    """The same of what was read."""
+    """Returns the same as `wrong_format_reason` for the content that was read."""
     content = content.removeprefix(codecs.BOM_UTF8)
     if _PLAN_TEXT.search(content, 0, _HEAD):
         return f"is a Terraform plan as text: {_MAKE_PLAN}"
@@ -108,10 +108,10 @@ def wrong_format_reason_of_bytes(path: str, content: bytes, make: str) -> str | 
 
 
 def data_folder() -> Path:
-    """The folder of this tool; it may not exist yet. Raises BadUsage for a user without a home.
+    """Returns this tool's folder, which may not exist yet. Raises BadUsage without a home folder.
 
-    As each system wants it: below XDG_DATA_HOME where it is set; else ~/Library/Application Support
-    on macOS, %LOCALAPPDATA% on Windows, ~/.local/share elsewhere.
+    It is below XDG_DATA_HOME if that is set; else ~/Library/Application Support on macOS,
+    %LOCALAPPDATA% on Windows, ~/.local/share elsewhere.
     """
     if chosen := _folder_from_variable("XDG_DATA_HOME"):
         return chosen / _NAME
@@ -124,11 +124,11 @@ def data_folder() -> Path:
 
 @cache
 def fingerprint_key() -> bytes | None:
-    """The random key of the fingerprints that this machine's scans store, made when first needed.
+    """Returns the random key of this machine's fingerprints, made when first needed.
 
     A fingerprint is a hash of image, data, entry point and hyperparameters, by which runs with the
-    same settings are found; without the key nobody can guess settings from it. None where it can be
-    neither read nor kept: runs are then audited without a fingerprint.
+    same settings are found; without the key nobody can guess settings from it. None if it can be
+    neither read nor kept: runs then have no fingerprint.
     """
     with suppress(OSError, BadUsage):
         path = data_folder() / "fingerprint.key"
@@ -143,7 +143,7 @@ def fingerprint_key() -> bytes | None:
 
 
 def _folder_from_variable(variable: str) -> Path | None:
-    """The folder that a variable names; a relative one is ignored, as the XDG standard says."""
+    """Returns the folder in a variable; a relative one is ignored, as the XDG standard says."""
     path = Path(os.environ.get(variable, ""))
     return path if path.is_absolute() else None
 

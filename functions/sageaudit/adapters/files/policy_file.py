@@ -65,7 +65,7 @@ def load_policy(path: Path) -> Policy:
 
 
 def _load_own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
-    """The file that `discounts.own_rates` names, from the policy's folder. Raises BadPolicy."""
+    """Reads the file of `discounts.own_rates`, from the policy's folder. Raises BadPolicy."""
     discounts = table.get("discounts")
     name = discounts.get("own_rates") if isinstance(discounts, dict) else None
     if not isinstance(name, str) or not name:
@@ -78,7 +78,7 @@ def _load_own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
 
 
 def line_number(text: str, key: KeyPath) -> int | None:
-    """The line that sets the last name of `key`; None where that is not one line alone."""
+    """Returns the line that sets the last name of `key`; None if no line does, or several."""
     name = next((re.escape(part) for part in reversed(key) if isinstance(part, str)), None)
     sets = re.compile(rf"""[\s\[]*(?:[\w."'-]+\.)?["']?{name}["']?\s*[.=\]]""")
     found = [number for number, line in enumerate(text.split("\n"), 1) if sets.match(line)]
@@ -106,7 +106,7 @@ def _bad_policy(why: str, *parts: str) -> BadPolicy:
 
 
 def read_own_rates(path: Path) -> OwnRates:
-    """The rates of a file that `sageaudit prices learn` wrote. Raises BadUsage, naming the file."""
+    """Reads the rates that `sageaudit prices learn` wrote. Raises BadUsage, naming the file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -131,7 +131,7 @@ def read_own_rates(path: Path) -> OwnRates:
 
 
 def own_rates_text(rates: OwnRates) -> str:
-    """What `read` reads."""
+    """Returns the text of the file that `read_own_rates` reads."""
     rows = ",\n".join(f"  {to_json(_row(rate))}" for rate in rates.rows)
     head = {
         "schema": SCHEMA,

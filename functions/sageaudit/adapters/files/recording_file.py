@@ -44,15 +44,15 @@ from sageaudit.errors import BadUsage
 _WIDTH = 100
 _TAGS = Policy().tag_names
 ANONYMIZED = "anonymized"
-"""The key that says so in the file."""
+"""The key that marks an anonymized file."""
 REDACTED = "not shared"
-"""In place of a sentence that is not our own."""
+"""Replaces sentences that are not our own."""
 _PUBLIC = ("region", "component", "read_at", "managed_spot", "rates")
-"""What a recording has of the price list, which AWS publishes."""
+"""Parts of the price list in a recording, which AWS publishes."""
 _KNOWN_TAGS = SAGEAUDIT_TAGS.union(Policy().owner_tags)
-"""Names of tags that stay: those that audits read by default."""
+"""Names of tags that stay: audits read them by default."""
 _CODES = frozenset({"metric_missing", METRIC_DENIED_CODE})
-"""Why a job's metrics are absent, as the reader of CloudWatch says it."""
+"""Why a job's metrics are absent, in the words of the CloudWatch reader."""
 _SAFE_SENTENCES = re.compile(
     r"(?:tags: )?[a-z]{1,20}:[A-Za-z]{1,60} (?:is not permitted|is throttled: try again later)"
     r"|CloudWatch has no points|CloudWatch keeps metrics for 455 days"
@@ -60,17 +60,17 @@ _SAFE_SENTENCES = re.compile(
     r"|series of the extreme hosts alone(?:; no curves)?"
     r"|the series were too large to keep"
 )
-"""Sentences of our own that hold nothing of the account."""
+"""Our own sentences, which hold nothing of the account."""
 
 
 def make_document(
     recorded: Recording | RecordedSet, key: bytes | None = None, tags: TagNames = _TAGS
 ) -> dict[str, Any]:
-    """The JSON of a recording: what a history keeps of a job, with its metrics and prices.
+    """Returns the JSON of a recording: a job as a history keeps it, with metrics and prices.
 
-    `key`: that of fingerprints, by which runs with the same settings are known; without it the
-    recording has none. `tags`: the names of those that are kept. A set has its moment and its price
-    list once, for all of its jobs. Raises Malformed.
+    `key` is the fingerprints' key, by which runs with the same settings are found; without it the
+    recording has no fingerprint. `tags`: names of tags to keep. A set has its time and price list
+    once, for all of its jobs. Raises MalformedData.
     """
     if isinstance(recorded, Recording):
         return {"schema": SCHEMA, **_job_document(recorded, key, tags)}
@@ -120,7 +120,7 @@ def _series(series: RawSeries) -> dict[str, Any]:
 
 
 def to_text(document: Mapping[str, Any]) -> str:
-    """The JSON text of a recording, to be read by people too: lists of numbers on one line."""
+    """Returns the JSON text of a recording, readable for people: lists of numbers on one line."""
     return "".join(_lines(document, "")) + "\n"
 
 
@@ -143,7 +143,7 @@ def _lines(value: object, indent: str) -> Iterator[str]:
 
 
 def check_can_write(path: Path, *, replace: bool) -> None:
-    """Raises BadUsage without its folder, and for a file that may not be replaced."""
+    """Raises BadUsage if its folder is missing, or if a file exists that may not be replaced."""
     if not path.parent.is_dir():
         raise BadUsage(f"{path}: there is no folder {path.parent}")
     try:
@@ -163,8 +163,8 @@ def check_can_write(path: Path, *, replace: bool) -> None:
 def write(path: Path, text: str, *, replace: bool) -> None:
     """Writes a new file as a whole or not at all, readable by its owner only.
 
-    `replace`: an existing file may be replaced. Raises BadUsage where one is in the way, or where
-    the file cannot be written.
+    `replace`: an existing file may be replaced. Raises BadUsage if a file is in the way, or cannot
+    be written.
     """
     check_can_write(path, replace=replace)
     local_files.write_text(path, text, mode=0o600)
@@ -173,10 +173,10 @@ def write(path: Path, text: str, *, replace: bool) -> None:
 def anonymize(
     document: Mapping[str, Any], salt: bytes, rules: Collection[str], types: Collection[str]
 ) -> dict[str, Any]:
-    """A recording's JSON for sharing. Raises Malformed.
+    """Returns a recording's JSON for sharing. Raises MalformedData.
 
-    `rules`: the names of all rules, which exemptions keep; `types`: the instance types that AWS's
-    service model knows. The same salt gives the same pseudonyms, in other files too. Times are not
+    `rules`: the names of all rules, which exemptions keep; `types`: the instance types in AWS's
+    service model. The same salt gives the same pseudonyms, in other files too. Times are not
     shifted: prices are those of a day.
     """
     file = _File(Pseudonyms(salt, _job_names(document)), rules, types)
@@ -201,7 +201,7 @@ class _File(Struct, frozen=True):
     types: Collection[str]
 
     def anonymize_job(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """One recorded job."""
+        """Returns one recorded job, anonymized."""
         names, account = self.names, document.get("account")
         shared: Mapping[str, Callable[[Any], Any]] = {
             "account": lambda known: known and names.account(known),
@@ -223,7 +223,7 @@ class _File(Struct, frozen=True):
         return {key: share(document[key]) for key, share in shared.items() if key in document}
 
     def _answer(self, answer: Mapping[str, Any], job_account: str | None) -> dict[str, Any]:
-        """An answer; `own_account`: whose images are not AWS's."""
+        """Anonymizes an answer; images of `job_account` are not AWS's."""
         names = self.names
         pseudonyms: Mapping[StoredAs, Callable[[str], str]] = {
             StoredAs.TYPE: lambda text: text if text in self.types else UNKNOWN,
@@ -275,9 +275,9 @@ class _File(Struct, frozen=True):
         return kept
 
     def _tag(self, name: str, value: str) -> dict[str, str]:
-        """A tag: its value, and a name that is not common, become pseudonyms.
+        """Makes pseudonyms of a tag's value, and of its name if that is not common.
 
-        An exemption stays with the names of rules and its date, so that it has the same effect.
+        An exemption stays with its rules and date, so that it has the same effect.
         """
         names = self.names
         shown = name if name in _KNOWN_TAGS else names.word("tag", name)

@@ -19,9 +19,9 @@ STDIN = "-"
 MAX_BYTES = 64 * 1024 * 1024
 """A Terraform plan of thousands of resources has some MB."""
 _LARGE = 2**20
-"""Characters from which a file's beginning is looked at first."""
+"""Files of this many characters have their beginning checked first."""
 _HEAD = 2**16
-"""How many characters of it."""
+"""Number of characters of that beginning."""
 _MAKE = "give the JSON of one request, of a pipeline definition, or of `terraform show -json`"
 TOO_DEEPLY_NESTED = "has too many brackets inside each other"
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
@@ -35,9 +35,9 @@ class RequestFile(Struct, frozen=True):
     text: str
 
     def line_numbers(self) -> tuple[dict[Place, int], list[Place]]:
-        """The line (from 1) of each key and list item, by path; and the keys that are there twice.
+        """Returns the line (from 1) of each key and list item, by path, and the repeated keys.
 
-        What is inside a key that is there twice is not named too.
+        Keys inside a repeated key are not listed as well.
         """
         found: dict[Place, int] = {(): 1}
         repeated: dict[Place, None] = {}
@@ -70,15 +70,15 @@ class RequestFile(Struct, frozen=True):
 
 
 def display_name(path: str) -> str:
-    """The file, for people."""
+    """Returns the file's name for people."""
     return "standard input" if path == STDIN else path
 
 
 def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
     """Reads a file, or stdin for "-". Raises BadUsage with one sentence that names the file.
 
-    `refuse` raises Malformed for a list, or an object with such keys: of a large file it is asked
-    before the whole is parsed.
+    `check_keys` raises MalformedData for a list, or for an object with wrong keys; in a large file
+    it is called before the whole is parsed.
     """
     name = display_name(path)
     try:
@@ -117,7 +117,7 @@ def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
 
 
 def _first_keys(text: str) -> Iterator[str]:
-    """The keys of the top level, as far as the beginning of the text has them."""
+    """Returns the keys of the top level, as far as the beginning of the text has them."""
     depth, key_next = 0, False
     for token in _TOKEN.finditer(text, 0, _HEAD):
         word = token[0]

@@ -150,7 +150,7 @@ class TableChange(Struct, frozen=True):
         return text if isinstance(text, str) else ""
 
     def body(self) -> str:
-        """The body of a notice. Raises Malformed."""
+        """The body of a notice. Raises MalformedData."""
         return self._read_binary("body", read_gzip_text)
 
     def _read_binary(self, name: str, read: Callable[[bytes], T]) -> T:
@@ -160,7 +160,7 @@ class TableChange(Struct, frozen=True):
             raise MalformedData(name, "cannot be unpacked") from error
 
     def document(self) -> AuditDocument:
-        """The document of an audit. Raises Malformed."""
+        """The document of an audit. Raises MalformedData."""
         document: AuditDocument = self._read_binary("document", read_gzip_json)
         if not isinstance(document, dict):
             raise MalformedData("document", "is not an object")
@@ -173,7 +173,7 @@ class TableChange(Struct, frozen=True):
 
 
 def parse_change_keys(body: str) -> tuple[str, str]:
-    """The keys of an item, by the letter of a Change. Raises Malformed."""
+    """The keys of an item, by the letter of a Change. Raises MalformedData."""
     try:
         letter: Any = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -187,7 +187,7 @@ def parse_change_keys(body: str) -> tuple[str, str]:
 
 
 def notice_labels(pk: str, sk: str) -> dict[str, Any]:
-    """Which audit, running job or week's digest a notice is about, for a log. Raises Malformed."""
+    """Returns the audit, running job or week of a notice, for a log. Raises MalformedData."""
     if _DIGEST.fullmatch(pk) and _VERSION.fullmatch(sk):
         return {"digest": pk.rpartition("#")[2]}
     if pk.startswith(WATCH_PREFIX):
@@ -198,7 +198,7 @@ def notice_labels(pk: str, sk: str) -> dict[str, Any]:
 
 
 def parse_version(pk: str, sk: str) -> tuple[JobKey, int]:
-    """The run and version of an audit, or of a notice about it, by its keys. Raises Malformed."""
+    """Returns the run and version in the keys of an audit or its notice. Raises MalformedData."""
     job_pk = pk.removeprefix(keys.run_alerts_pk(""))
     run, version = _RUN.fullmatch(job_pk), _VERSION.fullmatch(sk)
     if run is None:

@@ -28,7 +28,7 @@ _PROCESSING_DISCOUNT = Decimal("1.4")
 
 
 class PackagedPrices(Struct, frozen=True, dict=True):
-    """Implements PriceSource and KnownPrices over the packaged tables, which have all regions."""
+    """Implements PriceSource and SourcePrices over the packaged tables, which have all regions."""
 
     hourly_table: Mapping[str, Any]
     storage_table: Mapping[str, Any]

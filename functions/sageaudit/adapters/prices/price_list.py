@@ -60,7 +60,7 @@ _LISTING_SK = "LISTING"
 
 
 class ListedPrices(Struct, frozen=True):
-    """Implements KnownPrices for one region and component.
+    """Implements SourcePrices for one region and component.
 
     `why` is the reason when there is no listing of today; `stored` is then the last one, if any.
     """
@@ -204,7 +204,7 @@ def _entry_document(entry: Entry) -> dict[str, Any]:
 
 
 def read_entries(rates: Mapping[str, Any]) -> dict[str, Entry]:
-    """The entries of what `entries_document` made. Raises Malformed with the name."""
+    """The entries of what `entries_document` made. Raises MalformedData with the name."""
     return {name: _entry(name, fields.section(rates, name)) for name in rates}
 
 

@@ -78,7 +78,7 @@ def live_markets(
 
 
 class EstimatedPrices(Struct, frozen=True, dict=True):
-    """Implements PriceSource and KnownPrices over a table in the form of the packaged one."""
+    """Implements PriceSource and SourcePrices over a table in the form of the packaged one."""
 
     table: Mapping[str, Any]
     name: str = "estimate of"

@@ -63,7 +63,7 @@ class DynamoAlertLedger:
         self._table = DynamoTable(client, table_name)
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        """Reads both items. Raises Malformed for one that cannot be read, or AwsError."""
+        """Reads both items. Raises MalformedData for one that cannot be read, or AwsError."""
         run = keys.job_pk(key)
         of_run = self._table.get(keys.run_alerts_pk(run), _LAST_SK)
         past = replace(self._alerts_of_subject(subject), run=run)
@@ -83,7 +83,7 @@ class DynamoAlertLedger:
             return replace(past, subject_alerts=alerts, steps=steps, revision=int(item["revision"]))
 
     def alerts(self, subject: str) -> Sequence[Alert]:
-        """The alerts of a group. Raises Malformed or AwsError."""
+        """The alerts of a group. Raises MalformedData or AwsError."""
         return self._alerts_of_subject(subject).subject_alerts
 
     def has_digest(self, last_day: date) -> bool:
@@ -100,7 +100,7 @@ class DynamoAlertLedger:
         return self._try_transaction(actions)
 
     def watch_state(self, key: JobKey) -> WatchState:
-        """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
+        """Reads its item. Raises MalformedData for one that cannot be read, or AwsError."""
         item = self._table.get(keys.watch_pk(key), _STATE_SK)
         if item is None:
             return WatchState(key)
@@ -125,7 +125,7 @@ class DynamoAlertLedger:
         return True
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
+        """Reads its item. Raises MalformedData for one that cannot be read, or AwsError."""
         return send_ledger.read_channel_hour(self._table, channel, began_at)
 
     def has_job_line(self, key: JobKey) -> bool:
@@ -169,7 +169,7 @@ class DynamoAlertLedger:
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """The channel and the body of a notice by its keys; None where there is none.
 
-        Raises Malformed for one that cannot be read, or AwsError.
+        Raises MalformedData for one that cannot be read, or AwsError.
         """
         item = self._table.get(pk, sk)
         if item is None:

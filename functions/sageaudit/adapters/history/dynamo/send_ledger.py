@@ -148,7 +148,7 @@ class DynamoSendLedger:
             self._mark(notice_id, NoticeState.UNKNOWN, _BECAUSE, values, now, _IS_NOT_SENT)
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """The messages to a channel in a clock hour. Raises Malformed."""
+        """The messages to a channel in a clock hour. Raises MalformedData."""
         return read_channel_hour(self._table, channel, began_at)
 
     def circuit(self, channel: str) -> Circuit:
@@ -245,7 +245,7 @@ def _number(item: Item, name: str) -> int:
 
 
 def read_channel_hour(table: DynamoTable, channel: str, began_at: datetime) -> ChannelHour:
-    """The hour as it is stored. Raises Malformed for an item that cannot be read, or AwsError."""
+    """Reads the hour as it is stored. Raises MalformedData for a bad item, or AwsError."""
     stored = table.get(keys.channel_pk(channel), keys.hour_sk(began_at))
     if stored is None:
         return ChannelHour(channel, began_at)
@@ -276,7 +276,7 @@ def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
 
 @contextmanager
 def malformed_item_errors(item: Item) -> Iterator[None]:
-    """Raises Malformed, with its keys, for an item that cannot be read."""
+    """Raises MalformedData, with its keys, for an item that cannot be read."""
     try:
         yield
     except (zlib.error, *PARSE_ERRORS) as error:

@@ -35,7 +35,7 @@ _NOBODYS = "NOT attribute_type(until_s, :number) OR until_s <= :now OR until_s >
 
 
 class DynamoSweepStore:
-    """Implements SweepNotes. `client` is boto3's low-level DynamoDB client."""
+    """Implements SweepStore. `client` is boto3's low-level DynamoDB client."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class DynamoSweepStore:
     def installed_at(self) -> datetime | None:
         """The moment of the installation, read once in a process, as soon as it is there.
 
-        None before the first sweep, and for a time to come. Raises AwsError, or Malformed.
+        None before the first sweep, and for a time to come. Raises AwsError, or MalformedData.
         """
         if self._installed_at is None:
             item = self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK)
