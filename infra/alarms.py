@@ -28,12 +28,12 @@ class Alarms(Construct):
         watches = list(watches)
         silent = {watch.name for watch in watches if watch.alarm_if_no_data}
         self.all = [_alarm(self, watch) for watch in watches]
-        told = actions.SnsAction(self.topic)
+        action = actions.SnsAction(self.topic)
         for alarm in self.all:
-            alarm.add_alarm_action(told)
-            alarm.add_ok_action(told)
+            alarm.add_alarm_action(action)
+            alarm.add_ok_action(action)
             if alarm.node.id in silent:
-                alarm.add_insufficient_data_action(told)
+                alarm.add_insufficient_data_action(action)
 
 
 def _alarm(scope: Construct, watch: AlarmSpec) -> cloudwatch.Alarm:
@@ -73,7 +73,7 @@ def alarm_metric(watch: AlarmSpec) -> cloudwatch.IMetric:
     if watch.expression is None:
         return metrics[0]
     # A graph may have several of these, so their names are the alarm's.
-    named = {f"m{watch.name}{number}": one for number, one in enumerate(metrics)}
+    named = {f"m{watch.name}{number}": metric for number, metric in enumerate(metrics)}
     expression = watch.expression.format(*named)
     if expression in {SUM_STATISTIC, MAX_STATISTIC}:
         expression = f"{expression}([{', '.join(f'FILL({name}, 0)' for name in named)}])"

@@ -114,17 +114,17 @@ def build_asset(target: Target, policy: Policy) -> Asset:
     """The folder to deploy; built only when an input changed."""
     wheels, compiler = _wheels(target), target.interpreter()
     ours = sorted(source_files())
-    made = {
+    inputs = {
         stored_policy.FILE_NAME: stored_policy.to_text(policy),
         f"sageaudit/{version.BUILT_VERSION_FILE}": version.version_file_text(
             FUNCTIONS / "sageaudit"
         ),
     }
     compiled_by = compiler.version if compiler else None
-    digest = _digest(wheels.name, *ours, *made.values(), f"compiled by {compiled_by}", *_BUILDERS)
+    digest = _digest(wheels.name, *ours, *inputs.values(), f"compiled by {compiled_by}", *_BUILDERS)
 
     def build(new: Path) -> None:
-        _assemble(new, wheels, ours, made)
+        _assemble(new, wheels, ours, inputs)
         if compiler is not None:
             byte_code.compile_folder(new, compiler)
         file_tree.set_modes(new)

@@ -39,9 +39,9 @@ def find_interpreter(python: str, environ: Mapping[str, str] = os.environ) -> In
     is selected.
     """
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
-        found = _query_version(Path(folder, f"python{python}"))
-        if found is not None and found.version.rpartition(".")[0] == python:
-            return found
+        version = _query_version(Path(folder, f"python{python}"))
+        if version is not None and version.version.rpartition(".")[0] == python:
+            return version
     return None
 
 

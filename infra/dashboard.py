@@ -89,7 +89,7 @@ class Dashboard(Construct):
             [
                 cloudwatch.GraphWidget(
                     title=title,
-                    left=[alarm_metric(one) for one in watches if one.sources[0].metric == name],
+                    left=[alarm_metric(spec) for spec in watches if spec.sources[0].metric == name],
                     width=8,
                     height=6,
                 )

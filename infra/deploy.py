@@ -95,15 +95,15 @@ def deploy(
         run(["bootstrap", f"aws://{account}/{session.region_name}", *of_profile], environment)
     # The CDK CLI asks before it grants permissions, and fails where nobody can answer.
     approval = ["--require-approval", "never"] if flags.assume_yes else []
-    others = [one for one in policy.members.regions if one != session.region_name]
+    regions = [region for region in policy.members.regions if region != session.region_name]
     before = deployed.get(MEMBER_REGIONS, "none").split(",")
     # First, as the stack's output is all that remembers them.
-    left = [one for one in before if one not in {"none", session.region_name, *others}]
-    delete_forwarding(session, stack, left)
+    removed = [region for region in before if region not in {"none", session.region_name, *regions}]
+    delete_forwarding(session, stack, removed)
     run(["deploy", *of_profile, *approval, *of_table], environment)
     topics = _outputs(formation, stack) or {}
     protect_table(dynamodb, topics["TableName"], stack)
-    create_forwarding(session, (account, session.region_name), stack, others)
+    create_forwarding(session, (account, session.region_name), stack, regions)
     refused = list(_subscribe(sns, topics, wanted))
     channels = [name for name in policy.channels if name != OWN_TOPIC]
     for line in _describe_subscribers(
@@ -123,8 +123,8 @@ def _ask_subscribers(
 ) -> dict[str, tuple[str, ...]]:
     """The addresses to subscribe, by the name of the topic's output."""
     return {
-        topic: ask_for_addresses(answered, what, _read_subscribers(sns, topics.get(topic)))
-        for topic, what, answered in (
+        topic: ask_for_addresses(answered, topic_name, _read_subscribers(sns, topics.get(topic)))
+        for topic, topic_name, answered in (
             (ALARMS_TOPIC, "Alarms of sageaudit", flags.alarms_to),
             (NOTICES_TOPIC, "Messages about jobs", flags.notices_to),
         )
@@ -173,9 +173,9 @@ def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
     Raises ClickException where nobody can be asked.
     """
     wanted = {
-        name: one.secret
-        for name, one in channels.items()
-        if one.secret and (name in flags.secrets or not _has(store, one.secret))
+        name: channel.secret
+        for name, channel in channels.items()
+        if channel.secret and (name in flags.secrets or not _has(store, channel.secret))
     }
     missing = [name for name in wanted if name not in flags.secrets]
     if missing and not flags.is_interactive:
@@ -189,7 +189,7 @@ def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
 
 def secret_forms(channels: ChannelChoices) -> dict[str, SecretFormat]:
     """What the secret of each channel that has one holds."""
-    forms = {name: SERVICES[one.service].secret_format for name, one in channels.items()}
+    forms = {name: SERVICES[channel.service].secret_format for name, channel in channels.items()}
     return {name: form for name, form in forms.items() if form is not None}
 
 
@@ -205,10 +205,10 @@ def ask_for_secret(name: str, form: SecretFormat) -> str:
 def _has(store: Any, name: str) -> bool:
     """Raises ClickException for a secret that is deleted in some days: it cannot be read."""
     try:
-        found = store.describe_secret(SecretId=name)
+        secret = store.describe_secret(SecretId=name)
     except store.exceptions.ResourceNotFoundException:
         return False
-    if found.get("DeletedDate"):
+    if secret.get("DeletedDate"):
         raise click.ClickException(
             f"the secret {name} is scheduled for deletion, so that nobody can read it: restore it "
             f"with `aws secretsmanager restore-secret --secret-id {name}`"
@@ -226,12 +226,12 @@ def _put(store: Any, name: str, value: str, description: str) -> None:
 def _outputs(formation: Any, stack: str) -> dict[str, str] | None:
     """The outputs of a stack, or None when there is no such stack."""
     try:
-        [found] = formation.describe_stacks(StackName=stack)["Stacks"]
+        [described] = formation.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
         if error.response["Error"]["Code"] != "ValidationError":
             raise
         return None
-    return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
+    return {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", ())}
 
 
 @click.command()

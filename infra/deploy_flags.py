@@ -84,9 +84,9 @@ def check_secrets(given: Iterable[tuple[str, str]], forms: Mapping[str, SecretFo
     """Raises BadParameter, which repeats no secret, for one that its channel cannot use."""
     for name, text in given:
         if name not in forms:
-            known = ", ".join(forms) or "no channel with a secret"
+            names = ", ".join(forms) or "no channel with a secret"
             raise click.BadParameter(
-                f"the policy has {known}, not {name!r}", param_hint="--secret-file"
+                f"the policy has {names}, not {name!r}", param_hint="--secret-file"
             )
         if reason := forms[name].invalid_reason(text):
             raise click.BadParameter(

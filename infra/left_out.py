@@ -48,13 +48,13 @@ def called_services() -> list[str]:
 
 def prune(folder: Path) -> None:
     """Deletes those parts from a folder of wheels, and says so in a notice."""
-    kept = called_services()
+    services = called_services()
     for models in list((folder / _MODELS).glob("*/")):
-        if models.is_dir() and models.name not in kept:
+        if models.is_dir() and models.name not in services:
             shutil.rmtree(models)
     for path in [path for pattern in _PRUNED_PATHS for path in folder.glob(pattern)]:
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink()
-    (folder / NOTICE_FILE).write_text(_TEXT.format(services=", ".join(kept)), encoding="utf-8")
+    (folder / NOTICE_FILE).write_text(_TEXT.format(services=", ".join(services)), encoding="utf-8")

@@ -28,8 +28,8 @@ def notice_lines(
     if is_observe_mode:
         yield 'Nothing is posted: policy.toml says mode = "observe"; audits are only stored.'
     if channels or any(subscriber.is_confirmed for subscriber in known):
-        told = [*channels, *([subscribers.subscribers_text(known)] if known else [])]
-        yield f"Findings go to {', '.join(told)}."
+        receivers = [*channels, *([subscribers.subscribers_text(known)] if known else [])]
+        yield f"Findings go to {', '.join(receivers)}."
     else:
         yield (
             "Nobody is told of findings: they are only in the table, for `sageaudit top`."
@@ -43,7 +43,7 @@ def unconfirmed_lines(known: Sequence[Subscriber]) -> Iterator[str]:
         yield f"{_CONFIRM}."
 
 
-def _next_step(known: Sequence[Subscriber], flag: str, topic_arn: str) -> str:
-    if known:
-        return f" Not confirmed yet: {', '.join(str(one) for one in known)}."
+def _next_step(unconfirmed: Sequence[Subscriber], flag: str, topic_arn: str) -> str:
+    if unconfirmed:
+        return f" Not confirmed yet: {', '.join(str(subscriber) for subscriber in unconfirmed)}."
     return f' Run make deploy ARGS="{flag} ADDRESS", or subscribe to {topic_arn}.'

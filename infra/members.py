@@ -37,20 +37,20 @@ def check_members(members: MemberAccounts) -> MemberAccounts:
 
 def forward_statement(members: MemberAccounts, bus_arn: str) -> dict[str, Any]:
     """The bus's policy: for all accounts of the organization, or for those that are named."""
-    who: dict[str, Any] = {
+    senders: dict[str, Any] = {
         "Principal": {
-            "AWS": [f"arn:{cdk.Aws.PARTITION}:iam::{one}:root" for one in members.role_by_account]
+            "AWS": [f"arn:{cdk.Aws.PARTITION}:iam::{id_}:root" for id_ in members.role_by_account]
         }
     }
     if members.organization is not None:
         in_it = {"StringEquals": {"aws:PrincipalOrgID": members.organization}}
-        who = {"Principal": "*", "Condition": in_it}
+        senders = {"Principal": "*", "Condition": in_it}
     return {
         "Sid": "sageaudit",
         "Effect": "Allow",
         "Action": "events:PutEvents",
         "Resource": bus_arn,
-        **who,
+        **senders,
     }
 
 
@@ -109,13 +109,13 @@ def _create_or_update(formation: Any, name: str, values: Mapping[str, str]) -> N
         formation.update_stack(**call)
         waiter = "stack_update_complete"
     except ClientError as error:
-        said = error.response["Error"].get("Message", "")
-        if "No updates" in said:
+        message = error.response["Error"].get("Message", "")
+        if "No updates" in message:
             return
-        if "ROLLBACK_COMPLETE" in said and "UPDATE_" not in said:
+        if "ROLLBACK_COMPLETE" in message and "UPDATE_" not in message:
             formation.delete_stack(StackName=name)
             formation.get_waiter("stack_delete_complete").wait(StackName=name)
-        elif "does not exist" not in said:
+        elif "does not exist" not in message:
             raise
         formation.create_stack(**call)
         waiter = "stack_create_complete"

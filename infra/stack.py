@@ -152,7 +152,7 @@ class SageAuditStack(cdk.Stack):
 
     def _watches(self, workers: Mapping[str, HandlerFunction]) -> Iterator[AlarmSpec]:
         return alarm_specs(
-            functions={name: one.function.function_name for name, one in workers.items()},
+            functions={name: worker.function.function_name for name, worker in workers.items()},
             work_queues={
                 "FinishedJobs": self.trigger.queue.queue_name,
                 "Decisions": self.notices.decisions.queue_name,
@@ -339,14 +339,14 @@ class SageAuditStack(cdk.Stack):
     def _channel_permissions(self) -> Iterator[tuple[tuple[str, ...], list[str]]]:
         """Permissions of the channels' services, each on exactly their secrets and topics."""
         for service, channel in SERVICES.items():
-            own = {name: one for name, one in self._channels.items() if one.service == service}
+            own = {name: spec for name, spec in self._channels.items() if spec.service == service}
             addresses = (
-                self._secret(one.secret) if one.secret else self._address(name)
-                for name, one in own.items()
+                self._secret(spec.secret) if spec.secret else self._address(name)
+                for name, spec in own.items()
             )
             if own:
                 yield channel.permissions, list(dict.fromkeys(addresses))
-        if keys := [one.key_arn for one in self._channels.values() if one.key_arn]:
+        if keys := [spec.key_arn for spec in self._channels.values() if spec.key_arn]:
             yield OWN_KEY_PERMISSIONS, list(dict.fromkeys(keys))
 
     def _address(self, name: str) -> str:

@@ -51,21 +51,21 @@ def list_subscribers(sns: Any, topic_arn: str) -> list[Subscriber]:
     """Who is subscribed to a topic, or was asked to confirm."""
     pages = sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
     return [
-        Subscriber(one["Endpoint"], one["SubscriptionArn"] != _PENDING)
+        Subscriber(subscription["Endpoint"], subscription["SubscriptionArn"] != _PENDING)
         for page in pages
-        for one in page["Subscriptions"]
-        if one["SubscriptionArn"] != _UNSUBSCRIBED
+        for subscription in page["Subscriptions"]
+        if subscription["SubscriptionArn"] != _UNSUBSCRIBED
     ]
 
 
 def subscribe(sns: Any, topic_arn: str, wanted: Sequence[str]) -> None:
     """Subscribes who is not yet; AWS asks each new one to confirm. Raises ClientError."""
-    known = {subscriber.endpoint.lower() for subscriber in list_subscribers(sns, topic_arn)}
+    subscribed = {subscriber.endpoint.lower() for subscriber in list_subscribers(sns, topic_arn)}
     for address in wanted:
-        if address.lower() not in known:
+        if address.lower() not in subscribed:
             sns.subscribe(TopicArn=topic_arn, Protocol="email", Endpoint=address)
 
 
 def subscribers_text(known: Iterable[Subscriber]) -> str:
     """The subscribers in words."""
-    return ", ".join(f"{one}{'' if one.is_confirmed else ' (not confirmed yet)'}" for one in known)
+    return ", ".join(f"{subscriber}{'' if subscriber.is_confirmed else ' (not confirmed yet)'}" for subscriber in known)

@@ -76,10 +76,10 @@ class LocalAws:
             "digest": {"policy": policy},
         }
         self.functions: dict[str, LocalFunction] = {}
-        for one in self.session.client("lambda").list_functions()["Functions"]:
-            name = one["Handler"].split(".")[0]
+        for function in self.session.client("lambda").list_functions()["Functions"]:
+            name = function["Handler"].split(".")[0]
             build = {"session": handlers, "clock": clock.now, **wiring[name]}
-            self.functions[name] = LocalFunction(one, build, on_step)
+            self.functions[name] = LocalFunction(function, build, on_step)
         self._keep_secrets(policy)
         if policy.digest and policy.digest.report_bucket:
             self.session.client("s3").create_bucket(Bucket=policy.digest.report_bucket)
@@ -116,7 +116,7 @@ class LocalAws:
                 self.sweep()
             if self._poll():
                 continue
-            waiting = [one.next_at() for one in self.sources]
+            waiting = [source.next_at() for source in self.sources]
             scheduled = self.schedule.next_at if until is not None else None
             moment = min((at for at in (*waiting, scheduled) if at is not None), default=None)
             if moment is None or (until is not None and moment > until):
@@ -141,8 +141,8 @@ class LocalAws:
 
     def physical_id(self, name: str) -> str:
         """The physical id of a resource, by its logical id without the hash."""
-        [found] = [value for key, value in self.resources.items() if key[:-8] == name]
-        return found
+        [physical] = [value for key, value in self.resources.items() if key[:-8] == name]
+        return physical
 
     def take_messages(self, name: str) -> list[dict[str, Any]]:
         """Takes all messages from a queue of the stack."""
@@ -153,14 +153,14 @@ class LocalAws:
         return DynamoHistory(self.session.client("dynamodb"), self.physical_id("HistoryTable"))
 
     def _take(self, url: str) -> list[dict[str, Any]]:
-        sqs, taken = self.session.client("sqs"), []
+        sqs, received = self.session.client("sqs"), []
         while messages := sqs.receive_message(
             QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
         ).get("Messages"):
             for message in messages:
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-            taken += messages
-        return taken
+            received += messages
+        return received
 
     def _subscribe_mailbox(self) -> str:
         url: str = self.session.client("sqs").create_queue(QueueName="mailbox")["QueueUrl"]

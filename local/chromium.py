@@ -103,13 +103,13 @@ class Browser:
 
     def screenshot(self, *, full_page: bool = False) -> bytes:
         """What is seen, as PNG; `whole`: the page to its end."""
-        taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full_page)
-        return base64.b64decode(taken["data"])
+        answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full_page)
+        return base64.b64decode(answer["data"])
 
     def to_pdf(self) -> bytes:
         """The page as PDF."""
-        taken = self.call("Page.printToPDF", printBackground=True)
-        return base64.b64decode(taken["data"])
+        answer = self.call("Page.printToPDF", printBackground=True)
+        return base64.b64decode(answer["data"])
 
     def call(self, method: str, **params: Any) -> Any:
         """One DevTools command and its answer. Raises AssertionError with Chromium's words."""
@@ -118,9 +118,9 @@ class Browser:
         message = {"id": wanted, "method": method, "params": params}
         if self._session:
             message["sessionId"] = self._session
-        left = json.dumps(message).encode() + b"\0"
-        while left:
-            left = left[os.write(self._write, left) :]
+        unsent = json.dumps(message).encode() + b"\0"
+        while unsent:
+            unsent = unsent[os.write(self._write, unsent) :]
         end = time.monotonic() + _PATIENCE_S
         while True:
             answer = self._listen(end)

@@ -113,11 +113,11 @@ class LocalFunction:
     def _build_handler(self) -> Handler:
         module = importlib.import_module(self._module)
         handler: Handler = module.build(dict(self.variables), **self._wiring)
-        for kept in logging.getLogger(self.variables["POWERTOOLS_SERVICE_NAME"]).handlers:
-            if isinstance(kept, logging.StreamHandler):
+        for old_handler in logging.getLogger(self.variables["POWERTOOLS_SERVICE_NAME"]).handlers:
+            if isinstance(old_handler, logging.StreamHandler):
                 # Loggers are kept longer than the function that made them, and than their streams:
                 # `setStream` would flush one that may be closed.
-                kept.stream = self.log
+                old_handler.stream = self.log
         return handler
 
     @contextmanager

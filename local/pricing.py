@@ -19,5 +19,5 @@ def refuse_prices(requests: RequestRouter) -> None:
 
 
 def _access_denied_answer(**_: Any) -> AWSResponse:
-    said = f"User: {_CALLER_ARN} is not authorized to perform: pricing:GetProducts"
-    return http_answer(_URL, 400, {"__type": "AccessDeniedException", "message": said})
+    message = f"User: {_CALLER_ARN} is not authorized to perform: pricing:GetProducts"
+    return http_answer(_URL, 400, {"__type": "AccessDeniedException", "message": message})

@@ -95,13 +95,13 @@ class RecordedSageMaker:
 
         def answer(request: Any, **_: Any) -> AWSResponse:
             asked = json.loads(request.body)
-            listed = [
+            matching = [
                 {**self._now(job), "CreationTime": job.key.created_at.isoformat()}
                 for (prefix, _), job in self._jobs.items()
                 if prefix == row.prefix and self._is_listed(job)
             ]
             rows = sorted(
-                (_wire(job, row_shape) for job in listed),
+                (_wire(job, row_shape) for job in matching),
                 key=lambda job: float(job["CreationTime"]),
                 reverse=True,
             )
@@ -115,22 +115,23 @@ class RecordedSageMaker:
         return answer
 
     def _list_children(self, row: KindSpec, rollup: RollUp) -> Callable[..., AWSResponse]:
-        """The jobs that name the roll-up as their parent; of steps, one candidate has them all."""
-        listed = rollup.child_list
+        """Answers with the jobs whose parent is the roll-up; of steps, one candidate has them all.
+        """
+        listing = rollup.child_list
 
         def answer(request: Any, **_: Any) -> AWSResponse:
             parent = self._jobs.get((row.prefix, json.loads(request.body)[row.name_key]))
             if parent is None:
                 return _answer(None)
             rows = [
-                {listed.arn_key: job.arn, listed.name_key: job.name}
+                {listing.arn_key: job.arn, listing.name_key: job.name}
                 for job in self._added.values()
                 if job.kind is not parent.kind
                 and job.describe.get(rollup.child_key) == parent.arn
                 and job.key.created_at <= self._clock()
             ]
             return _answer(
-                {listed.rows_key: [{listed.steps_key: rows}] if listed.steps_key else rows}
+                {listing.rows_key: [{listing.steps_key: rows}] if listing.steps_key else rows}
             )
 
         return answer
@@ -188,8 +189,8 @@ def _wire(value: Any, shape: Any) -> Any:
     if value is None:
         return None
     if shape.type_name == "structure":
-        known = shape.members
-        return {key: _wire(item, known[key]) for key, item in value.items() if key in known}
+        members = shape.members
+        return {key: _wire(item, members[key]) for key, item in value.items() if key in members}
     if shape.type_name == "list":
         return [_wire(item, shape.member) for item in value]
     if shape.type_name == "timestamp":

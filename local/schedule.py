@@ -41,9 +41,9 @@ def _rate() -> timedelta:
     """The rate of the template's schedule, which moto does not create."""
     resources = json.loads(TEMPLATE.read_text(encoding="utf-8"))["Resources"].values()
     expressions = (
-        one["Properties"]["ScheduleExpression"]
-        for one in resources
-        if one["Type"] == "AWS::Scheduler::Schedule"
+        resource["Properties"]["ScheduleExpression"]
+        for resource in resources
+        if resource["Type"] == "AWS::Scheduler::Schedule"
     )
     [rate] = filter(None, map(_RATE.fullmatch, expressions))
     return timedelta(minutes=int(rate[1]))

@@ -60,11 +60,11 @@ class FakeSlack:
     @property
     def posts(self) -> list[dict[str, Any]]:
         """What Slack took, on all of its webhooks."""
-        return [one.payload for one in self.taken if webhook_invalid_reason(one.url) is None]
+        return [post.payload for post in self.taken if webhook_invalid_reason(post.url) is None]
 
     def payloads_for_channel(self, channel: str) -> list[dict[str, Any]]:
         """What was taken for one channel of the local AWS, whose address ends with its name."""
-        return [one.payload for one in self.taken if one.url.endswith(channel)]
+        return [post.payload for post in self.taken if post.url.endswith(channel)]
 
     def queue_answers(self, *answers: Answer) -> None:
         """The next posts get these answers; later posts are taken again."""
@@ -98,7 +98,7 @@ class FakeSlack:
 def slack_stand_in() -> Iterator[FakeSlack]:
     """A stand-in that listens in this block."""
     script: deque[Answer] = deque()
-    taken: list[Post] = []
+    posts: list[Post] = []
     over = threading.Event()
 
     class Webhook(BaseHTTPRequestHandler):
@@ -108,7 +108,7 @@ def slack_stand_in() -> Iterator[FakeSlack]:
             usual = OK if webhook_invalid_reason(self.headers[_URL]) is None else ACCEPTED
             answer = script.popleft() if script else usual
             if answer.status == usual.status:
-                taken.append(Post(self.headers[_URL], payload))
+                posts.append(Post(self.headers[_URL], payload))
             if answer.never_answers:
                 over.wait()
                 return
@@ -125,7 +125,7 @@ def slack_stand_in() -> Iterator[FakeSlack]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield FakeSlack(server.server_port, script, taken)
+        yield FakeSlack(server.server_port, script, posts)
     finally:
         over.set()
         server.shutdown()

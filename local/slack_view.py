@@ -29,14 +29,14 @@ def _block(block: Mapping[str, Any]) -> Iterator[Text]:
 
 def _line(line: str) -> Text:
     """Bold text, code and links with their style."""
-    shown = Text()
+    line_text = Text()
     position = 0
     for match in _MARKUP.finditer(line):
-        shown.append(_inert(line[position : match.start()]))
-        shown.append_text(_styled(match))
+        line_text.append(_inert(line[position : match.start()]))
+        line_text.append_text(_styled(match))
         position = match.end()
-    shown.append(_inert(line[position:]))
-    return shown
+    line_text.append(_inert(line[position:]))
+    return line_text
 
 
 def _styled(match: re.Match[str]) -> Text:

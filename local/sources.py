@@ -68,7 +68,7 @@ class QueueSource:
     def feed(self, batch: Sequence[dict[str, Any]]) -> None:
         """Invokes the function with a batch, and deletes the messages that did not fail."""
         try:
-            answer = self.function.invoke({"Records": [self._record(one) for one in batch]})
+            answer = self.function.invoke({"Records": [self._record(entry) for entry in batch]})
         except FunctionError:
             return
         failed = self._failed_ids(answer)

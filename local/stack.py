@@ -41,10 +41,10 @@ def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
         )
         pages = formation.get_paginator("list_stack_resources").paginate(StackName=STACK)
         return {
-            one["LogicalResourceId"]: one["PhysicalResourceId"]
+            summary["LogicalResourceId"]: summary["PhysicalResourceId"]
             for page in pages
-            for one in page["StackResourceSummaries"]
-            if "PhysicalResourceId" in one
+            for summary in page["StackResourceSummaries"]
+            if "PhysicalResourceId" in summary
         }
 
 

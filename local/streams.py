@@ -132,7 +132,7 @@ class StreamSource:
         self._sqs.send_message(QueueUrl=url, MessageBody=json.dumps(body))
 
     def _passes(self, record: Any) -> bool:
-        return not self._patterns or any(one.matches_event(record) for one in self._patterns)
+        return not self._patterns or any(rule.matches_event(record) for rule in self._patterns)
 
     def _record(self, record: Mapping[str, Any]) -> dict[str, Any]:
         change = json.loads(dynamo_json_dump(record["dynamodb"]))

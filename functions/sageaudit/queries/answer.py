@@ -80,8 +80,8 @@ def first_page(
         rows = iter(_best(_rows(lists, question, with_heads=with_summaries), question))
     else:
         rows = iter(_top_by_amount(lists, question, limit + 1, above_zero=only_above_zero))
-    shown = tuple(islice(rows, limit))
-    return AnswerPage(shown, len(shown) == limit and next(rows, None) is not None)
+    page = tuple(islice(rows, limit))
+    return AnswerPage(page, len(page) == limit and next(rows, None) is not None)
 
 
 def iterate_rows(
@@ -138,13 +138,13 @@ def _findings(
 ) -> Iterator[RuleFinding]:
     """Yields the findings that fit; reads a summary only if the finding itself is not enough."""
     fits, all_heads = matching(question), with_heads or needs_summary(question)
-    for found in lists.findings(rule):
-        row, doubtful = found, reads_summaries(found)
+    for finding in lists.findings(rule):
+        row, doubtful = finding, reads_summaries(finding)
         if not doubtful and not fits(row):
             continue
         if doubtful or all_heads:
             lists.read_counts.rows += 1
-            row = with_summary(found, lists.history.summary(found.key))
+            row = with_summary(finding, lists.history.summary(finding.key))
         if fits(row):
             yield row
 
@@ -246,16 +246,16 @@ def by_family(
 
 
 def of_question(
-    found: Iterator[Advised] | list[Advised], question: Question
+    families: Iterator[Advised] | list[Advised], question: Question
 ) -> Iterator[FamilyRecommendation]:
     """Yields the recommendations of the families whose newest run fits."""
     fits = matching(question)
-    return (one for newest, advices in found if fits(newest) for one in advices)
+    return (advice for newest, advices in families if fits(newest) for advice in advices)
 
 
 def advices(
     lists: HistoryLists, question: Question, decisions: Sequence[Decision], now: datetime
 ) -> list[FamilyRecommendation]:
     """Returns a question's recommendations, those that count first, then by dollars."""
-    found = by_family(lists, question, decisions, now)
-    return sort_by_amount(of_question(found, question), now)
+    families = by_family(lists, question, decisions, now)
+    return sort_by_amount(of_question(families, question), now)

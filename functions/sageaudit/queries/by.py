@@ -253,8 +253,8 @@ def _scope(lists: HistoryLists, question: Question, names: Sequence[Column]) -> 
     window = lists.window
     if len(asked) > 1 or {window.since.time(), window.until.time()} != {time()}:
         return None
-    known = GROUPABLE.get(asked.pop()) if asked else GROUPABLE["account"]
-    return known.scope if known else None
+    grouping = GROUPABLE.get(asked.pop()) if asked else GROUPABLE["account"]
+    return grouping.scope if grouping else None
 
 
 def _parts_from_daily_sums(
@@ -263,8 +263,8 @@ def _parts_from_daily_sums(
     name = None if scope is Scope.ACCOUNT else question.filters.get(scope.value)
     rows = lists.daily_sums(scope, account=question.account, region=question.region, name=name)
     for row in rows:
-        known = {"account": row.account, "region": row.region}
-        yield tuple(known.get(column.name, row.name) for column in names), row.day, row.sums, None
+        values = {"account": row.account, "region": row.region}
+        yield tuple(values.get(column.name, row.name) for column in names), row.day, row.sums, None
 
 
 def _parts_from_audits(
@@ -275,7 +275,7 @@ def _parts_from_audits(
     Raises BadUsage for a column that is not a cost tag of any of the audits read.
     """
     wanted, asked = question.rule, question
-    found: set[JobKey] | None = None
+    found_keys: set[JobKey] | None = None
     if wanted is not None:
         asked = _without_rule_filter(question)
         if question.severity is not None or question.min_usd is not None:
@@ -284,14 +284,14 @@ def _parts_from_audits(
             }
             of_findings = replace(question.with_changed_filters(**of_heads), sort=SortOrder.NEWEST)
             rows = answer.iterate_rows(lists, of_findings)
-            found = {row.key for row in rows}
+            found_keys = {row.key for row in rows}
     fits = matching(asked)
     tags: set[str] = set()
     read = 0
     for read, head in enumerate(lists.audits(asked), 1):  # noqa: B007 - used after the loop
         row = as_list_row(head)
         tags |= row.tags.keys()
-        if not fits(row) or (found is not None and head.key not in found):
+        if not fits(row) or (found_keys is not None and head.key not in found_keys):
             continue
         day = head.ended_at.astimezone(UTC).date()
         parts = [JobPart(row, head.sums)]
@@ -302,10 +302,10 @@ def _parts_from_audits(
         for part in parts:
             yield tuple(part.column_value(column) for column in names), day, part.sums, part
     of_tags = [column for column in names if column.tag]
-    known = tags if read or not of_tags else _newest_tags(lists)
+    known_tags = tags if read or not of_tags else _newest_tags(lists)
     for column in of_tags:
-        if known is not None and column.name not in known:
-            raise unknown_column_error(column.name, known)
+        if known_tags is not None and column.name not in known_tags:
+            raise unknown_column_error(column.name, known_tags)
 
 
 def _split_by_rule(row: AuditSummary, wanted: str | None) -> Iterator[JobPart]:

@@ -105,13 +105,13 @@ def find_changes(
         )
     earlier = lists.in_window(window_before(lists.window))
     covered = is_covered_before(lists, question)
-    now, before = (_sums_by_name(of, question, column, today) for of in (lists, earlier))
+    now, before = (_sums_by_name(each, question, column, today) for each in (lists, earlier))
     none = SumsRow(sums=Sums(), is_usage_type=column is GROUPABLE["usage_type"])
     names = {*now, *(name for name, total in before.items() if covered or total.jobs)}
     older: set[Any] = set()
     if covered and now.keys() - before:
         older = _names_seen_earlier(earlier, question, column, today, history_since)
-    found = []
+    changes = []
     for name in names:
         total, then = now.get(name, none), before.get(name, none)
         row = SpendChange(
@@ -123,8 +123,8 @@ def find_changes(
             is_usage_type=total.is_usage_type,
             before=then if covered else None,
         )
-        found.append(row)
-    return sorted(found, key=_order)
+        changes.append(row)
+    return sorted(changes, key=_order)
 
 
 def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
@@ -151,7 +151,7 @@ def _sums_by_name(
     for row in sum_by(lists, question, [column], today=today):
         name = column.value_of(row)
         rows[shared_name(name) if isinstance(name, str) else name].append(row)
-    return {name: combine(of) for name, of in rows.items()}
+    return {name: combine(group) for name, group in rows.items()}
 
 
 def _names_seen_earlier(

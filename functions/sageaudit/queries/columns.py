@@ -257,16 +257,16 @@ def parse_columns(text: str) -> tuple[Column, ...]:
     """Reads `family` or `owner,month`; any other word is a cost tag. Raises BadUsage."""
     words = [word.strip() for word in text.split(",")]
     columns = tuple(GROUPABLE.get(word.lower()) or tag_column(word) for word in words)
-    if not all(words) or len(columns) > 2 or len({of.key for of in columns}) < len(columns):  # noqa: PLR2004
+    if not all(words) or len(columns) > 2 or len({column.key for column in columns}) < len(columns):  # noqa: PLR2004
         raise BadUsage(f"by {text}: give one column or two, and only one of day, week and month")
     return columns
 
 
 def unknown_column_error(name: str, tags: set[str]) -> BadUsage:
     """Returns the error for a name that is neither a column nor a cost tag of any audit."""
-    known = [*GROUPABLE, *sorted(tags)]
-    near = did_you_mean(name, known) or ":"
-    return BadUsage(f"there is no column {name!r}{near} the columns are {', '.join(known)}")
+    names = [*GROUPABLE, *sorted(tags)]
+    near = did_you_mean(name, names) or ":"
+    return BadUsage(f"there is no column {name!r}{near} the columns are {', '.join(names)}")
 
 
 def matching(question: Question) -> Callable[[AuditSummary | RuleFinding], bool]:
@@ -291,16 +291,16 @@ def make_question(
     `option_name` returns the caller's name of a filter. Raises BadUsage for an invalid value.
     """
     asked = {}
-    for name, given in filter_values.items():
-        if given is None or given is False or given == ():
+    for name, value in filter_values.items():
+        if value is None or value is False or value == ():
             continue
         column = FILTERS[name]
         try:
-            asked[name] = column.read(given)
+            asked[name] = column.read(value)
         except ValueError as error:
             of_words = isinstance(column.read, type)
-            known = f"is none of {', '.join(column.words)}" if of_words else str(error)
-            shown = " ".join(given) if isinstance(given, tuple) else given
-            raise BadUsage(f"{option_name(name)} {shown} {known}") from error
+            reason = f"is none of {', '.join(column.words)}" if of_words else str(error)
+            text = " ".join(value) if isinstance(value, tuple) else value
+            raise BadUsage(f"{option_name(name)} {text} {reason}") from error
     in_order = {name: asked[name] for name in FILTERS if name in asked}
     return Question.with_filters(window, sort=sort, **in_order)

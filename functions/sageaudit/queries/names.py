@@ -102,30 +102,30 @@ def why_no_match(
     for name, wanted in question.filters.items():
         if name in {Scope.FAMILY, Scope.OWNER, Scope.TYPE}:
             sums[name] = {*_names(lists, Scope(name))}
-        known = sums.get(name)
-        found = known is not None and wanted in known
-        if known is None:
+        values = sums.get(name)
+        is_match = values is not None and wanted in values
+        if values is None:
             every = every or [*answer.iterate_rows(lists, Question(lists.window))]
-            found, known = _match_audits(every, name, wanted)
-        if not found:
-            ends = {value.rpartition("/")[2] for value in known} if name == "family" else set()
+            is_match, values = _match_audits(every, name, wanted)
+        if not is_match:
+            ends = {value.rpartition("/")[2] for value in values} if name == "family" else set()
             words = _filter_text(name, wanted)
-            meant = "" if words in known else did_you_mean(words, sorted(known | ends))
+            meant = "" if words in values else did_you_mean(words, sorted(values | ends))
             return f"{option_name(name)}{words and f' {words}'} matches nothing{meant}"
     return "each filter matches some audits, but none matches all of them"
 
 
 def _match_audits(rows: Sequence[ListRow], name: str, wanted: Any) -> tuple[bool, set[str]]:
     """Whether an audit passes a filter, and the values of all audits."""
-    column, known = FILTERS[name], {*FILTERS[name].words}
+    column, values = FILTERS[name], {*FILTERS[name].words}
     for row in rows:
         if column.is_match(row, wanted):
-            return True, known
+            return True, values
         if name == "tag":
-            known |= {_filter_text(name, {tag: value}) for tag, value in row.tags.items()}
+            values |= {_filter_text(name, {tag: value}) for tag, value in row.tags.items()}
         elif not column.words and column.fits is None:
-            known.add(str(column.value_of(row) or ""))
-    return False, known
+            values.add(str(column.value_of(row) or ""))
+    return False, values
 
 
 def _filter_text(name: str, wanted: Any) -> str:
@@ -168,8 +168,8 @@ class JobQuery(Struct, frozen=True):
 
     def matches(self, head: AuditSummary) -> bool:
         """Whether this run with the name is a run of the job."""
-        others = ((self.kind, head.kind), (self.account, head.account), (self.region, head.region))
-        return all(wanted is None or wanted == value for wanted, value in others) and (
+        pairs = ((self.kind, head.kind), (self.account, head.account), (self.region, head.region))
+        return all(wanted is None or wanted == value for wanted, value in pairs) and (
             self.name == self.job or head.key.arn.lower() == self.job.lower()
         )
 
@@ -196,15 +196,15 @@ def _resolve_shortened(history: History, wanted: JobQuery) -> JobQuery:
     """Returns the job whose name was shortened to this. Raises AmbiguousName for several."""
     names = {head.job for head in _newest(history, wanted) if is_shortened(wanted.job, head.job)}
     if len(names) > 1:
-        shown = _some(sorted(names))
-        raise AmbiguousName(f"{wanted.job} is cut from {shown}: give more of the name")
+        names_text = _some(sorted(names))
+        raise AmbiguousName(f"{wanted.job} is cut from {names_text}: give more of the name")
     return replace(wanted, job=names.pop()) if names else wanted
 
 
 def _some(names: Sequence[str]) -> str:
     """Returns the first names of several as text: `a and b and c and others`."""
-    others = " and others" if len(names) > _MOST_NAMES else ""
-    return " and ".join(names[:_MOST_NAMES]) + others
+    suffix = " and others" if len(names) > _MOST_NAMES else ""
+    return " and ".join(names[:_MOST_NAMES]) + suffix
 
 
 def _did_you_mean(history: History, wanted: JobQuery) -> str:

@@ -83,7 +83,7 @@ class Question(Struct, frozen=True):
         cls, window: Window, *, sort: SortOrder = SortOrder.NEWEST, **filters: Any
     ) -> Question:
         """Returns the question with these filters; None, False or an empty map filters nothing."""
-        return cls(window, {name: of for name, of in filters.items() if _leaves_out(of)}, sort)
+        return cls(window, {name: value for name, value in filters.items() if _leaves_out(value)}, sort)
 
     def with_changed_filters(self, **filters: Any) -> Question:
         """Returns the same question with other values of some filters."""
@@ -128,7 +128,7 @@ class Question(Struct, frozen=True):
     def index(self) -> RunIndex:
         """The list with the fewest rows to read: findings of a rule, a family, an owner, ..."""
         indexes = (RunIndex.RULE, RunIndex.FAMILY, RunIndex.OWNER, RunIndex.ACCOUNT)
-        return next((of for of in indexes if of.name.lower() in self.filters), RunIndex.DAY)
+        return next((each for each in indexes if each.name.lower() in self.filters), RunIndex.DAY)
 
 
 def _leaves_out(value: object) -> bool:

@@ -162,8 +162,8 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     @property
     def judged_usd(self) -> Decimal | None:
         """The spend on jobs that could be judged."""
-        known = self.total_usd is not None and not self.is_usage_type
-        return self.sums.judged_usd if known else None
+        is_known = self.total_usd is not None and not self.is_usage_type
+        return self.sums.judged_usd if is_known else None
 
     @property
     def idle_usd(self) -> Decimal | None:
@@ -332,14 +332,14 @@ class JobPart(Struct, frozen=True):
 
 def run_field_sums(parts: Sequence[JobPart]) -> dict[str, Any]:
     """Returns the fields of RUN_FIELDS that a row of sums stores."""
-    known: dict[str, list[Any]] = {
+    values: dict[str, list[Any]] = {
         name: [value for part in parts if (value := part.field_value(name)) is not None]
         for name in (*SUMMED_RUN_FIELDS, "total_usd", "waiting_s")
     }
-    bills, waits = filter(None, known.pop("total_usd")), known.pop("waiting_s")
-    found: dict[str, Any] = {name: sum(of) if of else None for name, of in known.items()}
-    found["median_usd"] = median(of) if (of := [*bills]) else None
-    return found | {"median_waiting_s": round(median(waits)) if waits else None}
+    bills, waits = filter(None, values.pop("total_usd")), values.pop("waiting_s")
+    sums: dict[str, Any] = {name: sum(each) if each else None for name, each in values.items()}
+    sums["median_usd"] = median(each) if (each := [*bills]) else None
+    return sums | {"median_waiting_s": round(median(waits)) if waits else None}
 
 
 def combine(rows: Iterable[SumsRow]) -> SumsRow:

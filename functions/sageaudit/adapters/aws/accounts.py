@@ -66,7 +66,7 @@ class Role(Struct, frozen=True):
 
 
 def role_arn(role: str, account: str, region: str) -> str:
-    """Returns the ARN of a role in an account, in a region's partition; `role` may be it already."""
+    """Returns a role's ARN in an account, in the partition of a region; `role` may be an ARN."""
     return role if ":" in role else f"arn:{region_partition(region)}:iam::{account}:role/{role}"
 
 
@@ -109,26 +109,26 @@ class AccountClients:
 
     def _client(self, service: str, account: str, region: str, config: Config) -> Any:
         key = (service, account, region)
-        known, until = self._clients.get(key, (None, None))
-        if known is not None and (until is None or self._clock() < until):
-            return known
+        cached, until = self._clients.get(key, (None, None))
+        if cached is not None and (until is None or self._clock() < until):
+            return cached
         role, credentials, until = self._roles.get(account), dict[str, str](), None
         if role is not None and account != self._own:
             arn = role_arn(role, account, region)
             credentials, until = self.credentials(account, arn, region)
         with self._lock:
-            made = self._session.client(service, region_name=region, config=config, **credentials)
+            api = self._session.client(service, region_name=region, config=config, **credentials)
             if len(self._clients) >= _MAX_CLIENTS:
                 del self._clients[next(iter(self._clients))]
-            self._clients[key] = made, until
-        return made
+            self._clients[key] = api, until
+        return api
 
     def credentials(self, account: str, role: str, region: str) -> tuple[dict[str, str], float]:
         """Returns a role's credentials and when to renew them. Raises as clients do."""
-        known = self._credentials.get(account)
-        if known is None or self._clock() >= known[1]:
-            known = self._credentials[account] = self._assume_role(account, role, region)
-        return known
+        cached = self._credentials.get(account)
+        if cached is None or self._clock() >= cached[1]:
+            cached = self._credentials[account] = self._assume_role(account, role, region)
+        return cached
 
     def _assume_role(self, account: str, role: str, region: str) -> tuple[dict[str, str], float]:
         sts = self._sts or client(self._session, "sts", region)
@@ -149,14 +149,14 @@ class AccountClients:
             raise RejectedEvent(
                 "role_disagrees", f"the role {role} that reads {account} is of another account"
             )
-        found = require_key(answer, "Credentials")
+        issued = require_key(answer, "Credentials")
         with parse_errors("sts"):
             credentials = {
-                "aws_access_key_id": read_text(found, "AccessKeyId"),
-                "aws_secret_access_key": read_text(found, "SecretAccessKey"),
-                "aws_session_token": read_text(found, "SessionToken"),
+                "aws_access_key_id": read_text(issued, "AccessKeyId"),
+                "aws_secret_access_key": read_text(issued, "SecretAccessKey"),
+                "aws_session_token": read_text(issued, "SessionToken"),
             }
-            return credentials, found["Expiration"].timestamp() - _EARLY_S
+            return credentials, issued["Expiration"].timestamp() - _EARLY_S
 
 
 class NamedAccount(Struct, frozen=True):
@@ -171,18 +171,18 @@ def active_accounts(client: Any) -> list[NamedAccount]:
 
     Raises AccessDenied, which says where to ask from, or another AwsError.
     """
-    found: list[NamedAccount] = []
+    accounts: list[NamedAccount] = []
     call: dict[str, Any] = {}
     for _ in range(_MAX_PAGES):
         answer = _page(client, call)
-        found += [
+        accounts += [
             NamedAccount(str(row["Id"]), str(row.get("Name") or "") or None)
             for row in answer.get("Accounts", ())
             if _is_active(row)
         ]
         token = answer.get("NextToken")
         if not token or token == call.get("NextToken"):
-            return sorted(found, key=lambda account: account.id)
+            return sorted(accounts, key=lambda account: account.id)
         call["NextToken"] = token
     raise Unavailable("organizations:ListAccounts returned no last page.")
 
@@ -250,11 +250,11 @@ class AccountList(Struct, frozen=True):
     def make_clients(self, session: Any, region: str) -> AccountClients:
         """Returns the clients of all accounts; roles are assumed in `region`."""
         own, role = self.own_identity.account, self.role
-        others = [name for name in self.account_names if name != own] if role else []
+        other_accounts = [name for name in self.account_names if name != own] if role else []
         return AccountClients(
             session,
             own,
-            {account: role.arn(account, region) for account in others if role},
+            {account: role.arn(account, region) for account in other_accounts if role},
             time.time,
             external_id=role.external_id if role else None,
             region=region,

@@ -249,10 +249,10 @@ class TimeLimit:
 
     def client(self, service: str, **options: Any) -> Any:
         """Returns a client of the service."""
-        made = self._session.client(service, **options)
+        new_client = self._session.client(service, **options)
         if service not in SERVICES_WITHOUT_LIMIT:
-            made.meta.events.register_first("before-send", self._check)
-        return made
+            new_client.meta.events.register_first("before-send", self._check)
+        return new_client
 
     def _check(self, event_name: str, **_: Any) -> None:
         """Raises OutOfTime if no time is left; the SDK calls it before each try."""

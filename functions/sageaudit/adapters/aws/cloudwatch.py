@@ -141,7 +141,7 @@ class CloudWatchMetrics:
         Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
         """
         instance_types = [self._types.get(group.instance_type) for group in job.groups]
-        gpus = any(known is None or known.gpus for known in instance_types)
+        gpus = any(instance_type is None or instance_type.gpus for instance_type in instance_types)
         absent = {*(() if gpus else (Metric.GPU, Metric.GPU_MEMORY))}
         if not (published.has_disk_metric and is_disk_judged(job, self._types)):
             absent.add(Metric.DISK)
@@ -189,8 +189,8 @@ def _list_hosts(client: Any, published: JobMetrics, limit: int, **recent: str) -
                     yield read_text(dimension, "Value")
 
 
-def _unread(why: str) -> RawUsage:
-    return RawUsage((), Missing("metric_missing", why))
+def _unread(reason: str) -> RawUsage:
+    return RawUsage((), Missing("metric_missing", reason))
 
 
 def _no_run_time_reason(job: Job) -> str:

@@ -109,11 +109,11 @@ class RateLimiter(Struct):
 
         def client(account: str, region: str) -> Any:
             with self._lock:  # a boto3 session makes one client at a time
-                found = client_of(account, region)
-                if id(found) not in self._hooked_clients:
-                    self._hooked_clients[id(found)] = found
-                    self._watch(found, account, region)
-            return found
+                new_client = client_of(account, region)
+                if id(new_client) not in self._hooked_clients:
+                    self._hooked_clients[id(new_client)] = new_client
+                    self._watch(new_client, account, region)
+            return new_client
 
         return client
 

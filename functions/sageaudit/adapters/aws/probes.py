@@ -43,10 +43,10 @@ def check_permission(
     try:
         getattr(client_of(service, endpoint), call[0])(**call[1])
     except ClientError as error:
-        found = translate_error(error, service)
+        problem = translate_error(error, service)
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        refused = isinstance(found, (AccessDenied, NoCredentials, Throttled))
-        return found if refused or status >= _SERVER_ERROR else None
+        refused = isinstance(problem, (AccessDenied, NoCredentials, Throttled))
+        return problem if refused or status >= _SERVER_ERROR else None
     except BotoCoreError as error:
         return no_answer_error(error, service)
     except AwsError as error:

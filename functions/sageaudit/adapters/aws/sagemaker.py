@@ -101,13 +101,13 @@ class SageMakerJobs:
         rollup = ref.kind.spec.rollup
         if rollup is None:
             return
-        listed, seen = rollup.child_list, set[str]()
+        child_list, seen = rollup.child_list, set[str]()
         with aws_errors("sagemaker"), parse_errors("sagemaker"):
             client = self._client_of(ref.account, ref.region)
-            pages = client.get_paginator(xform_name(listed.action))
+            pages = client.get_paginator(xform_name(child_list.action))
             for page in pages.paginate(**{ref.kind.spec.name_key: ref.name}):
-                for row in _child_rows(page, listed):
-                    child = _child(row, listed)
+                for row in _child_rows(page, child_list):
+                    child = _child(row, child_list)
                     if child is not None and child.arn not in seen:
                         seen.add(child.arn)
                         yield child
@@ -245,13 +245,13 @@ class PacedJobPages(Struct, frozen=True):
     def _client(self, account: str, region: str) -> Any:
         try:
             with aws_errors("sts"):
-                found = self.client_of(account, region)
+                new_client = self.client_of(account, region)
         except RejectedEvent as error:  # a role of another account: its lists are not read
             raise Unavailable(f"{error}.") from error
-        if found not in self.paced:
-            self.paced.add(found)
-            _keep_apart(found, self.clock, self.sleep)
-        return found
+        if new_client not in self.paced:
+            self.paced.add(new_client)
+            _keep_apart(new_client, self.clock, self.sleep)
+        return new_client
 
 
 def _keep_apart(client: Any, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:

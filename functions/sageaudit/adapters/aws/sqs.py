@@ -106,11 +106,11 @@ class SqsQueue:
         """Returns SQS's own, approximate counts. Raises AwsError."""
         names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
         with queue_errors(self.name):
-            found = self._client.get_queue_attributes(
+            attributes = self._client.get_queue_attributes(
                 QueueUrl=self.url, AttributeNames=[*names, "MessageRetentionPeriod"]
             ).get("Attributes", {})
-        visible, hidden = (int(found.get(name, 0)) for name in names)
-        return QueueDepth(visible, hidden, int(found["MessageRetentionPeriod"]))
+        visible, hidden = (int(attributes.get(name, 0)) for name in names)
+        return QueueDepth(visible, hidden, int(attributes["MessageRetentionPeriod"]))
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
         """Makes a received message visible again after `seconds`, at most 12 hours.
@@ -200,7 +200,7 @@ class DeadLetterQueue(SqsQueue):
     def make_visible(self, handles: Sequence[str]) -> None:
         """Lets others receive these messages from now on."""
         for start in range(0, len(handles), BATCH_SIZE):
-            entries = [{**one, "VisibilityTimeout": 0} for one in _entries(handles[start:])]
+            entries = [{**entry, "VisibilityTimeout": 0} for entry in _entries(handles[start:])]
             with queue_errors(self.name):
                 self._client.change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
 

@@ -53,4 +53,4 @@ def read_stack_outputs(client: Any, name: str) -> dict[str, str]:
             f"There is no stack {name} in {client.meta.region_name}: check --stack, --region and"
             " --profile."
         )
-    return {one["OutputKey"]: one["OutputValue"] for one in stacks[0].get("Outputs", [])}
+    return {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}

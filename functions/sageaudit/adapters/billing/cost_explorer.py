@@ -46,8 +46,8 @@ class CostExplorer:
         for result in self._results(accounts, _period(since, until), ("USAGE_TYPE", "REGION")):
             for (usage_type, region), usd, quantity, unit in _groups(result, 2):
                 if usd >= 0 and quantity >= 0 and (usd or quantity):
-                    known = None if region in _NOWHERE else region
-                    lines.append(AwsLine(usage_type, known, unit, quantity, usd))
+                    usage_region = None if region in _NOWHERE else region
+                    lines.append(AwsLine(usage_type, usage_region, unit, quantity, usd))
         return AwsSpend(tuple(lines))
 
     def cost_by_account(

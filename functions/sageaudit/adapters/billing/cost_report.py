@@ -87,13 +87,13 @@ def read_spend(path: Path, month: str, account: str) -> AwsSpend:
 
 def _check_month_and_account(report: ReportLines, path: Path, month: str, account: str) -> None:
     """Raises BadUsage for a report without the month, or without the account in it."""
-    found = report.months()
-    if not found:
+    report_months = report.months()
+    if not report_months:
         raise BadUsage(f"{path}: has no lines below its header")
-    months = sorted({of or "no month" for of, _ in found})
+    months = sorted({name or "no month" for name, _ in report_months})
     if month not in months:
         raise BadUsage(f"{path}: is a report of {', '.join(months[:6])}, not of {month}")
-    if (month, account) not in found:
+    if (month, account) not in report_months:
         raise BadUsage(f"{path}: has no line of account {account} in {month}")
 
 
@@ -111,9 +111,9 @@ def read_paid_usage(paths: Sequence[Path], account: str | None, basis: RateBasis
         repeats = report.drop_duplicates()
         report.check_readable(amortised=amortised)
         if not report.count():
-            of = "" if account is None else f" of account {account}"
+            of_account = "" if account is None else f" of account {account}"
             names = ", ".join(path.name for path in paths)
-            raise BadUsage(f"{names}: has no SageMaker line{of}")
+            raise BadUsage(f"{names}: has no SageMaker line{of_account}")
         for [kind] in report.query(_GROSS_DISCOUNTS):
             raise BadUsage(
                 f"the report has discounts ({kind}) as lines of their own, which are in no rate:"

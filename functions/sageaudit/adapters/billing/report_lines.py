@@ -155,10 +155,10 @@ class ReportLines(Struct, frozen=True):
 
     def months(self) -> set[tuple[str | None, str]]:
         """Returns the months of all services, each with the accounts that have a line."""
-        found: set[tuple[str | None, str]] = set()
+        rows: set[tuple[str | None, str]] = set()
         for file in range(len(self.files)):
-            found.update(self.query(f"FROM source_{file} SELECT DISTINCT left(period, 7), account"))
-        return found
+            rows.update(self.query(f"FROM source_{file} SELECT DISTINCT left(period, 7), account"))
+        return rows
 
 
 def _trim_decimal(value: object) -> object:
@@ -192,10 +192,10 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     endings = (".csv", ".csv.gz", ".parquet")
-    found = sorted(file for file in path.rglob("*") if file.name.endswith(endings))
-    if not found:
+    files = sorted(file for file in path.rglob("*") if file.name.endswith(endings))
+    if not files:
         raise BadUsage(f"{path}: has no file that ends in {', '.join(endings)}")
-    return found
+    return files
 
 
 @contextmanager
@@ -253,13 +253,13 @@ def _cells(path: Path, columns: Iterable[tuple[str, str]], needed: Sequence[str]
     cells = []
     for field, formats in _COLUMNS.items():
         names = formats[is_focus].split()
-        found = [by_name[name] for name in names if name in by_name]
-        if not found and (field in needed or (is_focus and field == "plan_cost")):
+        present_columns = [by_name[name] for name in names if name in by_name]
+        if not present_columns and (field in needed or (is_focus and field == "plan_cost")):
             kind = "FOCUS export" if is_focus else "cost report"
             hint = " (export it with resource ids)" if field == "resource" else ""
             raise BadUsage(
                 f"{path}: is no {kind}: the column {' or '.join(names)} is missing{hint}"
             )
-        texts = [f"nullif(trim(CAST({column} AS VARCHAR)), '')" for column in found]
+        texts = [f"nullif(trim(CAST({column} AS VARCHAR)), '')" for column in present_columns]
         cells.append(f"coalesce({', '.join([*texts, 'CAST(NULL AS VARCHAR)'])}) AS {field}")
     return ", ".join(cells)

@@ -209,8 +209,8 @@ class WebhookChannel(NoticeChannel):
     def _checked_url(self, url: str) -> str:
         """Returns the address. Raises ChannelBroken if it is not valid."""
         if reason := self.secret_format.invalid_reason(url):
-            why = f"{self._name}: the stored webhook is refused: {reason}"
-            raise ChannelBroken(why, "secret_unusable")
+            message = f"{self._name}: the stored webhook is refused: {reason}"
+            raise ChannelBroken(message, "secret_unusable")
         return url
 
     def _judge(self, answer: Response) -> None:
@@ -225,8 +225,8 @@ class WebhookChannel(NoticeChannel):
             asked = "retry-after" in answer.headers
             raise PossiblySent(answered, _retry_after_s(answer.headers) if asked else 0)
         if status in _REDIRECT_STATUSES:
-            why = f"{self._name}: {status}, a redirect, which is never followed"
-            raise ChannelBroken(why, "redirected")
+            message = f"{self._name}: {status}, a redirect, which is never followed"
+            raise ChannelBroken(message, "redirected")
         if status in _NO_ACCESS_STATUSES:
             raise ChannelBroken(f"{answered}: the webhook is revoked or not permitted")
         if status in _SUCCESS or status < _SUCCESS.start:

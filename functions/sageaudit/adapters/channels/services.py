@@ -276,8 +276,8 @@ class SnsChannel(NoticeChannel):
         except ClientError as error:
             raise _refusal(error) from error
         except ParamValidationError as error:
-            why = "sns: the payload is not one that SNS takes"
-            raise ChannelBroken(why, "refused") from error
+            message = "sns: the payload is not one that SNS takes"
+            raise ChannelBroken(message, "refused") from error
         except BotoCoreError as error:
             raise _transport_error(error) from error
         except Exception as error:
@@ -319,12 +319,12 @@ SERVICES: Mapping[Service, type[NoticeChannel]] = {
 
 def channel_writers(channels: ChannelChoices) -> dict[str, Writer]:
     """Returns what writes a card for each channel, with the ids of owners to mention."""
-    return {name: SERVICES[one.service].write for name, one in channels.items()}
+    return {name: SERVICES[channel.service].write for name, channel in channels.items()}
 
 
 def payload_checks(channels: ChannelChoices) -> dict[str, Check]:
     """Returns what checks the payload of each channel."""
-    return {name: SERVICES[one.service].check for name, one in channels.items()}
+    return {name: SERVICES[channel.service].check for name, channel in channels.items()}
 
 
 def connect_channels(
@@ -332,8 +332,8 @@ def connect_channels(
 ) -> dict[str, NoticeChannel]:
     """Connects each channel; `own_topic` is the ARN of the stack's own topic."""
     return {
-        name: SERVICES[one.service].connect(
-            name, one.secret or one.topic_arn or own_topic, connections
+        name: SERVICES[channel.service].connect(
+            name, channel.secret or channel.topic_arn or own_topic, connections
         )
-        for name, one in channels.items()
+        for name, channel in channels.items()
     }

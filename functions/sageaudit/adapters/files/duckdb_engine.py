@@ -67,12 +67,12 @@ def write_parquet(
     value is null.
     """
     types = {name: _TYPES[column] for name, column in columns.items()}
-    count, left = 0, iter(rows)
+    count, remaining_rows = 0, iter(rows)
     with duckdb_connection("writing Parquet (--format csv is without it)") as connection:
-        named = ", ".join(f'"{name}" {of}' for name, of in types.items())
+        named = ", ".join(f'"{name}" {sql_type}' for name, sql_type in types.items())
         connection.execute(f"CREATE TABLE written ({named})")
-        values = ", ".join(f"unnest(?::{of}[])" for of in types.values())
-        while group := list(islice(left, _ROWS)):
+        values = ", ".join(f"unnest(?::{sql_type}[])" for sql_type in types.values())
+        while group := list(islice(remaining_rows, _ROWS)):
             lists = [[row[name] for row in group] for name in types]
             connection.execute(f"INSERT INTO written SELECT {values}", lists)
             count += len(group)

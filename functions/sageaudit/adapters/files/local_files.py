@@ -64,8 +64,8 @@ def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
         beside = Path(name)
         try:
             yield beside
-            known = target.stat().st_mode if target.exists() else _MODE
-            beside.chmod(known if mode is None else mode)
+            file_mode = target.stat().st_mode if target.exists() else _MODE
+            beside.chmod(file_mode if mode is None else mode)
             beside.replace(target)
         finally:
             with suppress(OSError):
@@ -73,8 +73,8 @@ def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
     except BrokenPipeError as error:
         raise BadUsage(f"{path} was closed by its reader: name another file") from error
     except OSError as error:
-        why = error.strerror or str(error)
-        raise BadUsage(f"{path} cannot be written ({why}): name another file") from error
+        reason = error.strerror or str(error)
+        raise BadUsage(f"{path} cannot be written ({reason}): name another file") from error
     except RuntimeError as error:
         if "loop" not in str(error).lower():
             raise
@@ -101,9 +101,9 @@ def wrong_format_reason_of_bytes(path: str, content: bytes, make: str) -> str | 
     content = content.removeprefix(codecs.BOM_UTF8)
     if _PLAN_TEXT.search(content, 0, _HEAD):
         return f"is a Terraform plan as text: {_MAKE_PLAN}"
-    for begins, what, do in _FORMS:
+    for begins, kind, do in _FORMS:
         if begins.match(content):
-            return f"is {what}: {do.format(path=path) or make}"
+            return f"is {kind}: {do.format(path=path) or make}"
     return None
 
 
@@ -134,8 +134,8 @@ def fingerprint_key() -> bytes | None:
         path = data_folder() / "fingerprint.key"
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileExistsError):
-            made = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE)
-            with os.fdopen(made, "wb") as file:
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE)
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(secrets.token_bytes(_KEY_BYTES))
         key = path.read_bytes()
         return key if len(key) == _KEY_BYTES else None

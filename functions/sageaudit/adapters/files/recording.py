@@ -69,15 +69,15 @@ def read(path: Path) -> Recording | RecordedSet:
     try:
         document = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        why = wrong_format_reason(path, _MAKE) or f"cannot be read ({error.strerror})"
-        raise BadRecording(f"{path}: {why}") from error
+        reason = wrong_format_reason(path, _MAKE) or f"cannot be read ({error.strerror})"
+        raise BadRecording(f"{path}: {reason}") from error
     except (ValueError, RecursionError) as error:
         raise BadRecording(
             f"{path}: {wrong_format_reason(path, _MAKE) or 'is not JSON'}"
         ) from error
     if not isinstance(document, dict):
-        why = wrong_format_reason(path, _MAKE) or f"is not an object with {_FORMS}"
-        raise BadRecording(f"{path}: {why}")
+        reason = wrong_format_reason(path, _MAKE) or f"is not an object with {_FORMS}"
+        raise BadRecording(f"{path}: {reason}")
     try:
         return parse(document)
     except MalformedData as error:
@@ -242,10 +242,10 @@ def _absent(section: Mapping[str, Any]) -> Missing:
 
 
 def _sentences(section: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    found = section.get(key) or []
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    sentences = section.get(key) or []
+    if not isinstance(sentences, list) or not all(isinstance(text, str) for text in sentences):
         raise MalformedData(key, "is not a list of sentences")
-    return tuple(found)
+    return tuple(sentences)
 
 
 def prices_document(prices: ListedPrices) -> dict[str, Any]:

@@ -87,10 +87,10 @@ def make_document(
 
 
 def _job_document(recorded: Recording, key: bytes | None, tags: TagNames) -> dict[str, Any]:
-    kept = tags_to_store(recorded.tags, tags, is_complete=recorded.has_all_tags)
+    stored_tags = tags_to_store(recorded.tags, tags, is_complete=recorded.has_all_tags)
     read = recorded.read_context
-    named = [one for one in recorded.series if is_name(one.host) and is_name(one.metric)]
-    metrics: dict[str, Any] = {"series": [_series(one) for one in named]}
+    named = [raw for raw in recorded.series if is_name(raw.host) and is_name(raw.metric)]
+    metrics: dict[str, Any] = {"series": [_series(raw) for raw in named]}
     written: dict[str, Any] = {"account": recorded.account, "region": recorded.region}
     if read is not None:
         written["as_of"] = iso(read.read_at)
@@ -102,7 +102,7 @@ def _job_document(recorded: Recording, key: bytes | None, tags: TagNames) -> dic
             **metrics,
         }
     written["describe"] = sanitize_answer(recorded.describe, key)
-    written["tags"] = [{"Key": name, "Value": value} for name, value in kept.items()]
+    written["tags"] = [{"Key": name, "Value": value} for name, value in stored_tags.items()]
     written["metrics"] = metrics
     if read is not None and read.prices is not None:
         written["prices"] = recording.prices_document(read.prices)
@@ -126,14 +126,14 @@ def to_text(document: Mapping[str, Any]) -> str:
 
 def _lines(value: object, indent: str) -> Iterator[str]:
     flat = to_json(value)
-    plain = isinstance(value, list) and not any(isinstance(one, dict | list) for one in value)
+    plain = isinstance(value, list) and not any(isinstance(entry, dict | list) for entry in value)
     if plain or not isinstance(value, dict | list) or len(indent) + len(flat) <= _WIDTH:
         yield flat
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     yield opening
     inner = f"{indent} "
-    pairs = value.items() if isinstance(value, dict) else ((None, one) for one in value)
+    pairs = value.items() if isinstance(value, dict) else ((None, entry) for entry in value)
     for position, (key, item) in enumerate(pairs):
         yield f"{',' if position else ''}\n{inner}"
         if key is not None:
@@ -147,14 +147,14 @@ def check_can_write(path: Path, *, replace: bool) -> None:
     if not path.parent.is_dir():
         raise BadUsage(f"{path}: there is no folder {path.parent}")
     try:
-        known = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return
     except OSError as error:
         raise BadUsage(
             f"{path}: cannot be written ({error.strerror}): choose another file with -o"
         ) from error
-    if not (stat.S_ISREG(known.st_mode) or stat.S_ISLNK(known.st_mode)):
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
         raise BadUsage(f"{path} is not a file: choose another one, or -o - for stdout")
     if not replace:
         raise BadUsage(f"{path} exists already: choose another file with -o, or add --force")
@@ -180,17 +180,17 @@ def anonymize(
     shifted: prices are those of a day.
     """
     file = _File(Pseudonyms(salt, _job_names(document)), rules, types)
-    kept = {"schema": document["schema"], ANONYMIZED: True, **file.anonymize_job(document)}
+    anonymized = {"schema": document["schema"], ANONYMIZED: True, **file.anonymize_job(document)}
     if "children" in document:
-        kept["children"] = [file.anonymize_job(child) for child in document["children"]]
-    return kept
+        anonymized["children"] = [file.anonymize_job(child) for child in document["children"]]
+    return anonymized
 
 
 def _job_names(document: Mapping[str, Any]) -> Iterator[str]:
-    for one in (document, *document.get("children", ())):
-        answer = one.get("describe") or {}
-        found = (answer.get(kind.spec.name_key) for kind in JobKind)
-        yield from (name for name in found if isinstance(name, str))
+    for job in (document, *document.get("children", ())):
+        answer = job.get("describe") or {}
+        names = (answer.get(kind.spec.name_key) for kind in JobKind)
+        yield from (name for name in names if isinstance(name, str))
 
 
 class _File(Struct, frozen=True):
@@ -254,17 +254,17 @@ class _File(Struct, frozen=True):
         return {**read_fields(plain, STORED_FIELDS, shared), DERIVED: derived}
 
     def _metrics(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
-        kept: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         if "absent" in metrics:
             absent = metrics["absent"]
             code = absent["code"] if absent["code"] in _CODES else REDACTED
-            kept["absent"] = {"code": code, "reason": _sentence(absent["reason"]), "advice": None}
+            result["absent"] = {"code": code, "reason": _sentence(absent["reason"]), "advice": None}
         if "notes" in metrics:
-            kept["notes"] = [_sentence(text) for text in metrics["notes"]]
+            result["notes"] = [_sentence(text) for text in metrics["notes"]]
         hosts: dict[str, list[str]] = {}
         for series in metrics["series"]:
             hosts.setdefault(series["host"].partition("/")[0], []).append(series["host"])
-        kept["series"] = [
+        result["series"] = [
             {
                 **{key: series[key] for key in ("start", "period_s", "values")},
                 "host": self.names.host(series["host"], hosts[series["host"].partition("/")[0]]),
@@ -272,7 +272,7 @@ class _File(Struct, frozen=True):
             }
             for series in metrics["series"]
         ]
-        return kept
+        return result
 
     def _tag(self, name: str, value: str) -> dict[str, str]:
         """Makes pseudonyms of a tag's value, and of its name if that is not common.
@@ -280,12 +280,12 @@ class _File(Struct, frozen=True):
         An exemption stays with its rules and date, so that it has the same effect.
         """
         names = self.names
-        shown = name if name in _KNOWN_TAGS else names.word("tag", name)
+        tag_name = name if name in _KNOWN_TAGS else names.word("tag", name)
         if name == EXEMPTION:
             value = " ".join(map(self._exempt, value.split()))
         elif value and value not in {TAG_VALUE_PRESENT, TAG_VALUE_ABSENT}:
             value = names.arn(value) if value.startswith("arn:") else names.word("val", value)
-        return {"Key": shown, "Value": value}
+        return {"Key": tag_name, "Value": value}
 
     def _exempt(self, word: str) -> str:
         key, sign, until = word.partition("=")

@@ -39,7 +39,7 @@ class RequestFile(Struct, frozen=True):
 
         Keys inside a repeated key are not listed as well.
         """
-        found: dict[Place, int] = {(): 1}
+        numbers: dict[Place, int] = {(): 1}
         repeated: dict[Place, None] = {}
         # The key or index, and whether it is a list.
         stack: list[tuple[str | int | None, bool]] = []
@@ -48,7 +48,7 @@ class RequestFile(Struct, frozen=True):
             line += self.text.count("\n", at, token.start())
             at, word = token.start(), token[0]
             if stack and stack[-1][1] and word not in {"]", ","}:
-                found.setdefault(tuple(_steps(stack)), line)
+                numbers.setdefault(tuple(_steps(stack)), line)
             if word in {"{", "["}:
                 stack.append((0 if word == "[" else None, word == "["))
                 key_next = word == "{"
@@ -62,11 +62,11 @@ class RequestFile(Struct, frozen=True):
             elif word != ":" and key_next:
                 stack[-1] = (json.loads(word), False)
                 place = tuple(_steps(stack))
-                if place in found and not any(place[:n] in repeated for n in range(len(place))):
+                if place in numbers and not any(place[:n] in repeated for n in range(len(place))):
                     repeated[place] = None
-                found[place] = line
+                numbers[place] = line
                 key_next = False
-        return found, list(repeated)
+        return numbers, list(repeated)
 
 
 def display_name(path: str) -> str:
@@ -84,18 +84,18 @@ def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
     try:
         data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == STDIN else _bytes(Path(path))
     except OSError as error:
-        why = wrong_format_reason(Path(path), _MAKE) or f"cannot be read ({error.strerror})"
-        raise BadUsage(f"{name}: {why}") from error
+        reason = wrong_format_reason(Path(path), _MAKE) or f"cannot be read ({error.strerror})"
+        raise BadUsage(f"{name}: {reason}") from error
     if len(data) > MAX_BYTES:
         raise BadUsage(f"{name}: is larger than {MAX_BYTES // 2**20} MB: no request is so large")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        why = (
+        reason = (
             wrong_format_reason_of_bytes(path, data, _MAKE)
             or "is not text in UTF-8: give a file with JSON"
         )
-        raise BadUsage(f"{name}: {why}") from error
+        raise BadUsage(f"{name}: {reason}") from error
     if not text.strip():
         raise BadUsage(f"{name}: is empty: give a file with JSON")
     if len(text) > _LARGE:
@@ -106,13 +106,13 @@ def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
         raise BadUsage(f"{name}: {TOO_DEEPLY_NESTED}") from error
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        why = (
+        reason = (
             wrong_format_reason_of_bytes(path, data, _MAKE) or f"is not JSON ({where}: {error.msg})"
         )
-        raise BadUsage(f"{name}: {why}") from error
+        raise BadUsage(f"{name}: {reason}") from error
     except ValueError as error:
-        why = str(error).partition(";")[0]  # after it Python advises its programmers
-        raise BadUsage(f"{name}: is not JSON ({why})") from error
+        reason = str(error).partition(";")[0]  # after it Python advises its programmers
+        raise BadUsage(f"{name}: is not JSON ({reason})") from error
     return RequestFile(name, document, text)
 
 

@@ -58,8 +58,8 @@ def key_part(text: str) -> str:
     encoded = text[:MAX_TEXT_LENGTH].encode("utf-8", "replace")
     if len(encoded) <= _MAX_PART_BYTES:
         return encoded.decode()
-    kept = encoded[: _MAX_PART_BYTES - 65].decode("utf-8", "ignore")
-    return f"{kept}~{hashlib.sha256(encoded).hexdigest()}"
+    beginning = encoded[: _MAX_PART_BYTES - 65].decode("utf-8", "ignore")
+    return f"{beginning}~{hashlib.sha256(encoded).hexdigest()}"
 
 
 def run_key(key: JobKey) -> str:
@@ -203,7 +203,7 @@ def non_zero_numbers(sums: Sums | RuleSums) -> Item:
 
 def _read_sums(item: Item) -> Sums:
     rules = {
-        name: RuleSums(**parse_numbers(RuleSums, of)) for name, of in item.get("rules", {}).items()
+        name: RuleSums(**parse_numbers(RuleSums, numbers)) for name, numbers in item.get("rules", {}).items()
     }
     return Sums(**parse_numbers(Sums, item), rules=rules)
 

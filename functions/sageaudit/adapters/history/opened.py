@@ -168,9 +168,9 @@ class TableOverlay(SqliteHistory):
         names = {head.key for head in rows}
         wider = page_size and page_size + len(rows)
         stored: Iterator[Any] = self._table.runs(query, before=before, page_size=wider)
-        others = (head for head in stored if head.key not in names)
+        stored_only = (head for head in stored if head.key not in names)
         return heapq.merge(
-            rows, others, key=lambda head: moment_sk(head.ended_at, head.key), reverse=True
+            rows, stored_only, key=lambda head: moment_sk(head.ended_at, head.key), reverse=True
         )
 
     def summary(self, key: JobKey) -> AuditSummary | None:

@@ -115,9 +115,9 @@ def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
             costs[usage_type].append(line.usd)
     return {
         "usage_quantities": {
-            name: storable_usd(sum_if_complete(of)) for name, of in quantities.items()
+            name: storable_usd(sum_if_complete(usd)) for name, usd in quantities.items()
         },
-        "usage_costs": {name: storable_usd(sum_if_complete(of)) for name, of in costs.items()},
+        "usage_costs": {name: storable_usd(sum_if_complete(usd)) for name, usd in costs.items()},
     }
 
 
@@ -132,8 +132,8 @@ def _run_fields(entry: AuditEntry) -> dict[str, Any]:
     """What its document does not have, and what it was advised."""
     if entry.run_summary is None:
         return {}
-    known = {name: getattr(entry.run_summary, name) for name in RUN_FIELDS}
-    return known | {"advised": read_recommendations(entry.document)}
+    run_fields = {name: getattr(entry.run_summary, name) for name in RUN_FIELDS}
+    return run_fields | {"advised": read_recommendations(entry.document)}
 
 
 def finding_rows(entry: AuditEntry) -> tuple[FindingRow, ...]:

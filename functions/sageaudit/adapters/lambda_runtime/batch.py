@@ -142,13 +142,13 @@ class Batch(Struct, Generic[R]):
         return True
 
     def _retry(
-        self, record: R, named: Mapping[str, str], why: str, wait_s: int | None = None
+        self, record: R, named: Mapping[str, str], reason: str, wait_s: int | None = None
     ) -> bool:
-        gone = self.retries.retry_later(record, why, wait_s)
+        gone = self.retries.retry_later(record, reason, wait_s)
         if gone is None:
             return False
         self.report.count(gone)
-        self.report.error("record sent elsewhere", **named, metric=gone, reason=why)
+        self.report.error("record sent elsewhere", **named, metric=gone, reason=reason)
         return True
 
 

@@ -136,8 +136,8 @@ class TableChange(Struct, frozen=True):
 
         The event source mapping filters in the same way, but the local AWS sends other records too.
         """
-        known = self.sk.startswith((AUDIT_PREFIX, NOTICE_PREFIX))
-        return self.raw.get("eventName") == "INSERT" and (known or not self.sk)
+        is_audit_or_notice = self.sk.startswith((AUDIT_PREFIX, NOTICE_PREFIX))
+        return self.raw.get("eventName") == "INSERT" and (is_audit_or_notice or not self.sk)
 
     def attribute_text(self, name: str) -> str:
         """An attribute of the item; empty where it is no text."""

@@ -65,30 +65,30 @@ class PackagedPrices(Struct, frozen=True, dict=True):
         """Every known price: those of the table's history, then the current one."""
         asked = region, component, product
         if asked not in self._quotes:
-            of = self._hourly if product != STORAGE else self._storage
-            self._quotes[asked] = of(*asked)
+            read_rate = self._hourly if product != STORAGE else self._storage
+            self._quotes[asked] = read_rate(*asked)
         return self._quotes[asked]
 
-    def _hourly(self, region: str, component: Component, what: str) -> Quote:
+    def _hourly(self, region: str, component: Component, instance_type: str) -> Quote:
         past = (
             DatedRate.from_observation(
                 Decimal(row["usd"]), row["seen"], row["source"], row.get("note")
             )
             for row in self.hourly_table["history"]
-            if (row["region"], row["type"]) == (region, what)
+            if (row["region"], row["type"]) == (region, instance_type)
             and row.get("component", component.value) == component.value
         )
-        present = self.current_rate(region, component, what)
+        present = self.current_rate(region, component, instance_type)
         return Quote((*past,) if present is None else (*past, present))
 
     def current_rate(
         self, region: str, component: Component, instance_type: str
     ) -> DatedRate | None:
         """The table's current price: one figure for all components, or each component's own."""
-        listed = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
+        listed_rate = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
         source = f"{self.name} Price List rates ({self.hourly_table['provenance']['component']})"
-        if isinstance(listed, Mapping):
-            own = listed.get(component.value)
+        if isinstance(listed_rate, Mapping):
+            own = listed_rate.get(component.value)
             return (
                 None
                 if own is None
@@ -102,8 +102,8 @@ class PackagedPrices(Struct, frozen=True, dict=True):
             note = row["note"]
         return (
             None
-            if listed is None
-            else DatedRate.from_observation(Decimal(listed), self.as_of, source, note)
+            if listed_rate is None
+            else DatedRate.from_observation(Decimal(listed_rate), self.as_of, source, note)
         )
 
     def _exceptions(

@@ -87,10 +87,10 @@ class ListedPrices(Struct, frozen=True):
         entry = self._entry(region, component, product)
         return entry.usage_type if isinstance(entry, ListedRate) else None
 
-    def _entry(self, region: str, component: Component, what: str) -> Entry | None:
+    def _entry(self, region: str, component: Component, product: str) -> Entry | None:
         if self.last_listing is None or (region, component) != (self.region, self.component):
             return None
-        return self.last_listing.listing.entry_by_product.get(what)
+        return self.last_listing.listing.entry_by_product.get(product)
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
         """The listed rate, or why there is none."""
@@ -121,25 +121,25 @@ class PriceListSource(Struct, frozen=True):
         if region is None:
             return ListedPrices(None, component, None, None)
         key, now = (region, component), self.clock()
-        kept = self.memory.get(key)
-        if kept is None or now >= kept[1]:
-            kept = self.memory[key] = self._refresh(
-                region, component, now, kept[0] if kept else None
+        cached = self.memory.get(key)
+        if cached is None or now >= cached[1]:
+            cached = self.memory[key] = self._refresh(
+                region, component, now, cached[0] if cached else None
             )
-        return kept[0]
+        return cached[0]
 
     def _refresh(
-        self, region: str, component: Component, now: datetime, known: ListedPrices | None
+        self, region: str, component: Component, now: datetime, last: ListedPrices | None
     ) -> tuple[ListedPrices, datetime]:
         """What is known now, and until when it is kept in memory."""
-        stored = self._read_cache(region, component) or (known.last_listing if known else None)
+        stored = self._read_cache(region, component) or (last.last_listing if last else None)
         if stored is not None and now < stored.read_at + FRESH_FOR:
             return ListedPrices(region, component, stored, None), stored.read_at + FRESH_FOR
         try:
             listing = self.price_list.read_listing(region, component)
         except AwsError as error:
-            why = str(error).rstrip(".")
-            return ListedPrices(region, component, stored, why), now + ASK_AGAIN_AFTER
+            reason = str(error).rstrip(".")
+            return ListedPrices(region, component, stored, reason), now + ASK_AGAIN_AFTER
         fresh = Stored(listing, now)
         with suppress(AwsError):  # the rates are known; the next process reads again
             if self.cache is not None:

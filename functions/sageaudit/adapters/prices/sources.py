@@ -115,9 +115,9 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
             self._quotes[asked] = self._estimate(*asked)
         return self._quotes[asked]
 
-    def _estimate(self, region: str, component: Component, what: str) -> Quote:
-        ec2_usd = self.table["ec2_usd_per_hour"].get(region, {}).get(what)
-        row = self.factor(what, component)
+    def _estimate(self, region: str, component: Component, product: str) -> Quote:
+        ec2_usd = self.table["ec2_usd_per_hour"].get(region, {}).get(product)
+        row = self.factor(product, component)
         if ec2_usd is None or row is None:
             return Quote()
         provenance, usd, factor = self.table["provenance"], Decimal(ec2_usd), Decimal(row["factor"])
@@ -126,10 +126,10 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         span = f"{Decimal(row['lowest']):f} to {Decimal(row['highest']):f}"
         source = f"EC2's on-demand rate in {region} {times}: {provenance['source']}"
         note = f"EC2's ${usd:f} {times}; {compared} of its family: {span}"
-        how = f"SageMaker's rate for {what} is not known here; estimated from EC2's rate {times}"
+        how = f"SageMaker's rate for {product} is not known here; estimated from EC2's rate {times}"
         known = DatedRate.from_observation(usd * factor, provenance["as_of"], source, note)
-        why = self._not_sold_reason(region, component, row["family"])
-        rate = known.rate._replace(kind="estimate", estimated=how, unlisted=why)
+        reason = self._not_sold_reason(region, component, row["family"])
+        rate = known.rate._replace(kind="estimate", estimated=how, unlisted=reason)
         return Quote((replace(known, rate=rate),))
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
@@ -197,12 +197,12 @@ class PriceBook(Struct, frozen=True, dict=True):
         return next((usage_type for usage_type in named if usage_type is not None), None)
 
     def _rate_on_day(
-        self, day: date | None, region: str, component: Component, what: str
+        self, day: date | None, region: str, component: Component, product: str
     ) -> Rate | None:
-        asked = (day, region, component, what)
+        asked = (day, region, component, product)
         if asked not in self._rates:
-            quotes = [source.quote(region, component, what) for source in self.sources]
-            self._rates[asked] = self._rate(quotes, day, other_days=what != STORAGE)
+            quotes = [source.quote(region, component, product) for source in self.sources]
+            self._rates[asked] = self._rate(quotes, day, other_days=product != STORAGE)
         return self._rates[asked]
 
     def _rate(self, quotes: Sequence[Quote], day: date | None, *, other_days: bool) -> Rate | None:
@@ -211,21 +211,21 @@ class PriceBook(Struct, frozen=True, dict=True):
             return None
         rates = quotes[first].rates
         undisputed = (
-            known
+            dated
             for quote in quotes[first + 1 :]
-            for known in quote.rates
-            if other_days and known.rate.note is None and known.rate.kind == rates[0].rate.kind
+            for dated in quote.rates
+            if other_days and dated.rate.note is None and dated.rate.kind == rates[0].rate.kind
         )
         rate = rate_on([*undisputed, *rates], day)
-        why = "; ".join(quote.absence_reason for quote in quotes[:first] if quote.absence_reason)
+        reason = "; ".join(quote.absence_reason for quote in quotes[:first] if quote.absence_reason)
         if rate is not None and rate.is_estimate:
             absent = next(
                 (quote.absence_reason for quote in quotes[:first] if quote.is_absent), None
             )
             rate = rate._replace(unlisted=absent or rate.unlisted)
-        if rate is None or not why:
+        if rate is None or not reason:
             return rate
-        fallback = f"{self.sources[first].name} {rate.as_of}: {why}"
+        fallback = f"{self.sources[first].name} {rate.as_of}: {reason}"
         return rate._replace(note=" · ".join(filter(None, (fallback, rate.note))))
 
 
@@ -249,10 +249,10 @@ class PricedMarkets:
         """
         component = job.kind.spec.component
         read = (source.read(job.region, component) for source in self._sources)
-        known = tuple(read) if recorded_prices is None else (recorded_prices, *read)
-        book = PriceBook(known, pricing_day(job, now))
-        kept = next((market for market in self._kept if market.prices == book), None)
-        if kept is None:
-            kept = Market(self._types, book)
-            self._kept.append(kept)
-        return kept
+        known_prices = tuple(read) if recorded_prices is None else (recorded_prices, *read)
+        book = PriceBook(known_prices, pricing_day(job, now))
+        cached_market = next((market for market in self._kept if market.prices == book), None)
+        if cached_market is None:
+            cached_market = Market(self._types, book)
+            self._kept.append(cached_market)
+        return cached_market

@@ -148,10 +148,10 @@ class DynamoAlertLedger:
         """
         actions = [
             put_action(
-                send_ledger.channel_hour_item(one, now),
-                *_unchanged_condition("revision", one.count - 1),
+                send_ledger.channel_hour_item(hour, now),
+                *_unchanged_condition("revision", hour.count - 1),
             )
-            for one in hours
+            for hour in hours
         ]
         if new_alerts is not previous_alerts:
             actions.append(_subject_action(previous_alerts, new_alerts, now))
@@ -265,8 +265,8 @@ def _read_watched(key: JobKey, item: Item) -> WatchState:
 def _alert_item(alert: Alert) -> Item:
     """The attributes of an alert; an unknown value has none."""
     figures = alert.figures
-    known = {"worth": alert.worth and alert.worth.value}
-    known |= {name: getattr(figures, name) for name in _MAY_BE_UNKNOWN}
+    attributes = {"worth": alert.worth and alert.worth.value}
+    attributes |= {name: getattr(figures, name) for name in _MAY_BE_UNKNOWN}
     return {
         "run": alert.run,
         "family": alert.family,
@@ -280,16 +280,16 @@ def _alert_item(alert: Alert) -> Item:
         "severity": figures.severity.value,
         "possible_loss_usd": figures.possible_loss_usd,
         "accepted_usd": figures.accepted_usd,
-        **{name: value for name, value in known.items() if value is not None},
+        **{name: value for name, value in attributes.items() if value is not None},
     }
 
 
 def _read_alert(item: Item) -> Alert:
-    known = {name: Decimal(item[name]) for name in _MAY_BE_UNKNOWN if name in item}
+    amounts = {name: Decimal(item[name]) for name in _MAY_BE_UNKNOWN if name in item}
     figures = AlertFigures(
         Severity(item["severity"]),
-        known.get("avoidable_usd"),
-        known.get("lost_usd"),
+        amounts.get("avoidable_usd"),
+        amounts.get("lost_usd"),
         Decimal(item["possible_loss_usd"]),
         Decimal(item["accepted_usd"]),
     )

@@ -111,10 +111,10 @@ class DynamoHistory:
         Three reads and, in the usual order of audits, no write.
         """
         partition = keys.family_runs_pk(account, region, family)
-        found = self._find_outdated(partition, key, ended_at)
-        for run in found:
+        outdated = self._find_outdated(partition, key, ended_at)
+        for run in outdated:
             self.schedule_reaudit(run, due_at)
-        return found
+        return outdated
 
     def _find_outdated(self, partition: str, key: JobKey, ended_at: datetime) -> tuple[JobKey, ...]:
         """All reads are strongly consistent, and each run is checked after it was recorded.
@@ -130,7 +130,7 @@ class DynamoHistory:
 
     def _family_rows(self, partition: str, operator: str, moment: str) -> Iterator[FamilyRow]:
         """The runs next to a moment: before it the newest first, after it the oldest first."""
-        found = self._table.query(
+        page = self._table.query(
             partition,
             f"#s {operator} :moment",
             {":moment": moment},
@@ -138,7 +138,7 @@ class DynamoHistory:
             ConsistentRead=True,
             Limit=MAX_EARLIER_RUNS,
         )
-        return islice(map(items.read_family_row, found), MAX_EARLIER_RUNS)
+        return islice(map(items.read_family_row, page), MAX_EARLIER_RUNS)
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets `due_at` of an audit that is not due earlier, and does nothing without one.
@@ -246,11 +246,11 @@ class DynamoHistory:
 
     def decisions(self) -> Sequence[Decision]:
         """All of them, by a consistent read. Raises AwsError, or BadHistory."""
-        found = []
+        decisions = []
         for item in self._table.query(keys.RECOMMENDATIONS_PK, ConsistentRead=True):
             with bad_item_errors(item):
-                found.append(from_item(Decision, item))
-        return found
+                decisions.append(from_item(Decision, item))
+        return decisions
 
     def save_decision(self, decision: Decision) -> None:
         """Puts an item. Raises AwsError."""

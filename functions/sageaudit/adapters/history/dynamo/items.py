@@ -108,13 +108,13 @@ def read_finding(item: Item) -> RuleFinding:
 
 def family_item(head: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:
     """The RUNS# item of a run; it expires with the detail, without which none is judged again."""
-    known = {"stamp": row.stamp, "compared": row.compared_text, "since": row.compared_since or None}
+    extra = {"stamp": row.stamp, "compared": row.compared_text, "since": row.compared_since or None}
     return {
         PARTITION_KEY: keys.family_runs_pk(head.account, head.region, head.family),
         SORT_KEY: row.ended_sk,
         TTL_ATTRIBUTE: epoch_s(expires_at),
         **to_item(row.key),
-        **_without_none(known),
+        **_without_none(extra),
     }
 
 

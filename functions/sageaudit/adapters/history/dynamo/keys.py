@@ -151,8 +151,8 @@ def sums_sk(row: SumRow, shard: int) -> str:
 
 def sums_key_range(scope: Scope, name: str | None) -> tuple[str, str]:
     """Before the first and after the last sort key of a scope, or of one name of it."""
-    of = scope.value if name is None else f"{scope.value}#{key_part(name)}"
-    return f"{of}#", f"{of}$"
+    prefix = scope.value if name is None else f"{scope.value}#{key_part(name)}"
+    return f"{prefix}#", f"{prefix}$"
 
 
 def sums_shard(key: JobKey, scope: Scope, try_count: int) -> int:

@@ -225,8 +225,8 @@ def _attributes(sums: Sums) -> Item:
     """The number attributes; none for what is zero."""
     of_rules = {
         f"{rule}.{name}": value
-        for rule, of in sums.rules.items()
-        for name, value in non_zero_numbers(of).items()
+        for rule, rule_sums in sums.rules.items()
+        for name, value in non_zero_numbers(rule_sums).items()
     }
     return non_zero_numbers(sums) | of_rules
 
@@ -239,15 +239,15 @@ def read_sum_row(item: Item) -> SumRow:
             rule, point, name = attribute.rpartition(".")
             if point:
                 of_rules.setdefault(rule, {})[name] = value
-        rules = {rule: RuleSums(**parse_numbers(RuleSums, of)) for rule, of in of_rules.items()}
-        known = {rule: of for rule, of in rules.items() if of != RuleSums()}
+        rules = {rule: RuleSums(**parse_numbers(RuleSums, each)) for rule, each in of_rules.items()}
+        non_zero = {rule: each for rule, each in rules.items() if each != RuleSums()}
         return SumRow(
             scope=Scope(item["scope"]),
             account=item["account"],
             region=item["region"],
             name=item.get("name"),
             day=date.fromisoformat(item["day"]),
-            sums=Sums(**parse_numbers(Sums, item), rules=known),
+            sums=Sums(**parse_numbers(Sums, item), rules=non_zero),
         )
 
 

@@ -214,8 +214,8 @@ class DynamoSendLedger:
             self._table.put(item, **_unchanged_lease_condition(before))
 
 
-def _because(now: datetime, why: str) -> Item:
-    return {":at": moment_text(now), ":why": replace_surrogates(why)[:_MAX_REASON_LENGTH]}
+def _because(now: datetime, reason: str) -> Item:
+    return {":at": moment_text(now), ":why": replace_surrogates(reason)[:_MAX_REASON_LENGTH]}
 
 
 def _unchanged_lease_condition(item: Item) -> dict[str, Any]:
@@ -251,8 +251,8 @@ def read_channel_hour(table: DynamoTable, channel: str, began_at: datetime) -> C
         return ChannelHour(channel, began_at)
     with malformed_item_errors(stored):
         dearest = tuple(
-            (str(one["headline"]), Decimal(one["usd"]) if "usd" in one else None)
-            for one in stored["dearest"]
+            (str(notice["headline"]), Decimal(notice["usd"]) if "usd" in notice else None)
+            for notice in stored["dearest"]
         )
         sent, held = int(stored["sent"]), int(stored["held"])
     return ChannelHour(channel, began_at, sent, held, dearest)

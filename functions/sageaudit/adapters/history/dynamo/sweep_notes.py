@@ -129,12 +129,12 @@ class DynamoSweepStore:
         items = self._table.query(
             keys.SWEEP_PK, "begins_with(#s, :list)", {":list": keys.SWEEP_LIST_PREFIX}
         )
-        found = {}
+        states = {}
         for item in items:
             with suppress(*PARSE_ERRORS):
                 account, region, kind = item[SORT_KEY].split("#")[1:]
-                found[JobList(account, region, JobKind(kind))] = _read(item)
-        return found
+                states[JobList(account, region, JobKind(kind))] = _read(item)
+        return states
 
     def save_list_state(self, job_list: JobList, state: ListState) -> None:
         """Replaces the state. Raises AwsError."""
@@ -148,10 +148,10 @@ class DynamoSweepStore:
             "created_before": under_way and under_way.created_before,
             "oldest_open_created_at": under_way and under_way.oldest_open_created_at,
         }
-        known: Item = {name: moment_text(moment) for name, moment in moments.items() if moment}
+        attributes: Item = {name: moment_text(moment) for name, moment in moments.items() if moment}
         if under_way is not None:
-            known["edge"] = sorted(under_way.edge)
-        self._put(keys.sweep_list_sk(job_list), known)
+            attributes["edge"] = sorted(under_way.edge)
+        self._put(keys.sweep_list_sk(job_list), attributes)
 
     def event_record(self, key: JobKey) -> SentEvent | None:
         """The note of a run's last event, for SENT_DAYS; None where it cannot be read.

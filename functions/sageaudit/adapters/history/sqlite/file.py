@@ -93,8 +93,8 @@ class HistoryFile:
     def query_first(self, query: str, values: SqlParameters) -> sqlite3.Row | None:
         """The first row of a query."""
         with self._lock, sqlite_errors(self.path):
-            found: sqlite3.Row | None = self._connection.execute(query, values).fetchone()
-            return found
+            row: sqlite3.Row | None = self._connection.execute(query, values).fetchone()
+            return row
 
     @contextmanager
     def write_transaction(self) -> Iterator[sqlite3.Connection]:
@@ -134,7 +134,7 @@ def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
     NoHistory, BadHistory, HistoryDenied, HistoryBusy or HistoryFileError.
     """
     try:
-        known = path.stat()
+        status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         if not create:
             raise NoHistory(
@@ -150,9 +150,9 @@ def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
             f"{path} cannot be opened ({error.strerror}): check the permissions of its folder"
         ) from error
     else:
-        if not stat.S_ISREG(known.st_mode):
-            why = wrong_format_reason(path, _MAKE) or "is not a file, as a history is"
-            raise BadHistory(f"{path} {why}")
+        if not stat.S_ISREG(status.st_mode):
+            reason = wrong_format_reason(path, _MAKE) or "is not a file, as a history is"
+            raise BadHistory(f"{path} {reason}")
     with sqlite_errors(path):
         return _open_prepared(path, create=create)
 
@@ -316,8 +316,8 @@ def damaged_error(path: Path, error: Exception) -> BadHistory:
 
 
 def _refusal(path: Path, error: sqlite3.Error, name: str) -> HistoryFileError:
-    if name == "SQLITE_NOTADB" and (why := wrong_format_reason(path, _MAKE)):
-        return BadHistory(f"{path} {why}; it was not changed")
+    if name == "SQLITE_NOTADB" and (reason := wrong_format_reason(path, _MAKE)):
+        return BadHistory(f"{path} {reason}; it was not changed")
     for names, kind, sentence in _SENTENCES:
         if name.startswith(names):
             return kind(sentence.format(path=path, error=error))

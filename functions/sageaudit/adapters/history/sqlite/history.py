@@ -100,8 +100,8 @@ class SqliteHistory:
         with self._file.write_transaction() as connection:
             self._delete_expired(connection)
             row = connection.execute(schema.SUMMARY, {"run_key": run_key(entry.key)})
-            known = row.fetchone()
-            newest = None if known is None else self._head(known)
+            stored_row = row.fetchone()
+            newest = None if stored_row is None else self._head(stored_row)
             step = next_step(newest, entry, digest)
             if newest is None or step is RecordStep.WRITE:
                 return self._write(connection, entry, digest, newest)
@@ -204,10 +204,10 @@ class SqliteHistory:
             before = connection.execute(schema.FAMILY_BEFORE, asked).fetchall()
             after = connection.execute(schema.FAMILY_AFTER, asked).fetchall()
         whole = partial(self._read_or_raise, rows.read_family_row)
-        found = tuple(find_outdated(whole(own), map(whole, before), map(whole, after)))
-        if found:
-            self._make_due(found, due_at)
-        return found
+        outdated = tuple(find_outdated(whole(own), map(whole, before), map(whole, after)))
+        if outdated:
+            self._make_due(outdated, due_at)
+        return outdated
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets `due_at` of an audit that is not due earlier, and does nothing without one."""
@@ -299,8 +299,8 @@ class SqliteHistory:
 
     def decisions(self) -> Sequence[Decision]:
         """What people decided about advices."""
-        found = self._file.query_all(schema.DECISIONS, {})
-        return [self._read_or_raise(rows.read_decision, row) for row in found]
+        stored = self._file.query_all(schema.DECISIONS, {})
+        return [self._read_or_raise(rows.read_decision, row) for row in stored]
 
     def save_decision(self, decision: Decision) -> None:
         """Keeps it, in place of one of the same moment."""

@@ -70,8 +70,8 @@ def column_names(row_type: type[Any]) -> Iterator[str]:
 def to_columns(row: Stored) -> Columns:
     """The values of all columns of a row, None for those that are not known."""
     columns: Columns = dict.fromkeys(column_names(type(row)))
-    known = {column_name(name): value for name, value in to_item(row).items()}
-    return columns | {name: _value(known[name]) for name in columns if name in known}
+    values = {column_name(name): value for name, value in to_item(row).items()}
+    return columns | {name: _value(values[name]) for name in columns if name in values}
 
 
 def summary_columns(head: AuditSummary) -> Columns:
@@ -90,8 +90,8 @@ def read_finding(columns: sqlite3.Row) -> RuleFinding:
 
 def read_decision(columns: sqlite3.Row) -> Decision:
     """The same of a decision."""
-    known = zip(columns.keys(), columns, strict=True)
-    return from_item(Decision, {name: value for name, value in known if value is not None})
+    pairs = zip(columns.keys(), columns, strict=True)
+    return from_item(Decision, {name: value for name, value in pairs if value is not None})
 
 
 def read_summary(columns: sqlite3.Row) -> AuditSummary:
@@ -163,8 +163,8 @@ def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iter
 
 def _sum_row(place: _SumKey, sums: Sums) -> SumRow:
     scope, day, account, region, name = place
-    known = name if name or scope == Scope.FAMILY else None
-    return SumRow(Scope(scope), account, region, known, date.fromisoformat(day), sums)
+    sum_name = name if name or scope == Scope.FAMILY else None
+    return SumRow(Scope(scope), account, region, sum_name, date.fromisoformat(day), sums)
 
 
 def _sum_key_columns(row: SumRow) -> Columns:
