@@ -15,7 +15,7 @@ from infra.alarm_list import MAX_STATISTIC, SUM_STATISTIC, AlarmSpec
 
 
 class Alarms(Construct):
-    """Operators subscribe to `topic`; job owners to the topic of notices."""
+    """The alarms. Operators subscribe to `topic`, job owners to the topic of notices."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, watches: Iterable[AlarmSpec]
@@ -58,7 +58,7 @@ def _alarm(scope: Construct, watch: AlarmSpec) -> cloudwatch.Alarm:
 
 
 def alarm_metric(watch: AlarmSpec) -> cloudwatch.IMetric:
-    """What an alarm watches, for a graph too."""
+    """Returns the metric that an alarm watches, also for a graph."""
     period = cdk.Duration.seconds(watch.period_s)
     metrics = [
         cloudwatch.Metric(

@@ -60,10 +60,10 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
 def deploy(
     session: Any, run: RunCdk, flags: Flags, policy: Policy, *, profile: str | None = None
 ) -> None:
-    """Asks and deploys, subscribes, and says who is told. Raises ClickException, Abort.
+    """Asks and deploys, subscribes, and says who gets messages. Raises ClickException, Abort.
 
-    Nothing is written before the account is confirmed. `profile`: that of the session, None for
-    credentials of the environment.
+    Writes nothing before the account is confirmed. `profile` is that of the session, None for
+    credentials in the environment.
     """
     account = session.client("sts").get_caller_identity()["Account"]
     flags.confirm(f"Deploy sageaudit to account {account}, region {session.region_name}?")
@@ -121,7 +121,7 @@ def _environment(session: Any) -> dict[str, str]:
 def _ask_subscribers(
     flags: Flags, sns: Any, topics: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
-    """The addresses to subscribe, by the name of the topic's output."""
+    """Returns the addresses to subscribe, by the name of the topic's output."""
     return {
         topic: ask_for_addresses(answered, topic_name, _read_subscribers(sns, topics.get(topic)))
         for topic, topic_name, answered in (
@@ -151,7 +151,7 @@ def _read_subscribers(sns: Any, topic_arn: str | None) -> list[Subscriber]:
 def _subscribe(
     sns: Any, topics: Mapping[str, str], wanted: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
-    """Why AWS did not take an address, for each that it did not take."""
+    """Subscribes addresses; yields why AWS refused each one that it refused."""
     for name, addresses in wanted.items():
         for address in addresses:
             try:
@@ -168,9 +168,9 @@ def create_fingerprint_key(store: Any) -> None:
 
 
 def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
-    """Stores the secrets that were given, and asks for those that are missing.
+    """Stores the given secrets, and asks for missing ones.
 
-    Raises ClickException where nobody can be asked.
+    Raises ClickException if it cannot ask anybody.
     """
     wanted = {
         name: channel.secret
@@ -188,7 +188,7 @@ def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
 
 
 def secret_forms(channels: ChannelChoices) -> dict[str, SecretFormat]:
-    """What the secret of each channel that has one holds."""
+    """Returns the format of each channel's secret."""
     forms = {name: SERVICES[channel.service].secret_format for name, channel in channels.items()}
     return {name: form for name, form in forms.items() if form is not None}
 
@@ -203,7 +203,7 @@ def ask_for_secret(name: str, form: SecretFormat) -> str:
 
 
 def _has(store: Any, name: str) -> bool:
-    """Raises ClickException for a secret that is deleted in some days: it cannot be read."""
+    """Whether the secret exists. Raises ClickException if it is waiting for its deletion."""
     try:
         secret = store.describe_secret(SecretId=name)
     except store.exceptions.ResourceNotFoundException:
@@ -224,7 +224,7 @@ def _put(store: Any, name: str, value: str, description: str) -> None:
 
 
 def _outputs(formation: Any, stack: str) -> dict[str, str] | None:
-    """The outputs of a stack, or None when there is no such stack."""
+    """Returns the outputs of a stack, or None if there is no such stack."""
     try:
         [described] = formation.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
@@ -269,7 +269,7 @@ def main(
 ) -> None:
     """Deploys sageaudit to one account and region.
 
-    Without a terminal nothing is asked, and every question needs its flag.
+    Without a terminal it asks nothing, and every question needs its flag.
     """
     policy = load_policy(POLICY)
     check_secrets(secret_files, secret_forms(policy.channels))

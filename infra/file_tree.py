@@ -25,7 +25,7 @@ def set_modes(root: Path) -> None:
 
 
 def tree_hash(root: Path) -> str:
-    """The SHA-256 of every path, mode and content, as 64 hexadecimal digits."""
+    """Returns the SHA-256 of every path, mode and content, as 64 hexadecimal digits."""
     digest = hashlib.sha256()
     for path, name, is_folder in _entries(root):
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -35,7 +35,7 @@ def tree_hash(root: Path) -> str:
 
 
 def _entries(root: Path) -> Iterator[tuple[Path, str, bool]]:
-    """The root and all below it: folders before what they hold, and in the order of names."""
+    """Yields the root and all below it: folders before their contents, in the order of names."""
     yield root, ".", True
     for path in sorted(root.rglob("*")):
         yield path, path.relative_to(root).as_posix(), path.is_dir()

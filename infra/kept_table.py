@@ -1,6 +1,6 @@
-"""The history's table beside its stack: one that is there already, and what protects either.
+"""The history table outside its stack: adopting an existing one, and protecting either.
 
-A table that was restored has no stream, no expiry, no further recovery and no tag.
+A restored table has no stream, no expiry, no point-in-time recovery and no tag.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
 
 
 class NotAHistoryTable(Exception):
-    """The table that is to be adopted does not fit; says why."""
+    """The table to adopt does not fit; says why."""
 
 
 def adopt_table(dynamodb: Any, name: str) -> str:
-    """The ARN of the stream of a table that fits, which is switched on where it is off.
+    """Returns the ARN of the stream of a table that fits; switches the stream on if it is off.
 
     Raises NotAHistoryTable, ClientError.
     """

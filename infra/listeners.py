@@ -11,7 +11,7 @@ _CONFIRM = "AWS sends each new address a request to confirm; open its link withi
 
 
 def alarm_lines(known: Sequence[Subscriber], topic_arn: str) -> Iterator[str]:
-    """Lines about the topic of alarms."""
+    """Yields lines about the topic of alarms."""
     if any(subscriber.is_confirmed for subscriber in known):
         yield f"Alarms go to {subscribers.subscribers_text(known)}."
     else:
@@ -24,7 +24,7 @@ def alarm_lines(known: Sequence[Subscriber], topic_arn: str) -> Iterator[str]:
 def notice_lines(
     known: Sequence[Subscriber], topic_arn: str, *, channels: Sequence[str], is_observe_mode: bool
 ) -> Iterator[str]:
-    """Lines about the messages to job owners; `channels` are those beside the topic."""
+    """Yields lines about the messages to job owners; `channels` are those besides the topic."""
     if is_observe_mode:
         yield 'Nothing is posted: policy.toml says mode = "observe"; audits are only stored.'
     if channels or any(subscriber.is_confirmed for subscriber in known):
@@ -38,7 +38,7 @@ def notice_lines(
 
 
 def unconfirmed_lines(known: Sequence[Subscriber]) -> Iterator[str]:
-    """What the addresses have to do that get nothing yet."""
+    """Yields what unconfirmed addresses must do, which get nothing yet."""
     if any(not subscriber.is_confirmed for subscriber in known):
         yield f"{_CONFIRM}."
 

@@ -17,25 +17,24 @@ _UNSUBSCRIBED = "Deleted"
 
 
 class InvalidAddress(ValueError):
-    """A text is no e-mail address; says what to give instead."""
+    """A text is not an e-mail address; says what to give instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """An endpoint of a topic. One that is not confirmed gets nothing yet."""
+    """An endpoint of a topic. An unconfirmed one gets nothing yet."""
 
     endpoint: str
     is_confirmed: bool
 
     def __str__(self) -> str:
-        """For the screen: an https endpoint without its path, which often holds a key."""
+        """Returns the endpoint; an https one without its path, which often holds a key."""
         parts = urlsplit(self.endpoint)
         return f"{parts.scheme}://{parts.hostname}" if parts.scheme else self.endpoint
 
 
 def parse_addresses(text: str) -> tuple[str, ...]:
-    """The e-mail addresses of an answer, divided by commas or spaces; none for "nobody" or an
-    empty one.
+    """Reads e-mail addresses, separated by commas or spaces; none for "nobody" or an empty text.
 
     Raises InvalidAddress.
     """
@@ -48,7 +47,7 @@ def parse_addresses(text: str) -> tuple[str, ...]:
 
 
 def list_subscribers(sns: Any, topic_arn: str) -> list[Subscriber]:
-    """Who is subscribed to a topic, or was asked to confirm."""
+    """Returns who is subscribed to a topic, or was asked to confirm."""
     pages = sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
     return [
         Subscriber(subscription["Endpoint"], subscription["SubscriptionArn"] != _PENDING)
@@ -59,7 +58,7 @@ def list_subscribers(sns: Any, topic_arn: str) -> list[Subscriber]:
 
 
 def subscribe(sns: Any, topic_arn: str, wanted: Sequence[str]) -> None:
-    """Subscribes who is not yet; AWS asks each new one to confirm. Raises ClientError."""
+    """Subscribes new addresses; AWS asks each to confirm. Raises ClientError."""
     subscribed = {subscriber.endpoint.lower() for subscriber in list_subscribers(sns, topic_arn)}
     for address in wanted:
         if address.lower() not in subscribed:
@@ -67,5 +66,8 @@ def subscribe(sns: Any, topic_arn: str, wanted: Sequence[str]) -> None:
 
 
 def subscribers_text(known: Iterable[Subscriber]) -> str:
-    """The subscribers in words."""
-    return ", ".join(f"{subscriber}{'' if subscriber.is_confirmed else ' (not confirmed yet)'}" for subscriber in known)
+    """Returns the subscribers as text."""
+    return ", ".join(
+        f"{subscriber}{'' if subscriber.is_confirmed else ' (not confirmed yet)'}"
+        for subscriber in known
+    )

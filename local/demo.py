@@ -58,7 +58,7 @@ _UNKNOWN = "Unknown: the job's metrics were missing or too few to judge what was
 
 
 def main() -> int:
-    """Runs the demo; returns 1 when a job was not audited."""
+    """Runs the demo; returns 1 if a job was not audited."""
     jobs, policy = recorded_jobs(), load_policy(POLICY)
     with (
         slack_stand_in() as slack,
@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def show_example() -> None:
-    """Writes the history of the example company, and prints what to ask it."""
+    """Writes the example company's history, and prints what to ask it."""
     console = Console()
     console.print(Text("\nWeeks of jobs, which advice, savings and changes need", "bold"))
     print("The commands below are in .venv/bin.")
@@ -79,7 +79,7 @@ def show_example() -> None:
 
 
 def run_demo(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: FakeSlack) -> int:
-    """Lets the jobs end on this local AWS and prints the results; 1 when a job was not audited."""
+    """Ends the jobs on this local AWS and prints the results; 1 if a job was not audited."""
     with Console(stderr=True).status(f"{len(jobs)} recorded jobs end on the local AWS ..."):
         unaudited = _run(aws, jobs)
     console, history = Console(), aws.history()
@@ -95,7 +95,7 @@ def run_demo(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: 
 
 
 def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
-    """Lets the jobs end one after the other; returns those that have no audit in the end."""
+    """Ends the jobs one after the other; returns those without an audit."""
     for job in jobs:
         aws.advance(job.ended_at)
         aws.end_job(job)
@@ -106,13 +106,13 @@ def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
 
 
 def _waste_order(head: AuditSummary) -> tuple[Decimal, Decimal, str]:
-    """Sort key: what was avoidable or lost, then the cost."""
+    """Returns a sort key: the waste, then the cost."""
     wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))
     return -wasted, -(head.total_usd or Decimal(0)), head.job
 
 
 def _show_result(console: Console, heads: Sequence[AuditSummary], policy: Policy) -> None:
-    """One sentence with the result, one that says how much of it is real."""
+    """Prints one sentence with the result, and one on how much of it is real."""
     jobs = [head for head in heads if not head.rollup]
     real = [head for head in jobs if head.job != _composed_recording().name]
     blind = sum(head.avoidable_usd is None for head in jobs)
@@ -194,7 +194,7 @@ def _show_rule(console: Console, rows: Iterable[RuleFinding]) -> None:
 
 
 def _show_report(console: Console, history: DynamoHistory, heads: Sequence[AuditSummary]) -> None:
-    """Writes the page that `sageaudit report` would, and says where it lies."""
+    """Writes the page of `sageaudit report`, and prints its path."""
     days = {head.ended_at.date() for head in heads}
     period = Period(min(days), max(days))
     source = report_contents.ReportSource(history, packaged.instance_types())
@@ -217,8 +217,10 @@ def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Audit
 def _explain_missing_audit(job: RecordedJob, history: DynamoHistory, aws: LocalAws) -> None:
     head = history.summary(job.key)
     failures = aws.functions["audit"].failures
-    cause = (head and head.unauditable) or (failures[-1] if failures else "see the dead-letter queue")
-    print(f"{job.name} was not audited: {for_terminal(str(cause))}", file=sys.stderr)
+    code = (head and head.unauditable) or (
+        failures[-1] if failures else "see the dead-letter queue"
+    )
+    print(f"{job.name} was not audited: {for_terminal(str(code))}", file=sys.stderr)
 
 
 if __name__ == "__main__":

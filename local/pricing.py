@@ -14,7 +14,7 @@ _CALLER_ARN = f"arn:aws:sts::{ACCOUNT}:assumed-role/audit/audit"
 
 
 def refuse_prices(requests: RequestRouter) -> None:
-    """Answers GetProducts with "not permitted", in place of the HTTP request."""
+    """Answers GetProducts with "not permitted" instead of sending the HTTP request."""
     requests.register_answer("before-send.pricing.GetProducts", _access_denied_answer)
 
 

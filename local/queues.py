@@ -13,9 +13,9 @@ from moto.sqs.models import SQSBackend
 
 @contextmanager
 def count_visibility_from_receive() -> Iterator[None]:
-    """Twelve hours are the longest that a received message is hidden; moto counts from its send.
+    """Counts SQS's limit of twelve hours from a message's receive; moto counts from its send.
 
-    A message that comes back for days could not be hidden any more.
+    Otherwise a message that comes back for days could not be hidden any more.
     """
 
     def received(self: SQSBackend, queue_name: str, receipt_handle: str) -> list[Any]:

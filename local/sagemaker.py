@@ -90,7 +90,7 @@ class RecordedSageMaker:
         return answer
 
     def _list(self, row: KindSpec) -> Callable[..., AWSResponse]:
-        """The newest creation first. The token is the number of rows before the page."""
+        """Answers with the newest creation first; the token is the number of earlier rows."""
         row_shape = self._shape(row.list_call).members[row.list_key].member
 
         def answer(request: Any, **_: Any) -> AWSResponse:
@@ -115,8 +115,7 @@ class RecordedSageMaker:
         return answer
 
     def _list_children(self, row: KindSpec, rollup: RollUp) -> Callable[..., AWSResponse]:
-        """Answers with the jobs whose parent is the roll-up; of steps, one candidate has them all.
-        """
+        """Answers with the jobs that name the roll-up as parent; a candidate has all steps."""
         listing = rollup.child_list
 
         def answer(request: Any, **_: Any) -> AWSResponse:
@@ -147,7 +146,7 @@ class RecordedSageMaker:
 
 
 def _answer(body: Any) -> AWSResponse:
-    """With body None, there is no such job.
+    """Answers; with body None, there is no such job.
 
     SageMaker then answers ValidationException, which its service model does not declare.
     """
