@@ -83,7 +83,9 @@ class Question(Struct, frozen=True):
         cls, window: Window, *, sort: SortOrder = SortOrder.NEWEST, **filters: Any
     ) -> Question:
         """Returns the question with these filters; None, False or an empty map filters nothing."""
-        return cls(window, {name: it for name, it in filters.items() if _leaves_out(it)}, sort)
+        return cls(
+            window, {name: value for name, value in filters.items() if _leaves_out(value)}, sort
+        )
 
     def with_changed_filters(self, **filters: Any) -> Question:
         """Returns the same question with other values of some filters."""
