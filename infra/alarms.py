@@ -22,7 +22,7 @@ class Alarms(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         # No SSE: CloudWatch cannot publish to a topic under the AWS managed key, and the text of an
-        # alarm is no secret.
+        # alarm is not a secret.
         self.topic = sns.Topic(self, "Topic", display_name="sageaudit alarms", enforce_ssl=True)
         self.topic.add_to_resource_policy(_publish_statement(self.topic))
         watches = list(watches)
@@ -51,7 +51,7 @@ def _alarm(scope: Construct, watch: AlarmSpec) -> cloudwatch.Alarm:
             else compare.GREATER_THAN_THRESHOLD
         ),
         # Its state is INSUFFICIENT_DATA before the first value and after the last. Only a change of
-        # the state is told, so a new installation is quiet.
+        # the state is sent, so a new installation is quiet.
         treat_missing_data=missing.MISSING if watch.alarm_if_no_data else missing.NOT_BREACHING,
         alarm_description=watch.description,
     )

@@ -1,4 +1,4 @@
-"""The dashboard and the saved queries: made of the alarms and of the runbook's own queries."""
+"""The dashboard and the saved queries, from the alarms and the runbook's own queries."""
 
 from __future__ import annotations
 

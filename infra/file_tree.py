@@ -1,4 +1,4 @@
-"""A folder that is the same wherever it is built: its file modes, and a hash of all that is in it.
+"""Makes a folder equal on every machine: sets its file modes, and hashes all that is in it.
 
 Lambda runs as another user than the owner of the unzipped files, so it can read only what everybody
 may read; the zip keeps the modes of this machine, where the umask may have taken that away. CDK's

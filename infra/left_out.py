@@ -1,8 +1,8 @@
-"""What the asset goes without: parts of the wheels that no handler reads.
+"""Parts of the wheels that no handler reads, which the asset goes without.
 
-Most of botocore is the models of services. Those stay that our adapters call, by the permissions
-that stand beside the calls. Nothing that stays is changed, and licences and notices stay. A notice
-at the root of the asset says what was done, as Apache-2.0 asks.
+Most of botocore is models of services. Those stay that our adapters call, by the permissions beside
+the calls. Nothing that stays is changed; licences and notices stay. A notice at the root of the
+asset says what was done, as Apache-2.0 asks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `make deploy` says at its end: who is told of alarms and findings, and where nobody is."""
+"""What `make deploy` prints at its end: who gets alarms and findings, or that nobody does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stack shares with `make deploy` and the tests, which do without CDK: names, numbers."""
+"""Names and numbers that the stack shares with `make deploy` and tests, which do without CDK."""
 
 STACK = "SageAudit"
 FINGERPRINT_KEY = "sageaudit/fingerprint-key"

@@ -1,4 +1,4 @@
-"""The settings of a deployment that are no policy: the context of cdk.json."""
+"""The settings of a deployment outside the policy: the context of cdk.json."""
 
 from __future__ import annotations
 

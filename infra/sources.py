@@ -54,8 +54,8 @@ def feed_from_stream(worker: HandlerFunction, stream_arn: str, *, failure_queue:
         starting_position="TRIM_HORIZON",
         batch_size=10,
         function_response_types=["ReportBatchItemFailures"],
-        # notify sets aside what fails. What it could not set aside is tried for 12 hours and not
-        # only so many times: while SQS is away, its letter would not arrive either.
+        # notify sets aside what fails. What it could not set aside is tried for 12 hours, not
+        # a fixed number of times: while SQS is away, its letter would not arrive either.
         bisect_batch_on_function_error=True,
         maximum_retry_attempts=-1,
         maximum_record_age_in_seconds=int(cdk.Duration.hours(12).to_seconds()),

@@ -1,4 +1,4 @@
-"""Who is told: the subscriptions of the stack's two topics."""
+"""The subscriptions of the stack's two topics."""
 
 from __future__ import annotations
 

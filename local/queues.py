@@ -1,4 +1,4 @@
-"""Where moto's queues are not as SQS's, and it matters here."""
+"""Corrects moto's queues if they differ from SQS's in a way that matters here."""
 
 from __future__ import annotations
 

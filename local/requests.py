@@ -1,4 +1,4 @@
-"""The HTTP requests of the handlers: answered by recordings, by moto, or by what is between."""
+"""The HTTP requests of the handlers, answered by recordings, by moto or by an interceptor."""
 
 from __future__ import annotations
 

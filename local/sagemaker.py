@@ -29,10 +29,10 @@ _URL = "https://api.sagemaker"
 class RecordedSageMaker:
     """Describe*, List*, ListTags and the lists of launched jobs, for the jobs that were added.
 
-    A deleted job is found by none of them but the list of its roll-up.
+    Only the list of its roll-up still has a deleted job.
 
-    `session` is a boto3 session, or its Requests. `clock`: a job that was added early is not
-    listed before its end, or before its creation where it `runs`. `page`: rows of a list.
+    `session` is a boto3 session, or its RequestRouter. `clock`: a job that was added early is not listed
+    before its end, or, if it was added as running, before its creation. `page`: rows of a list.
     """
 
     def __init__(

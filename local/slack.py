@@ -25,7 +25,7 @@ _TIMEOUT_S = 2
 
 
 class Answer(Struct, frozen=True):
-    """The answer to one post. With `hangs`, the post is accepted and not answered."""
+    """The answer to one post. With `never_answers`, the post is accepted and not answered."""
 
     status: int = HTTPStatus.OK
     body: str = "ok"

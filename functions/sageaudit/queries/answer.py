@@ -1,6 +1,7 @@
-"""Answers a question: with rows, from the list with the fewest to read or by rank, or with advices.
+"""Answers a question with rows, from the list with the fewest to read or by rank, or with
+recommendations.
 
-Advices are made of the runs of families, which are read one family after the other.
+Recommendations come from the runs of families, which are read one family after the other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sums of the audits of a question, by one or two columns: `sageaudit by COLUMN[,COLUMN]`.
 
-They are added up from daily sums where these know the columns and the filters, without reading an
-audit; else from the audits that the question finds. Both give the same figures.
+Daily sums are added up if they have the columns and the filters, without reading an audit.
+Otherwise the audits of the question are read. Both give the same figures.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def sum_all(lists: HistoryLists, question: Question) -> Sums:
 
 
 class _Timeline(Struct, frozen=True):
-    """The sums of some days. `every`: with a rule, the sums of all jobs that it may have judged."""
+    """The sums of some days. `all_jobs`: with a rule, those of all jobs that it may have judged."""
 
     days: _Days
     has_rule_dollars: bool

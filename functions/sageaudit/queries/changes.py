@@ -1,4 +1,4 @@
-"""The days of a window against as many days before it, by family or another column."""
+"""Compares the days of a window with the same number before it, by family or another column."""
 
 from __future__ import annotations
 

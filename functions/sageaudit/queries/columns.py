@@ -1,8 +1,8 @@
-"""The columns of audits and the filters of questions: a row of one table says all of each.
+"""The columns of audits and the filters of questions, one row of a table for each.
 
-From it come the options of commands and of Python, the filters of a `Question`, which rows fit,
-what sums are by, and what a mistyped filter is compared with. A cost tag that the policy shows is a
-column of its own.
+From it come the options of commands and of Python, the filters of a `Question`, which rows fit, the
+columns of sums, and the names compared with a mistyped filter. A cost tag that the policy shows is
+a column of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The accounts that are asked: a person's session, the organization, roles in other accounts.
+"""Access to accounts: a person's session, the organization, roles in other accounts.
 
 A role is assumed in each other account, and its credentials are renewed in time.
 """

@@ -1,7 +1,7 @@
-"""Harmless calls that show whether an IAM action is permitted: they read nothing of worth.
+"""Harmless calls that show whether an IAM action is permitted.
 
-A job that does not exist is described, one row is listed, one metric is asked for ($0.00001). IAM
-decides before the service looks: any answer about the request itself means that it was let through.
+They describe a job that does not exist, list one row, or read one metric ($0.00001). IAM decides
+before the service looks: any answer about the request itself means that it was let through.
 """
 
 from __future__ import annotations

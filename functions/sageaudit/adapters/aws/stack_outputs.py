@@ -1,4 +1,4 @@
-"""The outputs of a deployed stack: what it is called in AWS."""
+"""The outputs of a deployed stack: the names of its resources in AWS."""
 
 from __future__ import annotations
 

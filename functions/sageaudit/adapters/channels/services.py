@@ -1,8 +1,8 @@
-"""Every service that a channel can be of: Slack and Microsoft Teams by a webhook, and SNS.
+"""Every service of channels: Slack and Microsoft Teams by a webhook, and SNS.
 
-A webhook is posted to over TLS with the standard library. slack-sdk is not used: it logs the
-address at INFO on a connection retry, follows a redirect and calls the answer a success, and
-accepts plain http. urllib3 logs the path at DEBUG. `http.client` does none of these.
+Posts to webhooks use TLS and the standard library. slack-sdk is not used: it logs the address at
+INFO on a connection retry, follows a redirect and calls the answer a success, and accepts plain
+http. urllib3 logs the path at DEBUG. `http.client` does none of these.
 """
 
 from __future__ import annotations

@@ -203,9 +203,9 @@ def _values(values: object, key: str) -> tuple[float | None, ...]:
 class ReadContext(Struct, frozen=True):
     """How a job was read.
 
-    `as_of`: when, the `now` of its audits. `absent`: why a metric without points has none.
-    `metric_notes`, `notes`: sentences on what else could not be read. `prices`: that day's price
-    list; None if it was not read.
+    `read_at` is the time of its audits. `no_points_reason` says why a metric without points has
+    none. `metric_notes`, `notes`: sentences on what else could not be read. `prices`: that day's
+    price list; None if it was not read.
     """
 
     read_at: datetime

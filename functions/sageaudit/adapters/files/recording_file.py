@@ -1,8 +1,8 @@
 """Writes recordings: what audits read, for their owner's eyes only, or under pseudonyms.
 
-`recording.parsed` reads what is written here; no other file is written over. To be shared, each
-name of the kept answer becomes a pseudonym, by the table of `job_fields`; enumerated fields keep
-what AWS's service model knows. Sentences stay where they are our own. Numbers and times stay.
+`recording.parse` reads them; no other file is overwritten. For sharing, each name in an answer
+becomes a pseudonym, by the table of `job_fields`; enumerated fields keep values of AWS's service
+model. Our own sentences, numbers and times stay.
 """
 
 from __future__ import annotations

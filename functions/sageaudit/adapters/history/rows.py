@@ -87,7 +87,7 @@ def _seconds(begin: str | None, end: str | None) -> int | None:
 
 
 def _parts(document: AuditDocument) -> dict[str, Any]:
-    """Returns the parts of a bill that lists show; without lines, as in a roll-up, none is known."""
+    """Returns a bill's parts as lists show them; a bill without lines, as of a roll-up, has none."""
     bill = document["bill"]
     if not bill["lines"]:
         return {}

@@ -1,7 +1,7 @@
-"""One invocation: works on each record alone, and says which come back, when, and which never.
+"""One invocation: processes each record alone, and says which come back, when, and which never.
 
 SQS delivers again each message that the answer names. A stream starts again at the record that the
-answer names, so no record after it is started. Why this is no `BatchProcessor` of Powertools:
+answer names, so no record after it is started. Why this is not a Powertools `BatchProcessor`:
 docs/decisions/0010-what-powertools-does.md.
 """
 

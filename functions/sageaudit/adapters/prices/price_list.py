@@ -229,7 +229,7 @@ def endpoint_region(region: str) -> str:
 
 
 class PriceList:
-    """Reads live prices. `clients` returns a pricing client for an endpoint's region."""
+    """Reads live prices. `client_of` returns a pricing client for an endpoint's region."""
 
     def __init__(self, client_of: Callable[[str], Any]) -> None:
         self._clients = client_of

@@ -1,6 +1,6 @@
 """All sources of prices, in the order in which they are used, and the book of their rates.
 
-The first source that has a rate is used. An estimate is no rate of another day: it answers only
+The first source that has a rate is used. An estimate is not a rate of another day: it answers only
 where no source has ever seen a rate. Later sources add their rates without a caveat as prices of
 other days, so that a past job is billed at the rate of its own day. A rate from a later source
 notes why earlier sources had none.

@@ -1,7 +1,7 @@
 """History in DynamoDB. docs/data-model.md describes the keys and the query of each list.
 
-What people decided about advices is one partition, which is small: whoever may decide needs one
-permission that is limited to this partition's key.
+Decisions about recommendations are one small partition: whoever may decide needs one permission,
+limited to its key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which notices were sent, and how many of a channel in a clock hour, in the history's table.
+"""Which notices were sent, and a channel's number in a clock hour, in the history's table.
 
 A lease must outlast its Lambda's timeout.
 """

@@ -1,6 +1,6 @@
-"""What sweeps keep, in the history's table: all under one partition key.
+"""The state of sweeps, in the history's table under one partition key.
 
-`notify` reads one note of it: when sageaudit was installed, as the first sweep wrote it.
+`notify` reads one item of it: the time of the installation, which the first sweep wrote.
 """
 
 from __future__ import annotations
