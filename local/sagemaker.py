@@ -31,8 +31,8 @@ class RecordedSageMaker:
 
     Only the list of its roll-up still has a deleted job.
 
-    `session` is a boto3 session, or its RequestRouter. `clock`: a job that was added early is not listed
-    before its end, or, if it was added as running, before its creation. `page`: rows of a list.
+    `session` is a boto3 session, or its RequestRouter. `clock`: a job that was added early is not
+    listed before its end, or its creation if it was added as running. `page`: rows of a list.
     """
 
     def __init__(

@@ -87,7 +87,7 @@ def _seconds(begin: str | None, end: str | None) -> int | None:
 
 
 def _parts(document: AuditDocument) -> dict[str, Any]:
-    """Returns a bill's parts as lists show them; a bill without lines, as of a roll-up, has none."""
+    """Returns a bill's parts as lists show them; without lines, as in a roll-up, there are none."""
     bill = document["bill"]
     if not bill["lines"]:
         return {}
