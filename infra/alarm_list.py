@@ -1,7 +1,7 @@
-"""Which alarms there are, and why each has its threshold.
+"""Lists the alarms, each with the reason for its threshold.
 
-An alarm is for a failure that no retry repairs, or for one that retries have not repaired in a time
-in which they usually do: a person has to look. docs/runbook.md has an entry for each, by `entry`.
+An alarm is for a failure that no retry repairs, or that retries have not repaired in the usual
+time: a person has to look. docs/runbook.md has an entry for each, by `runbook_entry`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RUNBOOK = "docs/runbook.md"
 
 @dataclass(frozen=True, slots=True)
 class MetricSource:
-    """One metric of CloudWatch. `namespace` is None for the functions' own."""
+    """One CloudWatch metric. `namespace` is None for the functions' own."""
 
     metric: str
     dimensions: Mapping[str, str]
@@ -28,11 +28,11 @@ class MetricSource:
 
 @dataclass(frozen=True, slots=True)
 class AlarmSpec:
-    """One alarm: it is raised when `datapoints` of the last `periods` values are above `above`.
+    """One alarm: it is raised if `datapoints` of the last `periods` values are above `threshold`.
 
-    `means` is its sentence for a person, `reason` why this threshold. With an `expression`, the
-    value is of several metrics: their SUM or MAX; or {0} is the first of `sources`, and so on.
-    One of `silence` is raised when its metric has no more values; not where it never had any.
+    `description_text` is for a person, `threshold_reason` says why this threshold. An `expression`
+    combines several metrics: their SUM or MAX, or a formula with {0} for the first of `sources`,
+    and so on. With `alarm_if_no_data` it is raised if the metric stops, not if it never had values.
     """
 
     name: str
@@ -55,13 +55,13 @@ class AlarmSpec:
 
     @property
     def datapoints_to_alarm(self) -> int:
-        """How many values must be above."""
+        """How many values must be above the threshold."""
         return self.periods if self.datapoints is None else self.datapoints
 
 
 SUM_STATISTIC, MAX_STATISTIC = "SUM", "MAX"
 _MAX_SOURCES = 10
-"""Of an alarm on an expression, by CloudWatch's limit."""
+"""CloudWatch's limit for an alarm on an expression."""
 
 
 def alarm_specs(
@@ -71,10 +71,10 @@ def alarm_specs(
     notices_queues: Mapping[str, str],
     dead_letters: Mapping[str, str],
 ) -> Iterator[AlarmSpec]:
-    """All alarms.
+    """Yields all alarms.
 
-    `functions` is by the name of the handler, `notices_queues` by channel, the other queues by
-    their name here; the values are physical names.
+    `functions` has names by handler, `notices_queues` names by channel; the other queues are by
+    their name here. All values are physical names.
     """
     yield from _function_alarms(functions)
     for name, queue in work_queues.items():
@@ -102,9 +102,9 @@ def alarm_specs(
 
 
 def _function_alarms(functions: Mapping[str, str]) -> Iterator[AlarmSpec]:
-    """Not of the sweep and the digest: Lambda tries them twice more, then there is a dead letter.
+    """Yields the alarms of functions; the sweep and the digest leave a dead letter after retries.
 
-    A time-out is an error. What crashed in the others comes back with its message.
+    A time-out is an error. A message that crashed another function is delivered again.
     """
     of_messages = [name for name in functions if name not in {"sweep", "digest"}]
     for handler in of_messages:
@@ -172,7 +172,7 @@ def _dead_letters(name: str, queue: str) -> AlarmSpec:
 
 
 def _failing(name: str, means: str, source: MetricSource) -> AlarmSpec:
-    """Failures in most hours: the age of a queue leaves out what was received three times."""
+    """Returns an alarm on failing hours: a queue's age omits messages received three times."""
     return AlarmSpec(
         name,
         "failing",

@@ -15,25 +15,25 @@ from infra.alarm_list import MAX_STATISTIC, SUM_STATISTIC, AlarmSpec
 
 
 class Alarms(Construct):
-    """Operators subscribe to `topic`; job owners to the topic of notices."""
+    """The alarms. Operators subscribe to `topic`, job owners to the topic of notices."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, watches: Iterable[AlarmSpec]
     ) -> None:
         super().__init__(scope, construct_id)
         # No SSE: CloudWatch cannot publish to a topic under the AWS managed key, and the text of an
-        # alarm is no secret.
+        # alarm is not a secret.
         self.topic = sns.Topic(self, "Topic", display_name="sageaudit alarms", enforce_ssl=True)
         self.topic.add_to_resource_policy(_publish_statement(self.topic))
         watches = list(watches)
         silent = {watch.name for watch in watches if watch.alarm_if_no_data}
         self.all = [_alarm(self, watch) for watch in watches]
-        told = actions.SnsAction(self.topic)
+        action = actions.SnsAction(self.topic)
         for alarm in self.all:
-            alarm.add_alarm_action(told)
-            alarm.add_ok_action(told)
+            alarm.add_alarm_action(action)
+            alarm.add_ok_action(action)
             if alarm.node.id in silent:
-                alarm.add_insufficient_data_action(told)
+                alarm.add_insufficient_data_action(action)
 
 
 def _alarm(scope: Construct, watch: AlarmSpec) -> cloudwatch.Alarm:
@@ -51,14 +51,14 @@ def _alarm(scope: Construct, watch: AlarmSpec) -> cloudwatch.Alarm:
             else compare.GREATER_THAN_THRESHOLD
         ),
         # Its state is INSUFFICIENT_DATA before the first value and after the last. Only a change of
-        # the state is told, so a new installation is quiet.
+        # the state is sent, so a new installation is quiet.
         treat_missing_data=missing.MISSING if watch.alarm_if_no_data else missing.NOT_BREACHING,
         alarm_description=watch.description,
     )
 
 
 def alarm_metric(watch: AlarmSpec) -> cloudwatch.IMetric:
-    """What an alarm watches, for a graph too."""
+    """Returns the metric that an alarm watches, also for a graph."""
     period = cdk.Duration.seconds(watch.period_s)
     metrics = [
         cloudwatch.Metric(
@@ -73,7 +73,7 @@ def alarm_metric(watch: AlarmSpec) -> cloudwatch.IMetric:
     if watch.expression is None:
         return metrics[0]
     # A graph may have several of these, so their names are the alarm's.
-    named = {f"m{watch.name}{number}": one for number, one in enumerate(metrics)}
+    named = {f"m{watch.name}{number}": metric for number, metric in enumerate(metrics)}
     expression = watch.expression.format(*named)
     if expression in {SUM_STATISTIC, MAX_STATISTIC}:
         expression = f"{expression}([{', '.join(f'FILL({name}, 0)' for name in named)}])"

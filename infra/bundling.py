@@ -50,12 +50,12 @@ NOT_ON_LAMBDA = (
 
 
 _KINDS = frozenset({".py", ".json", ".css", ".js"})
-"""Of files that are code, or read as package data."""
+"""Endings of files that are code, or are read as package data."""
 POLICY = ROOT / "policy.toml"
 
 
 def load_policy(path: Path) -> Policy:
-    """The policy to deploy. A wrong policy stops the deployment, not a Lambda."""
+    """Loads the policy to deploy. An invalid policy stops the deployment, not a Lambda."""
     try:
         return policy_file.load_policy(path)
     except BadPolicy as error:
@@ -64,7 +64,7 @@ def load_policy(path: Path) -> Policy:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The platform and Python of the wheels; where both are None, those of pip itself."""
+    """The platform and Python of the wheels; None for both means those of pip itself."""
 
     name: str
     platform: str | None
@@ -81,13 +81,13 @@ class Target:
         )
 
     def interpreter(self) -> byte_code.Interpreter | None:
-        """What compiles for the target: None for this machine, which compiles what it imports."""
+        """Returns the compiler for the target; None for this machine, which compiles on import."""
         return byte_code.find_interpreter(self.python) if self.python is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A finished folder. `tree_hash` covers paths, modes and contents, so also the byte code.
+    """A finished folder. `tree_hash` covers paths, modes and contents, also of the byte code.
 
     `compiled_by` is the version of Python that compiled it, or None.
     """
@@ -103,7 +103,7 @@ THIS_MACHINE = Target("this-machine", platform=None, python=None)
 
 
 def build_lambda_asset(policy: Policy) -> Asset:
-    """Lambda's; says on stderr where this machine has no interpreter to compile it."""
+    """Builds Lambda's asset; warns on stderr if no interpreter here can compile it."""
     asset = build_asset(LAMBDA_TARGET, policy)
     if asset.compiled_by is None:
         print(f"sageaudit: {byte_code.no_interpreter_warning(LAMBDA_PYTHON)}.", file=sys.stderr)
@@ -111,20 +111,20 @@ def build_lambda_asset(policy: Policy) -> Asset:
 
 
 def build_asset(target: Target, policy: Policy) -> Asset:
-    """The folder to deploy; built only when an input changed."""
+    """Builds the folder to deploy, only if an input has changed."""
     wheels, compiler = _wheels(target), target.interpreter()
     ours = sorted(source_files())
-    made = {
+    inputs = {
         stored_policy.FILE_NAME: stored_policy.to_text(policy),
         f"sageaudit/{version.BUILT_VERSION_FILE}": version.version_file_text(
             FUNCTIONS / "sageaudit"
         ),
     }
     compiled_by = compiler.version if compiler else None
-    digest = _digest(wheels.name, *ours, *made.values(), f"compiled by {compiled_by}", *_BUILDERS)
+    digest = _digest(wheels.name, *ours, *inputs.values(), f"compiled by {compiled_by}", *_BUILDERS)
 
     def build(new: Path) -> None:
-        _assemble(new, wheels, ours, made)
+        _assemble(new, wheels, ours, inputs)
         if compiler is not None:
             byte_code.compile_folder(new, compiler)
         file_tree.set_modes(new)
@@ -159,7 +159,7 @@ def _install(folder: Path, options: tuple[str, ...]) -> None:
 
 
 def source_files() -> Iterator[Path]:
-    """Every file of ours that a handler may import, or read as package data."""
+    """Returns our files that a handler may import, or read as package data."""
     left_out = [FUNCTIONS / "sageaudit" / part for part in NOT_ON_LAMBDA]
     for path in FUNCTIONS.rglob("*"):
         needed = not any(path.is_relative_to(part) for part in left_out)
@@ -180,7 +180,7 @@ def _assemble(
 
 
 def _build_once(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
-    """build/KIND-DIGEST, built at most once; folders of older digests are deleted."""
+    """Builds build/KIND-DIGEST at most once; deletes folders of older digests."""
     folder = BUILD_FOLDER / f"{kind}-{digest}"
     if folder.exists():
         return folder
@@ -197,7 +197,7 @@ def _build_once(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
 
 
 def _digest(*parts: str | Path) -> str:
-    """A hash of texts, and of files with their paths."""
+    """Returns a hash of texts, and of files with their paths."""
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, Path):

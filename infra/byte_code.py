@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TASK_ROOT = "/var/task"
-"""Where Lambda puts the asset: the paths that a traceback shows."""
+"""Lambda's folder of the asset, as tracebacks show it."""
 
 _VERSION_SCRIPT = (
     "import json, platform, sys; print(json.dumps([sys.executable, platform.python_version(),"
@@ -26,22 +26,22 @@ _ANSWER_S = 20
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python of this machine; `version` with its patch level, as `3.13.0`."""
+    """A Python on this machine; `version` has its patch level, such as `3.13.0`."""
 
     path: str
     version: str
 
 
 def find_interpreter(python: str, environ: Mapping[str, str] = os.environ) -> Interpreter | None:
-    """The first released CPython of the minor version `python` (as `3.13`) on the path, or None.
+    """Returns the first released CPython of the minor version `python` on the path, or None.
 
-    Each candidate is asked: pyenv's shim has the right name and still fails where no such version
-    is selected.
+    Each candidate is run: pyenv's shim has the right name, but fails if that version is not
+    selected.
     """
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
-        found = _query_version(Path(folder, f"python{python}"))
-        if found is not None and found.version.rpartition(".")[0] == python:
-            return found
+        version = _query_version(Path(folder, f"python{python}"))
+        if version is not None and version.version.rpartition(".")[0] == python:
+            return version
     return None
 
 
@@ -64,7 +64,7 @@ def compile_folder(folder: Path, interpreter: Interpreter) -> None:
 
 
 def no_interpreter_warning(python: str) -> str:
-    """What a deployment without `python` costs and how to get it, in one sentence."""
+    """Says what a deployment without `python` costs and how to get it, in one sentence."""
     return (
         f"no Python {python} is on the path of this machine, so the Lambda functions go without "
         "byte code and each cold start takes about 0.5 s more of CPU (more than twice as much): "

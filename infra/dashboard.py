@@ -1,4 +1,4 @@
-"""The dashboard and the saved queries: made of the alarms and of the runbook's own queries."""
+"""The dashboard and the saved queries, from the alarms and the runbook's own queries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _QUERY = re.compile(r"^insights (\w+) '(.+)'$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class SavedQuery:
-    """A query of one section of the runbook; `function` is the one whose log it asks."""
+    """A query of one section of the runbook, on the log of `function`."""
 
     runbook_entry: str
     function: str
@@ -36,7 +36,7 @@ class SavedQuery:
 
 
 def saved_queries() -> Iterator[SavedQuery]:
-    """Those of docs/runbook.md, which has them to paste, in its order."""
+    """Returns the queries of docs/runbook.md, in its order."""
     page = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
     for section in re.split(r"^##+ ", page, flags=re.MULTILINE)[1:]:
         entry = section.partition("\n")[0].lower().replace(" ", "-")
@@ -46,7 +46,7 @@ def saved_queries() -> Iterator[SavedQuery]:
 
 
 class Dashboard(Construct):
-    """Money, freshness, health. `log_groups` is by the name of the function."""
+    """Shows money, freshness and health. `log_groups` is by function name."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Dashboard(Construct):
             [
                 cloudwatch.GraphWidget(
                     title=title,
-                    left=[alarm_metric(one) for one in watches if one.sources[0].metric == name],
+                    left=[alarm_metric(spec) for spec in watches if spec.sources[0].metric == name],
                     width=8,
                     height=6,
                 )

@@ -60,10 +60,10 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
 def deploy(
     session: Any, run: RunCdk, flags: Flags, policy: Policy, *, profile: str | None = None
 ) -> None:
-    """Asks and deploys, subscribes, and says who is told. Raises ClickException, Abort.
+    """Asks and deploys, subscribes, and says who gets messages. Raises ClickException, Abort.
 
-    Nothing is written before the account is confirmed. `profile`: that of the session, None for
-    credentials of the environment.
+    Writes nothing before the account is confirmed. `profile` is that of the session, None for
+    credentials in the environment.
     """
     account = session.client("sts").get_caller_identity()["Account"]
     flags.confirm(f"Deploy sageaudit to account {account}, region {session.region_name}?")
@@ -95,15 +95,15 @@ def deploy(
         run(["bootstrap", f"aws://{account}/{session.region_name}", *of_profile], environment)
     # The CDK CLI asks before it grants permissions, and fails where nobody can answer.
     approval = ["--require-approval", "never"] if flags.assume_yes else []
-    others = [one for one in policy.members.regions if one != session.region_name]
+    regions = [region for region in policy.members.regions if region != session.region_name]
     before = deployed.get(MEMBER_REGIONS, "none").split(",")
     # First, as the stack's output is all that remembers them.
-    left = [one for one in before if one not in {"none", session.region_name, *others}]
-    delete_forwarding(session, stack, left)
+    removed = [region for region in before if region not in {"none", session.region_name, *regions}]
+    delete_forwarding(session, stack, removed)
     run(["deploy", *of_profile, *approval, *of_table], environment)
     topics = _outputs(formation, stack) or {}
     protect_table(dynamodb, topics["TableName"], stack)
-    create_forwarding(session, (account, session.region_name), stack, others)
+    create_forwarding(session, (account, session.region_name), stack, regions)
     refused = list(_subscribe(sns, topics, wanted))
     channels = [name for name in policy.channels if name != OWN_TOPIC]
     for line in _describe_subscribers(
@@ -121,10 +121,10 @@ def _environment(session: Any) -> dict[str, str]:
 def _ask_subscribers(
     flags: Flags, sns: Any, topics: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
-    """The addresses to subscribe, by the name of the topic's output."""
+    """Returns the addresses to subscribe, by the name of the topic's output."""
     return {
-        topic: ask_for_addresses(answered, what, _read_subscribers(sns, topics.get(topic)))
-        for topic, what, answered in (
+        topic: ask_for_addresses(answered, topic_name, _read_subscribers(sns, topics.get(topic)))
+        for topic, topic_name, answered in (
             (ALARMS_TOPIC, "Alarms of sageaudit", flags.alarms_to),
             (NOTICES_TOPIC, "Messages about jobs", flags.notices_to),
         )
@@ -151,7 +151,7 @@ def _read_subscribers(sns: Any, topic_arn: str | None) -> list[Subscriber]:
 def _subscribe(
     sns: Any, topics: Mapping[str, str], wanted: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
-    """Why AWS did not take an address, for each that it did not take."""
+    """Subscribes addresses; yields why AWS refused each one that it refused."""
     for name, addresses in wanted.items():
         for address in addresses:
             try:
@@ -168,14 +168,14 @@ def create_fingerprint_key(store: Any) -> None:
 
 
 def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
-    """Stores the secrets that were given, and asks for those that are missing.
+    """Stores the given secrets, and asks for missing ones.
 
-    Raises ClickException where nobody can be asked.
+    Raises ClickException if it cannot ask anybody.
     """
     wanted = {
-        name: one.secret
-        for name, one in channels.items()
-        if one.secret and (name in flags.secrets or not _has(store, one.secret))
+        name: channel.secret
+        for name, channel in channels.items()
+        if channel.secret and (name in flags.secrets or not _has(store, channel.secret))
     }
     missing = [name for name in wanted if name not in flags.secrets]
     if missing and not flags.is_interactive:
@@ -188,8 +188,8 @@ def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
 
 
 def secret_forms(channels: ChannelChoices) -> dict[str, SecretFormat]:
-    """What the secret of each channel that has one holds."""
-    forms = {name: SERVICES[one.service].secret_format for name, one in channels.items()}
+    """Returns the format of each channel's secret."""
+    forms = {name: SERVICES[channel.service].secret_format for name, channel in channels.items()}
     return {name: form for name, form in forms.items() if form is not None}
 
 
@@ -203,12 +203,12 @@ def ask_for_secret(name: str, form: SecretFormat) -> str:
 
 
 def _has(store: Any, name: str) -> bool:
-    """Raises ClickException for a secret that is deleted in some days: it cannot be read."""
+    """Whether the secret exists. Raises ClickException if it is waiting for its deletion."""
     try:
-        found = store.describe_secret(SecretId=name)
+        secret = store.describe_secret(SecretId=name)
     except store.exceptions.ResourceNotFoundException:
         return False
-    if found.get("DeletedDate"):
+    if secret.get("DeletedDate"):
         raise click.ClickException(
             f"the secret {name} is scheduled for deletion, so that nobody can read it: restore it "
             f"with `aws secretsmanager restore-secret --secret-id {name}`"
@@ -224,14 +224,14 @@ def _put(store: Any, name: str, value: str, description: str) -> None:
 
 
 def _outputs(formation: Any, stack: str) -> dict[str, str] | None:
-    """The outputs of a stack, or None when there is no such stack."""
+    """Returns the outputs of a stack, or None if there is no such stack."""
     try:
-        [found] = formation.describe_stacks(StackName=stack)["Stacks"]
+        [described] = formation.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
         if error.response["Error"]["Code"] != "ValidationError":
             raise
         return None
-    return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
+    return {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", ())}
 
 
 @click.command()
@@ -269,7 +269,7 @@ def main(
 ) -> None:
     """Deploys sageaudit to one account and region.
 
-    Without a terminal nothing is asked, and every question needs its flag.
+    Without a terminal it asks nothing, and every question needs its flag.
     """
     policy = load_policy(POLICY)
     check_secrets(secret_files, secret_forms(policy.channels))

@@ -1,7 +1,7 @@
 """The answers to the questions of `make deploy`: from flags, else from the keyboard.
 
-Every question has a flag, so that a pipeline can deploy. Without a terminal nothing is asked: the
-command then stops before it did anything, and names the flags that are missing.
+Every question has a flag, so that a pipeline can deploy. Without a terminal the command asks
+nothing: it stops before it changes anything, and names the missing flags.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sageaudit.adapters.channels.channel import SecretFormat
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What the command line answered; None where it did not. `secrets`: new ones, by channel.
+    """Answers from the command line; None if there is none. `secrets`: new ones, by channel.
 
-    `terminal`: whether somebody can be asked.
+    `is_interactive`: whether there is somebody to ask.
     """
 
     is_interactive: bool = True
@@ -31,7 +31,7 @@ class Flags:
     notices_to: tuple[str, ...] | None = None
 
     def missing_flags(self) -> Iterator[str]:
-        """The flags without which something would be asked, but for secrets that are missing."""
+        """Yields the flags without which a question would be asked, except for missing secrets."""
         if not self.assume_yes:
             yield "--yes"
         if self.alarms_to is None:
@@ -40,7 +40,7 @@ class Flags:
             yield "--notices-to ADDRESS|nobody"
 
     def confirm(self, question: str) -> None:
-        """Goes on when agreed. Raises Abort."""
+        """Continues if the user agrees. Raises Abort."""
         if self.assume_yes:
             click.echo(f"{question} yes (--yes)")
         else:
@@ -50,7 +50,7 @@ class Flags:
 def ask_for_addresses(
     flag_value: tuple[str, ...] | None, topic_name: str, known: Sequence[Subscriber]
 ) -> tuple[str, ...]:
-    """Who is subscribed to the topic of `what`, beside those that are known; asks until valid."""
+    """Returns whom to subscribe to a topic besides the known subscribers; asks until valid."""
     if flag_value is not None:
         return flag_value
     otherwise = f"keeps {subscribers.subscribers_text(known)}" if known else "for nobody"
@@ -67,12 +67,12 @@ def ask_for_addresses(
 
 
 class SecretFileType(click.ParamType[tuple[str, str]]):
-    """`CHANNEL=FILE`, read at once; `-` is standard input."""
+    """`CHANNEL=FILE`, whose file is read at once; `-` is standard input."""
 
     name = "channel=file"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, str]:
-        """The channel and what its file holds. Raises BadParameter, which repeats no secret."""
+        """Returns the channel and its file's text. Raises BadParameter, which repeats no secret."""
         name, equals, path = value.partition("=")
         if not (name and equals and path):
             self.fail("it is not written CHANNEL=FILE", param, ctx)
@@ -81,12 +81,12 @@ class SecretFileType(click.ParamType[tuple[str, str]]):
 
 
 def check_secrets(given: Iterable[tuple[str, str]], forms: Mapping[str, SecretFormat]) -> None:
-    """Raises BadParameter, which repeats no secret, for one that its channel cannot use."""
+    """Raises BadParameter, which repeats no secret, if a secret is invalid for its channel."""
     for name, text in given:
         if name not in forms:
-            known = ", ".join(forms) or "no channel with a secret"
+            names = ", ".join(forms) or "no channel with a secret"
             raise click.BadParameter(
-                f"the policy has {known}, not {name!r}", param_hint="--secret-file"
+                f"the policy has {names}, not {name!r}", param_hint="--secret-file"
             )
         if reason := forms[name].invalid_reason(text):
             raise click.BadParameter(
@@ -96,12 +96,12 @@ def check_secrets(given: Iterable[tuple[str, str]], forms: Mapping[str, SecretFo
 
 
 class AddressesType(click.ParamType[tuple[str, ...]]):
-    """Addresses divided by commas, or `nobody`."""
+    """Addresses separated by commas, or `nobody`."""
 
     name = "address"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:
-        """Raises BadParameter."""
+        """Reads the addresses. Raises BadParameter."""
         try:
             return subscribers.parse_addresses(value)
         except InvalidAddress as refusal:

@@ -1,4 +1,4 @@
-"""A folder that is the same wherever it is built: its file modes, and a hash of all that is in it.
+"""Makes a folder equal on every machine: sets its file modes, and hashes all that is in it.
 
 Lambda runs as another user than the owner of the unzipped files, so it can read only what everybody
 may read; the zip keeps the modes of this machine, where the umask may have taken that away. CDK's
@@ -25,7 +25,7 @@ def set_modes(root: Path) -> None:
 
 
 def tree_hash(root: Path) -> str:
-    """The SHA-256 of every path, mode and content, as 64 hexadecimal digits."""
+    """Returns the SHA-256 of every path, mode and content, as 64 hexadecimal digits."""
     digest = hashlib.sha256()
     for path, name, is_folder in _entries(root):
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -35,7 +35,7 @@ def tree_hash(root: Path) -> str:
 
 
 def _entries(root: Path) -> Iterator[tuple[Path, str, bool]]:
-    """The root and all below it: folders before what they hold, and in the order of names."""
+    """Yields the root and all below it: folders before their contents, in the order of names."""
     yield root, ".", True
     for path in sorted(root.rglob("*")):
         yield path, path.relative_to(root).as_posix(), path.is_dir()

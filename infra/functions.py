@@ -31,7 +31,7 @@ class HandlerFunction(Construct):
         is_traced: bool = False,
         role_name: str | None = None,
     ) -> None:
-        """`role_name`: for a role that other accounts trust."""
+        """Creates the function; `role_name` is for a role that other accounts trust."""
         super().__init__(scope, construct_id)
         self.timeout = timeout
         self.log_group = logs.LogGroup(
@@ -74,7 +74,7 @@ class HandlerFunction(Construct):
     def allow(
         self, actions: Sequence[str], *resources: str, conditions: Mapping[str, Any] | None = None
     ) -> None:
-        """Allows this function `actions` on exactly `resources`, under the conditions of `only`."""
+        """Allows this function `actions` on exactly `resources`, under `conditions`."""
         self._role.add_to_policy(
             iam.PolicyStatement(
                 actions=list(actions),

@@ -12,9 +12,9 @@ from sageaudit.adapters.history.dynamo import keys as schema
 class HistoryTable(Construct):
     """One table, kept when the stack is deleted, with the keys and indexes of the adapter.
 
-    Or `adopted`: one that is there, by its name and its stream's ARN, of which the stack makes and
-    changes nothing. `make deploy` looks whether it fits, and protects either from being deleted:
-    protected by the template, CloudFormation could not roll a first deployment back.
+    Or an `existing_table`, by its name and its stream's ARN, which the stack does not change. `make
+    deploy` checks whether it fits, and protects both kinds from deletion: CloudFormation could not
+    roll back a first deployment whose template protects the table.
     """
 
     def __init__(

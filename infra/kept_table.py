@@ -1,6 +1,6 @@
-"""The history's table beside its stack: one that is there already, and what protects either.
+"""The history table outside its stack: adopting an existing one, and protecting either.
 
-A table that was restored has no stream, no expiry, no further recovery and no tag.
+A restored table has no stream, no expiry, no point-in-time recovery and no tag.
 """
 
 from __future__ import annotations
@@ -13,46 +13,46 @@ STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
 
 
 class NotAHistoryTable(Exception):
-    """The table that is to be adopted does not fit; says why."""
+    """The table to adopt does not fit; says why."""
 
 
 def adopt_table(dynamodb: Any, name: str) -> str:
-    """The ARN of the stream of a table that fits, which is switched on where it is off.
+    """Returns the ARN of the stream of a table that fits; switches the stream on if it is off.
 
-    Raises NotAHistory, ClientError.
+    Raises NotAHistoryTable, ClientError.
     """
     try:
-        found = dynamodb.describe_table(TableName=name)["Table"]
+        table = dynamodb.describe_table(TableName=name)["Table"]
     except dynamodb.exceptions.ResourceNotFoundException as error:
         raise NotAHistoryTable(f"there is no table {name} in this account and region") from error
     keys = [
-        _keys(found),
-        {i["IndexName"]: _keys(i) for i in found.get("GlobalSecondaryIndexes", ())},
+        _keys(table),
+        {i["IndexName"]: _keys(i) for i in table.get("GlobalSecondaryIndexes", ())},
     ]
     wanted = [
         (schema.PARTITION_KEY, schema.SORT_KEY),
         {index.name: (index.partition_key, index.sort_key) for index in schema.INDEXES},
     ]
     projections = {
-        index["Projection"]["ProjectionType"] for index in found.get("GlobalSecondaryIndexes", ())
+        index["Projection"]["ProjectionType"] for index in table.get("GlobalSecondaryIndexes", ())
     }
     if keys != wanted or projections != {"ALL"}:
         raise NotAHistoryTable(f"the table {name} has not the keys and indexes of this version")
-    stream = found.get("StreamSpecification", {})
+    stream = table.get("StreamSpecification", {})
     if not stream.get("StreamEnabled"):
-        found = dynamodb.update_table(TableName=name, StreamSpecification=STREAM)[
+        table = dynamodb.update_table(TableName=name, StreamSpecification=STREAM)[
             "TableDescription"
         ]
         dynamodb.get_waiter("table_exists").wait(TableName=name)
     elif stream.get("StreamViewType") not in {"NEW_IMAGE", "NEW_AND_OLD_IMAGES"}:
         raise NotAHistoryTable(f"the stream of the table {name} has no new images: switch it off")
-    return str(found["LatestStreamArn"])
+    return str(table["LatestStreamArn"])
 
 
 def protect_table(dynamodb: Any, name: str, stack: str) -> None:
     """Switches on what is off: protection, recovery, expiry; and tags it. Raises ClientError."""
-    found = dynamodb.describe_table(TableName=name)["Table"]
-    if not found.get("DeletionProtectionEnabled"):
+    table = dynamodb.describe_table(TableName=name)["Table"]
+    if not table.get("DeletionProtectionEnabled"):
         dynamodb.update_table(TableName=name, DeletionProtectionEnabled=True)
         dynamodb.get_waiter("table_exists").wait(TableName=name)
     backups = dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
@@ -65,7 +65,7 @@ def protect_table(dynamodb: Any, name: str, stack: str) -> None:
         on = {"Enabled": True, "AttributeName": schema.TTL_ATTRIBUTE}
         dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification=on)
     dynamodb.tag_resource(
-        ResourceArn=found["TableArn"], Tags=[{"Key": "sageaudit", "Value": stack}]
+        ResourceArn=table["TableArn"], Tags=[{"Key": "sageaudit", "Value": stack}]
     )
 
 

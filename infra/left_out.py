@@ -1,8 +1,8 @@
-"""What the asset goes without: parts of the wheels that no handler reads.
+"""Parts of the wheels that no handler reads, which the asset goes without.
 
-Most of botocore is the models of services. Those stay that our adapters call, by the permissions
-that stand beside the calls. Nothing that stays is changed, and licences and notices stay. A notice
-at the root of the asset says what was done, as Apache-2.0 asks.
+Most of botocore is models of services. Those stay that our adapters call, by the permissions beside
+the calls. Nothing that stays is changed; licences and notices stay. A notice at the root of the
+asset says what was done, as Apache-2.0 asks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PRUNED_PATHS = (
     "boto3/examples",
     "*.dist-info/RECORD",
 )
-"""Examples; boto3's resources, where we use clients; lists of files that are no longer true."""
+"""Examples; boto3's resources, as we use clients; lists of files that are no longer true."""
 _TEXT = """\
 Of the wheels in this folder, these parts were left out; no file that is here was changed.
 
@@ -35,26 +35,26 @@ The name, the version and the licence of each wheel stand in its *.dist-info fol
 
 
 def called_actions() -> frozenset[str]:
-    """The IAM actions of all that Lambda functions call, as they stand beside the calls."""
+    """Returns the IAM actions of all that the Lambda functions call, as listed beside the calls."""
     modules = pkgutil.walk_packages(adapters.__path__, f"{adapters.__name__}.")
     lists = (getattr(import_module(module.name), "PERMISSIONS", ()) for module in modules)
     return frozenset().union(*lists)
 
 
 def called_services() -> list[str]:
-    """The services that are called: IAM's words for them are botocore's."""
+    """Returns the services that are called: IAM's names for them are botocore's."""
     return sorted({action.partition(":")[0] for action in called_actions()})
 
 
 def prune(folder: Path) -> None:
-    """Deletes those parts from a folder of wheels, and says so in a notice."""
-    kept = called_services()
+    """Deletes the unused parts from a folder of wheels, and writes a notice about them."""
+    services = called_services()
     for models in list((folder / _MODELS).glob("*/")):
-        if models.is_dir() and models.name not in kept:
+        if models.is_dir() and models.name not in services:
             shutil.rmtree(models)
     for path in [path for pattern in _PRUNED_PATHS for path in folder.glob(pattern)]:
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink()
-    (folder / NOTICE_FILE).write_text(_TEXT.format(services=", ".join(kept)), encoding="utf-8")
+    (folder / NOTICE_FILE).write_text(_TEXT.format(services=", ".join(services)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What `make deploy` says at its end: who is told of alarms and findings, and where nobody is."""
+"""What `make deploy` prints at its end: who gets alarms and findings, or that nobody does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CONFIRM = "AWS sends each new address a request to confirm; open its link withi
 
 
 def alarm_lines(known: Sequence[Subscriber], topic_arn: str) -> Iterator[str]:
-    """Lines about the topic of alarms."""
+    """Yields lines about the topic of alarms."""
     if any(subscriber.is_confirmed for subscriber in known):
         yield f"Alarms go to {subscribers.subscribers_text(known)}."
     else:
@@ -24,12 +24,12 @@ def alarm_lines(known: Sequence[Subscriber], topic_arn: str) -> Iterator[str]:
 def notice_lines(
     known: Sequence[Subscriber], topic_arn: str, *, channels: Sequence[str], is_observe_mode: bool
 ) -> Iterator[str]:
-    """Lines about the messages to job owners; `channels` are those beside the topic."""
+    """Yields lines about the messages to job owners; `channels` are those besides the topic."""
     if is_observe_mode:
         yield 'Nothing is posted: policy.toml says mode = "observe"; audits are only stored.'
     if channels or any(subscriber.is_confirmed for subscriber in known):
-        told = [*channels, *([subscribers.subscribers_text(known)] if known else [])]
-        yield f"Findings go to {', '.join(told)}."
+        receivers = [*channels, *([subscribers.subscribers_text(known)] if known else [])]
+        yield f"Findings go to {', '.join(receivers)}."
     else:
         yield (
             "Nobody is told of findings: they are only in the table, for `sageaudit top`."
@@ -38,12 +38,12 @@ def notice_lines(
 
 
 def unconfirmed_lines(known: Sequence[Subscriber]) -> Iterator[str]:
-    """What the addresses have to do that get nothing yet."""
+    """Yields what unconfirmed addresses must do, which get nothing yet."""
     if any(not subscriber.is_confirmed for subscriber in known):
         yield f"{_CONFIRM}."
 
 
-def _next_step(known: Sequence[Subscriber], flag: str, topic_arn: str) -> str:
-    if known:
-        return f" Not confirmed yet: {', '.join(str(one) for one in known)}."
+def _next_step(unconfirmed: Sequence[Subscriber], flag: str, topic_arn: str) -> str:
+    if unconfirmed:
+        return f" Not confirmed yet: {', '.join(str(subscriber) for subscriber in unconfirmed)}."
     return f' Run make deploy ARGS="{flag} ADDRESS", or subscribe to {topic_arn}.'

@@ -17,7 +17,7 @@ from sageaudit.domain.policy.scope import MemberAccounts
 
 TEMPLATE = Path(__file__).parent / "member.yaml"
 MAX_MEMBERS_WITHOUT_ORGANIZATION = 100
-"""Accounts that are named one by one: IAM and EventBridge limit the length of their policies."""
+"""Most accounts that can be listed: IAM and EventBridge limit the length of their policies."""
 Grant = tuple[list[str], Mapping[str, Any] | None]
 """Resources, and the condition under which they are granted."""
 
@@ -36,26 +36,26 @@ def check_members(members: MemberAccounts) -> MemberAccounts:
 
 
 def forward_statement(members: MemberAccounts, bus_arn: str) -> dict[str, Any]:
-    """The bus's policy: for all accounts of the organization, or for those that are named."""
-    who: dict[str, Any] = {
+    """Returns the bus's policy: for the accounts of the organization, or for the listed ones."""
+    senders: dict[str, Any] = {
         "Principal": {
-            "AWS": [f"arn:{cdk.Aws.PARTITION}:iam::{one}:root" for one in members.role_by_account]
+            "AWS": [f"arn:{cdk.Aws.PARTITION}:iam::{id_}:root" for id_ in members.role_by_account]
         }
     }
     if members.organization is not None:
         in_it = {"StringEquals": {"aws:PrincipalOrgID": members.organization}}
-        who = {"Principal": "*", "Condition": in_it}
+        senders = {"Principal": "*", "Condition": in_it}
     return {
         "Sid": "sageaudit",
         "Effect": "Allow",
         "Action": "events:PutEvents",
         "Resource": bus_arn,
-        **who,
+        **senders,
     }
 
 
 def assumable_roles(members: MemberAccounts) -> Iterator[Grant]:
-    """The roles of one name in the organization, and those that the policy names by ARN."""
+    """Yields the roles of one name in the organization, and those that the policy has by ARN."""
     by_arn = {role for role in members.role_by_account.values() if ":" in role}
     by_name = {
         account: role for account, role in members.role_by_account.items() if role not in by_arn
@@ -76,9 +76,9 @@ def _role(account: str, name: str) -> str:
 def create_forwarding(
     session: Any, home_account_region: tuple[str, str], stack: str, regions: list[str]
 ) -> None:
-    """Has this account's events of other regions forwarded.
+    """Forwards this account's events of other regions.
 
-    `home`: the account and region of the stack. Raises ClientError, WaiterError.
+    `home_account_region`: where the stack is. Raises ClientError, WaiterError.
     """
     account, region = home_account_region
     values = {"HomeAccount": account, "HomeRegion": region, "HomeStack": stack, "OfHome": "yes"}
@@ -89,7 +89,7 @@ def create_forwarding(
 
 
 def delete_forwarding(session: Any, stack: str, regions: list[str]) -> None:
-    """Deletes what `forward` made in these regions, if it is there. Raises ClientError."""
+    """Deletes the forwarding from these regions, if there is any. Raises ClientError."""
     for place in regions:
         session.client("cloudformation", region_name=place).delete_stack(
             StackName=f"{stack}-member"
@@ -97,7 +97,7 @@ def delete_forwarding(session: Any, stack: str, regions: list[str]) -> None:
 
 
 def _create_or_update(formation: Any, name: str, values: Mapping[str, str]) -> None:
-    """Creates the stack, or updates it; one that could not be created is made anew."""
+    """Creates or updates the stack; replaces one whose creation failed."""
     call = {
         "StackName": name,
         "TemplateBody": TEMPLATE.read_text(encoding="utf-8"),
@@ -109,13 +109,13 @@ def _create_or_update(formation: Any, name: str, values: Mapping[str, str]) -> N
         formation.update_stack(**call)
         waiter = "stack_update_complete"
     except ClientError as error:
-        said = error.response["Error"].get("Message", "")
-        if "No updates" in said:
+        message = error.response["Error"].get("Message", "")
+        if "No updates" in message:
             return
-        if "ROLLBACK_COMPLETE" in said and "UPDATE_" not in said:
+        if "ROLLBACK_COMPLETE" in message and "UPDATE_" not in message:
             formation.delete_stack(StackName=name)
             formation.get_waiter("stack_delete_complete").wait(StackName=name)
-        elif "does not exist" not in said:
+        elif "does not exist" not in message:
             raise
         formation.create_stack(**call)
         waiter = "stack_create_complete"

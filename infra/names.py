@@ -1,4 +1,4 @@
-"""What the stack shares with `make deploy` and the tests, which do without CDK: names, numbers."""
+"""Names and numbers that the stack shares with `make deploy` and tests, which do without CDK."""
 
 STACK = "SageAudit"
 FINGERPRINT_KEY = "sageaudit/fingerprint-key"
@@ -6,15 +6,15 @@ FINGERPRINT_KEY = "sageaudit/fingerprint-key"
 ALARMS_TOPIC = "AlarmsTopicArn"
 NOTICES_TOPIC = "NoticesTopicArn"
 MEMBER_REGIONS = "MemberRegions"
-"""Outputs of the stack; the last has the other regions that forward, divided by commas."""
+"""Output of the stack: the other regions that forward events, separated by commas."""
 PLACEHOLDER_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
-"""The code of the functions in the committed template: the local AWS puts a stub there."""
+"""The functions' code in the committed template; the local AWS puts a stub there."""
 AUDIT_TIMEOUT_S = 180
 VISIBILITY_FACTOR = 6
 """AWS advises at least six function timeouts, so that throttled invokes do not repeat a batch."""
 MAX_RECEIVES = 120
-"""A function gives a message up itself, with its reason, at an age of 3.5 days (`batch.py`). This
-is for messages that end its process each time: it then takes longer than an outage lasts."""
+"""A function abandons a message, with a reason, at an age of 3.5 days (`batch.py`). This limit is
+for messages that crash its process each time, and is reached later than an outage lasts."""
 POLL_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 POLL_STREAM = (
     "dynamodb:DescribeStream",
@@ -23,4 +23,4 @@ POLL_STREAM = (
     "dynamodb:ListStreams",
 )
 SEND_MESSAGES = ("sqs:SendMessage",)
-"""Permissions of the pollers, and to hand a message on."""
+"""Permissions of the pollers, and to send a message on."""

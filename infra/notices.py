@@ -13,17 +13,17 @@ from infra.queues import dead_letter_queue, work_queue
 from sageaudit.adapters.aws.stack_outputs import pascal_case
 
 SNS_MANAGED_KEY = "alias/aws/sns"
-"""SNS makes this key where an account names it so for the first time. Named by its ARN, as an alias
-of the CDK names it, it is not made, and the topic accepts no message (aws-cdk issue 22605)."""
+"""SNS creates this key if an account uses it for the first time by this name. By its ARN, which the
+CDK uses for an alias, it is not created, and the topic accepts no message (aws-cdk issue 22605)."""
 OWN_KEY_PERMISSIONS = ("kms:GenerateDataKey*", "kms:Decrypt")
-"""What who publishes to a topic needs on the topic's own key; on the managed key it needs none."""
+"""What publishers need on the topic's own key; on the managed key they need nothing."""
 
 
 class Notices(Construct):
-    """`queues` has one for each channel, so that a channel that hangs delays no other.
+    """One queue in `queues` for each channel, so that a channel that hangs delays no other.
 
-    A message of `queues` is one notice; one of `decisions` names an audit that notify must decide
-    about again. `own_key` is the ARN of the KMS key of the topic, where it is not the managed one.
+    A message of `queues` is one notice; a message of `decisions` names an audit that notify must
+    decide about again. `own_key` is the ARN of the topic's KMS key, if it is not the managed one.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ RETENTION = cdk.Duration.days(14)
 
 
 def dead_letter_queue(scope: Construct, construct_id: str) -> sqs.Queue:
-    """A queue that keeps failed messages."""
+    """Creates a queue that keeps failed messages."""
     return sqs.Queue(
         scope,
         construct_id,
@@ -31,7 +31,7 @@ def work_queue(
     dead_letters: sqs.Queue,
     delay: cdk.Duration | None = None,
 ) -> sqs.Queue:
-    """A queue for one function."""
+    """Creates a queue for one function."""
     return sqs.Queue(
         scope,
         construct_id,

@@ -16,8 +16,8 @@ from sageaudit.domain.policy.scope import DigestSchedule
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """`expression` in `timezone`. What fails is tried again for `tried_for`: until the
-    next time the same work is done.
+    """An `expression` in `timezone`. Failures are retried for `retry_period`, until the next
+    regular time.
     """
 
     description: str
@@ -36,10 +36,10 @@ SWEEP_SCHEDULE = ScheduleSpec(
 
 
 def digest_schedule(times: DigestSchedule | None) -> ScheduleSpec:
-    """The hour of the digest, and the one after it.
+    """Returns the hour of the digest, and the one after it.
 
-    The second start finds the digest written. It is for an hour that summer time leaves out, in
-    which EventBridge Scheduler starts nothing, and for a first one that failed.
+    The second start finds the digest written. It is for an hour that summer time skips, in which
+    EventBridge Scheduler starts nothing, and for a first start that failed.
     """
     at = times or DigestSchedule()
     return ScheduleSpec(
@@ -52,10 +52,10 @@ def digest_schedule(times: DigestSchedule | None) -> ScheduleSpec:
 
 
 class Schedule(Construct):
-    """Invokes `function`; what cannot be delivered or ends in an error is kept.
+    """Invokes `function`; what cannot be delivered or ends in an error becomes a dead letter.
 
-    No reserved concurrency: a new account has too little of it to reserve any. Two invocations at
-    once are told apart in the table instead.
+    No reserved concurrency: a new account has too little of it. A lease in the table separates two
+    invocations at once.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The settings of a deployment that are no policy: the context of cdk.json."""
+"""The settings of a deployment outside the policy: the context of cdk.json."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from infra.bundling import ROOT
 from infra.names import STACK
 
 _STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,29}\Z")
-"""Shorter than CloudFormation's: names of roles are made of it, and of the region."""
+"""Shorter than CloudFormation allows: names of roles contain it, and the region."""
 _STREAM_ARN = re.compile(
     r"arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/[\w.-]+/stream/[\w.:-]+\Z"
 )
 SETTING_NAMES = ("stack", "table_name", "table_stream_arn", "audits_at_once", "tracing")
 _MAX_AUDITS_AT_ONCE = 1000
-"""Of one event source mapping: Lambda's own limit. The least is 2."""
+"""Lambda's own limit for one event source mapping. The least is 2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Settings:
 
 
 def read_settings(context: Mapping[str, Any]) -> Settings:
-    """The settings of a context. Raises ValueError with the key."""
+    """Reads the settings of a context. Raises ValueError with the key."""
     table, stream = (str(context.get(key) or "") for key in ("table_name", "table_stream_arn"))
     stack, tracing = str(context.get("stack") or STACK), str(context.get("tracing") or "off")
     at_once = str(context.get("audits_at_once") or Settings().audits_at_once)
@@ -50,7 +50,7 @@ def read_settings(context: Mapping[str, Any]) -> Settings:
 
 
 def cdk_context() -> dict[str, Any]:
-    """The context of cdk.json, so that the stack is the same with and without the CDK CLI."""
+    """Returns the context of cdk.json: the stack is the same with and without the CDK CLI."""
     document = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
     context: dict[str, Any] = document["context"]
     return context

@@ -25,7 +25,7 @@ Mapping = lambda_.CfnEventSourceMapping
 def feed_from_queue(
     worker: HandlerFunction, queue: sqs.Queue, *, max_concurrency: int, construct_id: str = "Source"
 ) -> None:
-    """Messages one by one: when a function times out, its whole batch is delivered again."""
+    """Delivers messages one by one: if a function times out, its whole batch comes again."""
     worker.allow(POLL_QUEUE, queue.queue_arn)
     Mapping(
         worker,
@@ -39,7 +39,7 @@ def feed_from_queue(
 
 
 def feed_from_stream(worker: HandlerFunction, stream_arn: str, *, failure_queue: sqs.Queue) -> None:
-    """INSERTs of audits and notices only: heads, findings, details and expiry cause no message.
+    """Delivers INSERTs of audits and notices only: other items cause no message.
 
     The function answers with the first record that failed; the records before it are done.
     """
@@ -54,8 +54,8 @@ def feed_from_stream(worker: HandlerFunction, stream_arn: str, *, failure_queue:
         starting_position="TRIM_HORIZON",
         batch_size=10,
         function_response_types=["ReportBatchItemFailures"],
-        # notify sets aside what fails. What it could not set aside is tried for 12 hours and not
-        # only so many times: while SQS is away, its letter would not arrive either.
+        # notify sets aside what fails. What it could not set aside is tried for 12 hours, not
+        # a fixed number of times: while SQS is away, its letter would not arrive either.
         bisect_batch_on_function_error=True,
         maximum_retry_attempts=-1,
         maximum_record_age_in_seconds=int(cdk.Duration.hours(12).to_seconds()),

@@ -56,7 +56,7 @@ DIGEST_TIMEOUT = cdk.Duration.minutes(15)
 class SageAuditStack(cdk.Stack):
     """From the event of a finished job to an audit in the table and notices on the channels.
 
-    `members`, `channels`: those of the policy. `digest`: when the digest is sent; None: never.
+    `members`, `channels`: as in the policy. `digest`: when it is sent; None means never.
     """
 
     def __init__(
@@ -147,12 +147,12 @@ class SageAuditStack(cdk.Stack):
         )
 
     def _trusted_role_name(self, function: str) -> str:
-        """The name of a role that the roles of members trust: one for each stack and region."""
+        """Returns a role name that members' roles trust: one for each stack and region."""
         return f"{cdk.Aws.STACK_NAME}-{cdk.Aws.REGION}-{function}"
 
     def _watches(self, workers: Mapping[str, HandlerFunction]) -> Iterator[AlarmSpec]:
         return alarm_specs(
-            functions={name: one.function.function_name for name, one in workers.items()},
+            functions={name: worker.function.function_name for name, worker in workers.items()},
             work_queues={
                 "FinishedJobs": self.trigger.queue.queue_name,
                 "Decisions": self.notices.decisions.queue_name,
@@ -248,7 +248,7 @@ class SageAuditStack(cdk.Stack):
         return sweep
 
     def _digest(self, times: DigestSchedule | None) -> HandlerFunction:
-        """Its report takes the memory: at most 20,000 jobs have a row of their own."""
+        """Creates the digest. Its report needs the memory: up to 20,000 jobs have rows."""
         table = self.history.table.table_arn
         digest = self._worker(
             "Digest",
@@ -304,7 +304,7 @@ class SageAuditStack(cdk.Stack):
         return notify
 
     def _notices_queues(self) -> dict[str, str]:
-        """The environment variables that name the channels and their queues."""
+        """Returns the environment variables that name the channels and their queues."""
         queues = self.notices.queues
         urls = {notices_queue_variable(name): queue.queue_url for name, queue in queues.items()}
         return {"CHANNELS": ",".join(queues), **urls}
@@ -337,25 +337,25 @@ class SageAuditStack(cdk.Stack):
         return deliver
 
     def _channel_permissions(self) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-        """Permissions of the channels' services, each on exactly their secrets and topics."""
+        """Yields permissions of the channels' services on exactly their secrets and topics."""
         for service, channel in SERVICES.items():
-            own = {name: one for name, one in self._channels.items() if one.service == service}
+            own = {name: spec for name, spec in self._channels.items() if spec.service == service}
             addresses = (
-                self._secret(one.secret) if one.secret else self._address(name)
-                for name, one in own.items()
+                self._secret(spec.secret) if spec.secret else self._address(name)
+                for name, spec in own.items()
             )
             if own:
                 yield channel.permissions, list(dict.fromkeys(addresses))
-        if keys := [one.key_arn for one in self._channels.values() if one.key_arn]:
+        if keys := [spec.key_arn for spec in self._channels.values() if spec.key_arn]:
             yield OWN_KEY_PERMISSIONS, list(dict.fromkeys(keys))
 
     def _address(self, name: str) -> str:
-        """The name of a channel's secret, or its topic's ARN."""
+        """Returns the name of a channel's secret, or its topic's ARN."""
         channel = self._channels[name]
         return channel.secret or channel.topic_arn or self.notices.topic.topic_arn
 
     def _jobs(self) -> Iterator[str]:
-        """All jobs of this account, here or in every region: `audit` knows which are accepted."""
+        """Returns all jobs, here or in every region: audit knows which are accepted."""
         region = "*" if self._members.regions else self.region
         for kind in JobKind:
             word = kind.spec.arn_word
@@ -364,7 +364,7 @@ class SageAuditStack(cdk.Stack):
             )
 
     def _secret(self, name: str) -> str:
-        """The secret's ARN: Secrets Manager appends six characters to a name."""
+        """Returns the secret's ARN: Secrets Manager appends six characters to a name."""
         return self.format_arn(
             service="secretsmanager",
             resource="secret",
@@ -374,6 +374,6 @@ class SageAuditStack(cdk.Stack):
 
 
 def _leading_keys_condition(*prefixes: str) -> dict[str, Any]:
-    """The condition that only items are touched whose partition keys begin so."""
+    """Returns a condition that allows only items whose partition keys have these prefixes."""
     keys = [f"{prefix}*" for prefix in prefixes]
     return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": keys}}

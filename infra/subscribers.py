@@ -1,4 +1,4 @@
-"""Who is told: the subscriptions of the stack's two topics."""
+"""The subscriptions of the stack's two topics."""
 
 from __future__ import annotations
 
@@ -17,27 +17,26 @@ _UNSUBSCRIBED = "Deleted"
 
 
 class InvalidAddress(ValueError):
-    """A text is no e-mail address; says what to give instead."""
+    """A text is not an e-mail address; says what to give instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """An endpoint of a topic. One that is not confirmed gets nothing yet."""
+    """An endpoint of a topic. An unconfirmed one gets nothing yet."""
 
     endpoint: str
     is_confirmed: bool
 
     def __str__(self) -> str:
-        """For the screen: an https endpoint without its path, which often holds a key."""
+        """Returns the endpoint; an https one without its path, which often holds a key."""
         parts = urlsplit(self.endpoint)
         return f"{parts.scheme}://{parts.hostname}" if parts.scheme else self.endpoint
 
 
 def parse_addresses(text: str) -> tuple[str, ...]:
-    """The e-mail addresses of an answer, divided by commas or spaces; none for "nobody" or an
-    empty one.
+    """Reads e-mail addresses, separated by commas or spaces; none for "nobody" or an empty text.
 
-    Raises NoAddress.
+    Raises InvalidAddress.
     """
     words = [word for word in re.split(r"[,\s]+", text) if word]
     if words in ([], [NOBODY]):
@@ -48,24 +47,27 @@ def parse_addresses(text: str) -> tuple[str, ...]:
 
 
 def list_subscribers(sns: Any, topic_arn: str) -> list[Subscriber]:
-    """Who is subscribed to a topic, or was asked to confirm."""
+    """Returns who is subscribed to a topic, or was asked to confirm."""
     pages = sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
     return [
-        Subscriber(one["Endpoint"], one["SubscriptionArn"] != _PENDING)
+        Subscriber(subscription["Endpoint"], subscription["SubscriptionArn"] != _PENDING)
         for page in pages
-        for one in page["Subscriptions"]
-        if one["SubscriptionArn"] != _UNSUBSCRIBED
+        for subscription in page["Subscriptions"]
+        if subscription["SubscriptionArn"] != _UNSUBSCRIBED
     ]
 
 
 def subscribe(sns: Any, topic_arn: str, wanted: Sequence[str]) -> None:
-    """Subscribes who is not yet; AWS asks each new one to confirm. Raises ClientError."""
-    known = {subscriber.endpoint.lower() for subscriber in list_subscribers(sns, topic_arn)}
+    """Subscribes new addresses; AWS asks each to confirm. Raises ClientError."""
+    subscribed = {subscriber.endpoint.lower() for subscriber in list_subscribers(sns, topic_arn)}
     for address in wanted:
-        if address.lower() not in known:
+        if address.lower() not in subscribed:
             sns.subscribe(TopicArn=topic_arn, Protocol="email", Endpoint=address)
 
 
 def subscribers_text(known: Iterable[Subscriber]) -> str:
-    """The subscribers in words."""
-    return ", ".join(f"{one}{'' if one.is_confirmed else ' (not confirmed yet)'}" for one in known)
+    """Returns the subscribers as text."""
+    return ", ".join(
+        f"{subscriber}{'' if subscriber.is_confirmed else ' (not confirmed yet)'}"
+        for subscriber in known
+    )

@@ -23,12 +23,12 @@ SNAPSHOT, POLICY = ROOT / "local" / "template.json", ROOT / "local" / "policy.to
 
 
 def synthesize_template() -> dict[str, Any]:
-    """The normalized template for the policy of the local AWS, which has every service."""
+    """Returns the normalized template for the local AWS's policy, which has every service."""
     return normalize(synthesize_with_placeholder(load_policy(POLICY)))
 
 
 def synthesize_with_placeholder(policy: Policy, **context: str) -> dict[str, Any]:
-    """A template with a stub for the asset, whose build takes longer than a synthesis."""
+    """Returns a template with a stub for the asset, whose build takes longer than a synthesis."""
     with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder, "stub")
         stub.mkdir()
@@ -42,7 +42,7 @@ def synthesize_with_placeholder(policy: Policy, **context: str) -> dict[str, Any
 
 
 def normalize(template: Mapping[str, Any]) -> dict[str, Any]:
-    """The template without the asset's hash and its key in the bootstrap bucket."""
+    """Returns the template without the asset's hash and its key in the bootstrap bucket."""
     copy: dict[str, Any] = json.loads(json.dumps(template))
     # The check of the bootstrap version, which moto cannot create.
     copy.pop("Rules", None)
@@ -55,7 +55,7 @@ def normalize(template: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def to_text(template: Mapping[str, Any]) -> str:
-    """The text of the snapshot."""
+    """Returns the text of the snapshot."""
     return json.dumps(template, indent=1, sort_keys=True) + "\n"
 
 

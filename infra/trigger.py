@@ -21,7 +21,7 @@ from sageaudit.domain.policy.scope import MemberAccounts
 
 
 class Trigger(Construct):
-    """The rules, and the queue of finished jobs. `members`: who may forward to the stack's bus."""
+    """The rules, and the queue of finished jobs. `members` may forward to the stack's bus."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ _KINDS = [kind for kind in JobKind if kind.spec.has_event]
 def _terminal_states(
     account: Sequence[str] | None = None, region: Sequence[str] | None = None
 ) -> events.EventPattern:
-    """Jobs that ended, and events that a person sends again."""
+    """Returns the pattern of ended jobs, and of events that a person sends again."""
     return events.EventPattern(
         source=list(BUS_SOURCES),
         account=None if account is None else [*account],

@@ -39,11 +39,10 @@ _LOADER = botocore.loaders.create_loader()
 
 
 class LocalAws:
-    """A running stack.
+    """A running stack. `resources` maps the template's logical ids to moto's physical ids.
 
-    `resources` maps the template's logical ids to moto's physical ids. `functions` are by name,
-    `sources` are their event source mappings, `requests` are what they ask AWS. `mails` has what a
-    subscriber of the topic got.
+    `functions` are by name, `sources` are their event source mappings, `requests` are their
+    requests to AWS. `mails` are those of a subscriber of the topic.
     """
 
     def __init__(
@@ -76,10 +75,10 @@ class LocalAws:
             "digest": {"policy": policy},
         }
         self.functions: dict[str, LocalFunction] = {}
-        for one in self.session.client("lambda").list_functions()["Functions"]:
-            name = one["Handler"].split(".")[0]
+        for function in self.session.client("lambda").list_functions()["Functions"]:
+            name = function["Handler"].split(".")[0]
             build = {"session": handlers, "clock": clock.now, **wiring[name]}
-            self.functions[name] = LocalFunction(one, build, on_step)
+            self.functions[name] = LocalFunction(function, build, on_step)
         self._keep_secrets(policy)
         if policy.digest and policy.digest.report_bucket:
             self.session.client("s3").create_bucket(Bucket=policy.digest.report_bucket)
@@ -91,9 +90,9 @@ class LocalAws:
         """How often a source had something for its function."""
 
     def end_job(self, job: RecordedJob, *, with_metrics: bool = True) -> None:
-        """A job ends: SageMaker and CloudWatch know it, and EventBridge gets its event.
+        """Ends a job: SageMaker and CloudWatch have it, and EventBridge gets its event.
 
-        With `measured` False its metrics are late: add them with `measure`.
+        Without `with_metrics` its metrics are late: add them with `put_metrics`.
         """
         self.clock.advance_to(job.ended_at)
         self.sagemaker.add(job)
@@ -116,7 +115,7 @@ class LocalAws:
                 self.sweep()
             if self._poll():
                 continue
-            waiting = [one.next_at() for one in self.sources]
+            waiting = [source.next_at() for source in self.sources]
             scheduled = self.schedule.next_at if until is not None else None
             moment = min((at for at in (*waiting, scheduled) if at is not None), default=None)
             if moment is None or (until is not None and moment > until):
@@ -129,7 +128,7 @@ class LocalAws:
             self.clock.advance_to(until)
 
     def sweep(self) -> None:
-        """Invokes the sweep as its schedule does, which does not wait for an answer."""
+        """Invokes the sweep as its schedule does, without waiting for an answer."""
         self.schedule.mark_run()
         with suppress(FunctionError):
             self.functions["sweep"].invoke({})
@@ -140,27 +139,27 @@ class LocalAws:
             self.functions["digest"].invoke({})
 
     def physical_id(self, name: str) -> str:
-        """The physical id of a resource, by its logical id without the hash."""
-        [found] = [value for key, value in self.resources.items() if key[:-8] == name]
-        return found
+        """Returns the physical id of a resource, by its logical id without the hash."""
+        [physical] = [value for key, value in self.resources.items() if key[:-8] == name]
+        return physical
 
     def take_messages(self, name: str) -> list[dict[str, Any]]:
         """Takes all messages from a queue of the stack."""
         return self._take(self.physical_id(name))
 
     def history(self) -> DynamoHistory:
-        """The table of audits, for reading."""
+        """Returns the history, for reading."""
         return DynamoHistory(self.session.client("dynamodb"), self.physical_id("HistoryTable"))
 
     def _take(self, url: str) -> list[dict[str, Any]]:
-        sqs, taken = self.session.client("sqs"), []
+        sqs, received = self.session.client("sqs"), []
         while messages := sqs.receive_message(
             QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
         ).get("Messages"):
             for message in messages:
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-            taken += messages
-        return taken
+            received += messages
+        return received
 
     def _subscribe_mailbox(self) -> str:
         url: str = self.session.client("sqs").create_queue(QueueName="mailbox")["QueueUrl"]
@@ -172,7 +171,7 @@ class LocalAws:
         return url
 
     def _poll(self) -> bool:
-        """Polls each source that has something due once; whether any did."""
+        """Polls each source that is due once; returns whether any had something."""
         polled, now = 0, self.clock.now()
         for source in self.sources:
             at = source.next_at()
@@ -181,7 +180,7 @@ class LocalAws:
         return polled > 0
 
     def _mappings(self) -> Iterator[Source]:
-        """The stack's event source mappings, disabled in moto, which would start Docker."""
+        """Yields the stack's event source mappings, disabled in moto, which would start Docker."""
         client, sqs = self.session.client("lambda"), self.session.client("sqs")
         by_arn = {function.arn: function for function in self.functions.values()}
         for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
@@ -193,7 +192,7 @@ class LocalAws:
                 yield QueueSource(sqs, mapping, function)
 
     def _keep_secrets(self, policy: Policy) -> None:
-        """They outlive a stack, so they may be there."""
+        """Creates the channels' secrets; they outlive a stack, so they may exist already."""
         store = self.session.client("secretsmanager")
         secrets = {FINGERPRINT_KEY: "local"}
         for name, channel in policy.channels.items():
@@ -213,10 +212,10 @@ def local_aws(
     on_step: OnStep = lambda _: None,
     run_sweeps: bool = False,
 ) -> Iterator[LocalAws]:
-    """The local AWS, from `start` on. `on_step` runs before and after each AWS call of a handler.
+    """Starts the local AWS at `start`. `on_step` runs before and after each AWS call of a handler.
 
-    `policy` is for all functions, with the channels of the template; `transport` is how deliver
-    posts to Slack and Teams. `sweeps`: whether `advance` runs sweeps at their times.
+    `policy` is for all functions, with the channels of the template; `transport` posts to Slack and
+    Teams for deliver. With `run_sweeps`, `advance` runs sweeps at their times.
     """
     clock = LocalClock(start)
     with ExitStack() as stack:
@@ -233,7 +232,7 @@ def local_aws(
 
 
 def _session() -> Any:
-    """A session that shares the files botocore reads, which take most of the start time."""
+    """Returns a session that shares botocore's parsed files, which take most of the start time."""
     core = botocore.session.get_session()
     core.register_component("data_loader", _LOADER)
     return boto3.Session(botocore_session=core, region_name=REGION)

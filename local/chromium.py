@@ -28,7 +28,7 @@ _FLAGS = (
     "--remote-debugging-pipe", "--force-color-profile=srgb",
 )  # fmt: skip
 _HIGH = 10
-"""File descriptors from here on do not collide with 3 and 4, which Chromium reads and writes."""
+"""File descriptors from here on do not collide with 3 and 4, which Chromium uses."""
 _PATIENCE_S = 60.0
 _CHUNK = 1 << 16
 
@@ -45,7 +45,7 @@ class Browser:
         self._loaded = False
 
     def attach(self) -> Self:
-        """Opens the tab that all calls are for."""
+        """Opens the tab for all calls."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         answer = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = answer["sessionId"]
@@ -54,7 +54,7 @@ class Browser:
         return self
 
     def open(self, path: Path, fragment: str = "") -> None:
-        """Opens a file anew and waits until it is loaded; forgets what was asked for before."""
+        """Opens a file anew and waits until it is loaded; forgets earlier requests."""
         self._go("about:blank")
         self.requests.clear()
         self.complaints.clear()
@@ -68,7 +68,7 @@ class Browser:
             self._listen(end)
 
     def run(self, script: str) -> Any:
-        """The value of a JavaScript expression, of a promise when it is kept."""
+        """Returns the value of a JavaScript expression, or of its promise."""
         answer = self.call(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
@@ -77,19 +77,19 @@ class Browser:
         return answer["result"].get("value")
 
     def resize(self, width: int, height: int) -> None:
-        """The window's inner size in CSS pixels."""
+        """Sets the window's inner size in CSS pixels."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
 
     def emulate_media(self, kind: str = "", **features: str) -> None:
-        """As for `print`, or for a colour scheme: `prefers_color_scheme="dark"`."""
+        """Emulates `print`, or a colour scheme: `prefers_color_scheme="dark"`."""
         wanted = [{"name": k.replace("_", "-"), "value": v} for k, v in features.items()]
         self.call("Emulation.setEmulatedMedia", media=kind, features=wanted)
 
     def press(self, key: str, *, shift: bool = False) -> None:
-        """A key as the keyboard sends it: `Tab`, `Enter`, ` `."""
+        """Presses a key as the keyboard does: `Tab`, `Enter`, ` `."""
         codes = {"Tab": 9, "Enter": 13, " ": 32}
         text = {"Enter": "\r", " ": " "}.get(key)
         common = {"key": key, "windowsVirtualKeyCode": codes[key], "modifiers": 8 if shift else 0}
@@ -98,29 +98,29 @@ class Browser:
         self.call("Input.dispatchKeyEvent", **common, type="keyUp")
 
     def type(self, text: str) -> None:
-        """Text at the place of the cursor."""
+        """Types text at the cursor."""
         self.call("Input.insertText", text=text)
 
     def screenshot(self, *, full_page: bool = False) -> bytes:
-        """What is seen, as PNG; `whole`: the page to its end."""
-        taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full_page)
-        return base64.b64decode(taken["data"])
+        """Returns the visible part as PNG; with `full_page`, the whole page."""
+        answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full_page)
+        return base64.b64decode(answer["data"])
 
     def to_pdf(self) -> bytes:
-        """The page as PDF."""
-        taken = self.call("Page.printToPDF", printBackground=True)
-        return base64.b64decode(taken["data"])
+        """Returns the page as PDF."""
+        answer = self.call("Page.printToPDF", printBackground=True)
+        return base64.b64decode(answer["data"])
 
     def call(self, method: str, **params: Any) -> Any:
-        """One DevTools command and its answer. Raises AssertionError with Chromium's words."""
+        """Sends a DevTools command; returns its answer. AssertionError has Chromium's words."""
         self._number += 1
         wanted = self._number
         message = {"id": wanted, "method": method, "params": params}
         if self._session:
             message["sessionId"] = self._session
-        left = json.dumps(message).encode() + b"\0"
-        while left:
-            left = left[os.write(self._write, left) :]
+        unsent = json.dumps(message).encode() + b"\0"
+        while unsent:
+            unsent = unsent[os.write(self._write, unsent) :]
         end = time.monotonic() + _PATIENCE_S
         while True:
             answer = self._listen(end)
@@ -155,13 +155,13 @@ class Browser:
 
 
 def chromium() -> str | None:
-    """The program, if this machine has one."""
+    """Returns the program, if this machine has one."""
     return next(filter(None, map(shutil.which, _NAMES)), None)
 
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """A browser for a `with` block. Raises FileNotFoundError where none is installed."""
+    """Opens a browser for a `with` block. Raises FileNotFoundError if none is installed."""
     program = chromium()
     if program is None:
         raise FileNotFoundError("no Chromium is installed: on Debian, `apt-get install chromium`")

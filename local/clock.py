@@ -11,7 +11,7 @@ import moto.sts.models  # noqa: F401 - first imported in the block below, it wou
 
 
 class LocalClock:
-    """Stands still until it is moved, and moves only forward."""
+    """A clock that stands still until it is moved, and moves only forward."""
 
     def __init__(self, start: datetime) -> None:
         self._now = start.astimezone(UTC)
@@ -30,7 +30,7 @@ class LocalClock:
 
     @contextmanager
     def patch_moto(self) -> Iterator[None]:
-        """In this block, moto's delays, visibility, retention and streams use this clock."""
+        """Makes moto's delays, visibility, retention and streams use this clock in this block."""
 
         def utcnow() -> datetime:
             return self._now.replace(tzinfo=None)

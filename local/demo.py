@@ -58,7 +58,7 @@ _UNKNOWN = "Unknown: the job's metrics were missing or too few to judge what was
 
 
 def main() -> int:
-    """Runs the demo; returns 1 when a job was not audited."""
+    """Runs the demo; returns 1 if a job was not audited."""
     jobs, policy = recorded_jobs(), load_policy(POLICY)
     with (
         slack_stand_in() as slack,
@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def show_example() -> None:
-    """Writes the history of the example company, and prints what to ask it."""
+    """Writes the example company's history, and prints what to ask it."""
     console = Console()
     console.print(Text("\nWeeks of jobs, which advice, savings and changes need", "bold"))
     print("The commands below are in .venv/bin.")
@@ -79,9 +79,9 @@ def show_example() -> None:
 
 
 def run_demo(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: FakeSlack) -> int:
-    """Lets the jobs end on this local AWS and prints the results; 1 when a job was not audited."""
+    """Ends the jobs on this local AWS and prints the results; 1 if a job was not audited."""
     with Console(stderr=True).status(f"{len(jobs)} recorded jobs end on the local AWS ..."):
-        left = _run(aws, jobs)
+        unaudited = _run(aws, jobs)
     console, history = Console(), aws.history()
     heads = sorted(history.runs(RunQuery.for_account(ACCOUNT)), key=_waste_order)
     _show_result(console, heads, policy)
@@ -89,13 +89,13 @@ def run_demo(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: 
     _show_message(console, slack.posts, len(aws.mails), len(slack.taken))
     _show_rule(console, reversed([*history.runs(RunQuery.for_rule(RULE))]))
     _show_report(console, history, heads)
-    for job in left:
+    for job in unaudited:
         _explain_missing_audit(job, history, aws)
-    return 1 if left else 0
+    return 1 if unaudited else 0
 
 
 def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
-    """Lets the jobs end one after the other; returns those that have no audit in the end."""
+    """Ends the jobs one after the other; returns those without an audit."""
     for job in jobs:
         aws.advance(job.ended_at)
         aws.end_job(job)
@@ -106,13 +106,13 @@ def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
 
 
 def _waste_order(head: AuditSummary) -> tuple[Decimal, Decimal, str]:
-    """Sort key: what was avoidable or lost, then the cost."""
+    """Returns a sort key: the waste, then the cost."""
     wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))
     return -wasted, -(head.total_usd or Decimal(0)), head.job
 
 
 def _show_result(console: Console, heads: Sequence[AuditSummary], policy: Policy) -> None:
-    """One sentence with the result, one that says how much of it is real."""
+    """Prints one sentence with the result, and one on how much of it is real."""
     jobs = [head for head in heads if not head.rollup]
     real = [head for head in jobs if head.job != _composed_recording().name]
     blind = sum(head.avoidable_usd is None for head in jobs)
@@ -137,8 +137,8 @@ def _sums(heads: Iterable[AuditSummary]) -> Sums:
 
 def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[AuditSummary]) -> None:
     tops = [_top(history, head) for head in heads]
-    taken = sum(_COLUMNS.values()) + (len(_COLUMNS) + 1) * _GAP + max(map(len, (_TOP, *tops)))
-    name_width = min(max(console.width - taken, _MIN_NAME_WIDTH), _MAX_NAME_WIDTH)
+    used_width = sum(_COLUMNS.values()) + (len(_COLUMNS) + 1) * _GAP + max(map(len, (_TOP, *tops)))
+    name_width = min(max(console.width - used_width, _MIN_NAME_WIDTH), _MAX_NAME_WIDTH)
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     table.add_column("Job", width=name_width, no_wrap=True)
     for word, width in _COLUMNS.items():
@@ -159,7 +159,7 @@ def _top(history: DynamoHistory, head: AuditSummary) -> str:
     document = history.audit(head.key) if head.costliest_rule else None
     if document is None or head.costliest_rule is None:
         return "-"
-    finding = next(one for one in document["findings"] if one["rule"] == head.costliest_rule)
+    finding = next(row for row in document["findings"] if row["rule"] == head.costliest_rule)
     possible = finding["bucket"] == "possible" and finding["saving_usd"]
     return f"{head.costliest_rule} {saving_figure(finding)}" if possible else head.costliest_rule
 
@@ -182,25 +182,25 @@ def _show_message(
 
 
 def _show_rule(console: Console, rows: Iterable[RuleFinding]) -> None:
-    found = Table.grid(padding=(0, _GAP, 0, 0))
+    table = Table.grid(padding=(0, _GAP, 0, 0))
     name_width = min(max(console.width // 3, _MIN_NAME_WIDTH), _MAX_NAME_WIDTH)
     for row in rows:
         name = cut_middle(for_terminal(row.summary.job), name_width)
-        found.add_row(
+        table.add_row(
             f"{row.ended_at:%Y-%m-%d}", Text(name), Text(for_terminal(row.finding.summary))
         )
     console.print(Text(f"\nA query of the history: what did {RULE} find?", "bold"))
-    console.print(found)
+    console.print(table)
 
 
 def _show_report(console: Console, history: DynamoHistory, heads: Sequence[AuditSummary]) -> None:
-    """Writes the page that `sageaudit report` would, and says where it lies."""
+    """Writes the page of `sageaudit report`, and prints its path."""
     days = {head.ended_at.date() for head in heads}
     period = Period(min(days), max(days))
     source = report_contents.ReportSource(history, packaged.instance_types())
-    found = report_contents.read_report_summaries(source, period, ACCOUNT)
+    summaries = report_contents.read_report_summaries(source, period, ACCOUNT)
     contents = report_contents.assemble_account_report(
-        source, period, ACCOUNT, *found, period.until
+        source, period, ACCOUNT, *summaries, period.until
     )
     text = page(
         account_title(contents),
@@ -217,8 +217,10 @@ def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Audit
 def _explain_missing_audit(job: RecordedJob, history: DynamoHistory, aws: LocalAws) -> None:
     head = history.summary(job.key)
     failures = aws.functions["audit"].failures
-    why = (head and head.unauditable) or (failures[-1] if failures else "see the dead-letter queue")
-    print(f"{job.name} was not audited: {for_terminal(str(why))}", file=sys.stderr)
+    code = (head and head.unauditable) or (
+        failures[-1] if failures else "see the dead-letter queue"
+    )
+    print(f"{job.name} was not audited: {for_terminal(str(code))}", file=sys.stderr)
 
 
 if __name__ == "__main__":

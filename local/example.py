@@ -10,9 +10,9 @@ from sageaudit.workflows.example.run import record_example
 
 LAST_DAY = date(2026, 11, 27)
 NOW = datetime(2026, 11, 28, 9, 0, tzinfo=UTC)
-"""When its history is asked: on the day after."""
+"""The day after its last job, when its history is asked."""
 DAYS_OPTIONS = ("--since", "2026-10-03", "--until", "2026-11-27")
-"""The eight weeks, for commands that run on any day."""
+"""The eight weeks, as options for commands that run on any day."""
 
 
 def write_history(path: Path) -> Path:

@@ -19,7 +19,7 @@ from local import ACCOUNT, REGION
 
 Handler = Callable[[Any, Any], Any]
 OnStep = Callable[[str], None]
-"""Called at each step of a handler; may raise Killed."""
+"""Called at each step of a handler; may raise ProcessKilled."""
 
 
 class ProcessKilled(BaseException):
@@ -46,7 +46,7 @@ class Context:
         return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.function_name}"
 
     def get_remaining_time_in_millis(self) -> int:
-        """What is left of the timeout: only a handler that sleeps uses it up."""
+        """Returns the time left; only a handler that sleeps uses it up."""
         return int((self.ends_at - self.clock()).total_seconds() * 1000)
 
 
@@ -54,7 +54,7 @@ class LocalFunction:
     """One function of the stack.
 
     Its handler is built at the first invocation, kept, and built again after a crash. `wiring` has
-    the arguments of its module's `build` other than the environment, which is `variables`.
+    the arguments of its module's `build`, except the environment, which is `variables`.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class LocalFunction:
         self._environment = ExitStack()
 
     def invoke(self, event: Any) -> Any:
-        """The handler's answer. Raises FunctionError when the handler raised or was killed."""
+        """Returns the handler's answer. Raises FunctionError if it raised or was killed."""
         self.invoked += 1
         context = self._context()
         with self._lambda_environment():
@@ -113,16 +113,16 @@ class LocalFunction:
     def _build_handler(self) -> Handler:
         module = importlib.import_module(self._module)
         handler: Handler = module.build(dict(self.variables), **self._wiring)
-        for kept in logging.getLogger(self.variables["POWERTOOLS_SERVICE_NAME"]).handlers:
-            if isinstance(kept, logging.StreamHandler):
+        for old_handler in logging.getLogger(self.variables["POWERTOOLS_SERVICE_NAME"]).handlers:
+            if isinstance(old_handler, logging.StreamHandler):
                 # Loggers are kept longer than the function that made them, and than their streams:
                 # `setStream` would flush one that may be closed.
-                kept.stream = self.log
+                old_handler.stream = self.log
         return handler
 
     @contextmanager
     def _lambda_environment(self) -> Iterator[None]:
-        """The function's environment variables and log, also for nested invocations."""
+        """Sets the function's environment variables and log, also for nested invocations."""
         if not self._running:
             self._environment.enter_context(mock.patch.dict(os.environ, self.variables))
             self._environment.enter_context(redirect_stdout(self.log))
@@ -137,7 +137,7 @@ class LocalFunction:
 
 
 def _log_line(error: Exception, context: Context) -> str:
-    """The line of Lambda's runtime for an invocation without an answer."""
+    """Returns the line that Lambda's runtime logs for an invocation without an answer."""
     line = {
         "log_level": "ERROR",
         "errorType": type(error).__name__,

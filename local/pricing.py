@@ -14,10 +14,10 @@ _CALLER_ARN = f"arn:aws:sts::{ACCOUNT}:assumed-role/audit/audit"
 
 
 def refuse_prices(requests: RequestRouter) -> None:
-    """Answers GetProducts with "not permitted", in place of the HTTP request."""
+    """Answers GetProducts with "not permitted" instead of sending the HTTP request."""
     requests.register_answer("before-send.pricing.GetProducts", _access_denied_answer)
 
 
 def _access_denied_answer(**_: Any) -> AWSResponse:
-    said = f"User: {_CALLER_ARN} is not authorized to perform: pricing:GetProducts"
-    return http_answer(_URL, 400, {"__type": "AccessDeniedException", "message": said})
+    message = f"User: {_CALLER_ARN} is not authorized to perform: pricing:GetProducts"
+    return http_answer(_URL, 400, {"__type": "AccessDeniedException", "message": message})

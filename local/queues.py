@@ -1,4 +1,4 @@
-"""Where moto's queues are not as SQS's, and it matters here."""
+"""Corrects moto's queues if they differ from SQS's in a way that matters here."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from moto.sqs.models import SQSBackend
 
 @contextmanager
 def count_visibility_from_receive() -> Iterator[None]:
-    """Twelve hours are the longest that a received message is hidden; moto counts from its send.
+    """Counts SQS's limit of twelve hours from a message's receive; moto counts from its send.
 
-    A message that comes back for days could not be hidden any more.
+    Otherwise a message that comes back for days could not be hidden any more.
     """
 
     def received(self: SQSBackend, queue_name: str, receipt_handle: str) -> list[Any]:
         messages = self.get_queue(queue_name)._messages  # noqa: SLF001 - hidden ones too
-        return [one for one in messages if one.had_receipt_handle(receipt_handle)]
+        return [candidate for candidate in messages if candidate.had_receipt_handle(receipt_handle)]
 
     change = SQSBackend.change_message_visibility
 
     def from_now(
         self: SQSBackend, queue_name: str, receipt_handle: str, visibility_timeout: int
     ) -> None:
-        found = received(self, queue_name, receipt_handle)
-        sent = [message.sent_timestamp for message in found]
+        matches = received(self, queue_name, receipt_handle)
+        sent = [message.sent_timestamp for message in matches]
         try:
-            for message in found:
+            for message in matches:
                 message.sent_timestamp = int(unix_time_millis())
             change(self, queue_name, receipt_handle, visibility_timeout)
         finally:
-            for message, timestamp in zip(found, sent, strict=True):
+            for message, timestamp in zip(matches, sent, strict=True):
                 message.sent_timestamp = timestamp
 
     with mock.patch.object(SQSBackend, "change_message_visibility", from_now):

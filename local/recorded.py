@@ -35,7 +35,7 @@ class RecordedJob(Struct, frozen=True):
 
     @property
     def arn(self) -> str:
-        """The job's ARN."""
+        """Returns the job's ARN."""
         return str(self.describe[self.kind.spec.arn_key])
 
     @property
@@ -55,7 +55,7 @@ class RecordedJob(Struct, frozen=True):
         return JobKey(self.arn, self.ended_at)
 
     def describe_at(self, now: datetime) -> Mapping[str, Any]:
-        """Describe's answer while it runs, and its last one from its end on."""
+        """Returns Describe's answer while it runs, and its last one from its end on."""
         row = self.kind.spec
         if now >= self.ended_at:
             return self.describe
@@ -73,7 +73,7 @@ class RecordedJob(Struct, frozen=True):
         return running
 
     def event(self, source: str = "aws.sagemaker") -> dict[str, Any]:
-        """The entry for PutEvents: times as epoch milliseconds, tags as a flat map."""
+        """Returns the entry for PutEvents: times as epoch milliseconds, tags as a flat map."""
         created_at = fields.time(self.describe, "CreationTime")
         prefix = self.kind.spec.prefix
         detail = {
@@ -98,13 +98,13 @@ def _past(row: Mapping[str, Any], key: str, now: datetime) -> bool:
 
 
 def recorded_jobs(folder: Path = RECORDINGS) -> list[RecordedJob]:
-    """Every job of a folder's recordings, in the order in which they ended."""
+    """Returns every job of a folder's recordings, in the order of their ends."""
     jobs = [job for path in sorted(folder.glob("*.json")) for job in jobs_in_file(path)]
     return sorted(jobs, key=lambda job: (job.ended_at, job.kind.spec.rollup is not None))
 
 
 def jobs_in_file(path: Path) -> Iterator[RecordedJob]:
-    """The jobs of one recording: one, or the children of a roll-up."""
+    """Returns the jobs of one recording: one, or the children of a roll-up."""
     recorded = read(path)
     for recording in recorded.children if isinstance(recorded, RecordedSet) else (recorded,):
         yield _job(recording, path)

@@ -1,4 +1,4 @@
-"""The HTTP requests of the handlers: answered by recordings, by moto, or by what is between."""
+"""The HTTP requests of the handlers, answered by recordings, by moto or by an interceptor."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from moto.core.models import botocore_stubber
 Answer = Callable[..., AWSResponse]
 Send = Callable[[], AWSResponse]
 Interceptor = Callable[[str, AWSPreparedRequest, Send], AWSResponse]
-"""Called with the operation, such as "sqs.SendMessage", its request, and what sends it on."""
+"""Called with the operation, such as "sqs.SendMessage", its request, and what sends it."""
 _SENT = "before-send."
 
 
 class RequestRouter:
-    """Answers every request of a session, in place of the network.
+    """Answers every request of a session without the network.
 
-    `between` may answer a request itself, raise what a connection raises, or send it on.
+    An interceptor may answer a request itself, raise what a connection raises, or send it on.
     """
 
     def __init__(self, session: Any) -> None:
@@ -30,7 +30,7 @@ class RequestRouter:
         session.events.register("before-send", self._answer)
 
     def register_answer(self, event: str, answer: Answer) -> None:
-        """Has one operation answered, by its event: before-send.<service>.<operation>."""
+        """Registers the answer of one operation by its event: before-send.<service>.<operation>."""
         self._answers[event] = answer
 
     def _answer(self, event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
@@ -47,6 +47,6 @@ class RequestRouter:
 def http_answer(
     url: str, status: int, body: Mapping[str, Any] | bytes, headers: Mapping[str, str] | None = None
 ) -> AWSResponse:
-    """An answer as it comes from the network; a mapping is sent as JSON."""
+    """Returns an answer as it comes from the network; a mapping is sent as JSON."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     return AWSResponse(url, status, dict(headers or {}), MockRawResponse(raw))

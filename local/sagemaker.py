@@ -29,10 +29,10 @@ _URL = "https://api.sagemaker"
 class RecordedSageMaker:
     """Describe*, List*, ListTags and the lists of launched jobs, for the jobs that were added.
 
-    A deleted job is found by none of them but the list of its roll-up.
+    Only the list of its roll-up still has a deleted job.
 
-    `session` is a boto3 session, or its Requests. `clock`: a job that was added early is not
-    listed before its end, or before its creation where it `runs`. `page`: rows of a list.
+    `session` is a boto3 session, or its RequestRouter. `clock`: a job that was added early is not
+    listed before its end, or its creation if it was added as running. `page`: rows of a list.
     """
 
     def __init__(
@@ -90,18 +90,18 @@ class RecordedSageMaker:
         return answer
 
     def _list(self, row: KindSpec) -> Callable[..., AWSResponse]:
-        """The newest creation first. The token is the number of rows before the page."""
+        """Answers with the newest creation first; the token is the number of earlier rows."""
         row_shape = self._shape(row.list_call).members[row.list_key].member
 
         def answer(request: Any, **_: Any) -> AWSResponse:
             asked = json.loads(request.body)
-            listed = [
+            matching = [
                 {**self._now(job), "CreationTime": job.key.created_at.isoformat()}
                 for (prefix, _), job in self._jobs.items()
                 if prefix == row.prefix and self._is_listed(job)
             ]
             rows = sorted(
-                (_wire(job, row_shape) for job in listed),
+                (_wire(job, row_shape) for job in matching),
                 key=lambda job: float(job["CreationTime"]),
                 reverse=True,
             )
@@ -115,22 +115,22 @@ class RecordedSageMaker:
         return answer
 
     def _list_children(self, row: KindSpec, rollup: RollUp) -> Callable[..., AWSResponse]:
-        """The jobs that name the roll-up as their parent; of steps, one candidate has them all."""
-        listed = rollup.child_list
+        """Answers with the jobs that name the roll-up as parent; a candidate has all steps."""
+        listing = rollup.child_list
 
         def answer(request: Any, **_: Any) -> AWSResponse:
             parent = self._jobs.get((row.prefix, json.loads(request.body)[row.name_key]))
             if parent is None:
                 return _answer(None)
             rows = [
-                {listed.arn_key: job.arn, listed.name_key: job.name}
+                {listing.arn_key: job.arn, listing.name_key: job.name}
                 for job in self._added.values()
                 if job.kind is not parent.kind
                 and job.describe.get(rollup.child_key) == parent.arn
                 and job.key.created_at <= self._clock()
             ]
             return _answer(
-                {listed.rows_key: [{listed.steps_key: rows}] if listed.steps_key else rows}
+                {listing.rows_key: [{listing.steps_key: rows}] if listing.steps_key else rows}
             )
 
         return answer
@@ -146,7 +146,7 @@ class RecordedSageMaker:
 
 
 def _answer(body: Any) -> AWSResponse:
-    """With body None, there is no such job.
+    """Answers; with body None, there is no such job.
 
     SageMaker then answers ValidationException, which its service model does not declare.
     """
@@ -188,8 +188,8 @@ def _wire(value: Any, shape: Any) -> Any:
     if value is None:
         return None
     if shape.type_name == "structure":
-        known = shape.members
-        return {key: _wire(item, known[key]) for key, item in value.items() if key in known}
+        members = shape.members
+        return {key: _wire(item, members[key]) for key, item in value.items() if key in members}
     if shape.type_name == "list":
         return [_wire(item, shape.member) for item in value]
     if shape.type_name == "timestamp":

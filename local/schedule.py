@@ -13,7 +13,7 @@ _RATE = re.compile(r"rate\((\d+) minutes\)")
 
 
 class Schedule:
-    """The times of the stack's one schedule with a rate. One that is off has none."""
+    """The times of the stack's one schedule with a rate; none if it is off."""
 
     def __init__(self, clock: LocalClock, *, is_enabled: bool) -> None:
         self.every = _rate()
@@ -26,24 +26,24 @@ class Schedule:
         return self.on and self._clock.now() >= self._next
 
     def mark_run(self) -> None:
-        """The next time is the first one after now: the clock may have jumped over some."""
+        """Sets the next time to the first one after now: the clock may have skipped some."""
         while self._next <= self._clock.now():
             late = self._clock.now() - self._next
             self._next += self.every * max(late // self.every, 1)
 
     @property
     def next_at(self) -> datetime | None:
-        """The next time; None where it is off."""
+        """Returns the next time; None if the schedule is off."""
         return self._next if self.on else None
 
 
 def _rate() -> timedelta:
-    """The rate of the template's schedule, which moto does not create."""
+    """Returns the rate of the template's schedule, which moto does not create."""
     resources = json.loads(TEMPLATE.read_text(encoding="utf-8"))["Resources"].values()
     expressions = (
-        one["Properties"]["ScheduleExpression"]
-        for one in resources
-        if one["Type"] == "AWS::Scheduler::Schedule"
+        resource["Properties"]["ScheduleExpression"]
+        for resource in resources
+        if resource["Type"] == "AWS::Scheduler::Schedule"
     )
     [rate] = filter(None, map(_RATE.fullmatch, expressions))
     return timedelta(minutes=int(rate[1]))

@@ -21,11 +21,11 @@ from sageaudit.errors import ChannelUnavailable, PossiblySent
 
 _HOME, _URL = "127.0.0.1", "X-Address"
 _TIMEOUT_S = 2
-"""Enough for loopback on a busy machine, and short for tests of a Slack that hangs."""
+"""Long enough for loopback on a busy machine, short enough for tests of a Slack that hangs."""
 
 
 class Answer(Struct, frozen=True):
-    """The answer to one post. With `hangs`, the post is accepted and no answer is sent."""
+    """The answer to one post. With `never_answers`, the post is accepted and not answered."""
 
     status: int = HTTPStatus.OK
     body: str = "ok"
@@ -34,11 +34,11 @@ class Answer(Struct, frozen=True):
 
 
 OK, ACCEPTED = Answer(), Answer(HTTPStatus.ACCEPTED, "")
-"""What Slack and a workflow of Teams say of a post that they take."""
+"""What Slack, and a workflow of Teams, answer to an accepted post."""
 
 
 class Post(Struct, frozen=True):
-    """A post that was taken: to which address, and its JSON."""
+    """An accepted post: its address and its JSON."""
 
     url: str
     payload: dict[str, Any]
@@ -59,19 +59,19 @@ class FakeSlack:
 
     @property
     def posts(self) -> list[dict[str, Any]]:
-        """What Slack took, on all of its webhooks."""
-        return [one.payload for one in self.taken if webhook_invalid_reason(one.url) is None]
+        """Returns the accepted posts of all Slack webhooks."""
+        return [post.payload for post in self.taken if webhook_invalid_reason(post.url) is None]
 
     def payloads_for_channel(self, channel: str) -> list[dict[str, Any]]:
-        """What was taken for one channel of the local AWS, whose address ends with its name."""
-        return [one.payload for one in self.taken if one.url.endswith(channel)]
+        """Returns the posts to one channel of the local AWS, whose address ends with its name."""
+        return [post.payload for post in self.taken if post.url.endswith(channel)]
 
     def queue_answers(self, *answers: Answer) -> None:
-        """The next posts get these answers; later posts are taken again."""
+        """Sets the answers to the next posts; later posts are accepted again."""
         self._script.extend(answers)
 
     def transport(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
-        """Posts to the stand-in instead of `url`, in the way that https_post posts."""
+        """Posts to the stand-in instead of `url`, as https_post does."""
         if webhook_invalid_reason(url) is not None and workflow_invalid_reason(url) is not None:
             self.elsewhere.append((url, json.loads(body)))
             return Response(HTTPStatus.OK, body=b"ok")
@@ -96,9 +96,9 @@ class FakeSlack:
 
 @contextmanager
 def slack_stand_in() -> Iterator[FakeSlack]:
-    """A stand-in that listens in this block."""
+    """Starts a stand-in that listens in this block."""
     script: deque[Answer] = deque()
-    taken: list[Post] = []
+    posts: list[Post] = []
     over = threading.Event()
 
     class Webhook(BaseHTTPRequestHandler):
@@ -108,7 +108,7 @@ def slack_stand_in() -> Iterator[FakeSlack]:
             usual = OK if webhook_invalid_reason(self.headers[_URL]) is None else ACCEPTED
             answer = script.popleft() if script else usual
             if answer.status == usual.status:
-                taken.append(Post(self.headers[_URL], payload))
+                posts.append(Post(self.headers[_URL], payload))
             if answer.never_answers:
                 over.wait()
                 return
@@ -125,7 +125,7 @@ def slack_stand_in() -> Iterator[FakeSlack]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield FakeSlack(server.server_port, script, taken)
+        yield FakeSlack(server.server_port, script, posts)
     finally:
         over.set()
         server.shutdown()

@@ -18,7 +18,7 @@ _MARKUP = re.compile(r"\*(?P<bold>[^*\n]+)\*|`(?P<code>[^`]+)`|<(?P<link>[^<>]+)
 
 
 def render(payload: Mapping[str, Any]) -> Panel:
-    """The message in a frame."""
+    """Returns the message in a frame."""
     parts = [part for block in payload["blocks"] for part in (Text(), *_block(block))]
     return Panel(Group(*parts[1:]), title="Slack", title_align="left", width=WIDTH)
 
@@ -28,15 +28,15 @@ def _block(block: Mapping[str, Any]) -> Iterator[Text]:
 
 
 def _line(line: str) -> Text:
-    """Bold text, code and links with their style."""
-    shown = Text()
+    """Returns a line with bold text, code and links in their styles."""
+    line_text = Text()
     position = 0
     for match in _MARKUP.finditer(line):
-        shown.append(_inert(line[position : match.start()]))
-        shown.append_text(_styled(match))
+        line_text.append(_inert(line[position : match.start()]))
+        line_text.append_text(_styled(match))
         position = match.end()
-    shown.append(_inert(line[position:]))
-    return shown
+    line_text.append(_inert(line[position:]))
+    return line_text
 
 
 def _styled(match: re.Match[str]) -> Text:
@@ -49,6 +49,6 @@ def _styled(match: re.Match[str]) -> Text:
 
 
 def _inert(text: str) -> str:
-    """Undoes Slack's three escapes. Spaces at either end are kept, as part of the line."""
+    """Undoes Slack's three escapes. Spaces at either end stay, as part of the line."""
     start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
     return f"{start}{for_terminal(html.unescape(text))}{end}" if text.strip() else text

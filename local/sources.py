@@ -25,20 +25,20 @@ class Source(Protocol):
     function: LocalFunction
 
     def poll(self) -> bool:
-        """Sends what is there to the function; False when there is nothing."""
+        """Sends waiting records to the function; False if there are none."""
 
     def receive(self) -> list[dict[str, Any]]:
-        """Takes what is there."""
+        """Takes the waiting records."""
 
     def feed(self, batch: Sequence[dict[str, Any]]) -> None:
         """Invokes the function with a batch."""
 
     def next_at(self) -> datetime | None:
-        """When there is something to send; None where there is nothing."""
+        """Returns when there is something to send; None if there is nothing."""
 
 
 class QueueSource:
-    """Messages of a queue, in batches. Failed ones stay, and are visible again after a time."""
+    """Messages of a queue, in batches. Failed ones stay, and are visible again later."""
 
     def __init__(self, sqs: Any, mapping: Mapping[str, Any], function: LocalFunction) -> None:
         self._sqs = sqs
@@ -56,7 +56,7 @@ class QueueSource:
         return bool(messages)
 
     def receive(self) -> list[dict[str, Any]]:
-        """The next batch, invisible in the queue from now on."""
+        """Takes the next batch, invisible in the queue from now on."""
         messages: list[dict[str, Any]] = self._sqs.receive_message(
             QueueUrl=self.url,
             MaxNumberOfMessages=self._batch_size,
@@ -68,7 +68,7 @@ class QueueSource:
     def feed(self, batch: Sequence[dict[str, Any]]) -> None:
         """Invokes the function with a batch, and deletes the messages that did not fail."""
         try:
-            answer = self.function.invoke({"Records": [self._record(one) for one in batch]})
+            answer = self.function.invoke({"Records": [self._record(entry) for entry in batch]})
         except FunctionError:
             return
         failed = self._failed_ids(answer)
@@ -77,7 +77,7 @@ class QueueSource:
                 self._sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
 
     def next_at(self) -> datetime | None:
-        """When the next message can be received. Read from moto itself: SQS does not say it."""
+        """Returns when the next message can be received, as only moto itself knows."""
         messages = sqs_backends[ACCOUNT][REGION].queues[self.url.rpartition("/")[2]]._messages  # noqa: SLF001
         times = [max(message.visible_at + 1, message.delayed_until) for message in messages]
         if not times:

@@ -19,7 +19,7 @@ _READS_TEMPLATE = "moto.cloudformation.models.Stack.parse_template"
 def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
     """Creates the stack with the template's defaults; returns physical ids by logical id.
 
-    `template`: the text of another one than the snapshot.
+    `template`: another template's text than the snapshot.
     """
     text = template or TEMPLATE.read_text(encoding="utf-8")
     logging.getLogger("moto").setLevel(logging.ERROR)
@@ -41,17 +41,17 @@ def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
         )
         pages = formation.get_paginator("list_stack_resources").paginate(StackName=STACK)
         return {
-            one["LogicalResourceId"]: one["PhysicalResourceId"]
+            summary["LogicalResourceId"]: summary["PhysicalResourceId"]
             for page in pages
-            for one in page["StackResourceSummaries"]
-            if "PhysicalResourceId" in one
+            for summary in page["StackResourceSummaries"]
+            if "PhysicalResourceId" in summary
         }
 
 
 def adapt_to_moto(text: str) -> str:
-    """Without the dashboard, which names alarms that moto does not create.
+    """Removes the dashboard, which names alarms that moto does not create.
 
-    moto knows only the older word for what outlives its stack.
+    moto knows only the older word for resources that outlive their stack.
     """
     template = json.loads(text.replace("RetainExceptOnCreate", "Retain"))
     template["Resources"] = {

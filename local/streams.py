@@ -16,14 +16,14 @@ from local.functions import FunctionError, LocalFunction
 from local.sources import PARTIAL_FAILURES
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1, 60
-"""Between two tries, twice as long each time. Lambda does not say how long it waits: our choice."""
+"""Pauses between two tries double each time. Lambda does not document its own: our choice."""
 
 
 class StreamSource:
     """Records of the table's stream that match the filter, in order and in batches.
 
-    A batch that fails is halved until only the record that fails is left. The stream waits, and
-    this record is tried again until it is too old for the mapping: then it goes to the mapping's
+    A failing batch is halved until only the failing record is left. The stream waits while this
+    record is retried, until it is too old for the mapping: then it goes to the mapping's
     destination, and the stream continues.
     """
 
@@ -54,7 +54,7 @@ class StreamSource:
         """None while no record has failed."""
 
     def poll(self) -> bool:
-        """Sends what is new, or failed and may be tried again, to the function."""
+        """Sends new records, or one that may be retried, to the function."""
         at = self.next_at()
         if at is None or at > self._clock():
             return False
@@ -72,10 +72,10 @@ class StreamSource:
         return True
 
     def receive(self) -> list[dict[str, Any]]:
-        """New records that match the filter.
+        """Takes new records that match the filter.
 
-        They are read from moto's table itself: after a transaction that failed, moto has another
-        table, and a shard iterator of the one before sees no new records.
+        They are read from moto's table itself: after a failed transaction moto has another table,
+        and an older shard iterator sees no new records.
         """
         table = dynamodb_backends[ACCOUNT][REGION].tables.get(self._arn.split("/")[1])
         items = table.stream_shard.items if table and table.stream_shard else []
@@ -88,12 +88,12 @@ class StreamSource:
         self._failed_at(batch)
 
     def next_at(self) -> datetime | None:
-        """Now, where there is a new record; where one has failed, when it is tried again."""
+        """Returns now for a new record, or the time of the next retry."""
         self._records += self.receive()
         return (self._tried_again_at or self._clock()) if self._records else None
 
     def _done(self, batch: Sequence[dict[str, Any]]) -> int:
-        """How many records are done, from the first one on."""
+        """Returns how many records are done, from the first one on."""
         failed_at = self._failed_at(batch)
         if failed_at is None:
             return len(batch)
@@ -104,7 +104,7 @@ class StreamSource:
         return failed_at
 
     def _failed_at(self, batch: Sequence[dict[str, Any]]) -> int | None:
-        """Where to start again: the first record that the answer names, or the batch's start."""
+        """Returns where to start again: the first record in the answer, or the batch's start."""
         try:
             answer = self.function.invoke({"Records": list(batch)})
         except FunctionError:
@@ -132,7 +132,7 @@ class StreamSource:
         self._sqs.send_message(QueueUrl=url, MessageBody=json.dumps(body))
 
     def _passes(self, record: Any) -> bool:
-        return not self._patterns or any(one.matches_event(record) for one in self._patterns)
+        return not self._patterns or any(rule.matches_event(record) for rule in self._patterns)
 
     def _record(self, record: Mapping[str, Any]) -> dict[str, Any]:
         change = json.loads(dynamo_json_dump(record["dynamodb"]))

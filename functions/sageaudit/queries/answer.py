@@ -1,6 +1,7 @@
-"""Answers a question: with rows, from the list with the fewest to read or by rank, or with advices.
+"""Answers a question with rows, from the list with the fewest to read or by rank, or with
+recommendations.
 
-Advices are made of the runs of families, which are read one family after the other.
+Recommendations come from the runs of families, which are read one family after the other.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from sageaudit.structs import replace
 
 _MAX_PAGE_SIZE = 1_000
 ListRow = AuditSummary | RuleFinding
-"""The latter in lists of one rule."""
+"""An audit, or in lists of one rule a finding."""
 Advised = tuple[AuditSummary, list[FamilyRecommendation]]
-"""The newest run of a family, and the family's advices."""
+"""The newest run of a family, and the family's recommendations."""
 Row = TypeVar("Row", AuditSummary, RuleFinding, ListRow)
 _Rank = tuple[Decimal, tuple[datetime, str]]
 
@@ -54,7 +55,7 @@ class AnswerPage(Struct, frozen=True):
 
     @property
     def rollup_kinds(self) -> set[str]:
-        """The kinds of the rows that are of roll-ups."""
+        """The kinds of the roll-ups among the rows."""
         audits = (row.summary if isinstance(row, RuleFinding) else row for row in self.rows)
         return {audit.kind for audit in audits if audit.rollup}
 
@@ -67,10 +68,10 @@ def first_page(
     with_summaries: bool = False,
     only_above_zero: bool = False,
 ) -> AnswerPage:
-    """At most `limit` rows; `above_zero`: of an order by dollars.
+    """Returns at most `limit` rows; with `only_above_zero`, none of $0 in an order by dollars.
 
     The reads do not grow with the history, unless a filter without an index matches few rows. An
-    order by time reads every row of the window, as no sum says which days have the longest.
+    order by time reads every row of the window: no sum tells which days have the longest.
     """
     _check(question)
     lists = replace(lists, page_size=min(limit + 1, _MAX_PAGE_SIZE))
@@ -80,21 +81,21 @@ def first_page(
         rows = iter(_best(_rows(lists, question, with_heads=with_summaries), question))
     else:
         rows = iter(_top_by_amount(lists, question, limit + 1, above_zero=only_above_zero))
-    shown = tuple(islice(rows, limit))
-    return AnswerPage(shown, len(shown) == limit and next(rows, None) is not None)
+    page = tuple(islice(rows, limit))
+    return AnswerPage(page, len(page) == limit and next(rows, None) is not None)
 
 
 def iterate_rows(
     lists: HistoryLists, question: Question, *, with_summaries: bool = False
 ) -> Iterator[ListRow]:
-    """Every row, read while they are consumed; an order by an amount holds all rows in memory."""
+    """Yields every row as it is read; an order by an amount holds all rows in memory."""
     if question.rule is None:
         return iterate_audits(lists, question)
     return iterate_findings(lists, question, question.rule, with_heads=with_summaries)
 
 
 def iterate_audits(lists: HistoryLists, question: Question) -> Iterator[AuditSummary]:
-    """The same of a question without a rule."""
+    """Yields every audit of a question without a rule."""
     _check(question)
     return _sorted_rows(_audits(lists, question), question)
 
@@ -102,7 +103,7 @@ def iterate_audits(lists: HistoryLists, question: Question) -> Iterator[AuditSum
 def iterate_findings(
     lists: HistoryLists, question: Question, rule: str, *, with_heads: bool
 ) -> Iterator[RuleFinding]:
-    """The same of a question with a rule."""
+    """Yields every finding of a question with a rule."""
     _check(question)
     return _sorted_rows(_findings(lists, question, rule, with_heads=with_heads), question)
 
@@ -136,15 +137,15 @@ def _audits(lists: HistoryLists, question: Question) -> Iterator[AuditSummary]:
 def _findings(
     lists: HistoryLists, question: Question, rule: str, *, with_heads: bool
 ) -> Iterator[RuleFinding]:
-    """The findings that fit; a head is read only where the finding itself leaves a doubt."""
+    """Yields the findings that fit; reads a summary only if the finding itself is not enough."""
     fits, all_heads = matching(question), with_heads or needs_summary(question)
-    for found in lists.findings(rule):
-        row, doubtful = found, reads_summaries(found)
+    for finding in lists.findings(rule):
+        row, doubtful = finding, reads_summaries(finding)
         if not doubtful and not fits(row):
             continue
         if doubtful or all_heads:
             lists.read_counts.rows += 1
-            row = with_summary(found, lists.history.summary(found.key))
+            row = with_summary(finding, lists.history.summary(finding.key))
         if fits(row):
             yield row
 
@@ -157,7 +158,7 @@ def _best(rows: Iterator[Row], question: Question) -> list[Row]:
 
 
 class _Cell(Struct, frozen=True):
-    """The audits of one day of a family (or of the asked owner): their sum bounds each of them."""
+    """The audits of one day of a family or of the asked owner; none exceeds their sum."""
 
     usd: Decimal
     day: date
@@ -170,10 +171,10 @@ class _Cell(Struct, frozen=True):
 def _top_by_amount(
     lists: HistoryLists, question: Question, count: int, *, above_zero: bool
 ) -> list[AuditSummary]:
-    """The `wanted` first rows in an order by dollars.
+    """Returns the first `count` rows in an order by dollars.
 
-    Reads the days of families from the dearest on, and stops when no day left can have a row that
-    comes before those found: no job has more dollars than its family had on that day.
+    Reads the days of families from the most expensive on, since no job has more dollars than its
+    family had on that day. Stops when no remaining day can have a row before those already found.
     """
     best: list[tuple[_Rank, AuditSummary]] = []
     fits = matching(question)
@@ -232,9 +233,9 @@ def by_family(
     *,
     most_runs: int | None = None,
 ) -> Iterator[Advised]:
-    """The families of the question's account, region and family.
+    """Yields the families of the question's account, region and family.
 
-    `most_runs`: of a family, the newest; None for all of the window.
+    `most_runs`: read only this many of a family's newest runs; None reads all of the window.
     """
     rows = lists.daily_sums(
         Scope.FAMILY, account=question.account, region=question.region, name=question.family
@@ -246,16 +247,16 @@ def by_family(
 
 
 def of_question(
-    found: Iterator[Advised] | list[Advised], question: Question
+    families: Iterator[Advised] | list[Advised], question: Question
 ) -> Iterator[FamilyRecommendation]:
-    """The advices of the families whose newest run fits."""
+    """Yields the recommendations of the families whose newest run fits."""
     fits = matching(question)
-    return (one for newest, advices in found if fits(newest) for one in advices)
+    return (advice for newest, advices in families if fits(newest) for advice in advices)
 
 
 def advices(
     lists: HistoryLists, question: Question, decisions: Sequence[Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    """Those of a question, what counts first, the most dollars first."""
-    found = by_family(lists, question, decisions, now)
-    return sort_by_amount(of_question(found, question), now)
+    """Returns a question's recommendations, those that count first, then by dollars."""
+    families = by_family(lists, question, decisions, now)
+    return sort_by_amount(of_question(families, question), now)

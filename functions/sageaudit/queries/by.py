@@ -1,7 +1,7 @@
 """Sums of the audits of a question, by one or two columns: `sageaudit by COLUMN[,COLUMN]`.
 
-They are added up from daily sums where these know the columns and the filters, without reading an
-audit; else from the audits that the question finds. Both give the same figures.
+Daily sums are added up if they have the columns and the filters, without reading an audit.
+Otherwise the audits of the question are read. Both give the same figures.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sageaudit.structs import replace
 Values = tuple[str | None, ...]
 _Part = tuple[Values, date, Sums, JobPart | None]
 _Days = dict[date, list[tuple[Sums, JobPart | None]]]
-"""Sums of a day, or of one job of it."""
+"""By day: the sums of the day, or of each of its jobs."""
 _FINDING_FIELDS = (
     "avoidable_usd",
     "avoidable_up_to_usd",
@@ -41,16 +41,16 @@ _FINDING_FIELDS = (
 )
 
 _WHOLE_JOB_FIELDS = (*_FINDING_FIELDS, "judged_usd", "idle_usd", "costliest_rule")
-"""What no usage type has a part of."""
+"""Amounts that no usage type has a part of."""
 
 
 def period_length(columns: Sequence[Column]) -> PeriodLength | None:
-    """The periods that the columns ask for."""
+    """Returns the length of the periods that the columns ask for."""
     return next((column.length for column in columns if column.length), None)
 
 
 def default_since(columns: Sequence[Column]) -> str:
-    """Since when sums by these columns are shown, where nobody says."""
+    """Returns how far back sums by these columns go by default."""
     length = period_length(columns)
     return (
         {PeriodLength.WEEK: "56d", PeriodLength.MONTH: "180d"}.get(length, "30d")
@@ -67,12 +67,12 @@ def sum_by(
     today: date,
     read_runs: bool = False,
 ) -> list[SumsRow]:
-    """The sums of the question's audits by these columns.
+    """Returns the sums of the question's audits by these columns.
 
-    In order of time where a column is one, the most waste first where none is, or as the question
-    sorts. Without another column each period has a row, also one without jobs. With a rule, jobs
-    are those in which it has a standing finding, and dollars of findings are its own. `runs`: each
-    audit is read, so that hours and medians are known.
+    The rows are in order of time if a column is one, else the most waste first, or as the question
+    sorts. By time alone, periods without jobs have rows too. With a rule, only jobs with a standing
+    finding of it are counted, and only its dollars. `read_runs` reads each audit, which hours and
+    medians need.
     """
     names = [column for column in columns if not column.length]
     length = period_length(columns)
@@ -99,13 +99,13 @@ def sum_by(
 
 
 def _usage_type_row(row: SumsRow) -> SumsRow:
-    """The row of a usage type, and of the period before."""
+    """Marks a row, and the period before it, as those of a usage type."""
     before = row.before and replace(row.before, is_usage_type=True)
     return replace(row, is_usage_type=True, before=before)
 
 
 def _has_rule_dollars(question: Question, names: Sequence[Column]) -> bool:
-    """Whether dollars of findings are those of rules."""
+    """Whether the dollars of findings are those of single rules."""
     return question.rule is not None or GROUPABLE["rule"] in names
 
 
@@ -116,15 +116,15 @@ def sum_all(lists: HistoryLists, question: Question) -> Sums:
 
 
 class _Timeline(Struct, frozen=True):
-    """The sums of some days. `every`: with a rule, those of all jobs that it may have judged."""
+    """The sums of some days. `all_jobs`: with a rule, those of all jobs that it may have judged."""
 
     days: _Days
     has_rule_dollars: bool
     all_jobs: _Days | None = None
 
     def total_between(self, first: date, last: date) -> SumsRow:
-        """The amounts of these days; a rule that found nothing where nothing was judged, or in all
-        of the days, says nothing of them.
+        """Returns the amounts of these days. A rule's dollars are unknown if nothing was judged in
+        them, or if the rule found nothing on any day.
         """
         total = _between(self.days, first, last, of_rules=self.has_rule_dollars)
         if self.all_jobs is None:
@@ -167,15 +167,15 @@ def _periods(
 
 
 def _is_not_empty(row: SumsRow) -> bool:
-    """Whether it has a job, dollars, or a rule: a tuning job alone may have none."""
+    """Whether a row has a job, dollars or a rule; one of only a tuning job may have none."""
     return bool(row.jobs or row.waste_usd or row.possible_usd or row.rule)
 
 
 def _period(
     line: _Timeline, length: PeriodLength, first: date, today: date, covered: date
 ) -> SumsRow:
-    """One period; while it lasts, beside as many days of the one before. A first day that is not
-    over is compared with nothing.
+    """Returns one period, the current one compared with as many days of the previous one. A first
+    day that is not over is compared with nothing.
     """
     after, before = length.next_period(first), length.previous_period(first)
     days, so_far = (after - first).days, (today - first).days + 1
@@ -200,8 +200,8 @@ def _period(
 
 
 def _projected_spend(line: _Timeline, first: date, today: date, days: int) -> Decimal | None:
-    """The spend of a period that lasts. Each day left costs what the days that are over cost on
-    average. Today, which is not over, costs at least what it has cost so far.
+    """Returns the projected spend of the current period: each day left costs the average of the
+    finished days. Today costs at least what it has cost so far.
     """
     spent_usd = line.total_between(first, today - ONE_DAY).total_usd
     if spent_usd is None:
@@ -247,14 +247,14 @@ def _group_sums(
 
 
 def _scope(lists: HistoryLists, question: Question, names: Sequence[Column]) -> Scope | None:
-    """The daily sums that know these columns and the filters; None where none does."""
+    """Returns the daily sums that have these columns and the filters; None if there are none."""
     asked = {column.key if column.tag else column.name for column in names}
     asked = (asked | question.filters.keys()) - {"account", "region"}
     window = lists.window
     if len(asked) > 1 or {window.since.time(), window.until.time()} != {time()}:
         return None
-    known = GROUPABLE.get(asked.pop()) if asked else GROUPABLE["account"]
-    return known.scope if known else None
+    grouping = GROUPABLE.get(asked.pop()) if asked else GROUPABLE["account"]
+    return grouping.scope if grouping else None
 
 
 def _parts_from_daily_sums(
@@ -263,19 +263,19 @@ def _parts_from_daily_sums(
     name = None if scope is Scope.ACCOUNT else question.filters.get(scope.value)
     rows = lists.daily_sums(scope, account=question.account, region=question.region, name=name)
     for row in rows:
-        known = {"account": row.account, "region": row.region}
-        yield tuple(known.get(column.name, row.name) for column in names), row.day, row.sums, None
+        values = {"account": row.account, "region": row.region}
+        yield tuple(values.get(column.name, row.name) for column in names), row.day, row.sums, None
 
 
 def _parts_from_audits(
     lists: HistoryLists, question: Question, names: Sequence[Column]
 ) -> Iterator[_Part]:
-    """What each audit that fits adds; with a rule as column or filter, to each such rule.
+    """Yields what each matching audit adds; with a rule as column or filter, to each such rule.
 
-    Raises BadUsage for a column that is no cost tag of any of the audits read.
+    Raises BadUsage for a column that is not a cost tag of any of the audits read.
     """
     wanted, asked = question.rule, question
-    found: set[JobKey] | None = None
+    found_keys: set[JobKey] | None = None
     if wanted is not None:
         asked = _without_rule_filter(question)
         if question.severity is not None or question.min_usd is not None:
@@ -284,14 +284,14 @@ def _parts_from_audits(
             }
             of_findings = replace(question.with_changed_filters(**of_heads), sort=SortOrder.NEWEST)
             rows = answer.iterate_rows(lists, of_findings)
-            found = {row.key for row in rows}
+            found_keys = {row.key for row in rows}
     fits = matching(asked)
     tags: set[str] = set()
     read = 0
     for read, head in enumerate(lists.audits(asked), 1):  # noqa: B007 - used after the loop
         row = as_list_row(head)
         tags |= row.tags.keys()
-        if not fits(row) or (found is not None and head.key not in found):
+        if not fits(row) or (found_keys is not None and head.key not in found_keys):
             continue
         day = head.ended_at.astimezone(UTC).date()
         parts = [JobPart(row, head.sums)]
@@ -302,20 +302,20 @@ def _parts_from_audits(
         for part in parts:
             yield tuple(part.column_value(column) for column in names), day, part.sums, part
     of_tags = [column for column in names if column.tag]
-    known = tags if read or not of_tags else _newest_tags(lists)
+    known_tags = tags if read or not of_tags else _newest_tags(lists)
     for column in of_tags:
-        if known is not None and column.name not in known:
-            raise unknown_column_error(column.name, known)
+        if known_tags is not None and column.name not in known_tags:
+            raise unknown_column_error(column.name, known_tags)
 
 
 def _split_by_rule(row: AuditSummary, wanted: str | None) -> Iterator[JobPart]:
-    """The job once for each rule that found something in it, or for the wanted one."""
+    """Yields the job once for each rule with a finding in it, or for the wanted rule."""
     for rule in row.sums.rules if wanted is None else {wanted} & {*row.sums.rules}:
         yield JobPart(row, replace(row.sums, rules={rule: row.sums.rules[rule]}), rule=rule)
 
 
 def _split_by_usage_type(parts: Iterable[JobPart]) -> Iterator[JobPart]:
-    """The job once for each usage type of its bill, with that part of its dollars alone."""
+    """Yields the job once for each usage type of its bill, with that type's dollars alone."""
     for part in parts:
         for name, usd in (part.summary.usage_costs or {}).items():
             sums = Sums(
@@ -339,5 +339,5 @@ def _newest_tags(lists: HistoryLists) -> set[str] | None:
 
 
 def _without_rule_filter(question: Question) -> Question:
-    """The question about jobs, without what is asked of the findings of its rule."""
+    """Returns the question about jobs, without the filters on the rule's findings."""
     return question.with_changed_filters(rule=None, severity=None, min_usd=None)

@@ -1,4 +1,4 @@
-"""The days of a window against as many days before it, by family or another column."""
+"""Compares the days of a window with the same number before it, by family or another column."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from sageaudit.queries.window import Window, make_window
 
 
 class ChangeKind(enum.StrEnum):
-    """What became of the spend of a family, a team, ..."""
+    """How the spend of a family, a team, ... changed."""
 
     NEW = "new"
-    """No job of it ended before, in the whole history."""
+    """None of its jobs ended before, in the whole history."""
     RETURNED = "returned"
-    """No job of it ended in the days before, but some did earlier."""
+    """None of its jobs ended in the days before, but some did earlier."""
     GONE = "gone"
     INCREASED = "increased"
     DECREASED = "decreased"
@@ -35,16 +35,16 @@ class ChangeKind(enum.StrEnum):
 
 
 class SpendChange(SumsRow, frozen=True, kw_only=True):
-    """The sums of a value of a column, `before` those of the days before.
+    """The sums of one value of a column, with `before`, the sums of the days before.
 
-    `name` is that value, None of jobs without one. What is not known is None: all of the days
-    before, if the history does not cover them, and a change from or to an amount that is not known.
+    `name` is the value, None for jobs without one. An unknown amount is None: all of the days
+    before if the history does not cover them, and a change from or to an unknown amount.
     """
 
     name: Any
     change: ChangeKind | None
     advice: str | None = None
-    """What a family was advised, in words, where it was asked for."""
+    """The family's recommendation in words, if it was asked for."""
 
     @property
     def jobs_before(self) -> int | None:
@@ -63,7 +63,7 @@ class SpendChange(SumsRow, frozen=True, kw_only=True):
 
     @property
     def waste_change_usd(self) -> Decimal | None:
-        """The same of the avoidable and lost dollars."""
+        """How many more dollars were avoidable or lost than before."""
         return _difference(self.waste_usd, self.waste_before_usd)
 
     @property
@@ -74,12 +74,12 @@ class SpendChange(SumsRow, frozen=True, kw_only=True):
 
 
 def window_before(window: Window) -> Window:
-    """As much time before a window."""
+    """Returns the window of the same length just before a window."""
     return Window(window.since - (window.until - window.since), window.since)
 
 
 def is_covered_before(lists: HistoryLists, question: Question) -> bool:
-    """Whether the history has audits of as long ago as the window before."""
+    """Whether the history has audits as old as the window before."""
     before = window_before(lists.window)
     wide = lists.in_window(Window(before.since, lists.window.until))
     return first_covered_day(wide, question, before.first_day) <= before.first_day
@@ -93,11 +93,11 @@ def find_changes(
     today: date,
     history_since: date | None = None,
 ) -> list[SpendChange]:
-    """Each value of the column with its change of spend, the largest first, then the most waste.
+    """Returns each value of the column with its change of spend, the largest first, then waste.
 
-    Tuning jobs, each a family of its own, are one family where the stems of their names agree.
-    `known_since`: what ended only before is new, too; None for the whole history. Raises BadUsage
-    for a column of time.
+    Tuning jobs, each a family of its own, are one family if the stems of their names agree. Values
+    that ended only before `history_since` are new too; None: the whole history. Raises BadUsage for
+    a column of time.
     """
     if column.length:
         raise BadUsage(
@@ -105,13 +105,13 @@ def find_changes(
         )
     earlier = lists.in_window(window_before(lists.window))
     covered = is_covered_before(lists, question)
-    now, before = (_sums_by_name(of, question, column, today) for of in (lists, earlier))
+    now, before = (_sums_by_name(each, question, column, today) for each in (lists, earlier))
     none = SumsRow(sums=Sums(), is_usage_type=column is GROUPABLE["usage_type"])
     names = {*now, *(name for name, total in before.items() if covered or total.jobs)}
     older: set[Any] = set()
     if covered and now.keys() - before:
         older = _names_seen_earlier(earlier, question, column, today, history_since)
-    found = []
+    changes = []
     for name in names:
         total, then = now.get(name, none), before.get(name, none)
         row = SpendChange(
@@ -123,12 +123,12 @@ def find_changes(
             is_usage_type=total.is_usage_type,
             before=then if covered else None,
         )
-        found.append(row)
-    return sorted(found, key=_order)
+        changes.append(row)
+    return sorted(changes, key=_order)
 
 
 def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
-    """The families whose spend is known to have changed, in the same order."""
+    """Returns the families whose spend is known to have changed, in the same order."""
     return [
         ChangedFamily(
             family=row.name,
@@ -146,18 +146,18 @@ def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
 def _sums_by_name(
     lists: HistoryLists, question: Question, column: Column, today: date
 ) -> dict[Any, SumsRow]:
-    """The sums by the names that runs of months share."""
+    """Returns the sums by the names that similar families share (`shared_name`)."""
     rows: dict[Any, list[SumsRow]] = defaultdict(list)
     for row in sum_by(lists, question, [column], today=today):
         name = column.value_of(row)
         rows[shared_name(name) if isinstance(name, str) else name].append(row)
-    return {name: combine(of) for name, of in rows.items()}
+    return {name: combine(group) for name, group in rows.items()}
 
 
 def _names_seen_earlier(
     earlier: HistoryLists, question: Question, column: Column, today: date, since: date | None
 ) -> set[Any]:
-    """The names with jobs that ended before the days before."""
+    """Returns the names with jobs that ended before the days before."""
     days = audited_days(earlier.history)
     if not days or days[0] >= earlier.window.first_day:
         return set()
@@ -169,7 +169,7 @@ def _names_seen_earlier(
 def _direction(
     now: SumsRow, before: SumsRow, *, was_seen_earlier: bool, is_covered: bool
 ) -> ChangeKind | None:
-    """One job in the days before is enough to be gone; all else needs all of these days."""
+    """Returns the kind of a change. GONE needs one job in the days before, the others all days."""
     if before.jobs and not now.jobs:
         return ChangeKind.GONE
     if not is_covered:

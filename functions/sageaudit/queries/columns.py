@@ -1,8 +1,8 @@
-"""The columns of audits and the filters of questions: a row of one table says all of each.
+"""The columns of audits and the filters of questions, one row of a table for each.
 
-From it come the options of commands and of Python, the filters of a `Question`, which rows fit,
-what sums are by, and what a mistyped filter is compared with. A cost tag that the policy shows is a
-column of its own.
+From it come the options of commands and of Python, the filters of a `Question`, which rows fit, the
+columns of sums, and the names compared with a mistyped filter. A cost tag that the policy shows is
+a column of its own.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _RUNNING = frozenset({"Inprogress", "Running", "Stopping", "Starting", "Pending"
 _STATUSES = ("Completed", "Failed", "Stopped", NEVER_STARTED)
 _HOUR_S = 3600
 TAG_PREFIX = "tag_"
-"""Begins the field of a cost tag; in `by`, the tag's name is enough where no column has it."""
+"""Begins the field of a cost tag. In `by`, the tag's name is enough if no column has that name."""
 Matches = Callable[[AuditSummary, Any], bool]
 
 
 class Column(Struct, frozen=True):
-    """A column of audits, or another filter (`summed` False).
+    """A column of audits, or with `summed` False only a filter.
 
-    `field`: of a row, where it has another name. `read` makes the filter's value of a text, and
-    `fits` compares a summary with it, `fits_finding` a finding, where that has what is asked for.
-    `of_head`: a finding does not tell it. `scope`: the daily sums by
-    it. `words`: the only values that it has. `unit`: of an amount. Without `help` it is no filter.
+    `field` is its name in rows, if it differs. `read` parses the filter's value; `fits` compares a
+    summary with it, `matches_finding` a finding. `needs_summary`: a finding does not have it.
+    `scope` is that of its daily sums. `words` are its only values, `unit` is that of an amount.
+    Without `help` it is not a filter.
     """
 
     name: str
@@ -63,15 +63,15 @@ class Column(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The field of rows of sums and of lists."""
+        """The name of the field in rows of sums and of lists."""
         return f"{TAG_PREFIX}{self.name}" if self.tag else self.field or self.name
 
     def value_of(self, row: Any) -> Any:
-        """The value that a row has."""
+        """Returns the value of the column in a row."""
         return row.tags.get(self.name) if self.tag else getattr(row, self.key)
 
     def is_match(self, row: AuditSummary | RuleFinding, wanted: Any) -> bool:
-        """Whether a row passes this filter; what is not read yet of an audit passes."""
+        """Whether a row passes this filter; fields that are not read yet pass."""
         if isinstance(row, RuleFinding):
             if self.matches_finding:
                 return self.matches_finding(row.finding, wanted)
@@ -82,7 +82,7 @@ class Column(Struct, frozen=True):
 
 
 def _parse_status(text: str) -> str:
-    """Raises ValueError for the status of a job that has not ended."""
+    """Reads a status. Raises ValueError for a status of jobs that have not ended."""
     word = text.replace("-", " ").capitalize()
     if word.replace(" ", "") in _RUNNING:
         raise ValueError("is of jobs that have not ended: a history has only those that have")
@@ -100,7 +100,7 @@ def _parse_type(text: str) -> str:
 def _minimum_filter(
     amount_of: Callable[[AuditSummary], Decimal | None], unit: str, example: str
 ) -> dict[str, Any]:
-    """A filter by the least amount; `read` raises ValueError for what is none."""
+    """Makes a filter by a minimum amount; `read` raises ValueError for other texts."""
 
     def read(text: object) -> Decimal:
         try:
@@ -128,7 +128,7 @@ def _number(text: object) -> int:
 
 
 def _tags(given: Any) -> dict[str, str]:
-    """`{"team": "growth"}` of "team=growth", of several such texts, or of itself."""
+    """Reads `{"team": "growth"}` from "team=growth", from several such texts, or from a map."""
     if isinstance(given, Mapping):
         return {str(name): str(value or "") for name, value in given.items()}
     texts = [given] if isinstance(given, str) else [*given]
@@ -155,12 +155,12 @@ def _hours(row: AuditSummary) -> Decimal | None:
 
 
 def _reason(text: str) -> str:
-    """The word for a kind of failure, whatever its case."""
+    """Reads the word for a kind of failure, in any case."""
     return next((word for word in CLASSES if word.lower() == text.lower()), text)
 
 
 def _has_image(row: AuditSummary, wanted: str) -> bool:
-    """A text anywhere in the name; NAME:TAG is all of the last part, or more of the path."""
+    """Whether the name has the text; NAME:TAG must be all of its last part, or more of its path."""
     image, text = (row.image or "").lower(), wanted.lower()
     return f"/{image}".endswith(f"/{text}") if ":" in text else text in image
 
@@ -257,26 +257,26 @@ def parse_columns(text: str) -> tuple[Column, ...]:
     """Reads `family` or `owner,month`; any other word is a cost tag. Raises BadUsage."""
     words = [word.strip() for word in text.split(",")]
     columns = tuple(GROUPABLE.get(word.lower()) or tag_column(word) for word in words)
-    if not all(words) or len(columns) > 2 or len({of.key for of in columns}) < len(columns):  # noqa: PLR2004
+    if not all(words) or len(columns) > 2 or len({column.key for column in columns}) < len(columns):  # noqa: PLR2004
         raise BadUsage(f"by {text}: give one column or two, and only one of day, week and month")
     return columns
 
 
 def unknown_column_error(name: str, tags: set[str]) -> BadUsage:
-    """The error for a column that is none of the table, and no cost tag of any audit."""
-    known = [*GROUPABLE, *sorted(tags)]
-    near = did_you_mean(name, known) or ":"
-    return BadUsage(f"there is no column {name!r}{near} the columns are {', '.join(known)}")
+    """Returns the error for a name that is neither a column nor a cost tag of any audit."""
+    names = [*GROUPABLE, *sorted(tags)]
+    near = did_you_mean(name, names) or ":"
+    return BadUsage(f"there is no column {name!r}{near} the columns are {', '.join(names)}")
 
 
 def matching(question: Question) -> Callable[[AuditSummary | RuleFinding], bool]:
-    """True for a row that passes every filter; what is not read yet of an audit passes."""
+    """Returns a function that tells if a row passes every filter; fields not read yet pass."""
     asked = [(FILTERS[name], wanted) for name, wanted in question.filters.items()]
     return lambda row: all(column.is_match(row, wanted) for column, wanted in asked)
 
 
 def needs_summary(question: Question) -> bool:
-    """Whether a filter is about what a finding does not tell."""
+    """Whether a filter needs fields that findings do not have."""
     return any(FILTERS[name].needs_summary for name in question.filters)
 
 
@@ -286,22 +286,21 @@ def make_question(
     filter_values: Mapping[str, Any],
     option_name: Callable[[str], str] = str,
 ) -> Question:
-    """The question of texts, or of values, by the names of filters.
+    """Makes a question from filter values, as texts or as values, by the names of the filters.
 
-    `option_of`: how the caller names a filter. Raises BadUsage for a value that a filter cannot
-    have.
+    `option_name` returns the caller's name of a filter. Raises BadUsage for an invalid value.
     """
     asked = {}
-    for name, given in filter_values.items():
-        if given is None or given is False or given == ():
+    for name, value in filter_values.items():
+        if value is None or value is False or value == ():
             continue
         column = FILTERS[name]
         try:
-            asked[name] = column.read(given)
+            asked[name] = column.read(value)
         except ValueError as error:
             of_words = isinstance(column.read, type)
-            known = f"is none of {', '.join(column.words)}" if of_words else str(error)
-            shown = " ".join(given) if isinstance(given, tuple) else given
-            raise BadUsage(f"{option_name(name)} {shown} {known}") from error
+            reason = f"is none of {', '.join(column.words)}" if of_words else str(error)
+            text = " ".join(value) if isinstance(value, tuple) else value
+            raise BadUsage(f"{option_name(name)} {text} {reason}") from error
     in_order = {name: asked[name] for name in FILTERS if name in asked}
     return Question.with_filters(window, sort=sort, **in_order)

@@ -29,26 +29,26 @@ from sageaudit.structs import replace
 
 _MAX_YEAR = 2099
 _MAX_GAP = timedelta(days=90)
-"""Our choice: a history without an audit for so long is taken to begin after it."""
+"""Our choice: after a gap of this length without audits, the history is taken to begin."""
 Row = TypeVar("Row", AuditSummary, RuleFinding)
 _SHARED_NAME_PREFIXES = tuple(f"{kind.value}/" for kind in JobKind if kind.spec.rollup)
-"""Begin the names that several roll-ups, each a family of its own, may share."""
+"""Prefixes of names that several roll-ups, each a family of its own, may share."""
 _ZERO = Decimal(0)
 _ROLL_UP_OWN_AMOUNTS = (SortOrder.TOTAL, SortOrder.AVOIDABLE, SortOrder.LOST)
-"""Amounts of a roll-up that its summary has of its training jobs."""
+"""Amounts that the summary of a roll-up has from its training jobs."""
 NEVER_STARTED = "Never started"
-"""The status of jobs that failed or were stopped before their start; no word of AWS."""
+"""The status of jobs that failed or were stopped before their start. AWS has no such status."""
 
 
 class ReadCounts(Struct):
-    """What was read so far: `rows` of lists (audits or findings) and `sums` (daily sums)."""
+    """How much was read: `rows` of lists (audits or findings) and `sums` (daily sums)."""
 
     rows: int = 0
     sums: int = 0
 
 
 class HistoryLists(Struct, frozen=True):
-    """The lists of a history between two moments.
+    """The lists of a history in a window.
 
     `page_size`: how many rows the first request of each list reads; None for all that fit in one.
     """
@@ -59,11 +59,11 @@ class HistoryLists(Struct, frozen=True):
     page_size: int | None = None
 
     def in_window(self, window: Window) -> HistoryLists:
-        """The same lists between two other moments."""
+        """Returns the same lists for another window."""
         return replace(self, window=window)
 
     def audits(self, question: Question) -> Iterator[AuditSummary]:
-        """The audits of the question's list, before its other filters."""
+        """Yields the audits of the question's list, before its other filters."""
         before = self.window.until
         if question.index is RunIndex.FAMILY and question.family is not None:
             return self._family(question, question.family, before)
@@ -74,17 +74,17 @@ class HistoryLists(Struct, frozen=True):
         return self._rows(map(RunQuery.for_day, self._days(before)), before)
 
     def findings(self, rule: str) -> Iterator[RuleFinding]:
-        """The findings of one rule."""
+        """Yields the findings of one rule."""
         return self._rows([RunQuery.for_rule(rule)], self.window.until)
 
     def runs_of_family(
         self, account: str, region: str, family: str, before: datetime
     ) -> Iterator[AuditSummary]:
-        """The runs of one family."""
+        """Yields the runs of one family."""
         return self._rows([RunQuery.for_family(account, region, family)], before)
 
     def jobs_of_owner(self, owner: str, before: datetime) -> Iterator[AuditSummary]:
-        """The jobs of one owner."""
+        """Yields the jobs of one owner."""
         return self._rows([RunQuery.for_owner(owner)], before)
 
     def daily_sums(
@@ -95,9 +95,9 @@ class HistoryLists(Struct, frozen=True):
         region: str | None = None,
         name: str | None = None,
     ) -> Iterator[SumRow]:
-        """The daily sums of the window's days; a family may be named by what it shares with others.
+        """Yields the daily sums of the window's days.
 
-        The history itself knows the whole name of a family alone.
+        A family may be named by its shared part; the history itself knows full names alone.
         """
         shared = (
             scope is Scope.FAMILY and name is not None and name.startswith(_SHARED_NAME_PREFIXES)
@@ -116,7 +116,7 @@ class HistoryLists(Struct, frozen=True):
                 yield row
 
     def _family(self, question: Question, family: str, before: datetime) -> Iterator[AuditSummary]:
-        """The runs of a family in each account and region that the daily sums know it in."""
+        """Yields the runs of a family in each account and region that have daily sums of it."""
         account, region = question.account, question.region
         if (
             account is not None
@@ -137,7 +137,7 @@ class HistoryLists(Struct, frozen=True):
             day -= timedelta(days=1)
 
     def _rows(self, queries: Iterable[RunQuery[Row]], before: datetime) -> Iterator[Row]:
-        """The rows of lists that come one after the other, down to the window's begin."""
+        """Yields the rows of lists one list after the other, down to the window's begin."""
         since = self.window.since
         rows = chain.from_iterable(
             self.history.runs(query, before=before, page_size=self.page_size) for query in queries
@@ -148,32 +148,32 @@ class HistoryLists(Struct, frozen=True):
 
 
 def sort_key(row: AuditSummary | RuleFinding) -> tuple[datetime, str]:
-    """By this, rows of several lists sort as each list does: the newest has the largest."""
+    """Returns the key by which several lists sort together: the newest row has the largest."""
     return row.ended_at, f"{row.key.arn}#{row.key.created_at.timestamp():.3f}"
 
 
 def _last_day(before: datetime) -> date:
-    """The newest day of a list: the moment itself is not in it."""
+    """Returns the newest day of a list, which does not include the moment itself."""
     return (before - timedelta(microseconds=1)).date()
 
 
 def audits_of_period(
     history: History, period: Period, account: str | None = None
 ) -> Iterator[AuditSummary]:
-    """The audits of jobs that ended in the period, of one account or of all, newest first."""
+    """Yields audits of jobs that ended in the period, of one account or of all, newest first."""
     window = Window(datetime.combine(period.since, time(), UTC), period.created_before)
     return HistoryLists(history, window).audits(Question.with_filters(window, account=account))
 
 
 def audited_days(history: History) -> list[date] | None:
-    """The days of all times on which audited jobs ended, in order; None without any."""
+    """Returns the days on which audited jobs ended, in order; None without any."""
     rows = history.daily_sums(Scope.ACCOUNT, FIRST_MOMENT.date(), date(_MAX_YEAR, 12, 31))
     return sorted({row.day for row in rows}) or None
 
 
 def first_covered_day(lists: HistoryLists, question: Question, day: date) -> date:
-    """The first day with an audit in the question's account and region, from some time before a
-    day on: a history says nothing about days before it. The last of all dates without any.
+    """Returns the first day with an audit in the question's account and region, looking back from a
+    day. The history does not cover earlier days. Without audits: the last of all dates.
     """
     earlier = make_window(day - _MAX_GAP, lists.window.last_day + ONE_DAY)
     rows = lists.in_window(earlier).daily_sums(
@@ -183,10 +183,10 @@ def first_covered_day(lists: HistoryLists, question: Question, day: date) -> dat
 
 
 def as_list_row(head: AuditSummary) -> AuditSummary:
-    """An audit as lists show it.
+    """Returns an audit as lists show it.
 
-    A roll-up (a tuning job) repeats the dollars of its training jobs, so it has only those that it
-    adds itself: the columns of any list add up to the daily sums.
+    A roll-up (a tuning job) repeats the dollars of its training jobs, so its row has only those
+    that it adds itself: the columns of any list add up to the daily sums.
     """
     sums = head.sums
     if head.rollup:
@@ -204,7 +204,7 @@ def as_list_row(head: AuditSummary) -> AuditSummary:
 
 
 def _has_never_started(head: AuditSummary) -> bool:
-    """Whether a job ended before its start: it has no times, and its bill is known to be 0."""
+    """Whether a job ended before its start: it has no times, and its bill is known to be $0."""
     if head.purchase is None or head.total_usd is None:
         return False
     times = (head.elapsed_s, head.billable_s)
@@ -212,9 +212,9 @@ def _has_never_started(head: AuditSummary) -> bool:
 
 
 def with_summary(row: RuleFinding, head: AuditSummary | None) -> RuleFinding:
-    """The row with its audit's whole summary, where that could be read.
+    """Returns the row with its audit's whole summary, if that could be read.
 
-    Of a roll-up, whose head must be read, the savings are those that no training job counts.
+    For a roll-up, whose summary must be read, the savings are those that no training job counts.
     """
     if head is None:
         return row
@@ -232,19 +232,19 @@ def with_summary(row: RuleFinding, head: AuditSummary | None) -> RuleFinding:
 
 
 def reads_summaries(row: RuleFinding) -> bool:
-    """True where the list does not tell the account, region and kind, or what a finding adds."""
+    """Whether a summary is needed for the account, region and kind, or for what a finding adds."""
     return row.summary.rollup or row.summary.kind == UNKNOWN_NAME
 
 
 def sort_amount(row: AuditSummary | RuleFinding, sort: SortOrder) -> Decimal:
-    """What a row is sorted by; 0 if it is not known. A finding: its saving."""
+    """Returns the amount to sort a row by, of a finding its saving; 0 if it is not known."""
     if isinstance(row, RuleFinding):
         return row.finding.saving_usd or _ZERO
     return Decimal(getattr(row, sort.field) or 0)
 
 
 def stored_sort_amount(head: AuditSummary, sort: SortOrder) -> Decimal:
-    """The same of a stored summary, which is made a row of only where it has no such amount."""
+    """Returns the amount to sort a stored summary by; makes a row only if it has no such amount."""
     if sort is SortOrder.WASTE and not head.rollup:
         return (head.avoidable_usd or _ZERO) + (head.lost_usd or _ZERO)
     return sort_amount(as_list_row(head), sort)

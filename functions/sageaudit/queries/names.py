@@ -32,18 +32,18 @@ from sageaudit.structs import replace
 
 _MAX_SUGGESTIONS = 5
 _MAX_COMPARED_JOBS = 1_000
-"""Among how many of the newest jobs a mistyped name is looked for."""
+"""Number of newest jobs in which a mistyped name is looked for."""
 _MAX_SEARCHED_JOBS = 20_000
-"""Among how many of the newest jobs a name that was cut is looked for."""
+"""Number of newest jobs in which a shortened name is looked for."""
 _LOOKBACK = timedelta(days=365)
 _MOST_NAMES = 3
-"""Names or ARNs that are listed if a name is ambiguous."""
+"""Number of names or ARNs that are listed if a name is ambiguous."""
 
 
 def resolve(history: History, question: Question) -> tuple[HistoryLists, Question]:
-    """The lists of the question's window, and the question about the family that is meant.
+    """Returns the lists of the question's window, and the question with its family resolved.
 
-    Raises BadUsage as `named` does.
+    Raises BadUsage as `resolve_family` does.
     """
     lists = HistoryLists(history, question.window)
     return lists, resolve_family(lists, question)
@@ -86,9 +86,9 @@ def is_shortened(text: str, name: str) -> bool:
 def why_no_match(
     lists: HistoryLists, question: Question, option_name: Callable[[str], str] = str
 ) -> str:
-    """Which filter matches nothing in the window, with the name that was probably meant.
+    """Says which filter matches nothing in the window, and which name was probably meant.
 
-    Each filter is asked alone: of daily sums where these know its values, else of all audits.
+    Each filter is tried alone, on daily sums if these know its values, else on all audits.
     """
     accounts = [*lists.daily_sums(Scope.ACCOUNT)]
     if not accounts:
@@ -102,41 +102,41 @@ def why_no_match(
     for name, wanted in question.filters.items():
         if name in {Scope.FAMILY, Scope.OWNER, Scope.TYPE}:
             sums[name] = {*_names(lists, Scope(name))}
-        known = sums.get(name)
-        found = known is not None and wanted in known
-        if known is None:
+        values = sums.get(name)
+        is_match = values is not None and wanted in values
+        if values is None:
             every = every or [*answer.iterate_rows(lists, Question(lists.window))]
-            found, known = _match_audits(every, name, wanted)
-        if not found:
-            ends = {value.rpartition("/")[2] for value in known} if name == "family" else set()
+            is_match, values = _match_audits(every, name, wanted)
+        if not is_match:
+            ends = {value.rpartition("/")[2] for value in values} if name == "family" else set()
             words = _filter_text(name, wanted)
-            meant = "" if words in known else did_you_mean(words, sorted(known | ends))
+            meant = "" if words in values else did_you_mean(words, sorted(values | ends))
             return f"{option_name(name)}{words and f' {words}'} matches nothing{meant}"
     return "each filter matches some audits, but none matches all of them"
 
 
 def _match_audits(rows: Sequence[ListRow], name: str, wanted: Any) -> tuple[bool, set[str]]:
-    """Whether an audit passes a filter, and the values of all of them."""
-    column, known = FILTERS[name], {*FILTERS[name].words}
+    """Whether an audit passes a filter, and the values of all audits."""
+    column, values = FILTERS[name], {*FILTERS[name].words}
     for row in rows:
         if column.is_match(row, wanted):
-            return True, known
+            return True, values
         if name == "tag":
-            known |= {_filter_text(name, {tag: value}) for tag, value in row.tags.items()}
+            values |= {_filter_text(name, {tag: value}) for tag, value in row.tags.items()}
         elif not column.words and column.fits is None:
-            known.add(str(column.value_of(row) or ""))
-    return False, known
+            values.add(str(column.value_of(row) or ""))
+    return False, values
 
 
 def _filter_text(name: str, wanted: Any) -> str:
-    """A filter's value as it is written."""
+    """Returns a filter's value as it is written on the command line."""
     if name == "tag":
         return " and ".join(f"{tag}={value or ''}" for tag, value in wanted.items())
     return "" if wanted is True else str(wanted)
 
 
 def covered_days_text(history: History, window: Window) -> str:
-    """On which days the history has audits, where it has none in the window."""
+    """Says on which days the history has audits, if it has none in the window."""
     days = audited_days(history)
     if days is None:
         return "the history is empty: `sageaudit scan` audits jobs"
@@ -162,22 +162,22 @@ class JobQuery(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The job's name; that of an ARN is in lower case."""
+        """The job's name; the name in an ARN is in lower case."""
         ref = JobRef.from_arn(self.job)
         return ref.name if ref else self.job
 
     def matches(self, head: AuditSummary) -> bool:
-        """Whether this run of the name is one of the job."""
-        others = ((self.kind, head.kind), (self.account, head.account), (self.region, head.region))
-        return all(wanted is None or wanted == value for wanted, value in others) and (
+        """Whether this run with the name is a run of the job."""
+        pairs = ((self.kind, head.kind), (self.account, head.account), (self.region, head.region))
+        return all(wanted is None or wanted == value for wanted, value in pairs) and (
             self.name == self.job or head.key.arn.lower() == self.job.lower()
         )
 
 
 def find_job(history: History, wanted: JobQuery) -> AuditSummary:
-    """The newest run of the job.
+    """Returns the newest run of the job.
 
-    A name that a list cut with "…" is looked for among the newest jobs. Raises JobNotFound, or
+    A name that was shortened with "…" is looked for among the newest jobs. Raises JobNotFound, or
     AmbiguousName if several jobs, or jobs of several kinds, accounts or regions, have the name.
     """
     named = _resolve_shortened(history, wanted) if ELLIPSIS in wanted.job else wanted
@@ -193,28 +193,28 @@ def find_job(history: History, wanted: JobQuery) -> AuditSummary:
 
 
 def _resolve_shortened(history: History, wanted: JobQuery) -> JobQuery:
-    """The job whose name a list cut to this. Raises AmbiguousName if there are several."""
+    """Returns the job whose name was shortened to this. Raises AmbiguousName for several."""
     names = {head.job for head in _newest(history, wanted) if is_shortened(wanted.job, head.job)}
     if len(names) > 1:
-        shown = _some(sorted(names))
-        raise AmbiguousName(f"{wanted.job} is cut from {shown}: give more of the name")
+        names_text = _some(sorted(names))
+        raise AmbiguousName(f"{wanted.job} is cut from {names_text}: give more of the name")
     return replace(wanted, job=names.pop()) if names else wanted
 
 
 def _some(names: Sequence[str]) -> str:
-    """`a and b and c and others`: the first names of what is ambiguous."""
-    others = " and others" if len(names) > _MOST_NAMES else ""
-    return " and ".join(names[:_MOST_NAMES]) + others
+    """Returns the first names of several as text: `a and b and c and others`."""
+    suffix = " and others" if len(names) > _MOST_NAMES else ""
+    return " and ".join(names[:_MOST_NAMES]) + suffix
 
 
 def _did_you_mean(history: History, wanted: JobQuery) -> str:
-    """The name that was probably meant, of the newest jobs."""
+    """Returns the name among the newest jobs that was probably meant."""
     newest = islice(_newest(history, wanted), _MAX_COMPARED_JOBS)
     return did_you_mean(wanted.name, dict.fromkeys(head.job for head in newest))
 
 
 def _newest(history: History, wanted: JobQuery) -> Iterator[AuditSummary]:
-    """The jobs of the account that ended in the last days of the history, newest first."""
+    """Yields the account's jobs of the history's last days, newest first."""
     if (days := audited_days(history)) is None:
         return iter(())
     lists = HistoryLists(history, make_window(days[-1] - _LOOKBACK, days[-1] + ONE_DAY))

@@ -20,7 +20,7 @@ class SortOrder(enum.StrEnum):
 
     NEWEST = "newest"
     DURATION = "duration"
-    """Of audits alone, from start to end, and so is WAITING, from creation to start."""
+    """From start to end, of audits alone. So is WAITING, from creation to start."""
     WAITING = "waiting"
     WASTE = "waste"
     """Avoidable plus lost dollars."""
@@ -30,7 +30,7 @@ class SortOrder(enum.StrEnum):
     POSSIBLE = "possible"
     IDLE = "idle"
     JOBS = "jobs"
-    """Of sums alone, as all that follow."""
+    """This order and the following ones are of sums alone."""
     FAILED = "failed"
     WASTE_PERCENT = "waste_percent"
     FAILED_PERCENT = "failed_percent"
@@ -38,12 +38,12 @@ class SortOrder(enum.StrEnum):
 
     @property
     def field(self) -> str:
-        """The field of rows that it orders by; of NEWEST none."""
+        """The field of rows to order by; NEWEST has none."""
         unit = "" if self in COUNT_SORTS else "_s" if self in TIME_SORTS else "_usd"
         return f"{self.value}{unit}"
 
     def amount_of(self, sums: Sums) -> Decimal:
-        """The amount in USD of these sums. Raises KeyError for what is none of AMOUNTS."""
+        """Returns the amount of these sums in USD. Raises KeyError for other orders."""
         return {
             SortOrder.WASTE: sums.waste_usd,
             SortOrder.TOTAL: sums.total_usd,
@@ -68,11 +68,10 @@ AMOUNT_SORTS = tuple(
 
 
 class Question(Struct, frozen=True):
-    """Which audits to show: those of a window that pass all filters, in an order.
+    """Which audits to show, in which order: those of a window that pass all filters.
 
-    `filters`: the wanted value of each filter that leaves something out, by its name in the table
-    of `queries/columns.py`. With the filter `rule`, rows are the findings of that rule, and
-    `severity` and `min_usd` are about the finding.
+    `filters`: the wanted values by the names in `queries/columns.py`. With the filter `rule`, rows
+    are the findings of that rule, and `severity` and `min_usd` apply to the finding.
     """
 
     window: Window
@@ -83,11 +82,13 @@ class Question(Struct, frozen=True):
     def with_filters(
         cls, window: Window, *, sort: SortOrder = SortOrder.NEWEST, **filters: Any
     ) -> Question:
-        """The question with these filters; None, False or an empty map leaves out nothing."""
-        return cls(window, {name: of for name, of in filters.items() if _leaves_out(of)}, sort)
+        """Returns the question with these filters; None, False or an empty map filters nothing."""
+        return cls(
+            window, {name: value for name, value in filters.items() if _leaves_out(value)}, sort
+        )
 
     def with_changed_filters(self, **filters: Any) -> Question:
-        """The same question with other values of some filters."""
+        """Returns the same question with other values of some filters."""
         return Question.with_filters(self.window, sort=self.sort, **{**self.filters, **filters})
 
     @property
@@ -117,7 +118,7 @@ class Question(Struct, frozen=True):
 
     @property
     def severity(self) -> Severity | None:
-        """The lowest severity."""
+        """The lowest severity to show."""
         return self.filters.get("severity")
 
     @property
@@ -129,7 +130,7 @@ class Question(Struct, frozen=True):
     def index(self) -> RunIndex:
         """The list with the fewest rows to read: findings of a rule, a family, an owner, ..."""
         indexes = (RunIndex.RULE, RunIndex.FAMILY, RunIndex.OWNER, RunIndex.ACCOUNT)
-        return next((of for of in indexes if of.name.lower() in self.filters), RunIndex.DAY)
+        return next((each for each in indexes if each.name.lower() in self.filters), RunIndex.DAY)
 
 
 def _leaves_out(value: object) -> bool:

@@ -27,11 +27,11 @@ _ZERO = Decimal(0)
 class SumsRow(Struct, frozen=True, kw_only=True):
     """The sums of the jobs with the same values of one or two columns, which come first.
 
-    Counts are of jobs, without roll-ups. An amount is None where none of it is known; where a part
-    is not, `avoidable_unknown`, ... say of how many jobs. What daily sums do not have (OF_RUNS) is
-    known where each audit was read; medians are of bills above $0, and of all waits. The fields
-    from `first_day` on are those of a day, a week or a month; an amount `before` is that of the
-    period before, None where the history does not cover it.
+    Counts are of jobs, without roll-ups. An amount is None if no job's is known; fields such as
+    `avoidable_unknown` count the jobs whose part is missing. RUN_FIELDS are known only if each
+    audit was read; medians are of bills above $0 and of all waits. The fields from `first_day` on
+    are of a day, a week or a month. An amount `before` is of the period before, None if the history
+    does not cover it.
     """
 
     family: str | None = None
@@ -54,14 +54,14 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     has_rule_dollars: bool = False
     """Whether the dollars of findings, and their counts, are those of `sums.rules`."""
     is_usage_type: bool = False
-    """Whether they are parts of bills, which no finding has."""
+    """Whether the sums are parts of bills, which no finding has."""
     nothing_judged: bool = False
-    """Whether a rule could not look at all of the jobs, so that dollars that it did not find are
-    not known."""
+    """Whether a rule could not judge any of the jobs: dollars that it did not find are then
+    unknown."""
     before: SumsRow | None = None
-    """The period before, as far as it is compared with."""
+    """The period before, as far as this one is compared with it."""
     share_percent: Decimal | None = None
-    """Its part of the dollars of all rows (of its period), and that of all rows up to it."""
+    """Its percentage of the dollars of its period; `cumulative_percent`: with all rows before."""
     cumulative_percent: Decimal | None = None
     instance_hours: Decimal | None = None
     gpu_hours: Decimal | None = None
@@ -70,83 +70,83 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     warm_pool_usd: Decimal | None = None
     spot_saved_usd: Decimal | None = None
     usage_quantity: Decimal | None = None
-    """Of a usage type: hours, or GB-months of volumes (`usage_unit`)."""
+    """For a usage type: hours, or GB-months of volumes (`usage_unit`)."""
     median_usd: Decimal | None = None
     median_waiting_s: int | None = None
     first_day: date | None = None
     last_day: date | None = None
     days: int | None = None
-    """Its days, while it lasts those so far."""
+    """Number of its days, of the current period those so far."""
     over: bool | None = None
-    """False while the period lasts: it is then compared with as many days of the one before."""
+    """False for the current period, which is compared with as many days of the previous one."""
     projected_usd: Decimal | None = None
-    """The spend of a period that lasts, if each day left costs what the days that are over did."""
+    """Projected spend of the current period: each day left costs the average of finished days."""
 
     @property
     def jobs(self) -> int:
-        """How many jobs."""
+        """Number of jobs."""
         return self.sums.jobs
 
     @property
     def failed(self) -> int:
-        """Without those that never started."""
+        """Number of jobs that failed, without those that never started."""
         return self.sums.failed
 
     @property
     def unauditable(self) -> int:
-        """Jobs without an audit that says anything."""
+        """Number of jobs whose audit could not be made."""
         return self.sums.unauditable
 
     @property
     def not_judged(self) -> int:
-        """Jobs of which nothing could be judged."""
+        """Number of jobs of which nothing could be judged."""
         return self.sums.not_judged
 
     @property
     def partly_judged(self) -> int:
-        """Jobs of which a part could be judged."""
+        """Number of jobs of which only a part could be judged."""
         return self.sums.partly_judged
 
     @property
     def unpriced(self) -> int:
-        """Jobs whose total is not known."""
+        """Number of jobs whose total is not known."""
         return self.sums.unpriced
 
     @property
     def incomplete(self) -> int:
-        """Jobs whose known total lacks a part."""
+        """Number of jobs whose known total lacks a part."""
         return self.sums.incomplete
 
     @property
     def upper_bounds(self) -> int:
-        """Jobs whose total is an upper bound."""
+        """Number of jobs whose total is an upper bound."""
         return self.sums.upper_bounds
 
     @property
     def estimated(self) -> int:
-        """Jobs whose dollars rest on an estimated rate."""
+        """Number of jobs whose dollars rest on an estimated rate."""
         return self.sums.estimated
 
     @property
     def idle_unknown(self) -> int:
-        """Jobs whose idle capacity has no known value."""
+        """Number of jobs whose idle capacity has no known value."""
         return self.sums.idle_unknown
 
     @property
     def avoidable_unknown(self) -> int:
-        """Jobs whose avoidable dollars are not known; of rules findings, as all that follow."""
+        """Number of jobs, or of a rule's findings, whose avoidable dollars are not known."""
         return (
             self._rules.avoidable_unknown if self.has_rule_dollars else self.sums.avoidable_unknown
         )
 
     @property
     def lost_unknown(self) -> int:
-        """The same of lost dollars."""
+        """Number of jobs or findings whose lost dollars are not known."""
         return self._rules.lost_unknown if self.has_rule_dollars else self.sums.lost_unknown
 
     @property
     def possible_unknown(self) -> int:
-        """The same of possible ones, of which a part may be known."""
+        """Number of jobs or findings whose possible dollars are not known, or only in part."""
         return self._rules.possible_unknown if self.has_rule_dollars else self.sums.possible_unknown
 
     @property
@@ -156,14 +156,14 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def spend_qualifier(self) -> SpendQualifier:
-        """How exactly the total is known."""
+        """How exactly the total is known: about, at least or at most."""
         return self.sums.spend_qualifier
 
     @property
     def judged_usd(self) -> Decimal | None:
         """The spend on jobs that could be judged."""
-        known = self.total_usd is not None and not self.is_usage_type
-        return self.sums.judged_usd if known else None
+        is_known = self.total_usd is not None and not self.is_usage_type
+        return self.sums.judged_usd if is_known else None
 
     @property
     def idle_usd(self) -> Decimal | None:
@@ -178,37 +178,37 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def avoidable_usd(self) -> Decimal | None:
-        """Of all jobs; of rules, what their findings count."""
+        """The avoidable dollars of all jobs, or those that the rules' findings count."""
         return self._rule_dollars(self._known_usd(Bucket.AVOIDABLE))
 
     @property
     def lost_usd(self) -> Decimal | None:
-        """The same of lost dollars."""
+        """The lost dollars of all jobs, or those that the rules' findings count."""
         return self._rule_dollars(self._known_usd(Bucket.LOST))
 
     @property
     def possible_usd(self) -> Decimal | None:
-        """The same of possible ones."""
+        """The possible dollars of all jobs, or those of the rules' findings."""
         return self._rule_dollars(self._known_usd(Bucket.POSSIBLE))
 
     @property
     def avoidable_up_to_usd(self) -> Decimal | None:
-        """The upper ends of what rules found; of all jobs' sums, only lost dollars have one."""
+        """The upper ends of the rules' avoidable dollars; sums of all jobs have none."""
         return self._rule_dollars(self._upper_end(Bucket.AVOIDABLE, self.sums.known_avoidable_usd))
 
     @property
     def lost_up_to_usd(self) -> Decimal | None:
-        """The same of lost dollars."""
+        """The upper ends of the lost dollars."""
         return self._rule_dollars(self._upper_end(Bucket.LOST, self.sums.known_lost_up_to_usd))
 
     @property
     def possible_up_to_usd(self) -> Decimal | None:
-        """The same of possible ones."""
+        """The upper ends of the rules' possible dollars."""
         return self._rule_dollars(self._upper_end(Bucket.POSSIBLE, self.sums.known_possible_usd))
 
     @property
     def waste_usd(self) -> Decimal | None:
-        """The avoidable and lost dollars that are known; 0 only where both are."""
+        """The known avoidable plus lost dollars; 0 only if both are 0."""
         parts = (self._known_usd(Bucket.AVOIDABLE), self._known_usd(Bucket.LOST))
         wasted = sum((usd for usd in parts if usd is not None), _ZERO)
         return self._rule_dollars(wasted if wasted or None not in parts else None)
@@ -227,7 +227,7 @@ class SumsRow(Struct, frozen=True, kw_only=True):
         return self._rules.max_usd(bucket) if self.has_rule_dollars else of_jobs_usd
 
     def _rule_dollars(self, usd: Decimal | None) -> Decimal | None:
-        """What is known of dollars that rules found."""
+        """Returns the rules' dollars as far as they are known."""
         return None if self.is_usage_type or (self.nothing_judged and not usd) else usd
 
     @property
@@ -237,12 +237,12 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def spend_qualifier_before(self) -> SpendQualifier | None:
-        """How exactly that is known."""
+        """How exactly the spend of the period before is known."""
         return self.before.spend_qualifier if self.before else None
 
     @property
     def total_change_percent(self) -> Decimal | None:
-        """How much more it is than before."""
+        """By how many percent the spend is higher than before."""
         return percent_change(self.total_usd, self.total_before_usd)
 
     @property
@@ -252,25 +252,23 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def waste_change_percent(self) -> Decimal | None:
-        """How much more they are than before."""
+        """By how many percent the waste is higher than before."""
         return percent_change(self.waste_usd, self.waste_before_usd)
 
     @property
     def waste_percent(self) -> Decimal | None:
-        """Which part of the judged spend is avoidable or lost; None where more was lost, by jobs
-        that could not be judged.
-        """
+        """Waste in percent of the judged spend; None if jobs that could not be judged lost more."""
         known = self.judged_usd and self.waste_usd is not None and self.waste_usd <= self.judged_usd
         return _share(self.waste_usd, self.judged_usd) if known else None
 
     @property
     def failed_percent(self) -> Decimal | None:
-        """Which part of the jobs failed."""
+        """Percentage of the jobs that failed."""
         return _share(Decimal(self.failed), Decimal(self.jobs))
 
     @property
     def idle_percent(self) -> Decimal | None:
-        """Which part of the GPU hours was not used."""
+        """Percentage of the GPU hours that was not used."""
         return _share(self.idle_gpu_hours, self.gpu_hours)
 
     @property
@@ -280,13 +278,13 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def usd_per_hour(self) -> Decimal | None:
-        """What an hour of an instance cost, with storage and warm pools."""
+        """The cost of an instance hour, with storage and warm pools."""
         hours, usd = self.instance_hours, self.total_usd
         return None if usd is None or not hours else usd / hours
 
     @property
     def weekday(self) -> str | None:
-        """Of a day."""
+        """The weekday, if the period is one day."""
         return (
             f"{self.first_day:%a}" if self.first_day and self.first_day == self.last_day else None
         )
@@ -301,13 +299,13 @@ SUMMED_RUN_FIELDS = (
     "spot_saved_usd",
     "usage_quantity",
 )
-"""What is added up of the jobs."""
+"""Fields that are added up over the jobs."""
 RUN_FIELDS = (*SUMMED_RUN_FIELDS, "idle_percent", "usd_per_hour", "median_usd", "median_waiting_s")
-"""What daily sums do not know."""
+"""Fields that daily sums do not have."""
 
 
 class JobPart(Struct, frozen=True):
-    """A job as it is added up: all of it, what a rule found in it, or a usage type of its bill."""
+    """A job as it is added up: all of it, a finding of a rule, or one usage type of its bill."""
 
     summary: AuditSummary
     sums: Sums
@@ -315,13 +313,13 @@ class JobPart(Struct, frozen=True):
     usage_type: str | None = None
 
     def column_value(self, column: Column) -> Any:
-        """What it is counted under."""
+        """Returns the value of a column under which it is counted."""
         own = {"rule": self.rule, "usage_type": self.usage_type}
         return own[column.name] if column.name in own else column.value_of(self.summary)
 
     def field_value(self, name: str) -> Any:
-        """What it adds to a field of OF_RUNS, or its bill, or how long it waited; of a usage type
-        the quantity, the dollars and the wait alone.
+        """Returns what it adds to a field of RUN_FIELDS, its bill or its waiting time. A usage type
+        has only a quantity, dollars and the wait.
         """
         job = self.summary
         if self.usage_type is None:
@@ -333,19 +331,19 @@ class JobPart(Struct, frozen=True):
 
 
 def run_field_sums(parts: Sequence[JobPart]) -> dict[str, Any]:
-    """The fields of OF_RUNS that a row of sums stores, of its jobs."""
-    known: dict[str, list[Any]] = {
+    """Returns the fields of RUN_FIELDS that a row of sums stores."""
+    values: dict[str, list[Any]] = {
         name: [value for part in parts if (value := part.field_value(name)) is not None]
         for name in (*SUMMED_RUN_FIELDS, "total_usd", "waiting_s")
     }
-    bills, waits = filter(None, known.pop("total_usd")), known.pop("waiting_s")
-    found: dict[str, Any] = {name: sum(of) if of else None for name, of in known.items()}
-    found["median_usd"] = median(of) if (of := [*bills]) else None
-    return found | {"median_waiting_s": round(median(waits)) if waits else None}
+    bills, waits = filter(None, values.pop("total_usd")), values.pop("waiting_s")
+    sums: dict[str, Any] = {name: sum(each) if each else None for name, each in values.items()}
+    sums["median_usd"] = median(each) if (each := [*bills]) else None
+    return sums | {"median_waiting_s": round(median(waits)) if waits else None}
 
 
 def combine(rows: Iterable[SumsRow]) -> SumsRow:
-    """All rows as one."""
+    """Returns the sum of all rows as one row."""
     each = [*rows]
     sums = add_sums([row.sums for row in each])
     of_rules = any(row.has_rule_dollars for row in each)
@@ -359,7 +357,7 @@ def _share(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
 
 
 def add_shares(rows: Iterable[SumsRow], name: str) -> Iterator[SumsRow]:
-    """The rows with their parts of the sum of this amount in their period, and so far in it."""
+    """Yields the rows with their share of this amount in their period, and the running share."""
     each = [*rows]
     whole: dict[date | None, Decimal] = defaultdict(Decimal)
     so_far = whole.copy()
@@ -376,12 +374,12 @@ def add_shares(rows: Iterable[SumsRow], name: str) -> Iterator[SumsRow]:
 
 
 def percent_change(now_usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:
-    """How much more it is than before; None where either is not known, or there was nothing."""
+    """Returns the increase in percent; None if an amount is not known, or the earlier one is 0."""
     return None if now_usd is None or not before_usd else 100 * (now_usd - before_usd) / before_usd
 
 
 def sort_rows(totals: Iterable[SumsRow], sort: SortOrder) -> list[SumsRow]:
-    """In the order of their periods, the largest waste first in each; else by the amount asked."""
+    """Sorts by period, then by waste, the largest first; or by the amount asked for."""
     in_time = sort is SortOrder.NEWEST
     amount = (SortOrder.WASTE if in_time else sort).field
 

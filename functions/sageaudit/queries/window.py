@@ -23,15 +23,15 @@ _MONTH = re.compile(r"(\d{4})-(\d\d)\Z", re.ASCII)
 _WEEK = re.compile(r"(\d{4})-W(\d\d)\Z", re.ASCII)
 ONE_DAY = timedelta(days=1)
 FIRST_MOMENT = datetime(2017, 11, 1, tzinfo=UTC)
-"""The month in which SageMaker came: no job is older, so no list is read for earlier days."""
+"""The month of SageMaker's first release. No job is older, so no list is read for earlier days."""
 _BEHIND = timedelta(hours=1)
-"""How far a computer's clock may be behind; AWS refuses one that is off by minutes."""
+"""How far a computer's clock may be behind. AWS refuses requests of one that is off by minutes."""
 DAY_FORMATS = "30d, yesterday, last-week, last-month, 2026-08, 2026-W34 or 2026-11-01"
 TIME_FORMATS = f"{DAY_FORMATS}, or 2026-11-01T10:00Z"
 
 
 class Retention(Struct, frozen=True):
-    """Data that is deleted after some days; its name is a plural."""
+    """Data that is deleted after some days; `data` is a plural."""
 
     data: str
     days: int
@@ -58,26 +58,26 @@ class Window(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """`2026-11-01 to 2026-11-30`, its first and last days; moments where not whole days."""
+        """Its first and last days, `2026-11-01 to 2026-11-30`; times if the days are not whole."""
         if {self.since.time(), self.until.time()} != {time()}:
             return f"{self.since:%Y-%m-%d %H:%M} to {self.until:%Y-%m-%d %H:%M}"
         return f"{self.first_day} to {self.last_day}"
 
     def period(self, today: date) -> Period:
-        """Its days, until today at the latest."""
+        """Returns the days of the window, until today at the latest."""
         return Period(self.first_day, min(self.last_day, today))
 
 
 def parse_window(
     since: str, until: str | None, now: datetime, *, with_today: bool = True
 ) -> Window:
-    """Reads the texts of FORMS; a time without a zone is UTC, a week begins on Monday.
+    """Reads texts in one of TIME_FORMATS; a time without a zone is UTC, a week begins on Monday.
 
     Days are whole: `30d` begins at midnight 30 days ago, or 30 days before the date in `until`. An
-    `until` without a time includes its last day. Without `until`, a `since` that names a week, a
-    month or `yesterday` that is over means just that; any other window ends with the day, an hour
-    from now: a clock that is a little behind hides no audit. Without today (`with_today`) it ends
-    with yesterday. Raises BadUsage for other texts, for the future, and if nothing is between.
+    `until` without a time includes its last day. Without `until`, a finished week, month or
+    `yesterday` in `since` is the whole window. Any other window ends with the day an hour from now,
+    so that a slow clock hides no audit; with yesterday if not `with_today`. Raises BadUsage for
+    other texts, for the future, and for an empty window.
     """
     start, end = _span("--since", since, now)
     if until is not None:
@@ -100,9 +100,9 @@ def parse_window(
 def parse_whole_days(
     since: str, until: str | None, now: datetime, retention: Retention | None = None
 ) -> Window:
-    """The same for a command that looks at whole days, perhaps at data that is not kept for ever.
+    """Reads a window for a command that needs whole days, perhaps of data with a `retention`.
 
-    Raises BadUsage for a time of day too, and for days whose data is no longer `kept`.
+    Raises BadUsage also for a time of day, and for days whose data is deleted.
     """
     asked = parse_window(since, until, now)
     for option, text, moment in (("--since", since, asked.since), ("--until", until, asked.until)):
@@ -116,7 +116,7 @@ def parse_whole_days(
 
 
 def _span(option: str, text: str, now: datetime) -> tuple[datetime, datetime]:
-    """The first moment of what is named, and the one after it; a moment itself has no length."""
+    """Returns the first moment of a text and the one after its last; a time has no length."""
     span = _parse_named_period(text, now)
     if span is None and (moment := _moment(text, now)) is not None:
         span = moment, moment + ("T" not in text) * ONE_DAY
@@ -130,7 +130,7 @@ def _span(option: str, text: str, now: datetime) -> tuple[datetime, datetime]:
 
 
 def _parse_named_period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """A period that has a name: `yesterday`, a week or a month."""
+    """Reads a period with a name: `yesterday`, a week or a month."""
     today = _midnight(now)
     monday, first = today - today.weekday() * ONE_DAY, today.replace(day=1)
     if text == "yesterday":
@@ -164,7 +164,7 @@ def _moment(text: str, now: datetime) -> datetime | None:
 
 
 def _days_before(moment: datetime, days: int) -> datetime:
-    """The midnight this many days before that of a moment; of the first date if that is before."""
+    """Returns midnight this many days before a moment, at the earliest that of the first date."""
     midnight = _midnight(moment)
     return midnight - min(days, (midnight.date() - date.min).days) * ONE_DAY
 
@@ -174,29 +174,29 @@ def _midnight(now: datetime) -> datetime:
 
 
 class PeriodLength(enum.StrEnum):
-    """How long a period is: a day, a week from Monday, or a month."""
+    """The length of a period: a day, a week from Monday, or a month."""
 
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
 
     def first_day(self, day: date) -> date:
-        """The first day of the period that a day is in."""
+        """Returns the first day of the period of a day."""
         if self is PeriodLength.WEEK:
             return day - day.weekday() * ONE_DAY
         return day.replace(day=1) if self is PeriodLength.MONTH else day
 
     def next_period(self, first_day: date) -> date:
-        """The first day of the period after."""
+        """Returns the first day of the next period."""
         days = {PeriodLength.DAY: 1, PeriodLength.WEEK: 7, PeriodLength.MONTH: 32}[self]
         return self.first_day(first_day + days * ONE_DAY)
 
     def previous_period(self, first_day: date) -> date:
-        """The first day of the period before."""
+        """Returns the first day of the previous period."""
         return self.first_day(first_day - ONE_DAY)
 
     def label(self, first_day: date) -> str:
-        """`2026-11-20`, `2026-W47` or `2026-11`."""
+        """Returns the name of a period: `2026-11-20`, `2026-W47` or `2026-11`."""
         forms = {
             PeriodLength.DAY: "%Y-%m-%d",
             PeriodLength.WEEK: "%G-W%V",
@@ -205,12 +205,12 @@ class PeriodLength(enum.StrEnum):
         return first_day.strftime(forms[self])
 
     def extend_to_periods(self, window: Window, today: date) -> Window:
-        """The window with all days of its first and last periods, until today at the latest."""
+        """Returns the window extended to whole periods, until today at the latest."""
         after = min(self.next_period(self.first_day(window.last_day)), today + ONE_DAY)
         return make_window(self.first_day(window.first_day), after)
 
     def period_starts(self, window: Window, today: date) -> list[date]:
-        """The first days of the periods in a window, until today at the latest."""
+        """Returns the first days of the periods in a window, until today at the latest."""
         first, starts = self.first_day(window.first_day), []
         while first <= min(window.last_day, today):
             starts.append(first)
@@ -219,10 +219,10 @@ class PeriodLength(enum.StrEnum):
 
 
 def days_between(first: date, last: date) -> Iterator[date]:
-    """Each day from the first to the last."""
+    """Yields each day from the first to the last."""
     return (first + number * ONE_DAY for number in range((last - first).days + 1))
 
 
 def make_window(first: date, end: date) -> Window:
-    """The days from the first on, without the day `after`."""
+    """Returns the days from `first` on, without the day `end`."""
     return Window(datetime.combine(first, time(), UTC), datetime.combine(end, time(), UTC))

@@ -1,4 +1,4 @@
-"""The accounts that are asked: a person's session, the organization, roles in other accounts.
+"""Access to accounts: a person's session, the organization, roles in other accounts.
 
 A role is assumed in each other account, and its credentials are renewed in time.
 """
@@ -33,13 +33,13 @@ SESSION_NAME = "sageaudit"
 _NAME = re.compile(r"[\w+=,.@-]{1,64}(?:/[\w+=,.@-]{1,64}){0,8}\Z", re.ASCII)
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
 PERMISSIONS = ("sts:AssumeRole",)
-"""Only on the roles that the policy lists, or on those of one name in one organization. The role
-itself does not need it; of a scan, the user's own credentials do."""
+"""Needed only on the roles that the policy lists, or on the roles of one name in one organization.
+The role itself does not need it; for a scan, the user's own credentials do."""
 _EARLY_S = 300
 _MAX_CLIENTS = 256
-"""Clients that are kept, of all accounts: each takes half a megabyte."""
+"""Number of clients that are kept, of all accounts: each takes half a megabyte."""
 LIST_PERMISSIONS = ("organizations:ListAccounts",)
-"""Answered in the management account and in those of delegated administrators only."""
+"""AWS answers only in the management account and those of delegated administrators."""
 _NO_ORGANIZATION_CODE = "AWSOrganizationsNotInUseException"
 _MAX_PAGES = 5_000
 
@@ -51,7 +51,7 @@ class Role(Struct, frozen=True):
     external_id: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises BadUsage for what IAM would not accept."""
+        """Raises BadUsage for values that IAM would not accept."""
         if not _NAME.match(self.name):
             raise BadUsage(
                 f"--role {self.name} is not the name of a role: give the name alone, with its path"
@@ -61,21 +61,21 @@ class Role(Struct, frozen=True):
             raise BadUsage("--external-id must have 2 to 1,224 letters, digits or any of +=,.@:/-_")
 
     def arn(self, account: str, region: str) -> str:
-        """Its ARN in an account, in the partition of a region."""
+        """Returns its ARN in an account, in the partition of a region."""
         return role_arn(self.name, account, region)
 
 
 def role_arn(role: str, account: str, region: str) -> str:
-    """The ARN of a role in an account, in the partition of a region; `role` may be it already."""
+    """Returns a role's ARN in an account, in the partition of a region; `role` may be an ARN."""
     return role if ":" in role else f"arn:{region_partition(region)}:iam::{account}:role/{role}"
 
 
 class AccountClients:
     """Creates clients, on any thread, and keeps them until their credentials expire.
 
-    `own` is the account of the session; `roles` maps every other account to the ARN or the name of
-    the role to assume there, where `region` is, else in the region that is asked. `clock` returns
-    seconds since the epoch.
+    `own_account` is that of the session; `roles` maps every other account to the ARN or name of the
+    role to assume. It is assumed in `region`, by default in the region of the client. `clock`
+    returns seconds since the epoch.
     """
 
     def __init__(
@@ -101,34 +101,34 @@ class AccountClients:
     def client_factory(self, service: str, config: Config = CONFIG) -> Callable[[str, str], Any]:
         """Returns a function from account and region to the service's client.
 
-        `config`: retries and timeouts, the same at each call for one service. The function raises
-        AccessDenied where the role is missing or does not trust the caller, which AWS does not tell
-        apart, RejectedEvent where it is of another account, or another AwsError.
+        `config`: retries and timeouts, the same in each call for one service. The function raises
+        AccessDenied if the role is missing or does not trust the caller, which AWS does not tell
+        apart. It raises RejectedEvent if the role is of another account, or another AwsError.
         """
         return lambda account, region: self._client(service, account, region, config)
 
     def _client(self, service: str, account: str, region: str, config: Config) -> Any:
         key = (service, account, region)
-        known, until = self._clients.get(key, (None, None))
-        if known is not None and (until is None or self._clock() < until):
-            return known
+        cached, until = self._clients.get(key, (None, None))
+        if cached is not None and (until is None or self._clock() < until):
+            return cached
         role, credentials, until = self._roles.get(account), dict[str, str](), None
         if role is not None and account != self._own:
             arn = role_arn(role, account, region)
             credentials, until = self.credentials(account, arn, region)
         with self._lock:
-            made = self._session.client(service, region_name=region, config=config, **credentials)
+            api = self._session.client(service, region_name=region, config=config, **credentials)
             if len(self._clients) >= _MAX_CLIENTS:
                 del self._clients[next(iter(self._clients))]
-            self._clients[key] = made, until
-        return made
+            self._clients[key] = api, until
+        return api
 
     def credentials(self, account: str, role: str, region: str) -> tuple[dict[str, str], float]:
-        """Those of a role, and when to ask for new ones. Raises as clients do."""
-        known = self._credentials.get(account)
-        if known is None or self._clock() >= known[1]:
-            known = self._credentials[account] = self._assume_role(account, role, region)
-        return known
+        """Returns a role's credentials and when to renew them. Raises as clients do."""
+        cached = self._credentials.get(account)
+        if cached is None or self._clock() >= cached[1]:
+            cached = self._credentials[account] = self._assume_role(account, role, region)
+        return cached
 
     def _assume_role(self, account: str, role: str, region: str) -> tuple[dict[str, str], float]:
         sts = self._sts or client(self._session, "sts", region)
@@ -149,40 +149,40 @@ class AccountClients:
             raise RejectedEvent(
                 "role_disagrees", f"the role {role} that reads {account} is of another account"
             )
-        found = require_key(answer, "Credentials")
+        issued = require_key(answer, "Credentials")
         with parse_errors("sts"):
             credentials = {
-                "aws_access_key_id": read_text(found, "AccessKeyId"),
-                "aws_secret_access_key": read_text(found, "SecretAccessKey"),
-                "aws_session_token": read_text(found, "SessionToken"),
+                "aws_access_key_id": read_text(issued, "AccessKeyId"),
+                "aws_secret_access_key": read_text(issued, "SecretAccessKey"),
+                "aws_session_token": read_text(issued, "SessionToken"),
             }
-            return credentials, found["Expiration"].timestamp() - _EARLY_S
+            return credentials, issued["Expiration"].timestamp() - _EARLY_S
 
 
 class NamedAccount(Struct, frozen=True):
-    """An account by its id. `name` is what the organization calls it; None outside of one."""
+    """An account by its id, and its name in the organization; None outside of one."""
 
     id: str
     name: str | None = None
 
 
 def active_accounts(client: Any) -> list[NamedAccount]:
-    """The active accounts of the organization, by id. Raises BadUsage without an organization.
+    """Returns the active accounts of the organization, by id. Raises BadUsage without one.
 
     Raises AccessDenied, which says where to ask from, or another AwsError.
     """
-    found: list[NamedAccount] = []
+    accounts: list[NamedAccount] = []
     call: dict[str, Any] = {}
     for _ in range(_MAX_PAGES):
         answer = _page(client, call)
-        found += [
+        accounts += [
             NamedAccount(str(row["Id"]), str(row.get("Name") or "") or None)
             for row in answer.get("Accounts", ())
             if _is_active(row)
         ]
         token = answer.get("NextToken")
         if not token or token == call.get("NextToken"):
-            return sorted(found, key=lambda account: account.id)
+            return sorted(accounts, key=lambda account: account.id)
         call["NextToken"] = token
     raise Unavailable("organizations:ListAccounts returned no last page.")
 
@@ -209,12 +209,12 @@ def _page(client: Any, call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_active(row: dict[str, Any]) -> bool:
-    """By `State`, which replaces `Status`: AWS retired `Status` on 2026-09-09."""
+    """Reads `State`, which replaces `Status`: AWS retired `Status` on 2026-09-09."""
     return (row.get("State") or row.get("Status")) == "ACTIVE"
 
 
 def open_session(profile: str | None, region: str | None) -> Any:
-    """A session for a profile and region, by default those of the AWS settings.
+    """Opens a session for a profile and region, by default those of the AWS settings.
 
     Its region may be None. Raises NoCredentials, or BadUsage for an invalid region name.
     """
@@ -229,14 +229,14 @@ def open_session(profile: str | None, region: str | None) -> Any:
 
 
 class Identity(Struct, frozen=True):
-    """Whose credentials a session has."""
+    """The account and ARN of a session's credentials."""
 
     account: str
     arn: str
 
 
 class AccountList(Struct, frozen=True):
-    """The accounts that were asked for, and the role to assume in those that are not the own."""
+    """The accounts that were asked for, and the role to assume in those other than the own."""
 
     own_identity: Identity
     accounts: tuple[NamedAccount, ...]
@@ -244,17 +244,17 @@ class AccountList(Struct, frozen=True):
 
     @property
     def account_names(self) -> dict[str, str | None]:
-        """What the organization calls each account."""
+        """The accounts' names in the organization, by id."""
         return {account.id: account.name for account in self.accounts}
 
     def make_clients(self, session: Any, region: str) -> AccountClients:
-        """Clients of all of them; roles are assumed in `region`."""
+        """Returns the clients of all accounts; roles are assumed in `region`."""
         own, role = self.own_identity.account, self.role
-        others = [name for name in self.account_names if name != own] if role else []
+        other_accounts = [name for name in self.account_names if name != own] if role else []
         return AccountClients(
             session,
             own,
-            {account: role.arn(account, region) for account in others if role},
+            {account: role.arn(account, region) for account in other_accounts if role},
             time.time,
             external_id=role.external_id if role else None,
             region=region,
@@ -262,7 +262,7 @@ class AccountList(Struct, frozen=True):
 
 
 def home_region(session: Any, regions: Sequence[str], *, all_regions: bool) -> str:
-    """Where STS is asked: an enabled region, in the partition of the regions to scan.
+    """Returns the region in which to ask STS: an enabled one in the partition to scan.
 
     The first of all regions may be one that the account has not enabled. Empty without regions.
     """
@@ -275,7 +275,7 @@ def home_region(session: Any, regions: Sequence[str], *, all_regions: bool) -> s
 
 
 def identity(session: Any, region: str | None) -> Identity:
-    """The account and ARN of the session's credentials. Raises AwsError."""
+    """Returns the account and ARN of the session's credentials. Raises AwsError."""
     with aws_errors("sts"):
         answer = client(session, "sts", region).get_caller_identity()
     return Identity(str(require_key(answer, "Account")), str(require_key(answer, "Arn")))

@@ -60,7 +60,7 @@ _CREDENTIAL_CODES = re.compile(
 _WRONG_CLOCK = re.compile(
     r"RequestTimeTooSkewed|RequestExpired|RequestInTheFuture|Signature expired|not yet current"
 )
-"""Of the error's code, or of the message of InvalidSignatureException."""
+"""In the error's code, or in the message of InvalidSignatureException."""
 _ACTION = re.compile(r"not authorized to perform: ([\w-]+:\w+)")
 _PARSER = ResponseParserError.__module__
 _HTML = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
@@ -74,21 +74,21 @@ _CREDENTIAL_ADVICE: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
         "log in with `aws sso login` or `aws login`, or give a profile that has credentials",
     ),
 )
-"""What a person does about each kind of missing credentials."""
+"""What a person can do about each kind of missing credentials."""
 SERVICES_WITHOUT_LIMIT = frozenset({"sqs"})
-"""SQS must still hear what became of the record."""
+"""The time limit does not apply to SQS: the result of a record must still be sent there."""
 RESERVE_S = 60
-"""Seconds before the function's end after which no try begins. One that has begun takes at most 13
-s, a pause between two tries 16 s; then SQS is told, within two tries of 8 s each."""
+"""No try begins in this many seconds before the function's end. A try takes at most 13 s and a
+pause between two tries 16 s; the result then goes to SQS, within two tries of 8 s each."""
 
 
 def error_code(error: ClientError) -> str:
-    """The error code, empty when the response has none."""
+    """Returns the error code, empty if the response has none."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def error_message(error: ClientError) -> str:
-    """AWS's error message without secrets, at most 300 characters.
+    """Returns AWS's error message without secrets, at most 300 characters.
 
     AWS quotes in it what the caller sent. A proxy answers with a page of HTML, which says nothing.
     """
@@ -100,7 +100,7 @@ def error_message(error: ClientError) -> str:
 def aws_errors(service: str, resource: str = "") -> Iterator[None]:
     """Turns botocore's errors into NoCredentials, AccessDenied, Throttled or Unavailable.
 
-    `service` is the IAM prefix, such as "sagemaker"; `where` names the resource in the message.
+    `service` is the IAM prefix, such as "sagemaker"; `resource` is named in the message.
     """
     try:
         yield
@@ -116,9 +116,9 @@ def aws_errors(service: str, resource: str = "") -> Iterator[None]:
 
 @contextmanager
 def parse_errors(service: str) -> Iterator[None]:
-    """Turns what an answer with a part missing, or of another type, raises into Unavailable.
+    """Turns the errors of reading an incomplete or mistyped answer into Unavailable.
 
-    For the lines that read an answer, and no others: a defect in them would pass for an answer.
+    Only for the lines that read an answer: a defect in other lines would pass for a bad answer.
     """
     try:
         yield
@@ -137,7 +137,7 @@ def is_parser_error(error: Exception) -> bool:
 
 
 def read_text(row: Mapping[str, Any], key: str) -> str:
-    """The text under a key. Raises TypeError or KeyError, for `parsing`."""
+    """Returns the text under a key. Raises TypeError or KeyError, for `parse_errors`."""
     value = row[key]
     if not isinstance(value, str):
         raise TypeError(f"{key} is not a text")
@@ -145,14 +145,14 @@ def read_text(row: Mapping[str, Any], key: str) -> str:
 
 
 def require_key(answer: Mapping[str, Any], key: str) -> Any:
-    """What AWS always answers under a key. Raises Unavailable where it is not there."""
+    """Returns what AWS always answers under a key. Raises Unavailable if it is missing."""
     if key not in answer:
         raise Unavailable(f"An answer of AWS has no {key}; is a proxy between? Try again later.")
     return answer[key]
 
 
 def no_answer_error(error: BotoCoreError, service: str) -> AwsError:
-    """The project's error where no answer came: NoCredentials with what to do, or Unavailable."""
+    """Returns the error for a missing answer: NoCredentials with what to do, or Unavailable."""
     text = redact(str(error)).strip().rstrip(".:")
     for kinds, what_to_do in _CREDENTIAL_ADVICE:
         if isinstance(error, kinds):
@@ -161,12 +161,12 @@ def no_answer_error(error: BotoCoreError, service: str) -> AwsError:
 
 
 def unreadable_answer_error(service: str) -> Unavailable:
-    """The project's error where something else than AWS answered."""
+    """Returns the error for an answer that is not AWS's."""
     return Unavailable(f"{service} sent an answer that cannot be read; is a proxy between?")
 
 
 def translate_error(error: ClientError, service: str, resource: str = "") -> AwsError:
-    """The project's error for a ClientError."""
+    """Returns the project's error for a ClientError."""
     code, message = error_code(error), error_message(error)
     on = f" {resource}" if resource else ""
     if _THROTTLES.search(code):
@@ -191,17 +191,17 @@ def is_throttle(answer: Any) -> bool:
 
 
 def new_session() -> Any:
-    """A boto3 session with the credentials and the region of this process."""
+    """Returns a boto3 session with the credentials and the region of this process."""
     return boto3.Session()
 
 
 def client(session: Any, service: str, region: str | None = None, config: Config = CONFIG) -> Any:
-    """A boto3 client with this project's retries and timeouts, or those of `config`."""
+    """Returns a boto3 client with this project's retries and timeouts, or those of `config`."""
     return session.client(service, region_name=region, config=config)
 
 
 def known_regions() -> set[str]:
-    """The SageMaker regions of all partitions, as the installed SDK lists them."""
+    """Returns the SageMaker regions of all partitions, as the installed SDK lists them."""
     session = boto3.Session()
     return {
         region
@@ -212,26 +212,26 @@ def known_regions() -> set[str]:
 
 @cache
 def api_model() -> ApiModel:
-    """The model of the SDK that is installed: a newer SDK knows newer parameters."""
+    """Returns the model of the installed SDK: a newer SDK knows newer parameters."""
     model = Loader().load_service_model("sagemaker", "service-2")
     return ApiModel(model["shapes"], f"botocore {botocore.__version__}")
 
 
 def instance_types() -> frozenset[str]:
-    """The instance types that jobs can have."""
+    """Returns the instance types that jobs can have."""
     shapes = api_model().shapes
     kinds = ("Training", "Processing", "Transform")
     return frozenset().union(*(shapes[f"{kind}InstanceType"]["enum"] for kind in kinds))
 
 
 class OutOfTime(BotoCoreError):  # type: ignore[misc]
-    """The SDK repeats a request after errors of the connection, and not after this one."""
+    """No time is left. The SDK repeats a request after connection errors, not after this."""
 
     fmt = "no time was left to ask {operation}"
 
 
 class TimeLimit:
-    """Makes clients as `session` does, whose requests end in time. `clock` is that of Lambda."""
+    """Makes clients as `session` does, whose requests end in time. `clock` is Lambda's clock."""
 
     def __init__(self, session: Any, clock: Callable[[], datetime]) -> None:
         self._session = session
@@ -239,7 +239,7 @@ class TimeLimit:
         self._until: datetime | None = None
 
     def start(self, remaining_ms: float | None) -> None:
-        """A new record: the function has so many milliseconds left; None where there is no end."""
+        """Begins a record: the function has `remaining_ms` left; None if it has no end."""
         until = (
             None
             if remaining_ms is None
@@ -248,13 +248,13 @@ class TimeLimit:
         self._until = None if until is None else self._clock() + until
 
     def client(self, service: str, **options: Any) -> Any:
-        """A client of the service."""
-        made = self._session.client(service, **options)
+        """Returns a client of the service."""
+        new_client = self._session.client(service, **options)
         if service not in SERVICES_WITHOUT_LIMIT:
-            made.meta.events.register_first("before-send", self._check)
-        return made
+            new_client.meta.events.register_first("before-send", self._check)
+        return new_client
 
     def _check(self, event_name: str, **_: Any) -> None:
-        """Called by the SDK before each try, the first one included."""
+        """Raises OutOfTime if no time is left; the SDK calls it before each try."""
         if self._until is not None and self._clock() >= self._until:
             raise OutOfTime(operation=event_name.rpartition(".")[2])

@@ -27,7 +27,7 @@ from sageaudit.errors import AccessDenied
 PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")
 
 MAX_POINTS_PER_SERIES = 1440
-"""Most points of a series: one day of minutes. Longer runs are read at a longer period."""
+"""Most points of a series: one day of minutes. Longer runs are read with a longer period."""
 MAX_HOSTS = 1_000
 """Most hosts of a job that are read: our choice."""
 MAX_TOTAL_POINTS = 1_440_000
@@ -39,9 +39,9 @@ _POINTS_PER_CALL = 100_800
 _MAX_ALGORITHM_METRICS = 40
 """The most that a training job can define."""
 _MAX_LISTED_METRICS = 20_000
-"""The most metrics of a job kind that ListMetrics is searched for one job's hosts."""
+"""Number of metrics of a job kind that ListMetrics is searched for one job's hosts."""
 _MAX_LISTED_METRICS_ONCE = 250_000
-"""The most that it is searched for the hosts of all jobs: 500 pages."""
+"""Number of metrics that it is searched for the hosts of all jobs: 500 pages."""
 _MAX_PAGES = 200
 """A cap on NextToken loops: 500 queries of 1,440 points are 8 pages."""
 _SeriesKey = tuple[str, str, str]
@@ -52,8 +52,8 @@ _RETENTION = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(da
 class CloudWatchMetrics:
     """Implements Metrics. `client_of` returns the CloudWatch client for an account and region.
 
-    `lists_once`: hosts that must be listed are listed once for all jobs, for who reads many jobs
-    that ended before it was made. `metrics`: no others are asked for, nor paid.
+    `list_hosts_once`: the hosts of all jobs are listed once, for callers that read many jobs that
+    ended earlier. `metrics`: only these are read and paid for.
     """
 
     def __init__(
@@ -72,14 +72,14 @@ class CloudWatchMetrics:
         self._lock = threading.Lock()
 
     def read(self, job: Job, now: datetime) -> Measurements:
-        """The measurements of what `series` reads. Raises Throttled or Unavailable."""
+        """Returns the measurements of a job. Raises Throttled or Unavailable."""
         read = self.read_series(job, now)
         return measure(
             job, read.series, self._types, missing_reason=read.missing_reason, notes=read.notes
         )
 
     def read_series(self, job: Job, now: datetime) -> RawUsage:
-        """Reads every host and metric, at the shortest period that the run's age and size allow.
+        """Reads every host and metric, with the shortest period that the run's age and size allow.
 
         Metrics that are absent or denied are reported as missing; other AWS errors are raised.
         """
@@ -112,9 +112,9 @@ class CloudWatchMetrics:
         return RawUsage(tuple(raw), absent, tuple(notes))
 
     def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
-        """The names of the job's hosts.
+        """Returns the names of the job's hosts.
 
-        ListMetrics returns the hosts of all jobs of a kind. For a job that ended lately it is
+        ListMetrics returns the hosts of all jobs of a kind. For a job that ended lately, it is
         asked for recently active metrics only.
         """
         if published.has_numbered_hosts:
@@ -128,7 +128,7 @@ class CloudWatchMetrics:
         return sorted({host for host in hosts if host.startswith(f"{job.name}/")})
 
     def _list_all_hosts(self, client: Any, job: Job, published: JobMetrics) -> tuple[str, ...]:
-        """The hosts of all jobs of a kind; other threads wait for the one that lists them."""
+        """Returns the hosts of all jobs of a kind; other threads wait for the listing one."""
         key = (job.account, job.region, published.namespace)
         with self._lock:
             if key not in self._listed:
@@ -136,12 +136,12 @@ class CloudWatchMetrics:
             return self._listed[key]
 
     def _series(self, job: Job, published: JobMetrics, hosts: list[str]) -> list[_SeriesKey]:
-        """One per host and metric, and one per algorithm metric of the job.
+        """Returns one series per host and metric, and one per algorithm metric of the job.
 
         Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
         """
         instance_types = [self._types.get(group.instance_type) for group in job.groups]
-        gpus = any(known is None or known.gpus for known in instance_types)
+        gpus = any(instance_type is None or instance_type.gpus for instance_type in instance_types)
         absent = {*(() if gpus else (Metric.GPU, Metric.GPU_MEMORY))}
         if not (published.has_disk_metric and is_disk_judged(job, self._types)):
             absent.add(Metric.DISK)
@@ -174,7 +174,7 @@ def _queries(
 
 
 def _list_hosts(client: Any, published: JobMetrics, limit: int, **recent: str) -> Iterator[str]:
-    """The hosts that ListMetrics names, of all jobs of a kind."""
+    """Returns the hosts that ListMetrics names, of all jobs of a kind."""
     pages = client.get_paginator("list_metrics").paginate(
         Namespace=published.namespace,
         MetricName=Metric.CPU.value,
@@ -189,12 +189,12 @@ def _list_hosts(client: Any, published: JobMetrics, limit: int, **recent: str) -
                     yield read_text(dimension, "Value")
 
 
-def _unread(why: str) -> RawUsage:
-    return RawUsage((), Missing("metric_missing", why))
+def _unread(reason: str) -> RawUsage:
+    return RawUsage((), Missing("metric_missing", reason))
 
 
 def _no_run_time_reason(job: Job) -> str:
-    """Why a job has no time in which its own code ran."""
+    """Says why a job has no time in which its own code ran."""
     if not job.finished:
         return "the job's own code has not run yet"
     if job.started_at is not None and all(phase.seconds is None for phase in job.phases):
@@ -203,27 +203,27 @@ def _no_run_time_reason(job: Job) -> str:
 
 
 def _later(job: Job, now: datetime) -> str | None:
-    """Advice for a job that ended minutes ago: its points may be on their way."""
+    """Advises to wait for the points of a job that ended minutes ago."""
     return "Audit it again in some minutes." if _has_ended_recently(job, now) else None
 
 
 def _has_ended_recently(job: Job, now: datetime) -> bool:
-    """True if the job ended under 2 hours ago: ListMetrics counts 3 hours as recently active.
+    """Whether the job ended under 2 hours ago: ListMetrics counts 3 hours as recently active.
 
-    One that was looked at while it runs counts as ended then.
+    A job that was read while it ran counts as ended then.
     """
     end = job.ended_at or job.observed_until
     return end is not None and now - end < timedelta(hours=2)
 
 
 def finest_period_s(start: datetime, now: datetime) -> int | None:
-    """The finest period in seconds that is still stored for `start`; None where none is."""
+    """Returns the finest period in seconds that is still stored for `start`; None if none is."""
     return next((period for age, period in _RETENTION if now - start <= age), None)
 
 
 def choose_period_s(start: datetime, end: datetime, finest_period_s: int, series: int) -> int:
-    """Period in seconds: the multiple of `kept_s` with at most 1,440 points of each series, and
-    MOST_POINTS of all.
+    """Returns a period in seconds: a multiple of `finest_period_s` with at most 1,440 points of
+    each series, and MAX_TOTAL_POINTS in all.
     """
     most = min(MAX_POINTS_PER_SERIES, MAX_TOTAL_POINTS // max(series, 1))
     return (
@@ -273,11 +273,11 @@ def _place_points(
     first: int,
     period_s: int,
 ) -> None:
-    """Puts an answer's points where their periods lie, counted from the second `first` on.
+    """Places an answer's points in their periods, counted from the second `first` on.
 
-    The answer ascends, one point a period: where it has as many as lie between its first and its
-    last, it has each of them. Then only three more moments are looked at, each a quarter further:
-    all of them cost more than all else.
+    The answer ascends, one point a period. If it has as many as fit between its first and its last,
+    none is missing. Then only three more moments are checked, each a quarter further: to check all
+    of them costs more than everything else.
     """
     if not moments:
         return
@@ -300,14 +300,14 @@ def _index(moment: datetime, first: int, period_s: int) -> int:
 
 
 def _number(value: object) -> float:
-    """Raises TypeError where CloudWatch's answer has something else."""
+    """Returns a number. Raises TypeError for anything else in CloudWatch's answer."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError("a value is not a number")
     return float(value)
 
 
 def _results(client: Any, call: dict[str, Any], notes: dict[str, None]) -> Iterator[dict[str, Any]]:
-    """All pages; PartialData means that more pages follow."""
+    """Yields the results of all pages; PartialData means that more pages follow."""
     token: str | None = None
     for _ in range(_MAX_PAGES):
         answer = client.get_metric_data(**call, **({"NextToken": token} if token else {}))

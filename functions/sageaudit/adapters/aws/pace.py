@@ -40,31 +40,31 @@ RATES: Mapping[str, float] = {
     "ListMetrics": 10.0,
     "GetProducts": 5.0,
 }
-"""Requests a second of an API, where it is not that of its first word."""
+"""Requests a second of APIs whose rate is not that of their first word."""
 _RATES_BY_VERB = {"List": LISTS_PER_SECOND, "Describe": DESCRIBES_PER_SECOND}
 POINTS_PER_SECOND = 90_000.0
 """GetMetricData's data points of more than 3 hours ago."""
 _POINTS = "GetMetricData points"
 _MIN_RATE_FACTOR = 1 / 16
-"""A throttled API keeps this part of its rate at least."""
+"""A throttled API keeps at least this part of its rate."""
 _SLOWS = 0.7
-"""What a throttled answer multiplies the rate by."""
+"""A throttled answer multiplies the rate by this."""
 _RECOVERS = 1.01
-"""What each request that is let through multiplies a lowered rate by: 36 undo one throttle."""
+"""Each request multiplies a lowered rate by this: 36 requests undo one throttle."""
 _THROTTLE_PAUSE_S = 1.0
 """Throttled answers within this time count once: they were under way together."""
 T = TypeVar("T")
 _POLL_INTERVAL_S = 0.2
-"""How long a caller waits before it may look whether it shall stop."""
+"""Seconds that a caller waits between two checks for a stop."""
 _Task = tuple[Future[Any], Callable[[], Any]]
 
 
 class ScanStopped(BaseException):
-    """The scan was stopped while a request waited: no `except Exception` may hold it up."""
+    """The scan was stopped while a request waited; no `except Exception` catches it."""
 
 
 class _Turns(Struct):
-    """One API of one account and region: when the next request may be sent."""
+    """One API of one account and region, and when its next request may be sent."""
 
     per_second: float
     free_at: float = 0.0
@@ -72,7 +72,7 @@ class _Turns(Struct):
     throttled_at: float = float("-inf")
 
     def reserve(self, now: float, amount: float) -> float:
-        """Seconds to wait before the request."""
+        """Returns the seconds to wait before the request."""
         self.rate_factor = min(1.0, self.rate_factor * _RECOVERS)
         starts_at = max(self.free_at, now)
         self.free_at = starts_at + amount / (self.per_second * self.rate_factor)
@@ -90,30 +90,30 @@ class _Turns(Struct):
 class RateLimiter(Struct):
     """Lets requests through at the services' rates, from any thread.
 
-    `clock` returns seconds that only grow; `sleep` waits for seconds, or raises Stopped.
+    `clock` returns seconds that only grow; `sleep` waits for seconds, or raises ScanStopped.
     """
 
     clock: Callable[[], float]
     sleep: Callable[[float], None]
     requests: Counter[str] = field(default_factory=Counter)
-    """Requests sent, by API, tries again included."""
+    """Requests sent, by API, repeats included."""
     metrics_requested: int = 0
-    """What GetMetricData is billed by."""
+    """Number of metrics asked for, by which GetMetricData is billed."""
     throttles: int = 0
     _apis: dict[tuple[str, str, str], _Turns] = field(default_factory=dict)
     _hooked_clients: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def limit_clients(self, client_of: Callable[[str, str], Any]) -> Callable[[str, str], Any]:
-        """The same clients by account and region, whose requests wait for their turn."""
+        """Returns the same clients by account and region, whose requests wait for their turn."""
 
         def client(account: str, region: str) -> Any:
             with self._lock:  # a boto3 session makes one client at a time
-                found = client_of(account, region)
-                if id(found) not in self._hooked_clients:
-                    self._hooked_clients[id(found)] = found
-                    self._watch(found, account, region)
-            return found
+                new_client = client_of(account, region)
+                if id(new_client) not in self._hooked_clients:
+                    self._hooked_clients[id(new_client)] = new_client
+                    self._watch(new_client, account, region)
+            return new_client
 
         return client
 
@@ -159,7 +159,7 @@ class RateLimiter(Struct):
 
 
 def requests_per_second(api: str) -> float:
-    """Requests a second of an API, as the table says; of the points of GetMetricData, points."""
+    """Returns an API's requests a second; for the points of GetMetricData, points a second."""
     if api == _POINTS:
         return POINTS_PER_SECOND
     of_word = (rate for word, rate in _RATES_BY_VERB.items() if api.startswith(word))
@@ -167,7 +167,7 @@ def requests_per_second(api: str) -> float:
 
 
 def _points(call: Mapping[str, Any]) -> float:
-    """The data points that a call can return."""
+    """Returns the data points that a call can return."""
     start, end = call["StartTime"], call["EndTime"]
     if not isinstance(start, datetime) or not isinstance(end, datetime):
         return 0
@@ -199,7 +199,7 @@ class DaemonThreads:
             self._tasks.put(None)
 
     def submit(self, call: Callable[[], T]) -> Future[T]:
-        """Has a thread make the call, as soon as one is free."""
+        """Lets a thread make the call, as soon as one is free."""
         future: Future[T] = Future()
         self._tasks.put((future, call))
         if self._count < self._most:
@@ -208,7 +208,7 @@ class DaemonThreads:
         return future
 
     def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
-        """Those that are done; none after 0.2 s without one."""
+        """Returns the calls that are done; none after 0.2 s without one."""
         futures = cast("Collection[Future[T]]", pending)
         return wait(futures, timeout=_POLL_INTERVAL_S, return_when=FIRST_COMPLETED).done
 

@@ -1,7 +1,7 @@
-"""Harmless calls that show whether an IAM action is permitted: they read nothing of worth.
+"""Harmless calls that show whether an IAM action is permitted.
 
-A job that does not exist is described, one row is listed, one metric is asked for ($0.00001). IAM
-decides before the service looks: any answer about the request itself means that it was let through.
+They describe a job that does not exist, list one row, or read one metric ($0.00001). IAM decides
+before the service looks: any answer about the request itself means that it was let through.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sageaudit.domain.job.ref import region_partition
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, RejectedEvent, Throttled
 
 _NAME = "sageaudit-doctor"
-"""Of a job, or a stack, that does not exist."""
+"""The name of a job, or a stack, that does not exist."""
 _SERVER_ERROR = 500
 _SPECS = {kind.spec.describe_call: kind for kind in JobKind}
 _LISTS = {kind.spec.list_call: kind for kind in JobKind}
@@ -32,10 +32,10 @@ _CHILDREN = {kind.spec.rollup.child_list.action: kind for kind in JobKind if kin
 def check_permission(
     action: str, client_of: Callable[[str, str], Any], region: str, account: str
 ) -> AwsError | None:
-    """What keeps an account from calling an action in a region; None where it may.
+    """Says what keeps an account from calling an action in a region; None if nothing does.
 
-    `client_of` gives the client of a service in a region, `account` is its own. Raises
-    KeyError for an action without a harmless call.
+    `client_of` returns the client of a service in a region, `account` is its own. Raises KeyError
+    for an action without a harmless call.
     """
     service, _, operation = action.partition(":")
     endpoint = endpoint_region(region) if service == "pricing" else region
@@ -43,10 +43,10 @@ def check_permission(
     try:
         getattr(client_of(service, endpoint), call[0])(**call[1])
     except ClientError as error:
-        found = translate_error(error, service)
+        problem = translate_error(error, service)
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        refused = isinstance(found, (AccessDenied, NoCredentials, Throttled))
-        return found if refused or status >= _SERVER_ERROR else None
+        refused = isinstance(problem, (AccessDenied, NoCredentials, Throttled))
+        return problem if refused or status >= _SERVER_ERROR else None
     except BotoCoreError as error:
         return no_answer_error(error, service)
     except AwsError as error:
@@ -55,7 +55,7 @@ def check_permission(
 
 
 def _call(operation: str, region: str, account: str) -> tuple[str, Mapping[str, Any]]:
-    """The client's method and what it is called with."""
+    """Returns the client's method and its arguments."""
     if (kind := _SPECS.get(operation)) is not None:
         return kind.spec.describe_method, {kind.spec.name_key: _NAME}
     if (kind := _LISTS.get(operation)) is not None:
@@ -94,14 +94,14 @@ _OTHER_CALLS: Mapping[str, Callable[[str, str], tuple[str, Mapping[str, Any]]]] 
 MEMBER_ACTIONS = tuple(
     sorted({*sagemaker.AUDIT_PERMISSIONS, *cloudwatch.PERMISSIONS, *sagemaker.LIST_PERMISSIONS})
 )
-"""What the role of a member needs: prices are asked for at home."""
+"""Actions that a member's role needs; prices are read in the home account."""
 ASSUME_ROLE = "sts:AssumeRole"
 
 
 def missing_permissions(accounts: AccountClients, account: str, region: str) -> dict[str, str]:
-    """The actions that the functions need in a member and may not call, each with the reason.
+    """Returns the actions that the functions need in a member and may not call, with the reasons.
 
-    If its role cannot be assumed, that alone.
+    If its role cannot be assumed, that is the only one.
     """
     try:
         accounts.client_factory("sagemaker")(account, region)

@@ -36,30 +36,30 @@ JOB_PERMISSIONS = (
     *(f"sagemaker:{kind.spec.describe_call}" for kind in JobKind),
     "sagemaker:ListTags",
 )
-"""What is asked of one job, to which IAM may limit it."""
+"""Calls about one job, to which IAM can limit them."""
 _ROLL_UPS = [rollup for kind in JobKind if (rollup := kind.spec.rollup)]
 COUNT_PERMISSIONS = tuple(
     f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS if not rollup.has_child_count
 )
-"""An audit lists the jobs of a roll-up that Describe does not count, to know which are missing."""
+"""An audit lists the jobs of a roll-up that Describe does not count, to find missing ones."""
 AUDIT_PERMISSIONS = (*JOB_PERMISSIONS, *COUNT_PERMISSIONS)
 """What an audit calls."""
 CHILDREN_PERMISSIONS = tuple(f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS)
 """Only the command line lists every roll-up's jobs; the Lambda reads them from the history."""
 LIST_PERMISSIONS = tuple(f"sagemaker:{kind.spec.list_call}" for kind in JobKind)
-"""What a sweep calls, whose role alone has them; none can be limited to certain jobs."""
+"""What a sweep calls, whose role alone may; none can be limited to certain jobs."""
 PERMISSIONS = (*AUDIT_PERMISSIONS, *LIST_PERMISSIONS)
 UNSCOPED_ACTIONS = tuple(
     f"sagemaker:{rollup.child_list.action}"
     for rollup in _ROLL_UPS
     if not rollup.child_list.is_resource_limited
 )
-"""Those that no policy limits to certain jobs: AWS's guide on SageMaker's API permissions says so
+"""Actions that no policy limits to certain jobs: AWS's guide on SageMaker's API permissions says so
 of all List calls but ListTags."""
 PAGE_SIZE = 100
-"""The most that one request returns; the default is 10."""
+"""The most rows that one request returns; the default is 10."""
 _MAX_PAGES_WITHOUT_NEW_ROWS = 50
-"""A list by creation time has full pages, so this many in a row have no end."""
+"""A list by creation time has full pages: this many pages without a new row have no end."""
 MIN_INTERVAL_S = 1.0
 
 
@@ -70,7 +70,7 @@ class SageMakerJobs:
         self._client_of = client_of
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
-        """The Describe* response without ResponseMetadata. Raises JobNotFound or AwsError."""
+        """Returns Describe*'s answer without ResponseMetadata. Raises JobNotFound or AwsError."""
         method = ref.kind.spec.describe_method
         name = {ref.kind.spec.name_key: ref.name}
         with aws_errors("sagemaker"):
@@ -87,7 +87,7 @@ class SageMakerJobs:
         return answer
 
     def tags(self, ref: JobRef) -> dict[str, str]:
-        """All tags of the job. Raises AwsError."""
+        """Returns all tags of the job. Raises AwsError."""
         with aws_errors("sagemaker"), parse_errors("sagemaker"):
             pages = self._client_of(ref.account, ref.region).get_paginator("list_tags")
             return {
@@ -97,17 +97,17 @@ class SageMakerJobs:
             }
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
-        """The jobs that a roll-up launched, each once. Raises AwsError."""
+        """Returns the jobs that a roll-up launched, each once. Raises AwsError."""
         rollup = ref.kind.spec.rollup
         if rollup is None:
             return
-        listed, seen = rollup.child_list, set[str]()
+        child_list, seen = rollup.child_list, set[str]()
         with aws_errors("sagemaker"), parse_errors("sagemaker"):
             client = self._client_of(ref.account, ref.region)
-            pages = client.get_paginator(xform_name(listed.action))
+            pages = client.get_paginator(xform_name(child_list.action))
             for page in pages.paginate(**{ref.kind.spec.name_key: ref.name}):
-                for row in _child_rows(page, listed):
-                    child = _child(row, listed)
+                for row in _child_rows(page, child_list):
+                    child = _child(row, child_list)
                     if child is not None and child.arn not in seen:
                         seen.add(child.arn)
                         yield child
@@ -122,7 +122,7 @@ def _child_rows(page: Mapping[str, Any], child_list: ChildList) -> Iterator[Mapp
 
 
 def _child(row: Mapping[str, Any], child_list: ChildList) -> JobRef | None:
-    """A launched job; None for a row or step without a job, or with one of no audited kind.
+    """Reads a launched job; None for a row or step without a job of an audited kind.
 
     A step may have a name of its own.
     """
@@ -133,7 +133,7 @@ def _child(row: Mapping[str, Any], child_list: ChildList) -> JobRef | None:
 
 
 def is_job_missing(error: ClientError) -> bool:
-    """True when the job does not exist: ResourceNotFound, or in practice ValidationException."""
+    """Whether the job does not exist: ResourceNotFound, or in practice ValidationException."""
     if error_code(error) in {"ResourceNotFound", "ResourceNotFoundException"}:
         return True
     message = error_message(error).lower()
@@ -143,7 +143,7 @@ def is_job_missing(error: ClientError) -> bool:
 
 
 class SageMakerJobLists:
-    """Implements JobLists and, page by page, JobPages: for one account.
+    """Implements JobLists and, page by page, JobPageSource for one account.
 
     `client_of` returns its client for a region.
     """
@@ -152,14 +152,14 @@ class SageMakerJobLists:
         self._client_of = client_of
 
     def list_jobs(self, kind: JobKind, region: str, period: Period) -> Iterator[ListedJob]:
-        """The jobs that were created in the period or at most 30 days before it."""
+        """Yields jobs that were created in the period or at most 30 days before it."""
         pages = _pages(self._client_of, kind, region, period.created_after, period.created_before)
         return chain.from_iterable(pages)
 
     def pages(
         self, job_list: JobList, *, created_after: datetime, created_before: datetime
     ) -> Iterator[list[ListedJob]]:
-        """Implements JobPages for its account."""
+        """Implements JobPageSource for one account."""
         return _pages(
             self._client_of, job_list.kind, job_list.region, created_after, created_before
         )
@@ -168,11 +168,10 @@ class SageMakerJobLists:
 def _pages(
     client_of: Callable[[str], Any], kind: JobKind, region: str, after: datetime, before: datetime
 ) -> Iterator[list[ListedJob]]:
-    """The pages of a list; `client_of` is asked for a client of the region before each.
+    """Yields the pages of a list; `client_of` is asked for a client before each page.
 
-    Raises Unavailable if the pages do not end: if a token repeats, and after _MOST_WITHOUT_NEWS
-    pages without a new row. A list that seems to be whole and is not would move the watermark past
-    jobs that nobody saw.
+    Raises Unavailable if a token repeats, or after too many pages without a new row. An incomplete
+    list that seems complete would move the watermark past jobs that nobody saw.
     """
     seen, without_news = set[ListedJob](), 0
     call: dict[str, Any] = {
@@ -206,7 +205,7 @@ def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[ListedJob]:
 
 
 def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
-    """A row; None for one without a usable name, ARN or time, which cannot be described either."""
+    """Reads a row; None without a usable name, ARN or time, as such a job cannot be described."""
     keys = kind.spec
     try:
         name, arn = fields.text(row, keys.name_key), fields.text(row, keys.arn_key)
@@ -226,7 +225,7 @@ def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
 
 
 class PacedJobPages(Struct, frozen=True):
-    """Implements JobPages. `client_of` returns SageMaker's client for an account and region.
+    """Implements JobPageSource. `client_of` returns SageMaker's client for an account and region.
 
     `clock` returns seconds that only grow; `sleep` waits for seconds.
     """
@@ -239,20 +238,20 @@ class PacedJobPages(Struct, frozen=True):
     def pages(
         self, job_list: JobList, *, created_after: datetime, created_before: datetime
     ) -> Iterator[list[ListedJob]]:
-        """The pages of a list. Raises AwsError."""
+        """Yields the pages of a list. Raises AwsError."""
         lists = SageMakerJobLists(partial(self._client, job_list.account))
         return lists.pages(job_list, created_after=created_after, created_before=created_before)
 
     def _client(self, account: str, region: str) -> Any:
         try:
             with aws_errors("sts"):
-                found = self.client_of(account, region)
+                new_client = self.client_of(account, region)
         except RejectedEvent as error:  # a role of another account: its lists are not read
             raise Unavailable(f"{error}.") from error
-        if found not in self.paced:
-            self.paced.add(found)
-            _keep_apart(found, self.clock, self.sleep)
-        return found
+        if new_client not in self.paced:
+            self.paced.add(new_client)
+            _keep_apart(new_client, self.clock, self.sleep)
+        return new_client
 
 
 def _keep_apart(client: Any, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:

@@ -34,7 +34,7 @@ class SecretReader:
         self._kept: tuple[float, str] | None = None
 
     def value(self, *, refresh: bool = False) -> str:
-        """The secret's text, read again with `refresh` or when the cached one has expired.
+        """Returns the secret's text, read again with `refresh` or after the cached one has expired.
 
         An expired one is used while Secrets Manager does not answer. Raises BadSettings if the
         secret is missing or has no text, AwsError if AWS refuses.

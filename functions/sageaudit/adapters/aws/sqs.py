@@ -22,8 +22,8 @@ from sageaudit.ports import QueueDepth
 QUEUE_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=3, read_timeout=5
 )
-"""SQS does not know a message that is sent again from a new one: the fewer tries, the fewer copies.
-What is not sent comes back anyway."""
+"""SQS cannot tell a message that is sent again from a new one: the fewer tries, the fewer copies.
+What was not sent comes back anyway."""
 PERMISSIONS = ("sqs:ChangeMessageVisibility", "sqs:SendMessage")
 SEND_PERMISSIONS = ("sqs:SendMessage",)
 """What `send` calls."""
@@ -34,7 +34,7 @@ DEPTH_PERMISSIONS = ("sqs:GetQueueAttributes",)
 
 BATCH_SIZE = 10
 MAX_BATCH_BYTES = 262_144
-"""The most messages of one request, and of their bodies (SQS takes 1 MiB since 2025)."""
+"""Most messages of one request, and most bytes of their bodies (SQS takes 1 MiB since 2025)."""
 MAX_DELAY_S = 900
 MAX_VISIBILITY_S = 43_200
 _MAX_ATTRIBUTE_LENGTH = 1_000
@@ -50,7 +50,7 @@ CLI_PERMISSIONS = (
     "sqs:ReceiveMessage",
 )
 LONG_POLL_S = 3
-"""How long SQS looks for a message. A short poll (0 s) asks only some of SQS's servers."""
+"""Seconds that SQS looks for a message. A short poll (0 s) asks only some of its servers."""
 
 
 class SqsQueue:
@@ -70,8 +70,8 @@ class SqsQueue:
     ) -> None:
         """Sends `body` unchanged. Attributes of digits only are Numbers, others are Strings.
 
-        Raises AccessDenied, NoCredentials or Throttled: then SQS has not taken it. Raises
-        Unavailable where it may have; ValueError for a delay over 15 minutes.
+        Raises AccessDenied, NoCredentials or Throttled if SQS has not taken it. Raises Unavailable
+        if it may have; ValueError for a delay over 15 minutes.
         """
         if not 0 <= delay_s <= MAX_DELAY_S:
             raise ValueError(f"SQS delays a message 0 to {MAX_DELAY_S} s, not {delay_s} s")
@@ -86,9 +86,9 @@ class SqsQueue:
             )
 
     def send_batch(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
-        """Sends bodies unchanged, without attributes; by place, why SQS refused one.
+        """Sends bodies unchanged, without attributes; returns why SQS refused some, by position.
 
-        At 0, the queue's default delay applies. Raises ResourceNotFound or AwsError: then nobody
+        A `delay_s` of 0 means the queue's default. Raises ResourceNotFound or AwsError: then nobody
         knows which of them were sent.
         """
         refused: dict[int, str] = {}
@@ -103,14 +103,14 @@ class SqsQueue:
         return refused
 
     def depth(self) -> QueueDepth:
-        """By SQS's own, approximate, counts. Raises AwsError."""
+        """Returns SQS's own, approximate counts. Raises AwsError."""
         names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
         with queue_errors(self.name):
-            found = self._client.get_queue_attributes(
+            attributes = self._client.get_queue_attributes(
                 QueueUrl=self.url, AttributeNames=[*names, "MessageRetentionPeriod"]
             ).get("Attributes", {})
-        visible, hidden = (int(found.get(name, 0)) for name in names)
-        return QueueDepth(visible, hidden, int(found["MessageRetentionPeriod"]))
+        visible, hidden = (int(attributes.get(name, 0)) for name in names)
+        return QueueDepth(visible, hidden, int(attributes["MessageRetentionPeriod"]))
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
         """Makes a received message visible again after `seconds`, at most 12 hours.
@@ -127,7 +127,7 @@ class SqsQueue:
 
 @contextmanager
 def queue_errors(name: str) -> Iterator[None]:
-    """As `aws_errors`; raises ResourceNotFound for a queue that does not exist."""
+    """Translates errors as `aws_errors` does; raises ResourceNotFound for a missing queue."""
     with aws_errors("sqs", name):
         try:
             yield
@@ -141,7 +141,7 @@ def queue_errors(name: str) -> Iterator[None]:
 
 @contextmanager
 def _no_earlier_try() -> Iterator[None]:
-    """Raises Unavailable for a refusal that was not the first answer: the SDK had tried before."""
+    """Raises Unavailable for a refusal after the SDK had tried before."""
     try:
         yield
     except ClientError as error:
@@ -152,7 +152,7 @@ def _no_earlier_try() -> Iterator[None]:
 
 
 def _batches(bodies: Sequence[str]) -> Iterator[list[int]]:
-    """The places of bodies that fit into one request together."""
+    """Yields the positions of bodies that fit into one request together."""
     part: list[int] = []
     room = MAX_BATCH_BYTES
     for place, body in enumerate(bodies):
@@ -172,7 +172,7 @@ def _attribute(value: str) -> dict[str, str]:
 
 
 class ReceivedMessage(Struct, frozen=True):
-    """One message. `attributes` are those that its sender gave, `system` those of SQS."""
+    """One message. The sender gave its `attributes`, SQS its `system_attributes`."""
 
     message_id: str
     receipt_handle: str
@@ -185,7 +185,7 @@ class DeadLetterQueue(SqsQueue):
     """`client` is boto3's SQS client of the queue's region. All methods raise AwsError."""
 
     def receive(self, *, visibility_timeout_s: int) -> list[ReceivedMessage]:
-        """Up to ten messages, hidden from now on; none if SQS finds none."""
+        """Returns up to ten messages, hidden from now on; none if SQS finds none."""
         with queue_errors(self.name):
             answer = self._client.receive_message(
                 QueueUrl=self.url,
@@ -198,14 +198,14 @@ class DeadLetterQueue(SqsQueue):
         return [_parse_message(message) for message in answer.get("Messages", [])]
 
     def make_visible(self, handles: Sequence[str]) -> None:
-        """Others can receive these messages from now on."""
+        """Lets others receive these messages from now on."""
         for start in range(0, len(handles), BATCH_SIZE):
-            entries = [{**one, "VisibilityTimeout": 0} for one in _entries(handles[start:])]
+            entries = [{**entry, "VisibilityTimeout": 0} for entry in _entries(handles[start:])]
             with queue_errors(self.name):
                 self._client.change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
 
     def delete(self, handles: Sequence[str]) -> set[int]:
-        """Deletes up to ten messages; the places of those that SQS did not delete."""
+        """Deletes up to ten messages; returns the positions of those that SQS did not delete."""
         with queue_errors(self.name):
             answer = self._client.delete_message_batch(QueueUrl=self.url, Entries=_entries(handles))
         return {int(failed["Id"]) for failed in answer.get("Failed", [])}
@@ -229,7 +229,7 @@ def _parse_message(message: Mapping[str, Any]) -> ReceivedMessage:
 
 
 def _text(attribute: Mapping[str, Any]) -> str:
-    """An attribute's value; binary data is only described."""
+    """Returns an attribute's value; binary data is only described."""
     if "StringValue" in attribute:
         return str(attribute["StringValue"])
     return f"({len(attribute.get('BinaryValue', b''))} bytes of binary data)"

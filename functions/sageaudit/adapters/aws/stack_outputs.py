@@ -1,4 +1,4 @@
-"""The outputs of a deployed stack: what it is called in AWS."""
+"""The outputs of a deployed stack: the names of its resources in AWS."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from sageaudit.errors import ResourceNotFound
 
 CLI_PERMISSIONS = ("cloudformation:DescribeStacks",)
 QUEUE_URL_PREFIX = "NoticesQueueUrl"
-"""Output of each channel, before its name: the URL of its queue."""
+"""Output of each channel, followed by its name: the URL of its queue."""
 CHANNEL = "Channel"
-"""The same: its service and address."""
+"""Output of each channel, followed by its name: its service and address."""
 
 AUDITS_AT_ONCE = "AuditsAtOnce"
 """Output: how many functions audit at the same time."""
 
 
 def pascal_case(channel: str) -> str:
-    """A channel's name in names of CloudFormation: `ml-platform` is `MlPlatform`."""
+    """Returns a channel's name for use in CloudFormation: `ml-platform` becomes `MlPlatform`."""
     return "".join(word.capitalize() for word in channel.split("-"))
 
 
 def outputs_by_channel(outputs: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The outputs with this prefix, by the channel's name."""
+    """Returns the outputs with this prefix, by channel."""
     return {
         re.sub(r"(?<!^)(?=[A-Z])", "-", name.removeprefix(prefix)).lower(): value
         for name, value in outputs.items()
@@ -36,7 +36,7 @@ def outputs_by_channel(outputs: Mapping[str, str], prefix: str) -> dict[str, str
 
 
 def read_stack_outputs(client: Any, name: str) -> dict[str, str]:
-    """The outputs of one stack. `client` is boto3's CloudFormation client.
+    """Returns the outputs of one stack. `client` is boto3's CloudFormation client.
 
     Raises ResourceNotFound if there is no such stack, or AwsError.
     """
@@ -53,4 +53,4 @@ def read_stack_outputs(client: Any, name: str) -> dict[str, str]:
             f"There is no stack {name} in {client.meta.region_name}: check --stack, --region and"
             " --profile."
         )
-    return {one["OutputKey"]: one["OutputValue"] for one in stacks[0].get("Outputs", [])}
+    return {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}

@@ -37,23 +37,23 @@ class CostExplorer:
         self.requests = 0
 
     def usage(self, accounts: Sequence[str], since: date, until: date) -> AwsSpend:
-        """The SageMaker usage of some accounts from `since` to `until`, both included.
+        """Returns the SageMaker usage of accounts from `since` to `until`, both included.
 
         Usage below zero is left out. Raises AccessDenied, NoCredentials, Throttled or Unavailable,
-        or Malformed for a response that cannot be read.
+        or MalformedData for a response that cannot be read.
         """
         lines: list[AwsLine] = []
         for result in self._results(accounts, _period(since, until), ("USAGE_TYPE", "REGION")):
             for (usage_type, region), usd, quantity, unit in _groups(result, 2):
                 if usd >= 0 and quantity >= 0 and (usd or quantity):
-                    known = None if region in _NOWHERE else region
-                    lines.append(AwsLine(usage_type, known, unit, quantity, usd))
+                    usage_region = None if region in _NOWHERE else region
+                    lines.append(AwsLine(usage_type, usage_region, unit, quantity, usd))
         return AwsSpend(tuple(lines))
 
     def cost_by_account(
         self, accounts: Sequence[str], since: date, until: date
     ) -> dict[str, Decimal]:
-        """The dollars of the same usage by account; one without usage is left out."""
+        """Returns the dollars of the same usage by account; accounts without usage are left out."""
         sums: dict[str, Decimal] = {}
         period = _period(since, until)
         for result in self._results(accounts, period, ("LINKED_ACCOUNT",)):
@@ -67,7 +67,7 @@ class CostExplorer:
         period: dict[str, str],
         group_by: tuple[str, ...],
     ) -> Iterator[dict[str, Any]]:
-        """The results of every page. Raises Unavailable after `MOST_REQUESTS` requests."""
+        """Yields the results of every page. Raises Unavailable after MAX_REQUESTS requests."""
         of_account = {"Dimensions": {"Key": "LINKED_ACCOUNT", "Values": [*accounts]}}
         of_service = {"Dimensions": {"Key": "SERVICE", "Values": [_SERVICE]}}
         asked: dict[str, Any] = {
@@ -102,14 +102,14 @@ class CostExplorer:
 
 
 def _period(since: date, until: date) -> dict[str, str]:
-    """Both days included; Cost Explorer's end is not."""
+    """Returns a period that includes both days; Cost Explorer excludes its end."""
     return {"Start": since.isoformat(), "End": (until + timedelta(days=1)).isoformat()}
 
 
 def _groups(
     result: Mapping[str, Any], keys: int
 ) -> Iterator[tuple[list[str], Decimal, Decimal, str]]:
-    """The keys, dollars, quantity and unit of each group. Raises Malformed: nothing is guessed."""
+    """Yields each group's keys, dollars, quantity and unit. Raises MalformedData."""
     try:
         for group in result["Groups"]:
             names = [str(key) for key in group["Keys"]]

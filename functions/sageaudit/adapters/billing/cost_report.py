@@ -22,7 +22,7 @@ SELECT coalesce(usage_type, ''), region, coalesce(unit, ''),
 FROM line WHERE is_usage(kind) AND amount(quantity) >= 0 AND amount(cost) >= 0
 GROUP BY ALL ORDER BY 6, 1, 2, 3
 """
-"""Sums as texts: each job has some, and DuckDB takes twice as long to make decimals of them."""
+"""Sums stay texts: each job has some, and DuckDB takes twice as long to make decimals."""
 _EXCLUDED = """
 SELECT if(is_usage(kind), kind || ' below zero', kind), count(*), coalesce(sum(amount(cost)), 0)
 FROM line WHERE NOT is_usage(kind) OR amount(quantity) < 0 OR amount(cost) < 0
@@ -60,11 +60,11 @@ SELECT kind FROM line
 WHERE kind LIKE '%Discount' AND amount(cost) <> 0 AND coalesce(payer, '') NOT IN
         (SELECT coalesce(payer, '') FROM line WHERE is_usage(kind) AND net_cost IS NOT NULL)
 """
-"""Discounts as lines of their own, where the payer's usage has no net cost that includes them."""
+"""Discounts on lines of their own, if the payer's usage has no net cost that includes them."""
 
 
 def read_spend(path: Path, month: str, account: str) -> AwsSpend:
-    """SageMaker's usage of a month (YYYY-MM) and account at on-demand cost, by resource.
+    """Reads SageMaker's usage of a month (YYYY-MM) and account at on-demand cost, by resource.
 
     `path` is a cost report, or a folder with its files. Raises BadUsage naming the file.
     """
@@ -87,21 +87,22 @@ def read_spend(path: Path, month: str, account: str) -> AwsSpend:
 
 def _check_month_and_account(report: ReportLines, path: Path, month: str, account: str) -> None:
     """Raises BadUsage for a report without the month, or without the account in it."""
-    found = report.months()
-    if not found:
+    report_months = report.months()
+    if not report_months:
         raise BadUsage(f"{path}: has no lines below its header")
-    months = sorted({of or "no month" for of, _ in found})
+    months = sorted({name or "no month" for name, _ in report_months})
     if month not in months:
         raise BadUsage(f"{path}: is a report of {', '.join(months[:6])}, not of {month}")
-    if (month, account) not in found:
+    if (month, account) not in report_months:
         raise BadUsage(f"{path}: has no line of account {account} in {month}")
 
 
 def read_paid_usage(paths: Sequence[Path], account: str | None, basis: RateBasis) -> PaidReport:
-    """What was paid for SageMaker's usage, by account and days.
+    """Reads what was paid for SageMaker's usage, by account and days.
 
-    `paths` are the files of one report, or folders with them; `account` (12 digits) reads its lines
-    only. Raises BadUsage naming the file, and for discounts that the usage's cost does not include.
+    `paths`: the files of one report, or folders with them; `account` (12 digits): read only its
+    lines. Raises BadUsage naming the file, and for discounts that the usage's cost does not
+    include.
     """
     with open_report_lines(paths) as report:
         if account is not None:
@@ -110,9 +111,9 @@ def read_paid_usage(paths: Sequence[Path], account: str | None, basis: RateBasis
         repeats = report.drop_duplicates()
         report.check_readable(amortised=amortised)
         if not report.count():
-            of = "" if account is None else f" of account {account}"
+            of_account = "" if account is None else f" of account {account}"
             names = ", ".join(path.name for path in paths)
-            raise BadUsage(f"{names}: has no SageMaker line{of}")
+            raise BadUsage(f"{names}: has no SageMaker line{of_account}")
         for [kind] in report.query(_GROSS_DISCOUNTS):
             raise BadUsage(
                 f"the report has discounts ({kind}) as lines of their own, which are in no rate:"

@@ -50,7 +50,7 @@ _COLUMNS = {
     "commitment": ("", "commitment_discount_status"),
     "pricing": ("", "pricing_category"),
 }
-"""What is read, and the columns that have it in a CUR and in FOCUS: the first that is not empty.
+"""The fields to read, and their columns in a CUR and in FOCUS: the first that is not empty counts.
 
 A CUR has net costs only in accounts with a discount; BilledCost is net, and 0 under a Savings Plan.
 """
@@ -93,9 +93,8 @@ CREATE TABLE once AS FROM line QUALIFY resource IS NULL OR NOT is_usage(kind) OR
 DROP TABLE line;
 ALTER TABLE once RENAME TO line;
 """
-"""A line of a resource that an earlier file has too is of another version of the same report. Equal
-lines of one file may be of two hosts, and those without a resource of two jobs.
-"""
+"""Drops lines of a resource that an earlier file has too: they are of another version of the
+report. Equal lines of one file may be of two hosts; lines without a resource may be of two jobs."""
 _FAULT = """
 SELECT file, number, fault FROM (SELECT file, number, CASE
     WHEN currency <> 'USD' THEN 'is in ' || left(currency, 10) || ': only USD can be read'
@@ -126,7 +125,7 @@ class ReportLines(Struct, frozen=True):
     files: Sequence[Path]
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of a statement; decimals without zeros at their end."""
+        """Returns the rows of a statement; decimals have no zeros at their end."""
         rows = self.connection.execute(sql).fetchall()
         return [tuple(_trim_decimal(value) for value in row) for row in rows]
 
@@ -136,30 +135,30 @@ class ReportLines(Struct, frozen=True):
         return int(count)
 
     def keep_only(self, account: str, month: str | None = None) -> None:
-        """Drops the lines of other accounts, and of other months (YYYY-MM) where one is named."""
+        """Drops the lines of other accounts and, with `month` (YYYY-MM), of other months."""
         self.connection.execute("DELETE FROM line WHERE account <> ?", [account])
         if month is not None:
             other = "DELETE FROM line WHERE left(period, 7) IS DISTINCT FROM ?"
             self.connection.execute(other, [month])
 
     def drop_duplicates(self) -> int:
-        """Keeps each line once that several files have; returns how many were dropped."""
+        """Keeps lines that several files have only once; returns how many were dropped."""
         before = self.count()
         if len(self.files) > 1:
             self.connection.execute(_DISTINCT_LINES_SQL)
         return before - self.count()
 
     def check_readable(self, *, amortised: bool) -> None:
-        """Raises BadUsage for the first line that cannot be read: nothing is taken for 0."""
+        """Raises BadUsage for the first line that cannot be read; none is taken for 0."""
         for file, number, fault in self.query(_FAULT.format(amortised=amortised)):
             raise BadUsage(f"{self.files[file]}: line {number} {fault}")
 
     def months(self) -> set[tuple[str | None, str]]:
-        """The months of all services, each with the accounts that have a line."""
-        found: set[tuple[str | None, str]] = set()
+        """Returns the months of all services, each with the accounts that have a line."""
+        rows: set[tuple[str | None, str]] = set()
         for file in range(len(self.files)):
-            found.update(self.query(f"FROM source_{file} SELECT DISTINCT left(period, 7), account"))
-        return found
+            rows.update(self.query(f"FROM source_{file} SELECT DISTINCT left(period, 7), account"))
+        return rows
 
 
 def _trim_decimal(value: object) -> object:
@@ -172,7 +171,7 @@ def _trim_decimal(value: object) -> object:
 def open_report_lines(
     paths: Sequence[Path], required_columns: Sequence[str] = ()
 ) -> Iterator[ReportLines]:
-    """Reads files, and the reports in folders. `needed`: more columns that each must have.
+    """Reads files, and the reports in folders. Each must also have the `required_columns`.
 
     Raises BadUsage naming the file that cannot be read, or the column that it lacks.
     """
@@ -193,10 +192,10 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     endings = (".csv", ".csv.gz", ".parquet")
-    found = sorted(file for file in path.rglob("*") if file.name.endswith(endings))
-    if not found:
+    files = sorted(file for file in path.rglob("*") if file.name.endswith(endings))
+    if not files:
         raise BadUsage(f"{path}: has no file that ends in {', '.join(endings)}")
-    return found
+    return files
 
 
 @contextmanager
@@ -213,7 +212,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def _source(connection: Any, path: Path, file: int, needed: Sequence[str]) -> str:
-    """The statement that makes the view of a file, with a column for each thing that is read."""
+    """Returns the statement that makes the view of a file, with a column for each field."""
     with path.open("rb") as opened:
         start = opened.read(4)
     name, is_parquet = glob.escape(str(path)), start == b"PAR1"
@@ -241,7 +240,7 @@ def _header(path: Path, *, is_gzipped: bool) -> list[str]:
 
 
 def _cells(path: Path, columns: Iterable[tuple[str, str]], needed: Sequence[str]) -> str:
-    """The part of a statement that names the cells. `columns`: names as written, and in SQL.
+    """Returns the part of a statement with the cells. `columns`: names as written, and in SQL.
 
     `lineItem/UsageType` and `UsageType` are read as CUR 2.0 would write them.
     """
@@ -254,13 +253,13 @@ def _cells(path: Path, columns: Iterable[tuple[str, str]], needed: Sequence[str]
     cells = []
     for field, formats in _COLUMNS.items():
         names = formats[is_focus].split()
-        found = [by_name[name] for name in names if name in by_name]
-        if not found and (field in needed or (is_focus and field == "plan_cost")):
+        present_columns = [by_name[name] for name in names if name in by_name]
+        if not present_columns and (field in needed or (is_focus and field == "plan_cost")):
             kind = "FOCUS export" if is_focus else "cost report"
             hint = " (export it with resource ids)" if field == "resource" else ""
             raise BadUsage(
                 f"{path}: is no {kind}: the column {' or '.join(names)} is missing{hint}"
             )
-        texts = [f"nullif(trim(CAST({column} AS VARCHAR)), '')" for column in found]
+        texts = [f"nullif(trim(CAST({column} AS VARCHAR)), '')" for column in present_columns]
         cells.append(f"coalesce({', '.join([*texts, 'CAST(NULL AS VARCHAR)'])}) AS {field}")
     return ", ".join(cells)

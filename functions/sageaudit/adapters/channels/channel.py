@@ -1,7 +1,7 @@
-"""What a channel is: everything that differs from one way of sending a notice to another.
+"""What a channel is: everything in which services for notices differ.
 
-notify needs only `write`; deliver needs `check`, `prepare`, `as_repeat` and `post`; the stack needs
-`permissions`, `make deploy` what `secret` asks for. Which channels there are, the policy says.
+notify needs only `write`; deliver needs `check`, `prepare`, `mark_as_repeat` and `post`; the stack
+needs `permissions`, and `make deploy` needs `secret_format`. The policy lists the channels.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _REDIRECT_STATUSES = range(300, 400)
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
 _REVOKED_STATUSES = frozenset({401, 403, 404, 410})
-"""What a webhook answers that was deleted or renewed: the secret may already hold the new one."""
+"""A deleted or renewed webhook answers this: the secret may already hold the new address."""
 _NO_ACCESS_STATUSES = _REVOKED_STATUSES | {407}
 _AMBIGUOUS_STATUSES = frozenset({408, 425})
-"""The server gave up waiting, or asks to send again: it may have read the notice all the same."""
+"""The server gave up waiting, or asks to send again: it may still have read the notice."""
 _HEADERS = {"Content-Type": "application/json; charset=utf-8"}
 _ERROR_WORD = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 _SECONDS = re.compile(r"[0-9]{1,9}")
@@ -58,22 +58,22 @@ class Response(Struct, frozen=True):
 
 
 Transport = Callable[[str, bytes, Mapping[str, str]], Response]
-"""POSTs a body once and follows nothing. Raises ChannelUnavailable where the request surely did
-not leave, and MaybeSent where no whole answer came."""
+"""POSTs a body once and follows no redirect. Raises ChannelUnavailable if the request surely did
+not leave, and PossiblySent if no whole answer came."""
 
 
 class Secret(Protocol):
     """Where the webhook's address is kept."""
 
     def value(self, *, refresh: bool = False) -> str:
-        """The address."""
+        """Returns the address."""
 
 
 class SecretFormat(Struct, frozen=True):
-    """What the secret of a channel holds.
+    """The format of a channel's secret.
 
-    `kind` describes it to a person: "Slack incoming webhook URL". `refusal` says why a text is not
-    one, or None, and never repeats the text. `example` has the right form and leads nowhere.
+    `kind` describes it to a person: "Slack incoming webhook URL". `invalid_reason` says why a text
+    is invalid, or None, and never repeats it. `example` has the right form and leads nowhere.
     """
 
     kind: str
@@ -82,13 +82,13 @@ class SecretFormat(Struct, frozen=True):
 
 
 class ChannelConnections(Struct, frozen=True):
-    """What a channel is connected with: the boto3 session, and how a webhook is posted to."""
+    """What a channel needs to connect: the boto3 session, and how to post to a webhook."""
 
     session: Any
     transport: Transport
 
     def secret(self, secret_id: str) -> SecretReader:
-        """A reader of one secret."""
+        """Returns a reader of one secret."""
         store = client(self.session, "secretsmanager", config=QUICK_CONFIG)
         return SecretReader(store, secret_id, time.monotonic)
 
@@ -98,44 +98,44 @@ class NoticeChannel(ABC):
 
     service: ClassVar[Service]
     secret_format: ClassVar[SecretFormat | None] = None
-    """None where the address is a topic's ARN."""
+    """None if the address is a topic's ARN."""
     permissions: ClassVar[tuple[str, ...]]
     """What `post` needs on the topic or the secret."""
 
     @staticmethod
     @abstractmethod
     def write(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
-        """The payload for a card, within every size limit of the service.
+        """Returns the payload for a card, within every size limit of the service.
 
-        `owner_ids`: by owner, whom to mention where that is Slack.
+        `owner_ids`: whom to mention, by owner; only Slack uses them.
         """
 
     @staticmethod
     @abstractmethod
     def check(payload: Payload) -> None:
-        """Raises Malformed, and nothing else, for a payload that cannot be posted or marked."""
+        """Raises MalformedData, and nothing else, for a payload that cannot be posted or marked."""
 
     @staticmethod
     @abstractmethod
     def mark_as_repeat(payload: Payload) -> Payload:
-        """The payload with `card.REPEAT` where it is read first, within the size limits again.
+        """Returns the payload with `card.REPEAT` at its beginning, within the size limits.
 
-        Works on every payload that `check` takes.
+        Works on every payload that `check` accepts.
         """
 
     @staticmethod
     @abstractmethod
     def text_lines(payload: Payload) -> Iterable[str]:
-        """The lines of a payload as they are read, for `sageaudit notify`."""
+        """Returns the lines of a payload as they are read, for `sageaudit notify`."""
 
     @classmethod
     @abstractmethod
     def connect(cls, name: str, address: str, connections: ChannelConnections) -> Self:
-        """The channel of this name; `address` is a topic's ARN or the name of a secret."""
+        """Returns the channel of this name; `address` is a topic's ARN or the name of a secret."""
 
     @abstractmethod
     def prepare(self) -> None:
-        """Reads what `post` needs, so that a claim is only taken when there is an address.
+        """Reads the address for `post`, so that no notice is claimed without one.
 
         Raises ChannelBroken or ChannelUnavailable.
         """
@@ -144,16 +144,16 @@ class NoticeChannel(ABC):
     def post(self, payload: Payload) -> None:
         """Posts once. Raises a ChannelError.
 
-        Only what surely did not reach the service is RateLimited, ChannelUnavailable or
-        ChannelBroken (permanent); every doubt is MaybeSent or UnexpectedAnswer.
+        RateLimited, ChannelUnavailable and ChannelBroken (permanent) mean that nothing reached the
+        service; every doubt is PossiblySent or UnexpectedResponse.
         """
 
 
 class WebhookChannel(NoticeChannel):
-    """A channel whose secret is the address that JSON is posted to.
+    """A channel whose secret is the address to which JSON is posted.
 
-    The address never appears in a log or an error. Whatever the transport, only an address of the
-    service reaches it.
+    The address never appears in a log or an error. With any transport, posts go only to an address
+    of the service.
     """
 
     secret_format: ClassVar[SecretFormat]
@@ -170,11 +170,11 @@ class WebhookChannel(NoticeChannel):
 
     @classmethod
     def connect(cls, name: str, address: str, connections: ChannelConnections) -> Self:
-        """`address` is the secret that holds the webhook's URL."""
+        """Connects; `address` is the secret that holds the webhook's URL."""
         return cls(name, connections.secret(address), connections.transport)
 
     def prepare(self) -> None:
-        """Reads the address, again where the stored one may have been corrected.
+        """Reads the address, again if the stored one is invalid and may have been corrected.
 
         Raises ChannelBroken or ChannelUnavailable.
         """
@@ -182,7 +182,7 @@ class WebhookChannel(NoticeChannel):
             self._checked_url(self._url(refresh=True))
 
     def post(self, payload: Payload) -> None:
-        """Posts the payload, once more when the secret was renewed in the meantime.
+        """Posts the payload, once more if the secret was renewed in the meantime.
 
         Raises a ChannelError.
         """
@@ -207,14 +207,14 @@ class WebhookChannel(NoticeChannel):
             raise ChannelUnavailable(f"{self._name}: {error}") from error
 
     def _checked_url(self, url: str) -> str:
-        """The address. Raises ChannelBroken when nothing may be sent there."""
+        """Returns the address. Raises ChannelBroken if it is not valid."""
         if reason := self.secret_format.invalid_reason(url):
-            why = f"{self._name}: the stored webhook is refused: {reason}"
-            raise ChannelBroken(why, "secret_unusable")
+            message = f"{self._name}: the stored webhook is refused: {reason}"
+            raise ChannelBroken(message, "secret_unusable")
         return url
 
     def _judge(self, answer: Response) -> None:
-        """Raises unless the payload was posted."""
+        """Raises a ChannelError unless the payload was posted."""
         status, word = answer.status, _error_word(answer.body)
         answered = f"{self._name}: {status} {word}"
         if self.is_accepted(status, word):
@@ -225,8 +225,8 @@ class WebhookChannel(NoticeChannel):
             asked = "retry-after" in answer.headers
             raise PossiblySent(answered, _retry_after_s(answer.headers) if asked else 0)
         if status in _REDIRECT_STATUSES:
-            why = f"{self._name}: {status}, a redirect, which is never followed"
-            raise ChannelBroken(why, "redirected")
+            message = f"{self._name}: {status}, a redirect, which is never followed"
+            raise ChannelBroken(message, "redirected")
         if status in _NO_ACCESS_STATUSES:
             raise ChannelBroken(f"{answered}: the webhook is revoked or not permitted")
         if status in _SUCCESS or status < _SUCCESS.start:
@@ -235,7 +235,7 @@ class WebhookChannel(NoticeChannel):
 
 
 def _error_word(body: bytes) -> str:
-    """A short error word; anything else is not repeated."""
+    """Returns a short error word; other texts are not repeated."""
     text = body.decode("ascii", "replace").strip()
     return text if _ERROR_WORD.fullmatch(text) else "with an unknown text"
 

@@ -1,8 +1,8 @@
-"""Every service that a channel can be of: Slack and Microsoft Teams by a webhook, and SNS.
+"""Every service of channels: Slack and Microsoft Teams by a webhook, and SNS.
 
-A webhook is posted to over TLS with the standard library. slack-sdk is not used: it logs the
-address at INFO on a connection retry, follows a redirect and calls the answer a success, and
-accepts plain http. urllib3 logs the path at DEBUG. `http.client` does none of these.
+Posts to webhooks use TLS and the standard library. slack-sdk is not used: it logs the address at
+INFO on a connection retry, follows a redirect and calls the answer a success, and accepts plain
+http. urllib3 logs the path at DEBUG. `http.client` does none of these.
 """
 
 from __future__ import annotations
@@ -74,20 +74,18 @@ _INVALID_WORKFLOW = (
 )
 CONNECT_TIMEOUT_S = 3
 EXCHANGE_TIMEOUT_S = 10
-"""TLS, request and answer together: the time-out of a socket starts again at each byte."""
+"""Seconds for TLS, request and answer together: a socket's own time-out restarts at each byte."""
 _HTTPS = 443
 _MAX_ANSWER_BYTES = 1_000
 PERMISSIONS = ("sns:Publish",)
 NO_RETRY_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
-"""For this client: SNS knows no repeat of a publish, so the SDK must not make an unmarked one.
-
-SQS repeats instead, and the ledger marks what may be one.
-"""
+"""Only for this client: SNS does not recognise a repeated publish, so the SDK must not send one
+unmarked. SQS repeats instead, and the ledger marks possible repeats."""
 _REDIRECT = 300
 _REQUEST_TIMEOUT = 408
 _SERVER_ERROR = 500
 _NOT_SENT_ERRORS = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
-"""The errors of a request that did not leave this machine."""
+"""Errors of requests that did not leave this machine."""
 _UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
 _KEY = "KMS"
 _REFUSALS = {
@@ -96,12 +94,12 @@ _REFUSALS = {
     "InvalidParameterValue": ("refused", "it takes no message of this form"),
     "NotFound": ("channel_broken", "there is no such topic"),
 }
-"""By SNS's code: the code of this project, and what it means."""
+"""By SNS's error code: this project's code, and what it means."""
 ChannelChoices = Mapping[str, ChannelConfig]
 
 
 def webhook_invalid_reason(url: str) -> str | None:
-    """Why this is no address of a Slack webhook, or None when it is one; says nothing of it.
+    """Says why this is not an address of a Slack webhook, or None; never quotes it.
 
     One strict form: https, Slack's hosts, no user, no port but 443, no dots, queries or fragments.
     """
@@ -109,7 +107,7 @@ def webhook_invalid_reason(url: str) -> str | None:
 
 
 class SlackChannel(WebhookChannel):
-    """Slack answers 200 with `ok` for what it posted, and an error word otherwise."""
+    """Slack answers 200 with `ok` if it has posted, and an error word otherwise."""
 
     service = "slack"
     secret_format = SecretFormat(
@@ -125,15 +123,15 @@ class SlackChannel(WebhookChannel):
 
     @staticmethod
     def is_accepted(status: int, word: str) -> bool:
-        """200 with `ok`."""
+        """Whether the answer is 200 with `ok`."""
         return status == HTTPStatus.OK and word == "ok"
 
 
 def workflow_invalid_reason(url: str) -> str | None:
-    """Why this is no address of a workflow, or None when it is one; says nothing of it.
+    """Says why this is not an address of a workflow, or None; never quotes it.
 
     One strict form: https, hosts of Power Automate, no user, no port but 443, no dots in the path,
-    no fragment. Who knows its `sig` may post.
+    no fragment. Whoever knows its `sig` may post.
     """
     return (
         None if len(url) <= _MAX_ADDRESS_LENGTH and _WORKFLOW.fullmatch(url) else _INVALID_WORKFLOW
@@ -141,7 +139,7 @@ def workflow_invalid_reason(url: str) -> str | None:
 
 
 class TeamsChannel(WebhookChannel):
-    """A workflow answers 202 when it has taken a card, which it posts after that."""
+    """A workflow answers 202 if it has taken a card, which it posts after that."""
 
     service = "teams"
     secret_format = SecretFormat(
@@ -159,13 +157,13 @@ class TeamsChannel(WebhookChannel):
 
     @staticmethod
     def is_accepted(status: int, word: str) -> bool:
-        """202, whatever it says."""
+        """Whether the answer is 202, with any text."""
         del word
         return status == HTTPStatus.ACCEPTED
 
 
 def https_post(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
-    """A Transport: no redirect is followed, no proxy taken, nothing logged."""
+    """Posts as a Transport: without redirects, proxies and logs."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     path = f"{parts.path}?{parts.query}" if parts.query else parts.path
@@ -194,10 +192,10 @@ def https_post(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
 
 
 def _connect(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
-    """A connection before its TLS handshake, which will check the certificate and its name.
+    """Returns a connection before its TLS handshake, which checks the certificate and its name.
 
-    Wrapped before it is connected: of a connection that the other side has reset meanwhile,
-    `wrap_socket` leaves the socket open.
+    It is wrapped before it connects: on a connection that the other side has reset, `wrap_socket`
+    leaves the socket open.
     """
     failed = OSError("no address")
     for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -218,7 +216,7 @@ def _connect(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
 
 @contextmanager
 def _ends(secured: ssl.SSLSocket) -> Iterator[threading.Event]:
-    """Shuts the connection at the end of its time; whoever reads from it then reads its end."""
+    """Shuts the connection at the end of its time; its reader then sees the end of the data."""
     over = threading.Event()
 
     def shut() -> None:
@@ -237,7 +235,7 @@ def _ends(secured: ssl.SSLSocket) -> Iterator[threading.Event]:
 
 
 class SnsChannel(NoticeChannel):
-    """`client` is boto3's SNS client, made with `ONE_TRY`."""
+    """A topic. `client` is boto3's SNS client, made with NO_RETRY_CONFIG."""
 
     service = "sns"
     permissions = PERMISSIONS
@@ -252,7 +250,7 @@ class SnsChannel(NoticeChannel):
 
     @classmethod
     def connect(cls, name: str, address: str, connections: ChannelConnections) -> Self:
-        """`address` is the topic's ARN, which says its region."""
+        """Connects; `address` is the topic's ARN, which contains its region."""
         del name
         region = address.split(":")[3]
         return cls(
@@ -260,7 +258,7 @@ class SnsChannel(NoticeChannel):
         )
 
     def prepare(self) -> None:
-        """A topic needs nothing."""
+        """Does nothing: a topic needs no preparation."""
 
     def post(self, payload: Payload) -> None:
         """Publishes subject, message and attributes. Raises a ChannelError."""
@@ -278,8 +276,8 @@ class SnsChannel(NoticeChannel):
         except ClientError as error:
             raise _refusal(error) from error
         except ParamValidationError as error:
-            why = "sns: the payload is not one that SNS takes"
-            raise ChannelBroken(why, "refused") from error
+            message = "sns: the payload is not one that SNS takes"
+            raise ChannelBroken(message, "refused") from error
         except BotoCoreError as error:
             raise _transport_error(error) from error
         except Exception as error:
@@ -289,7 +287,7 @@ class SnsChannel(NoticeChannel):
 
 
 def _refusal(error: ClientError) -> ChannelError:
-    """Permanent when SNS says that the request is wrong: topic, text, permission or key."""
+    """Returns the error for a refusal: permanent for a wrong topic, text, permission or key."""
     code = error_code(error)
     meant: AwsError = translate_error(error, "sns")
     if isinstance(meant, Throttled | NoCredentials):
@@ -304,7 +302,7 @@ def _refusal(error: ClientError) -> ChannelError:
 
 
 def _transport_error(error: BotoCoreError) -> ChannelError:
-    """In doubt, the request left."""
+    """Returns the error of a failed request; in doubt, the request left."""
     if (
         isinstance(error, _NOT_SENT_ERRORS)
         or isinstance(no_answer_error(error, "sns"), NoCredentials)
@@ -320,22 +318,22 @@ SERVICES: Mapping[Service, type[NoticeChannel]] = {
 
 
 def channel_writers(channels: ChannelChoices) -> dict[str, Writer]:
-    """What writes a card for each channel; with the ids of owners to mention."""
-    return {name: SERVICES[one.service].write for name, one in channels.items()}
+    """Returns what writes a card for each channel, with the ids of owners to mention."""
+    return {name: SERVICES[channel.service].write for name, channel in channels.items()}
 
 
 def payload_checks(channels: ChannelChoices) -> dict[str, Check]:
-    """What checks the payload of each channel."""
-    return {name: SERVICES[one.service].check for name, one in channels.items()}
+    """Returns what checks the payload of each channel."""
+    return {name: SERVICES[channel.service].check for name, channel in channels.items()}
 
 
 def connect_channels(
     channels: ChannelChoices, own_topic: str, connections: ChannelConnections
 ) -> dict[str, NoticeChannel]:
-    """Each channel; `own_topic` is the ARN of the stack's own topic."""
+    """Connects each channel; `own_topic` is the ARN of the stack's own topic."""
     return {
-        name: SERVICES[one.service].connect(
-            name, one.secret or one.topic_arn or own_topic, connections
+        name: SERVICES[channel.service].connect(
+            name, channel.secret or channel.topic_arn or own_topic, connections
         )
-        for name, one in channels.items()
+        for name, channel in channels.items()
     }

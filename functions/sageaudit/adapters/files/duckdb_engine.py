@@ -13,14 +13,14 @@ from typing import Any, Literal
 from sageaudit.errors import BadUsage
 
 _MEMORY = "2GB"
-"""DuckDB takes 80% of a machine's memory by default; beyond its limit it uses temporary files."""
+"""DuckDB takes 80% of a machine's memory by default; above its limit it uses temporary files."""
 
 
 @contextmanager
 def duckdb_connection(purpose: str) -> Iterator[Any]:
-    """An empty database in memory, in UTC. Raises BadUsage where DuckDB is not installed.
+    """Opens an empty database in memory, in UTC. Raises BadUsage if DuckDB is not installed.
 
-    `what` is what needs it. An error of DuckDB inside becomes BadUsage too.
+    `purpose` is named in that error. An error of DuckDB inside becomes BadUsage too.
     """
     try:
         duckdb = importlib.import_module("duckdb")
@@ -37,7 +37,7 @@ def duckdb_connection(purpose: str) -> Iterator[Any]:
 
 @contextmanager
 def duckdb_errors(message: str) -> Iterator[None]:
-    """Raises BadUsage for an error of DuckDB: `what`, and the first line of its message."""
+    """Raises BadUsage for an error of DuckDB: `message`, and the first line of DuckDB's own."""
     duckdb = importlib.import_module("duckdb")
     try:
         yield
@@ -46,7 +46,7 @@ def duckdb_errors(message: str) -> Iterator[None]:
 
 
 _ROWS = 5_000
-"""Rows that are in Python's memory together."""
+"""Number of rows that are in Python's memory together."""
 ColumnType = Literal["text", "usd", "count", "flag", "time", "day"]
 _TYPES: Mapping[ColumnType, str] = {
     "text": "VARCHAR",
@@ -67,12 +67,12 @@ def write_parquet(
     value is null.
     """
     types = {name: _TYPES[column] for name, column in columns.items()}
-    count, left = 0, iter(rows)
+    count, remaining_rows = 0, iter(rows)
     with duckdb_connection("writing Parquet (--format csv is without it)") as connection:
-        named = ", ".join(f'"{name}" {of}' for name, of in types.items())
+        named = ", ".join(f'"{name}" {sql_type}' for name, sql_type in types.items())
         connection.execute(f"CREATE TABLE written ({named})")
-        values = ", ".join(f"unnest(?::{of}[])" for of in types.values())
-        while group := list(islice(left, _ROWS)):
+        values = ", ".join(f"unnest(?::{sql_type}[])" for sql_type in types.values())
+        while group := list(islice(remaining_rows, _ROWS)):
             lists = [[row[name] for row in group] for name in types]
             connection.execute(f"INSERT INTO written SELECT {values}", lists)
             count += len(group)

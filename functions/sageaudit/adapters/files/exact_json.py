@@ -17,18 +17,18 @@ from typing import Any
 
 _quote = json.encoder.encode_basestring
 _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
-"""What most values are: asked first, as audits have thousands."""
+"""The types of most values. They are checked first, as audits have thousands."""
 _read = json.JSONDecoder(parse_float=Decimal).decode
 _MAX_BYTES = 64 * 2**20
-"""Of one value, unpacked: a file of somebody else must not fill the memory."""
+"""Of one value, unpacked: a file from somebody else must not fill the memory."""
 _GZIP = zlib.MAX_WBITS | 16
 """Tells zlib to read gzip's header, and its checksum at the end."""
 GZIP_JSON_ERRORS = (ValueError, zlib.error, RecursionError)
-"""What reading bytes raises that are not JSON in gzip."""
+"""Errors of reading bytes that are not JSON in gzip."""
 
 
 def to_json(value: object, *, sort_keys: bool = False) -> str:
-    """JSON text of a document; a decimal always has a point or an exponent, an int never.
+    """Returns the JSON text of a document; a decimal has a point or an exponent, an int never.
 
     Values of other types become strings (times in ISO 8601); NaN and infinities become null.
     """
@@ -49,13 +49,13 @@ def from_json(text: str) -> Any:
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with `?` for lone surrogates, which UTF-8 cannot encode."""
+    """Returns the text with `?` for lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 @lru_cache(maxsize=1_024)
 def _key(name: str) -> str:
-    """Audits have some hundred keys, each of them many times."""
+    """Returns a key as JSON. Audits have some hundred keys, each many times."""
     return _scalar(name)
 
 
@@ -78,22 +78,22 @@ def _decimal(value: Decimal) -> str:
 
 
 def gzip_json(value: object) -> bytes:
-    """Return the JSON of a value in gzip."""
+    """Returns the JSON of a value in gzip."""
     return gzip_text(to_json(value))
 
 
 def gzip_text(text: str) -> bytes:
-    """Return a text in gzip."""
+    """Returns a text in gzip."""
     return gzip.compress(text.encode(), mtime=0)
 
 
 def read_gzip_json(packed: bytes) -> Any:
-    """Return the value; numbers with a point or an exponent are Decimal. Raises NOT_GZIP_JSON."""
+    """Returns the value; numbers with a point or exponent are Decimal. Raises GZIP_JSON_ERRORS."""
     return from_json(read_gzip_text(packed))
 
 
 def read_gzip_text(packed: bytes) -> str:
-    """Return the text of `gzip_text`. Raises one of NOT_GZIP_JSON."""
+    """Returns the text that `gzip_text` packed. Raises one of GZIP_JSON_ERRORS."""
     unpacker = zlib.decompressobj(wbits=_GZIP)
     data = unpacker.decompress(packed, _MAX_BYTES)
     if not unpacker.eof or unpacker.unused_data:

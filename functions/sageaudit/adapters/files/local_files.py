@@ -18,7 +18,7 @@ from sageaudit.errors import BadUsage
 
 _MODE = 0o644
 _PREFIX = 40
-"""Letters of a name that fit in a file's own name beside its other parts."""
+"""Number of letters of a name that fit in a temporary file's name."""
 _HEAD = 4096
 _PLAN_TEXT = re.compile(
     rb"Terraform (used the selected providers|will perform)"
@@ -40,7 +40,7 @@ _FORMS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
     ),
     (re.compile(rb"\s*\[\s*[{\]\"\d]"), "a list", ""),
 )
-"""How a file begins, what it is then, and what makes the right one of it."""
+"""How a file begins, what it then is, and how to make the right one of it."""
 _NAME = "sageaudit"
 _KEY_BYTES = 32
 _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
@@ -50,9 +50,9 @@ _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
     """Yields the path to write to: a file beside `path`, which then takes its place.
 
-    It gets `mode`, else that of the file before. A link stays a link, and its file is replaced. A
-    device or a pipe is written to itself, never replaced. Raises BadUsage where the file cannot be
-    written; an older one is then kept.
+    It gets `mode`, by default that of the old file. The target of a link is replaced, the link
+    stays. A device or a pipe is written directly. Raises BadUsage if the file cannot be written; an
+    older one is then kept.
     """
     try:
         if path.exists() and not path.is_file():
@@ -64,8 +64,8 @@ def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
         beside = Path(name)
         try:
             yield beside
-            known = target.stat().st_mode if target.exists() else _MODE
-            beside.chmod(known if mode is None else mode)
+            file_mode = target.stat().st_mode if target.exists() else _MODE
+            beside.chmod(file_mode if mode is None else mode)
             beside.replace(target)
         finally:
             with suppress(OSError):
@@ -73,8 +73,8 @@ def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
     except BrokenPipeError as error:
         raise BadUsage(f"{path} was closed by its reader: name another file") from error
     except OSError as error:
-        why = error.strerror or str(error)
-        raise BadUsage(f"{path} cannot be written ({why}): name another file") from error
+        reason = error.strerror or str(error)
+        raise BadUsage(f"{path} cannot be written ({reason}): name another file") from error
     except RuntimeError as error:
         if "loop" not in str(error).lower():
             raise
@@ -82,13 +82,13 @@ def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str, mode: int | None = None) -> None:
-    """Writes a whole file. Raises BadUsage where it cannot be written."""
+    """Writes a whole file. Raises BadUsage if it cannot be written."""
     with atomic_write(path, mode) as beside:
         beside.write_text(text, encoding="utf-8", errors="replace")
 
 
 def wrong_format_reason(path: Path, advice: str) -> str | None:
-    """`is a folder: ...`, with `make` where nothing better is known; None for any other file."""
+    """Returns `is a folder: ...` or the like, with `advice` if nothing better is known, or None."""
     if path.is_dir():
         return f"is a folder: {advice}"
     with suppress(OSError), path.open("rb") as file:
@@ -97,21 +97,21 @@ def wrong_format_reason(path: Path, advice: str) -> str | None:
 
 
 def wrong_format_reason_of_bytes(path: str, content: bytes, make: str) -> str | None:
-    """The same of what was read."""
+    """Returns the same as `wrong_format_reason` for the content that was read."""
     content = content.removeprefix(codecs.BOM_UTF8)
     if _PLAN_TEXT.search(content, 0, _HEAD):
         return f"is a Terraform plan as text: {_MAKE_PLAN}"
-    for begins, what, do in _FORMS:
+    for begins, kind, do in _FORMS:
         if begins.match(content):
-            return f"is {what}: {do.format(path=path) or make}"
+            return f"is {kind}: {do.format(path=path) or make}"
     return None
 
 
 def data_folder() -> Path:
-    """The folder of this tool; it may not exist yet. Raises BadUsage for a user without a home.
+    """Returns this tool's folder, which may not exist yet. Raises BadUsage without a home folder.
 
-    As each system wants it: below XDG_DATA_HOME where it is set; else ~/Library/Application Support
-    on macOS, %LOCALAPPDATA% on Windows, ~/.local/share elsewhere.
+    It is below XDG_DATA_HOME if that is set; else ~/Library/Application Support on macOS,
+    %LOCALAPPDATA% on Windows, ~/.local/share elsewhere.
     """
     if chosen := _folder_from_variable("XDG_DATA_HOME"):
         return chosen / _NAME
@@ -124,18 +124,18 @@ def data_folder() -> Path:
 
 @cache
 def fingerprint_key() -> bytes | None:
-    """The random key of the fingerprints that this machine's scans store, made when first needed.
+    """Returns the random key of this machine's fingerprints, made when first needed.
 
     A fingerprint is a hash of image, data, entry point and hyperparameters, by which runs with the
-    same settings are found; without the key nobody can guess settings from it. None where it can be
-    neither read nor kept: runs are then audited without a fingerprint.
+    same settings are found; without the key nobody can guess settings from it. None if it can be
+    neither read nor kept: runs then have no fingerprint.
     """
     with suppress(OSError, BadUsage):
         path = data_folder() / "fingerprint.key"
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileExistsError):
-            made = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE)
-            with os.fdopen(made, "wb") as file:
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE)
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(secrets.token_bytes(_KEY_BYTES))
         key = path.read_bytes()
         return key if len(key) == _KEY_BYTES else None
@@ -143,7 +143,7 @@ def fingerprint_key() -> bytes | None:
 
 
 def _folder_from_variable(variable: str) -> Path | None:
-    """The folder that a variable names; a relative one is ignored, as the XDG standard says."""
+    """Returns the folder in a variable; a relative one is ignored, as the XDG standard says."""
     path = Path(os.environ.get(variable, ""))
     return path if path.is_absolute() else None
 

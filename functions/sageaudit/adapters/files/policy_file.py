@@ -46,11 +46,11 @@ def load_policy(path: Path) -> Policy:
         text = path.read_text(encoding="utf-8-sig")
         table = tomllib.loads(text)
     except OSError as error:
-        why = wrong_format_reason(path, _MAKE) or f"cannot be read ({error.strerror})"
-        raise BadPolicy(f"{path}: {why}") from error
+        reason = wrong_format_reason(path, _MAKE) or f"cannot be read ({error.strerror})"
+        raise BadPolicy(f"{path}: {reason}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        why = wrong_format_reason(path, _MAKE) or f"is not TOML: {error}"
-        raise BadPolicy(f"{path}: {why}") from error
+        reason = wrong_format_reason(path, _MAKE) or f"is not TOML: {error}"
+        raise BadPolicy(f"{path}: {reason}") from error
     except (ValueError, RecursionError) as error:
         # numbers of thousands of digits, or too deep nesting
         raise BadPolicy(f"{path}: is too long or too deeply nested to be read") from error
@@ -65,7 +65,7 @@ def load_policy(path: Path) -> Policy:
 
 
 def _load_own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
-    """The file that `discounts.own_rates` names, from the policy's folder. Raises BadPolicy."""
+    """Reads the file of `discounts.own_rates`, from the policy's folder. Raises BadPolicy."""
     discounts = table.get("discounts")
     name = discounts.get("own_rates") if isinstance(discounts, dict) else None
     if not isinstance(name, str) or not name:
@@ -78,18 +78,18 @@ def _load_own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
 
 
 def line_number(text: str, key: KeyPath) -> int | None:
-    """The line that sets the last name of `key`; None where that is not one line alone."""
+    """Returns the line that sets the last name of `key`; None if no line does, or several."""
     name = next((re.escape(part) for part in reversed(key) if isinstance(part, str)), None)
     sets = re.compile(rf"""[\s\[]*(?:[\w."'-]+\.)?["']?{name}["']?\s*[.=\]]""")
-    found = [number for number, line in enumerate(text.split("\n"), 1) if sets.match(line)]
-    return found[0] if name and len(found) == 1 else None
+    numbers = [number for number, line in enumerate(text.split("\n"), 1) if sets.match(line)]
+    return numbers[0] if name and len(numbers) == 1 else None
 
 
 def _check_names(discounts: Discounts) -> None:
     """Raises BadPolicy for an unknown family, region or type, so that no typo goes unnoticed."""
     types = packaged.instance_types()
-    known = {row.family for row in types.values()} | {part.value for part in Component}
-    if strange := sorted(set(discounts.percent) - known):
+    known_names = {row.family for row in types.values()} | {part.value for part in Component}
+    if strange := sorted(set(discounts.percent) - known_names):
         raise _bad_policy("is neither a component nor a family", "percent", strange[0])
     regions = known_regions() if discounts.rates else set()
     for region, rates in discounts.rates.items():
@@ -100,13 +100,13 @@ def _check_names(discounts: Discounts) -> None:
             raise _bad_policy(f"is no type of the catalogue{near}", "rates", region, strange[0])
 
 
-def _bad_policy(why: str, *parts: str) -> BadPolicy:
+def _bad_policy(reason: str, *parts: str) -> BadPolicy:
     path = ("discounts", *parts)
-    return BadPolicy(f"{full_key(path)} {why}", path)
+    return BadPolicy(f"{full_key(path)} {reason}", path)
 
 
 def read_own_rates(path: Path) -> OwnRates:
-    """The rates of a file that `sageaudit prices learn` wrote. Raises BadUsage, naming the file."""
+    """Reads the rates that `sageaudit prices learn` wrote. Raises BadUsage, naming the file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -119,19 +119,19 @@ def read_own_rates(path: Path) -> OwnRates:
             raise BadUsage(f"{path}: is of a newer version of sageaudit (schema)")
         account = document["account"]
         rates = [_rate(row) for row in document["rates"]]
-        found = group_own_rates(RateBasis(document["basis"]), account and str(account), rates)
+        own_rates = group_own_rates(RateBasis(document["basis"]), account and str(account), rates)
     except PARSE_ERRORS as error:
         raise BadUsage(
             f"{path}: is no file of own rates as `sageaudit prices learn` writes it"
         ) from error
-    for rate in found.rows:
+    for rate in own_rates.rows:
         if not _possible(rate):
             raise BadUsage(f"{path}: has an impossible rate of {rate.what} in {rate.region}")
-    return found
+    return own_rates
 
 
 def own_rates_text(rates: OwnRates) -> str:
-    """What `read` reads."""
+    """Returns the text of the file that `read_own_rates` reads."""
     rows = ",\n".join(f"  {to_json(_row(rate))}" for rate in rates.rows)
     head = {
         "schema": SCHEMA,

@@ -31,7 +31,7 @@ from sageaudit.domain.usage.measurements import Missing, RawSeries
 from sageaudit.errors import BadRecording, MalformedData
 
 SCHEMA = 1
-"""The version of the format; a file without one is of a time before there were versions."""
+"""The version of the format; files from before there were versions have none."""
 _FORMS = '"children", "describe", or a ...JobName with a ...JobStatus'
 _MAKE = "`sageaudit record JOB -o job.json` writes one job to a file"
 _TOP = "the top level"
@@ -40,9 +40,9 @@ _PRICES = "prices"
 
 
 class Recording(Struct, frozen=True):
-    """One recorded job. Account and region are None where the file does not name them.
+    """One recorded job. Account and region are None if the file does not name them.
 
-    `as_read`: the moment and the sources of a live audit; None of a file that names no moment.
+    `read_context`: when and how a live audit read the job; None if the file has no time.
     """
 
     describe: Mapping[str, Any]
@@ -52,7 +52,7 @@ class Recording(Struct, frozen=True):
     region: str | None
     read_context: ReadContext | None = None
     has_all_tags: bool = False
-    """Whether `tags` are all that the job has: an answer of AWS, not what an audit kept."""
+    """Whether `tags` are all tags of the job, as AWS answered, or only those that an audit kept."""
 
 
 class RecordedSet(Struct, frozen=True):
@@ -61,7 +61,7 @@ class RecordedSet(Struct, frozen=True):
     children: tuple[Recording, ...]
     rollup: Recording | None = None
     deleted: tuple[JobRef, ...] = ()
-    """The jobs that it launched too, and that were deleted before they could be recorded."""
+    """Launched jobs that were deleted before they could be recorded."""
 
 
 def read(path: Path) -> Recording | RecordedSet:
@@ -69,15 +69,15 @@ def read(path: Path) -> Recording | RecordedSet:
     try:
         document = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        why = wrong_format_reason(path, _MAKE) or f"cannot be read ({error.strerror})"
-        raise BadRecording(f"{path}: {why}") from error
+        reason = wrong_format_reason(path, _MAKE) or f"cannot be read ({error.strerror})"
+        raise BadRecording(f"{path}: {reason}") from error
     except (ValueError, RecursionError) as error:
         raise BadRecording(
             f"{path}: {wrong_format_reason(path, _MAKE) or 'is not JSON'}"
         ) from error
     if not isinstance(document, dict):
-        why = wrong_format_reason(path, _MAKE) or f"is not an object with {_FORMS}"
-        raise BadRecording(f"{path}: {why}")
+        reason = wrong_format_reason(path, _MAKE) or f"is not an object with {_FORMS}"
+        raise BadRecording(f"{path}: {reason}")
     try:
         return parse(document)
     except MalformedData as error:
@@ -85,7 +85,7 @@ def read(path: Path) -> Recording | RecordedSet:
 
 
 def parse(document: Mapping[str, Any]) -> Recording | RecordedSet:
-    """The recording in parsed JSON. Raises Malformed with the key."""
+    """Reads the recording in parsed JSON. Raises MalformedData with the key."""
     if "children" not in document:
         return parse_job(document)
     _check_schema(document)
@@ -104,7 +104,7 @@ def parse(document: Mapping[str, Any]) -> Recording | RecordedSet:
 
 
 def _parse_deleted(document: Mapping[str, Any]) -> Iterator[JobRef]:
-    """The jobs of a roll-up that are not in the file. Raises Malformed."""
+    """Reads the jobs of a roll-up that are not in the file. Raises MalformedData."""
     arns = document.get("deleted") or []
     for arn in arns if isinstance(arns, list) else [None]:
         ref = JobRef.from_arn(arn) if isinstance(arn, str) else None
@@ -128,9 +128,9 @@ def _child(document: Mapping[str, Any], position: int, prices: ListedPrices | No
 
 
 def parse_job(document: Mapping[str, Any], prices: ListedPrices | None = None) -> Recording:
-    """The recording of one job from parsed JSON; `prices` are those of its set.
+    """Reads the recording of one job from parsed JSON; `prices` are those of its set.
 
-    Raises Malformed with the key.
+    Raises MalformedData with the key.
     """
     if "describe" in document:
         _check_schema(document)
@@ -154,7 +154,7 @@ def parse_job(document: Mapping[str, Any], prices: ListedPrices | None = None) -
 
 
 def _check_name(answer: Mapping[str, Any], kind: JobKind, key_prefix: str = "") -> None:
-    """Raises Malformed for a name that SageMaker gives no job; the name itself is not repeated."""
+    """Raises MalformedData, without the name, for a name that no SageMaker job can have."""
     name = fields.text(answer, kind.spec.name_key)
     if name is not None and not JOB_NAME.match(name):
         reason = "is not the name of a job: at most 63 letters, digits and hyphens"
@@ -201,11 +201,11 @@ def _values(values: object, key: str) -> tuple[float | None, ...]:
 
 
 class ReadContext(Struct, frozen=True):
-    """`as_of`: when the job was read, the `now` of its audits.
+    """How a job was read.
 
-    `absent`: why a metric without points has none. `metric_notes`, `notes`: sentences on what else
-    could not be read, of the metrics and of the job. `prices`: the price list of that day; None
-    where it was not asked for.
+    `read_at` is the time of its audits. `no_points_reason` says why a metric without points has
+    none. `metric_notes`, `notes`: sentences on what else could not be read. `prices`: that day's
+    price list; None if it was not read.
     """
 
     read_at: datetime
@@ -218,7 +218,7 @@ class ReadContext(Struct, frozen=True):
 def parse_read_context(
     document: Mapping[str, Any], shared_prices: ListedPrices | None
 ) -> ReadContext | None:
-    """What a recording's JSON says of its reading; None without a moment. Raises Malformed."""
+    """Reads how a recording's job was read; None without a time. Raises MalformedData."""
     as_of = fields.parsed_time(document.get("as_of"), "as_of")
     if as_of is None:
         return None
@@ -242,14 +242,14 @@ def _absent(section: Mapping[str, Any]) -> Missing:
 
 
 def _sentences(section: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    found = section.get(key) or []
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    sentences = section.get(key) or []
+    if not isinstance(sentences, list) or not all(isinstance(text, str) for text in sentences):
         raise MalformedData(key, "is not a list of sentences")
-    return tuple(found)
+    return tuple(sentences)
 
 
 def prices_document(prices: ListedPrices) -> dict[str, Any]:
-    """The price list of a region and component, as a recording has it; rates are texts in USD."""
+    """Returns a region and component's price list for a recording; rates are texts in USD."""
     return {
         "region": prices.region,
         "component": prices.component.value,
@@ -262,7 +262,7 @@ def prices_document(prices: ListedPrices) -> dict[str, Any]:
 
 
 def parse_prices(document: Mapping[str, Any]) -> ListedPrices | None:
-    """The price list in a recording's JSON; None where there is none. Raises Malformed."""
+    """Reads the price list in a recording's JSON; None if it has none. Raises MalformedData."""
     section = fields.section(document, _PRICES)
     if not section:
         return None

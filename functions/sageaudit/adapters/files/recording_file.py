@@ -1,8 +1,8 @@
 """Writes recordings: what audits read, for their owner's eyes only, or under pseudonyms.
 
-`recording.parsed` reads what is written here; no other file is written over. To be shared, each
-name of the kept answer becomes a pseudonym, by the table of `job_fields`; enumerated fields keep
-what AWS's service model knows. Sentences stay where they are our own. Numbers and times stay.
+`recording.parse` reads them; no other file is overwritten. For sharing, each name in an answer
+becomes a pseudonym, by the table of `job_fields`; enumerated fields keep values of AWS's service
+model. Our own sentences, numbers and times stay.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ from sageaudit.errors import BadUsage
 _WIDTH = 100
 _TAGS = Policy().tag_names
 ANONYMIZED = "anonymized"
-"""The key that says so in the file."""
+"""The key that marks an anonymized file."""
 REDACTED = "not shared"
-"""In place of a sentence that is not our own."""
+"""Replaces sentences that are not our own."""
 _PUBLIC = ("region", "component", "read_at", "managed_spot", "rates")
-"""What a recording has of the price list, which AWS publishes."""
+"""Parts of the price list in a recording, which AWS publishes."""
 _KNOWN_TAGS = SAGEAUDIT_TAGS.union(Policy().owner_tags)
-"""Names of tags that stay: those that audits read by default."""
+"""Names of tags that stay: audits read them by default."""
 _CODES = frozenset({"metric_missing", METRIC_DENIED_CODE})
-"""Why a job's metrics are absent, as the reader of CloudWatch says it."""
+"""Why a job's metrics are absent, in the words of the CloudWatch reader."""
 _SAFE_SENTENCES = re.compile(
     r"(?:tags: )?[a-z]{1,20}:[A-Za-z]{1,60} (?:is not permitted|is throttled: try again later)"
     r"|CloudWatch has no points|CloudWatch keeps metrics for 455 days"
@@ -60,17 +60,17 @@ _SAFE_SENTENCES = re.compile(
     r"|series of the extreme hosts alone(?:; no curves)?"
     r"|the series were too large to keep"
 )
-"""Sentences of our own that hold nothing of the account."""
+"""Our own sentences, which hold nothing of the account."""
 
 
 def make_document(
     recorded: Recording | RecordedSet, key: bytes | None = None, tags: TagNames = _TAGS
 ) -> dict[str, Any]:
-    """The JSON of a recording: what a history keeps of a job, with its metrics and prices.
+    """Returns the JSON of a recording: a job as a history keeps it, with metrics and prices.
 
-    `key`: that of fingerprints, by which runs with the same settings are known; without it the
-    recording has none. `tags`: the names of those that are kept. A set has its moment and its price
-    list once, for all of its jobs. Raises Malformed.
+    `key` is the fingerprints' key, by which runs with the same settings are found; without it the
+    recording has no fingerprint. `tags`: names of tags to keep. A set has its time and price list
+    once, for all of its jobs. Raises MalformedData.
     """
     if isinstance(recorded, Recording):
         return {"schema": SCHEMA, **_job_document(recorded, key, tags)}
@@ -87,10 +87,10 @@ def make_document(
 
 
 def _job_document(recorded: Recording, key: bytes | None, tags: TagNames) -> dict[str, Any]:
-    kept = tags_to_store(recorded.tags, tags, is_complete=recorded.has_all_tags)
+    stored_tags = tags_to_store(recorded.tags, tags, is_complete=recorded.has_all_tags)
     read = recorded.read_context
-    named = [one for one in recorded.series if is_name(one.host) and is_name(one.metric)]
-    metrics: dict[str, Any] = {"series": [_series(one) for one in named]}
+    named = [raw for raw in recorded.series if is_name(raw.host) and is_name(raw.metric)]
+    metrics: dict[str, Any] = {"series": [_series(raw) for raw in named]}
     written: dict[str, Any] = {"account": recorded.account, "region": recorded.region}
     if read is not None:
         written["as_of"] = iso(read.read_at)
@@ -102,7 +102,7 @@ def _job_document(recorded: Recording, key: bytes | None, tags: TagNames) -> dic
             **metrics,
         }
     written["describe"] = sanitize_answer(recorded.describe, key)
-    written["tags"] = [{"Key": name, "Value": value} for name, value in kept.items()]
+    written["tags"] = [{"Key": name, "Value": value} for name, value in stored_tags.items()]
     written["metrics"] = metrics
     if read is not None and read.prices is not None:
         written["prices"] = recording.prices_document(read.prices)
@@ -120,20 +120,20 @@ def _series(series: RawSeries) -> dict[str, Any]:
 
 
 def to_text(document: Mapping[str, Any]) -> str:
-    """The JSON text of a recording, to be read by people too: lists of numbers on one line."""
+    """Returns the JSON text of a recording, readable for people: lists of numbers on one line."""
     return "".join(_lines(document, "")) + "\n"
 
 
 def _lines(value: object, indent: str) -> Iterator[str]:
     flat = to_json(value)
-    plain = isinstance(value, list) and not any(isinstance(one, dict | list) for one in value)
+    plain = isinstance(value, list) and not any(isinstance(entry, dict | list) for entry in value)
     if plain or not isinstance(value, dict | list) or len(indent) + len(flat) <= _WIDTH:
         yield flat
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     yield opening
     inner = f"{indent} "
-    pairs = value.items() if isinstance(value, dict) else ((None, one) for one in value)
+    pairs = value.items() if isinstance(value, dict) else ((None, entry) for entry in value)
     for position, (key, item) in enumerate(pairs):
         yield f"{',' if position else ''}\n{inner}"
         if key is not None:
@@ -143,18 +143,18 @@ def _lines(value: object, indent: str) -> Iterator[str]:
 
 
 def check_can_write(path: Path, *, replace: bool) -> None:
-    """Raises BadUsage without its folder, and for a file that may not be replaced."""
+    """Raises BadUsage if its folder is missing, or if a file exists that may not be replaced."""
     if not path.parent.is_dir():
         raise BadUsage(f"{path}: there is no folder {path.parent}")
     try:
-        known = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return
     except OSError as error:
         raise BadUsage(
             f"{path}: cannot be written ({error.strerror}): choose another file with -o"
         ) from error
-    if not (stat.S_ISREG(known.st_mode) or stat.S_ISLNK(known.st_mode)):
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
         raise BadUsage(f"{path} is not a file: choose another one, or -o - for stdout")
     if not replace:
         raise BadUsage(f"{path} exists already: choose another file with -o, or add --force")
@@ -163,8 +163,8 @@ def check_can_write(path: Path, *, replace: bool) -> None:
 def write(path: Path, text: str, *, replace: bool) -> None:
     """Writes a new file as a whole or not at all, readable by its owner only.
 
-    `replace`: an existing file may be replaced. Raises BadUsage where one is in the way, or where
-    the file cannot be written.
+    `replace`: an existing file may be replaced. Raises BadUsage if a file is in the way, or cannot
+    be written.
     """
     check_can_write(path, replace=replace)
     local_files.write_text(path, text, mode=0o600)
@@ -173,24 +173,24 @@ def write(path: Path, text: str, *, replace: bool) -> None:
 def anonymize(
     document: Mapping[str, Any], salt: bytes, rules: Collection[str], types: Collection[str]
 ) -> dict[str, Any]:
-    """A recording's JSON for sharing. Raises Malformed.
+    """Returns a recording's JSON for sharing. Raises MalformedData.
 
-    `rules`: the names of all rules, which exemptions keep; `types`: the instance types that AWS's
-    service model knows. The same salt gives the same pseudonyms, in other files too. Times are not
+    `rules`: the names of all rules, which exemptions keep; `types`: the instance types in AWS's
+    service model. The same salt gives the same pseudonyms, in other files too. Times are not
     shifted: prices are those of a day.
     """
     file = _File(Pseudonyms(salt, _job_names(document)), rules, types)
-    kept = {"schema": document["schema"], ANONYMIZED: True, **file.anonymize_job(document)}
+    anonymized = {"schema": document["schema"], ANONYMIZED: True, **file.anonymize_job(document)}
     if "children" in document:
-        kept["children"] = [file.anonymize_job(child) for child in document["children"]]
-    return kept
+        anonymized["children"] = [file.anonymize_job(child) for child in document["children"]]
+    return anonymized
 
 
 def _job_names(document: Mapping[str, Any]) -> Iterator[str]:
-    for one in (document, *document.get("children", ())):
-        answer = one.get("describe") or {}
-        found = (answer.get(kind.spec.name_key) for kind in JobKind)
-        yield from (name for name in found if isinstance(name, str))
+    for job in (document, *document.get("children", ())):
+        answer = job.get("describe") or {}
+        names = (answer.get(kind.spec.name_key) for kind in JobKind)
+        yield from (name for name in names if isinstance(name, str))
 
 
 class _File(Struct, frozen=True):
@@ -201,7 +201,7 @@ class _File(Struct, frozen=True):
     types: Collection[str]
 
     def anonymize_job(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """One recorded job."""
+        """Returns one recorded job, anonymized."""
         names, account = self.names, document.get("account")
         shared: Mapping[str, Callable[[Any], Any]] = {
             "account": lambda known: known and names.account(known),
@@ -223,7 +223,7 @@ class _File(Struct, frozen=True):
         return {key: share(document[key]) for key, share in shared.items() if key in document}
 
     def _answer(self, answer: Mapping[str, Any], job_account: str | None) -> dict[str, Any]:
-        """An answer; `own_account`: whose images are not AWS's."""
+        """Anonymizes an answer; images of `job_account` are not AWS's."""
         names = self.names
         pseudonyms: Mapping[StoredAs, Callable[[str], str]] = {
             StoredAs.TYPE: lambda text: text if text in self.types else UNKNOWN,
@@ -254,17 +254,17 @@ class _File(Struct, frozen=True):
         return {**read_fields(plain, STORED_FIELDS, shared), DERIVED: derived}
 
     def _metrics(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
-        kept: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         if "absent" in metrics:
             absent = metrics["absent"]
             code = absent["code"] if absent["code"] in _CODES else REDACTED
-            kept["absent"] = {"code": code, "reason": _sentence(absent["reason"]), "advice": None}
+            result["absent"] = {"code": code, "reason": _sentence(absent["reason"]), "advice": None}
         if "notes" in metrics:
-            kept["notes"] = [_sentence(text) for text in metrics["notes"]]
+            result["notes"] = [_sentence(text) for text in metrics["notes"]]
         hosts: dict[str, list[str]] = {}
         for series in metrics["series"]:
             hosts.setdefault(series["host"].partition("/")[0], []).append(series["host"])
-        kept["series"] = [
+        result["series"] = [
             {
                 **{key: series[key] for key in ("start", "period_s", "values")},
                 "host": self.names.host(series["host"], hosts[series["host"].partition("/")[0]]),
@@ -272,20 +272,20 @@ class _File(Struct, frozen=True):
             }
             for series in metrics["series"]
         ]
-        return kept
+        return result
 
     def _tag(self, name: str, value: str) -> dict[str, str]:
-        """A tag: its value, and a name that is not common, become pseudonyms.
+        """Makes pseudonyms of a tag's value, and of its name if that is not common.
 
-        An exemption stays with the names of rules and its date, so that it has the same effect.
+        An exemption stays with its rules and date, so that it has the same effect.
         """
         names = self.names
-        shown = name if name in _KNOWN_TAGS else names.word("tag", name)
+        tag_name = name if name in _KNOWN_TAGS else names.word("tag", name)
         if name == EXEMPTION:
             value = " ".join(map(self._exempt, value.split()))
         elif value and value not in {TAG_VALUE_PRESENT, TAG_VALUE_ABSENT}:
             value = names.arn(value) if value.startswith("arn:") else names.word("val", value)
-        return {"Key": shown, "Value": value}
+        return {"Key": tag_name, "Value": value}
 
     def _exempt(self, word: str) -> str:
         key, sign, until = word.partition("=")

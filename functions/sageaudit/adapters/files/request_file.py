@@ -19,9 +19,9 @@ STDIN = "-"
 MAX_BYTES = 64 * 1024 * 1024
 """A Terraform plan of thousands of resources has some MB."""
 _LARGE = 2**20
-"""Characters from which a file's beginning is looked at first."""
+"""Files of this many characters have their beginning checked first."""
 _HEAD = 2**16
-"""How many characters of it."""
+"""Number of characters of that beginning."""
 _MAKE = "give the JSON of one request, of a pipeline definition, or of `terraform show -json`"
 TOO_DEEPLY_NESTED = "has too many brackets inside each other"
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
@@ -35,11 +35,11 @@ class RequestFile(Struct, frozen=True):
     text: str
 
     def line_numbers(self) -> tuple[dict[Place, int], list[Place]]:
-        """The line (from 1) of each key and list item, by path; and the keys that are there twice.
+        """Returns the line (from 1) of each key and list item, by path, and the repeated keys.
 
-        What is inside a key that is there twice is not named too.
+        Keys inside a repeated key are not listed as well.
         """
-        found: dict[Place, int] = {(): 1}
+        numbers: dict[Place, int] = {(): 1}
         repeated: dict[Place, None] = {}
         # The key or index, and whether it is a list.
         stack: list[tuple[str | int | None, bool]] = []
@@ -48,7 +48,7 @@ class RequestFile(Struct, frozen=True):
             line += self.text.count("\n", at, token.start())
             at, word = token.start(), token[0]
             if stack and stack[-1][1] and word not in {"]", ","}:
-                found.setdefault(tuple(_steps(stack)), line)
+                numbers.setdefault(tuple(_steps(stack)), line)
             if word in {"{", "["}:
                 stack.append((0 if word == "[" else None, word == "["))
                 key_next = word == "{"
@@ -62,40 +62,40 @@ class RequestFile(Struct, frozen=True):
             elif word != ":" and key_next:
                 stack[-1] = (json.loads(word), False)
                 place = tuple(_steps(stack))
-                if place in found and not any(place[:n] in repeated for n in range(len(place))):
+                if place in numbers and not any(place[:n] in repeated for n in range(len(place))):
                     repeated[place] = None
-                found[place] = line
+                numbers[place] = line
                 key_next = False
-        return found, list(repeated)
+        return numbers, list(repeated)
 
 
 def display_name(path: str) -> str:
-    """The file, for people."""
+    """Returns the file's name for people."""
     return "standard input" if path == STDIN else path
 
 
 def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
     """Reads a file, or stdin for "-". Raises BadUsage with one sentence that names the file.
 
-    `refuse` raises Malformed for a list, or an object with such keys: of a large file it is asked
-    before the whole is parsed.
+    `check_keys` raises MalformedData for a list, or for an object with wrong keys; in a large file
+    it is called before the whole is parsed.
     """
     name = display_name(path)
     try:
         data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == STDIN else _bytes(Path(path))
     except OSError as error:
-        why = wrong_format_reason(Path(path), _MAKE) or f"cannot be read ({error.strerror})"
-        raise BadUsage(f"{name}: {why}") from error
+        reason = wrong_format_reason(Path(path), _MAKE) or f"cannot be read ({error.strerror})"
+        raise BadUsage(f"{name}: {reason}") from error
     if len(data) > MAX_BYTES:
         raise BadUsage(f"{name}: is larger than {MAX_BYTES // 2**20} MB: no request is so large")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        why = (
+        reason = (
             wrong_format_reason_of_bytes(path, data, _MAKE)
             or "is not text in UTF-8: give a file with JSON"
         )
-        raise BadUsage(f"{name}: {why}") from error
+        raise BadUsage(f"{name}: {reason}") from error
     if not text.strip():
         raise BadUsage(f"{name}: is empty: give a file with JSON")
     if len(text) > _LARGE:
@@ -106,18 +106,18 @@ def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
         raise BadUsage(f"{name}: {TOO_DEEPLY_NESTED}") from error
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        why = (
+        reason = (
             wrong_format_reason_of_bytes(path, data, _MAKE) or f"is not JSON ({where}: {error.msg})"
         )
-        raise BadUsage(f"{name}: {why}") from error
+        raise BadUsage(f"{name}: {reason}") from error
     except ValueError as error:
-        why = str(error).partition(";")[0]  # after it Python advises its programmers
-        raise BadUsage(f"{name}: is not JSON ({why})") from error
+        reason = str(error).partition(";")[0]  # after it Python advises its programmers
+        raise BadUsage(f"{name}: is not JSON ({reason})") from error
     return RequestFile(name, document, text)
 
 
 def _first_keys(text: str) -> Iterator[str]:
-    """The keys of the top level, as far as the beginning of the text has them."""
+    """Returns the keys of the top level, as far as the beginning of the text has them."""
     depth, key_next = 0, False
     for token in _TOKEN.finditer(text, 0, _HEAD):
         word = token[0]

@@ -39,12 +39,12 @@ def load(path: Path | None = None) -> Policy:
 
 
 def to_text(policy: Policy) -> str:
-    """One line of JSON."""
+    """Returns the policy as one line of JSON."""
     return json.dumps(_to_json_value(policy)) + "\n"
 
 
 def from_text(text: str) -> Policy:
-    """The policy from the text of `to_text`."""
+    """Reads the policy from a text that `to_text` wrote."""
     policy: Policy = _read(json.loads(text), Policy)
     return policy
 
@@ -66,7 +66,7 @@ def _to_json_value(value: Any) -> Any:
 
 
 def _read(value: Any, kind: Any) -> Any:
-    """The value of type `kind` that was stored as `value`."""
+    """Returns the value of type `kind` that was stored as `value`."""
     origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin is UnionType:
         return None if value is None else _read(value, inner[0])

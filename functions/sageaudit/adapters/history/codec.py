@@ -54,68 +54,68 @@ _NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
 
 
 def key_part(text: str) -> str:
-    """The text as one part of a key: itself, or when too long its beginning and a hash."""
+    """Returns the text as one part of a key; a text that is too long is cut and gets a hash."""
     encoded = text[:MAX_TEXT_LENGTH].encode("utf-8", "replace")
     if len(encoded) <= _MAX_PART_BYTES:
         return encoded.decode()
-    kept = encoded[: _MAX_PART_BYTES - 65].decode("utf-8", "ignore")
-    return f"{kept}~{hashlib.sha256(encoded).hexdigest()}"
+    beginning = encoded[: _MAX_PART_BYTES - 65].decode("utf-8", "ignore")
+    return f"{beginning}~{hashlib.sha256(encoded).hexdigest()}"
 
 
 def run_key(key: JobKey) -> str:
-    """Identifies one run: its ARN and creation time in epoch milliseconds."""
+    """Returns a run's identifier: its ARN and creation time in epoch milliseconds."""
     return f"{key_part(key.arn)}#{epoch_ms(key.created_at)}"
 
 
 def moment_sk(moment: datetime, key: JobKey) -> str:
-    """Sorts runs by a moment of each, its end or recheck; unique, so that a list can be continued
-    after it.
+    """Returns a sort key by a moment of each run, its end or recheck. Keys are unique, so that a
+    list can be continued after one.
     """
     return f"{moment_text(moment)}#{run_key(key)}"
 
 
 def sk_before(before: datetime | None) -> str:
-    """Sorts after every `moment_sk` that a list shows: those before a moment, or all."""
+    """Returns a key after every `moment_sk` to list: those before a moment, or all."""
     return "~" if before is None else moment_text(before)
 
 
 def through_sk(moment: datetime) -> str:
-    """Sorts after every `moment_sk` up to this moment, since "$" follows "#"."""
+    """Returns a key after every `moment_sk` up to this moment, since "$" follows "#"."""
     return f"{moment_text(moment)}$"
 
 
 def as_utc(moment: datetime) -> datetime:
-    """The moment in UTC; one without a zone is taken as UTC."""
+    """Returns the moment in UTC; one without a zone is taken as UTC."""
     if moment.tzinfo is UTC:
         return moment
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def moment_text(moment: datetime) -> str:
-    """ISO 8601 in UTC, always 27 characters."""
+    """Returns ISO 8601 in UTC, always 27 characters."""
     return as_utc(moment).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def read_moment(text: str) -> datetime:
-    """A moment from ISO 8601."""
+    """Reads a moment in ISO 8601."""
     return as_utc(datetime.fromisoformat(text))
 
 
 def epoch_s(moment: datetime) -> int:
-    """Whole seconds since 1970, as TTL attributes count."""
+    """Returns whole seconds since 1970, as TTL attributes count."""
     return (as_utc(moment) - _EPOCH) // timedelta(seconds=1)
 
 
 def epoch_ms(moment: datetime) -> int:
-    """Whole milliseconds since 1970."""
+    """Returns whole milliseconds since 1970."""
     return (as_utc(moment) - _EPOCH) // timedelta(milliseconds=1)
 
 
 class FieldReader(NamedTuple):
     """A field, and what converts its stored value (None: it is stored as it is).
 
-    `optional`: it may be absent; so is a value that is `default`, which the field has then.
-    `nested`: it is a list or a map.
+    `is_optional`: it may be absent; a value equal to `default` is not stored. `is_nested`: it is a
+    list or a map.
     """
 
     name: str
@@ -126,12 +126,12 @@ class FieldReader(NamedTuple):
 
 
 def to_item(row: StoredT) -> Item:
-    """The attributes of a row."""
+    """Returns the attributes of a row."""
     return to_attributes(row, READERS_BY_TYPE[type(row)])
 
 
 def to_attributes(row: StoredT, readers: Iterable[FieldReader]) -> Item:
-    """The attributes of these fields of a row."""
+    """Returns the attributes of these fields of a row."""
     item: Item = {}
     for name, _, optional, default, _ in readers:
         value = getattr(row, name)
@@ -143,12 +143,12 @@ def to_attributes(row: StoredT, readers: Iterable[FieldReader]) -> Item:
 
 
 def from_item(row_type: type[StoredT], item: Item) -> StoredT:
-    """The row of an item. Raises KeyError if a required attribute is missing."""
+    """Reads the row of an item. Raises KeyError if a required attribute is missing."""
     return row_type(**read_fields(READERS_BY_TYPE[row_type], item))
 
 
 def read_fields(readers: Iterable[FieldReader], item: Item) -> dict[str, Any]:
-    """The fields that these readers make of an item. Raises KeyError, as `from_item`."""
+    """Reads the fields of these readers from an item. Raises KeyError, like `from_item`."""
     values: dict[str, Any] = {}
     for name, read, optional, *_ in readers:
         if name in item:
@@ -187,7 +187,7 @@ def _run_value(value: object) -> object:
 
 
 def _sums_item(sums: Sums) -> Item:
-    """Without the zeros."""
+    """Returns the attributes of sums, without zeros."""
     rules = {name: _texts(rule) for name, rule in sums.rules.items()}
     return _texts(sums) | ({"rules": rules} if rules else {})
 
@@ -197,28 +197,29 @@ def _texts(sums: Sums | RuleSums) -> Item:
 
 
 def non_zero_numbers(sums: Sums | RuleSums) -> Item:
-    """The counts and amounts that are not zero, without those of rules."""
+    """Returns the counts and amounts that are not zero, without those of rules."""
     return {name: value for name, value in asdict(sums).items() if value and name != "rules"}
 
 
 def _read_sums(item: Item) -> Sums:
     rules = {
-        name: RuleSums(**parse_numbers(RuleSums, of)) for name, of in item.get("rules", {}).items()
+        name: RuleSums(**parse_numbers(RuleSums, numbers))
+        for name, numbers in item.get("rules", {}).items()
     }
     return Sums(**parse_numbers(Sums, item), rules=rules)
 
 
 def parse_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
-    """Counts as int, amounts as Decimal (a count has no unit in its name), from numbers or texts.
+    """Reads counts as int and amounts as Decimal (a count has no unit in its name).
 
-    Other attributes of the item are left out.
+    The values may be numbers or texts. Other attributes of the item are left out.
     """
     numbers = _NUMBERS[form]
     return {name: numbers[name](value) for name, value in item.items() if name in numbers}
 
 
 def detail_to_item(detail: Detail) -> Item:
-    """The attributes of a detail: description and tags as JSON in gzip, series as bytes."""
+    """Returns a detail's attributes: description and tags as JSON in gzip, series as bytes."""
     description = gzip_json({"describe": detail.describe, "tags": detail.tags})
     fits = len(description) + len(detail.series) <= _MAX_DETAIL_BYTES
     dropped = None if fits else "The series were too large to keep."
@@ -228,13 +229,13 @@ def detail_to_item(detail: Detail) -> Item:
 
 
 def read_detail(item: Item) -> Detail:
-    """The detail of these attributes."""
+    """Reads the detail from these attributes."""
     job = read_gzip_json(item["description"])
     return Detail(job["describe"], job["tags"], item["series"], item.get("note"))
 
 
 def _readers(form: type[Any]) -> tuple[FieldReader, ...]:
-    """Those of all fields."""
+    """Returns the readers of all fields."""
     readers, hints = [], get_type_hints(form)
     for field in fields(form):
         hint = hints[field.name]
@@ -248,13 +249,13 @@ def _readers(form: type[Any]) -> tuple[FieldReader, ...]:
 
 
 def _empty(field: FieldInfo) -> object:
-    """False, or the empty list, map or sums, that a field has by default; None of any other."""
+    """Returns a field's default if it is False or empty; None for any other."""
     default = field.default if field.default_factory is NODEFAULT else field.default_factory()
     return default if default is False or default in ((), {}, Sums()) else None
 
 
 def _value_reader(hint: Any) -> Callable[..., Any] | None:
-    """What converts a stored value, such as a Decimal or a string, to its type; None for a text."""
+    """Returns what converts a stored Decimal, string, ... to the type; None for a text."""
     if hint is str:
         return None
     if get_origin(hint) is tuple:
@@ -278,4 +279,4 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
 
 READERS_BY_TYPE = {form: _readers(form) for form in _FORMS}
 RUN_READERS = tuple(row for row in READERS_BY_TYPE[AuditSummary] if row.name in _FIELDS_IN_FINDINGS)
-"""Fields of a summary that the rows of its findings have too: what a rule's list tells of a run."""
+"""Fields of a summary that finding rows have too: what a rule's list shows of a run."""

@@ -28,7 +28,7 @@ _TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
 
 
 class HistorySource(Struct, frozen=True):
-    """An open history, to be used in a `with` block.
+    """An open history, for use in a `with` block.
 
     `name` is the file or the table, for messages. `session` is that of a table; None for a file.
     """
@@ -41,7 +41,7 @@ class HistorySource(Struct, frozen=True):
 
     @property
     def location_text(self) -> str:
-        """`/home/ana/history.db`, `the table sageaudit in eu-west-1`: where it is."""
+        """Where it is: `/home/ana/history.db`, `the table sageaudit in eu-west-1`."""
         if self.session is None:
             return self.name
         return f"the table {self.name} in {self.session.region_name}"
@@ -54,7 +54,7 @@ class HistorySource(Struct, frozen=True):
 
 
 def default_path() -> Path:
-    """The history that commands use where none is named, in the user's data folder."""
+    """Returns the default history of commands, in the user's data folder."""
     return data_folder() / "history.db"
 
 
@@ -67,11 +67,11 @@ def open_history(
     create: bool = False,
     warn: Callable[[str], None],
 ) -> HistorySource:
-    """Opens the file or the table; where neither is named, the user's own file.
+    """Opens the file or the table, by default the user's own file.
 
-    With `create`, a file that does not exist is made. `warn` is told of a file that others may
-    write. Raises BadUsage where both are named, NoHistory, BadHistory or another HistoryFileError
-    for a file, AwsError for a table.
+    With `create`, a missing file is made. `warn` is called for a file that others may write. Raises
+    BadUsage if both are named, NoHistory, BadHistory or another HistoryFileError for a file,
+    AwsError for a table.
     """
     if history is not None and table is not None:
         raise BadUsage(
@@ -96,7 +96,7 @@ def open_history(
 
 
 def open_in_memory(name: str) -> HistorySource:
-    """An empty history that nobody keeps."""
+    """Opens an empty history that is never stored."""
     history = SqliteHistory()
     return HistorySource(history, history, name)
 
@@ -124,7 +124,7 @@ def _open_table(
 
 
 def _exists(path: Path) -> bool:
-    """False only where the file is certainly not there: opening it says what else is wrong."""
+    """Whether a file may exist; other errors show when it is opened."""
     with suppress(OSError):
         return path.exists()
     return True
@@ -141,7 +141,7 @@ def create_private_folder(folder: Path) -> None:
 
 
 class TableOverlay(SqliteHistory):
-    """What an audit reads of a table, as if the audits kept in memory were in it.
+    """A table as an audit reads it, with audits in memory added.
 
     Nothing is written to the table.
     """
@@ -157,9 +157,10 @@ class TableOverlay(SqliteHistory):
         before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
-        """Those of a family are from both, an audit in memory in place of the stored one.
+        """Yields the runs of a list.
 
-        Other lists are of the memory alone.
+        For a family they are from both; an audit in memory replaces the stored one. Other lists are
+        from memory alone.
         """
         own = super().runs(query, before=before, page_size=page_size)
         if query.index is not RunIndex.FAMILY:
@@ -168,19 +169,19 @@ class TableOverlay(SqliteHistory):
         names = {head.key for head in rows}
         wider = page_size and page_size + len(rows)
         stored: Iterator[Any] = self._table.runs(query, before=before, page_size=wider)
-        others = (head for head in stored if head.key not in names)
+        stored_only = (head for head in stored if head.key not in names)
         return heapq.merge(
-            rows, others, key=lambda head: moment_sk(head.ended_at, head.key), reverse=True
+            rows, stored_only, key=lambda head: moment_sk(head.ended_at, head.key), reverse=True
         )
 
     def summary(self, key: JobKey) -> AuditSummary | None:
-        """The head in memory, or the stored one."""
+        """Returns the summary in memory, or the stored one."""
         return super().summary(key) or self._table.summary(key)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
-        """The document in memory, or the stored one."""
+        """Returns the document in memory, or the stored one."""
         return super().audit(key, version) or self._table.audit(key, version)
 
     def detail(self, key: JobKey) -> Detail | None:
-        """The detail in memory, or the stored one."""
+        """Returns the detail in memory, or the stored one."""
         return super().detail(key) or self._table.detail(key)

@@ -25,10 +25,10 @@ from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.structs import replace
 
 STAMP_LENGTH = 8
-"""Letters of what `run_stamp` makes."""
+"""Number of letters of a run's stamp."""
 MAX_DOCUMENT_BYTES = 350_000
-"""UTF-8 bytes of the JSON of one document: whatever it says, its gzip then fits the 400 KB of an
-item, names and other attributes included."""
+"""UTF-8 bytes of the JSON of one document: its gzip then always fits the 400 KB of an item, names
+and other attributes included."""
 MAX_TEXT_LENGTH = 300
 MAX_LIST_LENGTH = 50
 """Characters and entries kept of each text and list by the last trim."""
@@ -51,9 +51,10 @@ def next_step(newest: AuditSummary | None, entry: AuditEntry, digest: str) -> Re
     """Decides so that the result does not depend on the order or number of deliveries.
 
     ADVANCE stores the newer time of an unchanged document, so that an older state is rejected
-    later. For the same state of a job, only its first final audit or an entry with `again` makes a
-    new version: two deliveries that read the metrics a second apart count as one audit. CONFIRM
-    stores by which runs of its family the same document was judged this time.
+    later. For the same state of a job, only its first final audit or an entry with
+    `force_new_version` makes a new version: two deliveries that read the metrics a second apart
+    count as one audit. CONFIRM stores by which runs of its family the same document was judged this
+    time.
     """
     if newest is None:
         return RecordStep.WRITE
@@ -74,7 +75,7 @@ def next_step(newest: AuditSummary | None, entry: AuditEntry, digest: str) -> Re
 
 
 def unchanged_result(step: RecordStep, newest: AuditSummary) -> RecordResult:
-    """The result for an entry that made no new version."""
+    """Returns the result for an entry that made no new version."""
     verdict = RecordOutcome.OUTDATED if step is RecordStep.OLDER else RecordOutcome.DUPLICATE
     return RecordResult(verdict, newest.version, newest)
 
@@ -83,9 +84,9 @@ class FamilyRow(Struct, frozen=True):
     """One run in its family, in order of ends.
 
     A run is judged by the runs of its family that ended before it. `compared`: the stamps of the
-    earlier runs that its audit had read; None if none were read. `since`: the sort key of the
-    oldest of them where no more fitted; older ones do not matter. So two rows tell whether one of
-    them was missed.
+    earlier runs that its audit read; None if none were read. `compared_since`: the sort key of the
+    oldest of them, if no more fitted; older ones do not matter. So two rows tell whether one run
+    was missed.
     """
 
     key: JobKey
@@ -96,25 +97,25 @@ class FamilyRow(Struct, frozen=True):
 
     @property
     def compared_text(self) -> str | None:
-        """The stamps without anything between: each has STAMP_LENGTH letters."""
+        """The stamps without separators: each has STAMP_LENGTH letters."""
         return None if self.compared is None else "".join(self.compared)
 
     def has_missed(self, earlier: FamilyRow) -> bool:
-        """Whether it was not judged with a run that ended before it, as that run is now."""
+        """Whether it was judged without the current state of a run that ended before it."""
         if self.compared is None or earlier.ended_sk < self.compared_since:
             return False
         return earlier.stamp not in self.compared
 
 
 def read_compared(text: str | None) -> tuple[str, ...] | None:
-    """The stamps of a text of all of them."""
+    """Reads the stamps in a text of `compared_text`."""
     if text is None:
         return None
     return tuple(text[at : at + STAMP_LENGTH] for at in range(0, len(text), STAMP_LENGTH))
 
 
 def family_row(entry: AuditEntry, head: AuditSummary) -> FamilyRow | None:
-    """The row of a run; None for a run that none is compared with."""
+    """Returns the row of a run; None for a run that is not compared with others."""
     if head.stamp is None:
         return None
     read = entry.earlier_runs
@@ -131,14 +132,14 @@ def family_row(entry: AuditEntry, head: AuditSummary) -> FamilyRow | None:
 def find_outdated(
     row: FamilyRow, before: Iterable[FamilyRow], after: Iterable[FamilyRow]
 ) -> Iterator[JobKey]:
-    """The run itself if it missed one of those before it, and those after it that missed it."""
+    """Returns the run itself if it missed an earlier run, and later runs that missed it."""
     if any(row.has_missed(earlier) for earlier in before):
         yield row.key
     yield from (later.key for later in after if later.has_missed(row))
 
 
 def sum_row(head: AuditSummary, scope: Scope) -> SumRow:
-    """What an audit adds to one scope of the daily sums."""
+    """Returns what an audit adds to one scope of the daily sums."""
     names = {
         Scope.ACCOUNT: None,
         Scope.FAMILY: head.family,
@@ -150,7 +151,7 @@ def sum_row(head: AuditSummary, scope: Scope) -> SumRow:
 
 
 def sum_differences(previous: AuditSummary | None, head: AuditSummary) -> Iterator[SumRow]:
-    """What recording a version adds to the sums, as differences to the newest one before it.
+    """Yields what recording a version adds to the sums, as differences to the newest one before it.
 
     No difference is zero: a roll-up without findings of its own adds nothing anywhere.
     """
@@ -166,8 +167,8 @@ def sum_differences(previous: AuditSummary | None, head: AuditSummary) -> Iterat
 
 
 def document_digest(document: AuditDocument) -> str:
-    """Half a SHA-256 of the document without its version, which History assigns, and without its
-    recheck time: a recheck that changes nothing else is no new version.
+    """Returns half a SHA-256 of the document, without its version, which History assigns, and
+    without its recheck time: a recheck that changes nothing else is not a new version.
     """
     audit = {name: value for name, value in document["audit"].items() if name != "version"}
     audit["due_at"] = None
@@ -177,12 +178,12 @@ def document_digest(document: AuditDocument) -> str:
 
 
 def to_stored_bytes(document: AuditDocument, version: int) -> bytes:
-    """The bytes to store."""
+    """Returns the bytes to store."""
     return gzip_text(to_stored_json(document, version))
 
 
 def to_stored_json(document: AuditDocument, version: int) -> str:
-    """The JSON to store, with its version, trimmed to fit one item."""
+    """Returns the JSON to store, with its version, trimmed to fit one item."""
     audit = {**document["audit"], "version": version}
     fitting = cast("_Document", {**document, "audit": audit})
     if more := unlisted_finding_count(document):

@@ -30,7 +30,7 @@ MAX_FINDING_ROWS = 40
 
 
 def make_summary(entry: AuditEntry, version: int, digest: str) -> AuditSummary:
-    """HEAD, the summary of an entry that becomes this version."""
+    """Returns HEAD, the summary of an entry that becomes this version."""
     document = entry.document
     job, audit = document["job"], document["audit"]
     due_at = None if audit["settled"] or audit["due_at"] is None else read_moment(audit["due_at"])
@@ -87,7 +87,7 @@ def _seconds(begin: str | None, end: str | None) -> int | None:
 
 
 def _parts(document: AuditDocument) -> dict[str, Any]:
-    """The parts of a bill that lists show. Without lines, as of a roll-up, none is known."""
+    """Returns a bill's parts as lists show them; without lines, as in a roll-up, there are none."""
     bill = document["bill"]
     if not bill["lines"]:
         return {}
@@ -105,7 +105,7 @@ def _parts(document: AuditDocument) -> dict[str, Any]:
 
 
 def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
-    """Quantity and dollars of each usage type; a sum with an unknown part is unknown."""
+    """Returns quantity and dollars by usage type; a sum with an unknown part is unknown."""
     quantities: dict[str, list[Decimal | None]] = defaultdict(list)
     costs: dict[str, list[Decimal | None]] = defaultdict(list)
     for line in lines_of(document, None):
@@ -115,31 +115,31 @@ def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
             costs[usage_type].append(line.usd)
     return {
         "usage_quantities": {
-            name: storable_usd(sum_if_complete(of)) for name, of in quantities.items()
+            name: storable_usd(sum_if_complete(usd)) for name, usd in quantities.items()
         },
-        "usage_costs": {name: storable_usd(sum_if_complete(of)) for name, of in costs.items()},
+        "usage_costs": {name: storable_usd(sum_if_complete(usd)) for name, usd in costs.items()},
     }
 
 
 def _part(bill: BillDocument, item: str, figure: Literal["quantity", "usd"]) -> Decimal | None:
-    """Of all lines whose item begins so; None where one of them, or their absence, is a gap."""
+    """Sums the lines whose item begins so; None if one, or the lack of any, is a gap."""
     parts = [line[figure] for line in bill["lines"] if line["item"].startswith(item)]
     gap = any(text.startswith(item.replace("_", " ")) for text in bill["missing"])
     return None if gap and not parts else storable_usd(sum_if_complete(parts))
 
 
 def _run_fields(entry: AuditEntry) -> dict[str, Any]:
-    """What its document does not have, and what it was advised."""
+    """Returns the fields that the document does not have, and the recommendation."""
     if entry.run_summary is None:
         return {}
-    known = {name: getattr(entry.run_summary, name) for name in RUN_FIELDS}
-    return known | {"advised": read_recommendations(entry.document)}
+    run_fields = {name: getattr(entry.run_summary, name) for name in RUN_FIELDS}
+    return run_fields | {"advised": read_recommendations(entry.document)}
 
 
 def finding_rows(entry: AuditEntry) -> tuple[FindingRow, ...]:
-    """One row per rule with a finding, at most 40, in the document's order.
+    """Returns one row per rule with a finding, at most 40, in the document's order.
 
-    A roll-up repeats its training jobs' findings, which have their rows: it has those of its own.
+    A roll-up repeats its training jobs' findings, which have rows: only its own are returned.
     """
     findings = _own_findings(entry.document)
     first_of = {finding["id"]: finding for finding in reversed(findings)}
@@ -148,7 +148,7 @@ def finding_rows(entry: AuditEntry) -> tuple[FindingRow, ...]:
 
 
 def unlisted_finding_count(document: AuditDocument) -> int:
-    """How many findings of an audit no list shows: beyond 40, and further ones of one rule."""
+    """Returns how many findings no list shows: beyond 40, and further ones of one rule."""
     findings = _own_findings(document)
     return len(findings) - min(len({finding["id"] for finding in findings}), MAX_FINDING_ROWS)
 
@@ -186,7 +186,7 @@ def rule_finding(
     ended_at: datetime,
     owner: str | None = None,
 ) -> RuleFinding:
-    """A finding with what its row and the ARN tell of its run."""
+    """Returns a finding with the fields of its run that its row and the ARN have."""
     ref = JobRef.from_arn(key.arn)
     summary = AuditSummary(
         key=key,
@@ -208,7 +208,7 @@ def rule_finding(
 
 
 def normalized_key(entry: AuditEntry) -> JobKey:
-    """The entry's key with its creation time in UTC."""
+    """Returns the entry's key with its creation time in UTC."""
     return JobKey(replace_surrogates(entry.key.arn), as_utc(entry.key.created_at))
 
 
@@ -222,18 +222,18 @@ def _owner(document: AuditDocument) -> str | None:
 
 
 def clip_text(text: str) -> str:
-    """A text as rows have it: valid Unicode, and cut."""
+    """Returns a text for rows: valid Unicode, and cut."""
     return replace_surrogates(text)[:MAX_TEXT_LENGTH]
 
 
 def _top_rule(findings: list[FindingDocument]) -> str | None:
-    """The rule of the most important finding: by counted dollars, then severity, then order."""
+    """Returns the rule of the most important finding: by counted dollars, severity, then order."""
     effective = list(filter(is_standing, findings))
     return max(effective, key=_weight)["rule"] if effective else None
 
 
 def _severity(findings: list[FindingDocument]) -> Severity | None:
-    """Of the most severe standing finding."""
+    """Returns the severity of the most severe standing finding."""
     severities = (Severity(finding["severity"]) for finding in filter(is_standing, findings))
     return max(severities, key=lambda severity: severity.rank, default=None)
 

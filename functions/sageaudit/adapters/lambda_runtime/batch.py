@@ -1,7 +1,7 @@
-"""One invocation: works on each record alone, and says which come back, when, and which never.
+"""One invocation: processes each record alone, and says which come back, when, and which never.
 
 SQS delivers again each message that the answer names. A stream starts again at the record that the
-answer names, so no record after it is started. Why this is no `BatchProcessor` of Powertools:
+answer names, so no record after it is started. Why this is not a Powertools `BatchProcessor`:
 docs/decisions/0010-what-powertools-does.md.
 """
 
@@ -36,17 +36,17 @@ DEFECTS = "Defects"
 REJECTED = "RejectedEvents"
 """The metric for records that went to the dead letters without a retry."""
 ABANDONED = "GivenUp"
-"""The metric for messages that did not succeed before they were too old."""
+"""The metric for messages that were given up at their age limit."""
 REQUEUED = "SetAside"
 """The metric for changes of the table that come again from a queue."""
 MIN_WAIT_S = 60
 MAX_WAIT_S = 3_600
-"""Failures hide a message from one minute to one hour, twice as long each time: our choice."""
+"""A failure hides a message for a minute, then twice as long each time up to this: our choice."""
 _MIN_JITTER_FACTOR = 0.8
-"""Of a wait, so that what failed together does not come back together: our choice."""
+"""Shortest part of a wait, so that failures do not all come back together: our choice."""
 ON_LAMBDA = "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ
 _RUN_TIME_RESERVE_S = 900
-"""SQS counts 12 hours of invisibility from the receive: the longest that a function may run."""
+"""SQS counts 12 hours of invisibility from the receive; a function may run up to this long."""
 
 
 Record = SqsMessage | TableChange
@@ -55,7 +55,7 @@ R_contra = TypeVar("R_contra", contravariant=True)
 
 
 class RetryRecord(Exception):
-    """A record has to wait for `wait_s` seconds, for the reason that the text says."""
+    """Makes a record wait for `wait_s` seconds, for the reason in the text."""
 
     def __init__(self, why: str, wait_s: int) -> None:
         super().__init__(why)
@@ -63,28 +63,27 @@ class RetryRecord(Exception):
 
 
 class RetryPolicy(Protocol[R_contra]):
-    """Where records go that were not done."""
+    """Where failed records go."""
 
     def reject(self, record: R_contra, code: str, reason: str) -> None:
-        """Sends a record away that no retry helps. Raises AwsError."""
+        """Sends away a record that no retry helps. Raises AwsError."""
 
     def retry_later(self, record: R_contra, reason: str, wait_s: int | None = None) -> str | None:
-        """Has a record come back after `wait_s`, or after a time of this object's choice.
+        """Makes a record come back after `wait_s`, or after a time of this object's choice.
 
-        None then; the metric to count where it was sent elsewhere. Raises AwsError.
+        Returns None, or the metric to count if the record was sent elsewhere. Raises AwsError.
         """
 
 
 class Batch(Struct, Generic[R]):
     """A Lambda function: `work` processes one record, or raises.
 
-    RejectedEvent sends the record away with its code as the reason, because a retry would end the
-    same way. After any other error `retries` says when the record comes back, and the error is
-    logged and counted as `failed`; one that is not expected is counted as a defect too. With less
-    than `stop_before_ms` of the function's time left, no record is started: a function that times
-    out answers nothing, and its whole batch would be delivered again. Counts are printed after each
-    record, so that a later one cannot lose them. `begin` is told, before each record, how many
-    milliseconds the function has left.
+    RejectedEvent sends the record away with its code, because a retry would end the same way. After
+    any other error `retries` says when the record comes back, and the error is logged and counted
+    as `failed`; an unexpected one is also counted as a defect. With less than `stop_before_ms`
+    left, no record is started: a function that times out answers nothing, and its whole batch is
+    delivered again. Counts are printed after each record, so that a later one cannot lose them.
+    `begin` gets the milliseconds that the function has left, before each record.
     """
 
     record: type[R]
@@ -96,7 +95,7 @@ class Batch(Struct, Generic[R]):
     begin: Callable[[float | None], None] = lambda _: None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Answers which records to deliver again; the others are done."""
+        """Returns which records to deliver again; the others are done."""
         self.report.start_invocation(context)
         coming_back = (
             {"itemIdentifier": record.identifier}
@@ -142,13 +141,13 @@ class Batch(Struct, Generic[R]):
         return True
 
     def _retry(
-        self, record: R, named: Mapping[str, str], why: str, wait_s: int | None = None
+        self, record: R, named: Mapping[str, str], reason: str, wait_s: int | None = None
     ) -> bool:
-        gone = self.retries.retry_later(record, why, wait_s)
+        gone = self.retries.retry_later(record, reason, wait_s)
         if gone is None:
             return False
         self.report.count(gone)
-        self.report.error("record sent elsewhere", **named, metric=gone, reason=why)
+        self.report.error("record sent elsewhere", **named, metric=gone, reason=reason)
         return True
 
 
@@ -159,7 +158,7 @@ def _error_labels(error: Exception) -> dict[str, str]:
 class QueueRetries:
     """For messages of queues: hidden for a time, and dead letters once they are too old.
 
-    `queues` are those whose messages arrive; `dead_letters` is that of all of them.
+    `queues` are those of the messages; `dead_letters` is the one for all of them.
     """
 
     def __init__(
@@ -170,7 +169,7 @@ class QueueRetries:
         self._clock = clock
 
     def reject(self, record: SqsMessage, code: str, reason: str) -> None:
-        """A dead letter with its reason."""
+        """Sends a dead letter with its reason."""
         sent_first = (
             {FIRST_SENT_ATTRIBUTE: str(record.first_sent_ms)} if record.first_sent_ms else {}
         )
@@ -195,7 +194,7 @@ class QueueRetries:
 
 
 def retry_delay_s(record: SqsMessage) -> int:
-    """How long a message that failed is hidden: 80 to 100 percent of its time, by its own id."""
+    """Returns how long to hide a failed message: 80 to 100 percent of its time, by its own id."""
     longest_s = doubled_s(MIN_WAIT_S, record.receive_count - 1, MAX_WAIT_S)
     digest = hashlib.sha256(f"{record.identifier} {record.receive_count}".encode()).digest()
     drawn = digest[0] / 255
@@ -203,29 +202,29 @@ def retry_delay_s(record: SqsMessage) -> int:
 
 
 class StreamRetries(Struct, frozen=True):
-    """For changes of the table: their keys go to a queue, so that none of them holds its shard."""
+    """For changes of the table: their keys go to a queue, so that none of them blocks its shard."""
 
     decisions: Queue
     undecided: Queue
 
     def reject(self, record: TableChange, code: str, reason: str) -> None:
-        """A dead letter with its reason."""
+        """Sends a dead letter with its reason."""
         self.undecided.send(record.dead_letter_body, attributes={"reason": code, "why": reason})
 
     def retry_later(
         self, record: TableChange, reason: str, wait_s: int | None = None
     ) -> str | None:
-        """Its keys come again from the queue. After an AwsError the stream repeats the record."""
+        """Sends the keys to the queue. After an AwsError the stream repeats the record."""
         del wait_s
         self.decisions.send(record.dead_letter_body, delay_s=MIN_WAIT_S, attributes={"why": reason})
         return REQUEUED
 
 
 def entry_point(build: Callable[[Mapping[str, str]], Handler]) -> Handler:
-    """The function that Lambda calls, built once from the environment.
+    """Returns the function that Lambda calls, built once from the environment.
 
     On Lambda it is built at once: the start has a full core, whatever the function's memory.
-    Elsewhere, where a test imports its module, at the first event.
+    Elsewhere, as tests import its module, it is built at the first event.
     """
 
     @cache

@@ -28,7 +28,7 @@ from sageaudit.errors import MalformedData
 
 T = TypeVar("T")
 FIRST_SENT_ATTRIBUTE = "first-sent"
-"""Attribute of a message that was sent again: when it was sent first, in ms since the epoch."""
+"""Attribute of a message that was sent again: its first sending, in ms since the epoch."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _RUN = re.compile(r"JOB#(?P<arn>.+)#(?P<created_ms>-?[0-9]{1,15})")
 _VERSION = re.compile(
@@ -44,12 +44,12 @@ class SqsMessage(Struct, frozen=True):
     LABEL: ClassVar[str] = "message_id"
     """The name of its identifier in a log."""
     IS_ORDERED: ClassVar[bool] = False
-    """Whether the records after one that is not done must wait."""
+    """Whether the records after a failed one must wait."""
     raw: dict[str, Any]
 
     @property
     def identifier(self) -> str:
-        """How an answer names it."""
+        """The record's name in an answer to Lambda."""
         return str(self.raw["messageId"])
 
     @property
@@ -59,12 +59,12 @@ class SqsMessage(Struct, frozen=True):
 
     @property
     def dead_letter_body(self) -> str:
-        """The body to send to the dead-letter queue: unchanged."""
+        """The body for the dead-letter queue: unchanged."""
         return self.body
 
     @property
     def receipt_handle(self) -> str:
-        """Needed to change its visibility."""
+        """The handle to change its visibility."""
         return str(self.raw["receiptHandle"])
 
     @property
@@ -79,25 +79,25 @@ class SqsMessage(Struct, frozen=True):
 
     @property
     def first_sent_ms(self) -> int:
-        """When it was sent first, in ms since the epoch; 0 where SQS does not say."""
+        """When it was sent first, in ms since the epoch; 0 if SQS does not say."""
         sent = str(self.raw.get("attributes", {}).get("SentTimestamp", ""))
         return self.attribute_number(FIRST_SENT_ATTRIBUTE, int(sent) if sent.isdecimal() else 0)
 
     def age_s(self, now: datetime) -> float:
-        """Seconds since it was sent first; 0 where that is not known."""
+        """Returns the seconds since it was sent first; 0 if that is not known."""
         if not self.first_sent_ms:
             return 0.0
         return now.astimezone(UTC).timestamp() - self.first_sent_ms / 1000
 
     def attribute_number(self, name: str, default: int) -> int:
-        """A number of at most 18 digits from the message attributes."""
+        """Returns a number of at most 18 digits from the message attributes."""
         attribute = self.raw.get("messageAttributes", {}).get(name, {})
         value = attribute.get("stringValue", "")
         return int(value) if _NUMBER.fullmatch(value) else default
 
 
 class TableChange(Struct, frozen=True):
-    """Changes have an order: those after one that is not done must wait."""
+    """Changes have an order: those after a failed one must wait."""
 
     LABEL: ClassVar[str] = "sequence_number"
     IS_ORDERED: ClassVar[bool] = True
@@ -105,7 +105,7 @@ class TableChange(Struct, frozen=True):
 
     @property
     def identifier(self) -> str:
-        """Where Lambda starts again after a failure; empty, the whole batch, without a number."""
+        """Where Lambda starts again after a failure; empty means the whole batch."""
         number = self._stream.get("SequenceNumber")
         return number if isinstance(number, str) else ""
 
@@ -122,25 +122,25 @@ class TableChange(Struct, frozen=True):
 
     @property
     def pk(self) -> str:
-        """The partition key of the item; empty where it has none."""
+        """The partition key of the item; empty if it has none."""
         return self.attribute_text(PARTITION_KEY)
 
     @property
     def sk(self) -> str:
-        """The sort key of the item; empty where it has none."""
+        """The sort key of the item; empty if it has none."""
         return self.attribute_text(SORT_KEY)
 
     @property
     def is_new(self) -> bool:
-        """An INSERT of a version or a notice, or of an item without a sort key: that is malformed.
+        """Whether it is an INSERT of a version, a notice, or a malformed item without sort key.
 
         The event source mapping filters in the same way, but the local AWS sends other records too.
         """
-        known = self.sk.startswith((AUDIT_PREFIX, NOTICE_PREFIX))
-        return self.raw.get("eventName") == "INSERT" and (known or not self.sk)
+        is_audit_or_notice = self.sk.startswith((AUDIT_PREFIX, NOTICE_PREFIX))
+        return self.raw.get("eventName") == "INSERT" and (is_audit_or_notice or not self.sk)
 
     def attribute_text(self, name: str) -> str:
-        """An attribute of the item; empty where it is no text."""
+        """Returns an attribute of the item; empty if it is not a text."""
         return self._attribute(name, "S")
 
     def _attribute(self, name: str, form: str) -> str:
@@ -150,7 +150,7 @@ class TableChange(Struct, frozen=True):
         return text if isinstance(text, str) else ""
 
     def body(self) -> str:
-        """The body of a notice. Raises Malformed."""
+        """Returns the body of a notice. Raises MalformedData."""
         return self._read_binary("body", read_gzip_text)
 
     def _read_binary(self, name: str, read: Callable[[bytes], T]) -> T:
@@ -160,7 +160,7 @@ class TableChange(Struct, frozen=True):
             raise MalformedData(name, "cannot be unpacked") from error
 
     def document(self) -> AuditDocument:
-        """The document of an audit. Raises Malformed."""
+        """Returns the document of an audit. Raises MalformedData."""
         document: AuditDocument = self._read_binary("document", read_gzip_json)
         if not isinstance(document, dict):
             raise MalformedData("document", "is not an object")
@@ -173,7 +173,7 @@ class TableChange(Struct, frozen=True):
 
 
 def parse_change_keys(body: str) -> tuple[str, str]:
-    """The keys of an item, by the letter of a Change. Raises Malformed."""
+    """Reads an item's keys from the `dead_letter_body` of a change. Raises MalformedData."""
     try:
         letter: Any = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -187,7 +187,7 @@ def parse_change_keys(body: str) -> tuple[str, str]:
 
 
 def notice_labels(pk: str, sk: str) -> dict[str, Any]:
-    """Which audit, running job or week's digest a notice is about, for a log. Raises Malformed."""
+    """Returns the audit, running job or week of a notice, for a log. Raises MalformedData."""
     if _DIGEST.fullmatch(pk) and _VERSION.fullmatch(sk):
         return {"digest": pk.rpartition("#")[2]}
     if pk.startswith(WATCH_PREFIX):
@@ -198,7 +198,7 @@ def notice_labels(pk: str, sk: str) -> dict[str, Any]:
 
 
 def parse_version(pk: str, sk: str) -> tuple[JobKey, int]:
-    """The run and version of an audit, or of a notice about it, by its keys. Raises Malformed."""
+    """Returns the run and version in the keys of an audit or its notice. Raises MalformedData."""
     job_pk = pk.removeprefix(keys.run_alerts_pk(""))
     run, version = _RUN.fullmatch(job_pk), _VERSION.fullmatch(sk)
     if run is None:

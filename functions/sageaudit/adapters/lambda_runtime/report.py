@@ -23,14 +23,14 @@ class _Formatter(LambdaPowertoolsFormatter):
     """Powertools' JSON lines; the message of an unexpected error may quote a secret."""
 
     def serialize(self, log: Any) -> str:
-        """The line, with no secret in its traceback."""
+        """Returns the line, with no secret in its traceback."""
         return super().serialize(_redacted(log))
 
 
 class RecordReport:
-    """Log and counts of one function. A text may quote user input: it is escaped to one line.
+    """Log and counts of one function. Texts may quote user input: each is escaped to one line.
 
-    Powertools' `Metrics` is shared by the process, has one set of dimensions and warns when empty.
+    Powertools' `Metrics` is shared by the process, has one set of dimensions and warns if empty.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -42,37 +42,37 @@ class RecordReport:
         self._about: dict[str, Any] = {}
 
     def start_invocation(self, context: Any) -> None:
-        """A new invocation: all that follows has its request id, under the key of Powertools."""
+        """Begins an invocation: all following lines have its request id, under Powertools' key."""
         request_id = getattr(context, "aws_request_id", None)
         self._invocation = {} if request_id is None else {REQUEST_ID: request_id}
         self._about = {}
 
     def set_labels(self, **labels: Any) -> None:
-        """Which job or notice the following lines are about, until the counts are printed."""
+        """Sets the job or notice of the following lines, until the counts are printed."""
         self._about = labels
 
     def info(self, message: str, **labels: Any) -> None:
-        """Something that was done."""
+        """Logs something that was done."""
         self._logger.info(message, extra=self._extra(labels), stacklevel=_CALLER)
 
     def warning(self, message: str, **labels: Any) -> None:
-        """Something that will be tried again, or that is missing."""
+        """Logs something that will be tried again, or that is missing."""
         self._logger.warning(message, extra=self._extra(labels), stacklevel=_CALLER)
 
     def error(self, message: str, **labels: Any) -> None:
-        """Something that was not done."""
+        """Logs something that was not done."""
         self._logger.error(message, extra=self._extra(labels), stacklevel=_CALLER)
 
     def defect(self, message: str, error: Exception, **labels: Any) -> None:
-        """An unexpected error, with its traceback."""
+        """Logs an unexpected error, with its traceback."""
         self._logger.error(message, exc_info=error, extra=self._extra(labels), stacklevel=_CALLER)
 
     def count(self, name: str, *, channel: str | None = None, number: int = 1) -> None:
-        """Adds a number, also 0: the metric then has a value. `channel` is a dimension."""
+        """Adds a number, also 0, which gives the metric a value. `channel` is a dimension."""
         self._counts.setdefault(channel, Counter())[name] += number
 
     def flush(self) -> None:
-        """Prints the counts, one line per channel; what follows is about another record."""
+        """Prints the counts, one line per channel, and clears the labels."""
         for channel, names in self._counts.items():
             metrics = EphemeralMetrics(service=self._service, namespace=self._namespace)
             if channel is not None:

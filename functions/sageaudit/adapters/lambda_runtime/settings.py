@@ -47,7 +47,7 @@ class AuditSettings(SweepSettings, frozen=True, kw_only=True):
 
 
 class NotifySettings(FunctionSettings, frozen=True, kw_only=True):
-    """Settings of `notify`. `notices_queue_urls`: of each channel that notices are queued for."""
+    """Settings of `notify`. `notices_queue_urls` are those of the channels."""
 
     region: str
     notices_queue_urls: Mapping[str, str]
@@ -56,7 +56,7 @@ class NotifySettings(FunctionSettings, frozen=True, kw_only=True):
 
 
 class DeliverSettings(FunctionSettings, frozen=True, kw_only=True):
-    """Settings of `deliver`. `topic_arn`: of the stack's own topic."""
+    """Settings of `deliver`. `topic_arn` is that of the stack's own topic."""
 
     region: str
     notices_queue_urls: Mapping[str, str]
@@ -72,7 +72,7 @@ class DigestSettings(FunctionSettings, frozen=True, kw_only=True):
 
 
 def notices_queue_variable(channel: str) -> str:
-    """The variable with the URL of a channel's queue."""
+    """Returns the name of the variable with the URL of a channel's queue."""
     return f"NOTICES_QUEUE_URL_{channel.upper().replace('-', '_')}"
 
 
@@ -91,7 +91,7 @@ def _account_id(environ: Mapping[str, str], name: str) -> str:
 
 
 def _notices_queue_urls(environ: Mapping[str, str], _name: str) -> dict[str, str]:
-    """The URL of the queue of each of CHANNELS, a comma-separated list, in its order."""
+    """Reads the queue URL of each of CHANNELS, a comma-separated list, in its order."""
     names = dict.fromkeys(name.strip() for name in _required(environ, "CHANNELS").split(","))
     return {name: _required(environ, notices_queue_variable(name)) for name in names}
 

@@ -28,7 +28,7 @@ _PROCESSING_DISCOUNT = Decimal("1.4")
 
 
 class PackagedPrices(Struct, frozen=True, dict=True):
-    """Implements PriceSource and KnownPrices over the packaged tables, which have all regions."""
+    """Implements PriceSource and SourcePrices over the packaged tables, which have all regions."""
 
     hourly_table: Mapping[str, Any]
     storage_table: Mapping[str, Any]
@@ -38,11 +38,11 @@ class PackagedPrices(Struct, frozen=True, dict=True):
 
     @cached_property
     def _quotes(self) -> dict[tuple[str, Component, str], Quote]:
-        """Made once each: jobs of many days ask for the same ones."""
+        """Each quote is made once: jobs of many days ask for the same ones."""
         return {}
 
     def read(self, region: str | None, component: Component) -> PackagedPrices:
-        """These prices: the tables are already in memory and cover every region."""
+        """Returns these prices: the tables are already in memory and cover every region."""
         del region, component
         return self
 
@@ -62,33 +62,33 @@ class PackagedPrices(Struct, frozen=True, dict=True):
         return tuple(sorted(self.hourly_table["usd_per_hour"]))
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """Every known price: those of the table's history, then the current one."""
+        """Returns every known price: those of the table's history, then the current one."""
         asked = region, component, product
         if asked not in self._quotes:
-            of = self._hourly if product != STORAGE else self._storage
-            self._quotes[asked] = of(*asked)
+            read_rate = self._hourly if product != STORAGE else self._storage
+            self._quotes[asked] = read_rate(*asked)
         return self._quotes[asked]
 
-    def _hourly(self, region: str, component: Component, what: str) -> Quote:
+    def _hourly(self, region: str, component: Component, instance_type: str) -> Quote:
         past = (
             DatedRate.from_observation(
                 Decimal(row["usd"]), row["seen"], row["source"], row.get("note")
             )
             for row in self.hourly_table["history"]
-            if (row["region"], row["type"]) == (region, what)
+            if (row["region"], row["type"]) == (region, instance_type)
             and row.get("component", component.value) == component.value
         )
-        present = self.current_rate(region, component, what)
+        present = self.current_rate(region, component, instance_type)
         return Quote((*past,) if present is None else (*past, present))
 
     def current_rate(
         self, region: str, component: Component, instance_type: str
     ) -> DatedRate | None:
-        """The table's current price: one figure for all components, or each component's own."""
-        listed = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
+        """Returns the table's current price: one for all components, or each component's own."""
+        listed_rate = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
         source = f"{self.name} Price List rates ({self.hourly_table['provenance']['component']})"
-        if isinstance(listed, Mapping):
-            own = listed.get(component.value)
+        if isinstance(listed_rate, Mapping):
+            own = listed_rate.get(component.value)
             return (
                 None
                 if own is None
@@ -102,14 +102,14 @@ class PackagedPrices(Struct, frozen=True, dict=True):
             note = row["note"]
         return (
             None
-            if listed is None
-            else DatedRate.from_observation(Decimal(listed), self.as_of, source, note)
+            if listed_rate is None
+            else DatedRate.from_observation(Decimal(listed_rate), self.as_of, source, note)
         )
 
     def _exceptions(
         self, region: str, component: Component, instance_type: str
     ) -> Iterator[Mapping[str, Any]]:
-        """Reasons to doubt a figure, until a later read of the price list confirms it."""
+        """Returns reasons to doubt a price, until a later read of the price list confirms it."""
         for row in self.hourly_table["exceptions"]:
             family = f"ml.{row['family']}." if "family" in row else None
             named = row.get("type") == instance_type or (
@@ -120,7 +120,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
                 yield row
 
     def _storage(self, region: str, component: Component, _: str) -> Quote:
-        """Training's price; for Processing its own where observed, else Training's / 1.4."""
+        """Returns Training's price; for Processing its own if observed, else Training's / 1.4."""
         row = self.storage_table["regions"].get(region)
         if row is None:
             return Quote()
@@ -135,7 +135,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
         return Quote((DatedRate(Rate(usd, as_of, source), date.min, date.max),))
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """The usage type as bills print it; None where the region's prefix was never observed."""
+        """Returns the usage type as bills print it; None if its prefix was never observed."""
         prefix = self.usage_table["prefixes"].get(region)
         return None if prefix is None else f"{prefix}-{ROLES[component]}:{product}"
 
@@ -194,7 +194,7 @@ def _throughput() -> Mapping[str, Any]:
 
 @cache
 def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
-    """Peaks by GPU model and memory in GiB; a model that is absent has no known peaks."""
+    """Returns peaks by GPU model and memory in GiB; a missing model has no known peaks."""
     return {
         (row["gpu"], Decimal(row["gpu_memory_gib"])): GpuPeaks(
             fp32_tflops=_exact_or_none(row["fp32_tflops"]),
@@ -209,7 +209,7 @@ def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
 
 
 def gpu_ratios() -> tuple[GpuRatio, ...]:
-    """Every packaged ratio between two GPU models."""
+    """Returns every packaged ratio between two GPU models."""
     return tuple(
         GpuRatio(
             fast=row["fast"],
@@ -227,7 +227,7 @@ def gpu_ratios() -> tuple[GpuRatio, ...]:
 
 @cache
 def _ratios() -> Mapping[str, tuple[GpuRatio, ...]]:
-    """The ratios of each GPU model."""
+    """Yields the ratios of each GPU model."""
     rows = gpu_ratios()
     models = {model for row in rows for model in (row.fast, row.slow)}
     return {model: tuple(row for row in rows if model in (row.fast, row.slow)) for model in models}

@@ -60,9 +60,9 @@ _LISTING_SK = "LISTING"
 
 
 class ListedPrices(Struct, frozen=True):
-    """Implements KnownPrices for one region and component.
+    """Implements SourcePrices for one region and component.
 
-    `why` is the reason when there is no listing of today; `stored` is then the last one, if any.
+    Without a listing of today, `unavailable_because` says why, and `last_listing` is the last one.
     """
 
     region: str | None
@@ -83,17 +83,17 @@ class ListedPrices(Struct, frozen=True):
         )
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """The product's own usage type; None without a listed rate."""
+        """Returns the product's own usage type; None without a listed rate."""
         entry = self._entry(region, component, product)
         return entry.usage_type if isinstance(entry, ListedRate) else None
 
-    def _entry(self, region: str, component: Component, what: str) -> Entry | None:
+    def _entry(self, region: str, component: Component, product: str) -> Entry | None:
         if self.last_listing is None or (region, component) != (self.region, self.component):
             return None
-        return self.last_listing.listing.entry_by_product.get(what)
+        return self.last_listing.listing.entry_by_product.get(product)
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """The listed rate, or why there is none."""
+        """Returns the listed rate, or why there is none."""
         entry, read_on = self._entry(region, component, product), self._read_on
         if read_on is None or (region, component) != (self.region, self.component):
             return Quote(
@@ -117,29 +117,29 @@ class PriceListSource(Struct, frozen=True):
     memory: dict[tuple[str, Component], tuple[ListedPrices, datetime]] = field(default_factory=dict)
 
     def read(self, region: str | None, component: Component) -> ListedPrices:
-        """Today's listing, or the last one read with the reason why there is none of today."""
+        """Returns today's listing, or the last one read with the reason why it is not today's."""
         if region is None:
             return ListedPrices(None, component, None, None)
         key, now = (region, component), self.clock()
-        kept = self.memory.get(key)
-        if kept is None or now >= kept[1]:
-            kept = self.memory[key] = self._refresh(
-                region, component, now, kept[0] if kept else None
+        cached = self.memory.get(key)
+        if cached is None or now >= cached[1]:
+            cached = self.memory[key] = self._refresh(
+                region, component, now, cached[0] if cached else None
             )
-        return kept[0]
+        return cached[0]
 
     def _refresh(
-        self, region: str, component: Component, now: datetime, known: ListedPrices | None
+        self, region: str, component: Component, now: datetime, last: ListedPrices | None
     ) -> tuple[ListedPrices, datetime]:
-        """What is known now, and until when it is kept in memory."""
-        stored = self._read_cache(region, component) or (known.last_listing if known else None)
+        """Returns the newest prices, and until when they stay in memory."""
+        stored = self._read_cache(region, component) or (last.last_listing if last else None)
         if stored is not None and now < stored.read_at + FRESH_FOR:
             return ListedPrices(region, component, stored, None), stored.read_at + FRESH_FOR
         try:
             listing = self.price_list.read_listing(region, component)
         except AwsError as error:
-            why = str(error).rstrip(".")
-            return ListedPrices(region, component, stored, why), now + ASK_AGAIN_AFTER
+            reason = str(error).rstrip(".")
+            return ListedPrices(region, component, stored, reason), now + ASK_AGAIN_AFTER
         fresh = Stored(listing, now)
         with suppress(AwsError):  # the rates are known; the next process reads again
             if self.cache is not None:
@@ -168,7 +168,7 @@ class PriceCache:
         self._table = DynamoTable(client, table_name)
 
     def read(self, region: str, component: Component) -> Stored | None:
-        """The last read; None when there is none, or none that can be read. Raises AwsError."""
+        """Returns the last read; None if there is none that can be read. Raises AwsError."""
         item = self._table.get(keys.price_pk(region, component.value), _LISTING_SK)
         if item is None:
             return None
@@ -192,7 +192,7 @@ class PriceCache:
 
 
 def entries_document(entries: Mapping[str, Entry]) -> dict[str, Any]:
-    """The entries of a listing by name, as JSON; rates are texts in USD."""
+    """Returns the entries of a listing by name, as JSON; rates are texts in USD."""
     return {name: _entry_document(entry) for name, entry in entries.items()}
 
 
@@ -204,7 +204,7 @@ def _entry_document(entry: Entry) -> dict[str, Any]:
 
 
 def read_entries(rates: Mapping[str, Any]) -> dict[str, Entry]:
-    """The entries of what `entries_document` made. Raises Malformed with the name."""
+    """Reads entries that `entries_document` made. Raises MalformedData with the name."""
     return {name: _entry(name, fields.section(rates, name)) for name in rates}
 
 
@@ -224,20 +224,20 @@ def _entry(name: str, section: Mapping[str, Any]) -> Entry:
 
 
 def endpoint_region(region: str) -> str:
-    """The region of the endpoint that serves the prices of a region."""
+    """Returns the region of the endpoint that serves the prices of a region."""
     return CHINA_ENDPOINT if region.startswith("cn-") else ENDPOINT
 
 
 class PriceList:
-    """Reads live prices. `clients` returns a pricing client for an endpoint's region."""
+    """Reads live prices. `client_of` returns a pricing client for an endpoint's region."""
 
     def __init__(self, client_of: Callable[[str], Any]) -> None:
         self._clients = client_of
 
     def read_listing(self, region: str, component: Component) -> PriceListing:
-        """All rates of a region and component, ML storage included.
+        """Reads all rates of a region and component, ML storage included.
 
-        Raises AccessDenied, NoCredentials, Throttled or Unavailable; Unavailable also when no
+        Raises AccessDenied, NoCredentials, Throttled or Unavailable; Unavailable also if no
         instance type has a rate.
         """
         documents = self._products(region, {"component": component.value})
@@ -276,7 +276,7 @@ class PriceList:
 
 
 def _document(text: object) -> object:
-    """The product; None when it is not JSON, so that the page's other products still count."""
+    """Reads a product; None if it is not JSON, so that the page's other products still count."""
     try:
         return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
 """All sources of prices, in the order in which they are used, and the book of their rates.
 
-The first source that has a rate is used. An estimate is no rate of another day: it answers only
+The first source that has a rate is used. An estimate is not a rate of another day: it answers only
 where no source has ever seen a rate. Later sources add their rates without a caveat as prices of
 other days, so that a past job is billed at the rate of its own day. A rate from a later source
 notes why earlier sources had none.
@@ -50,12 +50,12 @@ _REFERENCE_COMPONENT = "Hosting"
 
 
 def offline_sources() -> tuple[PriceSource, ...]:
-    """Sources without network calls: for recordings, replays, and after the live price list."""
+    """Returns sources without network calls: for recordings, and after the live price list."""
     return (packaged.packaged_prices(), estimated_prices())
 
 
 def offline_book(region: str, component: Component, day: date | None) -> PriceBook:
-    """The price book of a region and component from the offline sources only."""
+    """Returns the price book of a region and component from the offline sources only."""
     return PriceBook(tuple(source.read(region, component) for source in offline_sources()), day)
 
 
@@ -63,7 +63,7 @@ def offline_book(region: str, component: Component, day: date | None) -> PriceBo
 def offline_markets() -> PricedMarkets:
     """Implements Markets without network calls: each job at the known prices of its day.
 
-    One for each process, whose jobs share price books.
+    There is one for each process, whose jobs share price books.
     """
     return PricedMarkets(packaged.instance_types(), offline_sources())
 
@@ -78,27 +78,27 @@ def live_markets(
 
 
 class EstimatedPrices(Struct, frozen=True, dict=True):
-    """Implements PriceSource and KnownPrices over a table in the form of the packaged one."""
+    """Implements PriceSource and SourcePrices over a table like the packaged one."""
 
     table: Mapping[str, Any]
     name: str = "estimate of"
     version: None = None
-    """An audit is billed at estimates only where the sources before have no rate."""
+    """An audit is billed at estimates only if the sources before have no rate."""
 
     @cached_property
     def _quotes(self) -> dict[tuple[str, Component, str], Quote]:
-        """Made once each, as those of the packaged prices."""
+        """Each quote is made once, like those of the packaged prices."""
         return {}
 
     def read(self, region: str | None, component: Component) -> EstimatedPrices:
-        """These prices: the table is already in memory."""
+        """Returns these prices: the table is already in memory."""
         del region, component
         return self
 
     def factor(self, instance_type: str, component: Component) -> Mapping[str, Any] | None:
-        """The row of a type's size, else of its family; None if none was tested.
+        """Returns the row of a type's size, else of its family; None if none was tested.
 
-        Tested is one with a pair of rates of this component, or of the one that stands in for it.
+        A tested row has a pair of rates of this component, or of the one that stands in for it.
         """
         family, _, size = instance_type.partition(".")[2].partition(".")
         rows = {row.get("size"): row for row in self.table["factors"] if row["family"] == family}
@@ -109,15 +109,15 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         return row if tested else None
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """An estimate; none where EC2's rate or a tested factor is missing, as for all volumes."""
+        """Returns an estimate; none without EC2's rate or a tested factor, as for all volumes."""
         asked = region, component, product
         if asked not in self._quotes:
             self._quotes[asked] = self._estimate(*asked)
         return self._quotes[asked]
 
-    def _estimate(self, region: str, component: Component, what: str) -> Quote:
-        ec2_usd = self.table["ec2_usd_per_hour"].get(region, {}).get(what)
-        row = self.factor(what, component)
+    def _estimate(self, region: str, component: Component, product: str) -> Quote:
+        ec2_usd = self.table["ec2_usd_per_hour"].get(region, {}).get(product)
+        row = self.factor(product, component)
         if ec2_usd is None or row is None:
             return Quote()
         provenance, usd, factor = self.table["provenance"], Decimal(ec2_usd), Decimal(row["factor"])
@@ -126,14 +126,14 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         span = f"{Decimal(row['lowest']):f} to {Decimal(row['highest']):f}"
         source = f"EC2's on-demand rate in {region} {times}: {provenance['source']}"
         note = f"EC2's ${usd:f} {times}; {compared} of its family: {span}"
-        how = f"SageMaker's rate for {what} is not known here; estimated from EC2's rate {times}"
+        how = f"SageMaker's rate for {product} is not known here; estimated from EC2's rate {times}"
         known = DatedRate.from_observation(usd * factor, provenance["as_of"], source, note)
-        why = self._not_sold_reason(region, component, row["family"])
-        rate = known.rate._replace(kind="estimate", estimated=how, unlisted=why)
+        reason = self._not_sold_reason(region, component, row["family"])
+        rate = known.rate._replace(kind="estimate", estimated=how, unlisted=reason)
         return Quote((replace(known, rate=rate),))
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """None: an estimate has no product."""
+        """Returns None: an estimate has no product."""
         del region, component, product
         return None
 
@@ -161,7 +161,7 @@ _CACHED_MARKETS = 8
 class PriceBook(Struct, frozen=True, dict=True):
     """Implements Prices over sources: the rates of `day`, or the newest without a day.
 
-    What sources know never changes, so each rate is worked out once and kept in `_rates`.
+    Sources do not change, so each rate is worked out once and kept in `_rates`.
     """
 
     sources: tuple[SourcePrices, ...]
@@ -178,31 +178,31 @@ class PriceBook(Struct, frozen=True, dict=True):
         return next((version for version in versions if version is not None), "no prices")
 
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """USD per instance-hour on the day; its `era` is "ambiguous" between two known prices."""
+        """Returns USD per instance-hour on the day. Between two prices it is "ambiguous"."""
         return self._rate_on_day(self.day, region, component, instance_type)
 
     def newest_hourly_rate(
         self, region: str, component: Component, instance_type: str
     ) -> Rate | None:
-        """USD per instance-hour by the newest known price."""
+        """Returns USD per instance-hour by the newest known price."""
         return self._rate_on_day(None, region, component, instance_type)
 
     def storage_rate(self, region: str, component: Component) -> Rate | None:
-        """USD per GB-month, from one source only: these rates have no dates to compare by."""
+        """Returns USD per GB-month, from one source only: these rates have no dates."""
         return self._rate_on_day(self.day, region, component, STORAGE)
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """The usage type from the first source that knows it; None if none does."""
+        """Returns the usage type from the first source that knows it; None if none does."""
         named = (source.usage_type(region, component, product) for source in self.sources)
         return next((usage_type for usage_type in named if usage_type is not None), None)
 
     def _rate_on_day(
-        self, day: date | None, region: str, component: Component, what: str
+        self, day: date | None, region: str, component: Component, product: str
     ) -> Rate | None:
-        asked = (day, region, component, what)
+        asked = (day, region, component, product)
         if asked not in self._rates:
-            quotes = [source.quote(region, component, what) for source in self.sources]
-            self._rates[asked] = self._rate(quotes, day, other_days=what != STORAGE)
+            quotes = [source.quote(region, component, product) for source in self.sources]
+            self._rates[asked] = self._rate(quotes, day, other_days=product != STORAGE)
         return self._rates[asked]
 
     def _rate(self, quotes: Sequence[Quote], day: date | None, *, other_days: bool) -> Rate | None:
@@ -211,21 +211,21 @@ class PriceBook(Struct, frozen=True, dict=True):
             return None
         rates = quotes[first].rates
         undisputed = (
-            known
+            dated
             for quote in quotes[first + 1 :]
-            for known in quote.rates
-            if other_days and known.rate.note is None and known.rate.kind == rates[0].rate.kind
+            for dated in quote.rates
+            if other_days and dated.rate.note is None and dated.rate.kind == rates[0].rate.kind
         )
         rate = rate_on([*undisputed, *rates], day)
-        why = "; ".join(quote.absence_reason for quote in quotes[:first] if quote.absence_reason)
+        reason = "; ".join(quote.absence_reason for quote in quotes[:first] if quote.absence_reason)
         if rate is not None and rate.is_estimate:
             absent = next(
                 (quote.absence_reason for quote in quotes[:first] if quote.is_absent), None
             )
             rate = rate._replace(unlisted=absent or rate.unlisted)
-        if rate is None or not why:
+        if rate is None or not reason:
             return rate
-        fallback = f"{self.sources[first].name} {rate.as_of}: {why}"
+        fallback = f"{self.sources[first].name} {rate.as_of}: {reason}"
         return rate._replace(note=" · ".join(filter(None, (fallback, rate.note))))
 
 
@@ -243,16 +243,16 @@ class PricedMarkets:
     def market(
         self, job: Job, now: datetime, recorded_prices: SourcePrices | None = None
     ) -> Market:
-        """Types, and the prices of the job's region, component and day; missing ones are None.
+        """Returns types, and prices of the job's region, component and day; missing ones are None.
 
-        `first`: prices that were read before, to be asked before all sources.
+        `recorded_prices` were read before, and come before all sources.
         """
         component = job.kind.spec.component
         read = (source.read(job.region, component) for source in self._sources)
-        known = tuple(read) if recorded_prices is None else (recorded_prices, *read)
-        book = PriceBook(known, pricing_day(job, now))
-        kept = next((market for market in self._kept if market.prices == book), None)
-        if kept is None:
-            kept = Market(self._types, book)
-            self._kept.append(kept)
-        return kept
+        known_prices = tuple(read) if recorded_prices is None else (recorded_prices, *read)
+        book = PriceBook(known_prices, pricing_day(job, now))
+        cached_market = next((market for market in self._kept if market.prices == book), None)
+        if cached_market is None:
+            cached_market = Market(self._types, book)
+            self._kept.append(cached_market)
+        return cached_market

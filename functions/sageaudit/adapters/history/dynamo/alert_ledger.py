@@ -43,7 +43,7 @@ PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutI
 DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
 """What `write_digest` calls, for items under DIGEST_PREFIX alone."""
 WATCH_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""What `watched` and `write_watched` call."""
+"""What `watch_state` and `write_watch_state` call."""
 _LAST_SK = "LAST"
 _ALERTS_SK = "ALERTS"
 _WEEK_SK = "WEEK"
@@ -63,7 +63,7 @@ class DynamoAlertLedger:
         self._table = DynamoTable(client, table_name)
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        """Reads both items. Raises Malformed for one that cannot be read, or AwsError."""
+        """Reads both items. Raises MalformedData for one that cannot be read, or AwsError."""
         run = keys.job_pk(key)
         of_run = self._table.get(keys.run_alerts_pk(run), _LAST_SK)
         past = replace(self._alerts_of_subject(subject), run=run)
@@ -83,24 +83,24 @@ class DynamoAlertLedger:
             return replace(past, subject_alerts=alerts, steps=steps, revision=int(item["revision"]))
 
     def alerts(self, subject: str) -> Sequence[Alert]:
-        """The alerts of a group. Raises Malformed or AwsError."""
+        """Returns the alerts of a subject. Raises MalformedData or AwsError."""
         return self._alerts_of_subject(subject).subject_alerts
 
     def has_digest(self, last_day: date) -> bool:
-        """Whether its item is there. Raises AwsError."""
+        """Whether the digest's item exists. Raises AwsError."""
         return self._table.get(keys.digest_pk(last_day), _WEEK_SK) is not None
 
     def write_digest(
         self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
     ) -> bool:
-        """One transaction, on condition that there is no item of the week."""
+        """Writes one transaction, on condition that the week has no item yet."""
         pk = keys.digest_pk(last_day)
         week = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: keys.kept_until(now)}
         actions = [put_action(week, _ABSENT, {}), *_notices(pk, bodies, now)]
         return self._try_transaction(actions)
 
     def watch_state(self, key: JobKey) -> WatchState:
-        """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
+        """Reads its item. Raises MalformedData for one that cannot be read, or AwsError."""
         item = self._table.get(keys.watch_pk(key), _STATE_SK)
         if item is None:
             return WatchState(key)
@@ -110,7 +110,7 @@ class DynamoAlertLedger:
     def write_watch_state(
         self, state: WatchState, bodies: Mapping[str, str], now: datetime
     ) -> bool:
-        """One transaction, on condition that the state is still the one before."""
+        """Writes one transaction, on condition that the state is still the earlier one."""
         pk = keys.watch_pk(state.key)
         item = {PARTITION_KEY: pk, SORT_KEY: _STATE_SK, **_watch_item(state, now)}
         numbered = {(state.messages, channel): body for channel, body in bodies.items()}
@@ -125,11 +125,11 @@ class DynamoAlertLedger:
         return True
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
+        """Reads its item. Raises MalformedData for one that cannot be read, or AwsError."""
         return send_ledger.read_channel_hour(self._table, channel, began_at)
 
     def has_job_line(self, key: JobKey) -> bool:
-        """Whether its item is there. Raises AwsError."""
+        """Whether the item exists. Raises AwsError."""
         return self._table.get(keys.run_alerts_pk(keys.job_pk(key)), _LINE_SK) is not None
 
     def write_alert(
@@ -142,16 +142,16 @@ class DynamoAlertLedger:
         *,
         includes_job_line: bool = False,
     ) -> bool:
-        """One transaction; False, and nothing is written, where one of its conditions fails.
+        """Writes one transaction; returns False, and writes nothing, if a condition fails.
 
         The run's last alert never expires, since new rules may judge a job again at any time.
         """
         actions = [
             put_action(
-                send_ledger.channel_hour_item(one, now),
-                *_unchanged_condition("revision", one.count - 1),
+                send_ledger.channel_hour_item(hour, now),
+                *_unchanged_condition("revision", hour.count - 1),
             )
-            for one in hours
+            for hour in hours
         ]
         if new_alerts is not previous_alerts:
             actions.append(_subject_action(previous_alerts, new_alerts, now))
@@ -167,9 +167,9 @@ class DynamoAlertLedger:
         )
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
-        """The channel and the body of a notice by its keys; None where there is none.
+        """Returns the channel and the body of a notice by its keys; None if there is none.
 
-        Raises Malformed for one that cannot be read, or AwsError.
+        Raises MalformedData for an item that cannot be read, or AwsError.
         """
         item = self._table.get(pk, sk)
         if item is None:
@@ -179,7 +179,7 @@ class DynamoAlertLedger:
 
 
 def _subject_action(before: PastAlerts, after: PastAlerts, now: datetime) -> Item:
-    """The alerts of a subject, and the steps of a pipeline."""
+    """Puts the alerts of a subject, and the steps of a pipeline."""
     item = {
         PARTITION_KEY: keys.family_alerts_pk(after.group),
         SORT_KEY: _ALERTS_SK,
@@ -192,8 +192,8 @@ def _subject_action(before: PastAlerts, after: PastAlerts, now: datetime) -> Ite
 
 
 def _run_actions(before: PastAlerts, after: PastAlerts) -> Iterator[Item]:
-    """The run's last alert, where the run has no newer version; where it has no new one: that the
-    last one is still the same.
+    """Puts the run's last alert, if the run has no newer version. Without a new alert: checks that
+    the last one is still the same.
     """
     pk, alert = keys.run_alerts_pk(after.run), after.last_run_alert
     same = _unchanged_condition(
@@ -208,15 +208,13 @@ def _run_actions(before: PastAlerts, after: PastAlerts) -> Iterator[Item]:
 
 
 def _line(run: str, now: datetime) -> Item:
-    """That the line about a job was written: no version of its audit is heard of later than that
-    this is kept.
-    """
+    """Notes that the line about a job was written; kept longer than any later version may come."""
     place = {PARTITION_KEY: keys.run_alerts_pk(run), SORT_KEY: _LINE_SK}
     return put_action(place | {TTL_ATTRIBUTE: keys.kept_until(now)}, _ABSENT, {})
 
 
 def _unchanged_condition(name: str, read_value: int) -> tuple[str, Item]:
-    """The condition that an item has the number that was read; 0: that there is no item."""
+    """Returns the condition that an item has the number that was read; 0: that it is absent."""
     return (f"{name} = :seen", {":seen": read_value}) if read_value else (_ABSENT, {})
 
 
@@ -229,7 +227,7 @@ def _notices(pk: str, bodies: Mapping[tuple[int, str], str], now: datetime) -> I
 
 
 def _watch_item(state: WatchState, now: datetime) -> Item:
-    """The attributes of a state; an unknown value has none."""
+    """Returns the attributes of a state; an unknown value has none."""
     idle = {"idle_since": state.idle_since, "idle_until": state.idle_until}
     return {
         TTL_ATTRIBUTE: keys.kept_until(now),
@@ -263,10 +261,10 @@ def _read_watched(key: JobKey, item: Item) -> WatchState:
 
 
 def _alert_item(alert: Alert) -> Item:
-    """The attributes of an alert; an unknown value has none."""
+    """Returns the attributes of an alert; an unknown value has none."""
     figures = alert.figures
-    known = {"worth": alert.worth and alert.worth.value}
-    known |= {name: getattr(figures, name) for name in _MAY_BE_UNKNOWN}
+    attributes = {"worth": alert.worth and alert.worth.value}
+    attributes |= {name: getattr(figures, name) for name in _MAY_BE_UNKNOWN}
     return {
         "run": alert.run,
         "family": alert.family,
@@ -280,16 +278,16 @@ def _alert_item(alert: Alert) -> Item:
         "severity": figures.severity.value,
         "possible_loss_usd": figures.possible_loss_usd,
         "accepted_usd": figures.accepted_usd,
-        **{name: value for name, value in known.items() if value is not None},
+        **{name: value for name, value in attributes.items() if value is not None},
     }
 
 
 def _read_alert(item: Item) -> Alert:
-    known = {name: Decimal(item[name]) for name in _MAY_BE_UNKNOWN if name in item}
+    amounts = {name: Decimal(item[name]) for name in _MAY_BE_UNKNOWN if name in item}
     figures = AlertFigures(
         Severity(item["severity"]),
-        known.get("avoidable_usd"),
-        known.get("lost_usd"),
+        amounts.get("avoidable_usd"),
+        amounts.get("lost_usd"),
         Decimal(item["possible_loss_usd"]),
         Decimal(item["accepted_usd"]),
     )

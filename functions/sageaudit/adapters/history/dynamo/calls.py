@@ -59,7 +59,7 @@ class DynamoTable:
         self._table = table_name
 
     def get(self, pk: str, sk: str) -> Item | None:
-        """One item by a strongly consistent read; None where there is none."""
+        """Returns one item by a strongly consistent read; None if there is none."""
         with _aws_errors(self._table):
             answer = self._client.get_item(
                 TableName=self._table,
@@ -78,7 +78,7 @@ class DynamoTable:
         index: Index = TABLE,
         **options: Any,
     ) -> Iterator[Item]:
-        """Yields the items of a partition, whose pages are read when needed.
+        """Yields the items of a partition, whose pages are read as needed.
 
         `sort` is a condition on the sort key `#s`, with its `values`. A Limit is that of the first
         page; each further page may be twice as long.
@@ -140,7 +140,7 @@ class DynamoTable:
             )
 
     def transact(self, actions: list[dict[str, Any]]) -> None:
-        """Writes all actions or none; they come from `put_action` and its like."""
+        """Writes all actions or none; `put_action`, `add_action`, ... make them."""
         named = [
             {operation: {"TableName": self._table, **arguments}}
             for action in actions
@@ -151,12 +151,12 @@ class DynamoTable:
 
 
 def put_action(item: Item, condition: str | None = None, values: Item | None = None) -> Item:
-    """One Put of a transaction."""
+    """Returns one Put of a transaction."""
     return {"Put": {"Item": _to_dynamo(item), **_condition(condition, values)}}
 
 
 def add_action(pk: str, sk: str, *, constants: Item, increments: Item) -> Item:
-    """One Update of a transaction: sets the constants and adds to the numbers, absent ones to 0."""
+    """Returns one Update of a transaction: sets constants and adds to numbers, absent ones to 0."""
     names = {f"#{place}": name for place, name in enumerate((*constants, *increments))}
     values = {
         f":{place}": value
@@ -175,13 +175,13 @@ def add_action(pk: str, sk: str, *, constants: Item, increments: Item) -> Item:
 
 
 def check_action(pk: str, sk: str, condition: str, values: Item) -> Item:
-    """One ConditionCheck of a transaction: it holds, or nothing of the transaction is written."""
+    """Returns one ConditionCheck of a transaction: if it fails, nothing is written."""
     key = _to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk})
     return {"ConditionCheck": {"Key": key, **_condition(condition, values, {})}}
 
 
 def delete_action(pk: str, sk: str) -> Item:
-    """One Delete of a transaction."""
+    """Returns one Delete of a transaction."""
     return {"Delete": {"Key": _to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk})}}
 
 
@@ -211,7 +211,7 @@ def _plain(item: Item) -> Item:
 
 @contextmanager
 def _aws_errors(table: str) -> Iterator[None]:
-    """Like `aws_errors`, and raises ConditionFailed, Throttled or TableNotFound for DynamoDB's."""
+    """Adds to `aws_errors`: ConditionFailed, Throttled and TableNotFound for DynamoDB's errors."""
     with aws_errors("dynamodb", f"on the table {table}"):
         try:
             yield

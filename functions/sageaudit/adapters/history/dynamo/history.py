@@ -1,7 +1,7 @@
 """History in DynamoDB. docs/data-model.md describes the keys and the query of each list.
 
-What people decided about advices is one partition, which is small: whoever may decide needs one
-permission that is limited to this partition's key.
+Decisions about recommendations are one small partition: whoever may decide needs one permission,
+limited to its key.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 INDEX_PERMISSIONS = ("dynamodb:Query",)
 """What a list calls, on its index alone."""
 SUMS_PERMISSIONS = READ_PERMISSIONS
-"""What `sums` and `head` call, on the table alone."""
+"""What `daily_sums` and `summary` call, on the table alone."""
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
 _INDEXES = {index.name: index for index in INDEXES}
 _MIN_DUE_ROWS = 8
-"""Rows that one shard of the recheck list is asked for at least: shards fill unevenly."""
+"""The least rows to ask one shard of the recheck list for: shards fill unevenly."""
 READ_DECISIONS_PERMISSIONS = ("dynamodb:Query",)
 """What `decisions` calls, on the table alone."""
 SAVE_DECISION_PERMISSIONS = ("dynamodb:PutItem",)
-"""What `decide` calls, for items of the partition `ADVICE` alone."""
+"""What `save_decision` calls, only for items of the partition RECOMMENDATIONS_PK."""
 
 
 class DynamoHistory:
@@ -93,7 +93,9 @@ class DynamoHistory:
         self._writer = RunWriter(self._table, clock, sleep)
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """In one transaction; nothing for a duplicate, or an older state. Raises AwsError."""
+        """Records in one transaction; a duplicate or an older state writes nothing. Raises
+        AwsError.
+        """
         return self._writer.record(entry)
 
     def recheck_family(
@@ -106,20 +108,21 @@ class DynamoHistory:
         ended_at: datetime,
         due_at: datetime,
     ) -> tuple[JobKey, ...]:
-        """Sets `due_at` of the family's audits that were judged without a run that ended before.
+        """Sets `due_at` of the family's audits that were judged without an earlier run.
 
-        Three reads and, in the usual order of audits, no write.
+        It takes three reads and, in the usual order of audits, no write.
         """
         partition = keys.family_runs_pk(account, region, family)
-        found = self._find_outdated(partition, key, ended_at)
-        for run in found:
+        outdated = self._find_outdated(partition, key, ended_at)
+        for run in outdated:
             self.schedule_reaudit(run, due_at)
-        return found
+        return outdated
 
     def _find_outdated(self, partition: str, key: JobKey, ended_at: datetime) -> tuple[JobKey, ...]:
-        """All reads are strongly consistent, and each run is checked after it was recorded.
+        """Returns the runs to judge again. All reads are strongly consistent.
 
-        Of two runs that are recorded at the same time, the later check sees both.
+        Each run is checked after it was recorded: of two that are recorded at once, the later check
+        sees both.
         """
         item = self._table.get(partition, moment_sk(ended_at, key))
         if item is None:
@@ -129,8 +132,8 @@ class DynamoHistory:
         return tuple(find_outdated(items.read_family_row(item), before, after))
 
     def _family_rows(self, partition: str, operator: str, moment: str) -> Iterator[FamilyRow]:
-        """The runs next to a moment: before it the newest first, after it the oldest first."""
-        found = self._table.query(
+        """Yields the runs next to a moment: earlier ones newest first, later ones oldest first."""
+        page = self._table.query(
             partition,
             f"#s {operator} :moment",
             {":moment": moment},
@@ -138,12 +141,12 @@ class DynamoHistory:
             ConsistentRead=True,
             Limit=MAX_EARLIER_RUNS,
         )
-        return islice(map(items.read_family_row, found), MAX_EARLIER_RUNS)
+        return islice(map(items.read_family_row, page), MAX_EARLIER_RUNS)
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
-        """Sets `due_at` of an audit that is not due earlier, and does nothing without one.
+        """Sets `due_at` of an audit that is not due earlier; does nothing without an audit.
 
-        A condition and no transaction: whoever records the audit meanwhile checks it again.
+        A condition, not a transaction: whoever records the audit meanwhile checks it again.
         """
         with suppress(ConditionFailed):
             self._table.update(
@@ -160,12 +163,12 @@ class DynamoHistory:
             )
 
     def summary(self, key: JobKey) -> AuditSummary | None:
-        """HEAD, the summary of the newest version; None for an unknown run."""
+        """Returns HEAD, the summary of the newest version; None for an unknown run."""
         item = self._table.get(keys.job_pk(key), keys.HEAD_SK)
         return None if item is None else items.read_head(item)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
-        """The document of a version, by default the newest; None where there is none."""
+        """Returns the document of a version, by default the newest; None if there is none."""
         if version is not None:
             item = self._table.get(keys.job_pk(key), keys.audit_sk(version))
             return None if item is None else items.read_audit(item)
@@ -181,7 +184,7 @@ class DynamoHistory:
         return None if item is None else items.read_audit(item)
 
     def detail(self, key: JobKey) -> Detail | None:
-        """The stored data to judge the job again; None where it is absent or expired."""
+        """Returns the stored data to judge the job again; None if it is absent or expired."""
         item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
         return None if item is None else items.read_detail_item(item)
 
@@ -192,7 +195,7 @@ class DynamoHistory:
         before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
-        """The rows of a list: of one index, merged from the shards of its key."""
+        """Yields the rows of a list: of one index, merged from the shards of its key."""
         read: Callable[[Item], object] = {
             RunIndex.RULE: items.read_finding,
             RunIndex.DUE: _read_due_row,
@@ -202,7 +205,7 @@ class DynamoHistory:
     def _walk(
         self, query: RunQuery[Any], before: datetime | None, page_size: int | None
     ) -> Iterator[Item]:
-        """The items of a list in the order of its index."""
+        """Yields the items of a list in the order of its index."""
         index, partitions = _INDEXES[query.index], _partitions(query)
         oldest_first = query.index is RunIndex.DUE
         end = through_sk(read_moment(query.values[0])) if oldest_first else sk_before(before)
@@ -233,9 +236,9 @@ class DynamoHistory:
         region: str | None = None,
         name: str | None = None,
     ) -> Iterator[SumRow]:
-        """The daily sums of one scope, a row for each name and day.
+        """Yields the daily sums of one scope, a row for each name and day.
 
-        A name that all audits have left comes to zero, perhaps over two shards: it has no row.
+        A name that all audits have left adds up to zero, perhaps over two shards: it has no row.
         """
         name = None if name is None else clip_text(name)
         for row in read_sums(self._table, scope, since, until, account=account, name=name):
@@ -245,12 +248,12 @@ class DynamoHistory:
                 yield row
 
     def decisions(self) -> Sequence[Decision]:
-        """All of them, by a consistent read. Raises AwsError, or BadHistory."""
-        found = []
+        """Returns all decisions, by a consistent read. Raises AwsError, or BadHistory."""
+        decisions = []
         for item in self._table.query(keys.RECOMMENDATIONS_PK, ConsistentRead=True):
             with bad_item_errors(item):
-                found.append(from_item(Decision, item))
-        return found
+                decisions.append(from_item(Decision, item))
+        return decisions
 
     def save_decision(self, decision: Decision) -> None:
         """Puts an item. Raises AwsError."""
@@ -259,7 +262,7 @@ class DynamoHistory:
 
 
 def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
-    """The partition keys of a list in its index."""
+    """Returns the partition keys of a list in its index."""
     match query.index:
         case RunIndex.DAY:
             return keys.day_pks(date.fromisoformat(*query.values))
@@ -278,7 +281,7 @@ def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
 
 
 def _share(rows: int, partitions: int) -> int:
-    """The rows to ask one partition for: twice the even share, as shards may fill unevenly."""
+    """Returns the rows to ask one partition for: twice the even share, as shards fill unevenly."""
     return rows if partitions == 1 else -(-2 * rows // partitions)
 
 

@@ -31,10 +31,10 @@ from sageaudit.errors import PARSE_ERRORS, BadHistory
 
 
 def head_item(head: AuditSummary, revision: int) -> Item:
-    """The HEAD item: the newest version's summary, with the keys of all indexes that list jobs.
+    """Returns the HEAD item: the newest version's summary, with the keys of all job indexes.
 
-    `revision` counts the writes of HEAD by `record`, each on condition of the one that was read:
-    what a version adds to the daily sums is added once, also when two deliveries come together.
+    `revision` counts the writes of HEAD by `record`. Each requires the revision that was read, so
+    that a version is added to the daily sums once, even if two deliveries come together.
     """
     return {
         PARTITION_KEY: keys.job_pk(head.key),
@@ -46,7 +46,7 @@ def head_item(head: AuditSummary, revision: int) -> Item:
 
 
 def _head_index_keys(head: AuditSummary) -> Item:
-    """Index keys; `due_*` only for an audit with a recheck time, so the index has no others."""
+    """Returns index keys; `due_*` only for an audit with a recheck time, which its index lists."""
     index_keys = {
         "day_pk": keys.day_pk(head.ended_at, head.key),
         "family_pk": keys.family_pk(head.account, head.region, head.family),
@@ -61,19 +61,19 @@ def _head_index_keys(head: AuditSummary) -> Item:
 
 
 def read_head(item: Item) -> AuditSummary:
-    """The head of a HEAD item. Raises BadHistory for an item of another tool."""
+    """Reads the summary in a HEAD item. Raises BadHistory for an item of another tool."""
     with bad_item_errors(item):
         return from_item(AuditSummary, item)
 
 
 def read_revision(item: Item) -> int:
-    """The revision of a HEAD item. Raises BadHistory."""
+    """Reads the revision of a HEAD item. Raises BadHistory."""
     with bad_item_errors(item):
         return int(item["revision"])
 
 
 def audit_item(head: AuditSummary, document: AuditDocument) -> Item:
-    """AUDIT#<version>: the document, never changed later."""
+    """Returns AUDIT#<version>: the document, never changed later."""
     return {
         PARTITION_KEY: keys.job_pk(head.key),
         SORT_KEY: keys.audit_sk(head.version),
@@ -82,14 +82,14 @@ def audit_item(head: AuditSummary, document: AuditDocument) -> Item:
 
 
 def read_audit(item: Item) -> AuditDocument:
-    """The document of an AUDIT# item. Raises BadHistory."""
+    """Reads the document of an AUDIT# item. Raises BadHistory."""
     with bad_item_errors(item):
         document: AuditDocument = read_gzip_json(item["document"])
         return document
 
 
 def finding_item(row: RuleFinding) -> Item:
-    """FINDING#<rule id>: one finding of the newest version, listed by rule."""
+    """Returns FINDING#<rule id>: one finding of the newest version, listed by rule."""
     return {
         PARTITION_KEY: keys.job_pk(row.key),
         SORT_KEY: keys.finding_sk(row.finding.rule_id),
@@ -101,25 +101,25 @@ def finding_item(row: RuleFinding) -> Item:
 
 
 def read_finding(item: Item) -> RuleFinding:
-    """The row of a FINDING# item. Raises BadHistory."""
+    """Reads the row of a FINDING# item. Raises BadHistory."""
     with bad_item_errors(item):
         return rule_finding(from_item(FindingRow, item), **read_fields(RUN_READERS, item))
 
 
 def family_item(head: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:
-    """The RUNS# item of a run; it expires with the detail, without which none is judged again."""
-    known = {"stamp": row.stamp, "compared": row.compared_text, "since": row.compared_since or None}
+    """Returns the RUNS# item of a run; it expires with the detail, which judging again needs."""
+    extra = {"stamp": row.stamp, "compared": row.compared_text, "since": row.compared_since or None}
     return {
         PARTITION_KEY: keys.family_runs_pk(head.account, head.region, head.family),
         SORT_KEY: row.ended_sk,
         TTL_ATTRIBUTE: epoch_s(expires_at),
         **to_item(row.key),
-        **_without_none(known),
+        **_without_none(extra),
     }
 
 
 def read_family_row(item: Item) -> FamilyRow:
-    """The row of a RUNS# item. Raises BadHistory."""
+    """Reads the row of a RUNS# item. Raises BadHistory."""
     with bad_item_errors(item):
         return FamilyRow(
             key=from_item(JobKey, item),
@@ -131,14 +131,14 @@ def read_family_row(item: Item) -> FamilyRow:
 
 
 def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
-    """The DETAIL item: the data to judge the job again, until it expires."""
+    """Returns the DETAIL item: the data to judge the job again, until it expires."""
     return {PARTITION_KEY: keys.job_pk(key), SORT_KEY: keys.DETAIL_SK} | _without_none(
         {TTL_ATTRIBUTE: epoch_s(expires_at), **detail_to_item(detail)}
     )
 
 
 def read_detail_item(item: Item) -> Detail:
-    """The data of a DETAIL item. Raises BadHistory."""
+    """Reads the data of a DETAIL item. Raises BadHistory."""
     with bad_item_errors(item):
         return read_detail(item)
 
@@ -149,7 +149,7 @@ def _without_none(item: Item) -> Item:
 
 @contextmanager
 def bad_item_errors(item: Item) -> Iterator[None]:
-    """Raises BadHistory where an item cannot be read as one of this project."""
+    """Raises BadHistory if an item cannot be read as one of this project."""
     try:
         yield
     except (zlib.error, *PARSE_ERRORS) as error:

@@ -34,14 +34,14 @@ INSTALLED_SK = "INSTALLED"
 SWEEP_LEASE_SK = "TURN"
 SWEEP_LIST_PREFIX = "LIST#"
 RECOMMENDATIONS_PK = "ADVICE"
-"""The partition of what people decided about advices."""
+"""The partition of what people decided about recommendations."""
 _MAX_REGION_LENGTH = 64
 PARTITION_KEY = "pk"
 SORT_KEY = "sk"
 TTL_ATTRIBUTE = "expires_at"
 RETENTION_DAYS = 45
-"""How long alerts of a day, notices and what became of them are kept: longer than any redelivery,
-since a stream keeps records for a day and SQS messages for at most 14 days."""
+"""Days to keep alerts of a day, notices and their states: longer than any redelivery, since a
+stream keeps records for a day and SQS messages for at most 14 days."""
 AUDIT_PREFIX = "AUDIT#"
 NOTICE_PREFIX = "NOTICE#"
 """Sort-key prefixes of immutable version items and of notices to be put on a queue; `notify`
@@ -49,17 +49,17 @@ receives only INSERTs of these."""
 DIGEST_PREFIX = "DIGEST#"
 """Begins the partition keys of digests, the only items that `digest` writes."""
 WATCH_PREFIX = "WATCH#"
-"""The same of what is kept of running jobs."""
+"""Begins the partition keys of the states of running jobs."""
 PRICE_PREFIX = "PRICE#"
-"""The same of prices."""
+"""Begins the partition keys of prices."""
 DELIVERY_PREFIX = "DELIVERY#"
-"""The same of what `deliver` writes about a notice."""
+"""Begins the partition keys of what `deliver` writes about a notice."""
 CHANNEL_PREFIX = "CHANNEL#"
-"""The same of what it writes about a channel."""
+"""Begins the partition keys of what `deliver` writes about a channel."""
 
 
 def kept_until(now: datetime) -> int:
-    """The end of KEPT_DAYS from now, in epoch seconds."""
+    """Returns the end of RETENTION_DAYS from now, in epoch seconds."""
     return epoch_s(now + timedelta(days=RETENTION_DAYS))
 
 
@@ -150,16 +150,16 @@ def sums_sk(row: SumRow, shard: int) -> str:
 
 
 def sums_key_range(scope: Scope, name: str | None) -> tuple[str, str]:
-    """Before the first and after the last sort key of a scope, or of one name of it."""
-    of = scope.value if name is None else f"{scope.value}#{key_part(name)}"
-    return f"{of}#", f"{of}$"
+    """Returns keys before and after all sort keys of a scope, or of one name in it."""
+    prefix = scope.value if name is None else f"{scope.value}#{key_part(name)}"
+    return f"{prefix}#", f"{prefix}$"
 
 
 def sums_shard(key: JobKey, scope: Scope, try_count: int) -> int:
-    """The shard to which a run adds; any may take a difference, as readers add all of them.
+    """Returns the shard to which a run adds; readers add all shards, so any may take a difference.
 
-    An account's rows are spread at once. The others take the first shard, so that a quiet family
-    has one row a day, and another one after each of the `tries` that met a conflict.
+    An account's rows are spread at once. Other rows take the first shard, so that a quiet family
+    has one row a day, and another one after each try that met a conflict (`try_count`).
     """
     if scope is not Scope.ACCOUNT and try_count == 0:
         return 0
@@ -172,7 +172,7 @@ def sums_account_sk(month: str, account: str) -> str:
 
 
 def sums_directory_range(since: date, until: date) -> tuple[str, str]:
-    """Before the first and after the last sort key of the directory in these months."""
+    """Returns keys before and after all sort keys of the directory in these months."""
     return f"{month_text(since)}#", f"{month_text(until)}$"
 
 
@@ -182,7 +182,7 @@ def family_alerts_pk(subject: str) -> str:
 
 
 def decision_sk(decision: Decision) -> str:
-    """The sort key of what somebody decided about an advice."""
+    """The sort key of a decision about a recommendation."""
     return f"{decision.advice}#{moment_text(decision.at)}"
 
 
@@ -202,7 +202,7 @@ def digest_pk(last_day: date) -> str:
 
 
 def watch_pk(key: JobKey) -> str:
-    """What is kept of a run while it runs, and the notices about it."""
+    """The partition of a running job's state, and of the notices about it."""
     return f"{WATCH_PREFIX}{run_key(key)}"
 
 
@@ -227,7 +227,7 @@ def price_pk(region: str, component: str) -> str:
 
 
 def sweep_list_sk(job_list: JobList) -> str:
-    """The sort key of what is kept of a list of jobs."""
+    """The sort key of the state of a list of jobs."""
     return f"{SWEEP_LIST_PREFIX}{job_list.account}#{job_list.region}#{job_list.kind.value}"
 
 
@@ -237,14 +237,14 @@ def sent_event_sk(key: JobKey) -> str:
 
 
 def _shard(key: JobKey, shards: int) -> int:
-    """An evenly distributed shard by CRC-32: Python's `hash` differs between processes."""
+    """Returns an evenly distributed shard by CRC-32: Python's `hash` differs between processes."""
     return zlib.crc32(key.arn.encode("utf-8", "replace")) % shards
 
 
 class Index(Struct, frozen=True):
     """A global secondary index: both keys are strings, and it has all attributes of its items.
 
-    Named attributes (INCLUDE) are at most 20 an index and 100 a table, and a head has some 45.
+    Named attributes (INCLUDE) are at most 20 an index and 100 a table, and a summary has some 45.
     """
 
     name: str

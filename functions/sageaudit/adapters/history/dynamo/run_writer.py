@@ -58,7 +58,7 @@ _AS_READ = "revision = :revision"
 
 
 class RunWriter:
-    """Decides from HEAD as it was read, and writes on condition that it is still so."""
+    """Decides by HEAD as it was read, and writes on condition that it has not changed."""
 
     def __init__(
         self, table: DynamoTable, clock: Callable[[], datetime], sleep: Callable[[float], None]
@@ -71,8 +71,8 @@ class RunWriter:
     def record(self, entry: AuditEntry) -> RecordResult:
         """Writes an entry, or nothing. Raises AwsError, Throttled after the last try.
 
-        A later try that finds the same document has RECORDED it: an earlier one may have, and lost
-        its answer, so that nothing else was done for it yet.
+        A later try that finds the same document has RECORDED it: an earlier try may have written it
+        and lost its answer, so that nothing else was done for it yet.
         """
         digest = document_digest(entry.document)
         for tries, wait_s in enumerate((*RETRY_DELAYS_S, None)):
@@ -137,7 +137,7 @@ class RunWriter:
     def _version_actions(
         self, entry: AuditEntry, head: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
-        """What a new version has besides: its document, findings and detail."""
+        """Yields a new version's other writes: its document, findings and detail."""
         vanished = set(newest.finding_ids if newest else ()) - set(head.finding_ids)
         actions = [
             put_action(items.audit_item(head, entry.document), _ABSENT),
@@ -158,7 +158,7 @@ class RunWriter:
     def _family_actions(
         self, entry: AuditEntry, head: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
-        """Puts the run's row in its family; deletes that of another family or end."""
+        """Puts the run's row in its family; deletes the row of another family or end."""
         row = family_row(entry, head)
         new = None if row is None else items.family_item(head, row, self._expires_at())
         actions = [] if new is None else [put_action(new)]
@@ -197,7 +197,7 @@ def _put_head(head: AuditSummary, revision: int) -> Item:
 
 
 def sum_actions(newest: AuditSummary | None, head: AuditSummary, tries: int) -> list[Item]:
-    """What recording a version adds: at most 8 Updates, two for each scope that it moves in."""
+    """Yields what a version adds: at most 8 Updates, two for each scope in which it moves."""
     return [
         add_action(
             keys.sums_pk(row.account, keys.month_text(row.day)),
@@ -210,7 +210,7 @@ def sum_actions(newest: AuditSummary | None, head: AuditSummary, tries: int) -> 
 
 
 def _sum_key_attributes(row: SumRow) -> Item:
-    """The attributes that tell what an item sums, since a key may be cut."""
+    """Returns the attributes that say what an item sums, since a key may be cut."""
     place = {
         "scope": row.scope.value,
         "account": row.account,
@@ -222,32 +222,32 @@ def _sum_key_attributes(row: SumRow) -> Item:
 
 
 def _attributes(sums: Sums) -> Item:
-    """The number attributes; none for what is zero."""
+    """Returns the number attributes; zeros have none."""
     of_rules = {
         f"{rule}.{name}": value
-        for rule, of in sums.rules.items()
-        for name, value in non_zero_numbers(of).items()
+        for rule, rule_sums in sums.rules.items()
+        for name, value in non_zero_numbers(rule_sums).items()
     }
     return non_zero_numbers(sums) | of_rules
 
 
 def read_sum_row(item: Item) -> SumRow:
-    """The row of an item. Raises BadHistory."""
+    """Reads the row of an item. Raises BadHistory."""
     with bad_item_errors(item):
         of_rules: dict[str, Item] = {}
         for attribute, value in item.items():
             rule, point, name = attribute.rpartition(".")
             if point:
                 of_rules.setdefault(rule, {})[name] = value
-        rules = {rule: RuleSums(**parse_numbers(RuleSums, of)) for rule, of in of_rules.items()}
-        known = {rule: of for rule, of in rules.items() if of != RuleSums()}
+        rules = {rule: RuleSums(**parse_numbers(RuleSums, each)) for rule, each in of_rules.items()}
+        non_zero = {rule: each for rule, each in rules.items() if each != RuleSums()}
         return SumRow(
             scope=Scope(item["scope"]),
             account=item["account"],
             region=item["region"],
             name=item.get("name"),
             day=date.fromisoformat(item["day"]),
-            sums=Sums(**parse_numbers(Sums, item), rules=known),
+            sums=Sums(**parse_numbers(Sums, item), rules=non_zero),
         )
 
 
@@ -260,10 +260,10 @@ def read_sums(
     account: str | None,
     name: str | None,
 ) -> Iterator[SumRow]:
-    """The rows of a scope, with their shards added up: one Query for each account and month.
+    """Yields the rows of a scope, with their shards added up: one Query for each account and month.
 
-    Rows of all days of these months, regions and names that begin alike. All reads are strongly
-    consistent, so a sum has every audit that was recorded before it is asked.
+    The rows are of all days of these months, and of regions and names that begin alike. All reads
+    are strongly consistent, so a sum has every audit that was recorded before it is asked.
     """
     if until < since:  # DynamoDB refuses a range that ends before it begins
         return
@@ -277,7 +277,7 @@ def read_sums(
 
 
 def _merge_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:
-    """One row for each name and day: its shards stand together in the order of the keys."""
+    """Yields one row for each name and day: its shards are adjacent in the order of the keys."""
     for first, shards in groupby(rows, lambda row: replace(row, sums=Sums())):
         yield replace(first, sums=sum_rows(shards))
 

@@ -1,4 +1,4 @@
-"""Which notices were sent, and how many of a channel in a clock hour, in the history's table.
+"""Which notices were sent, and a channel's number in a clock hour, in the history's table.
 
 A lease must outlast its Lambda's timeout.
 """
@@ -33,7 +33,7 @@ from sageaudit.ports import Circuit
 PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 
 MAX_TRIES = 2
-"""One send, and one repeat that says what it is, if the first may have been posted."""
+"""One send, and one marked repeat if the first may have been posted."""
 _DELIVERY_SK = "DELIVERY"
 _CIRCUIT_SK = "CIRCUIT"
 _MAX_REASON_LENGTH = 500
@@ -68,11 +68,11 @@ class Lease(Struct, frozen=True):
 
 
 NO_LEASE = Lease(NoticeState.UNKNOWN, 1, 0)
-"""For a row that cannot be read: whatever stood in it, the notice may have been posted."""
+"""For a row that cannot be read: the notice may have been posted."""
 
 
 def decide_claim(lease: Lease | None, now_s: int) -> SendClaim:
-    """The result of a claim; after FIRST or REPEAT, write `claimed` before sending."""
+    """Returns the result of a claim; after FIRST or REPEAT, write `lease_for` before sending."""
     if lease is None:
         return SendClaim.FIRST
     match lease.state:
@@ -89,7 +89,7 @@ def decide_claim(lease: Lease | None, now_s: int) -> SendClaim:
 
 
 def lease_for(claim: SendClaim, until_s: int) -> Lease:
-    """The lease of whoever may send now."""
+    """Returns the lease of whoever may send now."""
     return Lease(NoticeState.SENDING, MAX_TRIES if claim is SendClaim.REPEAT else 1, until_s)
 
 
@@ -148,18 +148,18 @@ class DynamoSendLedger:
             self._mark(notice_id, NoticeState.UNKNOWN, _BECAUSE, values, now, _IS_NOT_SENT)
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """The messages to a channel in a clock hour. Raises Malformed."""
+        """Returns the messages to a channel in a clock hour. Raises MalformedData."""
         return read_channel_hour(self._table, channel, began_at)
 
     def circuit(self, channel: str) -> Circuit:
-        """How this channel answered last; as new where nothing is stored, or nothing readable."""
+        """Returns how this channel answered last; a new circuit if none can be read."""
         item = self._table.get(keys.channel_pk(channel), _CIRCUIT_SK) or {}
         return Circuit(_number(item, "failures"), _number(item, "open_until"))
 
     def replace_circuit(
         self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
     ) -> bool:
-        """Stores `after`; False where another delivery has changed it since it was `before`."""
+        """Stores `new_circuit`; False if another delivery has replaced `expected`."""
         item = {
             PARTITION_KEY: keys.channel_pk(channel),
             SORT_KEY: _CIRCUIT_SK,
@@ -214,12 +214,12 @@ class DynamoSendLedger:
             self._table.put(item, **_unchanged_lease_condition(before))
 
 
-def _because(now: datetime, why: str) -> Item:
-    return {":at": moment_text(now), ":why": replace_surrogates(why)[:_MAX_REASON_LENGTH]}
+def _because(now: datetime, reason: str) -> Item:
+    return {":at": moment_text(now), ":why": replace_surrogates(reason)[:_MAX_REASON_LENGTH]}
 
 
 def _unchanged_lease_condition(item: Item) -> dict[str, Any]:
-    """The condition that a row still has the lease that was read, also one that is damaged."""
+    """Returns the condition that a row still has the lease that was read, even a damaged one."""
     values = {f":{place[1]}": item[name] for place, name in _LEASE.items() if name in item}
     parts = (
         f"{place} = :{place[1]}" if name in item else f"attribute_not_exists({place})"
@@ -245,21 +245,21 @@ def _number(item: Item, name: str) -> int:
 
 
 def read_channel_hour(table: DynamoTable, channel: str, began_at: datetime) -> ChannelHour:
-    """The hour as it is stored. Raises Malformed for an item that cannot be read, or AwsError."""
+    """Reads the hour as it is stored. Raises MalformedData for a bad item, or AwsError."""
     stored = table.get(keys.channel_pk(channel), keys.hour_sk(began_at))
     if stored is None:
         return ChannelHour(channel, began_at)
     with malformed_item_errors(stored):
         dearest = tuple(
-            (str(one["headline"]), Decimal(one["usd"]) if "usd" in one else None)
-            for one in stored["dearest"]
+            (str(notice["headline"]), Decimal(notice["usd"]) if "usd" in notice else None)
+            for notice in stored["dearest"]
         )
         sent, held = int(stored["sent"]), int(stored["held"])
     return ChannelHour(channel, began_at, sent, held, dearest)
 
 
 def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
-    """The item to store."""
+    """Returns the item to store."""
     return {
         PARTITION_KEY: keys.channel_pk(hour.channel),
         SORT_KEY: keys.hour_sk(hour.began_at),
@@ -276,7 +276,7 @@ def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
 
 @contextmanager
 def malformed_item_errors(item: Item) -> Iterator[None]:
-    """Raises Malformed, with its keys, for an item that cannot be read."""
+    """Raises MalformedData, with its keys, for an item that cannot be read."""
     try:
         yield
     except (zlib.error, *PARSE_ERRORS) as error:

@@ -1,6 +1,6 @@
-"""What sweeps keep, in the history's table: all under one partition key.
+"""The state of sweeps, in the history's table under one partition key.
 
-`notify` reads one note of it: when sageaudit was installed, as the first sweep wrote it.
+`notify` reads one item of it: the time of the installation, which the first sweep wrote.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ PERMISSIONS = (*READ_PERMISSIONS, *WRITE_PERMISSIONS)
 INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
 """What `installed_at` calls."""
 EVENT_RECORD_DAYS = 30
-"""How long it is kept that an event was sent: longer than any message of it."""
+"""Days to remember that an event was sent: longer than any message about it may take."""
 _INSTALLED_AT = "installed_at"
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 _NOBODYS = "NOT attribute_type(until_s, :number) OR until_s <= :now OR until_s > :far"
 
 
 class DynamoSweepStore:
-    """Implements SweepNotes. `client` is boto3's low-level DynamoDB client."""
+    """Implements SweepStore. `client` is boto3's low-level DynamoDB client."""
 
     def __init__(
         self,
@@ -51,9 +51,9 @@ class DynamoSweepStore:
         self._installed_at: datetime | None = None
 
     def acquire_lease(self, owner: str, now: datetime, lease_s: int) -> bool:
-        """Takes the lease, if nobody has it or its time is over. Raises AwsError.
+        """Takes the lease, if nobody has it or it has expired. Raises AwsError.
 
-        One without a time, or of twice the length that it can have, is nobody's: clocks differ.
+        One without an end, or of twice the possible length, belongs to nobody: clocks differ.
         """
         now_s = epoch_s(now)
         try:
@@ -73,7 +73,7 @@ class DynamoSweepStore:
         return True
 
     def release_lease(self, owner: str) -> None:
-        """Ends it where the owner still has it. Raises AwsError."""
+        """Ends the lease if the owner still has it. Raises AwsError."""
         with suppress(ConditionFailed):
             self._put(
                 keys.SWEEP_LEASE_SK,
@@ -83,7 +83,7 @@ class DynamoSweepStore:
             )
 
     def record_installation(self) -> None:
-        """Writes the table's creation time, if it is not there. Raises AwsError."""
+        """Writes the table's creation time, if none is stored. Raises AwsError."""
         if self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK) is not None:
             return
         with aws_errors("dynamodb", f"on the table {self._name}"):
@@ -96,9 +96,9 @@ class DynamoSweepStore:
             self._put(keys.INSTALLED_SK, {_INSTALLED_AT: installed_at}, _ABSENT)
 
     def installed_at(self) -> datetime | None:
-        """The moment of the installation, read once in a process, as soon as it is there.
+        """Returns the time of the installation, read once in a process.
 
-        None before the first sweep, and for a time to come. Raises AwsError, or Malformed.
+        None before the first sweep, and for a time in the future. Raises AwsError or MalformedData.
         """
         if self._installed_at is None:
             item = self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK)
@@ -115,7 +115,7 @@ class DynamoSweepStore:
         return self._installed_at
 
     def list_state(self, job_list: JobList) -> ListState | None:
-        """The stored state; None where there is none, or none that can be read. Raises AwsError."""
+        """Returns the stored state; None if none can be read. Raises AwsError."""
         item = self._table.get(keys.SWEEP_PK, keys.sweep_list_sk(job_list))
         if item is None:
             return None
@@ -125,16 +125,16 @@ class DynamoSweepStore:
             return None
 
     def all_list_states(self) -> dict[JobList, ListState]:
-        """All that were ever swept and can be read. Raises AwsError."""
+        """Returns all readable states of lists that were ever swept. Raises AwsError."""
         items = self._table.query(
             keys.SWEEP_PK, "begins_with(#s, :list)", {":list": keys.SWEEP_LIST_PREFIX}
         )
-        found = {}
+        states = {}
         for item in items:
             with suppress(*PARSE_ERRORS):
                 account, region, kind = item[SORT_KEY].split("#")[1:]
-                found[JobList(account, region, JobKind(kind))] = _read(item)
-        return found
+                states[JobList(account, region, JobKind(kind))] = _read(item)
+        return states
 
     def save_list_state(self, job_list: JobList, state: ListState) -> None:
         """Replaces the state. Raises AwsError."""
@@ -148,13 +148,13 @@ class DynamoSweepStore:
             "created_before": under_way and under_way.created_before,
             "oldest_open_created_at": under_way and under_way.oldest_open_created_at,
         }
-        known: Item = {name: moment_text(moment) for name, moment in moments.items() if moment}
+        attributes: Item = {name: moment_text(moment) for name, moment in moments.items() if moment}
         if under_way is not None:
-            known["edge"] = sorted(under_way.edge)
-        self._put(keys.sweep_list_sk(job_list), known)
+            attributes["edge"] = sorted(under_way.edge)
+        self._put(keys.sweep_list_sk(job_list), attributes)
 
     def event_record(self, key: JobKey) -> SentEvent | None:
-        """The note of a run's last event, for SENT_DAYS; None where it cannot be read.
+        """Returns the note of a run's last event, for EVENT_RECORD_DAYS; None if it cannot be read.
 
         Raises AwsError.
         """
@@ -172,7 +172,7 @@ class DynamoSweepStore:
         self._put(keys.sent_event_sk(key), _sent_item(event_record))
 
     def record_event_arrival(self, key: JobKey, at: datetime) -> None:
-        """Writes a note where there is none, one of a due look included. Raises AwsError."""
+        """Writes a note unless there is one, even one of a due look. Raises AwsError."""
         item = _sent_item(SentEvent(at, None))
         with suppress(ConditionFailed):
             self._put(keys.sent_event_sk(key), item, _ABSENT)

@@ -22,13 +22,13 @@ from sageaudit.adapters.history.sqlite import schema
 from sageaudit.errors import BadHistory, HistoryBusy, HistoryDenied, HistoryFileError, NoHistory
 
 WAIT_S = 30
-"""How long a write waits for another process; each writes for a few milliseconds."""
+"""Seconds that a write waits for another process; each writes for a few milliseconds."""
 IN_MEMORY = Path(":memory:")
 """The path that messages name for a history without a file."""
 _INVALID_PATH_ERRNOS = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL})
 _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 _NO_SHARED_MEMORY = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR_SHM", "SQLITE_PROTOCOL")
-"""What SQLite says where a drive has no memory that processes share, which WAL mode needs."""
+"""SQLite's message for a drive without memory that processes share, which WAL mode needs."""
 _MAKE = "`sageaudit scan --history history.db` makes a history"
 _NOTHING_LOST = "what was recorded before is kept"
 _OTHER_TOOLS = (
@@ -61,7 +61,7 @@ _SENTENCES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
     (("SQLITE_CANTOPEN",), HistoryDenied, _CANNOT_OPEN_MESSAGE),
     (("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"), HistoryBusy, _BUSY),
 )
-"""By the beginning of SQLite's name of the error; others are quoted with `_OTHER`."""
+"""By the beginning of SQLite's name of the error; others get `_OTHER_MESSAGE`."""
 
 SqlParameters = Mapping[str, Any]
 
@@ -81,30 +81,30 @@ class HistoryFile:
             weakref.finalize(self, self._connection.close)
 
     def close(self) -> None:
-        """Closes the file; SQLite then moves what is beside it into it, if nobody else reads it."""
+        """Closes the file; SQLite then moves its side files into it, if nobody else reads it."""
         with self._lock:
             self._connection.close()
 
     def query_all(self, query: str, values: SqlParameters) -> list[sqlite3.Row]:
-        """All rows of a query. Raises HistoryFileError."""
+        """Returns all rows of a query. Raises HistoryFileError."""
         with self._lock, sqlite_errors(self.path):
             return self._connection.execute(query, values).fetchall()
 
     def query_first(self, query: str, values: SqlParameters) -> sqlite3.Row | None:
-        """The first row of a query."""
+        """Returns the first row of a query."""
         with self._lock, sqlite_errors(self.path):
-            found: sqlite3.Row | None = self._connection.execute(query, values).fetchone()
-            return found
+            row: sqlite3.Row | None = self._connection.execute(query, values).fetchone()
+            return row
 
     @contextmanager
     def write_transaction(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, alone among all processes: all of it is written, or nothing."""
+        """Runs one transaction, alone among all processes: all of it is written, or nothing."""
         with self._lock, sqlite_errors(self.path), _transaction(self._connection):
             yield self._connection
 
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:
-        """Several queries of the history as it was at one moment."""
+        """Runs several queries on the history as it was at one moment."""
         with self._lock, sqlite_errors(self.path), _transaction(self._connection, "BEGIN"):
             yield self._connection
 
@@ -128,13 +128,13 @@ def _open_in_memory() -> sqlite3.Connection:
 
 
 def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
-    """A connection to a history's file, with this version's schema; any thread may use it.
+    """Opens a history's file, with this version's schema; any thread may use the connection.
 
-    A file that does not exist is made where `create` says so, for its owner alone. Raises
-    NoHistory, BadHistory, HistoryDenied, HistoryBusy or HistoryFileError.
+    With `create`, a missing file is made, for its owner alone. Raises NoHistory, BadHistory,
+    HistoryDenied, HistoryBusy or HistoryFileError.
     """
     try:
-        known = path.stat()
+        status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         if not create:
             raise NoHistory(
@@ -150,15 +150,15 @@ def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
             f"{path} cannot be opened ({error.strerror}): check the permissions of its folder"
         ) from error
     else:
-        if not stat.S_ISREG(known.st_mode):
-            why = wrong_format_reason(path, _MAKE) or "is not a file, as a history is"
-            raise BadHistory(f"{path} {why}")
+        if not stat.S_ISREG(status.st_mode):
+            reason = wrong_format_reason(path, _MAKE) or "is not a file, as a history is"
+            raise BadHistory(f"{path} {reason}")
     with sqlite_errors(path):
         return _open_prepared(path, create=create)
 
 
 def _make_file(path: Path) -> None:
-    """An empty file that only its owner can read; SQLite gives its own files the same mode."""
+    """Makes an empty file that only its owner can read; SQLite's own files get the same mode."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
     except FileExistsError as error:
@@ -178,7 +178,7 @@ def _make_file(path: Path) -> None:
 
 
 def _open_prepared(path: Path, *, create: bool) -> sqlite3.Connection:
-    """With other means where shared memory is not possible, which WAL mode needs."""
+    """Opens in other ways if shared memory, which WAL mode needs, is not possible."""
     try:
         return _with_schema(_connect(path, "mode=rw"), path, create=create, wal=True)
     except sqlite3.OperationalError as error:
@@ -247,7 +247,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _connect(path: Path, *options: str) -> sqlite3.Connection:
-    """A connection that makes no file. SQLite's `mode=rw` reads what cannot be written, too."""
+    """Connects without making a file. SQLite's `mode=rw` also opens what it can only read."""
     return _open_connection(f"{path.absolute().as_uri()}?{'&'.join(options)}")
 
 
@@ -261,7 +261,7 @@ def _open_connection(address: str) -> sqlite3.Connection:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Readers and the writer do not wait for each other; what expired gives its space back.
+    """Lets readers and the writer not wait for each other; expired rows give their space back.
 
     Busy means that another process is making the file, and does the same.
     """
@@ -271,7 +271,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def _sync_at_checkpoints(connection: sqlite3.Connection) -> None:
-    """In WAL mode a commit takes 0.2 ms then, not 6 ms: it does not wait for the disk.
+    """Makes a commit take 0.2 ms in WAL mode, not 6 ms: it does not wait for the disk.
 
     A process that is killed loses nothing. After a power cut the file is whole, but may lack the
     last audits, which the next scan makes again.
@@ -311,13 +311,13 @@ def sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def damaged_error(path: Path, error: Exception) -> BadHistory:
-    """The error for a row that cannot be read."""
+    """Returns the error for a row that cannot be read."""
     return BadHistory(_DAMAGED.format(path=path, error=f"{type(error).__name__}: {error}"))
 
 
 def _refusal(path: Path, error: sqlite3.Error, name: str) -> HistoryFileError:
-    if name == "SQLITE_NOTADB" and (why := wrong_format_reason(path, _MAKE)):
-        return BadHistory(f"{path} {why}; it was not changed")
+    if name == "SQLITE_NOTADB" and (reason := wrong_format_reason(path, _MAKE)):
+        return BadHistory(f"{path} {reason}; it was not changed")
     for names, kind, sentence in _SENTENCES:
         if name.startswith(names):
             return kind(sentence.format(path=path, error=error))

@@ -66,7 +66,7 @@ class SqliteHistory:
     """Implements History and Decisions. Threads may share it; they take turns.
 
     Every method raises HistoryFileError: BadHistory, HistoryDenied, HistoryBusy, or itself for a
-    disk that is full or fails. What was recorded before stays.
+    disk that is full or fails. Earlier records stay.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class SqliteHistory:
         create: bool = True,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Opens the file; one that is absent is made, or raises NoHistory without `create`.
+        """Opens the file; a missing one is made, or raises NoHistory without `create`.
 
         Without a path the history is in memory, and lost when it is closed.
         """
@@ -95,13 +95,13 @@ class SqliteHistory:
         self._file.close()
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """In one transaction; nothing for a duplicate, or an older state."""
+        """Records in one transaction; writes nothing for a duplicate, or an older state."""
         digest = document_digest(entry.document)
         with self._file.write_transaction() as connection:
             self._delete_expired(connection)
             row = connection.execute(schema.SUMMARY, {"run_key": run_key(entry.key)})
-            known = row.fetchone()
-            newest = None if known is None else self._head(known)
+            stored_row = row.fetchone()
+            newest = None if stored_row is None else self._head(stored_row)
             step = next_step(newest, entry, digest)
             if newest is None or step is RecordStep.WRITE:
                 return self._write(connection, entry, digest, newest)
@@ -143,7 +143,7 @@ class SqliteHistory:
         head: AuditSummary,
         newest: AuditSummary | None,
     ) -> None:
-        """The head, its place in its family, and what it changes in the daily sums."""
+        """Writes the summary, its place in its family, and its changes to the daily sums."""
         of_run = {"run_key": run_key(head.key)}
         connection.execute(schema.PUT_SUMMARY, of_run | rows.summary_columns(head))
         row = family_row(entry, head)
@@ -157,7 +157,7 @@ class SqliteHistory:
             connection.executemany(schema.ADD_RULE_SUMS, rows.rule_sum_columns(change))
 
     def _delete_expired(self, connection: sqlite3.Connection) -> None:
-        """Deletes what has expired, once for each opening, and gives its space back."""
+        """Deletes expired rows, once for each opening, and gives their space back."""
         if self._forgot:
             return
         self._forgot = True
@@ -184,7 +184,7 @@ class SqliteHistory:
         ended_at: datetime,
         due_at: datetime,
     ) -> tuple[JobKey, ...]:
-        """Sets `due_at` of the family's audits that were judged without a run that ended before.
+        """Sets `due_at` of the family's audits that were judged without an earlier run.
 
         In the usual order of audits it only reads.
         """
@@ -204,13 +204,13 @@ class SqliteHistory:
             before = connection.execute(schema.FAMILY_BEFORE, asked).fetchall()
             after = connection.execute(schema.FAMILY_AFTER, asked).fetchall()
         whole = partial(self._read_or_raise, rows.read_family_row)
-        found = tuple(find_outdated(whole(own), map(whole, before), map(whole, after)))
-        if found:
-            self._make_due(found, due_at)
-        return found
+        outdated = tuple(find_outdated(whole(own), map(whole, before), map(whole, after)))
+        if outdated:
+            self._make_due(outdated, due_at)
+        return outdated
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
-        """Sets `due_at` of an audit that is not due earlier, and does nothing without one."""
+        """Sets `due_at` of an audit that is not due earlier; does nothing without an audit."""
         self._make_due([key], due_at)
 
     def _make_due(self, runs: Sequence[JobKey], due_at: datetime) -> None:
@@ -220,18 +220,18 @@ class SqliteHistory:
             connection.executemany(schema.SCHEDULE_REAUDIT, values)
 
     def summary(self, key: JobKey) -> AuditSummary | None:
-        """The summary of the newest version; None for an unknown run."""
+        """Returns the summary of the newest version; None for an unknown run."""
         row = self._file.query_first(schema.SUMMARY, {"run_key": run_key(key)})
         return None if row is None else self._head(row)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
-        """The document of a version, by default the newest; None where there is none."""
+        """Returns the document of a version, by default the newest; None if there is none."""
         query = schema.NEWEST_AUDIT if version is None else schema.AUDIT
         row = self._file.query_first(query, {"run_key": run_key(key), "version": version})
         return None if row is None else self._read_or_raise(read_gzip_json, row["document"])
 
     def detail(self, key: JobKey) -> Detail | None:
-        """The stored data to judge the job again; None where it is absent or expired."""
+        """Returns the stored data to judge the job again; None if it is absent or expired."""
         row = self._file.query_first(schema.DETAIL, {"run_key": run_key(key), "now": self._now()})
         return None if row is None else self._read_or_raise(read_detail, dict(row))
 
@@ -242,7 +242,7 @@ class SqliteHistory:
         before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
-        """The rows of a list, a page at a time."""
+        """Yields the rows of a list, a page at a time."""
         reads: dict[RunIndex, Callable[[sqlite3.Row], object]] = {
             RunIndex.RULE: partial(self._read_or_raise, rows.read_finding),
             RunIndex.DUE: self._read_due_row,
@@ -253,7 +253,7 @@ class SqliteHistory:
     def _walk(
         self, query: RunQuery[Any], before: datetime | None, page_size: int | None
     ) -> Iterator[sqlite3.Row]:
-        """First `page_size` rows, then more."""
+        """Yields `page_size` rows first, then more."""
         names, statement = schema.LISTS[query.index]
         asked = dict(zip(names, map(clip_text, query.values), strict=True))
         by, last = "ended_at", sk_before(before)
@@ -283,7 +283,7 @@ class SqliteHistory:
         region: str | None = None,
         name: str | None = None,
     ) -> Iterator[SumRow]:
-        """The daily sums of one scope: one row for each day, account, region and name."""
+        """Yields the daily sums of one scope: one row for each day, account, region and name."""
         asked = {
             "scope": scope.value,
             "since": since.isoformat(),
@@ -298,12 +298,12 @@ class SqliteHistory:
         return rows.read_sums(days, rules)
 
     def decisions(self) -> Sequence[Decision]:
-        """What people decided about advices."""
-        found = self._file.query_all(schema.DECISIONS, {})
-        return [self._read_or_raise(rows.read_decision, row) for row in found]
+        """Returns what people decided about recommendations."""
+        stored = self._file.query_all(schema.DECISIONS, {})
+        return [self._read_or_raise(rows.read_decision, row) for row in stored]
 
     def save_decision(self, decision: Decision) -> None:
-        """Keeps it, in place of one of the same moment."""
+        """Stores a decision, in place of one of the same moment."""
         with self._file.write_transaction() as connection:
             connection.execute(schema.PUT_DECISION, rows.to_columns(decision))
 
@@ -317,7 +317,7 @@ class SqliteHistory:
         return self._read_or_raise(rows.read_summary, row)
 
     def _read_or_raise(self, read: Callable[..., ReadT], *stored: Any) -> ReadT:
-        """What `read` makes of it. Raises BadHistory for what was damaged or changed by hand."""
+        """Returns the result of `read`. Raises BadHistory for rows damaged or changed by hand."""
         try:
             return read(*stored)
         except (zlib.error, *PARSE_ERRORS) as error:

@@ -43,13 +43,12 @@ _INTERNED_FIELDS = frozenset(
     {"kind", "status", "account", "region", "family", "costliest_rule", "ruleset", "policy"}
     | {"instance_type", "reason", "recommended_type", "fingerprint"}
 )
-"""Texts that many runs share: a list that is kept has each of them once."""
+"""Texts that many runs share: a list in memory has each of them once."""
 _CACHED_OBJECTS = 1_024
-"""Of each field, lists and objects that are not parsed again: those of the earlier runs that an
-audit is compared with come again in the family's next audit, and many jobs have the same. Nobody
-changes them."""
+"""Number of parsed lists and objects to keep, of each field. The earlier runs of a comparison come
+again in the family's next audit, and many jobs have equal values. Nobody changes them."""
 _KEY = ("run_key", "arn", "created_at")
-"""What tells a run, the first columns of all that is read of one."""
+"""Identifies a run: the first columns of every read of one."""
 _SumKey = tuple[Any, ...]
 """Scope, day, account, region and name of a sum: the first columns of its tables."""
 _WIDTH = 5
@@ -59,7 +58,7 @@ _Number = tuple[str, Callable[[int], object]]
 
 
 def column_names(row_type: type[Any]) -> Iterator[str]:
-    """The columns of a form's fields; those of a JobKey in place of the field `key`."""
+    """Yields the columns of a type's fields; those of a JobKey in place of the field `key`."""
     for field in fields(row_type):
         if field.name == "key":
             yield from column_names(JobKey)
@@ -68,20 +67,21 @@ def column_names(row_type: type[Any]) -> Iterator[str]:
 
 
 def to_columns(row: Stored) -> Columns:
-    """The values of all columns of a row, None for those that are not known."""
+    """Returns the values of all columns of a row, None for unknown ones."""
     columns: Columns = dict.fromkeys(column_names(type(row)))
-    known = {column_name(name): value for name, value in to_item(row).items()}
-    return columns | {name: _value(known[name]) for name in columns if name in known}
+    values = {column_name(name): value for name, value in to_item(row).items()}
+    return columns | {name: _value(values[name]) for name in columns if name in values}
 
 
 def summary_columns(head: AuditSummary) -> Columns:
-    """Those of a head; its ARN is NULL where the run's key begins with it."""
+    """Returns the columns of a summary; its ARN is NULL if the run's key begins with it."""
     return to_columns(head) | ({"arn": None} if key_part(head.key.arn) == head.key.arn else {})
 
 
 def read_finding(columns: sqlite3.Row) -> RuleFinding:
-    """A finding and its run, by RUN_COLUMNS and those of the finding. Raises one of UNREADABLE for
-    columns of something else.
+    """Reads a finding and its run, by RUN_COLUMNS and the finding's columns.
+
+    Raises one of PARSE_ERRORS for other columns.
     """
     run, own = columns[len(_KEY) : len(RUN_COLUMNS)], columns[len(RUN_COLUMNS) :]
     finding = FindingRow(**_values(_FINDING_PLAN, own))
@@ -89,20 +89,20 @@ def read_finding(columns: sqlite3.Row) -> RuleFinding:
 
 
 def read_decision(columns: sqlite3.Row) -> Decision:
-    """The same of a decision."""
-    known = zip(columns.keys(), columns, strict=True)
-    return from_item(Decision, {name: value for name, value in known if value is not None})
+    """Reads a decision."""
+    pairs = zip(columns.keys(), columns, strict=True)
+    return from_item(Decision, {name: value for name, value in pairs if value is not None})
 
 
 def read_summary(columns: sqlite3.Row) -> AuditSummary:
-    """The summary of a run's row; raises as `read_finding`."""
+    """Reads the summary in a run's row; raises as `read_finding`."""
     values = _values(_SUMMARY_PLAN, columns[len(_KEY) :])
     values["key"] = read_key(columns)  # a keyword beside `**values` would copy them all
     return AuditSummary(**values)
 
 
 def _values(plan: _Plan, columns: tuple[Any, ...]) -> dict[str, Any]:
-    """The fields without those that are NULL, which have their defaults."""
+    """Returns the fields that are not NULL; the others have their defaults."""
     values = {
         name: value if read is None else read(value)
         for name, read, value in zip(plan.names, plan.reads, columns, strict=True)
@@ -114,18 +114,18 @@ def _values(plan: _Plan, columns: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def read_key(columns: sqlite3.Row) -> JobKey:
-    """The run that these columns begin with."""
+    """Reads the run's key, with which these columns begin."""
     run_key, arn, created_at = columns[:3]
     return JobKey(arn or run_key.rpartition("#")[0], read_moment(created_at))
 
 
 def family_row_columns(row: FamilyRow) -> Columns:
-    """The columns of a family's row that are not in the run's own."""
+    """Returns the columns of a family's row that are not in the run's own."""
     return {"stamp": row.stamp, "compared": row.compared_text, "since": row.compared_since}
 
 
 def read_family_row(columns: sqlite3.Row) -> FamilyRow:
-    """The family's row of a run."""
+    """Reads the family's row of a run."""
     return FamilyRow(
         key=read_key(columns),
         ended_sk=f"{columns['ended_at']}#{columns['run_key']}",
@@ -136,12 +136,12 @@ def read_family_row(columns: sqlite3.Row) -> FamilyRow:
 
 
 def sum_columns(row: SumRow) -> Columns:
-    """The columns of a daily sum."""
+    """Returns the columns of a daily sum."""
     return _sum_key_columns(row) | _numbers(row.sums, _SUM_FIELDS)
 
 
 def rule_sum_columns(row: SumRow) -> list[Columns]:
-    """The columns of the sums of each rule."""
+    """Returns the columns of the sums of each rule."""
     return [
         _sum_key_columns(row) | {"rule": replace_surrogates(rule)} | _numbers(of_rule, _RULE_FIELDS)
         for rule, of_rule in row.sums.rules.items()
@@ -149,7 +149,7 @@ def rule_sum_columns(row: SumRow) -> list[Columns]:
 
 
 def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iterator[SumRow]:
-    """The rows of both tables together; days whose audits have all gone elsewhere are left out."""
+    """Yields the rows of both tables together; days that all audits have left are left out."""
     of_rules: dict[_SumKey, dict[str, RuleSums]] = defaultdict(dict)
     for row in rules:
         if known := _fields(_RULE_READERS, row[_WIDTH + 1 :]):
@@ -163,8 +163,8 @@ def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iter
 
 def _sum_row(place: _SumKey, sums: Sums) -> SumRow:
     scope, day, account, region, name = place
-    known = name if name or scope == Scope.FAMILY else None
-    return SumRow(Scope(scope), account, region, known, date.fromisoformat(day), sums)
+    sum_name = name if name or scope == Scope.FAMILY else None
+    return SumRow(Scope(scope), account, region, sum_name, date.fromisoformat(day), sums)
 
 
 def _sum_key_columns(row: SumRow) -> Columns:
@@ -178,7 +178,7 @@ def _sum_key_columns(row: SumRow) -> Columns:
 
 
 def _fields(readers: Iterable[_Number], values: Sequence[int]) -> dict[str, Any]:
-    """The fields that are not 0, as they are by default."""
+    """Returns the fields that are not 0, which is their default."""
     return {name: read(value) for (name, read), value in zip(readers, values, strict=True) if value}
 
 
@@ -206,9 +206,7 @@ _SUM_READERS, _RULE_READERS = (
 
 
 class _Plan(NamedTuple):
-    """The fields without the key, in the order of their columns, and what reads each; those that no
-    row lacks.
-    """
+    """The fields without the key, by their columns, what reads each, and the required ones."""
 
     names: tuple[str, ...]
     reads: tuple[Callable[[Any], Any] | None, ...]
@@ -225,7 +223,7 @@ def _plan(readers: Iterable[FieldReader]) -> _Plan:
 
 
 def _reads(reader: FieldReader) -> Callable[[Any], Any] | None:
-    """What reads a column; None for one that is as its field."""
+    """Returns what reads a column; None if it is stored like its field."""
     if reader.name.endswith(_USD):
         return _from_micro_usd
     if reader.name in _INTERNED_FIELDS:
@@ -248,5 +246,5 @@ RUN_COLUMNS = (*_KEY, *_RUN_PLAN.names)
 
 
 def column_name(name: str) -> str:
-    """The column of a field."""
+    """Returns the column of a field."""
     return name.removesuffix(_USD) + _MICRO_USD if name.endswith(_USD) else name

@@ -16,9 +16,9 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
-"""The letters SgAu: says whose file it is, also to the command `file`."""
+"""The letters SgAu, which identify the file, also for the command `file`."""
 VERSION = 7
-"""Of the tables below, as PRAGMA user_version; a file of another version is refused."""
+"""Version of these tables, as PRAGMA user_version; files of other versions are refused."""
 
 _ARN = "coalesce(arn, rtrim(rtrim(run_key, '-0123456789'), '#'))"
 _RUN = "(SELECT run FROM runs WHERE run_key = :run_key)"
@@ -29,7 +29,7 @@ _RULE_SUMS = tuple(column_names(RuleSums))
 
 
 def _columns(form: type[Any]) -> str:
-    """A column for each field: a whole number, or a text, which keeps a decimal as it is."""
+    """Yields a column for each field: a whole number, or a text, which keeps decimals exact."""
     numbers = {
         column_name(field)
         for field, hint in get_type_hints(form).items()
@@ -126,7 +126,7 @@ _NEWEST = (
     " AND ended_at <= :moment AND (ended_at < :moment OR run_key < :after)"
     " ORDER BY ended_at DESC, run_key DESC LIMIT :rows"
 )
-"""No index has the long run_key: SQLite sorts by it the runs that ended at one moment."""
+"""No index has the long run_key: SQLite sorts runs that ended at one moment by it."""
 _FAMILY_CONDITION = "account = :account AND region = :region AND family = :family"
 _DUE = (
     "due_at <= :until AND due_at >= :moment AND (due_at > :moment OR run_key > :after)"
@@ -154,11 +154,8 @@ LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
     ),
     RunIndex.DUE: (("until",), f"{_RUNS} {_DUE}"),
 }
-"""The parameters of each list, in the order of a RunQuery's values, and its SQL.
-
-`period` is a day, the beginning of its moments. A page begins after `moment` and `after`
-(a run's key).
-"""
+"""Each list's parameters, in the order of a RunQuery's values, and its SQL. `period` is a day, the
+beginning of its moments. A page begins after `moment` and `after` (a run's key)."""
 
 _FAMILY_ROW = (
     "SELECT r.run_key, r.arn, r.created_at, r.ended_at, f.stamp, f.compared, f.since"
@@ -190,13 +187,13 @@ VACUUM = "PRAGMA incremental_vacuum"
 
 
 def _put(table: str, *columns: str) -> str:
-    """Writes a row, in place of the one with its key; the run's is found by its `run_key`."""
+    """Writes a row in place of the one with its key; finds the run by its `run_key`."""
     values = ", ".join(_RUN if name == "run" else f":{name}" for name in columns)
     return f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({values})"
 
 
 def _put_head(*columns: str) -> str:
-    """Writes a run's row; one that is there keeps its number."""
+    """Writes a run's row; an existing one keeps its number."""
     changed = ", ".join(f"{name} = excluded.{name}" for name in columns)
     return (
         f"INSERT INTO runs (run_key, {', '.join(columns)})"
