@@ -74,7 +74,7 @@ def test_what_cannot_be_reported_is_one_sentence(
     assert not path.exists()
 
 
-def test_a_page_of_many_jobs_keeps_the_dearest(
+def test_a_page_of_many_jobs_keeps_the_most_wasteful(
     run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says so, and so does the command; the sums are those of all jobs."""
@@ -84,7 +84,7 @@ def test_a_page_of_many_jobs_keeps_the_dearest(
     monkeypatch.setattr(report_contents, "MAX_LISTED_JOBS", 20)
     done = run(*words, tmp_path / "page")
     text = (tmp_path / "page").read_text("utf-8")
-    assert "the dearest 18 jobs and 2 tuning jobs" in done.stderr
+    assert "the most wasteful 18 jobs and 2 tuning jobs" in done.stderr
     assert "(130 others are in its sums alone)" in done.stderr
     news = next(line for line in whole.splitlines() if "jobs cost" in line)
     assert news.partition("jobs cost")[2][:60] in text

@@ -126,8 +126,8 @@ def test_every_kind_of_the_card_is_judged(name: str) -> None:
     for kind in rule.kinds:
         run = job_for(replace(rule, kinds=frozenset({kind})), 120)
         assert gate_answer(rule, run, measured(run, every_metric([60] * 120))) == REACHED, (
-            f"take JobKind.{kind.name} from `kinds` of {name}'s card, or from `needs` what jobs of "
-            "that kind have not; ask for no more than 2 hours and 50 earlier runs"
+            f"take JobKind.{kind.name} from `kinds` of {name}'s card, or from `required_metrics`"
+            " what jobs of that kind have not; ask for no more than 2 hours and 50 earlier runs"
         )
 
 
@@ -147,7 +147,7 @@ def test_without_a_metric_that_it_needs_a_rule_does_not_know(name: str, metric: 
     of = measured(run, {m: made for m, made in every_metric([60] * 120).items() if m is not metric})
     answer = gate_answer(rule, run, of)
     assert answer == Unknown("metric_missing", f"{metric.value}: no points"), (
-        f"take Metric.{metric.name} from `needs` of {name}'s card if it judges without"
+        f"take Metric.{metric.name} from `required_metrics` of {name}'s card if it judges without"
     )
     denied = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
     answer = gate_answer(rule, run, measure(run, (), TYPES, missing_reason=denied))
@@ -185,7 +185,7 @@ def test_idle_minutes_count_only_for_rules_on_the_whole_run(name: str) -> None:
         run = job_for(rule, len(values))
         code = "reached" if rule.uses_whole_run else "too_short"
         assert gate_code(rule, run, measured(run, every_metric(values))) == code, (
-            f"set `whole_run` of {name}'s card: True counts the idle start and end too"
+            f"set `uses_whole_run` of {name}'s card: True counts the idle start and end too"
         )
 
 
@@ -201,7 +201,7 @@ def test_points_further_apart_than_the_card_allows_are_too_coarse(name: str) -> 
         run = job_for(rule, (points + 1) * period_s / 60)
         of = measured(run, every_metric([60] * (points + 2), period_s))
         assert gate_code(rule, run, of) == code, (
-            f"set `coarsest_period_s` of {name}'s card: points of {period_s} s are {code}"
+            f"set `max_period_s` of {name}'s card: points of {period_s} s are {code}"
         )
 
 
@@ -238,7 +238,7 @@ def test_a_long_gap_hides_what_would_take_a_judgement_back(name: str, metric: Me
         holes: Points = [60.0] * 40 + [None] * minutes + [60.0] * (80 - minutes)
         long = minutes > 6 and not RULES[name].tolerates_gaps
         assert _with_points(name, metric, holes).code == ("gap_long" if long else "reached"), (
-            f"set `sees_gaps` of {name}'s card: True if its check looks around gaps itself"
+            f"set `tolerates_gaps` of {name}'s card: True if its check looks around gaps itself"
         )
 
 
@@ -274,7 +274,7 @@ def test_a_rule_that_compares_hosts_wants_them_of_one_type(name: str) -> None:
     )
     for of in (None, measured(job_for(rule, 120), every_metric([60] * 120, hosts=2))):
         assert gate_code(rule, run, of) == "hosts_unmapped", (
-            f"set `per_host` of {name}'s card: True if its check compares hosts"
+            f"set `compares_hosts` of {name}'s card: True if its check compares hosts"
         )
 
 
@@ -289,7 +289,8 @@ def test_a_cluster_of_several_types_has_no_map_to_its_metrics(name: str) -> None
     summed = {Metric.CPU, Metric.GPU, Metric.GPU_MEMORY} & set(rule.required_metrics)
     assert isinstance(answer, Unknown)
     assert answer.code == ("hosts_unmapped" if summed or rule.compares_hosts else "reached"), (
-        f"set `needs` and `per_host` of {name}'s card: CPU and GPU of several types are unmapped"
+        f"set `required_metrics` and `compares_hosts` of {name}'s card:"
+        " CPU and GPU of several types are unmapped"
     )
 
 
@@ -320,7 +321,7 @@ def test_a_busy_gpu_keeps_only_rules_about_cpus_from_judging(name: str) -> None:
             rule, run, measured(run, {**every_metric([60] * 120), Metric.GPU: gpu})
         )
         applies = not (busy and rule.skips_busy_gpu)
-        says = f"set `about_cpu` of {name}'s card: True if a busy GPU makes its advice wrong"
+        says = f"set `skips_busy_gpu` of {name}'s card: True if a busy GPU makes its advice wrong"
         assert isinstance(answer, NotApplicable) is not applies, says
         assert not applies or answer == REACHED, says
 

@@ -118,7 +118,7 @@ def test_every_rule_that_pools_is_tried() -> None:
     "rule", [rule for rule in POOLING if rule.required_metrics], ids=lambda r: r.info.name
 )
 def test_a_rule_that_pools_says_whose_minutes_they_are(rule: Rule) -> None:
-    """Its sentences take minutes from `case.span`, never as if they were the run's."""
+    """Its sentences take minutes from `case.minutes_text`, never as if they were the run's."""
     source = inspect.getsource(inspect.getmodule(rule.check))  # type: ignore[arg-type]
     assert "case.minutes_text(" in source
     assert "duration_min(" not in source

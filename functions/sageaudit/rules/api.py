@@ -19,7 +19,7 @@ builders of findings, and fixes that several rules name.
 A rule lists its reasons on its card, the most informative first: the first one that returns a
 sentence is the answer, and the rule is not called. Each takes a case and returns a sentence, or
 None. A builder sets the confidence and bucket that belong together. `summary` is one sentence with
-its numbers, `evidence` the numbers themselves; the other arguments are those of `FoundDetails`.
+its numbers, `evidence` the numbers themselves; the other arguments are those of `DetectionDetails`.
 """
 
 # ruff: noqa: F401 - the names that rule files use

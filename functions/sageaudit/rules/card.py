@@ -69,8 +69,8 @@ NO_GAIN = Threshold(
 class Case(Struct, frozen=True, kw_only=True):
     """What every case has, whatever its scope.
 
-    `overrides` are the policy's values for this rule's thresholds, by key. `before_run`: None for
-    a job that ran; for a request (`sageaudit check`), what its length and dollars rest on.
+    `overrides` are the policy's values for this rule's thresholds, by key. `duration_basis`: None
+    for a job that ran; for a request (`sageaudit check`), what its length and dollars rest on.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -103,13 +103,13 @@ class _InstanceTypes:
 class JobCase(_InstanceTypes, Case, frozen=True):
     """One job.
 
-    `usage` are its metrics in the active minutes: from the first work to the last. `whole` are the
-    same metrics with the idle minutes before and after. A rule whose card says `whole_run` reads
-    `whole`, any other rule `usage`; each is what the gates have checked for it.
+    `active_usage` has its metrics from the first work to the last, `whole_run` also the idle
+    minutes before and after. A rule whose card says `uses_whole_run` reads `whole_run`, any other rule
+    `active_usage`; each is what the gates have checked for it.
 
-    `earlier`: the earlier runs of its family, newest first; None when no history was read. `pool`:
-    the minutes of the family's last runs, for a run too short to be judged alone. A rule
-    whose card says `pools` is then asked with `pooled`: both `usage` and `whole` are the pool's.
+    `earlier_runs`: those of its family, newest first; None if no history was read. `pool`: the
+    minutes of the family's last runs, for a run that is too short to be judged alone. A rule whose
+    card says `can_pool_runs` then gets the pool's minutes in place of the run's.
     """
 
     job: Job
@@ -235,8 +235,8 @@ class AccountCase(Case, frozen=True):
 class RequestCase(_InstanceTypes, Case, frozen=True):
     """One request of a job that has not run.
 
-    `job` is the request as a job that ran as long as `before_run` says; `cost` is the most that it
-    can cost. `earlier` are the family's runs, newest first; None when no history was read.
+    `job` is the request as a job that ran as long as `duration_basis` says; `cost` is the most that
+    it can cost. `family_history` are the family's runs, newest first; None if no history was read.
     """
 
     request: Request
@@ -262,36 +262,35 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
     - `scope`: the case that `check` takes; `kinds`: the kinds of jobs. A rule of scope Case is
       asked about each job, tuning job and request, but about no account.
     - `not_applicable`: reasons why it does not apply; the first sentence is the answer.
-    - `about_cpu`: it does not apply to a job whose GPU is busy.
+    - `skips_busy_gpu`: it does not apply to a job whose GPU is busy.
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
-    - `before_run`: it also judges a request that has not run; the severity of a finding whose
+    - `request_severity`: it also judges a request that has not run; the severity of a finding whose
       dollars are not known from the family's earlier runs. A rule of scope RequestCase judges
       nothing else.
 
     What it needs; without it the answer is Unknown and `check` is not called:
-    - `reads`: of a request, parameters whose value must be known (`[]` is any item of a list).
-    - `needs`: metrics, each with `min_coverage` (0..1) of its points and at least MIN_POINTS of
-      them, at most `coarsest_period_s` apart, over at least `min_active_minutes`. `whole_run`: idle
-      minutes before and after the work count too. `sees_gaps`: it judges only minutes whose points
-      are there, so that a gap elsewhere does not matter; other rules take no gap above 6 minutes.
-    - `per_host`: it compares hosts, which must be of one type.
-    - `pools`: where a run has too few active minutes, it judges those of the family's last runs on
-      the same instances together. Only for rules that ask how much was used, never when; its
-      sentence takes them from `case.span`.
-    - `min_earlier`: earlier runs of the family.
+    - `required_parameters`: those of a request whose value must be known (`[]`: any item).
+    - `required_metrics`: each with `min_coverage` (0..1) of its points and at least MIN_POINTS of
+      them, at most `max_period_s` apart, over at least `min_active_minutes`. `uses_whole_run`: idle
+      minutes before and after the work count too. `tolerates_gaps`: it judges only minutes whose
+      points are there; other rules accept no gap above 6 minutes.
+    - `compares_hosts`: the hosts must be of one type.
+    - `can_pool_runs`: if a run has too few active minutes, the rule judges those of the family's
+      last runs on the same instances together. Only for rules that ask how much was used, never
+      when; its sentence names the minutes by `case.minutes_text`.
+    - `min_earlier_runs`: of the family.
 
     What follows from its findings:
     - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
       can answer, the avoidable dollars of a job are not known.
     - `severity`: of its findings without dollars, where the policy sets none; None: info.
-    - `report_once_per_family`: advice about a setting that each run of a family repeats. It is
-      stored for
-      each run, and posted only of the first one; counted dollars are posted of each, unless the
-      rule names the run that was told (`Found.reported_for_run`).
-    - `asked_later`: rules ask for its findings when they judge a later run of the family.
+    - `report_once_per_family`: a recommendation about a setting that every run of a family
+      repeats. It is stored for each run, and posted only for the first one. Counted dollars are
+      posted for each, unless the rule names the run (`Detection.reported_for_run`).
+    - `used_by_later_runs`: rules read its findings when they judge a later run of the family.
     - `subsumes`: rules whose findings are shown under its own, without dollars.
     - `sent_to_channels`: False for findings that are stored and shown, and never posted.
-    - `tag_accepts`: False where a job's own tag cannot accept its findings, only the policy.
+    - `can_tag_accept`: False if a job's own tag cannot accept its findings, only the policy.
     """
 
     id: str

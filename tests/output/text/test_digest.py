@@ -108,7 +108,8 @@ WEEKS = {
         """Week to 2026-11-22: $1,240.18 or more, $310.40 or more of it avoidable or lost
 Spend: 351 jobs, about 8% more than the week before, 89% judged
 Avoidable: $252.30 or more, lost: $58.10 or more
-Changed: nlp-finetune increased +$120.50; nightly-features decreased -$88.39; tile-classifier new +$64.00
+Changed: nlp-finetune increased +$120.50; nightly-features decreased -$88.39; \
+tile-classifier new +$64.00
 Open: the largest of 30 days
 1. nlp-finetune: about $540: InstanceType = ml.g6e.4xlarge (nlpfinet)
 2. ranker: about $210: InstanceType = ml.g6e.4xlarge (rankerab)
@@ -146,7 +147,8 @@ Week to 2026-11-22: $3,870.02 or more, about 3.4 times the week before: llm incr
 Only: owner ana
 Spend: 351 jobs, 29% judged
 Avoidable: $252.30 or more, lost: $2,410.00 or more
-Changed: llm increased +$2,611.00; nlp-finetune increased +$120.50; nightly-features decreased -$88.39
+Changed: llm increased +$2,611.00; nlp-finetune increased +$120.50; \
+nightly-features decreased -$88.39
 Open: the largest of 30 days
 1. llm: about $2,400: failed-spend (llmabcde)
 Not audited: 1 job

@@ -129,7 +129,7 @@ def _explain(notification: Notification, policy: Policy, channel: str) -> None:
 def _make_payload(
     card: MessageCard, choice: ChannelConfig, policy: Policy, *, raw: bool
 ) -> Payload:
-    """What the channel would post, which is shown. Raises Malformed where it could not."""
+    """What the channel would post, which is shown. Raises MalformedData where it could not."""
     service = SERVICES[choice.service]
     payload = service.write(card, policy.mentions)
     service.check(payload)

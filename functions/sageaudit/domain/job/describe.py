@@ -6,7 +6,8 @@ shown. `job_fields` lists what may be stored. Of hyperparameters, environment an
 flags, one small number and words of fixed lists stay (`hints`), under the key `Derived`.
 
 Every field but name and status may be absent (a job that failed early, an answer of 2018, a partial
-recording). An impossible value raises Malformed with its key. Fields: botocore's sagemaker model.
+recording). An impossible value raises MalformedData with its key. Fields: botocore's sagemaker
+model.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict
 
     A setting that AWS's own answer lacks is not set, and becomes null.
 
-    `key`: that of the fingerprint; without it there is none. Raises Malformed if a field has an
+    `key`: that of the fingerprint; without it there is none. Raises MalformedData if a field has an
     impossible value.
     """
     sanitized = read_fields(answer, STORED_FIELDS, _sanitize_field)
@@ -233,7 +234,7 @@ def parse(
 ) -> Job:
     """Parses one job. Account and region default to the ARN's; without `key` no fingerprint.
 
-    Raises Malformed if the answer is of no known kind, or a field has an impossible value.
+    Raises MalformedData if the answer is of no known kind, or a field has an impossible value.
     """
     kind = kind_from_answer(answer)
     if kind is None:
@@ -261,7 +262,7 @@ def parse(
 
 def latest_time(answer: Mapping[str, Any]) -> datetime | None:
     """Returns the latest time in an answer, also in its lists (transitions, metrics): the job was
-    seen until then. Raises Malformed.
+    seen until then. Raises MalformedData.
     """
     lists = [value for value in answer.values() if isinstance(value, list)]
     rows = [answer, *(row for rows in lists for row in rows if isinstance(row, Mapping))]

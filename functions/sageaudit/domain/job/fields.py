@@ -1,7 +1,7 @@
 """Reads one field of an AWS answer, and defines how fields are stored.
 
-Absent or null gives None, an invalid value raises Malformed. Accepts values parsed by boto3, JSON
-of the CLI (ISO 8601 or epoch numbers) and of EventBridge (epoch milliseconds as integers or digit
+Absent or null gives None, an invalid value raises MalformedData. Accepts values parsed by boto3,
+JSON of the CLI (ISO 8601 or epoch numbers) and of EventBridge (epoch milliseconds as integers or digit
 strings).
 
 A shape says which fields of an answer are stored, and how. `job_fields` has the complete shape.
@@ -196,7 +196,7 @@ Read = Callable[[StoredAs, Mapping[str, Any], str], Any]
 
 
 def read_fields(answer: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, Any]:
-    """Returns a shape's fields in a section, each as `read` returns it. Raises Malformed."""
+    """Returns a shape's fields in a section, each as `read` returns it. Raises MalformedData."""
     stored: dict[str, Any] = {}
     for key, inner in shape.items():
         if answer.get(key) is None:

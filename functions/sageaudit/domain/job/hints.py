@@ -194,7 +194,7 @@ def _setting(name: str, text: str) -> UserSetting:
 
 
 def from_answer(answer: Mapping[str, Any]) -> Hints:
-    """Returns the hints of a whole Describe answer. Raises Malformed for a field of wrong type."""
+    """Returns the hints of a whole Describe answer. Raises MalformedData for a wrong type."""
     software = fields.section(answer, "AlgorithmSpecification")
     software = software or fields.section(answer, "AppSpecification")
     image = fields.text(software, "TrainingImage") or fields.text(software, "ImageUri")
@@ -230,7 +230,7 @@ def to_stored(hints: Hints) -> dict[str, Any]:
 
 
 def from_stored(section: Mapping[str, Any]) -> Hints:
-    """Returns the hints of a stored answer. Raises Malformed if a field has the wrong type."""
+    """Returns the hints of a stored answer. Raises MalformedData if a field has the wrong type."""
     distribution, schedule = fields.text(section, "distribution"), fields.text(section, "schedule")
     flags = [name for name, plain in asdict(Hints()).items() if plain is False]
     return Hints(

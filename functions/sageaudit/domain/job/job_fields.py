@@ -44,7 +44,7 @@ def _row(
 
 
 def job_arguments(kind: JobKind, answer: Answer) -> dict[str, Any]:
-    """Returns the arguments of Job that an answer of this kind has. Raises Malformed."""
+    """Returns the arguments of Job that an answer of this kind has. Raises MalformedData."""
     return {row.name: row.read(answer) for row in FIELDS_BY_KIND[kind]}
 
 

@@ -77,7 +77,7 @@ def recognise(
     form: FileFormat | None = None,
     pipeline: str | None = None,
 ) -> ParsedFile:
-    """Returns the requests in a parsed file. Raises Malformed, with what to do instead.
+    """Returns the requests in a parsed file. Raises MalformedData, with what to do instead.
 
     `form`: the format that the user names. `pipeline`: the pipeline's name, for a pipeline.
     """
@@ -98,7 +98,7 @@ def recognise(
 
 
 def reject_non_request(document: object) -> None:
-    """Raises Malformed if the top level shows that a document is not a request."""
+    """Raises MalformedData if the top level shows that a document is not a request."""
     if isinstance(document, list):
         raise MalformedData(
             _TOP, f"is a list{_GIVE_ONE_MESSAGE}; `jq '.[0]' FILE > one.json` takes out the first"

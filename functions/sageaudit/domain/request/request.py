@@ -276,7 +276,7 @@ def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal,
     """Returns a function from seconds and start to the job as if it had completed after that time.
 
     Its Describe answer would have the request's keys, so the same parser reads it. Raises
-    Malformed for a value that no check of the request has found.
+    MalformedData for a value that no check of the request has found.
     """
     prefix = request.kind.spec.prefix
     body = without_paths(request.body, request.invalid_paths)

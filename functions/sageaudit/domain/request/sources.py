@@ -207,7 +207,7 @@ def _plain(part: object) -> str:
 def requests_in_plan(plan: Mapping[str, Any], model: ApiModel) -> ParsedRequests:
     """Returns the requests of all resources that a plan would create, replace or change.
 
-    Raises Malformed for a plan without any AWS resource.
+    Raises MalformedData for a plan without any AWS resource.
     """
     resources = [*_resources(plan.get("resource_changes"))]
     if not any(_is_aws(resource) for resource, _, _ in resources):

@@ -244,7 +244,7 @@ NO_OWNER_IDS: Mapping[str, str] = {}
 Writer = Callable[[MessageCard, Mapping[str, str]], Payload]
 """What one channel posts for a card, with the ids of owners to mention, within its size limits."""
 Check = Callable[[Payload], None]
-"""Raises Malformed, naming the key, for a payload that its channel cannot post."""
+"""Raises MalformedData, naming the key, for a payload that its channel cannot post."""
 NO_CHECKS: Mapping[str, Check] = {}
 
 
@@ -276,7 +276,7 @@ def to_json(notice: Notice) -> str:
 
 
 def parse_notice(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
-    """Parses a message body. Raises Malformed.
+    """Parses a message body. Raises MalformedData.
 
     `checks`: by channel name, its payload check; of another channel any payload is taken.
     """
@@ -304,7 +304,7 @@ def parse_notice(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
 
 
 def check_key_types(payload: Payload, types: Mapping[str, type]) -> None:
-    """Raises Malformed for the first key that is absent or has another type."""
+    """Raises MalformedData for the first key that is absent or has another type."""
     for key, kind in types.items():
         _need(isinstance(payload.get(key), kind), f"payload.{key}", f"is not a {kind.__name__}")
 

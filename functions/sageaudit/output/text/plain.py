@@ -30,7 +30,7 @@ def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS)
 
 
 def check_payload(payload: Payload) -> None:
-    """Raises Malformed when subject, message or attributes differ from what `message` writes."""
+    """Raises MalformedData if subject, message or attributes differ from what `message` writes."""
     check_key_types(payload, {"subject": str, "message": str, "attributes": dict})
     if not all(_is_attribute(value) for value in payload["attributes"].values()):
         raise MalformedData("payload", "has an attribute that SNS does not accept")

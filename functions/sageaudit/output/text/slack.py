@@ -58,7 +58,7 @@ def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS)
 
 
 def check_payload(payload: Payload) -> None:
-    """Raises Malformed when it exceeds a limit, also marked as a repeat, or cannot be marked."""
+    """Raises MalformedData if it exceeds a limit, also marked as a repeat, or cannot be marked."""
     check_key_types(payload, {"text": str, "blocks": list})
     try:
         blocks = mark_as_repeat(payload)["blocks"]

@@ -45,7 +45,7 @@ def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS)
 
 
 def check_payload(payload: Payload) -> None:
-    """Raises Malformed when it is too large, also marked as a repeat, or cannot be marked."""
+    """Raises MalformedData when it is too large, also marked as a repeat, or cannot be marked."""
     check_key_types(payload, {"type": str, "attachments": list})
     try:
         marked = mark_as_repeat(payload)
