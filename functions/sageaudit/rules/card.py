@@ -104,8 +104,8 @@ class JobCase(_InstanceTypes, Case, frozen=True):
     """One job.
 
     `active_usage` has its metrics from the first work to the last, `whole_run` also the idle
-    minutes before and after. A rule whose card says `uses_whole_run` reads `whole_run`, any other rule
-    `active_usage`; each is what the gates have checked for it.
+    minutes before and after. A rule whose card says `uses_whole_run` reads `whole_run`, any other
+    rule `active_usage`; each is what the gates have checked for it.
 
     `earlier_runs`: those of its family, newest first; None if no history was read. `pool`: the
     minutes of the family's last runs, for a run that is too short to be judged alone. A rule whose

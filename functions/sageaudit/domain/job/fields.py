@@ -1,8 +1,8 @@
 """Reads one field of an AWS answer, and defines how fields are stored.
 
 Absent or null gives None, an invalid value raises MalformedData. Accepts values parsed by boto3,
-JSON of the CLI (ISO 8601 or epoch numbers) and of EventBridge (epoch milliseconds as integers or digit
-strings).
+JSON of the CLI (ISO 8601 or epoch numbers) and of EventBridge (epoch milliseconds as integers or
+digit strings).
 
 A shape says which fields of an answer are stored, and how. `job_fields` has the complete shape.
 """

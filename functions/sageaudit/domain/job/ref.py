@@ -213,7 +213,7 @@ class DescribedRun(Struct, frozen=True):
 
 
 def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
-    """Reads the run of an answer about `ref`. Raises MalformedData; RejectedEvent if they differ."""
+    """Reads the run of an answer. Raises MalformedData, or RejectedEvent if `ref` differs."""
     row, kind = ref.kind.spec, kind_from_answer(answer)
     name, arn = fields.text(answer, row.name_key), fields.text(answer, row.arn_key)
     if name is not None and not JOB_NAME.match(name):
