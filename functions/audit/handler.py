@@ -193,14 +193,7 @@ def build(
     settings, limit = AuditSettings.from_env(environ), TimeLimit(session or new_session(), clock)
     report, policy = RecordReport(environ), policy or stored_policy.load()
     sqs, dynamodb = client(limit, "sqs", config=QUEUE_CONFIG), client(limit, "dynamodb")
-    members = policy.members
-    accounts = AccountClients(
-        limit,
-        settings.account_id,
-        members.role_by_account,
-        time.time,
-        external_id=members.external_id,
-    )
+    accounts = AccountClients.for_members(limit, settings.account_id, policy.members, time.time)
     jobs, metrics = accounts.client_factory("sagemaker"), accounts.client_factory("cloudwatch")
     for client_for in (jobs, metrics):  # create clients during init, which has a full core
         client_for(settings.account_id, settings.region)

@@ -33,16 +33,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from traceback import extract_tb
 
 PARSE_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What code that reads stored data raises if the data has an unexpected form."""
-GIVE_UP_AFTER = timedelta(days=3, hours=12)
-"""The age at which a message is abandoned: our choice. A dead letter keeps its message's age, so it
-must not wait until SQS moves it, which takes 4 days or more."""
-_MOST_DOUBLINGS = 10
-"""More doublings would exceed every pause here, and a large count would give a huge number."""
 
 
 class SageauditError(Exception):
@@ -208,9 +202,3 @@ def malformed_errors(description: str) -> Iterator[None]:
         at = f"{place.filename.rpartition('/')[2]}:{place.lineno}"
         reason = f"cannot be read: {type(error).__name__} {error} ({at})"
         raise MalformedData(description, reason) from error
-
-
-def doubled_s(first_s: int, times: int, longest_s: int) -> int:
-    """Returns `first_s` seconds, doubled `times` times (0 if negative), at most `longest_s`."""
-    doublings = min(max(times, 0), _MOST_DOUBLINGS)
-    return int(min(first_s * 2**doublings, longest_s))

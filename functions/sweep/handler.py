@@ -204,13 +204,7 @@ def build(
     report, limit = RecordReport(environ), TimeLimit(session, clock)
     policy = policy or stored_policy.load()
     members = policy.members
-    accounts = AccountClients(
-        limit,
-        settings.account_id,
-        members.role_by_account,
-        time.time,
-        external_id=members.external_id,
-    )
+    accounts = AccountClients.for_members(limit, settings.account_id, policy.members, time.time)
     # The notes' client has no time limit: a sweep that runs out of time still stores its progress.
     notes = DynamoSweepStore(client(session, "dynamodb"), settings.table_name)
     lists = accounts.client_factory("sagemaker")

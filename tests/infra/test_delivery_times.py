@@ -6,7 +6,7 @@ from infra.names import AUDIT_TIMEOUT_S, MAX_RECEIVES, VISIBILITY_FACTOR
 from sageaudit.adapters.aws.clients import RESERVE_S
 from sageaudit.adapters.lambda_runtime.batch import QueueRetries
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
-from sageaudit.errors import GIVE_UP_AFTER
+from sageaudit.domain.alert.backoff import GIVE_UP_AFTER
 from tests.fakes.calls import Clock
 from tests.fakes.lambda_events import sqs_record
 from tests.fakes.queues import FakeQueue

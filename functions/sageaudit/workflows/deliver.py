@@ -16,6 +16,7 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
+from sageaudit.domain.alert.backoff import doubled_s
 from sageaudit.domain.audit.record import SendClaim
 from sageaudit.errors import (
     AwsError,
@@ -25,7 +26,6 @@ from sageaudit.errors import (
     PossiblySent,
     RateLimited,
     Unavailable,
-    doubled_s,
 )
 from sageaudit.output.text import untrusted
 from sageaudit.output.text.card import NO_OWNER_IDS, Notice, Writer, held_messages_card

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.lambda_runtime.batch import MAX_WAIT_S
+from sageaudit.domain.alert.backoff import GIVE_UP_AFTER
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import OVERLAP, ListedJob
-from sageaudit.errors import GIVE_UP_AFTER, Throttled, Unavailable
+from sageaudit.errors import Throttled, Unavailable
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import RESEND_DUE_AFTER, DueAuditsSent, ListSweepResult, sweep
 from tests.fakes.jobs import ACCOUNT, REGION

@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import boto3
 from botocore.config import Config
@@ -27,6 +27,7 @@ from sageaudit.adapters.aws.clients import (
     require_key,
 )
 from sageaudit.domain.job.ref import REGION, region_partition
+from sageaudit.domain.policy.scope import MemberAccounts
 from sageaudit.errors import AccessDenied, BadUsage, RejectedEvent, Unavailable
 
 SESSION_NAME = "sageaudit"
@@ -97,6 +98,14 @@ class AccountClients:
         self._credentials: dict[str, tuple[dict[str, str], float]] = {}
         self._clients: dict[tuple[str, str, str], tuple[Any, float | None]] = {}
         self._lock = threading.Lock()
+
+    @classmethod
+    def for_members(
+        cls, session: Any, own_account: str, members: MemberAccounts, clock: Callable[[], float]
+    ) -> Self:
+        """Returns the clients of a deployment: of its own account and of its members."""
+        roles, external_id = members.role_by_account, members.external_id
+        return cls(session, own_account, roles, clock, external_id=external_id)
 
     def client_factory(self, service: str, config: Config = CONFIG) -> Callable[[str, str], Any]:
         """Returns a function from account and region to the service's client.

@@ -20,13 +20,12 @@ from msgspec import Struct
 from sageaudit.adapters.aws.sqs import MAX_VISIBILITY_S, SqsQueue
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT_ATTRIBUTE, SqsMessage, TableChange
 from sageaudit.adapters.lambda_runtime.report import RecordReport
+from sageaudit.domain.alert.backoff import GIVE_UP_AFTER, doubled_s
 from sageaudit.errors import (
-    GIVE_UP_AFTER,
     AwsError,
     BadHistory,
     MalformedData,
     RejectedEvent,
-    doubled_s,
 )
 from sageaudit.ports import Queue
 
