@@ -26,7 +26,7 @@ from sageaudit import __version__
 from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.commands.demo import demo as example_command
+from sageaudit.cli.main import cli
 from sageaudit.domain.audit.record import RuleFinding, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
@@ -75,7 +75,7 @@ def show_example() -> None:
     console = Console()
     console.print(Text("\nWeeks of jobs, which advice, savings and changes need", "bold"))
     print("The commands below are in .venv/bin.")
-    example_command.main(["--history", os.path.relpath(EXAMPLE)], standalone_mode=False)
+    cli.main(["demo", "--history", os.path.relpath(EXAMPLE)], standalone_mode=False)
 
 
 def run_demo(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: FakeSlack) -> int:

@@ -27,7 +27,7 @@ from sageaudit.adapters.aws import sqs
 from sageaudit.adapters.aws.stack_outputs import pascal_case
 from sageaudit.adapters.channels import services as posting
 from sageaudit.adapters.files.policy_file import load_policy
-from sageaudit.cli.commands.redrive import redrive
+from sageaudit.cli.main import cli
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
@@ -158,7 +158,9 @@ class World:
         stack = ("--stack", "sageaudit", "--region", REGION, "--output", "json", "--yes")
         with mock.patch.object(sqs, "LONG_POLL_S", 0):  # the local clock stands still
             for kind in LetterKind:
-                done = CliRunner().invoke(redrive, [kind.value, *stack], standalone_mode=False)
+                done = CliRunner().invoke(
+                    cli, ["redrive", kind.value, *stack], standalone_mode=False
+                )
                 assert done.return_value == 0, (done.output, done.exception)
         self.aws.clock.advance(1)  # moto shows a released message only after its moment
 
