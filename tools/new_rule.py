@@ -35,14 +35,14 @@ from __future__ import annotations
 
 from sageaudit.rules import api
 
-OVER = api.Threshold("over_gb", 12_000, "GB", "$mark: why this number")
+MIN_VOLUME = api.Threshold("min_volume_gb", 12_000, "GB", "$mark: why this number")
 
 
 @api.rule(
     id="$id",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(OVER,),
+    thresholds=(MIN_VOLUME,),
     not_applicable=(api.serverless,),
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -50,7 +50,7 @@ def check(case: api.JobCase) -> api.Outcome:
     size = case.job.volume_gb
     if size is None:
         return api.Unknown("volume_unknown", "the volume's size is not known")
-    if size <= case.threshold(OVER):
+    if size <= case.threshold(MIN_VOLUME):
         return api.Clear()
     return api.recommendation(
         f"Each instance has a volume of {size} GB.",
@@ -86,8 +86,8 @@ def test_a_value_equal_to_the_threshold_is_not_over_it() -> None:
 
 
 def test_the_policy_may_set_the_threshold_by_its_key() -> None:
-    assert verdict(ran(3600, volume_gb=100), limits={"over_gb": 99}) == FOUND
-    assert verdict(ran(3600, volume_gb=100), limits={"over_gb": 100}) == CLEAR
+    assert verdict(ran(3600, volume_gb=100), limits={"min_volume_gb": 99}) == FOUND
+    assert verdict(ran(3600, volume_gb=100), limits={"min_volume_gb": 100}) == CLEAR
 
 
 def test_what_is_not_known_is_never_a_finding_and_never_clear() -> None:

@@ -22,14 +22,14 @@ def default(rule: str, key: str) -> float:
 @pytest.mark.parametrize(
     ("rule", "key", "published"),
     [
-        ("gpu-underused", "p95_below", 70),
-        ("gpu-starved", "p95_over", 70),
-        ("gpu-starved", "p5_below", 10),
-        ("gpu-underused", "cpu_p95_below", 70),
-        ("gpu-underused", "gpu_memory_p95_below", 70),
-        ("cpu-bottleneck", "share_from", 50),
-        ("cpu-bottleneck", "cpu_from", 90),
-        ("uneven-hosts", "distance_over", 0.5),
+        ("gpu-underused", "max_p95_percent", 70),
+        ("gpu-starved", "min_p95_percent", 70),
+        ("gpu-starved", "max_p5_percent", 10),
+        ("gpu-underused", "max_cpu_p95_percent", 70),
+        ("gpu-underused", "max_gpu_memory_p95_percent", 70),
+        ("cpu-bottleneck", "min_share_percent", 50),
+        ("cpu-bottleneck", "min_cpu_percent", 90),
+        ("uneven-hosts", "min_distance", 0.5),
     ],
 )
 def test_the_numbers_are_debuggers(rule: str, key: str, published: float) -> None:

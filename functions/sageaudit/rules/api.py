@@ -2,14 +2,14 @@
 
 A rule is a docstring (its page), thresholds, a card and a function:
 
-    OVER = api.Threshold("over_s", 120, "seconds", "why this number", "where it comes from")
+    MIN_DURATION = api.Threshold("min_duration_s", 120, "seconds", "why this number", "where it comes from")
 
     @api.rule(
-        id="SA103", scope=api.JobCase, kinds={api.JobKind.TRAINING}, thresholds=(OVER,),
+        id="SA103", scope=api.JobCase, kinds={api.JobKind.TRAINING}, thresholds=(MIN_DURATION,),
         not_applicable=(api.serverless,),
     )
     def check(case: api.JobCase) -> api.Outcome:
-        if short(case, case.threshold(OVER)):
+        if short(case, case.threshold(MIN_DURATION)):
             return api.Clear()
         return api.derived_saving("One sentence.", {"uploading_s": seconds}, fix=…, change=…)
 

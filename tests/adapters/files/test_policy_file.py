@@ -10,7 +10,7 @@ from sageaudit.domain.prices.known_prices import OwnRates, RateBasis
 from sageaudit.errors import BadPolicy
 
 SECTION = '[[for]]\nfamily = "a"\nrules.off = ["spot-not-used"]\n'
-BELOW_ZERO = "[rules.gpu-underused]\nmean_below = -5"
+BELOW_ZERO = "[rules.gpu-underused]\nmax_mean_percent = -5"
 SHIPPED = Path(__file__).parents[3] / "policy.toml"
 
 
@@ -42,7 +42,7 @@ def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
         (b'mood = "notify"', "mood"),
         (b"mode =", "is not TOML"),
         (b"\xff\xfe", "is not TOML"),
-        (b"[rules.gpu-underused]\nmean = 5", "mean_below"),
+        (b"[rules.gpu-underused]\nmean = 5", "max_mean_percent"),
         (b"floor_usd = " + b"9" * 5000, "too long or too deep"),
         (b"floor_usd = " + b"[" * 9000, "too long or too deep"),
     ],
@@ -71,33 +71,33 @@ def test_a_bad_file_is_refused_in_one_sentence(tmp_path: Path, content: bytes, s
             id="an unknown rule in an array",
         ),
         pytest.param(
-            "[rules]\ngpu-underuse.mean_below = 5",
+            "[rules]\ngpu-underuse.max_mean_percent = 5",
             ":2: rules.gpu-underuse cannot be set",
             id="an unknown rule in a table's name",
         ),
         pytest.param(
-            "[rules.gpu-underused]\n\nmean_below = -5",
-            ":3: rules.gpu-underused.mean_below is",
+            "[rules.gpu-underused]\n\nmax_mean_percent = -5",
+            ":3: rules.gpu-underused.max_mean_percent is",
             id="a value out of range",
         ),
         pytest.param(
-            "[rules]\n'gpu-underused'.\"mean_below\" = -5",
-            ":2: rules.gpu-underused.mean_below is",
+            "[rules]\n'gpu-underused'.\"max_mean_percent\" = -5",
+            ":2: rules.gpu-underused.max_mean_percent is",
             id="a value out of range under a quoted key",
         ),
         pytest.param(
-            "[rules]\ngpu-underused = { mean_below = -5 }",
-            ": rules.gpu-underused.mean_below is",
+            "[rules]\ngpu-underused = { max_mean_percent = -5 }",
+            ": rules.gpu-underused.max_mean_percent is",
             id="a value out of range in an inline table",
         ),
         pytest.param(
             f'family_tag = """\n[rules]\n"""\n{BELOW_ZERO}',
-            ":5: rules.gpu-underused.mean_below is",
+            ":5: rules.gpu-underused.max_mean_percent is",
             id="what looks like a table is text",
         ),
         pytest.param(
             SECTION + SECTION + BELOW_ZERO.replace("[", "[for."),
-            ":8: for[2].rules.gpu-underused.mean_below is",
+            ":8: for[2].rules.gpu-underused.max_mean_percent is",
             id="the second of two sections",
         ),
         pytest.param(

@@ -54,7 +54,7 @@ medium_usd = 1e-3
 [rules]
 off = ["spot-not-used", "gpu-idle"]
 on = ["trainium-candidate"]
-gpu-underused.mean_below = 25.3
+gpu-underused.max_mean_percent = 25.3
 gpu-underused.severity = "medium"
 [require]
 EnableNetworkIsolation = true
@@ -68,7 +68,7 @@ require."StoppingCondition.MaxRuntimeInSeconds" = "<= 3600"
 [[for]]
 account = "222233334444"
 family = "nightly"
-rules.gpu-underused.mean_below = 10
+rules.gpu-underused.max_mean_percent = 10
 rules.gpu-underused.severity = "info"
 [objectives]
 "validation:dice" = "Maximize"

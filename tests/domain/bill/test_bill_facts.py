@@ -199,7 +199,7 @@ def audited(path: Path, policy: Policy) -> dict[str, Any]:
 def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -> None:
     """Spot would take usage from a commitment that is paid anyway."""
     path = DATA / "profiled-046-p3-2xlarge.json"
-    policy = Policy(thresholds={"spot-not-used": {"from_usd": 0.0}})
+    policy = Policy(thresholds={"spot-not-used": {"min_spend_usd": 0.0}})
     plain = audited(path, policy)
     plan = audited(path, replace(policy, discounts=Discounts(savings_plan=True)))
     assert plain["bill"]["total_usd"] == plan["bill"]["total_usd"]

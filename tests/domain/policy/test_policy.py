@@ -12,10 +12,10 @@ from sageaudit.errors import BadPolicy
 
 RULES = {
     "gpu-underused": {
-        "mean_below": "percent of one GPU",
+        "max_mean_percent": "percent of one GPU",
         "headroom_percent": "percent above P99.5",
     },
-    "spot-not-used": {"from_s": "seconds"},
+    "spot-not-used": {"min_duration_s": "seconds"},
     "no-owner": {},
 }
 
@@ -61,7 +61,7 @@ def test_a_whole_policy_is_read() -> None:
         off = ["spot-not-used"]
         on = ["no-owner"]
         [rules.gpu-underused]
-        mean_below = 30
+        max_mean_percent = 30
         severity = "info"
         [rules.no-owner]
         severity = "high"
@@ -92,7 +92,7 @@ def test_a_whole_policy_is_read() -> None:
     )
     assert policy.disabled_rules == {"spot-not-used"}
     assert policy.enabled_rules == {"no-owner"}
-    assert policy.thresholds == {"gpu-underused": {"mean_below": 30.0}}
+    assert policy.thresholds == {"gpu-underused": {"max_mean_percent": 30.0}}
     assert policy.severities == {"gpu-underused": Severity.INFO, "no-owner": Severity.HIGH}
     assert policy.objectives == {"validation:dice": Direction.MAXIMIZE}
     assert policy.commitment_usd_per_hour == Decimal("3.5")
@@ -183,20 +183,29 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
         ),
         ('[rules]\non = ["gpu-idle"]', "rules.on names 'gpu-idle'"),
         ('[rules]\noff = ["SA202"]', "rules.off names 'SA202': a policy names a rule by its name"),
-        ("[rules.sa202]\nmean_below = 5", "rules.sa202 cannot be set: a policy names a rule by"),
+        (
+            "[rules.sa202]\nmax_mean_percent = 5",
+            "rules.sa202 cannot be set: a policy names a rule by",
+        ),
         (
             '[rules]\non = ["no-owner"]\noff = ["no-owner"]',
             "rules.on names 'no-owner', and so does",
         ),
-        ("[rules.gpu-underuse]\nmean_below = 5", "rules.gpu-underuse cannot be set"),
+        ("[rules.gpu-underuse]\nmax_mean_percent = 5", "rules.gpu-underuse cannot be set"),
         ('[rules.no-owner]\nseverity = "hi"', "rules.no-owner.severity is not one of high, medium"),
         ("[rules.no-owner]\nseverity = 1", "rules.no-owner.severity is not a string"),
-        ("[rules.no-owner]\nfrom_s = 1", "from_s is no threshold of this rule; it has severity"),
+        (
+            "[rules.no-owner]\nmin_duration_s = 1",
+            "min_duration_s is no threshold of this rule; it has severity",
+        ),
         ("[for]\nfamily = 'x'", "for is not a list of tables: write [[for]]"),
         ("for = [5]", "for is not a list of tables: write [[for]]"),
         (SECTION + "mean = 5", "for[1].mean"),
         (SECTION + "rules.gpu-idle.mean = 5", "for[1].rules.gpu-idle cannot be set"),
-        (SECTION + "rules.spot-not-used.from_s = -1", "for[1].rules.spot-not-used.from_s"),
+        (
+            SECTION + "rules.spot-not-used.min_duration_s = -1",
+            "for[1].rules.spot-not-used.min_duration_s",
+        ),
         (SECTION + 'rules.on = ["gpu-idle"]', "for[1].rules.on names 'gpu-idle'"),
         (SECTION + "rules = 5", "for[1].rules is not a table"),
         (SECTION, "for[1] has no rules"),
@@ -211,16 +220,22 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
         ("[commitment]\nusd_per_hour = -1", "commitment.usd_per_hour is not an amount in USD"),
         ("[commitment]\nrate = 1", "unknown key commitment.rate; known here: usd_per_hour"),
         ("[rules.gpu-underused]\nmean_bellow = 5", "mean_bellow"),
-        ("[rules.gpu-underused]\nmean_below = -5", "rules.gpu-underused.mean_below"),
-        ("[rules.gpu-underused]\nmean_below = nan", "rules.gpu-underused.mean_below"),
-        ("[rules.gpu-underused]\nmean_below = 1e13", "is not a number from 0 to 1,000,000,000,000"),
-        ("[rules.gpu-underused]\nmean_below = true", "rules.gpu-underused.mean_below"),
-        ('[rules.gpu-underused]\nmean_below = "5"', "rules.gpu-underused.mean_below"),
+        ("[rules.gpu-underused]\nmax_mean_percent = -5", "rules.gpu-underused.max_mean_percent"),
+        ("[rules.gpu-underused]\nmax_mean_percent = nan", "rules.gpu-underused.max_mean_percent"),
         (
-            "[rules.gpu-underused]\nmean_below = 1000",
-            "mean_below is above 100: it is in percent of",
+            "[rules.gpu-underused]\nmax_mean_percent = 1e13",
+            "is not a number from 0 to 1,000,000,000,000",
         ),
-        (f"[rules.gpu-underused]\nmean_below = 0x{'f' * 500}", "rules.gpu-underused.mean_below"),
+        ("[rules.gpu-underused]\nmax_mean_percent = true", "rules.gpu-underused.max_mean_percent"),
+        ('[rules.gpu-underused]\nmax_mean_percent = "5"', "rules.gpu-underused.max_mean_percent"),
+        (
+            "[rules.gpu-underused]\nmax_mean_percent = 1000",
+            "max_mean_percent is above 100: it is in percent of",
+        ),
+        (
+            f"[rules.gpu-underused]\nmax_mean_percent = 0x{'f' * 500}",
+            "rules.gpu-underused.max_mean_percent",
+        ),
         (f"[rules.gpu-underused]\nodd = 0x{'f' * 500}", "rules.gpu-underused.odd"),
         (f"odd = 0x{'f' * 5000}", "unknown key odd"),
         ('[rules]\ngpu-underused = "off"', "rules.gpu-underused"),
@@ -244,7 +259,10 @@ def test_a_mistake_is_refused_and_named(text: str, named: str) -> None:
     ("text", "path"),
     [
         ("mood = 1", ("mood",)),
-        ("[rules.gpu-underused]\nmean_below = -5", ("rules", "gpu-underused", "mean_below")),
+        (
+            "[rules.gpu-underused]\nmax_mean_percent = -5",
+            ("rules", "gpu-underused", "max_mean_percent"),
+        ),
         (SECTION + SECTION + "rules.no-owner.x = 1", ("for", 0)),
         (EXEMPT + EXEMPT + "until = 1", ("exempt", 1, "until")),
     ],
@@ -259,11 +277,11 @@ def test_the_refusal_carries_the_path_of_the_key(text: str, path: tuple[str | in
 def test_only_a_share_of_a_whole_ends_at_100() -> None:
     """Seconds, and a headroom above the peak, may be more."""
     policy = read(
-        "[rules.spot-not-used]\nfrom_s = 7200\n"
-        "[rules.gpu-underused]\nmean_below = 100\nheadroom_percent = 150"
+        "[rules.spot-not-used]\nmin_duration_s = 7200\n"
+        "[rules.gpu-underused]\nmax_mean_percent = 100\nheadroom_percent = 150"
     )
-    assert policy.thresholds["gpu-underused"] == {"mean_below": 100, "headroom_percent": 150}
-    assert policy.thresholds["spot-not-used"] == {"from_s": 7200}
+    assert policy.thresholds["gpu-underused"] == {"max_mean_percent": 100, "headroom_percent": 150}
+    assert policy.thresholds["spot-not-used"] == {"min_duration_s": 7200}
 
 
 @pytest.mark.parametrize(
@@ -295,26 +313,26 @@ def test_later_sections_stand_over_earlier_ones() -> None:
         off = ["spot-not-used"]
         on = ["no-owner"]
         [rules.gpu-underused]
-        mean_below = 30
+        max_mean_percent = 30
         headroom_percent = 15
         severity = "low"
         [[for]]
         family = "training/x"
         rules.on = ["spot-not-used"]
-        rules.gpu-underused.mean_below = 10
+        rules.gpu-underused.max_mean_percent = 10
         rules.gpu-underused.severity = "info"
         [[for]]
         account = "111122223333"
         [for.rules]
         off = ["no-owner"]
         [for.rules.gpu-underused]
-        mean_below = 5
+        max_mean_percent = 5
         [[for]]
         family = "training/y"
-        rules.gpu-underused.mean_below = 1
+        rules.gpu-underused.max_mean_percent = 1
     """)
     held = policy.for_job(*PLAIN_JOB)
-    assert held.thresholds == {"gpu-underused": {"mean_below": 5, "headroom_percent": 15}}
+    assert held.thresholds == {"gpu-underused": {"max_mean_percent": 5, "headroom_percent": 15}}
     assert held.severities == {"gpu-underused": Severity.INFO}
     assert (held.disabled_rules, held.enabled_rules) == (
         {"no-owner"},

@@ -11,7 +11,7 @@ from sageaudit.domain.policy.routes import RouteFacts
 from sageaudit.errors import BadPolicy
 from sageaudit.structs import replace
 
-RULES = {"gpu-underused": {"mean_below": "percent of one GPU"}, "spot-not-used": {}}
+RULES = {"gpu-underused": {"max_mean_percent": "percent of one GPU"}, "spot-not-used": {}}
 CHANNELS = """
 [channels.ml]
 service = "slack"

@@ -180,7 +180,7 @@ def test_a_family_that_scatters_is_given_its_spread() -> None:
     assert verdict(ran(7080), earlier=SCATTERED, market=market(storage_usd="0")) == CLEAR
     assert verdict(ran(7081), earlier=SCATTERED, market=market(storage_usd="0")) == FOUND
     result = verdict(
-        ran(5400), earlier=SCATTERED, market=market(storage_usd="0"), limits={"spreads_from": 1}
+        ran(5400), earlier=SCATTERED, market=market(storage_usd="0"), limits={"min_spreads": 1}
     )
     assert result == FOUND
 

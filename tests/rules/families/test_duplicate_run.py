@@ -70,7 +70,7 @@ def test_runs_at_a_steady_cadence_are_a_schedule_said_once_and_without_dollars()
     assert verdict(NIGHTLY, earlier=[same(1), same(2)]) == finds(builder="possible")
     assert verdict(NIGHTLY, earlier=[same(day) for day in (1, 4, 5)]) == finds(builder="possible")
     result = verdict(
-        NIGHTLY, earlier=[same(day) for day in (1, 2, 3)], limits={"schedule_from_runs": 5}
+        NIGHTLY, earlier=[same(day) for day in (1, 2, 3)], limits={"min_scheduled_runs": 5}
     )
     assert result == finds(builder="possible")
 

@@ -107,7 +107,7 @@ def test_gains_of_a_hundredth_of_a_percent_a_minute_add_up_to_one_percent() -> N
     result = verdict(
         TWO_HOURS,
         reported([0.9999**minute for minute in range(120)]),
-        limits={"flat_share_percent": 10, "cut_from_s": 1},
+        limits={"flat_share_percent": 10, "min_cut_s": 1},
     )
     assert result == finds(evidence={"flat_s": (119 - 102) * 60})
 

@@ -60,7 +60,7 @@ def test_2_failures_in_a_row_are_no_storm() -> None:
     """One try and one retry; the policy may say that they are."""
     assert verdict(failed(), earlier=STORM[:1]) == CLEAR
     assert verdict(failed(), earlier=[]) == CLEAR
-    assert verdict(failed(), earlier=STORM[:1], limits={"runs_from": 2}) == FOUND
+    assert verdict(failed(), earlier=STORM[:1], limits={"min_failed_runs": 2}) == FOUND
 
 
 def test_a_failure_7_days_ago_still_counts_and_a_second_earlier_it_does_not() -> None:

@@ -143,7 +143,7 @@ def test_a_download_of_more_than_10_dollars_is_found_whatever_its_share() -> Non
         "Downloading took 1 h 35 min of 20 h billed (8%, $23.99): data copy…"
     )
     assert verdict(loads(download_s=5700, train_s=66_300)) == CLEAR
-    assert verdict(on_ten_hosts, limits={"dear_from_usd": 24}) == CLEAR
+    assert verdict(on_ten_hosts, limits={"min_expensive_usd": 24}) == CLEAR
 
 
 def test_a_pull_that_the_message_names_gets_no_advice_about_data() -> None:

@@ -122,7 +122,7 @@ def test_a_run_that_restarts_pulls_its_image_again_twice_20_minutes_are_no_mount
 def test_half_an_hour_that_the_policy_calls_an_image_pull_is_one() -> None:
     result = verdict(
         pulls(download_s=3000, train_s=3600, channels=(mounted(DataSource.EFS),)),
-        limits={"pull_at_most_s": 3000},
+        limits={"max_pull_s": 3000},
     )
     assert result == finds("…the image pull, or…")
 

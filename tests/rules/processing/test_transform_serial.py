@@ -70,7 +70,7 @@ def test_idle_minutes_before_and_after_the_work_do_not_count() -> None:
 def test_two_vcpus_are_several_and_one_is_not() -> None:
     """On one core a second request waits for the first."""
     assert verdict(transform(instance="ml.m5.large"), LITTLE_CPU) == finds(fix=[2])
-    result = verdict(transform(instance="ml.m5.large"), LITTLE_CPU, limits={"vcpu_from": 3})
+    result = verdict(transform(instance="ml.m5.large"), LITTLE_CPU, limits={"min_vcpus": 3})
     assert result == CLEAR
 
 

@@ -71,7 +71,9 @@ def test_24_of_30_days_at_the_plans_rate_are_80_percent_and_found_and_23_are_cle
     # 576 of 720 hours; 23 days are 552 of them.
     assert verdict(month()[:24], policy=TWO_DOLLARS_AN_HOUR) == FOUND
     assert verdict(month()[:23], policy=TWO_DOLLARS_AN_HOUR) == CLEAR
-    assert verdict(month()[:23], policy=TWO_DOLLARS_AN_HOUR, limits={"hours_percent": 70}) == FOUND
+    assert (
+        verdict(month()[:23], policy=TWO_DOLLARS_AN_HOUR, limits={"min_hours_percent": 70}) == FOUND
+    )
 
 
 def test_a_peak_is_not_steady() -> None:

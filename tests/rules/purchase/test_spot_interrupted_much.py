@@ -177,7 +177,7 @@ def test_a_long_run_without_checkpoints_gets_them_first() -> None:
 
 def test_a_policy_of_no_runs_leaves_the_last_attempt() -> None:
     """There is no median of nothing."""
-    assert verdict(spot(), limits={"runs_from": 0}) == finds(evidence={"on_demand_s": 3600})
+    assert verdict(spot(), limits={"min_runs": 0}) == finds(evidence={"on_demand_s": 3600})
 
 
 def test_more_billed_than_on_demand_is_found() -> None:

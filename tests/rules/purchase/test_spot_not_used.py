@@ -83,7 +83,7 @@ def test_a_family_that_cost_less_than_4_dollars_is_left_alone() -> None:
     run = ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0)
     earlier = [earlier_run(days, total_usd=Decimal("1.31")) for days in (1, 2)]
     assert verdict(run, earlier=[]) == CLEAR
-    assert verdict(run, earlier=[], limits={"from_usd": 1.38}) == FOUND
+    assert verdict(run, earlier=[], limits={"min_spend_usd": 1.38}) == FOUND
     assert verdict(run, earlier=earlier) == FOUND
     assert verdict(run, earlier=earlier[:1]) == CLEAR
 

@@ -121,7 +121,7 @@ def test_600_s_of_waiting_in_all_are_worth_a_pool_and_less_is_not() -> None:
     assert result == finds("…10 min of waiting, for…", without="pulls (")
     result = verdict(
         run(pulled_s=0),
-        limits={"spared_from_s": 601},
+        limits={"min_saved_start_s": 601},
         earlier=before(20, 20, 20, phase_s={"Starting": Decimal(200)}),
     )
     assert result == CLEAR

@@ -107,7 +107,7 @@ def test_a_long_start_makes_a_longer_wait_worth_it() -> None:
 
 def test_a_pool_of_1200_s_is_two_starts_and_too_long_unless_the_policy_allows_four() -> None:
     assert verdict(pooled(retained_s=1200, status="Reused")) == FOUND
-    assert verdict(pooled(retained_s=1800, status="Reused"), limits={"times_the_start": 4}) == CLEAR
+    assert verdict(pooled(retained_s=1800, status="Reused"), limits={"min_start_ratio": 4}) == CLEAR
 
 
 def test_a_wait_of_many_times_the_work_is_too_long_too() -> None:

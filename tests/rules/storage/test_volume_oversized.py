@@ -125,7 +125,9 @@ def test_copied_data_are_looked_at_where_the_volumes_are_a_fifth_of_the_bill() -
         "its data is copied to its volumes, which are 19.7% of the bill"
     )
     assert (
-        verdict(copies(volume_gb=310, download_s=60), filled(percent=1), limits={"from_usd": 0})
+        verdict(
+            copies(volume_gb=310, download_s=60), filled(percent=1), limits={"min_saving_usd": 0}
+        )
         == FOUND
     )
 
@@ -182,7 +184,7 @@ def test_no_volume_under_30_gb_is_advised() -> None:
 
 def test_a_volume_of_30_gb_is_not_large_and_of_31_gb_it_is() -> None:
     assert verdict(trains(volume_gb=30), filled(percent=1)) == does_not_apply("…30 GB…")
-    assert verdict(trains(volume_gb=31), filled(percent=1), limits={"from_usd": 0}) == FOUND
+    assert verdict(trains(volume_gb=31), filled(percent=1), limits={"min_saving_usd": 0}) == FOUND
 
 
 def test_14_cents_too_many_are_found_and_8_cents_are_clear() -> None:
@@ -193,9 +195,9 @@ def test_14_cents_too_many_are_found_and_8_cents_are_clear() -> None:
 
 def test_a_peak_of_35_percent_is_little_and_of_35_1_percent_is_not() -> None:
     """35% of 400 GB are 140: twice that are 280."""
-    assert verdict(trains(volume_gb=400), filled(percent=35), limits={"from_usd": 0.0}) == finds(
-        fix=[280]
-    )
+    assert verdict(
+        trains(volume_gb=400), filled(percent=35), limits={"min_saving_usd": 0.0}
+    ) == finds(fix=[280])
     assert verdict(trains(volume_gb=400), filled(percent=35.1)) == CLEAR
 
 
@@ -206,7 +208,10 @@ def test_the_advised_volume_is_large_no_more() -> None:
 
 def test_a_size_that_saves_nothing_is_not_advised() -> None:
     """When the policy asks for much headroom."""
-    assert verdict(trains(volume_gb=100), filled(percent=30), limits={"times_the_peak": 4}) == CLEAR
+    assert (
+        verdict(trains(volume_gb=100), filled(percent=30), limits={"size_to_peak_ratio": 4})
+        == CLEAR
+    )
 
 
 def test_the_fullest_host_decides() -> None:

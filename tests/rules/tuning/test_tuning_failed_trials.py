@@ -45,13 +45,16 @@ def test_one_failed_trial_is_an_accident() -> None:
     """Even one of one."""
     assert verdict(trials(completed=1, failed=1), tuning_job()) == CLEAR
     assert verdict(trials(completed=0, failed=1), tuning_job()) == CLEAR
-    assert verdict(trials(completed=1, failed=1), tuning_job(), limits={"failed_from": 1}) == FOUND
+    assert (
+        verdict(trials(completed=1, failed=1), tuning_job(), limits={"min_failed_trials": 1})
+        == FOUND
+    )
 
 
 def test_it_needs_no_answer_of_the_tuning_job() -> None:
     # A recorded set has its children only; none of them is no failure.
     assert verdict(trials(completed=1, failed=3), None) == FOUND
-    assert verdict([], None, limits={"failed_from": 0}) == CLEAR
+    assert verdict([], None, limits={"min_failed_trials": 0}) == CLEAR
 
 
 def test_an_unpriced_trial_makes_the_sum_unknown() -> None:

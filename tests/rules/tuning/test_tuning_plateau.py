@@ -50,7 +50,7 @@ def test_the_figure_is_what_the_trials_own_findings_left() -> None:
 def test_9_trials_after_the_best_are_clear() -> None:
     # Random luck brings a few; the policy may say another number.
     assert verdict(BEST_SECOND[:-1], tuning_job()) == CLEAR
-    assert verdict(BEST_SECOND[:-1], tuning_job(), limits={"trials_after": 9.0}) == FOUND
+    assert verdict(BEST_SECOND[:-1], tuning_job(), limits={"min_trials_after": 9.0}) == FOUND
 
 
 def test_a_gain_of_1_percent_is_none_and_of_1_01_percent_it_is_one() -> None:

@@ -40,11 +40,11 @@ def test_a_policy_of_few_rounds_is_not_turned_back_either() -> None:
     result = verdict(
         completed(trials=20),
         tuning_job(strategy="Random", max_parallel=20),
-        limits={"rounds_from": 1.0},
+        limits={"min_rounds": 1.0},
     )
     assert result == finds(fix=["Bayesian", 6])
     assert (
-        verdict(completed(trials=20), tuning_job(max_parallel=6), limits={"rounds_from": 1.0})
+        verdict(completed(trials=20), tuning_job(max_parallel=6), limits={"min_rounds": 1.0})
         == CLEAR
     )
 

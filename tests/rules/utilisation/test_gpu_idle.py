@@ -111,10 +111,12 @@ def test_15_minutes_of_the_whole_run_are_enough() -> None:
 def test_if_the_policy_asks_for_61_minutes_an_hour_is_clear() -> None:
     """As Job Defense Shield does, which waits for 120."""
     assert (
-        verdict(ONE_T4, even_use(minutes=60, gpu=0, cpu=50), limits={"from_minutes": 61}) == CLEAR
+        verdict(ONE_T4, even_use(minutes=60, gpu=0, cpu=50), limits={"min_active_minutes": 61})
+        == CLEAR
     )
     assert (
-        verdict(ONE_T4, even_use(minutes=60, gpu=0, cpu=50), limits={"from_minutes": 60}) == FOUND
+        verdict(ONE_T4, even_use(minutes=60, gpu=0, cpu=50), limits={"min_active_minutes": 60})
+        == FOUND
     )
 
 

@@ -91,9 +91,9 @@ def test_few_loader_workers_are_named_where_the_job_sets_them() -> None:
 
 def test_the_policy_may_set_its_limits() -> None:
     """It falls 3 times, waits for 40% of the hour, and its CPU is at 30%."""
-    assert verdict(ONE_T4, gpu(SWINGS), limits={"times_from": 4}) == CLEAR
-    assert verdict(ONE_T4, gpu(SWINGS), limits={"share_from": 41}) == CLEAR
-    assert verdict(ONE_T4, gpu(SWINGS), limits={"cpu_from": 30}) == CLEAR
+    assert verdict(ONE_T4, gpu(SWINGS), limits={"min_waits": 4}) == CLEAR
+    assert verdict(ONE_T4, gpu(SWINGS), limits={"min_share_percent": 41}) == CLEAR
+    assert verdict(ONE_T4, gpu(SWINGS), limits={"min_cpu_percent": 30}) == CLEAR
 
 
 def test_the_host_that_waits_longest_speaks() -> None:

@@ -132,7 +132,7 @@ def test_35_percent_of_memory_is_used_and_34_9_percent_is_not_unless_the_policy_
         M5,
         used(cpu=70, memory=20),
         market=MARKET,
-        limits={"memory_p95_below": 20},
+        limits={"max_memory_p95_percent": 20},
     )
     assert result == CLEAR
 

@@ -92,7 +92,7 @@ def test_if_the_policy_sets_25_percent_work_for_2_of_4_gpus_is_clear() -> None:
     result = verdict(
         FOUR_T4,
         even_use(minutes=60, gpu=40, gpu_memory=5, cpu=5, memory=5),
-        limits={"fits_on_at_most": 25},
+        limits={"max_gpu_share_percent": 25},
     )
     assert result == CLEAR
 

@@ -119,7 +119,7 @@ class Decision(Struct, frozen=True):
 
 
 class FamilyRecommendation(Struct, frozen=True):
-    """One recommendation to a family. `worth` is the kind of its amounts; None is unknown.
+    """One recommendation to a family. `amount_kind` is the kind of its amounts; None is unknown.
 
     `amount` is that of the newest run with it. `occurrences`: the end and amount of each such run
     since `since`, when it last appeared, oldest first. `all_amounts`: those of all runs that were
@@ -139,7 +139,7 @@ class FamilyRecommendation(Struct, frozen=True):
     new: str
     state: State
     severity: Severity
-    worth: AmountKind
+    amount_kind: AmountKind
     amount: Decimal | None
     occurrences: tuple[tuple[datetime, Decimal | None], ...]
     all_amounts: tuple[Decimal | None, ...]
@@ -198,7 +198,7 @@ class FamilyRecommendation(Struct, frozen=True):
     @property
     def line(self) -> tuple[str, str, AmountKind]:
         """A key that is the same for any value of its parameter."""
-        return self.rule, self.parameter or self.new, self.worth
+        return self.rule, self.parameter or self.new, self.amount_kind
 
     def has_same_parameter(self, other: FamilyRecommendation) -> bool:
         """Whether both are to the same family, with the same or another value."""

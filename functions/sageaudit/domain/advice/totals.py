@@ -42,7 +42,7 @@ class Month(Struct, frozen=True):
     and `projected`, which equals the total once the first of them is 29 days old.
     """
 
-    worth: AmountKind
+    amount_kind: AmountKind
     total: Decimal
     projected: Decimal
     runs: int

@@ -53,7 +53,7 @@ class Alert(Struct, frozen=True):
     channels.
 
     `run` is its partition key. One message makes an alert for each amount kind that it is about:
-    `worth`, None for a cost spike. `advices`: the ids of the recommendations open then, the largest
+    `amount_kind`, None for a cost spike. `recommendation_ids`: the ids of the recommendations open then, the largest
     first. `amount`: the family's month; for a cost spike, how much more the run cost.
     `is_single_occurrence`: then the month is a guess that no text showed.
     """
@@ -65,15 +65,15 @@ class Alert(Struct, frozen=True):
     figures: AlertFigures
     at: datetime
     channels: tuple[str, ...] = ()
-    worth: AmountKind | None = None
-    advices: tuple[str, ...] = ()
+    amount_kind: AmountKind | None = None
+    recommendation_ids: tuple[str, ...] = ()
     amount: Decimal = Decimal(0)
     is_single_occurrence: bool = False
 
     @property
     def is_standing(self) -> bool:
         """False if all dollars were corrected to 0: then it suppresses no other message."""
-        return self.worth is not AmountKind.COUNTED or self.figures.is_standing
+        return self.amount_kind is not AmountKind.COUNTED or self.figures.is_standing
 
     def apply_correction(self, correction: Alert) -> Alert:
         """Returns this alert as a later message about the run corrects it."""
@@ -135,14 +135,14 @@ class ChannelHour(Struct, frozen=True):
     """The messages to one channel in a clock hour (UTC).
 
     `sent` ones have a notice each; the `held` ones share one, which is posted after the hour.
-    `dearest`: the first lines of the held messages with the most dollars, and their USD if known.
+    `largest_messages`: the first lines of the held messages with the most dollars, and their USD if known.
     """
 
     channel: str
     began_at: datetime
     sent: int = 0
     held: int = 0
-    dearest: tuple[tuple[str, Decimal | None], ...] = ()
+    largest_messages: tuple[tuple[str, Decimal | None], ...] = ()
 
     @property
     def count(self) -> int:
@@ -160,7 +160,7 @@ class ChannelHour(Struct, frozen=True):
         """
         if self.sent < max_per_hour and not self.held:
             return replace(self, sent=self.sent + 1)
-        dearest = sorted((*self.dearest, (headline, usd)), key=_by_amount)[:_MAX_NAMED_MESSAGES]
+        dearest = sorted((*self.largest_messages, (headline, usd)), key=_by_amount)[:_MAX_NAMED_MESSAGES]
         return replace(self, held=self.held + 1, dearest=tuple(dearest))
 
 
@@ -236,7 +236,7 @@ class AlertDecision(Struct, frozen=True):
 
     The rule fills the first seven fields. `why` states in words what is new; `follow_up_reason` is
     set if a message is sent again. `previous_alert` is the alert that this message follows, or that
-    a correction replaces: then the last one of the run. `worth` is the kind of amount: COUNTED for
+    a correction replaces: then the last one of the run. `amount_kind` is the kind of amount: COUNTED for
     a correction and for a `spike`, which is how much more the run cost than comparable ones.
 
     `with_details` fills the others, which the card shows. `corrected_audit` is the version behind
@@ -249,7 +249,7 @@ class AlertDecision(Struct, frozen=True):
     follow_up_reason: FollowUpReason | None = None
     why: str = ""
     previous_alert: Alert | None = None
-    worth: AmountKind = AmountKind.COUNTED
+    amount_kind: AmountKind = AmountKind.COUNTED
     spike: CostSpike | None = None
     suppressed_because: str = ""
     corrected_audit: MessageAudit | None = None

@@ -283,7 +283,7 @@ class Recommendation(Struct, frozen=True):
     parameter: str
     new: str
     severity: Severity
-    worth: AmountKind = AmountKind.COUNTED
+    amount_kind: AmountKind = AmountKind.COUNTED
     amount: Decimal | None = None
     other_parameters: tuple[str, ...] = ()
     exempt: str | None = None
@@ -291,7 +291,7 @@ class Recommendation(Struct, frozen=True):
     @property
     def line(self) -> tuple[str, str, AmountKind]:
         """A key that is the same for any value of its parameter."""
-        return self.rule, self.parameter or self.new, self.worth
+        return self.rule, self.parameter or self.new, self.amount_kind
 
 
 def recommendation_from_finding(finding: FindingDocument) -> Recommendation | None:

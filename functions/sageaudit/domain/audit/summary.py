@@ -144,7 +144,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     its download."""
     disk_gb: Decimal | None = None
     """For the same jobs, the most GB used of a host's volume."""
-    advised: tuple[Recommendation, ...] | None = None
+    recommendations: tuple[Recommendation, ...] | None = None
     """Its recommendations, the largest first."""
     settings: Mapping[str, str] | None = None
     """The values of other parameters that fixes name, by path."""
@@ -229,7 +229,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
 
     def matching_recommendation(self, other: Recommendation) -> Recommendation | None:
         """Returns the run's recommendation on the same line as `other`; None without one."""
-        return next((row for row in self.advised or () if row.line == other.line), None)
+        return next((row for row in self.recommendations or () if row.line == other.line), None)
 
     def setting_value(self, path: str) -> str | None:
         """Returns the run's value of a request parameter as text; None if unknown."""

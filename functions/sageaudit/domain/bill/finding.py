@@ -163,7 +163,7 @@ class Finding(Struct, frozen=True):
     """
 
     rule: RuleInfo
-    found: Detection
+    detection: Detection
     severity: Severity
     saving_usd: Decimal | None
     alone_usd: Decimal | None

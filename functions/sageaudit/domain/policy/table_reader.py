@@ -97,7 +97,7 @@ class TableReader:
 
 
 def full_key(path: KeyPath) -> str:
-    """Returns a key's full name: `rules.gpu-underused.mean_below`, `exempt[1].until`."""
+    """Returns a key's full name: `rules.gpu-underused.max_mean_percent`, `exempt[1].until`."""
     words = [f"[{part + 1}]" if isinstance(part, int) else f".{_quote_part(part)}" for part in path]
     return "".join(words).removeprefix(".")
 

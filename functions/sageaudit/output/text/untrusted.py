@@ -38,7 +38,7 @@ _DOMAINS = frozenset(_TOP_LEVEL.split())
 _ENDINGS = """
 py sh ipynb js ts rb jl pl json toml yaml yml xml html csv tsv txt md log cfg ini conf gz tar tgz
 bz pt pth pb bin npy npz pkl parquet jar so cc cpp cu exe png jpg jpeg large medium small micro
-nano metal xlarge off on mean_below
+nano metal xlarge off on max_mean_percent
 """
 _NO_DOMAINS = frozenset(_ENDINGS.split())
 """Ends of file names, instance types and policy keys: no host, where only one dot is before."""

@@ -35,9 +35,11 @@ from sageaudit.domain.audit.family_runs import (
 from sageaudit.rules import api
 
 MIN_SPREADS = api.Threshold(
-    "spreads_from", 3, "scaled MADs", "the usual limit for outliers", "Rousseeuw and Croux"
+    "min_spreads", 3, "scaled MADs", "the usual limit for outliers", "Rousseeuw and Croux"
 )
-MIN_RISE = api.Threshold("over_percent", 25, "percent above the median", "families without spread")
+MIN_RISE = api.Threshold(
+    "min_rise_percent", 25, "percent above the median", "families without spread"
+)
 _COMPARED_RUNS = 5
 _MIN_PHASE_GROWTH_S = 60
 _MIN_DISK_GROWTH_GB = Decimal(1)

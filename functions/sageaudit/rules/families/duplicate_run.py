@@ -26,8 +26,8 @@ from statistics import median
 
 from sageaudit.rules import api
 
-MIN_SCHEDULED_RUNS = api.Threshold("schedule_from_runs", 4, "runs", "three gaps show a cadence")
-MAX_AGE = api.Threshold("within_days", 30, "days", "older results are often gone")
+MIN_SCHEDULED_RUNS = api.Threshold("min_scheduled_runs", 4, "runs", "three gaps show a cadence")
+MAX_AGE = api.Threshold("max_age_days", 30, "days", "older results are often gone")
 
 
 @api.rule(

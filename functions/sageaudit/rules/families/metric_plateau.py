@@ -32,12 +32,12 @@ from sageaudit.domain.usage.edges import idle_tail
 from sageaudit.domain.usage.objective import find_objective_curve
 from sageaudit.rules import api
 
-POINTS = api.Threshold("points_from", 20, "points", "fewer draw no curve")
+POINTS = api.Threshold("min_points", 20, "points", "fewer draw no curve")
 WINDOWS_MISSING = api.Unknown("phases_missing", "when Training ran is not known")
 Windows = Sequence[tuple[datetime, datetime]]
 """Start and end of each time that the code ran, as `work_windows` gives them."""
 FLAT_SHARE = api.Threshold("flat_share_percent", 25, "percent of Training", "the last part of it")
-MIN_CUT = api.Threshold("cut_from_s", 900, "seconds", "a shorter cut saves cents")
+MIN_CUT = api.Threshold("min_cut_s", 900, "seconds", "a shorter cut saves cents")
 LATE_MIN_GAIN = api.Threshold(
     "late_no_gain_percent", 0.1, "percent of the best value", "schedules that gain late",
     "H2O stopping_tolerance",

@@ -51,7 +51,7 @@ _LARGER_TYPE_CAUTION = (
     "A larger type makes every run more expensive, also those that would not fail."
 )
 CHECKPOINTS_FROM = api.Threshold(
-    "checkpoints_over_s", 3600, "seconds", "the longest wait without them", "SageMaker spot guide"
+    "max_unsaved_s", 3600, "seconds", "the longest wait without them", "SageMaker spot guide"
 )
 
 

@@ -21,20 +21,20 @@ from sageaudit.domain.usage.series import Series
 from sageaudit.rules import api
 
 GROWS_BY = api.Threshold(
-    "gpu_memory_grows_by",
+    "min_gpu_memory_growth_percent",
     10,
     "percent of a host's GPU memory",
     "twice the increase at which Debugger's rule fires",
     "SageMaker Debugger, GPUMemoryIncrease",
 )
 FULL_FROM = api.Threshold(
-    "gpu_memory_full_from",
+    "min_gpu_memory_percent",
     80,
     "percent of a host's GPU memory",
     "below it something else than the growth filled it",
 )
 POINTS_FROM = api.Threshold(
-    "gpu_memory_points_from", 25, "points", "five in each fifth of the run: fewer make no trend"
+    "min_gpu_memory_points", 25, "points", "five in each fifth of the run: fewer make no trend"
 )
 GROWTH_THRESHOLDS = (GROWS_BY, FULL_FROM, POINTS_FROM)
 _LAST_POINTS = 3

@@ -21,14 +21,14 @@ from sageaudit.domain.request.forecast import forecast_family
 from sageaudit.rules import api
 
 _LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
-MIN_EXPOSURE = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum")
+MIN_EXPOSURE = api.Threshold("min_exposed_usd", 200, "USD at the limit", "a big sum")
 MIN_DEFAULT_EXPOSURE = api.Threshold(
-    "default_from_usd", 50, "USD at AWS's default limit", "worth a line"
+    "min_default_usd", 50, "USD at AWS's default limit", "worth a line"
 )
 MIN_LONG_LIMIT = api.Threshold(
-    "long_from_s", 5 * 86_400, "seconds", "a working week, weekend excluded"
+    "min_long_limit_s", 5 * 86_400, "seconds", "a working week, weekend excluded"
 )
-MIN_RUNS = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest")
+MIN_RUNS = api.Threshold("min_runs", 5, "runs", "fewer do not show the longest")
 
 
 def _other_purchase_reason(case: api.RequestCase) -> str | None:

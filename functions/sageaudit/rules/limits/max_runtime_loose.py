@@ -22,14 +22,14 @@ from sageaudit.domain.job.course import LIMIT_REACHED
 from sageaudit.domain.resize.type_choice import cluster_usd_per_hour
 from sageaudit.rules import api
 
-MIN_EXPOSURE = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum")
+MIN_EXPOSURE = api.Threshold("min_exposed_usd", 200, "USD at the limit", "a big sum")
 MIN_REQUEST_EXPOSURE = api.Threshold(
-    "request_from_usd", 10, "USD at the limit of a request", "easy to change yet"
+    "min_request_usd", 10, "USD at the limit of a request", "easy to change yet"
 )
 MIN_LIMIT_FACTOR = api.Threshold(
-    "times_the_run", 10, "limit / run", "10% or less is red", "Jobstats"
+    "min_limit_ratio", 10, "limit / run", "10% or less is red", "Jobstats"
 )
-MIN_RUNS = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest")
+MIN_RUNS = api.Threshold("min_runs", 5, "runs", "fewer do not show the longest")
 
 
 def _no_limit(case: api.FamilyCase) -> str | None:

@@ -27,8 +27,8 @@ from sageaudit.domain.job.course import failure_class, is_trial
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import retry_fix
 
-MIN_FAILED_RUNS = api.Threshold("runs_from", 3, "failed runs", "two may be one retry")
-MAX_AGE = api.Threshold("within_days", 7, "days", "older failures are unrelated")
+MIN_FAILED_RUNS = api.Threshold("min_failed_runs", 3, "failed runs", "two may be one retry")
+MAX_AGE = api.Threshold("max_age_days", 7, "days", "older failures are unrelated")
 
 
 def _trial(case: api.FamilyCase) -> str | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from sageaudit.rules import api
 from sageaudit.rules.phases.phase_share import copied_channels, input_mode_fix
 
-MIN_VOLUME = api.Threshold("from_gb", 1000, "GB an instance", "made for much data")
+MIN_VOLUME = api.Threshold("min_volume_gb", 1000, "GB an instance", "made for much data")
 _MODES = ("AlgorithmSpecification.TrainingInputMode", "InputDataConfig[].InputMode")
 
 

@@ -16,20 +16,20 @@ from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
 EXPENSIVE_ABOVE_USD = api.Threshold(
-    "dear_from_usd", 10, "USD of the phase", "a medium finding, whatever its share"
+    "min_expensive_usd", 10, "USD of the phase", "a medium finding, whatever its share"
 )
 EXPENSIVE_ABOVE_S = api.Threshold(
-    "dear_over_s", 600, "seconds", "twice the longest recorded image pull", "recorded jobs"
+    "min_expensive_s", 600, "seconds", "twice the longest recorded image pull", "recorded jobs"
 )
 """A phase that passes both is long on a large cluster, where its share may be small."""
 DOWNLOAD_MIN_SHARE = api.Threshold(
-    "share_from_percent", 20, "percent of billed seconds", "a fifth of the bill"
+    "min_share_percent", 20, "percent of billed seconds", "a fifth of the bill"
 )
 DOWNLOAD_MIN_LENGTH = api.Threshold(
-    "over_s", 300, "seconds", "13 of 14 recorded image pulls take less", "recorded jobs"
+    "min_duration_s", 300, "seconds", "13 of 14 recorded image pulls take less", "recorded jobs"
 )
 PULL_AT_MOST = api.Threshold(
-    "pull_at_most_s", 1800, "seconds", "six times the longest recorded image pull", "recorded jobs"
+    "max_pull_s", 1800, "seconds", "six times the longest recorded image pull", "recorded jobs"
 )
 """Of each attempt: a phase whose message names the image may be the pull alone up to here."""
 DOWNLOAD_THRESHOLDS = (
@@ -127,7 +127,8 @@ def find_large_share(
 ) -> PhaseShare | api.Clear | api.Unknown:
     """The share of these phases when it is large: Clear under the limits, Unknown without phases.
 
-    Large by its share (`over_s` and `from_percent`), or by its dollars (DEAR_OVER and DEAR_FROM).
+    Large by its share (`min_duration_s` and `min_share_percent`), or by its dollars
+    (`min_expensive_s` and `min_expensive_usd`).
     """
     share = phase_share(case.job, *names)
     if share is None:

@@ -25,10 +25,10 @@ from sageaudit.rules import api
 from sageaudit.rules.phases import phase_share as phases
 
 MIN_SHARE = api.Threshold(
-    "share_from_percent", 10, "percent of billed seconds", "a tenth of the bill"
+    "min_share_percent", 10, "percent of billed seconds", "a tenth of the bill"
 )
 MIN_LENGTH = api.Threshold(
-    "over_s", 120, "seconds", "ordinary uploads take up to 75 s", "recorded jobs"
+    "min_duration_s", 120, "seconds", "ordinary uploads take up to 75 s", "recorded jobs"
 )
 _RANGE_CAUTION = phases.range_caution("The final model must be sent in any case")
 _COMPRESSION_CAUTION = (

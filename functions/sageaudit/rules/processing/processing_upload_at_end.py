@@ -22,8 +22,8 @@ from sageaudit.domain.usage.edges import gpu_recording_gap, idle_tail
 from sageaudit.rules import api
 from sageaudit.rules.phases.phase_share import EXPENSIVE_ABOVE_S, EXPENSIVE_ABOVE_USD, phase_usd
 
-MIN_LENGTH = api.Threshold("over_s", 300, "seconds", "some minutes to finish are usual")
-MIN_SHARE = api.Threshold("share_from_percent", 10, "percent of the run", "a tenth of the bill")
+MIN_LENGTH = api.Threshold("min_duration_s", 300, "seconds", "some minutes to finish are usual")
+MIN_SHARE = api.Threshold("min_share_percent", 10, "percent of the run", "a tenth of the bill")
 _END_OF_JOB = "EndOfJob"
 _MODE = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"
 

@@ -22,7 +22,7 @@ from sageaudit.rules.processing.transform_requests import (
     PAYLOAD,
 )
 
-MIN_VCPU = api.Threshold("vcpu_from", 32, "vCPUs an instance", "one request seldom fills them")
+MIN_VCPU = api.Threshold("min_vcpus", 32, "vCPUs an instance", "one request seldom fills them")
 
 
 @api.rule(

@@ -10,7 +10,9 @@ PAYLOAD = "MaxPayloadInMB"
 MAX_PAYLOAD_MB = 100
 DEFAULT_PAYLOAD_MB = 6
 """Of all payloads at a time, and of one where the request does not say (API reference)."""
-CPU_BELOW = api.Threshold("cpu_mean_below", 40, "percent of all vCPUs", "under-used", "Flexera")
+CPU_BELOW = api.Threshold(
+    "max_cpu_mean_percent", 40, "percent of all vCPUs", "under-used", "Flexera"
+)
 
 
 def cpu_mean(case: api.JobCase) -> float | api.Unknown:

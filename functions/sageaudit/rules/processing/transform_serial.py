@@ -27,7 +27,7 @@ from sageaudit.rules.processing.transform_requests import (
     cpu_mean,
 )
 
-MIN_VCPU = api.Threshold("vcpu_from", 2, "vCPUs an instance", "one core serves one request")
+MIN_VCPU = api.Threshold("min_vcpus", 2, "vCPUs an instance", "one core serves one request")
 
 
 def _several_requests(case: api.JobCase) -> str | None:

@@ -35,8 +35,8 @@ from sageaudit.domain.job.job import seconds_between
 from sageaudit.rules import api
 from sageaudit.structs import replace
 
-HOURS = api.Threshold("hours_percent", 80, "percent of hours", "a plan is paid in all of them")
-MIN_DAYS = api.Threshold("days_from", 30, "days", "four weekends", "Cost Explorer's look-back")
+HOURS = api.Threshold("min_hours_percent", 80, "percent of hours", "a plan is paid in all of them")
+MIN_DAYS = api.Threshold("min_days", 30, "days", "four weekends", "Cost Explorer's look-back")
 _KINDS = {api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM}
 _COVERED_KINDS = frozenset(kind.value for kind in _KINDS)
 _SPOT_ADVICE = "spot-not-used"

@@ -19,7 +19,7 @@ from decimal import Decimal
 from sageaudit.rules import api
 
 _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
-MIN_COST = api.Threshold("from_usd", 5, "USD for the whole period", "worth a look")
+MIN_COST = api.Threshold("min_cost_usd", 5, "USD for the whole period", "worth a look")
 
 
 @api.rule(

@@ -32,9 +32,9 @@ from sageaudit.domain.bill.bill_facts import (
 from sageaudit.rules import api
 
 MIN_EXCESS = api.Threshold(
-    "over_percent", 100, "percent of the on-demand seconds", "spot saved nothing"
+    "min_excess_percent", 100, "percent of the on-demand seconds", "spot saved nothing"
 )
-MIN_RUNS = api.Threshold("runs_from", 3, "on-demand runs", "one run is an accident")
+MIN_RUNS = api.Threshold("min_runs", 3, "on-demand runs", "one run is an accident")
 
 
 @api.rule(

@@ -32,14 +32,14 @@ from msgspec import Struct
 from sageaudit.domain.bill.billed_job import spot_capacity_refusal, spot_refusal
 from sageaudit.rules import api
 
-MIN_DURATION = api.Threshold("from_s", 1800, "seconds", "shorter runs save cents")
+MIN_DURATION = api.Threshold("min_duration_s", 1800, "seconds", "shorter runs save cents")
 MIN_SPEND = api.Threshold(
-    "from_usd", 4, "USD, with its family's runs", "60% of less changes no request"
+    "min_spend_usd", 4, "USD, with its family's runs", "60% of less changes no request"
 )
 SAFE_BELOW = api.Threshold(
-    "safe_below_s", 3600, "seconds", "MaxWait without checkpoints", "SageMaker spot guide"
+    "max_unsaved_s", 3600, "seconds", "MaxWait without checkpoints", "SageMaker spot guide"
 )
-MIN_OWN_RUNS = api.Threshold("own_runs_from", 3, "spot runs on this type", "fewer have no quartile")
+MIN_OWN_RUNS = api.Threshold("min_own_runs", 3, "spot runs on this type", "fewer have no quartile")
 DEADLINE_TAG = "sageaudit:deadline"
 _MAX_EXTRA_WAIT_S = 86_400
 """A day of waiting for capacity in addition to the run itself."""

@@ -32,7 +32,7 @@ from sageaudit.domain.job.addresses import builtin_algorithm
 from sageaudit.rules import api
 
 MIN_DURATION = api.Threshold(
-    "over_s",
+    "min_duration_s",
     CHECKPOINTS_FROM_S,
     "seconds",
     "the longest wait without checkpoints",

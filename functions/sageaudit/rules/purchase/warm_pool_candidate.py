@@ -40,11 +40,11 @@ from sageaudit.rules.purchase.warm_pool_model import (
     run_times_from_summary,
 )
 
-MIN_EARLIER_RUNS = api.Threshold("earlier_from", 3, "earlier runs", "fewer show no habit")
+MIN_EARLIER_RUNS = api.Threshold("min_earlier_runs", 3, "earlier runs", "fewer show no habit")
 MIN_SAVED_START = api.Threshold(
-    "spared_from_s", 600, "seconds", "less is not worth a pool to look after"
+    "min_saved_start_s", 600, "seconds", "less is not worth a pool to look after"
 )
-MIN_SHARE = api.Threshold("share_from_percent", 10, "percent of the work", "less is not noticed")
+MIN_SHARE = api.Threshold("min_share_percent", 10, "percent of the work", "less is not noticed")
 _MAX_RUNS = 10
 """Older runs say little of how closely the next ones follow: our choice."""
 _ZERO = Decimal(0)

@@ -39,15 +39,15 @@ from sageaudit.rules.purchase.warm_pool_model import (
 )
 
 START_AT_LEAST = api.Threshold(
-    "start_at_least_s", 600, "seconds", "239 s Starting and 314 s Downloading", "recorded jobs"
+    "min_start_s", 600, "seconds", "239 s Starting and 314 s Downloading", "recorded jobs"
 )
 MIN_START_FACTOR = api.Threshold(
-    "times_the_start", 2, "retained / start", "half is paid for nothing"
+    "min_start_ratio", 2, "retained / start", "half is paid for nothing"
 )
 MIN_WORK_FACTOR = api.Threshold(
-    "times_the_work", 5, "retained / billed run", "the pool is most of the bill"
+    "min_work_ratio", 5, "retained / billed run", "the pool is most of the bill"
 )
-MIN_GAPS = api.Threshold("gaps_from", 3, "gaps", "fewer show no habit")
+MIN_GAPS = api.Threshold("min_gaps", 3, "gaps", "fewer show no habit")
 _KEEP_ALIVE = "ResourceConfig.KeepAlivePeriodInSeconds"
 _ZERO = Decimal(0)
 

@@ -17,7 +17,7 @@ from decimal import Decimal
 
 from sageaudit.rules import api
 
-MIN_COST = api.Threshold("from_usd", 10, "USD for the volumes", "worth a look")
+MIN_COST = api.Threshold("min_cost_usd", 10, "USD for the volumes", "worth a look")
 
 
 @api.rule(

@@ -28,15 +28,15 @@ from math import ceil
 from sageaudit.rules import api
 
 MIN_VOLUME = api.Threshold(
-    "over_gb", 30, "GB an instance", "the usual default", "SageMaker Python SDK"
+    "min_volume_gb", 30, "GB an instance", "the usual default", "SageMaker Python SDK"
 )
 PEAK_BELOW = api.Threshold(
-    "peak_at_most_percent", 35, "percent of the volume", "asked in excess", "Job Defense Shield"
+    "max_peak_percent", 35, "percent of the volume", "asked in excess", "Job Defense Shield"
 )
-NEW_SIZE_FACTOR = api.Threshold("times_the_peak", 2, "new size / peak use", "headroom")
-MIN_SAVING = api.Threshold("from_usd", 0.1, "USD", "nobody changes a job for less")
+NEW_SIZE_FACTOR = api.Threshold("size_to_peak_ratio", 2, "new size / peak use", "headroom")
+MIN_SAVING = api.Threshold("min_saving_usd", 0.1, "USD", "nobody changes a job for less")
 MIN_COPY_SHARE = api.Threshold(
-    "copied_from_percent", 20, "percent of the bill", "in File mode: a fifth of the bill"
+    "min_copy_share_percent", 20, "percent of the bill", "in File mode: a fifth of the bill"
 )
 _BITS_OF_A_BYTE = 8
 _FULL_SPEED_GB = 334

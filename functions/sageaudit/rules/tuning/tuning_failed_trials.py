@@ -16,8 +16,8 @@ from __future__ import annotations
 from sageaudit.rules import api
 from sageaudit.rules.tuning.trials import cost_text, total_usd
 
-TRIALS = api.Threshold("failed_from", 2, "trials", "one is an accident")
-SHARE = api.Threshold("failed_percent", 20, "percent of trials", "a fifth of them")
+TRIALS = api.Threshold("min_failed_trials", 2, "trials", "one is an accident")
+SHARE = api.Threshold("min_failed_percent", 20, "percent of trials", "a fifth of them")
 
 
 @api.rule(id="SA903", scope=api.RollUpCase, kinds={api.JobKind.TUNING}, thresholds=(TRIALS, SHARE))

@@ -20,7 +20,7 @@ from sageaudit.rules.tuning.trials import CONFIG, MAX_TRIALS
 
 _LIMITS = f"{CONFIG}.ResourceLimits"
 _TIME = f"{_LIMITS}.MaxRuntimeInSeconds"
-MIN_EXPOSURE = api.Threshold("exposed_from_usd", 1000, "USD for all trials", "a big sum")
+MIN_EXPOSURE = api.Threshold("min_exposed_usd", 1000, "USD for all trials", "a big sum")
 
 
 @api.rule(

@@ -23,8 +23,8 @@ from sageaudit.domain.job.parts import TuningSettings
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 
-TRIALS = api.Threshold("trials_from", 10, "trials", "a median needs some")
-MIN_MEDIAN_TRIAL = api.Threshold("typical_from_s", 600, "seconds", "shorter trials end soon")
+TRIALS = api.Threshold("min_trials", 10, "trials", "a median needs some")
+MIN_MEDIAN_TRIAL = api.Threshold("min_median_trial_s", 600, "seconds", "shorter trials end soon")
 _OFF = "Off"
 
 

@@ -22,7 +22,7 @@ from sageaudit.domain.usage.objective import objective_direction
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 
-MIN_TRIALS_AFTER = api.Threshold("trials_after", 10, "trials", "random luck brings a few")
+MIN_TRIALS_AFTER = api.Threshold("min_trials_after", 10, "trials", "random luck brings a few")
 
 
 @api.rule(

@@ -21,10 +21,10 @@ from sageaudit.domain.job.parts import TuningSettings
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 
-MIN_TRIALS = api.Threshold("trials_from", 20, "trials", "fewer teach little")
-MIN_ROUNDS = api.Threshold("rounds_from", 10, "rounds", "enough to learn from")
-FEW_ROUNDS = api.Threshold("rounds_below", 3, "rounds", "two teach nothing much")
-MIN_BAYESIAN_TRIALS = api.Threshold("bayesian_trials_from", 10, "trials", "fewer are a test")
+MIN_TRIALS = api.Threshold("min_trials", 20, "trials", "fewer teach little")
+MIN_ROUNDS = api.Threshold("min_rounds", 10, "rounds", "enough to learn from")
+FEW_ROUNDS = api.Threshold("few_rounds", 3, "rounds", "two teach nothing much")
+MIN_BAYESIAN_TRIALS = api.Threshold("min_bayesian_trials", 10, "trials", "fewer are a test")
 _STRATEGY = f"{trials.CONFIG}.Strategy"
 
 

@@ -30,9 +30,9 @@ from sageaudit.rules.types.another_type import TypeRecommendation, best_type, ty
 from sageaudit.rules.utilisation.gpus import COVERED_BY_GPU_IDLE
 
 _SHIELD = "Job Defense Shield, gpu-model-too-powerful"
-MAX_MEAN = api.Threshold("mean_at_most", 20, "percent of all GPUs", "little work", _SHIELD)
-MAX_GPU_MEMORY = api.Threshold("gpu_memory_at_most_gib", 10, "GiB a GPU", "a small model", _SHIELD)
-MAX_CORES = api.Threshold("cores_at_most", 12, "busy cores a GPU", "a g type has as many", _SHIELD)
+MAX_MEAN = api.Threshold("max_mean_percent", 20, "percent of all GPUs", "little work", _SHIELD)
+MAX_GPU_MEMORY = api.Threshold("max_gpu_memory_gib", 10, "GiB a GPU", "a small model", _SHIELD)
+MAX_CORES = api.Threshold("max_cores", 12, "busy cores a GPU", "a g type has as many", _SHIELD)
 
 
 def _other_family(case: api.JobCase) -> str | None:

@@ -22,7 +22,7 @@ from sageaudit.rules import api
 from sageaudit.rules.types.another_type import price_ratio, type_fixed_reason
 
 MIN_DURATION = api.Threshold(
-    "from_s", 14_400, "seconds", "a port takes days: it pays for long runs only"
+    "min_duration_s", 14_400, "seconds", "a port takes days: it pays for long runs only"
 )
 _CONTAINERS = frozenset({"pytorch-training", "huggingface-pytorch-training"})
 

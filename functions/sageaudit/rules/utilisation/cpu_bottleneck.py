@@ -29,10 +29,16 @@ from sageaudit.rules.types.another_type import more_vcpu
 from sageaudit.rules.utilisation.gpus import CPU_LIMIT, cpu_limited_percent, loader_fix
 
 _DEBUGGER, _FINOPS = "Debugger CPUBottleneck", "cloud-finops-skills"
-MIN_SHARE = api.Threshold("share_from", 50, "percent of active minutes", "half", _DEBUGGER)
-MAX_GPU = api.Threshold("gpu_to", 50, "percent of all GPUs", "waits half the time", "Jobstats")
-MIN_CPU_MEAN = api.Threshold("cpu_mean_over", 60, "percent of all vCPUs", "milder tier", _FINOPS)
-GPU_MEAN_BELOW = api.Threshold("gpu_mean_below", 10, "percent of all GPUs", "milder tier", _FINOPS)
+MIN_SHARE = api.Threshold("min_share_percent", 50, "percent of active minutes", "half", _DEBUGGER)
+MAX_GPU = api.Threshold(
+    "max_gpu_percent", 50, "percent of all GPUs", "waits half the time", "Jobstats"
+)
+MIN_CPU_MEAN = api.Threshold(
+    "min_cpu_mean_percent", 60, "percent of all vCPUs", "milder tier", _FINOPS
+)
+GPU_MEAN_BELOW = api.Threshold(
+    "max_gpu_mean_percent", 10, "percent of all GPUs", "milder tier", _FINOPS
+)
 
 
 @api.rule(

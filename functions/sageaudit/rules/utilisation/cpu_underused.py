@@ -19,8 +19,12 @@ from __future__ import annotations
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
 
-CPU_BELOW = api.Threshold("cpu_p95_below", 40, "percent of all vCPUs", "under-used", "Flexera")
-MEMORY_BELOW = api.Threshold("memory_p95_below", 40, "percent of memory", "under-used", "Flexera")
+CPU_BELOW = api.Threshold(
+    "max_cpu_p95_percent", 40, "percent of all vCPUs", "under-used", "Flexera"
+)
+MEMORY_BELOW = api.Threshold(
+    "max_memory_p95_percent", 40, "percent of memory", "under-used", "Flexera"
+)
 
 
 @api.rule(

@@ -26,10 +26,12 @@ from sageaudit.rules import api
 from sageaudit.rules.utilisation.gpus import CPU_LIMIT, loader_fix
 
 _DEBUGGER = "Debugger LowGPUUtilization"
-MIN_P95 = api.Threshold("p95_over", 70, "percent of all GPUs", "it can be busy", _DEBUGGER)
-P5_BELOW = api.Threshold("p5_below", 10, "percent of all GPUs", "near nothing", _DEBUGGER)
-MIN_WAITING_SHARE = api.Threshold("share_from", 10, "percent of active minutes", "worth a look")
-MIN_WAITS = api.Threshold("times_from", 3, "times", "once is a start or an end")
+MIN_P95 = api.Threshold("min_p95_percent", 70, "percent of all GPUs", "it can be busy", _DEBUGGER)
+P5_BELOW = api.Threshold("max_p5_percent", 10, "percent of all GPUs", "near nothing", _DEBUGGER)
+MIN_WAITING_SHARE = api.Threshold(
+    "min_share_percent", 10, "percent of active minutes", "worth a look"
+)
+MIN_WAITS = api.Threshold("min_waits", 3, "times", "once is a start or an end")
 
 
 @api.rule(

@@ -25,15 +25,15 @@ from sageaudit.rules.types.another_type import best_type
 from sageaudit.rules.utilisation.gpus import GpuUse, gpu_use, outcome_if_gpu_idle
 
 _ONE_GPU, _JOBSTATS, _BATCH_SIZE = "percent of one GPU", "Jobstats config.py", "Debugger BatchSize"
-MEAN_BELOW = api.Threshold("mean_below", 25, _ONE_GPU, "amber", _JOBSTATS)
-RED_MAX = api.Threshold("red_to", 15, _ONE_GPU, "red: said as such", _JOBSTATS)
-TARGET = api.Threshold("target", 50, _ONE_GPU, "busy enough", "Jobstats, target")
-P95_BELOW = api.Threshold("p95_below", 70, _ONE_GPU, "low", "Debugger LowGPUUtilization")
+MEAN_BELOW = api.Threshold("max_mean_percent", 25, _ONE_GPU, "amber", _JOBSTATS)
+RED_MAX = api.Threshold("max_red_mean_percent", 15, _ONE_GPU, "red: said as such", _JOBSTATS)
+TARGET = api.Threshold("target_percent", 50, _ONE_GPU, "busy enough", "Jobstats, target")
+P95_BELOW = api.Threshold("max_p95_percent", 70, _ONE_GPU, "low", "Debugger LowGPUUtilization")
 CPU_BELOW = api.Threshold(
-    "cpu_p95_below", 70, "percent of all vCPUs", "may feed a larger batch", _BATCH_SIZE
+    "max_cpu_p95_percent", 70, "percent of all vCPUs", "may feed a larger batch", _BATCH_SIZE
 )
 MEMORY_BELOW = api.Threshold(
-    "gpu_memory_p95_below", 70, "percent of GPU memory", "holds a larger one", _BATCH_SIZE
+    "max_gpu_memory_p95_percent", 70, "percent of GPU memory", "holds a larger one", _BATCH_SIZE
 )
 
 

@@ -8,7 +8,7 @@ from sageaudit.domain.usage.demand import is_gpu_idle
 from sageaudit.rules import api
 
 CPU_LIMIT = api.Threshold(
-    "cpu_from", 90, "percent of all vCPUs", "at its limit", "Debugger CPUBottleneck"
+    "min_cpu_percent", 90, "percent of all vCPUs", "at its limit", "Debugger CPUBottleneck"
 )
 _MIN_WORKERS_PER_CORE = 0.7
 _MAX_WORKERS_PER_CORE = 2.0
@@ -16,12 +16,14 @@ _MAX_WORKERS_PER_CORE = 2.0
 _GPU_IDLE = "gpu-idle"
 _CPU_BOTTLENECK_PERCENT = 50
 """Percent of the minutes with the CPU at its limit: cpu-bottleneck speaks from there."""
-MIN_ACTIVE = api.Threshold("from_minutes", 15, "minutes", "late points and start-up are behind it")
+MIN_ACTIVE = api.Threshold(
+    "min_active_minutes", 15, "minutes", "late points and start-up are behind it"
+)
 HARDLY_USED_MEAN = api.Threshold(
-    "little_below", 5, "percent of one GPU, mean", "a third of Jobstats' red"
+    "hardly_used_mean_percent", 5, "percent of one GPU, mean", "a third of Jobstats' red"
 )
 HARDLY_USED_P95 = api.Threshold(
-    "little_p95_to", 10, "percent of one GPU, P95", "no hour of real work"
+    "hardly_used_p95_percent", 10, "percent of one GPU, P95", "no hour of real work"
 )
 COVERED_BY_GPU_IDLE = api.NotApplicable("the GPU did nothing: see gpu-idle")
 """The answer of other GPU rules where the GPU never worked."""

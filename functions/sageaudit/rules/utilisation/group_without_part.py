@@ -26,7 +26,7 @@ from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import NEED_NOTHING, hosts_without_part
 
 MIN_GPU_WORK = api.Threshold(
-    "gpu_works_from", 5, "percent of a host's GPUs", "real work, as of uneven-hosts"
+    "min_gpu_work_percent", 5, "percent of a host's GPUs", "real work, as of uneven-hosts"
 )
 _GROUP_COUNT = "ResourceConfig.InstanceGroups[{}].InstanceCount"
 

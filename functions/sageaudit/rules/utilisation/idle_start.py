@@ -43,16 +43,20 @@ from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import run_evidence
 
 MIN_IDLE = api.Threshold(
-    "from_s", 600, "seconds", "imports, late points: up to 6 min", "recorded jobs"
+    "min_idle_s", 600, "seconds", "imports, late points: up to 6 min", "recorded jobs"
 )
 MIN_SHARE = api.Threshold(
-    "share_from_percent", 2, "percent of the run", "less is small beside the work"
+    "min_share_percent", 2, "percent of the run", "less is small beside the work"
 )
 CORES_AT_MOST = api.Threshold(
-    "cores_at_most", 1.25, "cores of a host", "one busy process and its system", "recorded jobs"
+    "max_cores", 1.25, "cores of a host", "one busy process and its system", "recorded jobs"
 )
 START_ALLOWANCE = api.Threshold(
-    "granted_s", 1200, "seconds", "a start may take so long", "Debugger MaxInitializationTime"
+    "start_allowance_s",
+    1200,
+    "seconds",
+    "a start may take so long",
+    "Debugger MaxInitializationTime",
 )
 PREPARE_DATA_STEP = (
     "Prepare the data once in a processing job on a CPU type, whose output later runs read; "

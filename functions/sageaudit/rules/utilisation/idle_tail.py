@@ -51,7 +51,9 @@ _TIMEOUT_S = 1800
 CLEAN_EXIT_STEP = (
     "Close data loaders, join threads and destroy the process group when the work is done."
 )
-MIN_IDLE = api.Threshold("from_s", 600, "seconds", "3 minutes of zeros are usual", "recorded jobs")
+MIN_IDLE = api.Threshold(
+    "min_idle_s", 600, "seconds", "3 minutes of zeros are usual", "recorded jobs"
+)
 
 
 @api.rule(

@@ -21,7 +21,11 @@ from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
 
 MEMORY_BELOW = api.Threshold(
-    "memory_p95_below", 35, "percent of memory", "far above need", "Job Defense Shield, ratio 0.35"
+    "max_memory_p95_percent",
+    35,
+    "percent of memory",
+    "far above need",
+    "Job Defense Shield, ratio 0.35",
 )
 _MUCH_MEMORY = frozenset({"general", "memory"})
 _LESS_MEMORY = frozenset({"general", "compute"})

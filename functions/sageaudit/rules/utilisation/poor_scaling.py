@@ -37,14 +37,16 @@ from sageaudit.rules import api
 MIN_EXCESS = api.Threshold(
     "min_excess_percent", 10, "percent above the smaller count's median", "no noise"
 )
-MIN_RUNS = api.Threshold("runs_from", 2, "runs of each count", "one is an accident")
-GPU_BELOW = api.Threshold("gpu_below", 25, "percent of all GPUs", "amber", "Jobstats config.py")
-CPU_BELOW = api.Threshold("cpu_below", 40, "percent of all vCPUs", "under-used", "Flexera")
+MIN_RUNS = api.Threshold("min_runs", 2, "runs of each count", "one is an accident")
+GPU_BELOW = api.Threshold(
+    "max_gpu_percent", 25, "percent of all GPUs", "amber", "Jobstats config.py"
+)
+CPU_BELOW = api.Threshold("max_cpu_percent", 40, "percent of all vCPUs", "under-used", "Flexera")
 GPU_TARGET = api.Threshold(
-    "gpu_target", 50, "percent of all GPUs", "busy enough", "Jobstats, target"
+    "gpu_target_percent", 50, "percent of all GPUs", "busy enough", "Jobstats, target"
 )
 CPU_TARGET = api.Threshold(
-    "cpu_target", 80, "percent of all vCPUs", "20% headroom", "Compute Optimizer"
+    "cpu_target_percent", 80, "percent of all vCPUs", "20% headroom", "Compute Optimizer"
 )
 
 

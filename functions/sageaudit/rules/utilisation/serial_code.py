@@ -35,23 +35,23 @@ from sageaudit.domain.usage.series import (
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
 
-MIN_CORES = api.Threshold("cores_from", 0.85, "cores", "one core, with pauses", "Jobstats")
+MIN_CORES = api.Threshold("min_cores", 0.85, "cores", "one core, with pauses", "Jobstats")
 MAX_CORES = api.Threshold(
-    "cores_to",
+    "max_cores",
     ONE_PROCESS_MAX_CORES,
     "cores",
     "one core (1.01) and the host's system (0.19)",
     "Jobstats, recordings",
 )
-P95_BELOW = api.Threshold("p95_below_cores", 1.5, "cores", "steadily one core")
+P95_BELOW = api.Threshold("max_p95_cores", 1.5, "cores", "steadily one core")
 PARALLELIZE_STEP = "Or use the cores: threads and workers shorten the run on the same type."
-MIN_STEP_SHARE = api.Threshold("step_from_percent", 20, "percent of the active time", "a fifth")
+MIN_STEP_SHARE = api.Threshold("min_step_percent", 20, "percent of the active time", "a fifth")
 SEPARATE_JOB_STEP = (
     "Or run the step in a job of its own on a small CPU type, if the rest can read what it writes."
 )
 _NEARLY_ALL_PERCENT = 90
 """From here on it is no step: rules on small use of the whole run speak."""
-MIN_VCPU = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "SageMaker's types")
+MIN_VCPU = api.Threshold("min_vcpus", 4, "vCPUs", "2 are the smallest types", "SageMaker's types")
 
 
 @api.rule(

@@ -32,7 +32,7 @@ from sageaudit.rules.types.another_type import best_type
 from sageaudit.rules.utilisation.gpus import outcome_if_gpu_idle
 
 MAX_GPU_SHARE = api.Threshold(
-    "fits_on_at_most", 50, "percent of the GPUs", "sizes have 8, 4, 2 and 1 GPUs"
+    "max_gpu_share_percent", 50, "percent of the GPUs", "sizes have 8, 4, 2 and 1 GPUs"
 )
 
 SUM_ONLY_CAUTION = "CloudWatch shows only the sum of an instance's GPUs, not each one."

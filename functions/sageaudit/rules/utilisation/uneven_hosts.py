@@ -34,11 +34,11 @@ from sageaudit.rules.utilisation.standing_still import NEED_NOTHING, hosts_witho
 from sageaudit.structs import replace
 
 MIN_DISTANCE = api.Threshold(
-    "distance_over", 0.5, "share of minutes (0..1)", "far apart", "Debugger LoadBalancing"
+    "min_distance", 0.5, "share of minutes (0..1)", "far apart", "Debugger LoadBalancing"
 )
-MIN_GAP = api.Threshold("gap_from", 20, "points of utilisation", "two tenths")
+MIN_GAP = api.Threshold("min_gap_points", 20, "points of utilisation", "two tenths")
 MIN_SHORTFALL = api.Threshold(
-    "short_from", 30, "percent of the busiest host's mean", "more than a leader's work"
+    "min_shortfall_percent", 30, "percent of the busiest host's mean", "more than a leader's work"
 )
 _MIN_OTHER_HOSTS = 2
 _MIN_SECONDS = 900
