@@ -41,7 +41,7 @@ def committed(place: str) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def advice(*, grown_only: bool) -> Iterator[str]:
+def oversized_parts(*, grown_only: bool) -> Iterator[str]:
     """One line for each file and function above the usual size."""
     for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
         place = path.relative_to(ROOT).as_posix()
@@ -55,5 +55,5 @@ def advice(*, grown_only: bool) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    for line in advice(grown_only="--all" not in sys.argv):
+    for line in oversized_parts(grown_only="--all" not in sys.argv):
         print(line)

@@ -117,9 +117,18 @@ class Notifier(Struct, frozen=True):
         if notification.alert is None:
             self.report.info("quiet", reason=decision.suppressed_because)
             return
-        advice, to = decision.advice.id if decision.advice else None, notification.alert.destination
+        recommendation, to = (
+            decision.recommendation.id if decision.recommendation else None,
+            notification.alert.destination,
+        )
         labels = {"to": to.channels, "routes": to.route_numbers}
-        self.report.info("notified", kind=decision.kind, why=decision.why, advice=advice, **labels)
+        self.report.info(
+            "notified",
+            kind=decision.kind,
+            why=decision.why,
+            recommendation=recommendation,
+            **labels,
+        )
         if self.deps.policy.routes.rows and not to.route_numbers:
             self.report.count("MessagesUnrouted")
 

@@ -263,7 +263,7 @@ def test_a_key_that_is_there_twice_is_said(run: Run, tmp_path: Path) -> None:
     assert "At most $0.24" in run("check", path).stdout
 
 
-def advice(rule: str, usd: str | None, new_type: str = "", **more: Any) -> CheckFinding:
+def recommendation(rule: str, usd: str | None, new_type: str = "", **more: Any) -> CheckFinding:
     """A finding; with a type, its fix."""
     fix = [{"parameter": "ResourceConfig.InstanceType", "old": "a", "new": new_type}]
     dollars = Decimal(usd) if usd else None
@@ -283,11 +283,11 @@ def test_the_dearest_advice_comes_first_and_no_two_types_stand_beside_each_other
     """After what AWS refuses; the same type may be named twice."""
     rows = sort_findings(
         [
-            advice("old", "2", "ml.g6.xlarge", severity="medium"),
-            advice("loose", None, severity="medium"),
-            advice("cheap", "9", "ml.g4dn.xlarge", severity="low"),
-            advice("wait", None, refused=True),
-            advice("same", "1", "ml.g4dn.xlarge", severity="low"),
+            recommendation("old", "2", "ml.g6.xlarge", severity="medium"),
+            recommendation("loose", None, severity="medium"),
+            recommendation("cheap", "9", "ml.g4dn.xlarge", severity="low"),
+            recommendation("wait", None, refused=True),
+            recommendation("same", "1", "ml.g4dn.xlarge", severity="low"),
         ]
     )
     assert [row.rule for row in rows] == ["wait", "cheap", "same", "loose", "old"]

@@ -158,10 +158,10 @@ def test_dead_letters_are_counted_and_lead_to_redrive(stack: Stack, run: Run, ki
     stack.sqs.send_message(QueueUrl=url, MessageBody=event())
     row = checks(run, exit_code=1)[f"dead letters, {kind}"]
     assert (row["state"], row["found"]) == ("failed", "about 1 letter")
-    advice = "docs/runbook.md#dead-letters says how to read and delete them"
+    recommendation = "docs/runbook.md#dead-letters says how to read and delete them"
     if kind in DEAD:
-        advice = f"`sageaudit redrive {kind} --dry-run` shows why"
-    assert row["next"] == advice
+        recommendation = f"`sageaudit redrive {kind} --dry-run` shows why"
+    assert row["next"] == recommendation
 
 
 def test_a_list_of_an_account_that_left_does_not_fail_the_sweep(stack: Stack, run: Run) -> None:

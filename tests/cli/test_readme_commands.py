@@ -102,7 +102,7 @@ def test_the_advice_is_that_of_the_page(run: Run, company: Path) -> None:
         page = report.assemble_account_report(
             source, period, None, heads, left_out, example.LAST_DAY
         )
-    cards = [(card.family, card.fix.finding["rule"]) for card in page.advice]
+    cards = [(card.family, card.fix.finding["rule"]) for card in page.top_changes]
     assert cards == [(family, first[family]) for family in families][:3]
 
 

@@ -54,7 +54,7 @@ def test_a_sign_before_a_name_is_a_part_of_it(run: Run, tmp_path: Path, owner: s
 def test_no_channel_takes_it_for_a_mention(run: Run, tmp_path: Path, owner: str) -> None:
     """Slack shows another at sign; Teams and SNS have neither mentions nor formulas in a text."""
     document, _ = audited(run, tmp_path, owner)
-    card = document_card(document, decided(advice=open_advice()))
+    card = document_card(document, decided(recommendation=open_advice()))
     in_slack = json.dumps(slack.make_payload(card), ensure_ascii=False)
     assert "@" not in in_slack.replace("<!date", "")
     assert owner.replace("@", "＠") in in_slack

@@ -149,15 +149,15 @@ def test_each_dollar_is_counted_once_and_in_its_own_bucket(
         (Bucket.LOST, savings.lost_usd),
         (Bucket.POSSIBLE, savings.possible_usd),
     ):
-        parts = [f.saving_usd or 0 for f in savings.findings if f.found.bucket is bucket]
+        parts = [f.saving_usd or 0 for f in savings.findings if f.detection.bucket is bucket]
         assert sum(parts, Decimal(0)) == total
     # Of several purchases one stands, and of types and fewer full hosts; the others name it.
     for stages in ((Stage.COUNT, Stage.TYPE), (Stage.PURCHASE,)):
         rivals = [
             f
             for f in savings.findings
-            if f.found.change is not None
-            and f.found.change.stage in stages
+            if f.detection.change is not None
+            and f.detection.change.stage in stages
             and not (f.exempt or f.subsumed_by)
         ]
         winners = {finding.rule.name for finding in rivals if not finding.superseded_by}

@@ -73,7 +73,7 @@ RUN = jobs.job(
 """A training job of three billed hours on one GPU instance."""
 DOWNLOAD = Finding(
     rule=RuleInfo("SA101", "download-dominates"),
-    found=Detection(
+    detection=Detection(
         confidence=Confidence.MEASURED,
         bucket=Bucket.AVOIDABLE,
         summary="Downloading took 25 min of 3 h billed (14%), $0.51, before the first step.",
@@ -92,7 +92,7 @@ DOWNLOAD = Finding(
 """A download that took a fifth of a run."""
 UNDERUSED = Finding(
     rule=RuleInfo("SA202", "gpu-underused"),
-    found=Detection(
+    detection=Detection(
         confidence=Confidence.DERIVED,
         bucket=Bucket.AVOIDABLE,
         summary="The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
@@ -113,7 +113,7 @@ UNDERUSED = Finding(
 """A GPU that worked little; the smaller type saves about a third."""
 SPOT = Finding(
     rule=RuleInfo("SA401", "spot-not-used"),
-    found=Detection(
+    detection=Detection(
         confidence=Confidence.HEURISTIC,
         bucket=Bucket.POSSIBLE,
         summary="On-demand run that writes checkpoints: managed spot is worth a trial.",

@@ -127,7 +127,7 @@ class MemoryDecisions:
 
     def save_decision(self, decision: Decision) -> None:
         """Keeps it."""
-        self._kept[decision.advice, decision.at] = decision
+        self._kept[decision.recommendation_id, decision.at] = decision
 
 
 class MemorySendLedger:

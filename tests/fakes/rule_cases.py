@@ -148,7 +148,7 @@ def _fits(pattern: str, text: str) -> bool:
 
 
 def _has(finding: Finding | Detection, part: str, value: Any) -> bool:
-    found = finding.found if isinstance(finding, Finding) else finding
+    found = finding.detection if isinstance(finding, Finding) else finding
     return _PARTS[part](found, value) if part in _PARTS else _dollars(finding, part) == value
 
 

@@ -53,7 +53,7 @@ class Family:
     decided_by: dict[str, FamilyRecommendation] = field(default_factory=dict)
     """The advices that the last decision rested on, by id."""
 
-    def advices(self, now: datetime) -> dict[str, FamilyRecommendation]:
+    def recommendations(self, now: datetime) -> dict[str, FamilyRecommendation]:
         """By id."""
         return {
             one.id: one for one in derive_recommendations(self.heads.values(), self.decisions, now)
@@ -62,14 +62,16 @@ class Family:
     def heard(self, run: AuditSummary, now: datetime, policy: Policy) -> AlertDecision | None:
         """A run is audited, and decided about."""
         self.heads[run.key] = run
-        advised = run.advised or ()
-        counted = [one.amount or Decimal(0) for one in advised if one.worth is AmountKind.COUNTED]
+        advised = run.recommendations or ()
+        counted = [
+            one.amount or Decimal(0) for one in advised if one.amount_kind is AmountKind.COUNTED
+        ]
         severity = Severity.LOW if counted else Severity.INFO
         figures = AlertFigures(severity, sum(counted, Decimal(0)), Decimal(0))
         others = [one for one in self.heads.values() if one.key != run.key]
         found = [recommendation_id("1", self.region, run.family, one) for one in advised]
         same_family = [one for one in others if one.family == run.family]
-        self.decided_by = self.advices(now)
+        self.decided_by = self.recommendations(now)
         case = AlertCase(
             family=run.family,
             figures=figures,
@@ -106,11 +108,11 @@ class Story:
         for heard_at, ended_at, what in sorted(events, key=lambda event: event[0]):
             self._play(heard_at, ended_at, what)
 
-    def advice(self, letter: str, now: datetime, region: str = "") -> FamilyRecommendation:
+    def recommendation(self, letter: str, now: datetime, region: str = "") -> FamilyRecommendation:
         """The advice of this letter, then."""
         family = self.families[region]
         one = _advised(AmountKind.COUNTED, letter, None)
-        return family.advices(now)[recommendation_id("1", region, "f", one)]
+        return family.recommendations(now)[recommendation_id("1", region, "f", one)]
 
     def _play(self, heard_at: datetime, ended_at: datetime, what: str) -> None:
         where = re.search(r"@(\w+)", what)
@@ -137,7 +139,7 @@ class Story:
 
 
 def _word(outcome: AlertDecision) -> str:
-    if outcome.kind is AlertKind.FIRST and outcome.worth is AmountKind.POSSIBLE:
+    if outcome.kind is AlertKind.FIRST and outcome.amount_kind is AmountKind.POSSIBLE:
         return "trial"
     return (
         f"{outcome.kind}: {outcome.follow_up_reason}"
@@ -196,7 +198,7 @@ def _run(what: str, ended_at: datetime, name: str, region: str) -> AuditSummary:
         instance_count=int(asked["count"] or 1),
         fingerprint=f"code-{asked['code'] or 1}",
         phase_s={"Downloading": (asked["data"] or Decimal(20)) * 10},
-        advised=advised,
+        recommendations=advised,
         settings=dict(values),
     )
     status = "Failed" if "failed" in what else "Stopped" if "stopped" in what else "Completed"

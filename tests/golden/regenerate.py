@@ -57,8 +57,10 @@ def _due(
     usd = Decimal(month)
     runs = more.pop("runs", 12)
     whole = Month(of, Decimal(more.pop("total", usd)), usd, runs, occasions=runs)
-    advice = open_advice(rule, of)
-    return AlertDecision(worth=of, month=whole, saves=whole, advice=advice, **more)
+    recommendation = open_advice(rule, of)
+    return AlertDecision(
+        amount_kind=of, month=whole, saves=whole, recommendation=recommendation, **more
+    )
 
 
 def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
@@ -66,7 +68,12 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
     low = AlertFigures(Severity.LOW, Decimal(6), Decimal(0))
     high = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
     before_it, last = alert(low), alert(high)
-    after = replace(before_it, worth=AmountKind.COUNTED, advices=("abcdefgh",), amount=Decimal(6))
+    after = replace(
+        before_it,
+        amount_kind=AmountKind.COUNTED,
+        recommendation_ids=("abcdefgh",),
+        amount=Decimal(6),
+    )
     provisional, before = documents.document(), documents.document()
     due = {"settled": False, "due_at": "2026-05-20T15:00:00Z"}
     provisional["audit"] = {**provisional["audit"], **due}  # type: ignore[typeddict-item]

@@ -55,7 +55,7 @@ ORDER = {
     "output": ("text", "terminal", "html"),
     "cli": (
         *("messages", "options", "views", "asking_aws", "asking"),
-        *("advices", "commands", "main"),
+        *("recommendations", "commands", "main"),
     ),
 }
 """Folders of one part that follow the flow: each may import those before it."""

@@ -63,7 +63,7 @@ def test_each_command_of_a_message_works_where_it_is_pasted(
             DecisionAction.SNOOZE,
             (aws.clock.now() + timedelta(days=30)).date(),
         )
-        assert kept.advice in commands[-1]
+        assert kept.recommendation_id in commands[-1]
 
 
 def test_several_jobs_end_and_each_has_one_line() -> None:

@@ -89,7 +89,7 @@ def standing_findings(audit: Audit) -> list[Finding]:
     return [
         finding
         for finding in audit.savings.findings
-        if finding.found.fix and not (finding.superseded_by or finding.subsumed_by)
+        if finding.detection.fix and not (finding.superseded_by or finding.subsumed_by)
     ]
 
 

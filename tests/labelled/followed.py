@@ -40,7 +40,7 @@ def ways_to_follow(finding: Finding) -> Iterator[Way]:
 
     Left out: the end at which the advice did nothing, and a way that leaves a value open.
     """
-    name, found = finding.rule.name, finding.found
+    name, found = finding.rule.name, finding.detection
     last = found.best or found.change
     if found.fix and not has_open_value(found.fix):
         nothing = isinstance(found.change, CutPhase) and found.change.seconds == 0

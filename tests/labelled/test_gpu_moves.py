@@ -167,11 +167,11 @@ def to_another_gpu(audit: Audit) -> list[tuple[Finding, SetType]]:
     """The standing findings that count a move to another GPU model."""
     own = audit.job.groups[0].instance_type
     return [
-        (one, one.found.change)
+        (one, one.detection.change)
         for one in standing_findings(audit)
-        if isinstance(one.found.change, SetType)
-        and machine(one.found.change.instance_type).gpus
-        and machine(one.found.change.instance_type).gpu_model != machine(own).gpu_model
+        if isinstance(one.detection.change, SetType)
+        and machine(one.detection.change.instance_type).gpus
+        and machine(one.detection.change.instance_type).gpu_model != machine(own).gpu_model
     ]
 
 
@@ -180,7 +180,9 @@ def test_a_move_saves_what_it_promises_wherever_in_the_range_the_truth_lies(run:
     """The counted dollars, at every multiplier that was measured in the code's own precision."""
     audit = run.audit()
     found = to_another_gpu(audit)
-    assert bool(found) == run.should_move, [one.found.summary for one in standing_findings(audit)]
+    assert bool(found) == run.should_move, [
+        one.detection.summary for one in standing_findings(audit)
+    ]
     market, total = packaged_market(), audit.bill.total_usd
     for one, change in found:
         rates = [
@@ -200,7 +202,7 @@ def test_a_move_saves_what_it_promises_wherever_in_the_range_the_truth_lies(run:
 def test_no_type_is_named_on_which_the_image_does_not_run(run: GpuRun) -> None:
     """Neither counted nor as the second best."""
     for one in standing_findings(run.audit()):
-        for fix in (one.found.fix, *one.found.alternatives):
+        for fix in (one.detection.fix, *one.detection.alternatives):
             for parameter in fix:
                 if parameter.path.endswith("InstanceType") and "<" not in str(parameter.new):
                     there = machine(str(parameter.new))
@@ -213,7 +215,7 @@ def test_a_built_in_algorithm_keeps_to_the_families_of_its_guide() -> None:
         instance="ml.p3.2xlarge", gpu_shares=[0.2], precision=FP32, image=ALGORITHM, gib=40
     )
     for one in standing_findings(run.audit()):
-        for fix in (one.found.fix, *one.found.alternatives):
+        for fix in (one.detection.fix, *one.detection.alternatives):
             for parameter in fix:
                 if parameter.path.endswith("InstanceType"):
                     assert machine(str(parameter.new)).family in {"g4dn", "g5", "p3"}

@@ -71,7 +71,7 @@ def recordings_of_story(name: str) -> list[Json]:
 def followable_findings(audit: Audit) -> list[Finding]:
     """Those whose fix says every value."""
     return [
-        finding for finding in standing_findings(audit) if not has_open_value(finding.found.fix)
+        finding for finding in standing_findings(audit) if not has_open_value(finding.detection.fix)
     ]
 
 
@@ -106,7 +106,7 @@ def test_no_two_findings_contradict_each_other(name: str) -> None:
     """All that stand together set no parameter to two values."""
     values: dict[str, set[str]] = {}
     for finding in standing_findings(last_run(name).audit):
-        for parameter in finding.found.fix:
+        for parameter in finding.detection.fix:
             values.setdefault(parameter.path, set()).add(str(parameter.new))
     assert {path: new for path, new in values.items() if len(new) > 1} == {}
 
@@ -116,7 +116,7 @@ def test_one_advice_is_not_reversed(name: str) -> None:
     """Followed alone, at both ends of its range, and each of its alternatives."""
     run = last_run(name)
     for finding in standing_findings(run.audit):
-        fix = finding.found.fix
+        fix = finding.detection.fix
         for way in ways_to_follow(finding):
             better = frozenset[tuple[str, str]]() if way.fix == fix else parameter_values(fix)
             assert list(reversals([way], run.audit_after(way), better)) == [], str(way)
@@ -128,10 +128,10 @@ def test_after_the_second_best_type_only_the_best_one_may_be_advised() -> None:
     [finding] = [one for one in standing_findings(run.audit) if one.rule.name == "cheaper-type"]
     [_, second] = ways_to_follow(finding)
     after = run.audit_after(second)
-    assert list(reversals([second], after, parameter_values(finding.found.fix))) == []
+    assert list(reversals([second], after, parameter_values(finding.detection.fix))) == []
     [again] = reversals([second], after, parameter_values(second.fix))
     assert again.startswith("again: ")
-    back = replace(second, fix=tuple(replace(one, old=one.new) for one in finding.found.fix))
+    back = replace(second, fix=tuple(replace(one, old=one.new) for one in finding.detection.fix))
     lines = list(reversals([back], after, parameter_values(back.fix)))
     assert any(line.startswith("back: ") for line in lines)
 

@@ -33,7 +33,7 @@ def types_named(finding: Finding) -> list[str]:
     """The types that its fix and its alternatives name."""
     return [
         str(one.new)
-        for fix in (finding.found.fix, *finding.found.alternatives)
+        for fix in (finding.detection.fix, *finding.detection.alternatives)
         for one in fix
         if one.path.endswith("InstanceType") and str(one.new) in packaged.instance_types()
     ]
@@ -73,8 +73,8 @@ def test_no_advice_leads_back_or_to_a_dearer_type(run: Run) -> None:
             continue
         for finding in audit.savings.findings:
             for name in types_named(finding):
-                assert name not in left, f"{way}; then {finding.found.summary} -> {name}"
+                assert name not in left, f"{way}; then {finding.detection.summary} -> {name}"
                 dearer = hourly_usd(name) > hourly_usd(after)
                 assert not dearer or finding.rule.name in TRIALS, (
-                    f"{way}; then {finding.rule.name}: {finding.found.summary} -> {name}"
+                    f"{way}; then {finding.rule.name}: {finding.detection.summary} -> {name}"
                 )

@@ -25,10 +25,10 @@ _ROUNDED = Decimal("0.0001")
 def moves(audit: Audit) -> list[SetType]:
     """The counted moves to another type."""
     return [
-        one.found.change
+        one.detection.change
         for one in audit.savings.findings
-        if one.is_standing and one.found.bucket.is_counted and one.saving_usd
-        if isinstance(one.found.change, SetType)
+        if one.is_standing and one.detection.bucket.is_counted and one.saving_usd
+        if isinstance(one.detection.change, SetType)
     ]
 
 

@@ -51,7 +51,7 @@ def alerts_at(*moments: datetime, kind: AlertKind = AlertKind.FIRST) -> tuple[Al
     """Messages about both families that have open advice."""
     figures = AlertFigures(Severity.LOW, Decimal(4), Decimal(0))
     return tuple(
-        alert(figures, at=at, family=family, kind=kind, worth=AmountKind.COUNTED)
+        alert(figures, at=at, family=family, kind=kind, amount_kind=AmountKind.COUNTED)
         for at in moments
         for family in (f"training/pytorch/train.py/{name}" for name in ("crash", "ranker"))
     )
@@ -78,7 +78,7 @@ def test_the_week_alone_is_summed(history: SqliteHistory) -> None:
     assert (found.total.total_usd, found.total.avoidable_usd, found.total.lost_usd) == (122, 16, 50)
     assert found.previous_total is not None
     assert found.previous_total.total_usd == 46
-    assert [(one.family, one.word) for one in found.changed_families][:1] == [
+    assert [(one.family, one.change) for one in found.changed_families][:1] == [
         ("training/pytorch/train.py/crash", "new")
     ]
 
@@ -113,7 +113,7 @@ def test_a_family_without_a_message_since_the_week_began_is_counted_as_quiet(
 def test_what_people_decided_is_counted_apart(history: SqliteHistory) -> None:
     """A snoozed advice is neither in the list nor kept quiet."""
     [found] = read(history)
-    [ranker] = [one for one in found.advices if one.family.endswith("/ranker")]
+    [ranker] = [one for one in found.recommendations if one.family.endswith("/ranker")]
     snoozed = Decision(ranker.id, DecisionAction.SNOOZE, "ana", ago(1), date(2026, 12, 31))
     [found] = read(history, decisions=[snoozed])
     card = digest_card(found)
@@ -140,7 +140,7 @@ def test_a_route_is_told_of_its_own(name: str, history: SqliteHistory) -> None:
     everything, found = read(history, routes=[None, route])
     assert everything.total.total_usd == 122
     assert (found.total.total_usd, found.route) == (spend, route)
-    open_now = [one for one in found.advices if one.state == "open"]
+    open_now = [one for one in found.recommendations if one.state == "open"]
     assert len(open_now) >= least
     assert route.owner is None or {one.owner for one in open_now} == {route.owner}
     assert route.rule is None or {one.rule for one in open_now} == {route.rule}

@@ -152,9 +152,12 @@ def _play(works: list[Workload], played: Played, random_: random.Random) -> None
                 played.sent.append((now, decision))
                 _answer(work, subject, now)
             _count(subject, run, now, played, pending)
-    named = [(at, alert.advices) for at, alert in alerts]
-    for advice, ended_at, usd in pending:
-        if any(at <= ended_at + _A_DAY and advice in advices for at, advices in named):
+    named = [(at, alert.recommendation_ids) for at, alert in alerts]
+    for recommendation, ended_at, usd in pending:
+        if any(
+            at <= ended_at + _A_DAY and recommendation in recommendations
+            for at, recommendations in named
+        ):
             played.told_usd += usd
 
 
@@ -185,7 +188,7 @@ def _run(
         instance_count=1,
         fingerprint="code",
         phase_s={"Downloading": Decimal(200)},
-        advised=tuple(advised),
+        recommendations=tuple(advised),
         settings=settings,
     )
     status = "Failed" if is_hung else "Completed"
@@ -235,10 +238,12 @@ def _is_repeat(alert: Alert, run: AuditSummary, before: list[tuple[datetime, Ale
     if alert.kind not in {AlertKind.FIRST, AlertKind.FOLLOW_UP}:
         return False
     recent = [one for at, one in before if alert.at - at < REPEAT_AFTER]
-    named = {name for one in recent for name in one.advices}
-    advised = run.advised or ()
+    named = {name for one in recent for name in one.recommendation_ids}
+    advised = run.recommendations or ()
     own = {
-        recommendation_id("1", "", run.family, one) for one in advised if one.worth is alert.worth
+        recommendation_id("1", "", run.family, one)
+        for one in advised
+        if one.amount_kind is alert.amount_kind
     }
     return bool(own) and own <= named
 
@@ -251,15 +256,19 @@ def _count(
     pending: list[tuple[str, datetime, Decimal]],
 ) -> None:
     """The dollars of the run, and those that are open while its subject is at the floor."""
-    advices = subject.decided_by
-    opened = [one for one in advices.values() if one.is_open and one.worth is AmountKind.COUNTED]
+    recommendations = subject.decided_by
+    opened = [
+        one
+        for one in recommendations.values()
+        if one.is_open and one.amount_kind is AmountKind.COUNTED
+    ]
     is_at_floor = estimate_month(opened, AmountKind.COUNTED, now).total >= POLICY.floor_usd
-    for one in run.advised or ():
-        if one.worth is not AmountKind.COUNTED or one.amount is None:
+    for one in run.recommendations or ():
+        if one.amount_kind is not AmountKind.COUNTED or one.amount is None:
             continue
         played.wasted_usd += one.amount
         name = recommendation_id("1", "", run.family, one)
-        if is_at_floor and name in advices and advices[name].is_open:
+        if is_at_floor and name in recommendations and recommendations[name].is_open:
             played.at_floor_usd += one.amount
             pending.append((name, run.ended_at, one.amount))
 

@@ -251,10 +251,15 @@ def of_question(
 ) -> Iterator[FamilyRecommendation]:
     """Yields the recommendations of the families whose newest run fits."""
     fits = matching(question)
-    return (advice for newest, advices in families if fits(newest) for advice in advices)
+    return (
+        recommendation
+        for newest, recommendations in families
+        if fits(newest)
+        for recommendation in recommendations
+    )
 
 
-def advices(
+def recommendations(
     lists: HistoryLists, question: Question, decisions: Sequence[Decision], now: datetime
 ) -> list[FamilyRecommendation]:
     """Returns a question's recommendations, those that count first, then by dollars."""

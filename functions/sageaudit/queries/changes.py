@@ -43,7 +43,7 @@ class SpendChange(SumsRow, frozen=True, kw_only=True):
 
     name: Any
     change: ChangeKind | None
-    advice: str | None = None
+    recommendations: str | None = None
     """The family's recommendation in words, if it was asked for."""
 
     @property
@@ -132,7 +132,7 @@ def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
     return [
         ChangedFamily(
             family=row.name,
-            word=row.change.value,
+            change=row.change.value,
             change_usd=row.total_change_usd,
             jobs_before=row.jobs_before or 0,
             jobs=row.jobs,

@@ -2,7 +2,8 @@
 
 A rule is a docstring (its page), thresholds, a card and a function:
 
-    MIN_DURATION = api.Threshold("min_duration_s", 120, "seconds", "why this number", "where it comes from")
+    MIN_DURATION = api.Threshold("min_duration_s", 120, "seconds", "why this number", "where it
+    comes from")
 
     @api.rule(
         id="SA103", scope=api.JobCase, kinds={api.JobKind.TRAINING}, thresholds=(MIN_DURATION,),

@@ -195,11 +195,15 @@ def make_digests(
     families, sent_to = [*read], cache(read_alerts)
     for route in routes:
         question = _question(lists, route)
-        advices = sort_by_amount(of_question(families, question), now)
-        advices = [item for item in advices if route is None or _matches(route, item, now)]
-        unsent = _unsent(advices, question, sent_to)
+        recommendations = sort_by_amount(of_question(families, question), now)
+        recommendations = [
+            item for item in recommendations if route is None or _matches(route, item, now)
+        ]
+        unsent = _unsent(recommendations, question, sent_to)
         spend = _spend_digest(lists, question, now)
-        yield replace(spend, advices=advices, unsent_recommendations=unsent, route=route)
+        yield replace(
+            spend, recommendations=recommendations, unsent_recommendations=unsent, route=route
+        )
 
 
 def _question(lists: HistoryLists, route: Route | None) -> Question:
@@ -217,7 +221,7 @@ def _question(lists: HistoryLists, route: Route | None) -> Question:
 
 
 def _matches(route: Route, item: FamilyRecommendation, now: datetime) -> bool:
-    month = estimate_month([item], item.worth, now)
+    month = estimate_month([item], item.amount_kind, now)
     return route.matches_recommendation(item.rule, month.severity, month.usd)
 
 
@@ -240,13 +244,13 @@ def _spend_digest(lists: HistoryLists, question: Question, now: datetime) -> Dig
         total=sum_all(lists, question),
         previous_total=sum_all(before, question) if covered else None,
         changed_families=changed,
-        advices=(),
+        recommendations=(),
         unsent_recommendations=(),
     )
 
 
 def _unsent(
-    advices: Iterable[FamilyRecommendation],
+    recommendations: Iterable[FamilyRecommendation],
     question: Question,
     alerts: Callable[[str], Iterable[Alert]],
 ) -> list[FamilyRecommendation]:
@@ -254,7 +258,7 @@ def _unsent(
     since, until = question.window.since, question.window.until
     due = [
         one
-        for one in advices
+        for one in recommendations
         if one.is_open and any(since <= at < until for at, _ in one.occurrences)
     ]
     subjects = {alert_subject_key(one.account, one.region, one.family) for one in due}

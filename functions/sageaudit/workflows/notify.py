@@ -182,10 +182,12 @@ def _read_case(
     now: datetime,
 ) -> AlertCase:
     """Reads the runs, recommendations, decisions and alerts that the alert depends on."""
-    own = replace(head, purchase=head.purchase or Purchase.ON_DEMAND, advised=audit.recommendations)
+    own = replace(
+        head, purchase=head.purchase or Purchase.ON_DEMAND, recommendations=audit.recommendations
+    )
     runs, read_from = _subject_runs(head, past.steps, deps.history, now)
-    advices = derive_recommendations([own, *runs], deps.decisions.decisions(), now)
-    by_id = {item.id: item for item in advices}
+    recommendations = derive_recommendations([own, *runs], deps.decisions.decisions(), now)
+    by_id = {item.id: item for item in recommendations}
     same_family = [run for run in runs if run.family == head.family]
     return AlertCase(
         family=head.family,

@@ -179,8 +179,8 @@ def assemble_account_report(
         days=group_rows(of_accounts, lambda row: row.day),
         by=by,
         summaries=summaries,
-        advised=advised_first,
-        advice=[*islice(_top_changes(details, families, advised_first), _MAX_TOP_CHANGES)],
+        recommendations=advised_first,
+        top_changes=[*islice(_top_changes(details, families, advised_first), _MAX_TOP_CHANGES)],
         details=details.read_all(),
         period_before=days_before,
         left_out=omitted_count,
@@ -328,7 +328,7 @@ def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
 
 
 def _has_recommendation(head: AuditSummary, rule: str, values: Container[str] | None) -> bool:
-    advised = head.advised or ()
+    advised = head.recommendations or ()
     return values is None or any(item.rule == rule and item.new in values for item in advised)
 
 

@@ -300,7 +300,7 @@ def test_denied_metrics_are_a_reason_not_a_failure(operation: str) -> None:
         missing = read(client, of).missing[Metric.CPU]
         assert missing.code == "metric_denied"
         assert missing.reason == f"cloudwatch:{operation} is not permitted"
-        assert missing.advice == f"Allow cloudwatch:{operation}."
+        assert missing.remedy == f"Allow cloudwatch:{operation}."
 
 
 @pytest.mark.parametrize(
@@ -354,8 +354,8 @@ def test_points_that_may_still_come_are_worth_another_try() -> None:
     """An hour after its end they may; a day after, they do not."""
     soon = read(HandMade(), transform(), START + timedelta(hours=1)).missing
     late = read(HandMade(), transform(), START + timedelta(days=1)).missing
-    assert soon[Metric.MEMORY].advice == "Audit it again in some minutes."
-    assert late[Metric.MEMORY].advice is None
+    assert soon[Metric.MEMORY].remedy == "Audit it again in some minutes."
+    assert late[Metric.MEMORY].remedy is None
 
 
 def transform(instances: int = 1) -> Job:

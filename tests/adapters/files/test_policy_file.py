@@ -29,7 +29,7 @@ def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
     rates = policy_file.own_rates_text(OwnRates(RateBasis.NET))
     (tmp_path / "own-rates.json").write_text(rates, encoding="utf-8")
     policy = load_policy(path)
-    assert policy.discounts.learnt is not None
+    assert policy.discounts.own_rates is not None
     assert len(policy.members.role_by_account) == 2
     assert policy.members.regions
     names = ("thresholds", "mentions", "exemptions", "overrides", "objectives")

@@ -52,8 +52,8 @@ def one(name: str, version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
     """What it was about."""
     return replace(
         last(name, version, figures),
-        worth=AmountKind.COUNTED,
-        advices=("abcdefgh",),
+        amount_kind=AmountKind.COUNTED,
+        recommendation_ids=("abcdefgh",),
         amount=Decimal("540.25"),
         is_single_occurrence=True,
     )
@@ -170,7 +170,7 @@ def test_a_correction_takes_the_place_of_what_it_corrects(alerts: AlertLedger) -
     assert alerts.write_alert(past, past.with_alerts(last("a", 2, UNKNOWN), []), BODIES, NOON)
     assert alerts.past_alerts(key("a"), "f").subject_alerts == (one("a", 2, UNKNOWN),)
     past = alerts.past_alerts(key("b"), "f")
-    many = [one("b"), replace(one("b"), kind=AlertKind.COST_SPIKE, worth=None)] * 50
+    many = [one("b"), replace(one("b"), kind=AlertKind.COST_SPIKE, amount_kind=None)] * 50
     assert alerts.write_alert(past, past.with_alerts(last("b"), many), BODIES, NOON)
     assert alerts.past_alerts(key("b"), "f").subject_alerts == tuple(many)
     assert alerts.past_alerts(key("a"), "f").last_run_alert == last("a", 2, UNKNOWN)
@@ -430,7 +430,7 @@ def answer(
         run = key(name)
         past = alerts.past_alerts(run, "f") if second % 4 else PastAlerts(keys.job_pk(run), "f")
         sent = alert(UNKNOWN, second % 3 + 1, now, past.run)
-        after = past.with_alerts(sent, [replace(sent, worth=AmountKind.COUNTED)])
+        after = past.with_alerts(sent, [replace(sent, amount_kind=AmountKind.COUNTED)])
         hour = alerts.channel_hour("slack", start_of_hour(now)).with_message(name, None, 2)
         hour = replace(hour, sent=hour.sent + (second % 7 == 0))  # another message came first
         return alerts.write_alert(past, after, BODIES, now, [hour]), sends_hour(alerts, sends, now)

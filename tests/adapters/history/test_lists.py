@@ -176,6 +176,6 @@ def test_what_rules_compare_comes_back_as_it_was(history: History) -> None:
     heads = list(history.runs(FAMILY))
     advised = read_recommendations(ended("full", NOON).document)
     assert advised
-    own = [run_fields(replace(run, advised=advised)) for run in (FACTS, BARE)]
+    own = [run_fields(replace(run, recommendations=advised)) for run in (FACTS, BARE)]
     assert [run_fields(head) for head in heads][:2] == own
     assert [head.job for head in heads if head.is_comparable] == ["full", "bare"]

@@ -39,16 +39,16 @@ def test_a_row_of_the_page_is_its_state(
     """In the order in which the runs were heard of, and in any other one; heard of twice, too."""
     story = Story(runs)
     family = story.families[""]
-    found = story.advice("A", moment(on))
+    found = story.recommendation("A", moment(on))
     said = found.comparison.evidence if found.comparison else ""
-    how = found.silence.word if found.silence else found.outcome or ""
+    how = found.silence.label if found.silence else found.outcome or ""
     assert (found.state.value, how, evidence in said) == (state, word, True), said
     for seed in range(5):
         heads = [*family.heads.items(), *family.heads.items()]
         random.Random(seed).shuffle(heads)
         family.heads = dict(heads)
         random.Random(seed).shuffle(family.decisions)
-        assert story.advice("A", moment(on)) == found
+        assert story.recommendation("A", moment(on)) == found
 
 
 def test_the_page_has_rows_of_each_state() -> None:
@@ -65,8 +65,8 @@ def test_a_value_that_the_advice_leaves_open_is_taken_by_any() -> None:
     one = Recommendation(
         "failed-spend", path, "s3://<bucket>/<prefix>", Severity.LOW, amount=Decimal(9)
     )
-    told = run_summary(Purchase.ON_DEMAND, advised=(one,), settings={})
-    then = run_summary(Purchase.ON_DEMAND, advised=(), settings={path: "set"})
+    told = run_summary(Purchase.ON_DEMAND, recommendations=(one,), settings={})
+    then = run_summary(Purchase.ON_DEMAND, recommendations=(), settings={path: "set"})
     runs = [head("a", moment("03-01"), told), head("b", moment("03-02"), then)]
     assert [found.state for found in derive_recommendations(runs, [], moment("03-03"))] == [
         State.FOLLOWED
@@ -85,19 +85,19 @@ def test_what_came_back_is_counted_and_only_what_was_measured_is_claimed(
     runs: str, times: int, total: str, saved: str | None
 ) -> None:
     """Dollars of all times; a saving of one run, bill against bill."""
-    found = Story(runs).advice("A", moment("06-02"))
+    found = Story(runs).recommendation("A", moment("06-02"))
     claimed = found.comparison.saved_usd if found.comparison else None
-    assert (found.times, known_sum(found.all_amounts)) == (times, Decimal(total))
+    assert (found.appearances, known_sum(found.all_amounts)) == (times, Decimal(total))
     assert claimed == (None if saved is None else Decimal(saved))
 
 
 def test_what_was_measured_stays_after_the_change_is_undone() -> None:
     """Three runs at $9 in place of $24, then the old value again: $45 saved until then."""
     story = Story("03-01..03-03 cost $24 $16; 03-08..03-10 cost $9 new A; 03-15 cost $24 $16")
-    found = story.advice("A", moment("03-16"))
-    assert (found.state, found.times, found.comparison) == (State.OPEN, 2, None)
-    assert [part.all_saved_usd for part in found.ended] == [Decimal(45)]
-    assert found.measured == found.ended
+    found = story.recommendation("A", moment("03-16"))
+    assert (found.state, found.appearances, found.comparison) == (State.OPEN, 2, None)
+    assert [part.all_saved_usd for part in found.earlier_comparisons] == [Decimal(45)]
+    assert found.measured == found.earlier_comparisons
 
 
 def test_an_advice_that_is_measured_twice_has_both() -> None:
@@ -106,7 +106,7 @@ def test_an_advice_that_is_measured_twice_has_both() -> None:
         "03-01..03-03 cost $24 $16; 03-08..03-10 cost $9 new A;"
         " 03-15..03-17 cost $24 $16; 03-20..03-22 cost $10 new A"
     )
-    found = story.advice("A", moment("03-23"))
+    found = story.recommendation("A", moment("03-23"))
     assert (found.state, found.outcome) == (State.FOLLOWED, MEASURED)
     assert [part.all_saved_usd for part in found.measured] == [Decimal(45), Decimal(42)]
 
@@ -114,7 +114,7 @@ def test_an_advice_that_is_measured_twice_has_both() -> None:
 def test_two_advices_that_were_taken_together_save_once() -> None:
     """At the larger promise; the other says which one has it."""
     story = Story("03-01..03-03 cost $24 $16+$2 B; 03-08..03-10 cost $9 new A new B")
-    larger, other = (story.advice(letter, moment("03-11")) for letter in "AB")
+    larger, other = (story.recommendation(letter, moment("03-11")) for letter in "AB")
     assert larger.comparison is not None
     assert other.comparison is not None
     assert (larger.comparison.saved_usd, other.comparison.saved_usd) == (Decimal(15), None)

@@ -36,5 +36,5 @@ BEFORE = "03-01..03-03 cost $24 $16"
 def test_an_advice_at_a_border(runs: str, on: str, state: str, outcome: str | None) -> None:
     """Each pair differs by the least that makes another state, or another outcome."""
     month, day = (int(part) for part in on.split("-"))
-    found = Story(runs).advice("A", datetime(2026, month, day, 12, tzinfo=UTC))
+    found = Story(runs).recommendation("A", datetime(2026, month, day, 12, tzinfo=UTC))
     assert (found.state.value, found.outcome) == (state, outcome)

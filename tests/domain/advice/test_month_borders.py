@@ -16,15 +16,17 @@ from tests.fakes.story_lines import Story
 DAY, HOUR, SECOND = timedelta(days=1), timedelta(hours=1), timedelta(seconds=1)
 
 
-def advice(*ends: datetime) -> FamilyRecommendation:
+def recommendation(*ends: datetime) -> FamilyRecommendation:
     """Runs that ended then, with $6 each."""
-    one = Story("03-01 $6").advice("A", NINE)
+    one = Story("03-01 $6").recommendation("A", NINE)
     return replace(one, occurrences=tuple((end, Decimal(6)) for end in ends), since=ends[0])
 
 
 def month(*before: timedelta) -> Month:
     """The month of runs that ended so long before now, the oldest first."""
-    return estimate_month([advice(*(NINE - ago for ago in before))], AmountKind.COUNTED, NINE)
+    return estimate_month(
+        [recommendation(*(NINE - ago for ago in before))], AmountKind.COUNTED, NINE
+    )
 
 
 @pytest.mark.parametrize(("ago", "total"), [(30 * DAY, 0), (30 * DAY - SECOND, 6)])
@@ -48,7 +50,7 @@ def test_runs_within_20_hours_are_one_occasion(apart: timedelta, occasions: int)
 
 def test_one_occasion_is_projected_as_if_it_came_each_week() -> None:
     """$7 in a week are $30 in a month."""
-    one = replace(advice(NINE - HOUR), occurrences=((NINE - HOUR, Decimal(7)),))
+    one = replace(recommendation(NINE - HOUR), occurrences=((NINE - HOUR, Decimal(7)),))
     assert estimate_month([one], AmountKind.COUNTED, NINE).projected == 30
 
 

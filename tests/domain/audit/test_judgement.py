@@ -245,7 +245,7 @@ def test_no_judgement_goes_with_a_sum_of_0(data: st.DataObject) -> None:
     assert len(judged.not_judged) <= 5
     assert len(set(judged.not_judged)) == len(judged.not_judged)
     open_trial = any(
-        one.is_standing and one.found.bucket is Bucket.POSSIBLE and one.saving_usd is None
+        one.is_standing and one.detection.bucket is Bucket.POSSIBLE and one.saving_usd is None
         for one in audit.savings.findings
     )
     if judged.judged is Judged.NO or open_trial:
@@ -268,7 +268,9 @@ def test_without_metrics_only_dollars_of_the_phases_remain(data: st.DataObject) 
     counted = [
         finding
         for finding in bare.savings.findings
-        if finding.is_standing and finding.saving_usd and finding.found.bucket.value == "avoidable"
+        if finding.is_standing
+        and finding.saving_usd
+        and finding.detection.bucket.value == "avoidable"
     ]
     if bare.judgement.judged is not Judged.YES:
         assert (bare.savings.avoidable_usd is not None) == bool(counted)

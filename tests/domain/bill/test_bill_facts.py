@@ -221,7 +221,7 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
         "cur.csv",
     )
     learnt = group_own_rates(RateBasis.AMORTISED, None, [rate])
-    amortised = audited(path, Policy(discounts=Discounts(savings_plan=True, learnt=learnt)))
+    amortised = audited(path, Policy(discounts=Discounts(savings_plan=True, own_rates=learnt)))
     assert AMORTISED in amortised["bill"]["notes"]
     assert SAVINGS_PLAN_NOTE not in amortised["bill"]["notes"]
 

@@ -269,14 +269,14 @@ def test_each_dollar_is_counted_once(
     winners = {name: one.superseded_by or one.subsumed_by for name, one in by_rule.items()}
     assert {name: winner for name, winner in winners.items() if winner} == instead
     assert [name for name, finding in by_rule.items() if finding.exempt] == list(exempt)
-    counted = [by_rule[n].saving_usd or 0 for n in shares if by_rule[n].found.bucket.is_counted]
+    counted = [by_rule[n].saving_usd or 0 for n in shares if by_rule[n].detection.bucket.is_counted]
     assert savings.avoidable_usd == sum(counted)
     assert known(savings.possible_usd) + sum(counted) == sum(
         one.saving_usd or 0 for one in by_rule.values()
     )
     assert {part.name.rpartition(" ")[2] for part in savings.waterfall} == {
         "rest",
-        *(name for name in shares if by_rule[name].found.bucket.is_counted),
+        *(name for name in shares if by_rule[name].detection.bucket.is_counted),
     }
 
 
@@ -289,8 +289,11 @@ def test_a_range_shows_both_ends_alone() -> None:
 
 def test_what_is_not_known_has_no_dollars() -> None:
     """An advice, a bill without a price, and a changed bill that would miss a line: never 0."""
-    advice = allocated(job(), found(601, None, Bucket.NONE))
-    assert (the("r601", advice).saving_usd, the("r601", advice).alone_usd) == (None, None)
+    recommendation = allocated(job(), found(601, None, Bucket.NONE))
+    assert (the("r601", recommendation).saving_usd, the("r601", recommendation).alone_usd) == (
+        None,
+        None,
+    )
     unknown = allocated(ran(3600, region="xx-west-9"), found(205, SetType("ml.m5.large")))
     assert (unknown.avoidable_usd, unknown.lost_usd, unknown.possible_usd) == (None, None, None)
     assert (unknown.findings[0].saving_usd, unknown.waterfall) == (None, ())

@@ -62,7 +62,7 @@ def saved(found: Detection, on: Market, run: Job = RUN) -> Savings:
     return allocate_savings(run, bill(run, on), [(name, found)], on, Severities(), {})
 
 
-def advice(change: SetType | CutPhase) -> Detection:
+def recommendation(change: SetType | CutPhase) -> Detection:
     """A derived finding with this fix."""
     return Detection(Confidence.DERIVED, Bucket.AVOIDABLE, "because", {}, change=change)
 
@@ -159,12 +159,12 @@ def test_a_saving_is_counted_if_its_own_type_is_estimated_and_possible_if_the_ne
     estimated: str, change: SetType | CutPhase, bucket: Bucket, usd: str, caution: str | None
 ) -> None:
     """At an estimated rate of its own type a saving is counted, of a new type it is possible."""
-    savings = saved(advice(change), at_estimates(estimated))
+    savings = saved(recommendation(change), at_estimates(estimated))
     [finding] = savings.findings
-    assert (finding.found.bucket, finding.saving_usd) == (bucket, Decimal(usd))
-    assert (finding.found.caution, finding.estimated) == (caution, estimated != TINY)
+    assert (finding.detection.bucket, finding.saving_usd) == (bucket, Decimal(usd))
+    assert (finding.detection.caution, finding.estimated) == (caution, estimated != TINY)
     counted = bucket is Bucket.AVOIDABLE
-    assert finding.found.confidence is (Confidence.DERIVED if counted else Confidence.HEURISTIC)
+    assert finding.detection.confidence is (Confidence.DERIVED if counted else Confidence.HEURISTIC)
     assert (savings.avoidable_usd if counted else savings.possible_usd) == Decimal(usd)
 
 

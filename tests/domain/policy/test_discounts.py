@@ -126,7 +126,7 @@ def paid(discounts: Discounts, day: date | None = OCTOBER) -> Rate:
 
 def test_a_learnt_rate_stands_in_place_of_the_list_price() -> None:
     """Of its own product only, from its first day on."""
-    discounts = Discounts(learnt=STORED)
+    discounts = Discounts(own_rates=STORED)
     assert (paid(discounts).usd, paid(discounts).kind) == (Decimal("1.3332"), "own")
     assert paid(discounts, None).usd == Decimal("1.3332")
     before = paid(discounts, date(2026, 9, 30))
@@ -140,7 +140,7 @@ def test_a_learnt_rate_stands_in_place_of_the_list_price() -> None:
 
 def test_no_percentage_is_taken_off_a_learnt_rate() -> None:
     """It is net already; a type without one, and days before it, keep the percentage."""
-    discounts = Discounts(percent={"Training": Decimal(20), "g5": Decimal(30)}, learnt=STORED)
+    discounts = Discounts(percent={"Training": Decimal(20), "g5": Decimal(30)}, own_rates=STORED)
     assert paid(discounts).usd == Decimal("1.3332")
     assert paid(discounts, date(2026, 9, 30)).usd == Decimal("1.0605")
     assert hourly(discounts, "ml.m5.xlarge") == Decimal("0.184")
@@ -152,12 +152,12 @@ def test_no_percentage_is_taken_off_a_learnt_rate() -> None:
 
 def test_a_rate_that_a_person_wrote_wins_and_names_the_learnt_one() -> None:
     """So that both are seen; where they agree there is nothing to say."""
-    rate = paid(Discounts(rates={REGION: {"ml.g5.2xlarge": Decimal("1.1")}}, learnt=STORED))
+    rate = paid(Discounts(rates={REGION: {"ml.g5.2xlarge": Decimal("1.1")}}, own_rates=STORED))
     assert (rate.usd, rate.note) == (
         Decimal("1.1"),
         "the cost report of 2026-10-01/2026-10-31 says $1.3332",
     )
-    same = paid(Discounts(rates={REGION: {"ml.g5.2xlarge": Decimal("1.3332")}}, learnt=STORED))
+    same = paid(Discounts(rates={REGION: {"ml.g5.2xlarge": Decimal("1.3332")}}, own_rates=STORED))
     assert (same.usd, same.note) == (Decimal("1.3332"), None)
 
 
@@ -165,7 +165,7 @@ def test_the_policy_names_the_file_of_learnt_rates(tmp_path: Path) -> None:
     """Beside the policy, wherever the command is started; a new rate is a new policy version."""
     (tmp_path / "own-rates.json").write_text(policy_file.own_rates_text(STORED))
     text = '[discounts]\nown_rates = "own-rates.json"\n'
-    assert policy(tmp_path, text) == Discounts(learnt=STORED)
+    assert policy(tmp_path, text) == Discounts(own_rates=STORED)
     before = load_policy(tmp_path / "policy.toml").version
     newer = group_own_rates(RateBasis.NET, None, [replace(LEARNT, usd=Decimal("1.2"))])
     (tmp_path / "own-rates.json").write_text(policy_file.own_rates_text(newer))

@@ -128,7 +128,7 @@ def learnt(*names: str) -> Discounts:
         )
         for name in names
     ]
-    return Discounts(learnt=group_own_rates(RateBasis.NET, None, rates))
+    return Discounts(own_rates=group_own_rates(RateBasis.NET, None, rates))
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_each_day_has_the_rate_that_was_paid_then() -> None:
     of = rates(NOVEMBER, OCTOBER)
     october, november = known(on(of, date(2026, 10, 9))), known(on(of, date(2026, 11, 9)))
     assert (october.usd, november.usd) == (Decimal("1.30"), Decimal("1.20"))
-    assert (october.kind, october.price_age, october.learnt) == ("own", "today", "net")
+    assert (october.kind, october.price_age, october.learned_basis) == ("own", "today", "net")
     assert october.as_of == "2026-10-01/2026-10-31"
     assert october.source == "learnt from october.csv, net of discounts"
 

@@ -181,7 +181,7 @@ def test_a_family_is_told_its_dearest_rule_that_still_holds(name: str) -> None:
     loss comes back.
     """
     runs, wanted = FIRST_CHANGES[name]
-    told = {one.family: one.fix.finding["rule"] for one in reports.of_runs(runs).advice}
+    told = {one.family: one.fix.finding["rule"] for one in reports.of_runs(runs).top_changes}
     assert told == ({} if wanted is None else {"training/bert": wanted})
 
 

@@ -49,7 +49,7 @@ def due(worth: AmountKind = AmountKind.COUNTED, said: str = "541.7", **more: Any
     """A message about 12 runs of a month."""
     runs = more.pop("runs", 12)
     month = Month(worth, Decimal(more.pop("total", said)), Decimal(said), runs, occasions=runs)
-    return AlertDecision(worth=worth, month=month, saves=month, **more)
+    return AlertDecision(amount_kind=worth, month=month, saves=month, **more)
 
 
 def rows_of(audit: AuditDocument, notify: AlertDecision) -> list[str]:
@@ -76,7 +76,7 @@ def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
 @given(documents())
 def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
     """Also with texts that attack, and where a row more is that of a word of 1,000 letters."""
-    notify = replace(due(), advice=open_advice())
+    notify = replace(due(), recommendation=open_advice())
     assert (
         len(plain.make_payload(document_card(audit, notify))["message"].strip().split("\n"))
         <= MAX_ROWS
@@ -298,7 +298,7 @@ def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> 
 
 def test_the_advice_to_snooze_is_the_one_that_is_shown() -> None:
     """Though another finding of this run has more dollars."""
-    notify = replace(due(), advice=open_advice("download-dominates"))
+    notify = replace(due(), recommendation=open_advice("download-dominates"))
     card = document_card(document(), notify)
     assert card.rule == "download-dominates"
     assert card.title.endswith("set InputMode to FastFile")
@@ -309,7 +309,7 @@ def test_where_there_is_no_room_the_least_important_goes_first() -> None:
     long = document(
         findings=[finding("gpu-underused", summary="It idled " * 60, caution="Try. " * 9)]
     )
-    card = document_card(long, replace(due(), advice=open_advice()))
+    card = document_card(long, replace(due(), recommendation=open_advice()))
     assert [line.label for line in card.lines] == ["Why", "Do this", "", "Caveat"]
     assert card.lines[0].text.endswith(" …")
     assert [line.label for line in card.commands] == ["Snooze 30 days"]
@@ -401,7 +401,7 @@ def test_the_commands_of_a_card_name_the_stacks_table_and_its_region() -> None:
     """So that they work where they are pasted, also with a job's name that a shell would read."""
     place = HistoryLocation.for_table("SageAudit-History", "eu-west-1")
     audit = document(job=job(name="a;b"), findings=[])
-    card = document_card(audit, replace(due(), advice=open_advice()), place)
+    card = document_card(audit, replace(due(), recommendation=open_advice()), place)
     where = "--table SageAudit-History --table-region eu-west-1"
     assert [line.text for line in card.commands] == [
         f"sageaudit show 'a;b' {where}",

@@ -28,7 +28,7 @@ SNOOZED = Silence("snoozed", "ana", None, None)
 REPORT = DigestReport(Link("Report", "https://us-east-1.console.aws.amazon.com/s3/object/b?x=y"))
 
 
-def advice(
+def recommendation(
     family: str, usd: int, state: State = State.OPEN, *, days: int = 20
 ) -> FamilyRecommendation:
     """An advice whose newest run was yesterday; it came so many days ago."""
@@ -45,11 +45,11 @@ def advice(
         new="ml.g6e.4xlarge",
         state=state,
         severity=Severity.LOW,
-        worth=AmountKind.COUNTED,
+        amount_kind=AmountKind.COUNTED,
         amount=Decimal(usd),
         occurrences=((yesterday, Decimal(usd)),),
         all_amounts=(Decimal(usd),),
-        times=1,
+        appearances=1,
         first_at=began,
         since=began,
         last_at=yesterday,
@@ -59,11 +59,11 @@ def advice(
 def taken(family: str, effect: Effect, state: State) -> FamilyRecommendation:
     """An advice that was followed in six runs; each one then cost $14 less."""
     found = Comparison(effect, "", 6, Decimal(16), Decimal(30), Decimal(16))
-    return replace(advice(family, 0, state), comparison=found)
+    return replace(recommendation(family, 0, state), comparison=found)
 
 
 OPEN = tuple(
-    advice(name, usd, days=days)
+    recommendation(name, usd, days=days)
     for name, usd, days in (
         *(("nlp-finetune", 540, 20), ("ranker", 210, 90), ("speech-asr-large", 120, 61)),
         *(("old-embedder", 40, 20), ("churn", 22, 20), ("never-shown", 9, 20)),
@@ -94,9 +94,9 @@ NORMAL = Digest(
     total=SUMS,
     previous_total=replace(SUMS, total_usd=Decimal("1144.07")),
     changed_families=CHANGED,
-    advices=(
+    recommendations=(
         *OPEN,
-        replace(advice("later", 120, State.SILENCED), silence=SNOOZED),
+        replace(recommendation("later", 120, State.SILENCED), silence=SNOOZED),
         taken("done", Effect.CHEAPER, State.FOLLOWED),
         taken("worse", Effect.WORSE, State.CLOSED),
     ),
@@ -138,7 +138,9 @@ Snooze 30 days: sageaudit advice snooze nlpfinet
                 ChangedFamily("training/llm", "increased", Decimal(2611), 1, 4),
                 *CHANGED,
             ),
-            advices=(replace(advice("llm", 2410), rule="failed-spend", parameter="", new=""),),
+            recommendations=(
+                replace(recommendation("llm", 2410), rule="failed-spend", parameter="", new=""),
+            ),
             unsent_recommendations=(),
             route=Route(owner="ana"),
         ),
@@ -162,7 +164,7 @@ Snooze 30 days: sageaudit advice snooze llmabcde
             total=Sums(jobs=3, total_usd=Decimal(5), judged_usd=Decimal(5)),
             previous_total=None,
             changed_families=(),
-            advices=(),
+            recommendations=(),
             unsent_recommendations=(),
         ),
         """Week to 2026-11-22: $5.00, none of it found avoidable
@@ -177,7 +179,7 @@ All jobs, 2026-11-16 to 2026-11-22
             total=Sums(jobs=3, not_judged=3, avoidable_unknown=3, total_usd=Decimal(5)),
             previous_total=Sums(),
             changed_families=(),
-            advices=(),
+            recommendations=(),
             unsent_recommendations=(),
         ),
         """Week to 2026-11-22: $5.00, avoidable: not judged
@@ -211,9 +213,9 @@ def test_it_fits_two_screens(name: str) -> None:
 
 def test_what_is_worth_a_trial_says_so() -> None:
     """These are no dollars that are counted."""
-    trial = replace(advice("a", 40), worth=AmountKind.POSSIBLE)
-    unknown = replace(advice("c", 0), amount=None)
-    found = digest_card(replace(NORMAL, advices=(trial, unknown)))
+    trial = replace(recommendation("a", 40), amount_kind=AmountKind.POSSIBLE)
+    unknown = replace(recommendation("c", 0), amount=None)
+    found = digest_card(replace(NORMAL, recommendations=(trial, unknown)))
     shown = [line.text.partition(":")[0] for line in found.lines if line.label[0].isdigit()]
     assert shown == ["maybe $40", "dollars not known"]
 
@@ -247,11 +249,12 @@ def test_a_report_that_was_not_written_is_said() -> None:
 def test_hostile_names_fit_every_service(service: str, text: str) -> None:
     """Each payload passes its own check, and marks a repeat."""
     channel = SERVICES[service]  # type: ignore[index]
-    advices = tuple(replace(one, family=text, new=text, parameter=text) for one in OPEN)
+    recommendations = tuple(replace(one, family=text, new=text, parameter=text) for one in OPEN)
     changed = tuple(replace(one, family=text) for one in CHANGED)
     route = Route(owner=text)
     card = digest_card(
-        replace(NORMAL, advices=advices, changed_families=changed, route=route), REPORT
+        replace(NORMAL, recommendations=recommendations, changed_families=changed, route=route),
+        REPORT,
     )
     payload = channel.write(card)
     channel.check(payload)

@@ -45,7 +45,7 @@ def further(
     """A message about what is new; without any, it is worse."""
     last = replace(
         after,
-        worth=AmountKind.COUNTED,
+        amount_kind=AmountKind.COUNTED,
         amount=Decimal(6),
         is_single_occurrence=is_single_occurrence,
     )
@@ -187,7 +187,7 @@ def figures() -> st.SearchStrategy[AlertFigures]:
 def decisions() -> st.SearchStrategy[AlertDecision]:
     """Any message that is not the first."""
     worths = st.sampled_from([None, *AmountKind])
-    alerts = st.builds(alert, figures(), worth=worths, amount=dollars())
+    alerts = st.builds(alert, figures(), amount_kind=worths, amount=dollars())
     whys = st.sampled_from([SEVERE, TEN_TIMES, "what was fixed came back: third time, $9 so far"])
     months = st.builds(
         Month, st.sampled_from(AmountKind), dollars(), dollars(), st.integers(1, 10**6)

@@ -120,7 +120,7 @@ def test_all_conflicts_are_told_at_once() -> None:
             "InputDataConfig": [channel],
         },
     )
-    assert [fix.path.rpartition(".")[2] for fix in finding.found.fix] == [
+    assert [fix.path.rpartition(".")[2] for fix in finding.detection.fix] == [
         "KeepAlivePeriodInSeconds",
         "InstanceGroupNames[0]",
     ]

@@ -126,7 +126,7 @@ def test_the_advised_tuning_job_gets_no_advice(strategy: str, trials: int, paral
         completed(trials=trials), tuning_job(strategy=strategy, max_parallel=parallel)
     )
     assert isinstance(finding, Finding)
-    new = {p.path.rpartition(".")[2]: p.new for p in finding.found.fix}
+    new = {p.path.rpartition(".")[2]: p.new for p in finding.detection.fix}
     advised = tuning_job(
         strategy=new.get("Strategy", strategy),
         max_parallel=new.get("MaxParallelTrainingJobs", parallel),

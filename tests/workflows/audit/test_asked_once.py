@@ -136,7 +136,7 @@ def test_an_audit_builds_few_bills(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (billed_job, resize_module, judge):
         monkeypatch.setattr(module, "bill", counted)
     findings = audited().savings.findings
-    changes = [one.found.change for one in findings if one.found.change]
+    changes = [one.detection.change for one in findings if one.detection.change]
     assert len(changes) > 1
     assert len(built) <= 1 + len(changes)
 

@@ -86,4 +86,4 @@ def test_nobody_gets_a_message_about_it() -> None:
     assert (finding["severity"], finding["bucket"]) == ("medium", "none")
     assert finding["saving_usd"] is None
     head = one.head
-    assert RULE not in [advised.rule for advised in head.advised or ()]
+    assert RULE not in [advised.rule for advised in head.recommendations or ()]

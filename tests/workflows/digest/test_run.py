@@ -122,7 +122,7 @@ def test_the_report_knows_what_people_answered(history: SqliteHistory) -> None:
     """As that of the command: a snoozed advice is not open."""
     [digest] = make_digests(history, WEEK, [None], (), lambda _: (), NOW)
     snoozed = Decision(
-        digest.advices[0].id,
+        digest.recommendations[0].id,
         DecisionAction.SNOOZE,
         "ana",
         NOW - timedelta(days=2),

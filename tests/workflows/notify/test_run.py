@@ -154,9 +154,9 @@ def test_a_message_names_the_month_the_advice_and_what_is_new() -> None:
     assert first.month is not None
     assert (first.month.total, first.month.runs) == (Decimal("8.14"), 4)
     assert (round(first.month.projected), first.month.severity) == (61, Severity.LOW)
-    assert first.advice is not None
-    assert (first.advice.rule, first.advice.runs) == ("gpu-underused", 4)
-    assert f"snooze {first.advice.id}\n" in story.messages[0].text
+    assert first.recommendation is not None
+    assert (first.recommendation.rule, first.recommendation.runs) == ("gpu-underused", 4)
+    assert f"snooze {first.recommendation.id}\n" in story.messages[0].text
 
 
 def step_document(step: str, name: str, at: datetime, usd: str = "9") -> AuditDocument:
@@ -225,9 +225,9 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     """An advice that somebody snoozed is left out of a message, and of its sums."""
     first = story.audited(ONE, NOON)
     assert is_sent(first)
-    assert first.advice is not None
+    assert first.recommendation is not None
     last = NOON.date() + timedelta(days=30)
-    decision = Decision(first.advice.id, DecisionAction.SNOOZE, "ana", NOON, last)
+    decision = Decision(first.recommendation.id, DecisionAction.SNOOZE, "ana", NOON, last)
     story.decisions.save_decision(decision)
     later = NOON + timedelta(days=10)
     quiet = story.audited(named("train-bert-0413", ended_at=later), later)
@@ -239,7 +239,7 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     assert is_sent(told)
     assert (told.kind, told.follow_up_reason) == (AlertKind.FOLLOW_UP, FollowUpReason.OTHER_ADVICE)
     assert "$42.04" not in story.messages[-1].text
-    assert f"snooze {first.advice.id} " not in story.messages[-1].text
+    assert f"snooze {first.recommendation.id} " not in story.messages[-1].text
     story.decisions.save_decision(replace(decision, action=DecisionAction.EXEMPT, at=later))
     told = story.audited(named("train-bert-0415", ended_at=later), later)
     assert is_quiet(told)

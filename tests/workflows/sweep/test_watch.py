@@ -175,7 +175,7 @@ def earlier(
         elapsed_s=Decimal(seconds),
         instance_type="ml.g4dn.12xlarge",
         instance_count=2,
-        advised=(advised,) if advised else (),
+        recommendations=(advised,) if advised else (),
     )
     return replace(head_of(listed), family=FAMILY, **run_fields(replace(known, **facts)))
 

@@ -87,12 +87,12 @@ def write_text(path: Path, text: str, mode: int | None = None) -> None:
         beside.write_text(text, encoding="utf-8", errors="replace")
 
 
-def wrong_format_reason(path: Path, advice: str) -> str | None:
+def wrong_format_reason(path: Path, hint: str) -> str | None:
     """Returns `is a folder: ...` or the like, with `advice` if nothing better is known, or None."""
     if path.is_dir():
-        return f"is a folder: {advice}"
+        return f"is a folder: {hint}"
     with suppress(OSError), path.open("rb") as file:
-        return wrong_format_reason_of_bytes(str(path), file.read(_HEAD), advice)
+        return wrong_format_reason_of_bytes(str(path), file.read(_HEAD), hint)
     return None
 
 

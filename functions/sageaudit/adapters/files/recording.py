@@ -237,7 +237,7 @@ def _absent(section: Mapping[str, Any]) -> Missing:
     return Missing(
         code or "metric_missing",
         reason or "the recording lacks these metrics of this job",
-        fields.text(section, "advice"),
+        fields.text(section, "remedy"),
     )
 
 

@@ -258,7 +258,7 @@ class _File(Struct, frozen=True):
         if "absent" in metrics:
             absent = metrics["absent"]
             code = absent["code"] if absent["code"] in _CODES else REDACTED
-            result["absent"] = {"code": code, "reason": _sentence(absent["reason"]), "advice": None}
+            result["absent"] = {"code": code, "reason": _sentence(absent["reason"]), "remedy": None}
         if "notes" in metrics:
             result["notes"] = [_sentence(text) for text in metrics["notes"]]
         hosts: dict[str, list[str]] = {}

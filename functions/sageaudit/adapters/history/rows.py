@@ -133,7 +133,7 @@ def _run_fields(entry: AuditEntry) -> dict[str, Any]:
     if entry.run_summary is None:
         return {}
     run_fields = {name: getattr(entry.run_summary, name) for name in RUN_FIELDS}
-    return run_fields | {"advised": read_recommendations(entry.document)}
+    return run_fields | {"recommendations": read_recommendations(entry.document)}
 
 
 def finding_rows(entry: AuditEntry) -> tuple[FindingRow, ...]:

@@ -7,10 +7,10 @@ from datetime import date, datetime, timedelta
 
 import click
 
-from sageaudit.cli import advices, asking, options
-from sageaudit.cli.advices import FILTERS, RecommendationFilters
+from sageaudit.cli import asking, options, recommendations
 from sageaudit.cli.asking import HistoryChoice, OutputOptions
 from sageaudit.cli.messages import print_message
+from sageaudit.cli.recommendations import FILTERS, RecommendationFilters
 from sageaudit.domain.advice.advice import Decision, DecisionAction, FamilyRecommendation, State
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
@@ -20,7 +20,7 @@ _MAX_REASON_LENGTH = 200
 _EPILOG = """\b
 Examples:
   sageaudit advice
-  sageaudit advice --owner ana --state taken
+  sageaudit advice --owner ana --state followed
   sageaudit advice snooze abcdefgh --until 2027-01-31 --reason "release week"
   sageaudit advice exempt abcdefgh --until 2027-06-30 --reason "two GPUs" --table NAME"""
 _LIST_EPILOG = """\b
@@ -66,12 +66,12 @@ def list_recommendations(
 
     A state follows from the runs since --since, and from what people decided.
     """
-    shown.chosen_fields(advices.RECOMMENDATIONS)
+    shown.chosen_fields(recommendations.RECOMMENDATIONS)
     with where.open() as opened:
         found = filters.find_recommendations(opened, asking.utc_now())
     asked = {state or State.OPEN}
     rows = [row for row in found if every or row.state in asked]
-    shown.write_rows(rows, advices.RECOMMENDATIONS, dict, filters.days_text)
+    shown.write_rows(rows, recommendations.RECOMMENDATIONS, dict, filters.days_text)
     if not rows:
         others = f": {len(found):,} in other states (--all)" if found else ""
         print_message(f"no such advice since {filters.since}{others}")
@@ -107,7 +107,7 @@ def _decide(verb: DecisionAction) -> None:
             known = _find_by_id(RecommendationFilters().find_recommendations(opened, now), name)
             opened.decisions.save_decision(made)
         until_when = f" until {last}" if last else ""
-        change = f"{advices.change_text(known)} in {known.family}"
+        change = f"{recommendations.change_text(known)} in {known.family}"
         print_message(
             f"{name}: {verb.value}{until_when}: {change}; written to {opened.location_text}"
         )
@@ -135,7 +135,7 @@ def _find_by_id(found: list[FamilyRecommendation], name: str) -> FamilyRecommend
         perhaps = did_you_mean(name, sorted(known)) or ":"
         raise BadUsage(
             f"there is no advice {name}{perhaps} `sageaudit advice list --all` has those of"
-            f" {advices.DEFAULT_SINCE}"
+            f" {recommendations.DEFAULT_SINCE}"
         )
     return known[name]
 

@@ -8,9 +8,9 @@ import click
 
 from sageaudit.adapters.history.opened import HistorySource
 from sageaudit.cli import asking
-from sageaudit.cli.advices import RecommendationFilters
 from sageaudit.cli.asking import AuditFilterOptions, HistoryChoice, OutputOptions, filter_options
 from sageaudit.cli.messages import print_message
+from sageaudit.cli.recommendations import RecommendationFilters
 from sageaudit.cli.views import lists
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.notes import recommendations_text
@@ -52,7 +52,7 @@ Examples:
 def changes(
     filters: AuditFilterOptions,
     columns: str,
-    advice: bool,
+    recommendation: bool,
     limit: int,
     every: bool,
     where: HistoryChoice,
@@ -69,17 +69,17 @@ def changes(
     [column, *more] = parse_columns(columns)
     if more:
         raise BadUsage(f"--by {columns}: changes are by one column")
-    if advice and column.name != "family":
+    if recommendation and column.name != "family":
         raise BadUsage("--advice is to families: leave out --by")
-    listing = lists.changes_layout(column, with_recommendations=advice)
+    listing = lists.changes_layout(column, with_recommendations=recommendation)
     shown.chosen_fields(listing)
     with where.open() as opened:
         reader, question = resolve(opened.history, question)
         rows = changes_of(reader, question, column, today=now.date())
         some = rows if every else rows[:limit]
-        if advice:
+        if recommendation:
             some = [
-                replace(row, advice=_recommendations_text(opened, row, question, now))
+                replace(row, recommendations=_recommendations_text(opened, row, question, now))
                 for row in some
             ]
         if not rows:

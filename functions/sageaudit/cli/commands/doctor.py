@@ -164,10 +164,10 @@ def _show(checks: Sequence[Check], console: Console) -> None:
     alike: dict[tuple[CheckState, str, str | None], list[str]] = {}
     for check in checks:
         alike.setdefault((check.state, check.found, check.next), []).append(check.name)
-    for (state, what, advice), names in alike.items():
+    for (state, what, remedy), names in alike.items():
         found = Text(f"{for_terminal(_names(names, state))}: {for_terminal(what)}")
-        if advice:
-            found.append(f"\n-> {for_terminal(advice)}", "dim")
+        if remedy:
+            found.append(f"\n-> {for_terminal(remedy)}", "dim")
         table.add_row(Text(_WORDS[state], _STYLES[state]), found)
     counts = Counter(check.state for check in checks)
     parts = [f"{counts[state]} {_WORDS[state]}" for state in CheckState if counts[state]]

@@ -250,7 +250,7 @@ _CHANGE_FIELDS = (
     Field("waste_before_usd", "usd", "Avoidable+lost before", cells.figure_before("waste")),
     Field("waste_usd", "usd", "Avoidable+lost", cells.figure_of("waste")),
     Field("waste_change_usd", "usd", "Its difference", cells.difference_of("waste")),
-    Field("advice", min_width=_MIN_WORD_WIDTH, is_sentence=True),
+    Field("recommendations", min_width=_MIN_WORD_WIDTH, is_sentence=True),
 )
 CHANGES = ListLayout(
     (*(field for field in _COLUMNS if field.name != "period"), *_CHANGE_FIELDS),
@@ -266,7 +266,7 @@ def changes_layout(column: Column, *, with_recommendations: bool = False) -> Lis
     """The list of changes by this column; `advice`: with what became of advice."""
     tags = (_column_field(column),) if column.tag else ()
     names = (column.key, *(field.name for field in _CHANGE_FIELDS))
-    table = (column.key, *CHANGES.table, *(["advice"] if with_recommendations else []))
+    table = (column.key, *CHANGES.table, *(["recommendations"] if with_recommendations else []))
     return replace(CHANGES, fields=(*tags, *CHANGES.fields), table=table, exported_fields=names)
 
 

@@ -45,7 +45,7 @@ class State(enum.StrEnum):
     OPEN = "open"
     SILENCED = "silenced"
     """Accepted, snoozed or exempt: `silence` has by whom, until when and why."""
-    FOLLOWED = "taken"
+    FOLLOWED = "followed"
     CLOSED = "closed"
     """Replaced, not seen for long, fixed another way, or withdrawn because of later runs."""
 
@@ -75,17 +75,24 @@ _SILENCED_STATUS = {
     DecisionAction.SNOOZE: "snoozed",
     DecisionAction.EXEMPT: "exempt",
 }
-STATUS_LABELS = ("open", *_SILENCED_STATUS.values(), "taken", MEASURED, NOT_COMPARABLE, WITHDRAWN)
+STATUS_LABELS = (
+    "open",
+    *_SILENCED_STATUS.values(),
+    "followed",
+    MEASURED,
+    NOT_COMPARABLE,
+    WITHDRAWN,
+)
 """The words by which reports count recommendations: `FamilyRecommendation.word`."""
 
 
 class Silence(Struct, frozen=True):
-    """Why a recommendation is in no message: it is accepted, snoozed or exempt (`word`).
+    """Why a recommendation is in no message: it is accepted, snoozed or exempt (`label`).
 
     `by` is None if a policy or tag accepts it: then `reason` has who and why.
     """
 
-    word: str
+    label: str
     by: str | None
     until: date | None
     reason: str | None
@@ -93,7 +100,7 @@ class Silence(Struct, frozen=True):
     @property
     def ends_if_worse(self) -> bool:
         """Whether a message includes it if it got worse; an exemption never ends so."""
-        return self.word != _SILENCED_STATUS[DecisionAction.EXEMPT]
+        return self.label != _SILENCED_STATUS[DecisionAction.EXEMPT]
 
 
 class Decision(Struct, frozen=True):
@@ -101,7 +108,7 @@ class Decision(Struct, frozen=True):
     of its parameter. `until`: its last day, in UTC; None without an end.
     """
 
-    advice: str
+    recommendation_id: str
     action: DecisionAction
     by: str
     at: datetime
@@ -123,9 +130,10 @@ class FamilyRecommendation(Struct, frozen=True):
 
     `amount` is that of the newest run with it. `occurrences`: the end and amount of each such run
     since `since`, when it last appeared, oldest first. `all_amounts`: those of all runs that were
-    read. `times`: how often it appeared. `decision`: the newest one; `silence`: if a decision or
-    the policy silences it now. `comparison`: runs before and after it was followed. `ended`: what
-    was measured each earlier time that it was followed, until the change was undone.
+    read. `appearances`: how often it appeared. `decision`: the newest one; `silence`: if a decision
+    or the policy silences it now. `comparison`: runs before and after it was followed.
+    `earlier_comparisons`: what was measured each earlier time that it was followed, until the
+    change was undone.
     """
 
     id: str
@@ -143,7 +151,7 @@ class FamilyRecommendation(Struct, frozen=True):
     amount: Decimal | None
     occurrences: tuple[tuple[datetime, Decimal | None], ...]
     all_amounts: tuple[Decimal | None, ...]
-    times: int
+    appearances: int
     first_at: datetime
     since: datetime
     last_at: datetime
@@ -151,7 +159,7 @@ class FamilyRecommendation(Struct, frozen=True):
     exempt: str | None = None
     silence: Silence | None = None
     comparison: Comparison | None = None
-    ended: tuple[Comparison, ...] = ()
+    earlier_comparisons: tuple[Comparison, ...] = ()
 
     @property
     def runs(self) -> int:
@@ -171,7 +179,7 @@ class FamilyRecommendation(Struct, frozen=True):
     @property
     def state_label(self) -> str:
         """The state; if silenced, `accepted`, `snoozed` or `exempt`."""
-        return self.silence.word if self.silence else self.state.value
+        return self.silence.label if self.silence else self.state.value
 
     @property
     def outcome(self) -> str | None:
@@ -179,7 +187,7 @@ class FamilyRecommendation(Struct, frozen=True):
         return _OUTCOMES.get(self.comparison.effect) if self.comparison else None
 
     @property
-    def word(self) -> str:
+    def status_label(self) -> str:
         """What a report shows: its outcome, else how it is silenced, else its state."""
         return self.outcome or self.state_label
 
@@ -193,7 +201,11 @@ class FamilyRecommendation(Struct, frozen=True):
         """All measured savings, the newest last."""
         newest = self.comparison
         is_measured = newest is not None and newest.effect is Effect.CHEAPER
-        return (*self.ended, newest) if newest and is_measured else self.ended
+        return (
+            (*self.earlier_comparisons, newest)
+            if newest and is_measured
+            else self.earlier_comparisons
+        )
 
     @property
     def line(self) -> tuple[str, str, AmountKind]:
@@ -250,7 +262,7 @@ def derive_recommendations(
         if run.purchase is not None:
             families[run.account, run.region, run.family][run.key] = run
     ordered = sorted(decisions, key=lambda decision: (decision.at, decision.action))
-    newest = {decision.advice: decision for decision in ordered}
+    newest = {decision.recommendation_id: decision for decision in ordered}
     recommendations = [
         row
         for runs in families.values()
@@ -266,7 +278,7 @@ def sort_by_amount(
     kinds = list(AmountKind)
     return sorted(
         recommendations,
-        key=lambda row: (kinds.index(row.worth), -row.recent_total(now, 30), row.id),
+        key=lambda row: (kinds.index(row.amount_kind), -row.recent_total(now, 30), row.id),
     )
 
 
@@ -281,7 +293,7 @@ def _family_recommendations(
     """Returns one recommendation for each value of each line; `runs` are in order of start."""
     lines: dict[object, dict[str, Recommendation]] = defaultdict(dict)
     for run in runs:
-        for advised in run.advised or ():
+        for advised in run.recommendations or ():
             name = recommendation_id(run.account, run.region, run.family, advised)
             values = lines[advised.line]
             values.pop(name, None)
@@ -293,20 +305,32 @@ def _family_recommendations(
         *replaced, newest = values
         decided = [decisions[name] for name in values if name in decisions]
         decision = max(decided, key=lambda row: row.at, default=None)
-        advice = _make_recommendation(newest, values[newest], runs, decision, frozenset(paths), now)
+        recommendation = _make_recommendation(
+            newest, values[newest], runs, decision, frozenset(paths), now
+        )
         olds = (
-            replace(advice, id=name, new=values[name].new, occurrences=(), ended=())
+            replace(
+                recommendation,
+                id=name,
+                new=values[name].new,
+                occurrences=(),
+                earlier_comparisons=(),
+            )
             for name in replaced
         )
         closed = (replace(old, state=State.CLOSED, comparison=None) for old in olds)
-        recommendations += [advice, *closed]
+        recommendations += [recommendation, *closed]
     return _count_savings_once(recommendations)
 
 
 def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[FamilyRecommendation]:
     """Counts the saving of recommendations followed at once only for the largest prediction."""
     claimed: dict[object, str] = {}
-    parts = [(part, advice.id) for advice in recommendations for part in advice.measured]
+    parts = [
+        (part, recommendation.id)
+        for recommendation in recommendations
+        for part in recommendation.measured
+    ]
     for part, name in sorted(parts, key=lambda pair: pair[0].predicted_usd or 0, reverse=True):
         claimed.setdefault(part.after, name)
 
@@ -315,13 +339,16 @@ def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[Fam
         evidence = f"measured together with {first}"
         return part if first == name else replace(part, evidence=evidence, after_usd=None)
 
-    def with_single_savings(advice: FamilyRecommendation) -> FamilyRecommendation:
-        now, ended = advice.comparison, tuple(once(part, advice.id) for part in advice.ended)
+    def with_single_savings(recommendation: FamilyRecommendation) -> FamilyRecommendation:
+        now, ended = (
+            recommendation.comparison,
+            tuple(once(part, recommendation.id) for part in recommendation.earlier_comparisons),
+        )
         if now is not None and now.effect is Effect.CHEAPER:
-            now = once(now, advice.id)
-        return replace(advice, comparison=now, ended=ended)
+            now = once(now, recommendation.id)
+        return replace(recommendation, comparison=now, earlier_comparisons=ended)
 
-    return [with_single_savings(advice) for advice in recommendations]
+    return [with_single_savings(recommendation) for recommendation in recommendations]
 
 
 def _make_recommendation(
@@ -347,8 +374,8 @@ def _make_recommendation(
     followed = [run.ended_at for part in episodes for run in part.runs_with_fix]
     undone = reopened_at is not None and reopened_at > max(followed, default=reopened_at)
     worse = next((row for row in judged if row.effect is Effect.WORSE and not undone), None)
-    ended = tuple(row for row in judged if row is not current and row.effect is Effect.CHEAPER)
-    advice = FamilyRecommendation(
+    earlier = tuple(row for row in judged if row is not current and row.effect is Effect.CHEAPER)
+    draft = FamilyRecommendation(
         id=name,
         account=newest.account,
         region=newest.region,
@@ -360,46 +387,48 @@ def _make_recommendation(
         new=recommendation.new,
         state=State.OPEN,
         severity=recommendation.severity,
-        worth=recommendation.worth,
+        amount_kind=recommendation.amount_kind,
         amount=recommendation.amount,
         occurrences=tuple(sorted(hits, key=lambda hit: hit[0])),
         all_amounts=tuple(recommended_amount(run, recommendation) for run in advised),
-        times=1 + sum(part.back for part in episodes),
+        appearances=1 + sum(part.is_reappearance for part in episodes),
         first_at=min(run.ended_at for run in advised),
         since=min(at for at, _ in hits),
         last_at=max(run.ended_at for run in advised),
         decision=decision,
         exempt=recommendation.exempt,
         comparison=worse or current or fixed_another_way(runs, last.runs[-1], recommendation),
-        ended=ended,
+        earlier_comparisons=earlier,
     )
-    silence = None if advice.comparison else _silence(advice, now)
+    silence = None if draft.comparison else _silence(draft, now)
     last_run_at = max(run.ended_at for run in runs)
-    state = State.SILENCED if silence else _state(advice, last_run_at, now)
-    return replace(advice, state=state, silence=silence)
+    state = State.SILENCED if silence else _state(draft, last_run_at, now)
+    return replace(draft, state=state, silence=silence)
 
 
-def _state(advice: FamilyRecommendation, last_run_at: datetime, now: datetime) -> State:
+def _state(recommendation: FamilyRecommendation, last_run_at: datetime, now: datetime) -> State:
     """Returns the state of a recommendation that is not silenced."""
-    comparison = advice.comparison
+    comparison = recommendation.comparison
     if comparison is None:
-        silent_for = now - min(last_run_at, advice.last_at)
+        silent_for = now - min(last_run_at, recommendation.last_at)
         return State.CLOSED if silent_for >= CLOSED_AFTER else State.OPEN
     is_unfinished = comparison.effect is Effect.TOO_FEW and now - last_run_at >= CLOSED_AFTER
     is_over = is_unfinished or comparison.effect is Effect.WORSE or comparison.fixed_another_way
     return State.CLOSED if is_over else State.FOLLOWED
 
 
-def _silence(advice: FamilyRecommendation, now: datetime) -> Silence | None:
+def _silence(recommendation: FamilyRecommendation, now: datetime) -> Silence | None:
     """Returns the silence by the policy, a tag or a decision that still holds, if any."""
-    if advice.exempt:
-        return Silence(_SILENCED_STATUS[DecisionAction.EXEMPT], None, None, advice.exempt)
-    decision = advice.decision
+    if recommendation.exempt:
+        return Silence(_SILENCED_STATUS[DecisionAction.EXEMPT], None, None, recommendation.exempt)
+    decision = recommendation.decision
     if decision is None or decision.action not in _SILENCED_STATUS:
         return None
     is_over = decision.ends_at is not None and decision.ends_at <= now
     was_kept = (
-        decision.action is DecisionAction.ACCEPT and decision.at < advice.since and advice.times > 1
+        decision.action is DecisionAction.ACCEPT
+        and decision.at < recommendation.since
+        and recommendation.appearances > 1
     )
     if is_over or was_kept:
         return None

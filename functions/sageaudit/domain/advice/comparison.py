@@ -266,7 +266,7 @@ class Episode(Struct):
 
     runs: list[AuditSummary] = field(default_factory=list)
     runs_with_fix: list[AuditSummary] = field(default_factory=list)
-    back: bool = False
+    is_reappearance: bool = False
 
 
 def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Decimal | None:
@@ -294,7 +294,7 @@ def split_episodes(
                 )
             if episode.runs_with_fix or was_gone:
                 yield episode
-                episode = Episode(back=bool(episode.runs_with_fix))
+                episode = Episode(is_reappearance=bool(episode.runs_with_fix))
             episode.runs.append(run)
             in_a_row = []
         elif not episode.runs:

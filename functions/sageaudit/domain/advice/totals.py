@@ -114,9 +114,9 @@ class Digest(Struct, frozen=True):
     """The week from `since` to `until` (UTC days, both included), with recommendations as of `now`.
 
     `previous_total`: the week before; None if the history does not cover it. `changed_families`:
-    those whose spend changed since, the largest change first. `advices`: in any state, counted ones
-    first. `unsent_recommendations`: open ones of the week's runs that no message of the week had.
-    With a `route`, everything is about the jobs and recommendations that it selects.
+    those whose spend changed since, the largest change first. `recommendations`: in any state,
+    counted ones first. `unsent_recommendations`: open ones of the week's runs that no message of
+    the week had. With a `route`, everything is about the jobs and recommendations that it selects.
     """
 
     since: date
@@ -125,6 +125,6 @@ class Digest(Struct, frozen=True):
     total: Sums
     previous_total: Sums | None
     changed_families: Sequence[ChangedFamily]
-    advices: Sequence[FamilyRecommendation]
+    recommendations: Sequence[FamilyRecommendation]
     unsent_recommendations: Sequence[FamilyRecommendation]
     route: Route | None = None

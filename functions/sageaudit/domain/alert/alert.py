@@ -41,7 +41,7 @@ class AlertKind(enum.StrEnum):
     """What a message about an audit is; subscriptions can filter by it."""
 
     FIRST = "first"
-    FOLLOW_UP = "again"
+    FOLLOW_UP = "follow-up"
     WORSE = "worse"
     COST_SPIKE = "cost-spike"
     """A run that cost far more than comparable runs."""
@@ -53,9 +53,9 @@ class Alert(Struct, frozen=True):
     channels.
 
     `run` is its partition key. One message makes an alert for each amount kind that it is about:
-    `amount_kind`, None for a cost spike. `recommendation_ids`: the ids of the recommendations open then, the largest
-    first. `amount`: the family's month; for a cost spike, how much more the run cost.
-    `is_single_occurrence`: then the month is a guess that no text showed.
+    `amount_kind`, None for a cost spike. `recommendation_ids`: the ids of the recommendations open
+    then, the largest first. `amount`: the family's month; for a cost spike, how much more the run
+    cost. `is_single_occurrence`: then the month is a guess that no text showed.
     """
 
     run: str
@@ -135,7 +135,8 @@ class ChannelHour(Struct, frozen=True):
     """The messages to one channel in a clock hour (UTC).
 
     `sent` ones have a notice each; the `held` ones share one, which is posted after the hour.
-    `largest_messages`: the first lines of the held messages with the most dollars, and their USD if known.
+    `largest_messages`: the first lines of the held messages with the most dollars, and their USD if
+    known.
     """
 
     channel: str
@@ -160,8 +161,9 @@ class ChannelHour(Struct, frozen=True):
         """
         if self.sent < max_per_hour and not self.held:
             return replace(self, sent=self.sent + 1)
-        dearest = sorted((*self.largest_messages, (headline, usd)), key=_by_amount)[:_MAX_NAMED_MESSAGES]
-        return replace(self, held=self.held + 1, dearest=tuple(dearest))
+        messages = sorted((*self.largest_messages, (headline, usd)), key=_by_amount)
+        largest = tuple(messages[:_MAX_NAMED_MESSAGES])
+        return replace(self, held=self.held + 1, largest_messages=largest)
 
 
 def start_of_hour(now: datetime) -> datetime:
@@ -205,26 +207,45 @@ class AlertCase(Struct, frozen=True):
         self, amount_kind: AmountKind, *, silenced: bool = False
     ) -> list[FamilyRecommendation]:
         """Returns the open ones of a kind; with `silenced`, also those that are sent if worse."""
-        advices = (
-            advice for advice in self.recommendations.values() if advice.worth is amount_kind
+        recommendations = (
+            recommendation
+            for recommendation in self.recommendations.values()
+            if recommendation.amount_kind is amount_kind
         )
-        return [row for row in advices if row.is_open or (silenced and row.is_sent_if_worse)]
+        return [
+            row for row in recommendations if row.is_open or (silenced and row.is_sent_if_worse)
+        ]
 
     def run_recommendations(
-        self, advices: Sequence[FamilyRecommendation]
+        self, recommendations: Sequence[FamilyRecommendation]
     ) -> list[FamilyRecommendation]:
         """Returns those of this run."""
-        return [advice for advice in advices if advice.id in self.recommendation_ids]
+        return [
+            recommendation
+            for recommendation in recommendations
+            if recommendation.id in self.recommendation_ids
+        ]
 
-    def last_alert(self, advice: FamilyRecommendation) -> Alert | None:
+    def last_alert(self, recommendation: FamilyRecommendation) -> Alert | None:
         """Returns the last alert that had this recommendation."""
-        return next((alert for alert in reversed(self.alerts) if advice.id in alert.advices), None)
+        return next(
+            (
+                alert
+                for alert in reversed(self.alerts)
+                if recommendation.id in alert.recommendation_ids
+            ),
+            None,
+        )
 
-    def last_parameter_alert(self, advice: FamilyRecommendation) -> Alert | None:
+    def last_parameter_alert(self, recommendation: FamilyRecommendation) -> Alert | None:
         """Returns the family's last alert that had any value of its parameter."""
-        same = (row for row in self.recommendations.values() if row.has_same_parameter(advice))
+        same = (
+            row for row in self.recommendations.values() if row.has_same_parameter(recommendation)
+        )
         ids = {row.id for row in same}
-        return next((alert for alert in reversed(self.alerts) if ids & {*alert.advices}), None)
+        return next(
+            (alert for alert in reversed(self.alerts) if ids & {*alert.recommendation_ids}), None
+        )
 
     def is_recent(self, alert: Alert) -> bool:
         """Whether the alert is less than `REPEAT_AFTER` old."""
@@ -236,8 +257,9 @@ class AlertDecision(Struct, frozen=True):
 
     The rule fills the first seven fields. `why` states in words what is new; `follow_up_reason` is
     set if a message is sent again. `previous_alert` is the alert that this message follows, or that
-    a correction replaces: then the last one of the run. `amount_kind` is the kind of amount: COUNTED for
-    a correction and for a `spike`, which is how much more the run cost than comparable ones.
+    a correction replaces: then the last one of the run. `amount_kind` is the kind of amount:
+    COUNTED for a correction and for a `spike`, which is how much more the run cost than comparable
+    ones.
 
     `with_details` fills the others, which the card shows. `corrected_audit` is the version behind
     the alert that a correction replaces; None if it cannot be read. `month`: that of the subject's
@@ -255,7 +277,7 @@ class AlertDecision(Struct, frozen=True):
     corrected_audit: MessageAudit | None = None
     month: Month | None = None
     saves: Month | None = None
-    advice: FamilyRecommendation | None = None
+    recommendation: FamilyRecommendation | None = None
     other_steps: tuple[tuple[str, Month], ...] = ()
 
     @property
@@ -291,27 +313,27 @@ def with_details(
     decision: AlertDecision, case: AlertCase, corrected_audit: MessageAudit | None
 ) -> AlertDecision:
     """Adds to a decision to send a message what its card shows."""
-    kind = decision.worth
-    advices = case.open_recommendations(kind, silenced=decision.kind is AlertKind.WORSE)
-    run_advices = case.run_recommendations(advices)
+    kind = decision.amount_kind
+    recommendations = case.open_recommendations(kind, silenced=decision.kind is AlertKind.WORSE)
+    run_advices = case.run_recommendations(recommendations)
     return replace(
         decision,
         corrected_audit=corrected_audit,
-        month=estimate_month(advices, kind, case.now),
+        month=estimate_month(recommendations, kind, case.now),
         saves=estimate_month(run_advices[:1], kind, case.now) if run_advices else None,
-        advice=run_advices[0] if run_advices else None,
-        other_steps=() if decision.is_run_only else _other_steps(advices, kind, case),
+        recommendation=run_advices[0] if run_advices else None,
+        other_steps=() if decision.is_run_only else _other_steps(recommendations, kind, case),
     )
 
 
 def _other_steps(
-    advices: Sequence[FamilyRecommendation], amount_kind: AmountKind, case: AlertCase
+    recommendations: Sequence[FamilyRecommendation], amount_kind: AmountKind, case: AlertCase
 ) -> tuple[tuple[str, Month], ...]:
     """Returns the months of the pipeline's other steps, the most dollars first."""
     families: dict[str, list[FamilyRecommendation]] = defaultdict(list)
-    for advice in advices:
-        if advice.family != case.family:
-            families[advice.family].append(advice)
+    for recommendation in recommendations:
+        if recommendation.family != case.family:
+            families[recommendation.family].append(recommendation)
     months = {name: estimate_month(rows, amount_kind, case.now) for name, rows in families.items()}
     steps = [(name, month) for name, month in months.items() if month.runs]
     return tuple(sorted(steps, key=lambda step: -step[1].projected))

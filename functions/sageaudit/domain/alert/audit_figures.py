@@ -163,13 +163,17 @@ class MessageAudit(Struct, frozen=True):
         """
 
         def silencing(advised: Recommendation) -> FamilyRecommendation | None:
-            advice = recommendations.get(
+            recommendation = recommendations.get(
                 recommendation_id(run.account, run.region, run.family, advised)
             )
-            if advice is None or advice.is_open or (is_worse and advice.is_sent_if_worse):
+            if (
+                recommendation is None
+                or recommendation.is_open
+                or (is_worse and recommendation.is_sent_if_worse)
+            ):
                 return None
-            is_over = advice.state is State.CLOSED and advice.comparison is None
-            return None if is_over else advice
+            is_over = recommendation.state is State.CLOSED and recommendation.comparison is None
+            return None if is_over else recommendation
 
         document = _exempt_silenced(self.document, silencing)
         return self if document is self.document else self.parse(document)
@@ -239,11 +243,13 @@ def _exempt_silenced(
     whole: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
         advised = None if finding["exempt"] else recommendation_from_finding(finding)
-        advice = silencing_recommendation(advised) if advised and is_standing(finding) else None
-        if advice is None:
+        recommendation = (
+            silencing_recommendation(advised) if advised and is_standing(finding) else None
+        )
+        if recommendation is None:
             whole["findings"].append(finding)
             continue
-        whole["findings"].append({**finding, "exempt": _silence_exemption(advice)})
+        whole["findings"].append({**finding, "exempt": _silence_exemption(recommendation)})
         for key, usd in _sum_contributions(finding):
             if whole[key] is not None:
                 whole[key] = max(whole[key] - usd, Decimal(0))
@@ -251,13 +257,13 @@ def _exempt_silenced(
     return cast("AuditDocument", whole) if silenced else document
 
 
-def _silence_exemption(advice: FamilyRecommendation) -> ExemptDocument:
-    known = advice.decision
+def _silence_exemption(recommendation: FamilyRecommendation) -> ExemptDocument:
+    known = recommendation.decision
     until = known.until.isoformat() if known and known.until else None
     return {
         "by": known.by if known else "its runs",
         "until": until,
-        "reason": (known.reason if known else None) or advice.state_label,
+        "reason": (known.reason if known else None) or recommendation.state_label,
     }
 
 

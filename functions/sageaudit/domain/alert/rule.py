@@ -130,14 +130,16 @@ def alerts_for_decision(case: AlertCase, decision: AlertDecision, template: Aler
 
 
 def _alert_for_decision(case: AlertCase, decision: AlertDecision, sent: Alert) -> Alert:
-    kind = decision.worth
-    advices = case.open_recommendations(kind, silenced=decision.kind is AlertKind.WORSE)
-    month = estimate_month(advices, kind, case.now)
+    kind = decision.amount_kind
+    recommendations = case.open_recommendations(kind, silenced=decision.kind is AlertKind.WORSE)
+    month = estimate_month(recommendations, kind, case.now)
     return replace(
         sent,
         kind=decision.kind,
-        worth=kind,
-        advices=tuple(advice.id for advice in advices if advice.occurrences),
+        amount_kind=kind,
+        recommendation_ids=tuple(
+            recommendation.id for recommendation in recommendations if recommendation.occurrences
+        ),
         amount=month.projected,
         is_single_occurrence=month.is_single_occurrence,
     )
@@ -160,95 +162,120 @@ def _check_cost_spike(case: AlertCase) -> AlertDecision | None:
 
 def _check_recommendations(amount_kind: AmountKind, case: AlertCase) -> AlertDecision | None:
     """Decides by what is new since the subject's last message of this amount kind."""
-    before = next((alert for alert in reversed(case.alerts) if alert.worth is amount_kind), None)
+    before = next(
+        (alert for alert in reversed(case.alerts) if alert.amount_kind is amount_kind), None
+    )
     sendable = case.open_recommendations(amount_kind, silenced=True)
     run_advices = case.run_recommendations(sendable)
-    if before and run_advices and not all(_has_come_back(case, advice) for advice in run_advices):
+    if (
+        before
+        and run_advices
+        and not all(_has_come_back(case, recommendation) for recommendation in run_advices)
+    ):
         # only recommendations of that message or of this run can get worse
-        ids = {*before.advices, *case.recommendation_ids}
-        advices = [advice for advice in sendable if advice.id in ids]
-        month = estimate_month(advices, amount_kind, case.now)
+        ids = {*before.recommendation_ids, *case.recommendation_ids}
+        recommendations = [
+            recommendation for recommendation in sendable if recommendation.id in ids
+        ]
+        month = estimate_month(recommendations, amount_kind, case.now)
         if text := _worsening_text(
             month, before, is_apart=case.now - before.at >= _MIN_MESSAGE_INTERVAL
         ):
             return AlertDecision(
-                AlertKind.WORSE, why=text, previous_alert=before, worth=amount_kind
+                AlertKind.WORSE, why=text, previous_alert=before, amount_kind=amount_kind
             )
     run_advices = case.run_recommendations(case.open_recommendations(amount_kind))
     month = estimate_month(case.open_recommendations(amount_kind), amount_kind, case.now)
     is_enough = month.total >= message_floor(amount_kind, case.policy)
     if not run_advices or not (is_enough or any(map(_is_severe_unpriced, run_advices))):
         return None
-    if before is None or all(_is_found_anew(case, advice) for advice in run_advices):
-        return AlertDecision(worth=amount_kind)
+    if before is None or all(
+        _is_found_anew(case, recommendation) for recommendation in run_advices
+    ):
+        return AlertDecision(amount_kind=amount_kind)
     if case.now - before.at < _MIN_MESSAGE_INTERVAL:
         return None
-    follow_ups = (_follow_up(case, advice, before, month) for advice in run_advices)
+    follow_ups = (_follow_up(case, recommendation, before, month) for recommendation in run_advices)
     return next(filter(None, follow_ups), None)
 
 
 def _follow_up(
-    case: AlertCase, advice: FamilyRecommendation, before: Alert, month: Month
+    case: AlertCase, recommendation: FamilyRecommendation, before: Alert, month: Month
 ) -> AlertDecision | None:
     """Decides by what is new about one recommendation of the run."""
-    same, same_parameter = case.last_alert(advice), case.last_parameter_alert(advice)
-    decision = partial(AlertDecision, AlertKind.FOLLOW_UP, worth=advice.worth)
+    same, same_parameter = (
+        case.last_alert(recommendation),
+        case.last_parameter_alert(recommendation),
+    )
+    decision = partial(AlertDecision, AlertKind.FOLLOW_UP, amount_kind=recommendation.amount_kind)
     if same is None:
-        floor = message_floor(advice.worth, case.policy)
-        if same_parameter is None and advice.recent_total(case.now, MONTH_DAYS) < floor:
+        floor = message_floor(recommendation.amount_kind, case.policy)
+        if same_parameter is None and recommendation.recent_total(case.now, MONTH_DAYS) < floor:
             return None
-        text = _replacement_text(case, advice, same_parameter)
+        text = _replacement_text(case, recommendation, same_parameter)
         return decision(FollowUpReason.OTHER_ADVICE, text, same_parameter or before)
     if case.is_recent(same):
         return None
-    if _has_come_back(case, advice):
-        return decision(FollowUpReason.CAME_BACK, _reopened_text(advice), same)
-    answer = advice.decision
+    if _has_come_back(case, recommendation):
+        return decision(FollowUpReason.CAME_BACK, _reopened_text(recommendation), same)
+    answer = recommendation.decision
     if answer and answer.ends_at and same.at < answer.ends_at <= case.now:
         ended = f"{answer.by}'s {_DECISION_TEXTS[answer.action]} has ended"
         return decision(FollowUpReason.SILENCE_ENDED, ended, same)
     if same_parameter is not None and same_parameter is not same:
-        text = _replacement_text(case, advice, same_parameter)
+        text = _replacement_text(case, recommendation, same_parameter)
         return decision(FollowUpReason.OTHER_ADVICE, text, same_parameter)
     if month.projected >= GROWTH_FACTOR * before.amount:
         return decision(FollowUpReason.GREW, "the family's month grew by a third or more", before)
     return None
 
 
-def _has_come_back(case: AlertCase, advice: FamilyRecommendation) -> bool:
+def _has_come_back(case: AlertCase, recommendation: FamilyRecommendation) -> bool:
     """Whether it came back after it was followed, and its last alert is not recent."""
-    last = case.last_alert(advice)
+    last = case.last_alert(recommendation)
     if last is None or case.is_recent(last):
         return False
-    return advice.times > 1 and advice.since > last.at
+    return recommendation.appearances > 1 and recommendation.since > last.at
 
 
-def _is_found_anew(case: AlertCase, advice: FamilyRecommendation) -> bool:
+def _is_found_anew(case: AlertCase, recommendation: FamilyRecommendation) -> bool:
     """Whether it had an alert, and appeared again after it was not seen for long."""
-    last, unseen = case.last_alert(advice), advice.since - case.history_since >= CLOSED_AFTER
-    anew = advice.times == 1 and (advice.since > advice.first_at or unseen)
-    return last is not None and anew and advice.since > last.at
+    last, unseen = (
+        case.last_alert(recommendation),
+        recommendation.since - case.history_since >= CLOSED_AFTER,
+    )
+    anew = recommendation.appearances == 1 and (
+        recommendation.since > recommendation.first_at or unseen
+    )
+    return last is not None and anew and recommendation.since > last.at
 
 
-def _reopened_text(advice: FamilyRecommendation) -> str:
-    nth = _ORDINALS.get(advice.times, f"{advice.times}th")
-    wasted = known_sum(advice.all_amounts)
+def _reopened_text(recommendation: FamilyRecommendation) -> str:
+    nth = _ORDINALS.get(recommendation.appearances, f"{recommendation.appearances}th")
+    wasted = known_sum(recommendation.all_amounts)
     so_far = f", ${wasted:,.2f} wasted so far" if wasted else ""
     return f"what was fixed came back: {nth} time{so_far}"
 
 
 def _replacement_text(
-    case: AlertCase, advice: FamilyRecommendation, parameter_alert: Alert | None
+    case: AlertCase, recommendation: FamilyRecommendation, parameter_alert: Alert | None
 ) -> str:
     """Returns in words what was recommended before for the same parameter."""
-    alerted = map(case.recommendations.get, parameter_alert.advices if parameter_alert else ())
-    before = next((old.new for old in alerted if old and old.has_same_parameter(advice)), None)
+    alerted = map(
+        case.recommendations.get, parameter_alert.recommendation_ids if parameter_alert else ()
+    )
+    before = next(
+        (old.new for old in alerted if old and old.has_same_parameter(recommendation)), None
+    )
     return f"before, {before} was advised" if before else "this advice is new"
 
 
-def _is_severe_unpriced(advice: FamilyRecommendation) -> bool:
+def _is_severe_unpriced(recommendation: FamilyRecommendation) -> bool:
     """Whether it is severe and its amount unknown: it then has a message without dollars."""
-    return advice.amount is None and advice.severity.rank >= _MIN_UNPRICED_SEVERITY.rank
+    return (
+        recommendation.amount is None
+        and recommendation.severity.rank >= _MIN_UNPRICED_SEVERITY.rank
+    )
 
 
 def _worsening_text(month: Month, before: Alert, *, is_apart: bool) -> str:
@@ -271,17 +298,17 @@ def _worsening_text(month: Month, before: Alert, *, is_apart: bool) -> str:
 
 def _suppression_reason(case: AlertCase) -> str:
     """Returns the first reason that applies to the run's recommendations."""
-    advices = [
+    recommendations = [
         case.recommendations[name]
         for name in case.recommendation_ids
         if name in case.recommendations
     ]
-    open_advices = [advice for advice in advices if advice.is_open]
-    if not advices:
+    open_advices = [recommendation for recommendation in recommendations if recommendation.is_open]
+    if not recommendations:
         return NO_FINDING_REASON
     if not open_advices:
-        return f"the advice {advices[0].id} is {advices[0].state_label}"
-    kind = open_advices[0].worth
+        return f"the advice {recommendations[0].id} is {recommendations[0].state_label}"
+    kind = open_advices[0].amount_kind
     month = estimate_month(case.open_recommendations(kind), kind, case.now)
     floor = message_floor(kind, case.policy)
     if month.total < floor:

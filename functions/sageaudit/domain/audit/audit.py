@@ -81,7 +81,7 @@ class Judgement(Struct, frozen=True):
         """
         if self.is_running:
             return Savings(savings.findings, None, None, None, savings.waterfall, None)
-        open_ended = {finding.found.bucket for finding in _unpriced_findings(savings)}
+        open_ended = {finding.detection.bucket for finding in _unpriced_findings(savings)}
         open_sum = Bucket.AVOIDABLE in open_ended and not savings.avoidable_usd
         unseen = not self.is_answered and not savings.avoidable_usd
         if self.judged is Judged.NO or unseen or open_sum:
@@ -153,8 +153,8 @@ def _unpriced_findings(savings: Savings) -> list[Finding]:
         finding
         for finding in savings.findings
         if finding.is_standing
-        and finding.found.bucket.is_counted
-        and finding.found.change is not None
+        and finding.detection.bucket.is_counted
+        and finding.detection.change is not None
         and finding.saving_usd is None
     ]
 

@@ -144,7 +144,7 @@ def max_saving_usd(finding: FindingDocument) -> Decimal | None:
 
 def finding_document(finding: Finding) -> FindingDocument:
     """Returns a finding as documents show it."""
-    detection = finding.found
+    detection = finding.detection
     return fill_document(
         FindingDocument,
         finding,
@@ -166,7 +166,7 @@ def finding_document(finding: Finding) -> FindingDocument:
 
 def _page_first_step(finding: Finding) -> str | None:
     """Returns the first step on the rule's page if there is no parameter to change."""
-    detection = finding.found
+    detection = finding.detection
     return None if detection.fix or detection.alternatives else finding.rule.first_step
 
 
@@ -180,7 +180,7 @@ def parse_finding(document: FindingDocument) -> Finding:
             sent_to_channels=document["sent_to_channels"],
             first_step=document.get("first_step"),
         ),
-        found=Detection(
+        detection=Detection(
             confidence=Confidence(document["confidence"]),
             bucket=Bucket(document["bucket"]),
             summary=document["summary"],
@@ -319,7 +319,7 @@ def recommendation_from_finding(finding: FindingDocument) -> Recommendation | No
         parameter=fix[0]["parameter"] if fix else "",
         new=value_text(fix[0]["new"]) if fix else "",
         severity=Severity(finding["severity"]),
-        worth=AmountKind.COUNTED if bucket.is_counted else AmountKind.POSSIBLE,
+        amount_kind=AmountKind.COUNTED if bucket.is_counted else AmountKind.POSSIBLE,
         amount=amount,
         other_parameters=tuple(item["parameter"] for item in fix[1:]),
         exempt=accepted,
@@ -333,7 +333,7 @@ def largest_recommendations(
     kinds = list(AmountKind)
     rows = sorted(
         recommendations,
-        key=lambda row: (kinds.index(row.worth), -(row.amount or Decimal(0)), row.new),
+        key=lambda row: (kinds.index(row.amount_kind), -(row.amount or Decimal(0)), row.new),
     )
     return tuple({row.line: row for row in reversed(rows)}.values())[::-1][:MAX_RECOMMENDATIONS]
 

@@ -230,7 +230,7 @@ def _merge_rule_findings(
     findings = list(map(parse_finding, written))
     most = sum((max_saving_usd(finding) or _ZERO for finding in written), _ZERO)
     largest = max(findings, key=lambda finding: finding.saving_usd or _ZERO)
-    rule, detection = largest.rule, largest.found
+    rule, detection = largest.rule, largest.detection
     usd = sum_if_complete(finding.saving_usd for finding in findings)
     spans = [finding.range_usd for finding in findings if finding.range_usd]
     span = None
@@ -241,7 +241,7 @@ def _merge_rule_findings(
     return replace(
         largest,
         severity=severities.severity_for(rule, detection.bucket, usd, span, is_priced=priced),
-        found=replace(
+        detection=replace(
             detection,
             summary=f"In {len(findings)} of {scope_text}, such as: {detection.summary}",
             evidence={key: len(findings), **detection.evidence},
@@ -263,7 +263,7 @@ def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable
     remainder_usd = sums.pop(REMAINDER, None)
     if remainder_usd is not None:
         for finding in own.findings:
-            bucket, usd = finding.found.bucket, finding.saving_usd
+            bucket, usd = finding.detection.bucket, finding.saving_usd
             if usd and bucket.is_counted:
                 sums[f"{bucket.value}: {finding.rule.name}"] = usd
                 remainder_usd -= usd

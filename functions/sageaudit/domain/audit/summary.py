@@ -249,7 +249,7 @@ _STAMP_FIELDS = (
     *("first_point_s", "disk_gb"),
 )
 """Fields of a run by which later runs of its family are judged."""
-RUN_FIELDS = (*_STAMP_FIELDS, "advised", "settings")
+RUN_FIELDS = (*_STAMP_FIELDS, "recommendations", "settings")
 """Fields of a run that its document does not have."""
 
 

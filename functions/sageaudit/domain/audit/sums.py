@@ -212,13 +212,13 @@ class SumRow(Struct, frozen=True):
 
 
 class ChangedFamily(Struct, frozen=True):
-    """A family whose spend changed; `word`: increased, decreased, new or gone.
+    """A family whose spend changed; `change`: increased, decreased, new or gone.
 
     `qualifier`: how exactly the size of the change is known.
     """
 
     family: str | None
-    word: str
+    change: str
     change_usd: Decimal
     jobs_before: int
     jobs: int

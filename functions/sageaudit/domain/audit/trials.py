@@ -79,7 +79,7 @@ class TrialSavings(Struct, frozen=True):
 
     def usd(self, bucket: Bucket) -> Decimal:
         """Returns the sum of the shares of one bucket."""
-        findings = (finding for finding in self.findings if finding.found.bucket is bucket)
+        findings = (finding for finding in self.findings if finding.detection.bucket is bucket)
         return sum((finding.saving_usd or _ZERO for finding in findings), _ZERO)
 
 
@@ -112,7 +112,7 @@ def allocate_trial_savings(
         findings.append(
             Finding(
                 rule=rule,
-                found=detection,
+                detection=detection,
                 severity=severities.severity_for(
                     rule, detection.bucket, share, is_priced=change is not None
                 ),

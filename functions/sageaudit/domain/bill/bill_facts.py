@@ -191,7 +191,7 @@ def _notes(
             yield f"{item}: {age_note}, after the job"
     if savings_plan and billed.lines:
         rates = [line.rate for line in billed.lines if line.rate is not None]
-        amortised = any(rate.learnt == "amortised" for rate in rates)
+        amortised = any(rate.learned_basis == "amortised" for rate in rates)
         yield AMORTISED if amortised else SAVINGS_PLAN_NOTE
     for name in job.custom_rules:
         yield f"custom Debugger rule {name} runs as a processing job of its own, billed there"

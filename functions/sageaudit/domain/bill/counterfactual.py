@@ -144,7 +144,7 @@ def allocate_savings(
         findings.append(
             Finding(
                 rule=name,
-                found=detection,
+                detection=detection,
                 severity=severities.severity_for(
                     name, detection.bucket, share, span, is_priced=priced
                 ),
@@ -264,7 +264,7 @@ def _combined_shares(
 def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
     return (
         not finding.is_standing,
-        not finding.found.bucket.is_counted,
+        not finding.detection.bucket.is_counted,
         -(finding.saving_usd or _ZERO),
         -(finding.alone_usd or _ZERO),
         finding.rule.id,
@@ -274,7 +274,7 @@ def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
 def _sum(findings: list[Finding], bucket: Bucket, total: Decimal | None) -> Decimal | None:
     if total is None:
         return None
-    return sum((f.saving_usd or _ZERO for f in findings if f.found.bucket is bucket), _ZERO)
+    return sum((f.saving_usd or _ZERO for f in findings if f.detection.bucket is bucket), _ZERO)
 
 
 def _lost_up_to(findings: list[Finding], total: Decimal | None) -> Decimal | None:
@@ -285,7 +285,7 @@ def _lost_up_to(findings: list[Finding], total: Decimal | None) -> Decimal | Non
     upper = [
         max(finding.range_usd[1] if finding.range_usd else _ZERO, finding.saving_usd or _ZERO)
         for finding in findings
-        if finding.found.bucket is Bucket.LOST and finding.is_standing
+        if finding.detection.bucket is Bucket.LOST and finding.is_standing
     ]
     return max(lost, min(sum(upper, _ZERO), total - avoidable))
 
@@ -297,7 +297,7 @@ def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice
     remaining_usd = total
     for bucket in (Bucket.LOST, Bucket.AVOIDABLE):
         for finding in findings:
-            if finding.found.bucket is bucket and finding.saving_usd:
+            if finding.detection.bucket is bucket and finding.saving_usd:
                 remaining_usd -= finding.saving_usd
                 yield Slice(f"{bucket.value}: {finding.rule.name}", finding.saving_usd)
     yield Slice(REMAINDER, remaining_usd)

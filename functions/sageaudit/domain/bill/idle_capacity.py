@@ -267,11 +267,11 @@ def _counted_idle_usd(
 def _counted_changes(savings: Savings) -> list[Change]:
     """Returns the changes behind avoidable and lost dollars, in the order of billing."""
     counted = [
-        (finding.found.change.stage, finding.rule.id, finding.found.change)
+        (finding.detection.change.stage, finding.rule.id, finding.detection.change)
         for finding in savings.findings
         if finding.is_standing
-        and finding.found.bucket.is_counted
-        and finding.found.change is not None
+        and finding.detection.bucket.is_counted
+        and finding.detection.change is not None
         and finding.saving_usd
     ]
     return [change for _, _, change in sorted(counted, key=lambda row: row[:2])]

@@ -28,18 +28,18 @@ _WHOLE = Decimal(100)
 class Discounts(Struct, frozen=True):
     """`percent` off by component or instance family; `rates` in USD per hour by region and type.
 
-    `learnt`: the rates of a cost report, read from the file that the policy's `own_rates` names.
+    `own_rates`: the rates of a cost report, read from the file that the policy's `own_rates` names.
     """
 
     percent: Mapping[str, Decimal] = field(default_factory=dict)
     rates: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     savings_plan: bool = False
-    learnt: OwnRates | None = None
+    own_rates: OwnRates | None = None
 
     @property
     def has_own_prices(self) -> bool:
         """Whether any price differs from the list price."""
-        return bool(self.percent or self.rates or self.learnt)
+        return bool(self.percent or self.rates or self.own_rates)
 
 
 def parse_discounts(reader: TableReader, own_rates: OwnRates | None = None) -> Discounts:
@@ -55,7 +55,7 @@ def parse_discounts(reader: TableReader, own_rates: OwnRates | None = None) -> D
             bool,
             default=own_rates is not None and own_rates.basis is RateBasis.AMORTISED,
         ),
-        learnt=own_rates,
+        own_rates=own_rates,
     )
     reader.reject_unread_keys()
     return discounts
@@ -114,7 +114,7 @@ class OwnPrices(Struct, frozen=True):
         self, place: tuple[str, Component], product: str, list_rate: Rate | None, day: date | None
     ) -> Rate | None:
         region, component = place
-        rates = self.discounts.learnt
+        rates = self.discounts.own_rates
         report_rate = None if rates is None else rates.on(region, component, product, day)
         own_usd = self.discounts.rates.get(region, {}).get(product)
         if own_usd is None:

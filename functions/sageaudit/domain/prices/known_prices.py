@@ -216,7 +216,7 @@ class OwnRates(Struct, frozen=True):
             return None
         # An own rate is compared with prices of its own day, so an earlier one is not "past".
         rate = rate._replace(
-            learnt="net" if self.basis is RateBasis.NET else "amortised",
+            learned_basis="net" if self.basis is RateBasis.NET else "amortised",
             price_age="ambiguous" if rate.other_usd else "today",
         )
         newest = dated[-1]

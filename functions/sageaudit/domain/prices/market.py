@@ -173,7 +173,7 @@ class Rate(NamedTuple):
 
     `estimated`: how an estimate was made, in one sentence; None for other rates. `is_discounted`:
     an estimate less the policy's percentage. `unlisted`: why SageMaker may not sell the type.
-    `learnt`: what an own rate from a cost report counts; None for all others.
+    `learned_basis`: what an own rate from a cost report counts; None for all others.
     """
 
     usd: Decimal
@@ -187,7 +187,7 @@ class Rate(NamedTuple):
     estimated: str | None = None
     is_discounted: bool = False
     unlisted: str | None = None
-    learnt: Literal["net", "amortised"] | None = None
+    learned_basis: Literal["net", "amortised"] | None = None
 
     @property
     def is_estimate(self) -> bool:
@@ -326,7 +326,7 @@ class Market(Struct, frozen=True, eq=False, dict=True):
         base = self.hourly(region, kind, self.job_type)
         if base is None or is_comparable(base, rate):
             return rate
-        if base.learnt and rate.kind == "list":
+        if base.learned_basis and rate.kind == "list":
             note = (
                 f"no own rate of {instance_type} is known: its list price, the most that it costs"
             )

@@ -49,7 +49,7 @@ def gpu_recording_gap(usage: Measurements) -> Missing | None:
         return None
     if usage.gpus is None:
         return missing
-    return Missing(missing.code, f"{Metric.GPU.value}: {missing.reason}", missing.advice)
+    return Missing(missing.code, f"{Metric.GPU.value}: {missing.reason}", missing.remedy)
 
 
 def work_metric(usage: Measurements) -> Metric | Missing:

@@ -227,8 +227,8 @@ def _missing_metric_sentences(usage: Measurements) -> Iterator[str]:
             resources = "the accelerators"
         elif len(groups) == 1 and not usage.series.keys() & _RESOURCES.keys():
             resources = "its machines"
-        advice = f" {missing.advice}" if missing.advice else ""
-        yield f"The use of {resources} was not judged: {missing.reason}.{advice}"
+        remedy = f" {missing.remedy}" if missing.remedy else ""
+        yield f"The use of {resources} was not judged: {missing.reason}.{remedy}"
 
 
 def _missing_host_sentences(usage: Measurements) -> Iterator[str]:

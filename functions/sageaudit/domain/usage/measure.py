@@ -215,8 +215,8 @@ def devices_per_host(
     unseen = [name for name in sorted(names) if types[name].accelerator and not types[name].gpus]
     if unseen and len(vcpu) == 1:
         reason = f"CloudWatch records no use of the accelerators of {unseen[0]}"
-        advice = "Measure it inside the container, such as with neuron-monitor."
-        return vcpu.pop(), None, Missing("accelerator_unseen", reason, advice)
+        remedy = "Measure it inside the container, such as with neuron-monitor."
+        return vcpu.pop(), None, Missing("accelerator_unseen", reason, remedy)
     same_vcpu, same_gpus = (counts.pop() if len(counts) == 1 else None for counts in (vcpu, gpus))
     return same_vcpu, same_gpus, HOSTS_UNMAPPED
 

@@ -85,7 +85,7 @@ class Missing(Struct, frozen=True):
 
     code: str
     reason: str
-    advice: str | None = None
+    remedy: str | None = None
 
 
 class RawUsage(Struct, frozen=True):

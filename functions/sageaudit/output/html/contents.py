@@ -70,8 +70,8 @@ class AccountReport(Struct, frozen=True):
 
     `total`, `days` and `by` are daily sums. `heads` are in the order of `by_rank`; `details` are of
     some of them, by their place. `before` is None where the history does not cover the days before.
-    `advised`: advices as they stand at the end of the last day. `left_out`: how many jobs come
-    after these heads, and are in the sums alone.
+    `recommendations`: advices as they stand at the end of the last day. `left_out`: how many jobs
+    come after these heads, and are in the sums alone.
     """
 
     scope: str
@@ -82,8 +82,8 @@ class AccountReport(Struct, frozen=True):
     by: Sequence[SumsBy]
     summaries: Sequence[AuditSummary]
     details: Mapping[int, JobReport]
-    advice: Sequence[TopChange] = ()
-    advised: Sequence[FamilyRecommendation] = ()
+    top_changes: Sequence[TopChange] = ()
+    recommendations: Sequence[FamilyRecommendation] = ()
     period_before: PeriodBefore | None = None
     coverage: Coverage | None = None
     left_out: int = 0

@@ -57,8 +57,8 @@ _NOT_COMPARED_NOTE = "Nothing is compared: the history does not cover the {days}
 
 def first_screen(report: AccountReport) -> Markup:
     """From the headline to what changed."""
-    cards = tag("div", (_card(report, one) for one in report.advice), class_="cards")
-    to_do = section("What to change first", cards, id_="to-do") if report.advice else None
+    cards = tag("div", (_card(report, one) for one in report.top_changes), class_="cards")
+    to_do = section("What to change first", cards, id_="to-do") if report.top_changes else None
     doubts, advised = _doubts(report.total), _recommendations_table(report)
     return join([_lead(report), to_do, _tiles(report), doubts, _changes(report), advised])
 
@@ -78,22 +78,22 @@ def _lead(report: AccountReport) -> Markup:
     )
 
 
-def _card(report: AccountReport, advice: TopChange) -> Markup:
+def _card(report: AccountReport, change: TopChange) -> Markup:
     """What to change in a family: dollars, the fix to paste, the run to look at."""
-    finding = make_finding_parts(advice.fix.finding)
+    finding = make_finding_parts(change.fix.finding)
     ways = finding.alternatives[:1]
-    kind = report.summaries[advice.summary_index].kind
-    sums = next(of.sums for of in report.by if of.column == "Family")[advice.family]
+    kind = report.summaries[change.summary_index].kind
+    sums = next(of.sums for of in report.by if of.column == "Family")[change.family]
     rule = sums.rules.get(finding.rule, RuleSums())
     runs = f"{finding.rule} in {rule.findings:,} of {count_text(sums.jobs, 'job')}; look at "
     return tag(
         "article",
-        tag("h3", tag("bdi", breakable_path(family_name(advice.family)))),
-        tag("p", _amount_text(report, rule, Bucket(advice.fix.finding["bucket"])), class_="amount"),
+        tag("h3", tag("bdi", breakable_path(family_name(change.family)))),
+        tag("p", _amount_text(report, rule, Bucket(change.fix.finding["bucket"])), class_="amount"),
         tag("p", finding.summary),
         tag("div", (code_blocks(kind, way) for _, way in ways if way), class_="fix"),
         [tag("p", title) for title, way in ways if not way],
-        tag("p", runs, tag("a", advice.fix.job, href=f"#j{advice.summary_index}"), class_="note"),
+        tag("p", runs, tag("a", change.fix.job, href=f"#j{change.summary_index}"), class_="note"),
         class_="card",
     )
 
@@ -191,18 +191,18 @@ def _change(report: AccountReport, change: ChangedFamily) -> Iterator[Child]:
     now = families.sums.get(change.family, Sums())
     then = (families.before or {}).get(change.family, Sums())
     yield breakable_path(family_name(change.family))
-    yield change.word
+    yield change.change
     yield str(sums_amounts(now).spend)
     yield str(sums_amounts(then).spend)
     yield format_signed_usd(change.change_usd, change.qualifier)
     yield f"{change.jobs:,}"
     yield f"{change.jobs_before:,}"
-    yield recommendations_text(one for one in report.advised if one.family == change.family)
+    yield recommendations_text(one for one in report.recommendations if one.family == change.family)
 
 
 def _changes_note(before: PeriodBefore) -> str:
     """`Families: 2 increased, 1 new. Compared with 2026-09-23 to 2026-10-23.`"""
-    counts = Counter(one.word for one in before.changes)
+    counts = Counter(one.change for one in before.changes)
     words = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
     more = f" The {_CHANGES} largest changes:" if len(before.changes) > _CHANGES else ""
     days = period_text(before.since, before.until)
@@ -214,10 +214,10 @@ def _recommendations_table(report: AccountReport) -> Markup | None:
     end = datetime.combine(report.until, time(), UTC) + timedelta(days=1)
     rows: list[Sequence[Child]] = []
     for word in STATUS_LABELS:
-        found = [one for one in report.advised if one.word == word]
+        found = [one for one in report.recommendations if one.status_label == word]
         if found:
             rows.append([word.capitalize(), f"{len(found):,}", *_outcome_cells(found, end)])
-    if ended := [part for one in report.advised for part in one.ended]:
+    if ended := [part for one in report.recommendations for part in one.earlier_comparisons]:
         rows.append(["Ended", f"{len(ended):,}", "-", *_measured_cells(ended)])
     titles = ("State", "Recommendations", "30 days", "Predicted", "Measured")
     if not rows:
@@ -231,7 +231,9 @@ def _outcome_cells(recommendations: Sequence[FamilyRecommendation], end: datetim
     it was to save, and what it did.
     """
     untaken = [
-        one for one in recommendations if one.comparison is None and one.worth is AmountKind.COUNTED
+        one
+        for one in recommendations
+        if one.comparison is None and one.amount_kind is AmountKind.COUNTED
     ]
     yield _sum_of_known(
         sum_figures(map(Figure, one.recent_amounts(end, _MONTH_DAYS))).usd for one in untaken

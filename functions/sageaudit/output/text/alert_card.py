@@ -96,11 +96,11 @@ def alert_card(audit: MessageAudit, decision: AlertDecision, place: HistoryLocat
 
 def _findings(audit: MessageAudit, decision: AlertDecision) -> list[FindingDocument]:
     """What the message is about first, then what else counts."""
-    if decision.worth is AmountKind.POSSIBLE:
+    if decision.amount_kind is AmountKind.POSSIBLE:
         found = list(audit.trial_findings)
     else:
         found = [*(audit.regressions if decision.spike else ()), *audit.counted_findings]
-    rule = decision.advice.rule if decision.advice and not decision.spike else None
+    rule = decision.recommendation.rule if decision.recommendation and not decision.spike else None
     return sorted(found, key=lambda one: rule is not None and one["rule"] != rule)
 
 
@@ -110,7 +110,7 @@ def _step(audit: MessageAudit, top: FindingDocument | None, decision: AlertDecis
         return ""
     if decision.spike:
         return _LOOK_AT_CHANGES
-    trial = decision.worth is AmountKind.POSSIBLE
+    trial = decision.amount_kind is AmountKind.POSSIBLE
     return short_step(top, audit.job["instances"], is_trial=trial) if top else NO_STEP
 
 
@@ -134,7 +134,7 @@ def _change_lines(
     fix = sorted(
         top["fix"] if top else [], key=lambda one: _PLACEHOLDER.search(str(one["new"])) is not None
     )
-    label = "Try once" if decision.worth is AmountKind.POSSIBLE else "Do this"
+    label = "Try once" if decision.amount_kind is AmountKind.POSSIBLE else "Do this"
     lost = top is not None and Bucket(top["bucket"]) is Bucket.LOST
     if step:
         yield CardLine(step, f"{label} first")
@@ -235,8 +235,8 @@ def _command_lines(
     name: str, decision: AlertDecision, place: HistoryLocation
 ) -> Iterator[CardLine]:
     yield CardLine(place.command("show", name), "Numbers", is_code=True, drop_priority=3)
-    if decision.advice and not decision.spike:
-        snooze = place.command("advice", "snooze", decision.advice.id)
+    if decision.recommendation and not decision.spike:
+        snooze = place.command("advice", "snooze", decision.recommendation.id)
         yield CardLine(snooze, "Snooze 30 days", is_code=True)
 
 

@@ -160,11 +160,11 @@ def _cut_to_rows(line: CardLine, row_limit: int) -> str:
 
 def held_messages_card(hour: ChannelHour, place: HistoryLocation = DEFAULT_HISTORY) -> MessageCard:
     """How many were held, and the dearest of them; `place`: the history that has them all."""
-    others, since = hour.held - len(hour.dearest), f"{hour.began_at:%Y-%m-%d}"
+    others, since = hour.held - len(hour.largest_messages), f"{hour.began_at:%Y-%m-%d}"
     return MessageCard(
         headline=f"And {count_text(hour.held, 'more message')} since {hour.began_at:%H:%M} UTC",
         lines=(
-            *(CardLine(headline) for headline, _ in hour.dearest),
+            *(CardLine(headline) for headline, _ in hour.largest_messages),
             *([CardLine(f"and {count_text(others, 'other')}")] if others else []),
         ),
         attributes=_HELD_ATTRIBUTES,

@@ -73,7 +73,9 @@ def digest_card(
     if not digest.total.jobs:
         whose = f" for {digest.route}" if digest.route else ""
         return MessageCard(f"{week}{whose}: no job was audited", attributes=_ATTRIBUTES)
-    found = [one for one in _open_recommendations(digest.advices) if _should_list(one, digest)]
+    found = [
+        one for one in _open_recommendations(digest.recommendations) if _should_list(one, digest)
+    ]
     card = MessageCard(
         headline=f"{week}: {sums_amounts(digest.total).spend}{_spend_qualifications(digest)}",
         next_step=_runaway(digest),
@@ -99,8 +101,10 @@ def digest_card(
     return fit_card(card, DIGEST_ROWS)
 
 
-def _open_recommendations(advices: Iterable[FamilyRecommendation]) -> list[FamilyRecommendation]:
-    return [one for one in advices if one.is_open]
+def _open_recommendations(
+    recommendations: Iterable[FamilyRecommendation],
+) -> list[FamilyRecommendation]:
+    return [one for one in recommendations if one.is_open]
 
 
 def _should_list(one: FamilyRecommendation, digest: Digest) -> bool:
@@ -174,16 +178,16 @@ def _change_lines(changes: Iterable[ChangedFamily]) -> Iterator[CardLine]:
 
 def _change(of: ChangedFamily) -> str:
     return (
-        f"{short_name(of.family or 'unknown')} {of.word}"
+        f"{short_name(of.family or 'unknown')} {of.change}"
         f" {format_signed_usd(of.change_usd, of.qualifier)}"
     )
 
 
 def _recommendation_lines(
-    advices: Iterable[FamilyRecommendation], digest: Digest
+    recommendations: Iterable[FamilyRecommendation], digest: Digest
 ) -> Iterator[CardLine]:
     """What to do, the dearest first; the last is left out first."""
-    for at, one in enumerate(advices):
+    for at, one in enumerate(recommendations):
         change = line_to_paste(one.parameter, one.new) if one.parameter else one.rule
         text = f"{_amount(one, digest)}: {change} ({one.id})"
         if not at:
@@ -198,20 +202,20 @@ def _amount(one: FamilyRecommendation, digest: Digest) -> str:
     if not amount and one.amount is None:
         return "dollars not known"
     rough = str(Figure(amount, rounding=ROUND_NEAREST))
-    return rough if one.worth is AmountKind.COUNTED else rough.replace("about", "maybe")
+    return rough if one.amount_kind is AmountKind.COUNTED else rough.replace("about", "maybe")
 
 
 def _outcomes(digest: Digest) -> Iterator[CardLine]:
     """What became of advices, and what no message words; no line about nothing."""
-    taken = [one for one in digest.advices if one.ended or one.was_followed]
+    taken = [one for one in digest.recommendations if one.earlier_comparisons or one.was_followed]
     if taken:
         yield CardLine(_taken(taken), "Taken", drop_priority=1)
     old = digest.now - timedelta(_RECENT_DAYS)
     groups = (
-        ("Snoozed", [one for one in digest.advices if one.state_label == "snoozed"]),
+        ("Snoozed", [one for one in digest.recommendations if one.state_label == "snoozed"]),
         (
             f"Open for {_RECENT_DAYS} days",
-            [one for one in _open_recommendations(digest.advices) if one.since <= old],
+            [one for one in _open_recommendations(digest.recommendations) if one.since <= old],
         ),
     )
     for label, found in groups:
@@ -227,23 +231,25 @@ def _outcomes(digest: Digest) -> Iterator[CardLine]:
         yield CardLine(count_text(digest.total.unauditable, "job"), "Not audited")
 
 
-def _taken(advices: list[FamilyRecommendation]) -> str:
+def _taken(recommendations: list[FamilyRecommendation]) -> str:
     """`3 in 180 days; 1 measured: $84.20 saved in 6 runs; 1 withdrawn`."""
-    words = [f"{len(advices):,} in {LOOK_BACK_DAYS} days"]
-    measured = [one for one in advices if one.measured]
+    words = [f"{len(recommendations):,} in {LOOK_BACK_DAYS} days"]
+    measured = [one for one in recommendations if one.measured]
     if measured:
         parts = [part for one in measured for part in one.measured]
         saved = sum(((one.saved_usd or _ZERO) * one.runs for one in parts), _ZERO)
         runs = count_text(sum(one.runs for one in parts if one.saved_usd), "run")
         words.append(f"{len(measured):,} measured: {format_usd(saved)} saved in {runs}")
-    if withdrawn := sum(one.outcome == WITHDRAWN for one in advices):
+    if withdrawn := sum(one.outcome == WITHDRAWN for one in recommendations):
         words.append(f"{withdrawn:,} withdrawn")
     return "; ".join(words)
 
 
-def _monthly_usd(advices: Iterable[FamilyRecommendation], digest: Digest, days: int) -> str:
+def _monthly_usd(recommendations: Iterable[FamilyRecommendation], digest: Digest, days: int) -> str:
     """Their avoidable and lost dollars of some days."""
     of_days = (
-        one.recent_amounts(digest.now, days) for one in advices if one.worth is AmountKind.COUNTED
+        one.recent_amounts(digest.now, days)
+        for one in recommendations
+        if one.amount_kind is AmountKind.COUNTED
     )
     return str(sum_figures(map(Figure, chain.from_iterable(of_days))))

@@ -249,8 +249,8 @@ def _group_by_reason(pairs: Iterable[tuple[str, str]]) -> list[str]:
     ]
 
 
-def recommendations_text(advices: Iterable[FamilyRecommendation]) -> str:
+def recommendations_text(recommendations: Iterable[FamilyRecommendation]) -> str:
     """`2 open, 1 measured`; "-" without any that still counts."""
-    counts = Counter(one.word for one in advices)
+    counts = Counter(one.status_label for one in recommendations)
     words = (f"{counts[word]:,} {word}" for word in STATUS_LABELS if counts[word])
     return ", ".join(words) or "-"

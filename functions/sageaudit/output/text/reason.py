@@ -91,11 +91,11 @@ def other_steps_text(steps: Sequence[tuple[str, Month]]) -> str:
 
 def _monthly_amount_text(month: Month) -> str:
     about = _rough(month.usd) if month.usd else "dollars not known"
-    return about if month.worth is AmountKind.COUNTED else about.replace("about", "maybe")
+    return about if month.amount_kind is AmountKind.COUNTED else about.replace("about", "maybe")
 
 
 def _verbs(month: Month, figures: AlertFigures) -> _Verbs:
-    if month.worth is AmountKind.POSSIBLE:
+    if month.amount_kind is AmountKind.POSSIBLE:
         return _MIGHT_SAVE
     if not figures.usd and figures.possible_loss_usd:
         return _MAY_LOSE

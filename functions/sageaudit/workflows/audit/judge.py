@@ -129,8 +129,8 @@ def _mark_reported_earlier(
 def _reported_for_run(
     finding: Finding, once: Collection[str], earlier: Sequence[AuditSummary]
 ) -> str | None:
-    if finding.rule.name not in once or finding.found.bucket.is_counted:
-        return finding.found.reported_for_run
+    if finding.rule.name not in once or finding.detection.bucket.is_counted:
+        return finding.detection.reported_for_run
     return _oldest_run_with_rule(finding.rule.name, earlier)
 
 
@@ -164,7 +164,7 @@ def run_summary(audit: Audit) -> AuditSummary:
     findings, job = audit.savings.findings, audit.job
     rules = [one.rule.name for one in findings if one.is_standing and one.rule.compared]
     failure = None if job.status == "Completed" else failure_class(job)
-    changes = (one.found.change for one in findings if one.is_standing)
+    changes = (one.detection.change for one in findings if one.is_standing)
     new_type = next((move.instance_type for move in changes if isinstance(move, SetType)), None)
     summary = summary_of_run(job, reason=failure, rules_with_findings=rules, usage=audit.usage)
     return replace(
@@ -248,7 +248,7 @@ def audit_account(
     findings = [
         Finding(
             rule=name,
-            found=found,
+            detection=found,
             severity=severities.severity_for(
                 name, found.bucket, None, is_priced=found.change is not None
             ),

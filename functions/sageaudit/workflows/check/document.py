@@ -229,7 +229,7 @@ def _did_you_mean_fix(problem: Problem, path: str, request: Request) -> list[dic
 
 
 def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers) -> CheckFinding:
-    found, request, ends = finding.found, checked.request, finding.range_usd
+    found, request, ends = finding.detection, checked.request, finding.range_usd
     fix = fix_parameters(finding, request)
     path = fix[0].path if fix else _read_path(finding, request)
     return CheckFinding(
@@ -258,7 +258,7 @@ def _basis(finding: Finding, checked: CheckedRequest) -> str | None:
     """The basis of its dollars; an earlier run if only that has them."""
     if finding.alone_usd is None:
         return None
-    return (DurationBasis.EARLIER if finding.found.change is None else checked.basis).value
+    return (DurationBasis.EARLIER if finding.detection.change is None else checked.basis).value
 
 
 def _read_path(finding: Finding, request: Request) -> str:

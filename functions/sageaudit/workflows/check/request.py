@@ -148,8 +148,8 @@ def check_request(
     )
     outcomes = judge_request(asked, _case(asked), ruleset.rules)
     findings = _findings(asked, outcomes, exempt, ruleset)
-    advice = find_unfollowed(request, history.audits) if history else ()
-    by_rule = {item.finding["rule"]: item for item in advice}
+    unfollowed = find_unfollowed(request, history.audits) if history else ()
+    by_rule = {item.finding["rule"]: item for item in unfollowed}
     judged = {finding.rule.name for finding in findings} | local.disabled_rules | exempt.keys()
     return CheckedRequest(
         request=request,
@@ -158,7 +158,7 @@ def check_request(
         problems=tuple(problems),
         outcomes=tuple(outcomes),
         findings=tuple(_with_earlier_run(one, by_rule.get(one.rule.name)) for one in findings),
-        ignored=tuple(item for item in advice if item.finding["rule"] not in judged),
+        ignored=tuple(item for item in unfollowed if item.finding["rule"] not in judged),
         basis=basis,
         cost=cost,
         forecast=forecast,
@@ -250,18 +250,18 @@ def _findings(
 def _with_earlier_run(finding: Finding, item: UnfollowedFinding | None) -> Finding:
     if item is None:
         return finding
-    usd = finding.alone_usd if finding.found.change is not None else item.usd
+    usd = finding.alone_usd if finding.detection.change is not None else item.usd
     return replace(finding, reported_for_run=item.run, alone_usd=usd)
 
 
 def is_rejected_by_aws(finding: Finding) -> bool:
     """Whether AWS rejects the request: then a high finding's sentence says so."""
-    return finding.severity is Severity.HIGH and REJECTED_PREFIX in finding.found.summary
+    return finding.severity is Severity.HIGH and REJECTED_PREFIX in finding.detection.summary
 
 
 def _severity_by_exposure(finding: Finding) -> Severity | None:
     """The severity by a request's maximum cost; None if the finding is not about that."""
-    usd = finding.found.evidence.get("exposed_usd")
+    usd = finding.detection.evidence.get("exposed_usd")
     if not isinstance(usd, Decimal):
         return None
     if usd >= _EXPOSURE_HIGH_USD:
@@ -272,7 +272,7 @@ def _severity_by_exposure(finding: Finding) -> Severity | None:
 def fix_parameters(finding: Finding, request: Request) -> tuple[Parameter, ...]:
     """The finding's fix, with the request's values as old values."""
     fixed = []
-    for parameter in finding.found.fix:
+    for parameter in finding.detection.fix:
         value = request.value(parameter.path)
         plain = value if isinstance(value, str | int | bool) else None
         shown = plain if plain is not None else (parameter.old if value is not None else None)

@@ -105,8 +105,8 @@ def prices(today: date) -> Check:
     as_of = packaged.packaged_prices().as_of
     age = (today - date.fromisoformat(as_of)).days
     found = f"packaged tables of {as_of}, {age} days old"
-    advice = "a newer sageaudit may have newer ones" if age > _OLD_PRICES_DAYS else None
-    return Check("prices", CheckState.OK, found, advice)
+    remedy = "a newer sageaudit may have newer ones" if age > _OLD_PRICES_DAYS else None
+    return Check("prices", CheckState.OK, found, remedy)
 
 
 def file(path: Path | None, warn: Callable[[str], None]) -> Check:
@@ -122,8 +122,8 @@ def file(path: Path | None, warn: Callable[[str], None]) -> Check:
     except SageauditError as error:
         return failed(name, error)
     if not (os.access(place, os.W_OK) and os.access(place.absolute().parent, os.W_OK)):
-        advice = "`scan` and `audit` cannot add to it: change its mode, or its folder's"
-        return failed(name, "it can be read, but not written", advice, Exit.DENIED)
+        remedy = "`scan` and `audit` cannot add to it: change its mode, or its folder's"
+        return failed(name, "it can be read, but not written", remedy, Exit.DENIED)
     return passed(name, "readable and writable, of this version")
 
 
@@ -132,8 +132,8 @@ def region(name: str | None) -> Check:
     if name is None:
         return failed("region", "none", "give --region, or set one for your profile", Exit.USAGE)
     if name not in known_regions():
-        advice = "a region looks like eu-west-1"
-        return failed("region", f"{name} is not a region of SageMaker", advice, Exit.USAGE)
+        remedy = "a region looks like eu-west-1"
+        return failed("region", f"{name} is not a region of SageMaker", remedy, Exit.USAGE)
     return passed("region", name)
 
 
@@ -142,9 +142,9 @@ def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]
     try:
         own = identity(session, region_name)
     except AwsError as error:
-        advice = "check the network, and HTTPS_PROXY and AWS_CA_BUNDLE behind a proxy"
+        remedy = "check the network, and HTTPS_PROXY and AWS_CA_BUNDLE behind a proxy"
         lost = isinstance(error, Unavailable)
-        return failed("credentials", error, advice if lost else None), None
+        return failed("credentials", error, remedy if lost else None), None
     return passed("credentials", f"{own.arn}, account {own.account}"), own
 
 
@@ -154,8 +154,8 @@ def actions(names: Sequence[str], session: Any, region_name: str, own: Identity)
         if name == _COSTS:
             yield not_checked(name, "asking costs $0.01", "try it with `sageaudit scan --coverage`")
         elif name.startswith(_SQS_PREFIX):
-            advice = "try it with `sageaudit redrive notices --dry-run`"
-            yield not_checked(name, "asking could change a queue", advice)
+            remedy = "try it with `sageaudit redrive notices --dry-run`"
+            yield not_checked(name, "asking could change a queue", remedy)
         elif error := check_permission(name, partial(client, session), region_name, own.account):
             yield failed(name, error, _next_step(error))
         else:
@@ -193,8 +193,8 @@ def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check
         }
         if missing:
             code = exit_for(next(iter(missing.values())))
-            advice = "docs/permissions.md has the policy of the role"
-            yield failed(name, f"not possible: {', '.join(missing)}", advice, code)
+            remedy = "docs/permissions.md has the policy of the role"
+            yield failed(name, f"not possible: {', '.join(missing)}", remedy, code)
         else:
             yield passed(name, "assumed, and may do what a scan needs")
 
@@ -239,8 +239,8 @@ def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check
     wanted = (*_DEAD.values(), "AlarmsTopicArn", "TableName")
     missing = [output for output in wanted if output not in outputs]
     if missing:
-        found, advice = f"it has no output {missing[0]}", "deploy this version, or name its stack"
-        yield failed(f"stack {name}", found, advice, Exit.USAGE)
+        found, remedy = f"it has no output {missing[0]}", "deploy this version, or name its stack"
+        yield failed(f"stack {name}", found, remedy, Exit.USAGE)
         return
     yield passed(f"stack {name}", f"in {region}")
     checks: dict[str, Callable[[], Check]] = {
@@ -266,17 +266,17 @@ def _dead(session: Any, region: str, kind: str, url: str) -> Check:
     letters = depth.visible + depth.in_flight
     if not letters:
         return passed(name, "none")
-    advice = "docs/runbook.md#dead-letters says how to read and delete them"
+    remedy = "docs/runbook.md#dead-letters says how to read and delete them"
     if kind in DEAD_LETTER_OUTPUTS:
-        advice = f"`sageaudit redrive {kind} --dry-run` shows why"
-    return failed(name, f"about {count_text(letters, 'letter')}", advice)
+        remedy = f"`sageaudit redrive {kind} --dry-run` shows why"
+    return failed(name, f"about {count_text(letters, 'letter')}", remedy)
 
 
 def _check_alarm_subscribers(session: Any, region: str, topic: str) -> Check:
     who, has_subscriber = _subscribers(session, region, topic)
     if not has_subscriber:
-        advice = "`make deploy` asks where alarms go; each new address must confirm"
-        return failed("alarms", f"nobody gets them{who}", advice)
+        remedy = "`make deploy` asks where alarms go; each new address must confirm"
+        return failed("alarms", f"nobody gets them{who}", remedy)
     return passed("alarms", f"they go to {who}")
 
 
@@ -303,10 +303,10 @@ def _channel(session: Any, region: str, name: str, what: str) -> Check:
         who, has_subscriber = _subscribers(session, address.split(":")[3] or region, address)
         if has_subscriber:
             return passed(line, f"the topic has {who}")
-        advice = f"subscribe somebody to {address}"
+        remedy = f"subscribe somebody to {address}"
         if name == OWN_TOPIC:  # whoever reads chat needs no mail
-            return Check(line, CheckState.OK, f"nobody gets the stack's own topic{who}", advice)
-        return failed(line, f"nobody gets the topic{who}", advice)
+            return Check(line, CheckState.OK, f"nobody gets the stack's own topic{who}", remedy)
+        return failed(line, f"nobody gets the topic{who}", remedy)
     store = f'`make deploy ARGS="--secret-file {name}=FILE"` stores it'
     try:
         text = SecretReader(
@@ -328,8 +328,8 @@ def _executions(session: Any, region: str, audits_at_once: int) -> Check:
     limit = int(limits["UnreservedConcurrentExecutions"])
     found = f"{audits_at_once} audits at once, of {limit} functions that may run in this account"
     if limit < 2 * audits_at_once:
-        advice = "ask for a higher quota, or set audits_at_once lower: docs/before-you-deploy.md"
-        return failed("executions", found, advice)
+        remedy = "ask for a higher quota, or set audits_at_once lower: docs/before-you-deploy.md"
+        return failed("executions", found, remedy)
     return passed("executions", found)
 
 
@@ -337,12 +337,12 @@ def _check_last_sweep(session: Any, region: str, table: str, now: datetime) -> C
     notes = DynamoSweepStore(client(session, "dynamodb", region), table)
     until = [state.watermark for state in drop_abandoned_lists(notes.all_list_states()).values()]
     if not until:
-        advice = "it runs every 15 minutes; look at the log of the sweep function"
-        return not_checked("sweep", "no sweep has ended yet", advice)
+        remedy = "it runs every 15 minutes; look at the log of the sweep function"
+        return not_checked("sweep", "no sweep has ended yet", remedy)
     oldest = min(until)
     at, lists = f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC", count_text(len(until), "list")
     if now - oldest > MAX_UNTRIED_TIME:
-        advice = 'see "Sweep silent" in docs/runbook.md'
+        remedy = 'see "Sweep silent" in docs/runbook.md'
         found = f"no sweep has looked for jobs that ended after {at}"
-        return failed("sweep", found, advice)
+        return failed("sweep", found, remedy)
     return passed("sweep", f"has looked for all jobs that ended up to {at}, in {lists}")

@@ -164,9 +164,9 @@ def _row_check(row: dict[str, Any]) -> Check:
     name, lacks = f"member {row['account']} in {row['region']}", row["lacks"]
     if not lacks:
         return passed(name, "its role is assumed, and may do what an audit needs")
-    advice = "deploy infra/member.yaml there: docs/organization.md"
+    remedy = "deploy infra/member.yaml there: docs/organization.md"
     reason = next(iter(lacks.values()))
-    return failed(name, f"lacks {', '.join(lacks)}: {reason}", advice, Exit.DENIED)
+    return failed(name, f"lacks {', '.join(lacks)}: {reason}", remedy, Exit.DENIED)
 
 
 def _check_events_arrive(

@@ -259,8 +259,12 @@ class _RunningJobCheck(Struct):
         policy = deps.policy.for_job(job.account, running.family, job.tags)
         today = self.now.date()
         accepted, _ = exemptions(policy, running.family, job.tags, deps.rules, today)
-        advices = derive_recommendations(heads, deps.decisions.decisions(), self.now)
-        decided = {advice.rule for advice in advices if advice.state is State.SILENCED}
+        recommendations = derive_recommendations(heads, deps.decisions.decisions(), self.now)
+        decided = {
+            recommendation.rule
+            for recommendation in recommendations
+            if recommendation.state is State.SILENCED
+        }
         off = policy.disabled_rules | accepted.keys() | decided
         return {kind for kind, rules in EQUIVALENT_RULES.items() if off.intersection(rules)}
 

@@ -263,7 +263,7 @@ def _read_watched(key: JobKey, item: Item) -> WatchState:
 def _alert_item(alert: Alert) -> Item:
     """Returns the attributes of an alert; an unknown value has none."""
     figures = alert.figures
-    attributes = {"worth": alert.worth and alert.worth.value}
+    attributes = {"amount_kind": alert.amount_kind and alert.amount_kind.value}
     attributes |= {name: getattr(figures, name) for name in _MAY_BE_UNKNOWN}
     return {
         "run": alert.run,
@@ -272,7 +272,7 @@ def _alert_item(alert: Alert) -> Item:
         "version": alert.version,
         "at": moment_text(alert.at),
         "channels": list(alert.channels),
-        "advices": list(alert.advices),
+        "recommendation_ids": list(alert.recommendation_ids),
         "amount": alert.amount,
         "is_single_occurrence": alert.is_single_occurrence,
         "severity": figures.severity.value,
@@ -299,8 +299,8 @@ def _read_alert(item: Item) -> Alert:
         figures,
         read_moment(item["at"]),
         tuple(item["channels"]),
-        AmountKind(item["worth"]) if "worth" in item else None,
-        tuple(item["advices"]),
+        AmountKind(item["amount_kind"]) if "amount_kind" in item else None,
+        tuple(item["recommendation_ids"]),
         Decimal(item["amount"]),
         item["is_single_occurrence"],
     )

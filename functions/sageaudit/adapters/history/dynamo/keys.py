@@ -183,7 +183,7 @@ def family_alerts_pk(subject: str) -> str:
 
 def decision_sk(decision: Decision) -> str:
     """The sort key of a decision about a recommendation."""
-    return f"{decision.advice}#{moment_text(decision.at)}"
+    return f"{decision.recommendation_id}#{moment_text(decision.at)}"
 
 
 def run_alerts_pk(job: str) -> str:

@@ -252,7 +252,7 @@ def read_channel_hour(table: DynamoTable, channel: str, began_at: datetime) -> C
     with malformed_item_errors(stored):
         dearest = tuple(
             (str(notice["headline"]), Decimal(notice["usd"]) if "usd" in notice else None)
-            for notice in stored["dearest"]
+            for notice in stored["largest_messages"]
         )
         sent, held = int(stored["sent"]), int(stored["held"])
     return ChannelHour(channel, began_at, sent, held, dearest)
@@ -267,9 +267,9 @@ def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
         "revision": hour.count,
         "sent": hour.sent,
         "held": hour.held,
-        "dearest": [
+        "largest_messages": [
             {"headline": headline, **({} if usd is None else {"usd": usd})}
-            for headline, usd in hour.dearest
+            for headline, usd in hour.largest_messages
         ],
     }
 

@@ -90,7 +90,7 @@ CREATE TABLE family_rows (
     expires_at INTEGER NOT NULL
 )""",
     "CREATE INDEX family_rows_expire ON family_rows (expires_at)",
-    f"CREATE TABLE decisions ({_columns(Decision)}, PRIMARY KEY (advice, at))",
+    f"CREATE TABLE decisions ({_columns(Decision)}, PRIMARY KEY (recommendation_id, at))",
     _sums_table("daily_sums", _SUM_KEY, _SUMS),
     _sums_table("daily_rule_sums", _RULE_KEY, _RULE_SUMS),
     f"""
@@ -218,7 +218,7 @@ PUT_AUDIT = f"INSERT INTO audits (run, version, document) VALUES ({_RUN}, :versi
 PUT_FINDING = _put("findings", "run", "ended_at", *column_names(FindingRow))
 PUT_DETAIL = _put("details", "run", "description", "series", "note", "expires_at")
 PUT_DECISION = _put("decisions", *column_names(Decision))
-DECISIONS = "SELECT * FROM decisions ORDER BY advice, at"
+DECISIONS = "SELECT * FROM decisions ORDER BY recommendation_id, at"
 PUT_FAMILY_ROW = _put("family_rows", "run", "stamp", "compared", "since", "expires_at")
 
 ADD_SUMS = _add("daily_sums", _SUM_KEY, _SUMS)

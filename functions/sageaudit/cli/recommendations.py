@@ -28,7 +28,7 @@ from sageaudit.domain.advice.totals import (
 )
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.output.text.money import Figure, sum_figures
-from sageaudit.queries.answer import advices
+from sageaudit.queries.answer import recommendations
 from sageaudit.queries.lists import HistoryLists
 from sageaudit.queries.names import resolve
 from sageaudit.queries.question import Question
@@ -59,7 +59,7 @@ class RecommendationFilters(Struct, frozen=True):
         """Those that fit, what is counted first, the most dollars first. Raises BadUsage."""
         window_of_runs = parse_window(self.since, None, now)
         question = Question.with_filters(window_of_runs, account=self.account, family=self.family)
-        found = advices(
+        found = recommendations(
             *resolve(history_source.history, question), history_source.decisions.decisions(), now
         )
         return [one for one in found if self._fits(one)]
@@ -78,11 +78,11 @@ class RecommendationFilters(Struct, frozen=True):
         jobs = sum(row.sums.jobs for row in rows)
         return SAGEAUDIT_MONTH_USD * count / MONTH_DAYS + SAGEAUDIT_JOB_USD * jobs
 
-    def _fits(self, advice: FamilyRecommendation) -> bool:
+    def _fits(self, recommendation: FamilyRecommendation) -> bool:
         filters = (
-            (self.owner, advice.owner),
-            (self.account, advice.account),
-            (self.region, advice.region),
+            (self.owner, recommendation.owner),
+            (self.account, recommendation.account),
+            (self.region, recommendation.region),
         )
         return all(wanted is None or wanted == value for wanted, value in filters)
 
@@ -98,54 +98,62 @@ FILTERS = options.option_group(
 )
 
 
-def change_text(advice: FamilyRecommendation) -> str:
+def change_text(recommendation: FamilyRecommendation) -> str:
     """The parameter to set; the rule where there is none."""
-    return f"{advice.parameter} = {advice.new}" if advice.parameter else advice.rule
+    return (
+        f"{recommendation.parameter} = {recommendation.new}"
+        if recommendation.parameter
+        else recommendation.rule
+    )
 
 
-def _run(advice: FamilyRecommendation) -> Figure:
-    return Figure(advice.amount)
+def _run(recommendation: FamilyRecommendation) -> Figure:
+    return Figure(recommendation.amount)
 
 
-def _month(advice: FamilyRecommendation) -> Figure:
-    return sum_figures(map(Figure, advice.recent_amounts(asking.utc_now(), MONTH_DAYS)))
+def _month(recommendation: FamilyRecommendation) -> Figure:
+    return sum_figures(map(Figure, recommendation.recent_amounts(asking.utc_now(), MONTH_DAYS)))
 
 
-def _total(advice: FamilyRecommendation) -> Figure:
-    return sum_figures(map(Figure, advice.all_amounts))
+def _total(recommendation: FamilyRecommendation) -> Figure:
+    return sum_figures(map(Figure, recommendation.all_amounts))
 
 
-def _reason(advice: FamilyRecommendation) -> str | None:
-    return advice.decision.reason if advice.decision else advice.exempt
+def _reason(recommendation: FamilyRecommendation) -> str | None:
+    return recommendation.decision.reason if recommendation.decision else recommendation.exempt
 
 
-def _silenced_by(advice: FamilyRecommendation) -> str | None:
+def _silenced_by(recommendation: FamilyRecommendation) -> str | None:
     """How it is silenced: accepted, snoozed or exempt; None of any other."""
-    return advice.silence.word if advice.silence else None
+    return recommendation.silence.label if recommendation.silence else None
 
 
 def _decision_field(name: str) -> Callable[[FamilyRecommendation], object]:
     """A field of what somebody decided; None where nobody has."""
-    return lambda advice: getattr(advice.decision, name) if advice.decision else None
+    return lambda recommendation: (
+        getattr(recommendation.decision, name) if recommendation.decision else None
+    )
 
 
 def _comparison_field(name: str) -> Callable[[FamilyRecommendation], Any]:
     """A field of the runs before and after it was taken; None where it is not claimed."""
-    return lambda advice: getattr(advice.comparison, name) if advice.comparison else None
+    return lambda recommendation: (
+        getattr(recommendation.comparison, name) if recommendation.comparison else None
+    )
 
 
 _predicted_usd = _comparison_field("all_predicted_usd")
 _measured_usd = _comparison_field("all_saved_usd")
 
 
-def _measured_text(advice: FamilyRecommendation) -> Figure:
-    return Figure(_measured_usd(advice), absent="-")
+def _measured_text(recommendation: FamilyRecommendation) -> Figure:
+    return Figure(_measured_usd(recommendation), absent="-")
 
 
-def _outcome(advice: FamilyRecommendation) -> str | None:
+def _outcome(recommendation: FamilyRecommendation) -> str | None:
     """What came of it, by the bills; `ended` of what was measured until the change was undone."""
-    is_ended = advice.state is State.CLOSED and advice.outcome == MEASURED
-    return ENDED if is_ended else advice.outcome
+    is_ended = recommendation.state is State.CLOSED and recommendation.outcome == MEASURED
+    return ENDED if is_ended else recommendation.outcome
 
 
 _FIELDS = (
@@ -163,12 +171,12 @@ _FIELDS = (
     Field("new"),
     Field("change", min_width=20, get_value=change_text),
     Field("severity"),
-    Field("worth"),
+    Field("amount_kind"),
     Field("amount", "usd", "A run", _run),
     Field("month", "usd", "30 days", _month, get_value=lambda row: _month(row).usd),
     Field("total", "usd", "So far", _total, get_value=lambda row: _total(row).usd),
     Field("runs", "count"),
-    Field("times", "count"),
+    Field("appearances", "count"),
     Field("first_at", "time", "First (UTC)"),
     Field("last_at", "time", "Last (UTC)"),
     Field("by", get_value=_decision_field("by")),
@@ -201,7 +209,7 @@ SAVINGS = ListLayout(
     ("evidence", "runs_since"),
 )
 ENDED = "ended"
-_PENDING = "taken"
+_PENDING = State.FOLLOWED.value
 """The word for what was followed, and whose runs do not say enough yet."""
 
 
@@ -210,12 +218,12 @@ def followed_with_outcomes(found: Sequence[FamilyRecommendation]) -> list[Family
     closed, as the change was undone, and what they saved until then stays.
     """
     rows: list[FamilyRecommendation] = []
-    for advice in found:
-        if advice.was_followed:
-            rows.append(replace(advice, ended=()))
+    for recommendation in found:
+        if recommendation.was_followed:
+            rows.append(replace(recommendation, earlier_comparisons=()))
         rows += (
-            replace(advice, state=State.CLOSED, comparison=part, ended=())
-            for part in reversed(advice.ended)
+            replace(recommendation, state=State.CLOSED, comparison=part, earlier_comparisons=())
+            for part in reversed(recommendation.earlier_comparisons)
         )
     return rows
 
