@@ -83,7 +83,7 @@ def test_a_job_of_a_history_is_decided_about_with_its_family(tmp_path: Path, run
 @pytest.mark.parametrize(
     ("recording", "policy", "why"),
     [
-        ("training-020-c4-8xlarge-x2-failed.json", "", "under the floor of 5.00"),
+        ("training-020-c4-8xlarge-x2-failed.json", "", "below the $5.00 floor"),
         ("training-048-g4dn-xlarge-completed.json", "", "no finding worth a message"),
         ("composed-g4dn-12xlarge.json", 'mode = "observe"', "observe mode"),
     ],

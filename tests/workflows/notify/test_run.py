@@ -231,7 +231,7 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     story.decisions.save_decision(decision)
     later = NOON + timedelta(days=10)
     quiet = story.audited(named("train-bert-0413", ended_at=later), later)
-    assert quiet == no_alert("the family's 1.01 of 30 days are under the floor of 2.00")
+    assert quiet == no_alert("the family's $1.01 in the last 30 days is below the $2.00 floor")
     much = finding("gpu-idle", saving_usd=Decimal(40), fix=[])
     whole = named("train-bert-0414", ended_at=later, findings=[*ONE["findings"], much])
     whole["avoidable_usd"] = Decimal("42.04")
@@ -259,7 +259,7 @@ def test_a_run_that_ended_30_days_ago_is_no_longer_told(
 def test_another_run_with_the_same_advice_is_nothing_new(story: FamilyStory) -> None:
     """On no day; another account is another family."""
     story.audited(ONE, NOON)
-    quiet = no_alert("the family was told of this, and nothing is new")
+    quiet = no_alert("the family already had a message about this, and nothing is new")
     assert story.audited(named("train-bert-0413"), NOON) == quiet
     assert story.audited(named("train-bert-0414"), NOON + timedelta(days=1)) == quiet
     abroad = document(job=job(name="train-bert-0415", account="444455556666"))
