@@ -231,7 +231,7 @@ def test_a_message_that_a_table_has_is_not_due_again(
         ledger = DynamoAlertLedger(client, name)
         past = ledger.past_alerts(KEY, "111122223333/us-east-1/none")
         assert ledger.write_alert(past, past.with_alerts(sent, []), {}, sent.at)
-        assert "no message: version 1 was notified" in run(*words).stderr
+        assert "no message: version 1 was sent" in run(*words).stderr
 
 
 @pytest.fixture

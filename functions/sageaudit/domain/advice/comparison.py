@@ -52,7 +52,7 @@ class Effect(enum.Enum):
     TOO_FEW = "too few runs"
     CHEAPER = "cheaper"
     CONFOUNDED = "something else changed too"
-    WORSE = "dearer, or failing"
+    WORSE = "more expensive, or failing"
 
 
 class Comparison(Struct, frozen=True):
@@ -118,7 +118,7 @@ def compare_runs(
     predictions = [amount for amount in amounts if amount is not None]
     comparison = Comparison(
         Effect.CONFOUNDED,
-        "its dollars lay in runs that did not complete",
+        "its dollars were in runs that did not complete",
         len(completed),
         median(predictions) if predictions else None,
     )
@@ -148,16 +148,20 @@ def _effect(
     if len(completed) < COMPARED_RUNS:
         return Effect.TOO_FEW, f"{len(completed)} of {COMPARED_RUNS} runs since"
     if len(before) < COMPARED_RUNS:
-        return Effect.CONFOUNDED, f"only {len(before)} completed runs like them before"
+        return Effect.CONFOUNDED, f"only {len(before)} comparable completed runs before"
     if fixed_since - before[0].ended_at > _MAX_BASELINE_AGE:
-        return Effect.CONFOUNDED, f"the runs before are of {before[0].ended_at:%Y-%m-%d} on"
+        return Effect.CONFOUNDED, f"the runs before begin on {before[0].ended_at:%Y-%m-%d}"
     if len(after) < COMPARED_RUNS:
         enough = len(completed) >= _MAX_LATER_RUNS
-        return (Effect.CONFOUNDED, None) if enough else (Effect.TOO_FEW, "not yet 3 like runs")
+        return (
+            (Effect.CONFOUNDED, None)
+            if enough
+            else (Effect.TOO_FEW, "fewer than 3 comparable runs")
+        )
     before_usd, after_usd = _median_usd(before), _median_usd(after)
     bills = f"${before_usd:,.2f} before, ${after_usd:,.2f} after"
     is_worse = after_usd >= before_usd
-    return (Effect.WORSE, f"{bills}: no cheaper") if is_worse else (Effect.CHEAPER, bills)
+    return (Effect.WORSE, f"{bills}: not cheaper") if is_worse else (Effect.CHEAPER, bills)
 
 
 def fixed_another_way(
@@ -174,7 +178,7 @@ def fixed_another_way(
     if len(since) < COMPARED_RUNS:
         return None
     value = f"{recommendation.parameter} = {new_value}" if has_other_value else "other instances"
-    evidence = f"mended with {value} in its place"
+    evidence = f"fixed with {value} instead"
     return Comparison(Effect.CONFOUNDED, evidence, len(since), fixed_another_way=True)
 
 

@@ -96,7 +96,7 @@ def run_suppression_reason(
     if summary.version > version:
         return "a newer version of the audit has taken its place"
     if last_alert is not None and last_alert.version >= version:
-        return f"version {last_alert.version} was notified"
+        return f"version {last_alert.version} was sent"
     age_reason = age_suppression_reason(summary.ended_at, installed_at(), now)
     return None if last_alert is not None and age_reason == TOO_OLD_REASON else age_reason
 
@@ -286,7 +286,11 @@ def _replacement_text(
         ),
         None,
     )
-    return f"before, {previous_value} was advised" if previous_value else "this advice is new"
+    return (
+        f"previously, {previous_value} was recommended"
+        if previous_value
+        else "this recommendation is new"
+    )
 
 
 def _is_severe_unpriced(recommendation: FamilyRecommendation) -> bool:
@@ -328,7 +332,7 @@ def _suppression_reason(case: AlertCase) -> str:
     if not recommendations:
         return NO_FINDING_REASON
     if not open_recommendations:
-        return f"the advice {recommendations[0].id} is {recommendations[0].state_label}"
+        return f"the recommendation {recommendations[0].id} is {recommendations[0].state_label}"
     amount_kind = open_recommendations[0].amount_kind
     month = estimate_month(case.open_recommendations(amount_kind), amount_kind, case.now)
     floor = message_floor(amount_kind, case.policy)
@@ -346,9 +350,7 @@ def _correction(figures: AlertFigures, last_alert: Alert, policy: Policy) -> Ale
     is_severe_unknown = is_unknown and figures.severity.rank >= _MIN_UNPRICED_SEVERITY.rank
     is_enough = figures.at_stake_usd >= policy.floor_usd or is_severe_unknown
     if (has_first_dollars and not is_enough) or not should_correct(figures, last_figures):
-        reason = (
-            f"version {last_alert.version} was notified, and what changed since does not matter"
-        )
+        reason = f"version {last_alert.version} was sent, and what changed since does not matter"
         return no_alert(reason)
     fell_usd = (last_figures.usd or Decimal(0)) - (figures.usd or Decimal(0))
     accepted_since_usd = figures.accepted_usd - last_figures.accepted_usd

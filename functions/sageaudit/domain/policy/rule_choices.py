@@ -141,7 +141,7 @@ def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
     value = table.table[key]
     if key not in units:
         keys = ", ".join(sorted({*units, "severity"}))
-        raise table.error(key, f"is no threshold of this rule; it has {keys}")
+        raise table.error(key, f"is not a threshold of this rule; it has {keys}")
     if not is_number(value):
         raise table.error(key, f"is not a number from 0 to {MAX_NUMBER:,}")
     if units[key].startswith(_PERCENT_PREFIX) and value > _WHOLE_PERCENT:
@@ -252,7 +252,7 @@ def _requirement(reader: TableReader, path: str) -> Requirement:
     required_value = reader.read(path, object, None)
     tag = path.removeprefix(TAG_PREFIX) if path.startswith(TAG_PREFIX) else None
     if tag is None and path not in SETTINGS:
-        raise reader.error(path, f"is no setting that can be required{_path_suggestion(path)}")
+        raise reader.error(path, f"is not a setting that can be required{_path_suggestion(path)}")
     if tag is not None and not (is_tag(tag) and len(tag) <= _LONGEST_TAG):
         raise reader.error(path, "does not name a tag")
     stored_as = StoredAs.STATE if tag is not None else SETTINGS[path].stored_as
@@ -318,5 +318,5 @@ def _word(reader: TableReader, path: str, sign: str, value: object, *, is_tag_va
     if is_tag_value and not is_tag(value):
         raise reader.error(path, "names a value that no tag has, or that is not stored")
     if not is_tag_value and value not in STATES:
-        raise reader.error(path, f"is no value of AWS's{did_you_mean(value, sorted(STATES))}")
+        raise reader.error(path, f"is not a value of AWS's{did_you_mean(value, sorted(STATES))}")
     return value

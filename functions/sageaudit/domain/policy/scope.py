@@ -188,7 +188,7 @@ def parse_digest(reader: TableReader) -> DigestSchedule | None:
     try:
         utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(timezone))
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        text = "is no time zone that this computer knows, such as Europe/Berlin"
+        text = "is not a time zone that this computer knows, such as Europe/Berlin"
         raise reader.error("timezone", text) from error
     return DigestSchedule(day, hour, timezone, utc_day, bucket)
 

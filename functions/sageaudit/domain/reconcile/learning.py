@@ -152,7 +152,7 @@ def _rate(
     elif usage.quantity < MIN_USAGE[unit]:
         reason = f"only {amount} were used, and {MIN_USAGE[unit]} are needed"
     elif _error(usage, half_unit) > MAX_ROUNDING_ERROR * usage.price:
-        reason = f"the report rounds its costs so much that {amount} tell no rate"
+        reason = f"the report rounds its costs so much that {amount} give no rate"
     if reason is not None:
         return UsageWithoutRate(_name(product), reason)
     if usage.price > MAX_RATE_USD:

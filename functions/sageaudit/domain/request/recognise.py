@@ -85,7 +85,7 @@ def recognise(
     """
     if not isinstance(document, Mapping):
         reject_non_request(document)
-        raise MalformedData(_TOP_LEVEL, f"is no object{_ONE_PER_FILE_MESSAGE}")
+        raise MalformedData(_TOP_LEVEL, f"is not an object{_ONE_PER_FILE_MESSAGE}")
     form = form or _detect_format(document, model)
     if form is FileFormat.TERRAFORM:
         parsed = requests_in_plan(document, model)
@@ -141,8 +141,8 @@ def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
     if counts[kind] < _MIN_REQUEST_PARAMETERS or list(counts.values()).count(counts[kind]) > 1:
         raise MalformedData(
             _TOP_LEVEL,
-            "has no ...JobName, Steps or resource_changes: it is no request of a SageMaker job,"
-            " pipeline definition or Terraform plan that can be told apart (--as says what it is)",
+            "has no ...JobName, Steps or resource_changes: it is not recognised as a request of a"
+            " SageMaker job, pipeline definition or Terraform plan (--as names the format)",
         )
     return FileFormat(kind.value)
 
@@ -176,7 +176,7 @@ def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
         if definition is body:
             origin = Origin(("PipelineDefinition",))
     if not isinstance(definition, Mapping) or not isinstance(definition.get("Steps"), list):
-        raise MalformedData("Steps", "is not a list of steps: this is no pipeline definition")
+        raise MalformedData("Steps", "is not a list of steps: this is not a pipeline definition")
     arn = document.get("PipelineArn")
     region = (
         arn.split(":")[3] if isinstance(arn, str) and arn.count(":") > _ARN_REGION_INDEX else None

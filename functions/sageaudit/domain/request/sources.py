@@ -100,7 +100,7 @@ def requests_in_definition(
         values = _PipelineValues(defaults, remaining_characters)
         body = values.resolve(arguments_object)
         if not isinstance(body, Mapping):
-            unchecked.append(f"{title}: its Arguments are no object")
+            unchecked.append(f"{title}: its Arguments are not an object")
             continue
         step_name = f"pipeline/{name.lower()}/{text(step.get('Name'))}" if name else None
         requests.append(
@@ -318,7 +318,7 @@ def _pipeline_requests(
     except (TypeError, ValueError, RecursionError):
         definition = None
     if not isinstance(definition, Mapping):
-        return ParsedRequests((), (f"{address}: its definition is no JSON object",))
+        return ParsedRequests((), (f"{address}: its definition is not a JSON object",))
     return requests_in_definition(
         definition,
         name=text(values.get("pipeline_name")) or None,

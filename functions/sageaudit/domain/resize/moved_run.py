@@ -223,7 +223,9 @@ class RuntimeOnType(Fit):
         elif self.current_type.gpu_memory_gib != self.other_type.gpu_memory_gib:
             gib, today_gib = self.other_type.gpu_memory_gib, self.current_type.gpu_memory_gib
             model = self.current_type.gpu_model
-            sentences.append(f"its {model} has {gib} GiB of memory, today's has {today_gib} GiB")
+            sentences.append(
+                f"its {model} has {gib} GiB of memory, the current one has {today_gib} GiB"
+            )
         if self._gpus_merged > 1:
             sentences.append(self._shared_gpu_text())
         if not sentences:
@@ -275,7 +277,7 @@ class RuntimeOnType(Fit):
         return (
             f"each of its {self.current_type.gpus} GPUs does a part of the work "
             f"({self.job.hints.distribution}); on {on} these may take turns or wait one after the "
-            "other, which only a trial says"
+            "other, which only a trial shows"
         )
 
     def _same_gpu_text(self) -> str:

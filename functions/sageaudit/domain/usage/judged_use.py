@@ -320,7 +320,7 @@ def _pool_outlook_sentence(pool: PooledRuns | None) -> str:
     if pool is None or not pool.names:
         return (
             "Shorter runs are judged together with the last runs of their family on the same "
-            "instances, where these have that much in all."
+            "instances, if these have that much in total."
         )
     earlier = len(pool.names)
     runs = "run" if earlier == 1 else f"{earlier} runs"
