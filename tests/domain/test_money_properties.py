@@ -96,8 +96,8 @@ def findings(draw: st.DrawFn) -> list[tuple[RuleInfo, Detection]]:
         inner = draw(st.frozensets(st.integers(number + 1, 10), max_size=2))
         name = RuleInfo(f"SA{number}", f"r{number}", subsumes=frozenset(f"r{n}" for n in inner))
         best = DropRun() if bucket is Bucket.LOST and isinstance(change, CutPhase) else None
-        found = Detection(Confidence.DERIVED, bucket, "because", {}, change=change, best=best)
-        made.append((name, found))
+        result = Detection(Confidence.DERIVED, bucket, "because", {}, change=change, best=best)
+        made.append((name, result))
     return made
 
 
@@ -105,20 +105,20 @@ exempted = st.frozensets(st.integers(0, 9).map("r{}".format), max_size=3)
 
 
 def allocated(
-    of: Job, founds: Sequence[tuple[RuleInfo, Detection]], names: frozenset[str] = frozenset()
+    job: Job, founds: Sequence[tuple[RuleInfo, Detection]], names: frozenset[str] = frozenset()
 ) -> Savings:
     """The savings of these findings."""
     exempt = {name: Exemption("ana", None, "accepted") for name in names}
-    return allocate_savings(of, bill(of, MARKET), founds, MARKET, Severities(), exempt)
+    return allocate_savings(job, bill(job, MARKET), founds, MARKET, Severities(), exempt)
 
 
 @FAST
 @given(jobs(), findings(), exempted)
 def test_avoidable_and_lost_never_exceed_the_bill(
-    of: Job, founds: list[tuple[RuleInfo, Detection]], names: frozenset[str]
+    job: Job, founds: list[tuple[RuleInfo, Detection]], names: frozenset[str]
 ) -> None:
     """No more can be saved than was paid, nothing is negative, and slices sum to the bill."""
-    total, savings = known(bill(of, MARKET).total_usd), allocated(of, founds, names)
+    total, savings = known(bill(job, MARKET).total_usd), allocated(job, founds, names)
     avoidable, lost, most = (
         known(usd) for usd in (savings.avoidable_usd, savings.lost_usd, savings.lost_up_to_usd)
     )
@@ -135,13 +135,13 @@ def test_avoidable_and_lost_never_exceed_the_bill(
 @FAST
 @given(jobs(), findings().flatmap(lambda f: st.tuples(st.just(f), st.permutations(f))), exempted)
 def test_each_dollar_is_counted_once_and_in_its_own_bucket(
-    of: Job,
+    job: Job,
     orders: tuple[list[tuple[RuleInfo, Detection]], list[tuple[RuleInfo, Detection]]],
     names: frozenset[str],
 ) -> None:
     """In any order of the catalogue; what is set aside has no share, and one fix wins a stage."""
-    savings = allocated(of, orders[0], names)
-    assert savings == allocated(of, orders[1], names)
+    savings = allocated(job, orders[0], names)
+    assert savings == allocated(job, orders[1], names)
     assert len(savings.findings) == len(orders[0])
     assert not any(f.saving_usd for f in savings.findings if not f.is_standing)
     for bucket, total in (
@@ -167,19 +167,19 @@ def test_each_dollar_is_counted_once_and_in_its_own_bucket(
 
 @FAST
 @given(jobs(), st.integers(1, 50))
-def test_the_bill_scales_with_the_instances(of: Job, times: int) -> None:
+def test_the_bill_scales_with_the_instances(job: Job, times: int) -> None:
     """N times the instances cost n times as much, to the last digits."""
-    [group] = of.groups
-    more = replace(of, groups=(InstanceGroup(group.instance_type, group.count * times),))
-    one, many = (known(bill(run, MARKET).total_usd) for run in (of, more))
+    [group] = job.groups
+    more = replace(job, groups=(InstanceGroup(group.instance_type, group.count * times),))
+    one, many = (known(bill(run, MARKET).total_usd) for run in (job, more))
     assert abs(one * times - many) < ALMOST_NOTHING
 
 
 @FAST
 @given(jobs(), st.lists(st.sampled_from(WITH_KNOWN_VOLUMES), min_size=2, max_size=2, unique=True))
-def test_the_types_of_a_cluster_take_its_bill_apart(of: Job, names: list[str]) -> None:
+def test_the_types_of_a_cluster_take_its_bill_apart(job: Job, names: list[str]) -> None:
     """What stays without one type is what goes without the other."""
-    both = replace(of, groups=tuple(InstanceGroup(name, 2) for name in names))
+    both = replace(job, groups=tuple(InstanceGroup(name, 2) for name in names))
     whole, *parts = (
         known(bill(run, MARKET).total_usd)
         for run in (both, *(SetTypeCount(name, 0).apply(both) for name in names))
@@ -189,16 +189,16 @@ def test_the_types_of_a_cluster_take_its_bill_apart(of: Job, names: list[str]) -
 
 @FAST
 @given(jobs(), st.integers(0, 90_000))
-def test_more_seconds_never_cost_less(of: Job, extra: int) -> None:
+def test_more_seconds_never_cost_less(job: Job, extra: int) -> None:
     """Of training, of retention or of both; and billed phases sum to compute."""
     longer = replace(
-        of,
-        training_s=(of.training_s or 0) + Decimal(extra),
-        billable_s=(of.billable_s or 0) + Decimal(extra),
-        warm_pool=of.warm_pool
-        and replace(of.warm_pool, retained_s=(of.warm_pool.retained_s or 0) + Decimal(extra)),
+        job,
+        training_s=(job.training_s or 0) + Decimal(extra),
+        billable_s=(job.billable_s or 0) + Decimal(extra),
+        warm_pool=job.warm_pool
+        and replace(job.warm_pool, retained_s=(job.warm_pool.retained_s or 0) + Decimal(extra)),
     )
-    billed = bill(of, MARKET)
+    billed = bill(job, MARKET)
     assert known(bill(longer, MARKET).total_usd) >= known(billed.total_usd) - ALMOST_NOTHING
     assert sum((known(cost.usd) for cost in billed.phases), Decimal(0)) == billed.compute_usd
 
@@ -231,17 +231,17 @@ def interrupted(draw: st.DrawFn) -> Job:
 
 @FAST
 @given(interrupted())
-def test_a_repeated_download_costs_nothing_and_its_cut_saves_nothing(of: Job) -> None:
+def test_a_repeated_download_costs_nothing_and_its_cut_saves_nothing(job: Job) -> None:
     """The other phases sum exactly to compute, and a phase's cut saves at most what it costs."""
-    billed = bill(of, MARKET)
+    billed = bill(job, MARKET)
     assert sum((known(cost.usd) for cost in billed.phases), Decimal(0)) == billed.compute_usd
     assert all(cost.usd == 0 for cost in billed.phases if not cost.phase.billed)
-    today = BilledJob(of, billed, MARKET)
+    today = BilledJob(job, billed, MARKET)
     first = next(cost for cost in billed.phases if cost.phase.name == "Downloading")
     longer = CutPhase("Downloading", known(first.phase.seconds) + 90_000)
     cut_usd = known(billed.compute_usd) - known(today.compute_usd(longer))
-    assert abs(cut_usd - known(first.usd)) <= len(of.phases) * Decimal("0.000001")
-    only_repeated = replace(of, phases=tuple(p for p in of.phases if p is not first.phase))
+    assert abs(cut_usd - known(first.usd)) <= len(job.phases) * Decimal("0.000001")
+    only_repeated = replace(job, phases=tuple(p for p in job.phases if p is not first.phase))
     today = BilledJob(only_repeated, bill(only_repeated, MARKET), MARKET)
     assert today.saving_usd(CutPhase("Downloading", Decimal(90_000))) == 0
 
@@ -279,13 +279,13 @@ def runs(draw: st.DrawFn) -> tuple[Job, Hosts]:
     return of, hosts
 
 
-def measured(of: Job, hosts: Hosts) -> Measurements:
+def measured(job: Job, hosts: Hosts) -> Measurements:
     """GPU points of a GPU job, CPU points of any other."""
-    instance = of.groups[0].instance_type
+    instance = job.groups[0].instance_type
     metric = Metric.GPU if instance in GPUS else Metric.CPU
     each = (GPUS | VCPUS)[instance]
     return usage(
-        of,
+        job,
         *(
             series(metric, [None if v is None else v * each for v in line], host=f"train/algo-{n}")
             for n, line in enumerate(hosts, 1)
@@ -294,11 +294,11 @@ def measured(of: Job, hosts: Hosts) -> Measurements:
 
 
 def idle_of(
-    of: Job, hosts: Hosts, found: Sequence[tuple[RuleInfo, Detection]] = ()
+    job: Job, hosts: Hosts, result: Sequence[tuple[RuleInfo, Detection]] = ()
 ) -> IdleCapacity:
     """The idle capacity: these runs have points enough."""
-    savings = allocated(of, found)
-    figure = idle_capacity(of, measured(of, hosts), bill(of, MARKET), MARKET, savings)
+    savings = allocated(job, result)
+    figure = idle_capacity(job, measured(job, hosts), bill(job, MARKET), MARKET, savings)
     assert isinstance(figure, IdleCapacity)
     return figure
 
@@ -306,10 +306,10 @@ def idle_of(
 @FAST
 @given(runs(), findings())
 def test_what_was_paid_was_worked_or_idle(
-    run: tuple[Job, Hosts], found: list[tuple[RuleInfo, Detection]]
+    run: tuple[Job, Hosts], result: list[tuple[RuleInfo, Detection]]
 ) -> None:
     """Nothing is negative, the value is at most the compute lines, and no more of it is counted."""
-    figure = idle_of(*run, found)
+    figure = idle_of(*run, result)
     assert abs(figure.idle + figure.worked - figure.paid) < ALMOST_NOTHING
     assert 0 <= figure.worked <= figure.paid
     assert figure.unit == ("gpu_hours" if run[0].groups[0].instance_type in GPUS else "vcpu_hours")
@@ -319,7 +319,7 @@ def test_what_was_paid_was_worked_or_idle(
     assert 0 <= figure.counted_usd <= figure.list_usd
     compute = bill(replace(run[0], purchase=Purchase.ON_DEMAND), MARKET).compute_usd
     assert figure.list_usd <= known(compute) + ALMOST_NOTHING
-    savings = allocated(run[0], found)
+    savings = allocated(run[0], result)
     if savings.avoidable_usd is not None and savings.lost_usd is not None:
         in_sums = savings.avoidable_usd + savings.lost_usd
         assert figure.counted_usd <= in_sums + ALMOST_NOTHING

@@ -86,14 +86,14 @@ def tried(run: Job, measured: Measurements | None = None, /, **more: Any) -> Res
     return resize(run, measured or used(run, **more), MARKET, **options)
 
 
-def on(name: str, done: Resize) -> Candidate:
+def on(name: str, result: Resize) -> Candidate:
     """One of its candidates."""
-    return next(one for one in done.candidates if one.type.name == name)
+    return next(candidate for candidate in result.candidates if candidate.type.name == name)
 
 
-def why(name: str, done: Resize) -> tuple[Constraint, str]:
+def why(name: str, result: Resize) -> tuple[Constraint, str]:
     """What refuses a type."""
-    refused = known(on(name, done).refusal)
+    refused = known(on(name, result).refusal)
     return refused.constraint, refused.reason
 
 
@@ -105,16 +105,16 @@ def test_needs_of_the_host_are_the_peak_plus_headroom_and_those_of_its_gpus_what
     """10% of 8 vCPU and 32 GiB, each times 1.2; 50% of 1 GPU, 25% of 16 GiB."""
     need = tried(ONE_GPU, **LITTLE).demand
     amounts = (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)
-    assert [round(one.needed or 0, 6) for one in amounts] == [0.96, 3.84, 0.5, 4.0]
+    assert [round(amount.needed or 0, 6) for amount in amounts] == [0.96, 3.84, 0.5, 4.0]
     assert need.busiest_gpu_share == Decimal("0.5")
 
 
 def test_the_headroom_is_a_setting() -> None:
     """41% of 16 vCPUs need 7.9 of 8 with 20%, and 10.5 of 8, 1.31 times as many, with 60%."""
     assert on("ml.c.2xlarge", tried(CPU, cpu=41, memory=2)).refusal is None
-    done = tried(CPU, cpu=41, memory=2, headroom_percent=Decimal(60))
-    says = "vCPU: 10.5 needed with headroom, 8 offered"
-    assert why("ml.c.2xlarge", done) == (Constraint.VCPU, says)
+    result = tried(CPU, cpu=41, memory=2, headroom_percent=Decimal(60))
+    expected_text = "vCPU: 10.5 needed with headroom, 8 offered"
+    assert why("ml.c.2xlarge", result) == (Constraint.VCPU, expected_text)
 
 
 def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
@@ -123,8 +123,8 @@ def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
     assert (takes.counted, takes.best) == (Decimal("1.0320"), 1)
     assert takes.explanation == ("At times more cores were busy than 8 vCPUs hold with headroom.")
     for percent, held in ((62.5, True), (62.6, False)):  # 10 of 8 vCPUs are 1.25 times as long
-        done = tried(CPU, cpu=percent, memory=2, headroom_percent=Decimal(0))
-        assert (on("ml.c.2xlarge", done).refusal is None) is held
+        result = tried(CPU, cpu=percent, memory=2, headroom_percent=Decimal(0))
+        assert (on("ml.c.2xlarge", result).refusal is None) is held
 
 
 @pytest.mark.parametrize(
@@ -264,9 +264,9 @@ def test_instances_that_train_on_parts_of_the_data_move_on_trial_only(
     """A script may join them without a sign; instances that process parts work apart."""
     parts = (InputChannel("data", DataSource.S3, "File", "ShardedByS3Key"),)
     run = ran(3600, "ml.big.xlarge", 2, kind=kind, phases=phases((phase, 3600)), channels=parts)
-    found = on("ml.small.2xlarge", tried(run, **LITTLE | {"gpu": 10}))
-    assert found.refusal is None
-    assert found.needs_trial is trial
+    result = on("ml.small.2xlarge", tried(run, **LITTLE | {"gpu": 10}))
+    assert result.refusal is None
+    assert result.needs_trial is trial
 
 
 SPOT = ran(3600, "ml.big.xlarge", volume_gb=0, purchase=Purchase.SPOT, billable_s=Decimal(1200))
@@ -286,17 +286,22 @@ def assert_bill_on_type(
     break_even: str | None,
 ) -> None:
     """The slow end of the run time is billed, and the fast end is shown."""
-    done = tried(run, **use)
-    one = on(name, done)
+    result = tried(run, **use)
+    one = on(name, result)
     assert one.runtime_factor is not None
     assert (one.runtime_factor.counted, one.runtime_factor.best) == (
         Decimal(counted),
         Decimal(best),
     )
     assert (one.change.instance_type, one.change.time_factor) == (name, Decimal(counted))
-    found = (one.usd, done.saving_usd(one), done.best_saving_usd(one), one.break_even_factor)
+    found_result = (
+        one.usd,
+        result.saving_usd(one),
+        result.best_saving_usd(one),
+        one.break_even_factor,
+    )
     expected = (usd, saves, at_best, break_even)
-    assert [None if amount is None else round(amount, 4) for amount in found] == [
+    assert [None if amount is None else round(amount, 4) for amount in found_result] == [
         None if amount is None else Decimal(amount) for amount in expected
     ]
 
@@ -505,22 +510,30 @@ def test_what_certainly_saves_comes_first(
     run: Job, use: dict[str, float], first: str | None
 ) -> None:
     """Cheaper by the hour and by the bill as counted."""
-    assert next((one.type.name for one in tried(run, **use).certain_savings), None) == first
+    assert (
+        next(
+            (certain_saving.type.name for certain_saving in tried(run, **use).certain_savings), None
+        )
+        == first
+    )
 
 
 def test_a_slow_end_that_costs_more_is_no_certain_saving() -> None:
     """1.8 times $1.20 are $2.16 of $2.00, however little the fast end costs."""
     dear = Market(TYPES, FixedPrices(hourly_usd=USD | {"ml.small.2xlarge": "1.20"}))
-    done = resize(ONE_GPU, used(ONE_GPU, **LITTLE | {"gpu": 20}), dear)
-    one = on("ml.small.2xlarge", done)
-    assert (done.saving_usd(one), done.best_saving_usd(one)) == (Decimal("-0.16"), Decimal("0.80"))
-    assert one not in list(done.certain_savings)
+    result = resize(ONE_GPU, used(ONE_GPU, **LITTLE | {"gpu": 20}), dear)
+    one = on("ml.small.2xlarge", result)
+    assert (result.saving_usd(one), result.best_saving_usd(one)) == (
+        Decimal("-0.16"),
+        Decimal("0.80"),
+    )
+    assert one not in list(result.certain_savings)
 
 
 def test_a_type_without_a_price_that_would_hold_the_run_is_known_by_name() -> None:
     """It may be the cheaper one: nothing is the smallest or cheapest beside it."""
-    done = tried(CPU, **ALMOST_NONE)
-    assert [other.name for other in done.feasible_unpriced_by_size] == ["ml.unpriced.xlarge"]
+    result = tried(CPU, **ALMOST_NONE)
+    assert [item.name for item in result.feasible_unpriced_by_size] == ["ml.unpriced.xlarge"]
     assert tried(CPU, cpu=60, memory=2).feasible_unpriced_by_size == ()
     none = {"ml.unpriced.xlarge": replace(TYPES["ml.unpriced.xlarge"], kinds=frozenset())}
     market = Market(TYPES | none, FixedPrices(hourly_usd=USD))
@@ -529,12 +542,12 @@ def test_a_type_without_a_price_that_would_hold_the_run_is_known_by_name() -> No
 
 def test_candidates_come_by_their_bill_and_the_refused_after_them() -> None:
     """The cheapest that fits is first."""
-    done = tried(CPU, **ALMOST_NONE)
-    costs = [one.usd for one in done.fitting]
+    result = tried(CPU, **ALMOST_NONE)
+    costs = [item.usd for item in result.fitting]
     assert costs == sorted(costs, key=lambda usd: usd or 0)
-    assert done.candidates[: len(costs)] == done.fitting
-    assert done.fitting[0].type.name == "ml.c.xlarge"
-    assert all(one.refusal for one in done.candidates[len(costs) :])
+    assert result.candidates[: len(costs)] == result.fitting
+    assert result.fitting[0].type.name == "ml.c.xlarge"
+    assert all(item.refusal for item in result.candidates[len(costs) :])
 
 
 def test_a_transform_job_is_resized_by_whatever_its_hosts_are_called() -> None:
@@ -544,8 +557,8 @@ def test_a_transform_job_is_resized_by_whatever_its_hosts_are_called() -> None:
         series(metric, [value] * 60, host="train/i-0abc")
         for metric, value in ((Metric.CPU, 40), (Metric.MEMORY, 5))
     )
-    done = tried(run, usage(run, *raw, types=TYPES))
-    assert done.saving_usd(on("ml.c.xlarge", done)) == Decimal("0.60")
+    result = tried(run, usage(run, *raw, types=TYPES))
+    assert result.saving_usd(on("ml.c.xlarge", result)) == Decimal("0.60")
 
 
 def test_an_old_generation_is_advised_only_for_one_of_its_own_age() -> None:
@@ -554,22 +567,26 @@ def test_an_old_generation_is_advised_only_for_one_of_its_own_age() -> None:
     older = replace(TYPES["ml.c.4xlarge"], is_legacy=True)
     prices = FixedPrices(hourly_usd=USD | {old.name: "0.10"})
     measured = used(CPU, **ALMOST_NONE)
-    done = resize(CPU, measured, Market(TYPES | {old.name: old}, prices))
-    assert why(old.name, done)[0] is Constraint.GENERATION
+    result = resize(CPU, measured, Market(TYPES | {old.name: old}, prices))
+    assert why(old.name, result)[0] is Constraint.GENERATION
     both = Market(TYPES | {old.name: old, older.name: older}, prices)
     assert next(resize(CPU, measured, both).certain_savings).type.name == old.name
 
 
 def test_without_any_record_everything_is_refused() -> None:
     """Not recorded is not little."""
-    done = tried(CPU)
-    refused = {one.refusal.constraint for one in done.candidates if one.rate and one.refusal}
+    result = tried(CPU)
+    refused = {
+        candidate.refusal.constraint
+        for candidate in result.candidates
+        if candidate.rate and candidate.refusal
+    }
     kinds = (Constraint.NOT_RECORDED, Constraint.ACCELERATOR, Constraint.VCPU, Constraint.STORAGE)
-    assert (done.fitting, refused) == ((), {*kinds})
+    assert (result.fitting, refused) == ((), {*kinds})
 
 
 @pytest.mark.parametrize(
-    ("seconds", "points", "says"),
+    ("seconds", "points", "expected_text"),
     [
         (3600, (41, 60), "68% of the points, 70% needed"),
         (3600, (6, 600), "a point every 600 s hides peaks"),
@@ -577,17 +594,17 @@ def test_without_any_record_everything_is_refused() -> None:
     ],
 )
 def test_too_few_or_too_coarse_points_are_no_record(
-    seconds: int, points: tuple[int, int], says: str
+    seconds: int, points: tuple[int, int], expected_text: str
 ) -> None:
     """Minute means hide peaks as it is."""
     run = ran(seconds, "ml.c.4xlarge", volume_gb=0)
     constraint, reason = why("ml.c.2xlarge", tried(run, used(run, points, cpu=2, memory=2)))
     assert constraint is Constraint.NOT_RECORDED
-    assert says in reason
+    assert expected_text in reason
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "expected_text"),
     [
         ({"status": "InProgress"}, "has not ended"),
         ({"kind": JobKind.TUNING}, "a tuning job has no instances of its own: ask about one"),
@@ -612,9 +629,9 @@ def test_too_few_or_too_coarse_points_are_no_record(
         ),
     ],
 )
-def test_what_cannot_be_resized_says_why(changes: dict[str, Any], says: str) -> None:
+def test_what_cannot_be_resized_says_why(changes: dict[str, Any], expected_text: str) -> None:
     """One sentence each."""
-    assert says in (resize_refusal(job("ml.c.4xlarge", **changes), MARKET) or "")
+    assert expected_text in (resize_refusal(job("ml.c.4xlarge", **changes), MARKET) or "")
 
 
 percents = st.floats(0.5, 100, allow_nan=False)
@@ -625,11 +642,11 @@ def test_whatever_fits_holds_the_peaks_or_all_that_there_was(
     cpu: float, memory: float, gpu: float, gpu_memory: float
 ) -> None:
     """And its two ends lie in order, with the counted one never above today's share of time."""
-    done = tried(ONE_GPU, cpu=cpu, memory=memory, gpu=gpu, gpu_memory=gpu_memory)
-    for one in done.fitting:
-        assert one.runtime_factor is not None
-        longer = cpu / 100 * 8 * 1.2 / one.type.vcpu if one.type.vcpu < 8 else 1
-        assert longer <= min(1.25, float(one.runtime_factor.counted)) + 1e-4
-        assert float(one.type.memory_gib) >= min(memory / 100 * 32 * 1.2, 32) - 1e-9
-        assert one.runtime_factor.counted >= 1
-        assert one.runtime_factor.best <= one.runtime_factor.counted
+    result = tried(ONE_GPU, cpu=cpu, memory=memory, gpu=gpu, gpu_memory=gpu_memory)
+    for item in result.fitting:
+        assert item.runtime_factor is not None
+        longer = cpu / 100 * 8 * 1.2 / item.type.vcpu if item.type.vcpu < 8 else 1
+        assert longer <= min(1.25, float(item.runtime_factor.counted)) + 1e-4
+        assert float(item.type.memory_gib) >= min(memory / 100 * 32 * 1.2, 32) - 1e-9
+        assert item.runtime_factor.counted >= 1
+        assert item.runtime_factor.best <= item.runtime_factor.counted

@@ -25,11 +25,17 @@ XGBOOST = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:"
 
 
 def moved(
-    today: str, other: str, count: int = 1, hints: Hints | None = None, image: str | None = None
+    current_gpu: str,
+    other: str,
+    count: int = 1,
+    hints: Hints | None = None,
+    image: str | None = None,
 ) -> str | None:
     """Why a job with so many instances cannot change its type."""
-    run = replace(JOB, groups=(InstanceGroup(today, count),), hints=hints or Hints(), image=image)
-    return type_refusal(run, TYPES[today], TYPES[other])
+    run = replace(
+        JOB, groups=(InstanceGroup(current_gpu, count),), hints=hints or Hints(), image=image
+    )
+    return type_refusal(run, TYPES[current_gpu], TYPES[other])
 
 
 TOGETHER = Hints(distribution="ddp")
@@ -38,7 +44,7 @@ EIGHT = Hints(mixed_precision=True, fp8=True)
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "count", "hints", "why"),
+    ("current_gpu", "other", "count", "hints", "reason"),
     [
         # GPUs joined by NVLink stay joined, and ratios do not hold across the line, either way
         pytest.param(
@@ -106,9 +112,9 @@ EIGHT = Hints(mixed_precision=True, fp8=True)
         ),
         # bf16 and FlashAttention need Ampere; a run on a GPU without cannot have used them
         *(
-            (*types, 1, hints, why)
+            (*types, 1, hints, reason)
             for hints in (FLASH, HALF)
-            for *types, why in (
+            for *types, reason in (
                 ("g5.xlarge", "g4dn.xlarge", "too old"),
                 ("g5.2xlarge", "p3.2xlarge", "too old"),
                 ("g5.xlarge", "g6.xlarge", None),
@@ -138,11 +144,11 @@ EIGHT = Hints(mixed_precision=True, fp8=True)
     ],
 )
 def test_a_run_stays_with_what_its_gpus_can_do(
-    today: str, other: str, count: int, hints: Hints | None, why: str | None
+    current_gpu: str, other: str, count: int, hints: Hints | None, reason: str | None
 ) -> None:
     """Links, network and precision."""
-    found = moved(f"ml.{today}", f"ml.{other}", count, hints)
-    assert found is None if why is None else why in (found or "")
+    result = moved(f"ml.{current_gpu}", f"ml.{other}", count, hints)
+    assert result is None if reason is None else reason in (result or "")
 
 
 SHARD = (InputChannel("data", DataSource.S3, "File", "ShardedByS3Key"),)
@@ -152,7 +158,7 @@ CLASSIFIER = "811284229777.dkr.ecr.us-east-1.amazonaws.com/image-classification:
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes", "why"),
+    ("kind", "changes", "reason"),
     [
         # SageMaker gives each transform instance its own objects, whatever the model does inside
         (JobKind.TRANSFORM, {"channels": WHOLE}, None),
@@ -172,13 +178,13 @@ CLASSIFIER = "811284229777.dkr.ecr.us-east-1.amazonaws.com/image-classification:
     ],
 )
 def test_instances_that_work_apart_move_as_one_does(
-    kind: JobKind, changes: dict[str, Any], why: str | None
+    kind: JobKind, changes: dict[str, Any], reason: str | None
 ) -> None:
     """Two p3.2xlarge to g5.2xlarge."""
     today, other = TYPES["ml.p3.2xlarge"], TYPES["ml.g5.2xlarge"]
     run = replace(JOB, kind=kind, groups=(InstanceGroup(today.name, 2),), **changes)
-    found = type_refusal(run, today, other)
-    assert found is None if why is None else why in (found or "")
+    result = type_refusal(run, today, other)
+    assert result is None if reason is None else reason in (result or "")
 
 
 def test_training_instances_with_parts_of_the_data_are_to_be_checked() -> None:
@@ -199,7 +205,7 @@ def test_what_each_gpu_can_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "tag", "why"),
+    ("current_gpu", "other", "tag", "reason"),
     [
         ("ml.p3.2xlarge", "ml.g5.2xlarge", "1.4.0-gpu-py36-cu101-ubuntu16.04", "11.1 or later"),
         ("ml.p3.2xlarge", "ml.g5.2xlarge", "1.4-gpu-py3", "has CUDA 10.1, and the A10G needs"),
@@ -218,15 +224,15 @@ def test_what_each_gpu_can_do() -> None:
     ],
 )
 def test_the_images_cuda_must_have_code_for_the_gpu(
-    today: str, other: str, tag: str, why: str | None
+    current_gpu: str, other: str, tag: str, reason: str | None
 ) -> None:
     """First toolkits by architecture, the ones that CUDA 12 and 13 dropped, unknown ones pass."""
-    found = moved(today, other, image=f"{DLC}pytorch-training:{tag}")
-    assert found is None if why is None else why in (found or "")
+    result = moved(current_gpu, other, image=f"{DLC}pytorch-training:{tag}")
+    assert result is None if reason is None else reason in (result or "")
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "image", "why"),
+    ("current_gpu", "other", "image", "reason"),
     [
         ("ml.p3.2xlarge", "ml.g5.2xlarge", f"{XGBOOST}1.7-1", None),
         ("ml.p3.2xlarge", "ml.g6e.2xlarge", f"{XGBOOST}1.7-1", "is not documented"),
@@ -250,11 +256,11 @@ def test_the_images_cuda_must_have_code_for_the_gpu(
     ],
 )
 def test_a_built_in_algorithm_stays_on_documented_families(
-    today: str, other: str, image: str, why: str | None
+    current_gpu: str, other: str, image: str, reason: str | None
 ) -> None:
     """What runs today runs in another size; a copy in an own account is an own image."""
-    found = moved(today, other, image=image)
-    assert found is None if why is None else why in (found or "")
+    result = moved(current_gpu, other, image=image)
+    assert result is None if reason is None else reason in (result or "")
 
 
 def test_an_algorithm_for_gpus_does_not_move_to_a_type_without() -> None:
@@ -267,9 +273,9 @@ def test_an_algorithm_for_gpus_does_not_move_to_a_type_without() -> None:
     assert algorithm_refusal(replace(JOB, image=f"{XGBOOST}1.7-1"), today, other) is None
 
 
-def checks(today: str, other: str, run: Job = JOB) -> list[str]:
+def checks(current_gpu: str, other: str, run: Job = JOB) -> list[str]:
     """What is to be checked before a move."""
-    return list(move_caveats(run, TYPES[today], TYPES[other]))
+    return list(move_caveats(run, TYPES[current_gpu], TYPES[other]))
 
 
 def test_what_no_recording_shows_is_to_be_checked() -> None:

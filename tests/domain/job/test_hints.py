@@ -48,7 +48,7 @@ sagemaker-data-wrangler-container:2.x
 
 @pytest.mark.parametrize(
     ("repository", "deep"),
-    [*((one, True) for one in DEEP.split()), *((one, False) for one in OTHER.split())],
+    [*((item, True) for item in DEEP.split()), *((item, False) for item in OTHER.split())],
 )
 def test_deep_learning_images_are_known_by_their_repository(repository: str, *, deep: bool) -> None:
     """AWS's containers and the algorithms that train networks; one's own may hold anything."""

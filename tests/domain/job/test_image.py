@@ -50,8 +50,8 @@ def test_the_pytorch_version_is_that_of_a_pytorch_image() -> None:
 @given(st.text(max_size=60))
 def test_any_text_has_a_toolkit_or_none(image: str) -> None:
     """Names are others' text."""
-    found = cuda(image)
-    assert found is None or 0 <= found[1] <= 9
+    result = cuda(image)
+    assert result is None or 0 <= result[1] <= 9
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_any_text_has_a_toolkit_or_none(image: str) -> None:
 )
 def test_an_image_of_awss_registries_is_an_algorithm(image: str | None, name: str | None) -> None:
     """In each region's account; any other image is none."""
-    found = builtin_algorithm(image)
-    assert (found and found.name) == name
+    result = builtin_algorithm(image)
+    assert (result and result.name) == name
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_an_image_of_awss_registries_is_an_algorithm(image: str | None, name: st
 def test_xgboosts_gpu_families_go_by_its_version(version: str, families: set[str]) -> None:
     """CPU only until 1.0-1."""
     image = f"683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:{version}"
-    found = builtin_algorithm(image)
-    assert found is not None
-    assert found.families == families
-    assert found.is_cpu_only == (not families)
+    result = builtin_algorithm(image)
+    assert result is not None
+    assert result.families == families
+    assert result.is_cpu_only == (not families)

@@ -172,7 +172,7 @@ def samples(kind: JobKind, paths: Paths) -> Iterator[dict[str, Any]]:
         some = {path: kept for path, kept in paths.items() if path not in gone}
         yield sample(kind, some, ended=bool(number % 2))
         yield sample(kind, paths, null=gone, ended=bool(number % 2))
-    yield from (one for one in RECORDED if kind.spec.name_key in one)
+    yield from (item for item in RECORDED if kind.spec.name_key in item)
 
 
 @pytest.mark.parametrize(("kind", "row"), CASES)
@@ -207,7 +207,7 @@ def without(answer: Mapping[str, Any], path: str) -> dict[str, Any]:
     if not rest or key not in answer or answer[key] is None:
         return {name: value for name, value in answer.items() if name != key or rest}
     inner = answer[key]
-    less = [without(one, rest) for one in inner] if key != first else without(inner, rest)
+    less = [without(item, rest) for item in inner] if key != first else without(inner, rest)
     return {**answer, key: less}
 
 
@@ -221,7 +221,7 @@ def test_each_path_that_a_row_keeps_tells_something(kind: JobKind, row: JobField
         path
         for path in row.stored_paths
         if (row.name, path) not in UNTOLD
-        and all(row.read(one) == row.read(without(one, path)) for one in answers)
+        and all(row.read(answer) == row.read(without(answer, path)) for answer in answers)
     ]
     assert silent == [], (kind.value, row.name, silent)
 

@@ -539,9 +539,9 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
                 | finals(("loss", 1), ("auc", 2))
                 | {"HyperParameters": {"_tuning_objective_metric": tuned}},
                 "metric_names",
-                found,
+                result,
             )
-            for tuned, found in (("auc", ("auc",)), ("f1", ("loss", "auc")))
+            for tuned, result in (("auc", ("auc",)), ("f1", ("loss", "auc")))
         ),
         # as AWS prints them; the last of a name counts, and what is no finite number is left out
         (
@@ -644,21 +644,25 @@ def test_a_warm_pool_is_final_when_it_is_gone(status: str, final: bool) -> None:
 
 def plan(config: dict[str, Any], **changes: Any) -> TuningSettings:
     """What a tuning job's answer says of its search."""
-    found = read(TUNING, HyperParameterTuningJobConfig=config, **changes).tuning
-    assert found is not None
-    return found
+    result = read(TUNING, HyperParameterTuningJobConfig=config, **changes).tuning
+    assert result is not None
+    return result
 
 
 def test_a_tuning_jobs_plan_is_read() -> None:
     """Limits and counters: 6 + 0 + 1 + 1 + 2 trials; absent ones are unknown, not zero."""
-    found = plan(
+    result = plan(
         {
             **ANSWERS[TUNING]["HyperParameterTuningJobConfig"],
             "ResourceLimits": {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 3},
         }
     )
-    assert (found.launched_count, found.strategy, found.early_stopping) == (10, "Bayesian", "Auto")
-    assert (found.max_jobs, found.max_parallel) == (30, 3)
+    assert (result.launched_count, result.strategy, result.early_stopping) == (
+        10,
+        "Bayesian",
+        "Auto",
+    )
+    assert (result.max_jobs, result.max_parallel) == (30, 3)
     bare = plan({}, TrainingJobStatusCounters=...)
     assert (bare.objective, bare.max_jobs, bare.max_parallel, bare.launched_count) == (None,) * 4
 

@@ -47,15 +47,15 @@ def leaves(
     """Each field of the table with the shapes that AWS's model has for it."""
     for key, inner in shape.items():
         members = [SHAPES[name]["members"].get(key) for name in names]
-        found = {member["shape"] for member in members if member}
-        assert found, f"{path}{key} is in no answer of AWS"
+        result = {member["shape"] for member in members if member}
+        assert result, f"{path}{key} is in no answer of AWS"
         if isinstance(inner, StoredAs):
-            yield f"{path}{key}", inner, found
+            yield f"{path}{key}", inner, result
         elif isinstance(inner, list):
-            items = {SHAPES[name]["member"]["shape"] for name in found}
+            items = {SHAPES[name]["member"]["shape"] for name in result}
             yield from leaves(inner[0], items, f"{path}{key}[].")
         else:
-            yield from leaves(inner, found, f"{path}{key}.")
+            yield from leaves(inner, result, f"{path}{key}.")
 
 
 def test_the_table_has_the_fields_and_the_states_of_aws() -> None:
@@ -108,9 +108,9 @@ def test_an_address_is_kept_as_its_bucket_and_whether_its_data_may_change(
     address: str, kept: str
 ) -> None:
     """Keys name people and contracts: no audit reads them."""
-    found = sanitize_answer({"CheckpointConfig": {"S3Uri": address}})["CheckpointConfig"]["S3Uri"]
-    assert found == kept
-    assert is_data_pinned([("train", found)]) == is_data_pinned([("train", address)])
+    result = sanitize_answer({"CheckpointConfig": {"S3Uri": address}})["CheckpointConfig"]["S3Uri"]
+    assert result == kept
+    assert is_data_pinned([("train", result)]) == is_data_pinned([("train", address)])
 
 
 def test_what_aws_adds_later_is_unknown_and_what_nobody_reads_is_gone() -> None:

@@ -37,8 +37,8 @@ def shape_of(call: str, side: str) -> Shape | None:
     """The input or output of an action; None if there is no such action."""
     if call not in model().operation_names:
         return None
-    found: Shape = getattr(model().operation_model(call), f"{side}_shape")
-    return found
+    result: Shape = getattr(model().operation_model(call), f"{side}_shape")
+    return result
 
 
 def at(shape: Shape | None, path: str) -> Any:
@@ -59,7 +59,7 @@ def lacks(shape: Shape | None, *paths: str) -> list[str]:
 def faults(row: KindSpec) -> list[str]:
     """What the service model says otherwise than a kind's row."""
     create = f"Create{row.prefix}Job{row.action_suffix}"
-    found = [
+    result = [
         *lacks(shape_of(create, "input"), row.name_key),
         *lacks(shape_of(create, "output"), row.arn_key),
         *lacks(shape_of(row.describe_call, "input"), row.name_key),
@@ -70,8 +70,8 @@ def faults(row: KindSpec) -> list[str]:
     ]
     methods = (row.describe_call, row.describe_method), (row.list_call, row.list_method)
     created = f"Create{row.prefix}Job", f"create_{row.sdk_noun}"
-    found += [method for call, method in (*methods, created) if xform_name(call) != method]
-    return [*found, *_in_lists(row), *_in_names(row), *_in_requests(row), *_in_rollup(row)]
+    result += [method for call, method in (*methods, created) if xform_name(call) != method]
+    return [*result, *_in_lists(row), *_in_names(row), *_in_requests(row), *_in_rollup(row)]
 
 
 def _in_lists(row: KindSpec) -> Iterator[str]:

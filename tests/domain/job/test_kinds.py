@@ -56,7 +56,7 @@ def test_a_kind_has_instances_or_children(kind: JobKind) -> None:
 def test_a_roll_up_that_names_or_asks_for_its_jobs_launches_one_kind() -> None:
     """They are found in the list of that kind, and asked for in its form."""
     rollups = [kind.spec.rollup for kind in JobKind if kind.spec.rollup]
-    assert all(one.child_kind for one in rollups if one.has_name_prefix or one.definition_key)
+    assert all(item.child_kind for item in rollups if item.has_name_prefix or item.definition_key)
 
 
 def test_no_two_kinds_share_what_tells_them_apart() -> None:

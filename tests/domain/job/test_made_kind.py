@@ -38,17 +38,17 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 def test_one_more_kind_is_no_error_where_tests_are_collected() -> None:
     """In each file that goes through the kinds: it takes them by their rows, however many."""
     files = [
-        one for one in (ROOT / "tests").rglob("test_*.py") if ALL_KINDS.search(one.read_text())
+        item for item in (ROOT / "tests").rglob("test_*.py") if ALL_KINDS.search(item.read_text())
     ]
-    done = run("-c", COLLECT, *map(str, files))
-    assert done.returncode == 0, done.stdout[-2000:]
+    result = run("-c", COLLECT, *map(str, files))
+    assert result.returncode == 0, result.stdout[-2000:]
 
 
 def test_a_row_alone_is_listed_swept_summed_and_in_the_only_message() -> None:
     """A kind that AWS does not have; its jobs are of three kinds, and get no message."""
-    done = run("-m", "tests.fakes.made_kind")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {
+    result = run("-m", "tests.fakes.made_kind")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == {
         "listed": ["nightly-study"],
         "found": 0,
         "sent_first": 1,

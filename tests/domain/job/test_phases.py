@@ -130,9 +130,9 @@ def test_phases_are_read_from_transitions(
     transitions = [
         transition(name, *(f"{clock}:00" for clock in clocks)) for name, *clocks in steps
     ]
-    found = phases_from_transitions(transitions, at(run[0]), at(run[1]))
+    result = phases_from_transitions(transitions, at(run[0]), at(run[1]))
     assert [
-        (p.name, None if p.seconds is None else int(p.seconds) // 60, p.billed) for p in found
+        (p.name, None if p.seconds is None else int(p.seconds) // 60, p.billed) for p in result
     ] == expected
 
 
@@ -189,13 +189,13 @@ def test_repeated_downloads_after_an_interruption_are_not_charged(
     names = statuses.split()
     steps = [transition(name, f"10:{minute:02}:00") for minute, name in enumerate(names)]
     started = next(step for step in steps if step["Status"] not in {"Starting", "Interrupted"})
-    found = phases_from_transitions(
+    result = phases_from_transitions(
         steps, at(started["StartTime"][11:16]), at(f"10:{len(names):02}")
     )
-    downloads = [phase for phase in found if phase.name.startswith("Downloading")]
+    downloads = [phase for phase in result if phase.name.startswith("Downloading")]
     assert [phase.billed for phase in downloads] == charged
-    assert [phase.is_repeated for phase in downloads] == [not one for one in charged]
-    assert all(phase.billed for phase in found if phase.name == "Training")
+    assert [phase.is_repeated for phase in downloads] == [not item for item in charged]
+    assert all(phase.billed for phase in result if phase.name == "Training")
 
 
 def test_a_billable_time_that_holds_the_repeated_download_was_charged_for_it() -> None:
@@ -211,8 +211,8 @@ def test_a_billable_time_that_holds_the_repeated_download_was_charged_for_it() -
         )
     ]
     for billable_s, charged in ((1200, False), (1210, False), (1211, True), (1800, True)):
-        found = phases_from_transitions(steps, at("10:00"), at("10:35"), billable_s)
-        downloads = [phase for phase in found if phase.name == "Downloading"]
+        result = phases_from_transitions(steps, at("10:00"), at("10:35"), billable_s)
+        downloads = [phase for phase in result if phase.name == "Downloading"]
         assert [phase.billed for phase in downloads] == [True, charged], billable_s
         assert [phase.is_repeated for phase in downloads] == [False, not charged]
 

@@ -71,7 +71,7 @@ def test_a_table_is_read(table: dict[str, object], expected: DigestSchedule | No
 
 
 @pytest.mark.parametrize(
-    ("table", "why"),
+    ("table", "reason"),
     [
         ({"day": "Monday"}, "digest.day is not one of monday"),
         ({"hour": 23}, "digest.hour is not a whole hour from 0 to 22"),
@@ -85,9 +85,9 @@ def test_a_table_is_read(table: dict[str, object], expected: DigestSchedule | No
         ({"minute": 5}, "unknown key digest.minute"),
     ],
 )
-def test_a_wrong_value_is_refused(table: dict[str, object], why: str) -> None:
+def test_a_wrong_value_is_refused(table: dict[str, object], reason: str) -> None:
     """With its key."""
-    with pytest.raises(BadPolicy, match=why.replace(".", r"\.")):
+    with pytest.raises(BadPolicy, match=reason.replace(".", r"\.")):
         read(**table)
 
 

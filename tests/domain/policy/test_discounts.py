@@ -66,8 +66,8 @@ def test_an_own_price_says_that_it_is_one() -> None:
     """List and own never look alike."""
     prices = OwnPrices(packaged_prices(), Discounts(percent={"Training": Decimal(20)}))
     training, processing = (
-        known(prices.hourly_rate(REGION, one, "ml.g5.2xlarge"))
-        for one in (Component.TRAINING, Component.PROCESSING)
+        known(prices.hourly_rate(REGION, item, "ml.g5.2xlarge"))
+        for item in (Component.TRAINING, Component.PROCESSING)
     )
     assert (training.kind, processing.kind) == ("own", "list")
     assert "less 20% by policy" in training.source

@@ -111,8 +111,8 @@ def test_the_policy_or_the_card_says_what_a_tag_may_accept(
 ) -> None:
     """The tag holds for the others, and the audit says so."""
     allowed = None if may_accept is None else frozenset(may_accept)
-    found, [warning] = held(f"{rule} {accepted}", may_accept=allowed)
-    assert set(found) == {accepted}
+    result, [warning] = held(f"{rule} {accepted}", may_accept=allowed)
+    assert set(result) == {accepted}
     assert f"ignored for {rule}:" in warning
     assert "tags.may_accept" in warning
     assert held("gpu-underused", may_accept=frozenset())[0] == {}

@@ -137,7 +137,7 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "reason"),
     [
         ("[channels.ml]", "channels.ml.service is not one of slack, teams, sns"),
         ("[channels.ml]\nservice = 'slak'", "did you mean slack?"),
@@ -188,8 +188,8 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
         (CHANNELS + "[[route]]\nto = ['ml']\nowner = 'a'\n" * 90, "the routes name channels 9"),
     ],
 )
-def test_what_no_message_could_go_by_is_refused(text: str, why: str) -> None:
+def test_what_no_message_could_go_by_is_refused(text: str, reason: str) -> None:
     """In one sentence with the section, the key and a name that is near."""
     with pytest.raises(BadPolicy) as refused:
         read(text)
-    assert why in str(refused.value)
+    assert reason in str(refused.value)

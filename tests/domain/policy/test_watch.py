@@ -25,7 +25,7 @@ def test_it_is_on_with_its_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "why"),
+    ("table", "reason"),
     [
         ({"idle_minutes": 29}, "watch.idle_minutes is not from 30 to 720"),
         ({"idle_minutes": 45.5}, "watch.idle_minutes"),
@@ -36,9 +36,9 @@ def test_it_is_on_with_its_defaults() -> None:
         ({"minutes": 45}, "unknown key watch.minutes"),
     ],
 )
-def test_what_is_wrong_is_named(table: dict[str, Any], why: str) -> None:
+def test_what_is_wrong_is_named(table: dict[str, Any], reason: str) -> None:
     """With its key."""
-    with pytest.raises(BadPolicy, match=why):
+    with pytest.raises(BadPolicy, match=reason):
         read(table)
 
 

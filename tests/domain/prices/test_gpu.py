@@ -39,18 +39,18 @@ _FP32_WHATEVER = {6, 9}
 """Tacotron 2 and WaveGlow: their FP16 figures equal their FP32 ones, so they are left out there."""
 
 
-def moved(today: str, other: str, *classes: Precision) -> RuntimeRange | UnmeasuredPrecisions:
+def moved(current_gpu: str, other: str, *classes: Precision) -> RuntimeRange | UnmeasuredPrecisions:
     """By the packaged ratios; of unknown precision without any class."""
     return runtime_range(
-        today, other, packaged.gpu_ratios(), frozenset(classes) or UNKNOWN_PRECISION
+        current_gpu, other, packaged.gpu_ratios(), frozenset(classes) or UNKNOWN_PRECISION
     )
 
 
-def ends(today: str, other: str, *classes: Precision) -> tuple[Decimal, Decimal]:
+def ends(current_gpu: str, other: str, *classes: Precision) -> tuple[Decimal, Decimal]:
     """Of a known range."""
-    found = moved(today, other, *classes)
-    assert isinstance(found, RuntimeRange), found
-    return found.low, found.high
+    result = moved(current_gpu, other, *classes)
+    assert isinstance(result, RuntimeRange), result
+    return result.low, result.high
 
 
 @pytest.mark.parametrize(("fast", "slow"), [("A100", "V100"), ("H100", "A100"), ("H100", "V100")])
@@ -66,7 +66,7 @@ def test_no_work_of_another_revision_takes_longer_than_the_slow_end(fast: str, s
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "precision", "low", "high"),
+    ("current_gpu", "other", "precision", "low", "high"),
     [
         ("H100", "A100", None, "1.45", "2.33"),
         ("A100", "L40S", None, "1.22", "1.93"),
@@ -84,15 +84,15 @@ def test_no_work_of_another_revision_takes_longer_than_the_slow_end(fast: str, s
     ],
 )
 def test_an_unknown_precision_takes_the_widest_of_both_classes(
-    today: str, other: str, precision: Precision | None, low: str, high: str
+    current_gpu: str, other: str, precision: Precision | None, low: str, high: str
 ) -> None:
     """The figures of the page on GPU throughput."""
     classes = (precision,) if precision else ()
-    assert ends(today, other, *classes) == (Decimal(low), Decimal(high))
+    assert ends(current_gpu, other, *classes) == (Decimal(low), Decimal(high))
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "absent", "one_work"),
+    ("current_gpu", "other", "absent", "one_work"),
     [
         ("A10G", "L4", {FP32}, {HALF}),
         ("T4", "L4", {HALF, FP32}, set()),
@@ -103,19 +103,19 @@ def test_an_unknown_precision_takes_the_widest_of_both_classes(
     ],
 )
 def test_a_pair_that_lacks_a_class_is_unknown(
-    today: str, other: str, absent: set[Precision], one_work: set[Precision]
+    current_gpu: str, other: str, absent: set[Precision], one_work: set[Precision]
 ) -> None:
     """Neither a peak nor one work alone is taken for a range."""
-    assert moved(today, other) == UnmeasuredPrecisions(frozenset(absent), frozenset(one_work))
-    assert moved(other, today) == UnmeasuredPrecisions(frozenset(absent), frozenset(one_work))
+    assert moved(current_gpu, other) == UnmeasuredPrecisions(frozenset(absent), frozenset(one_work))
+    assert moved(other, current_gpu) == UnmeasuredPrecisions(frozenset(absent), frozenset(one_work))
 
 
 def test_what_a_range_rests_on_is_said() -> None:
     """Works, composed ratios, two suites, and the A10 that stood in for the A10G."""
     said = {
-        (today, other): found.basis
+        (today, other): result.basis
         for today, other in (("H100", "A100"), ("A10G", "T4"), ("V100", "A10G"))
-        if isinstance(found := moved(today, other), RuntimeRange)
+        if isinstance(result := moved(today, other), RuntimeRange)
     }
     assert said == {
         ("H100", "A100"): "on 23 measured training workloads",
@@ -151,42 +151,42 @@ def test_every_packaged_figure_has_its_source_and_belongs_to_the_catalogue() -> 
 def test_a_class_without_tf32_is_a_doubt_only_where_no_measured_range_covers_it() -> None:
     """67 against 19.5 TFLOPS from an H100 to an A100; an L40S has more of it than an A100."""
 
-    def doubt(today: str, other: str) -> Decimal | None:
+    def doubt(current_gpu: str, other: str) -> Decimal | None:
         types = packaged.instance_types().values()
         sheets = {kind.gpu_model: kind.gpu_peaks for kind in types}
-        found = moved(today, other)
-        assert isinstance(found, RuntimeRange)
-        return fp32_peak_ratio(known(sheets[today]), known(sheets[other]), found)
+        result = moved(current_gpu, other)
+        assert isinstance(result, RuntimeRange)
+        return fp32_peak_ratio(known(sheets[current_gpu]), known(sheets[other]), result)
 
     assert round(known(doubt("H100", "A100")), 2) == Decimal("3.44")
     assert doubt("A100", "L40S") is doubt("H100", "V100") is doubt("V100", "T4") is None
 
 
 @given(
-    today=st.sampled_from(MODELS),
+    current_gpu=st.sampled_from(MODELS),
     other=st.sampled_from(MODELS),
-    classes=st.sampled_from([UNKNOWN_PRECISION, *(frozenset({one}) for one in Precision)]),
+    classes=st.sampled_from([UNKNOWN_PRECISION, *(frozenset({item}) for item in Precision)]),
 )
 def test_a_range_is_in_order_and_its_inverse_is_the_way_back(
-    today: str, other: str, classes: frozenset[Precision]
+    current_gpu: str, other: str, classes: frozenset[Precision]
 ) -> None:
     """Low at most high, above 0; back again takes the inverse, and each class lies within all."""
     there, back = (
         runtime_range(*pair, packaged.gpu_ratios(), classes)
-        for pair in ((today, other), (other, today))
+        for pair in ((current_gpu, other), (other, current_gpu))
     )
     if (
         isinstance(there, UnmeasuredPrecisions)
         or isinstance(back, UnmeasuredPrecisions)
-        or today == other
+        or current_gpu == other
     ):
         assert isinstance(there, UnmeasuredPrecisions) == isinstance(back, UnmeasuredPrecisions)
         return
     assert 0 < there.low <= there.high
     assert abs(there.low * back.high - 1) < Decimal("0.002")
     assert abs(there.high * back.low - 1) < Decimal("0.002")
-    for one in classes:
-        low, high = ends(today, other, one)
+    for item in classes:
+        low, high = ends(current_gpu, other, item)
         assert there.low <= low <= high <= there.high
 
 

@@ -180,11 +180,11 @@ def test_an_own_rate_of_one_type_says_what_another_type_costs(
 def test_what_the_ratio_says_is_said_with_the_candidate() -> None:
     """Half of the bill is saved, at a rate that nobody saw that day."""
     beside = market(m5_4xlarge=("1.20", "past")).relative_to(RUN)
-    done = resize(RUN, LITTLE, beside)
-    best = next(done.certain_savings)
+    result = resize(RUN, LITTLE, beside)
+    best = next(result.certain_savings)
     assert best.type.name == "ml.m5.large"
     # an eighth of $1.20
-    assert done.saving_usd(best) == Decimal("1.05")
+    assert result.saving_usd(best) == Decimal("1.05")
     assert "No rate of ml.m5.large is known for the job's day" in best.explanation
     assert "0.1250, the ratio of the newest rates of both" in best.explanation
 
@@ -197,9 +197,9 @@ def test_no_saving_is_above_the_bill(then: Decimal, today: Decimal, other: Decim
     """However the prices moved, and only where the other is the cheaper today."""
     rates = {OWN: str(today), OTHER: str(other)}
     dated = DatedPrices(hourly_usd=rates, then={OWN: (str(then), "past")})
-    done = resize(RUN, LITTLE, Market(TYPES, dated).relative_to(RUN))
-    savings = [known(done.saving_usd(candidate)) for candidate in done.certain_savings]
-    assert all(0 < saving <= known(done.bill.total_usd) for saving in savings)
+    result = resize(RUN, LITTLE, Market(TYPES, dated).relative_to(RUN))
+    savings = [known(result.saving_usd(candidate)) for candidate in result.certain_savings]
+    assert all(0 < saving <= known(result.bill.total_usd) for saving in savings)
     assert bool(savings) == (other < today)
 
 

@@ -38,9 +38,9 @@ def rates(*rows: OwnRate) -> OwnRates:
     return group_own_rates(RateBasis.NET, None, rows)
 
 
-def on(of: OwnRates, day: date | None) -> Rate | None:
+def on(rates: OwnRates, day: date | None) -> Rate | None:
     """The rate of the type on a day."""
-    return of.on("us-east-1", Component.TRAINING, "ml.g5.2xlarge", day)
+    return rates.on("us-east-1", Component.TRAINING, "ml.g5.2xlarge", day)
 
 
 def test_each_day_has_the_rate_that_was_paid_then() -> None:

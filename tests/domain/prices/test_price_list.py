@@ -66,7 +66,7 @@ def test_all_documents_together_give_the_observed_rates(
 
     Each of the 18 says that it is reconstructed.
     """
-    assert [one["_fixture"]["reconstructed"] for one in ALL.values()] == [True] * 18
+    assert [item["_fixture"]["reconstructed"] for item in ALL.values()] == [True] * 18
     assert rates(list(ALL.values()), region, component) == expected
 
 
@@ -138,10 +138,10 @@ def test_a_product_without_an_attribute_is_none(missing: str) -> None:
 )
 def test_a_price_that_is_no_amount_is_refused_with_one_sentence(usd: object) -> None:
     """Never 0, never a guess."""
-    found = entry(product(usd=usd))
-    assert isinstance(found, InvalidPrice)
-    assert found.reason.startswith("XX1-Train:ml.m5.xlarge has a price that is not an amount:")
-    assert "\n" not in found.reason
+    result = entry(product(usd=usd))
+    assert isinstance(result, InvalidPrice)
+    assert result.reason.startswith("XX1-Train:ml.m5.xlarge has a price that is not an amount:")
+    assert "\n" not in result.reason
 
 
 def changed(**dimension: Any) -> Any:
@@ -152,7 +152,7 @@ def changed(**dimension: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("document", "why"),
+    ("document", "reason"),
     [
         # China's prices are in CNY; an upfront fee is sold by quantity
         (changed(pricePerUnit={"CNY": "1.7"}), "is priced in CNY, not in USD"),
@@ -161,9 +161,9 @@ def changed(**dimension: Any) -> Any:
         ({**product(), "terms": {}}, "has no price"),
     ],
 )
-def test_a_product_that_is_not_priced_in_usd_an_hour_is_refused(document: Any, why: str) -> None:
+def test_a_product_that_is_not_priced_in_usd_an_hour_is_refused(document: Any, reason: str) -> None:
     """With the reason."""
-    assert entry(document) == InvalidPrice(f"XX1-Train:ml.m5.xlarge {why}")
+    assert entry(document) == InvalidPrice(f"XX1-Train:ml.m5.xlarge {reason}")
 
 
 def with_free_tier() -> Any:
@@ -179,7 +179,7 @@ SEVERAL = InvalidPrice("the price list has several rates: $0.25 and $0.3")
 
 
 @pytest.mark.parametrize(
-    ("documents", "found"),
+    ("documents", "result"),
     [
         # a free tier says nothing of what the rest costs
         *(([product(usd=zero)], None) for zero in ("0", "0.0000000000")),
@@ -190,17 +190,17 @@ SEVERAL = InvalidPrice("the price list has several rates: $0.25 and $0.3")
         ([product(), product()], entry(product())),
     ],
 )
-def test_products_of_one_type_are_one_rate_or_none(documents: list[Any], found: object) -> None:
+def test_products_of_one_type_are_one_rate_or_none(documents: list[Any], result: object) -> None:
     """A product at zero is no rate."""
-    assert entry(*documents) == found
+    assert entry(*documents) == result
 
 
 def test_a_refused_product_spoils_its_type_and_no_other() -> None:
     """Nobody knows which of the two is billed."""
     documents = [product(), product(usd="-1"), product("ml.c5.xlarge")]
-    found = read(documents, "eu-west-1", Component.TRAINING)
-    assert isinstance(found.entry_by_product["ml.m5.xlarge"], InvalidPrice)
-    assert list(found.rates) == ["ml.c5.xlarge"]
+    result = read(documents, "eu-west-1", Component.TRAINING)
+    assert isinstance(result.entry_by_product["ml.m5.xlarge"], InvalidPrice)
+    assert list(result.rates) == ["ml.c5.xlarge"]
 
 
 def test_storage_is_each_components_own() -> None:

@@ -45,14 +45,14 @@ def covered(
 
 def test_the_regions_of_a_usage_type_are_one_row() -> None:
     """Audits without a prefix and bills with one are the same usage."""
-    found = covered(
+    result = covered(
         [line("USE1-Train:ml.m5.large", "12")],
         [audited("Train:ml.m5.large", "8"), audited("EU-Train:ml.m5.large", "1")],
         "9",
     )
-    [row] = found.covered_usage
+    [row] = result.covered_usage
     assert (row.usage_type, row.bill_usd, row.audited_usd) == ("Train:ml.m5.large", 12, 9)
-    assert found.percent == 75
+    assert result.percent == 75
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_what_audits_do_not_cover_has_a_name(usage_type: str, region: str, name:
 
 def test_an_audited_line_without_a_usage_type_is_shown_as_such() -> None:
     """Warm pools have none of their own; a bill of nothing has no share: it is not 0."""
-    found = covered([], [audited(None, "3")], "3")
-    [row] = found.covered_usage
+    result = covered([], [audited(None, "3")], "3")
+    [row] = result.covered_usage
     assert (row.usage_type, row.bill_usd, row.audited_usd) == ("(usage type not known)", 0, 3)
-    assert found.percent is None
+    assert result.percent is None
 
 
 USAGE = st.sampled_from(
@@ -93,8 +93,8 @@ LINES = st.builds(
 @given(st.lists(LINES, max_size=20))
 def test_the_rows_add_up_to_the_bill(lines: list[AwsLine]) -> None:
     """No line is lost, none is counted twice."""
-    found = covered(lines)
-    rows = [row.bill_usd for row in found.covered_usage] + [
-        row.usd for row in found.uncovered_usage
+    result = covered(lines)
+    rows = [row.bill_usd for row in result.covered_usage] + [
+        row.usd for row in result.uncovered_usage
     ]
-    assert sum(rows) == found.bill_usd == sum(line.usd for line in lines)
+    assert sum(rows) == result.bill_usd == sum(line.usd for line in lines)

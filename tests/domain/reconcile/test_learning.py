@@ -64,16 +64,16 @@ def taught(
     return derive_rates(PaidReport(usage), basis, "cur.csv")
 
 
-def rates(found: list[DerivedRate | UsageWithoutRate]) -> list[OwnRate]:
+def rates(result: list[DerivedRate | UsageWithoutRate]) -> list[OwnRate]:
     """Its rates."""
-    return [one.rate for one in found if isinstance(one, DerivedRate)]
+    return [item.rate for item in result if isinstance(item, DerivedRate)]
 
 
 def test_cost_over_usage_is_the_rate_of_type_region_and_component() -> None:
     """With its days, from the first of the month on, its hours and the report's public price."""
-    [found] = taught(line("1.3332", "3"), line("1.3332", "0.5", day=9))
-    assert isinstance(found, DerivedRate)
-    assert found.rate == OwnRate(
+    [result] = taught(line("1.3332", "3"), line("1.3332", "0.5", day=9))
+    assert isinstance(result, DerivedRate)
+    assert result.rate == OwnRate(
         "us-east-1",
         Component.TRAINING,
         "ml.g5.2xlarge",
@@ -83,7 +83,7 @@ def test_cost_over_usage_is_the_rate_of_type_region_and_component() -> None:
         Decimal("3.5"),
         "cur.csv",
     )
-    assert found.list_usd == Decimal("1.515")
+    assert result.list_usd == Decimal("1.515")
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_rate_is_of_a_month(
 
 
 @pytest.mark.parametrize(
-    ("usage", "why"),
+    ("usage", "expected_reason"),
     [
         # on-demand cost of covered hours is not paid, and the plan's is no price of an hour more
         (under_plan("9", "0"), "hours under a Savings Plan are not in it: --amortised counts"),
@@ -203,12 +203,12 @@ def test_a_rate_is_of_a_month(
         (line("1.3332", "0.1", places=CENT), "the report rounds its costs so much that 0.1 hours"),
     ],
 )
-def test_too_little_tells_no_rate(usage: PaidUsage, why: str) -> None:
+def test_too_little_tells_no_rate(usage: PaidUsage, expected_reason: str) -> None:
     """And says why."""
-    [found] = taught(usage)
-    assert isinstance(found, UsageWithoutRate)
-    assert found.name == "ml.g5.2xlarge, Training, us-east-1"
-    assert found.reason.startswith(why)
+    [result] = taught(usage)
+    assert isinstance(result, UsageWithoutRate)
+    assert result.name == "ml.g5.2xlarge, Training, us-east-1"
+    assert result.reason.startswith(expected_reason)
 
 
 @pytest.mark.parametrize("price", ["10000.0001", "1e15"])
@@ -223,19 +223,19 @@ def test_a_rate_above_any_price_is_refused_with_its_line(price: str) -> None:
 def test_usage_of_jobs_that_no_price_table_knows_is_listed_and_no_rate_is_guessed() -> None:
     """A spot role, a warm pool's, another volume, another unit, no region; not an endpoint."""
     unknown = ("TrSpt:ml.g5.2xlarge", "TrainWarmPool:ml.g5.2xlarge", "Train:VolumeUsage.gp3", "")
-    found = taught(
-        *(replace(LINE, usage_type=f"USE1-{one}" if one else "") for one in unknown),
+    result = taught(
+        *(replace(LINE, usage_type=f"USE1-{item}" if item else "") for item in unknown),
         replace(LINE, usage_type="USE1-Host:ml.g5.2xlarge"),
         replace(LINE, unit="Quantity"),
         replace(LINE, region=None),
     )
     name = "Train:ml.g5.2xlarge"
-    assert {(one.name, one.reason) for one in found if isinstance(one, UsageWithoutRate)} == {
-        *((one, "no price table knows it") for one in unknown),
+    assert {(item.name, item.reason) for item in result if isinstance(item, UsageWithoutRate)} == {
+        *((item, "no price table knows it") for item in unknown),
         (name, "it is counted in Quantity, not in hours"),
         (name, "its region is not named"),
     }
-    assert not rates(found)
+    assert not rates(result)
 
 
 PRICES = st.decimals("0.05", "110", places=7)
@@ -255,7 +255,7 @@ def test_rate_times_usage_is_the_cost_within_its_rounding(
     ]
     for rate in rates(taught(*lines)):
         rounding = len(lines) * (places / 2 + rate.usd * TEN)
-        assert abs(rate.usd * rate.quantity - sum(one.usd for one in lines)) <= rounding
+        assert abs(rate.usd * rate.quantity - sum(item.usd for item in lines)) <= rounding
 
 
 @given(st.decimals("0.05", "110", places=4), SECONDS)

@@ -75,7 +75,7 @@ def test_what_a_rule_of_requests_says_itself_is_not_said_twice() -> None:
     }
     parameter = {"parameter": "CheckpointConfig.S3Uri", "old": None, "new": "s3://<bucket>"}
     told = audit(finding("spot-without-checkpoint", fix=[parameter]), name="before")
-    found = planned(spot, earlier=[earlier_run(1)], audits=[told])
-    [own] = [f for f in found.findings if f.rule.name == "spot-without-checkpoint"]
+    result = planned(spot, earlier=[earlier_run(1)], audits=[told])
+    [own] = [f for f in result.findings if f.rule.name == "spot-without-checkpoint"]
     assert own.reported_for_run == "before"
-    assert found.ignored == ()
+    assert result.ignored == ()

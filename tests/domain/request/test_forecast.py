@@ -18,9 +18,9 @@ SIZE = "ResourceConfig.VolumeSizeInGB"
 
 def cost(changes: dict[str, Any] | None = None, **more: Any) -> MaxCost:
     """The most that a request costs."""
-    found = planned(changes, **more).cost
-    assert found is not None
-    return found
+    result = planned(changes, **more).cost
+    assert result is not None
+    return result
 
 
 def test_the_most_is_the_limit_times_the_rate_and_the_volumes() -> None:
@@ -37,7 +37,7 @@ def test_without_a_limit_aws_takes_a_day() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "reason"),
     [
         ({RUN: LATER}, "known after apply"),
         ({"ResourceConfig.InstanceType": LATER}, "InstanceType is not known yet"),
@@ -47,18 +47,18 @@ def test_without_a_limit_aws_takes_a_day() -> None:
     ],
 )
 def test_what_cannot_be_priced_is_unknown_with_its_reason(
-    changes: dict[str, Any], why: str
+    changes: dict[str, Any], reason: str
 ) -> None:
     """Never 0."""
-    found = cost(changes)
-    assert found.usd is None
-    assert why in (found.unknown_because or "")
+    result = cost(changes)
+    assert result.usd is None
+    assert reason in (result.unknown_because or "")
 
 
 def test_a_transform_job_has_no_limit() -> None:
     """Its rate is known all the same."""
-    found = cost(kind=JobKind.TRANSFORM)
-    assert (found.usd, found.hourly_usd) == (None, Decimal("0.23"))
+    result = cost(kind=JobKind.TRANSFORM)
+    assert (result.usd, result.hourly_usd) == (None, Decimal("0.23"))
 
 
 def test_of_preferred_types_the_dearest_counts() -> None:
@@ -104,12 +104,12 @@ def test_only_like_runs_are_compared() -> None:
         earlier_run(5, total_usd=Decimal(60), purchase=Purchase.SPOT),
         earlier_run(6, total_usd=Decimal("0.1"), status="Failed"),
     ]
-    found = planned(earlier=runs).forecast
-    assert found
-    assert (found.runs, found.comparable_runs, found.failed_runs) == (6, 3, 1)
-    assert found.usd == MedianRange(Decimal(3), Decimal(1), Decimal(8))
-    assert found.seconds
-    assert found.seconds.median == 300
+    result = planned(earlier=runs).forecast
+    assert result
+    assert (result.runs, result.comparable_runs, result.failed_runs) == (6, 3, 1)
+    assert result.usd == MedianRange(Decimal(3), Decimal(1), Decimal(8))
+    assert result.seconds
+    assert result.seconds.median == 300
 
 
 def test_a_family_without_like_runs_predicts_nothing() -> None:

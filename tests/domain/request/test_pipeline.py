@@ -50,21 +50,21 @@ def test_branches_of_conditions_are_read() -> None:
     """However deep they are; the branch is named."""
     inner = step("Inner", "Condition", ElseSteps=[step("Deep", "Processing")])
     outer = step("Outer", "Condition", IfSteps=[inner, step("Tune", "Tuning")])
-    found = read(outer)
-    assert [(r.label, r.kind, r.note) for r in found.requests] == [
+    result = read(outer)
+    assert [(r.label, r.kind, r.note) for r in result.requests] == [
         ("step Deep", JobKind.PROCESSING, "runs only in ElseSteps of Inner"),
         ("step Tune", JobKind.TUNING, "runs only in IfSteps of Outer"),
     ]
-    assert found.requests[0].origin.base_path == (
+    assert result.requests[0].origin.base_path == (
         *("Steps", 0, "Arguments", "IfSteps", 0, "Arguments", "ElseSteps", 0, "Arguments"),
     )
 
 
 def test_checks_run_processing_jobs_and_other_steps_are_named() -> None:
     """ClarifyCheck and QualityCheck start jobs of their own."""
-    found = read(step("Q", "QualityCheck"), step("L", "Lambda"))
-    assert [request.kind for request in found.requests] == [JobKind.PROCESSING]
-    assert found.unchecked_sentences == ("step L: a Lambda step is not checked",)
+    result = read(step("Q", "QualityCheck"), step("L", "Lambda"))
+    assert [request.kind for request in result.requests] == [JobKind.PROCESSING]
+    assert result.unchecked_sentences == ("step L: a Lambda step is not checked",)
 
 
 def test_the_family_needs_the_pipelines_name() -> None:

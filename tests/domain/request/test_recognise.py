@@ -31,9 +31,9 @@ def test_a_request_is_recognised_by_its_name_key_or_its_parameters(kind: JobKind
 )
 def test_a_pipeline_may_be_wrapped(document: dict[str, Any]) -> None:
     """As create-pipeline takes it, and describe-pipeline prints it."""
-    found = recognise(document, api_model())
-    assert found.format is FileFormat.PIPELINE
-    assert [request.label for request in found.requests] == ["step T"]
+    result = recognise(document, api_model())
+    assert result.format is FileFormat.PIPELINE
+    assert [request.label for request in result.requests] == ["step T"]
 
 
 def test_the_region_of_a_pipeline_is_that_of_its_arn() -> None:
@@ -61,7 +61,7 @@ def test_the_user_may_say_what_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "says"),
+    ("document", "expected_text"),
     [
         ([], "is a list"),
         (3, "is not an object"),
@@ -76,7 +76,9 @@ def test_the_user_may_say_what_it_is() -> None:
         ({"PipelineDefinition": "[]"}, "not a pipeline definition"),
     ],
 )
-def test_what_is_no_request_is_refused_with_what_to_do(document: object, says: str) -> None:
+def test_what_is_no_request_is_refused_with_what_to_do(
+    document: object, expected_text: str
+) -> None:
     """In one sentence."""
-    with pytest.raises(MalformedData, match=says):
+    with pytest.raises(MalformedData, match=expected_text):
         recognise(document, api_model())

@@ -34,7 +34,7 @@ def resource(kind: str, values: dict[str, Any], name: str = "x") -> dict[str, An
 def plan(*resources: dict[str, Any], unknown: object = None, actions: Any = None) -> ParsedRequests:
     """The plan of these resources."""
     how = {"actions": actions or ["create"], "after_unknown": unknown or {}}
-    changes = [{**one, "change": {**one["change"], **how}} for one in resources]
+    changes = [{**resource, "change": {**resource["change"], **how}} for resource in resources]
     return requests_in_plan({"resource_changes": changes}, api_model())
 
 
@@ -73,9 +73,9 @@ def test_what_is_known_after_apply_is_not_known() -> None:
 
 def test_a_resource_that_does_not_change_starts_nothing() -> None:
     """It is named."""
-    found = plan(resource(TRAINING, VALUES), actions=["no-op"])
-    assert found.requests == ()
-    assert found.unchecked_sentences == (f"module.m.{TRAINING}.x: the plan does not change it",)
+    result = plan(resource(TRAINING, VALUES), actions=["no-op"])
+    assert result.requests == ()
+    assert result.unchecked_sentences == (f"module.m.{TRAINING}.x: the plan does not change it",)
 
 
 def test_a_tuning_job_has_shorter_names_in_terraform() -> None:
@@ -100,13 +100,13 @@ def test_pipelines_of_both_providers_are_read() -> None:
         "awscc_sagemaker_pipeline",
         {"pipeline_name": "P", "pipeline_definition": {"pipeline_definition_body": text}},
     )
-    found = plan(aws, awscc)
-    assert [r.label for r in found.requests] == [
+    result = plan(aws, awscc)
+    assert [r.label for r in result.requests] == [
         "module.m.aws_sagemaker_pipeline.x, step T",
         "module.m.awscc_sagemaker_pipeline.x, step T",
     ]
-    assert {r.step for r in found.requests} == {"pipeline/p/T"}
-    assert found.requests[0].origin.path_in_file(("ResourceConfig",))[-1] == "pipeline_definition"
+    assert {r.step for r in result.requests} == {"pipeline/p/T"}
+    assert result.requests[0].origin.path_in_file(("ResourceConfig",))[-1] == "pipeline_definition"
 
 
 def test_a_definition_that_cannot_be_read_is_named() -> None:

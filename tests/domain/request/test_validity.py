@@ -72,9 +72,9 @@ def test_each_fault_has_its_word_and_path(
 
 def test_items_beyond_the_most_are_refused_with_the_list_alone() -> None:
     """A list of a million empty items is one fault and those of the 20 that AWS takes."""
-    found = problems({"InputDataConfig": [{}] * 1_000_000})
-    assert found[0].fault is Fault.LIMITS
-    assert len({problem.path[1] for problem in found[1:]}) == 20
+    result = problems({"InputDataConfig": [{}] * 1_000_000})
+    assert result[0].fault is Fault.LIMITS
+    assert len({problem.path[1] for problem in result[1:]}) == 20
 
 
 def test_a_type_that_is_newer_than_the_sdk_is_no_problem() -> None:

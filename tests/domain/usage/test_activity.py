@@ -137,15 +137,15 @@ def test_one_busy_core_of_a_cpu_job_may_be_its_work() -> None:
     assert usage(ran(7200), on_cpu).standstills() == ()
 
 
-@pytest.mark.parametrize(("period_s", "found"), [(300, True), (3600, False)])
-def test_long_periods_hide_work(period_s: int, found: bool) -> None:
+@pytest.mark.parametrize(("period_s", "result"), [(300, True), (3600, False)])
+def test_long_periods_hide_work(period_s: int, result: bool) -> None:
     """Five minutes are fine enough, an hour is not."""
     run = ran(24 * period_s, "ml.g4dn.2xlarge")
     gpu, cpu = [90] * 4 + [0] * 16 + [90] * 4, [200] * 4 + [100] * 16 + [200] * 4
     of = usage(
         run, series(Metric.GPU, gpu, period_s=period_s), series(Metric.CPU, cpu, period_s=period_s)
     )
-    assert bool(of.standstills()) is found
+    assert bool(of.standstills()) is result
 
 
 def test_active_minutes_are_without_standstills() -> None:

@@ -24,8 +24,8 @@ def test_five_minutes_of_a_thousand_are_no_peak(busy_minutes: int, cores: int) -
 def test_points_of_more_than_five_minutes_hide_peaks(period_s: int, is_known: bool) -> None:
     """CloudWatch keeps points of five minutes for 63 days."""
     cpu = series(Metric.CPU, [100.0] * 20, period_s=period_s)
-    found = demand(usage(ran(20 * period_s), cpu), TYPES["ml.m5.xlarge"], Decimal(0))
-    assert (found.vcpu.needed is not None) is is_known
+    result = demand(usage(ran(20 * period_s), cpu), TYPES["ml.m5.xlarge"], Decimal(0))
+    assert (result.vcpu.needed is not None) is is_known
 
 
 @pytest.mark.parametrize(("percent", "is_at_limit"), [(45.0, True), (44.9, False)])

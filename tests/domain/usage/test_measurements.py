@@ -15,9 +15,9 @@ MINUTE = timedelta(minutes=1)
 CPU, MEMORY, GPU, GPU_MEMORY, DISK = Metric
 
 
-def values(of: Measurements, metric: Metric, host: str = "train/algo-1") -> list[float | None]:
+def values(usage: Measurements, metric: Metric, host: str = "train/algo-1") -> list[float | None]:
     """One host's points, to a tenth of a percent."""
-    points = of.series[metric][host].values
+    points = usage.series[metric][host].values
     return [None if value is None else round(value, 1) for value in points]
 
 
@@ -253,13 +253,13 @@ def test_an_accelerator_without_a_metric_may_work_unseen() -> None:
     neuron = instance_type("ml.trn1.2xlarge", 8, 32, accelerator="neuron")
     run = ran(600, neuron.name)
     quiet = [series(CPU, [1] * 5 + [400] * 5)]
-    of = measure(
+    usage = measure(
         run, quiet, {neuron.name: neuron}, missing_reason=Missing("metric_missing", "no points")
     )
-    assert (of.gpus, of.missing[GPU].code) == (None, "accelerator_unseen")
-    assert of.active_part().points == 10
+    assert (usage.gpus, usage.missing[GPU].code) == (None, "accelerator_unseen")
+    assert usage.active_part().points == 10
     mixed = ran(600, groups=(InstanceGroup(neuron.name, 1), InstanceGroup("ml.m5.2xlarge", 1)))
-    beside = measure(mixed, quiet, TYPES | {neuron.name: neuron}, missing_reason=of.missing[GPU])
+    beside = measure(mixed, quiet, TYPES | {neuron.name: neuron}, missing_reason=usage.missing[GPU])
     assert beside.missing[GPU].code == "accelerator_unseen"
     assert beside.vcpu == 8
 
@@ -356,9 +356,9 @@ def algorithm(*points: float | None, host: str = "train", **changes: Any) -> Raw
     return RawSeries(host=host, values=points, **(plain | changes))
 
 
-def curve(of: Measurements, name: str = "validation:auc") -> list[tuple[float, float]]:
+def curve(usage: Measurements, name: str = "validation:auc") -> list[tuple[float, float]]:
     """Its points as seconds from the job's start, and values; none without a curve."""
-    points = of.curves[name].points if name in of.curves else ()
+    points = usage.curves[name].points if name in usage.curves else ()
     return [((moment - START).total_seconds(), value) for moment, value in points]
 
 

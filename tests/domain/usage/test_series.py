@@ -32,8 +32,8 @@ LINES = st.lists(st.lists(POINT, min_size=1, max_size=30), min_size=1, max_size=
 )
 def test_the_busiest_hosts_percentile(hosts: list[list[float]], percent: float) -> None:
     """Whatever the order of the hosts, and with equal points."""
-    found = percentile_of_busiest((Series(tuple(points)) for points in hosts), percent)
-    assert found == max(percentile(points, percent) for points in hosts)
+    result = percentile_of_busiest((Series(tuple(points)) for points in hosts), percent)
+    assert result == max(percentile(points, percent) for points in hosts)
 
 
 @given(
@@ -58,20 +58,20 @@ def by_points(values: list[float | None], longest: int) -> list[bool | None]:
     """Whether a host of two GPUs works, each point by itself: the rule of `states` in words."""
     judged = [None if value is None else value * 2 > 1 for value in values]
     at = 0
-    found: list[bool | None] = []
+    result: list[bool | None] = []
     for gap, run in groupby(value is None for value in values):
         length = len(list(run))
         before, after = judged[at - 1] if at else None, next(iter(judged[at + length :]), None)
         for place in range(length):
             if not gap:
-                found.append(judged[at + place])
+                result.append(judged[at + place])
                 continue
             near = place < longest and before is False
             reached = after is False and length - 1 - place < longest
             ends = at + length == len(values) and length - 1 - place <= longest and longest > 0
-            found.append(False if near and (reached or ends) else None)
+            result.append(False if near and (reached or ends) else None)
         at += length
-    return found
+    return result
 
 
 @given(
@@ -80,8 +80,8 @@ def by_points(values: list[float | None], longest: int) -> list[bool | None]:
 )
 def test_states_of_a_whole_line(values: list[float | None], period_s: int) -> None:
     """With and without missing points."""
-    found = states(Series(tuple(values)), lambda points: gpu_states(points, 2), period_s)
-    assert found == by_points(values, MAX_IDLE_GAP_S // period_s)
+    result = states(Series(tuple(values)), lambda points: gpu_states(points, 2), period_s)
+    assert result == by_points(values, MAX_IDLE_GAP_S // period_s)
 
 
 @given(lines=LINES)

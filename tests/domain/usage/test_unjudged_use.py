@@ -16,9 +16,9 @@ ON_GPU = ran(3600, "ml.g5.2xlarge")
 CPU, MEMORY, GPU, GPU_MEMORY, _ = Metric
 
 
-def whole(of: Job, minutes: int, hosts: int = 1) -> Measurements:
+def whole(job: Job, minutes: int, hosts: int = 1) -> Measurements:
     """Every metric of these hosts."""
-    return flat(of, minutes, hosts, cpu=50, memory=50, gpu=50, gpu_memory=50)
+    return flat(job, minutes, hosts, cpu=50, memory=50, gpu=50, gpu_memory=50)
 
 
 def on_cpu(cpu: Points, memory: Points = (20.0,) * 60) -> Measurements:

@@ -24,8 +24,8 @@ def hour(instances: int = 1, **changes: Any) -> Job:
 
 def test_the_download_is_not_worked_and_training_by_its_recorded_share() -> None:
     """(50 x 0.4) / 60 minutes: the example of the docstring, by hand."""
-    of = hour()
-    assert worked_share(of, flat(of, 50, gpu=40)) == Decimal(1) / 3
+    usage = hour()
+    assert worked_share(usage, flat(usage, 50, gpu=40)) == Decimal(1) / 3
 
 
 def test_hosts_count_alike() -> None:
@@ -60,26 +60,26 @@ def test_a_host_without_points_says_nothing_of_the_whole() -> None:
 
 def test_a_phase_in_which_the_program_may_run_counts_as_worked() -> None:
     """Stopping, and what AWS adds later: 10 of 60 minutes."""
-    of = hour(phases=phases(("Training", 3000), ("Stopping", 300), ("Tidying", 300)))
-    assert worked_share(of, flat(of, 50, gpu=0)) == Decimal(600) / 3600
+    usage = hour(phases=phases(("Training", 3000), ("Stopping", 300), ("Tidying", 300)))
+    assert worked_share(usage, flat(usage, 50, gpu=0)) == Decimal(600) / 3600
 
 
 def test_a_phase_of_unknown_length_says_nothing() -> None:
     """How much of the bill is the download is then not known."""
     [first, *rest] = phases(("Downloading", 600), ("Training", 3000))
     unknown = type(first)(first.name, first.started_at, None, billed=True)
-    of = hour(phases=(unknown, *rest))
-    assert isinstance(worked_share(of, flat(of, 50, gpu=40)), Missing)
+    usage = hour(phases=(unknown, *rest))
+    assert isinstance(worked_share(usage, flat(usage, 50, gpu=40)), Missing)
 
 
 def test_spot_is_counted_by_its_share_of_the_billed_phases() -> None:
     """The waiting between two attempts is billed to nobody."""
-    of = hour(
+    usage = hour(
         purchase=Purchase.SPOT,
         phases=phases(("Training", 1800), ("Uploading", 600)),
         billable_s=Decimal(1200),
     )
-    assert worked_share(of, flat(of, 30, gpu=100)) == Decimal("0.75")
+    assert worked_share(usage, flat(usage, 30, gpu=100)) == Decimal("0.75")
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,6 @@ def test_hosts_at_different_work_do_not_wait_for_each_other_alike() -> None:
 
 def test_hosts_of_a_transform_job_do_not_communicate() -> None:
     """SageMaker gives each its own objects."""
-    of = batch_job(JobKind.TRANSFORM, 3600, GPUS, 4)
+    job = batch_job(JobKind.TRANSFORM, 3600, GPUS, 4)
     alike = (series(Metric.GPU, [120.0] * 60, host=f"train/algo-{n}") for n in range(1, 5))
-    assert idle_causes(of, usage(of, *alike)) == ("profile",)
+    assert idle_causes(job, usage(job, *alike)) == ("profile",)
