@@ -1,4 +1,4 @@
-"""A kind of job is a member of JobKind and its row: nothing else decides by the kind."""
+"""A kind of job is a member of JobKind and its row. No other code decides by the kind."""
 
 import json
 import os
@@ -23,7 +23,7 @@ sys.exit(pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", *sys.arg
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """A process of this Python with the packages of the repository."""
+    """Runs a process of this Python with the packages of the repository."""
     paths = os.pathsep.join((str(ROOT / "functions"), str(ROOT)))
     return subprocess.run(
         [sys.executable, *words],
@@ -35,8 +35,10 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_one_more_kind_is_no_error_where_tests_are_collected() -> None:
-    """In each file that goes through the kinds: it takes them by their rows, however many."""
+def test_tests_are_collected_with_one_more_kind() -> None:
+    """Every test file that loops over the kinds reads their rows, so their number does not
+    matter.
+    """
     files = [
         item for item in (ROOT / "tests").rglob("test_*.py") if ALL_KINDS.search(item.read_text())
     ]
@@ -44,8 +46,8 @@ def test_one_more_kind_is_no_error_where_tests_are_collected() -> None:
     assert result.returncode == 0, result.stdout[-2000:]
 
 
-def test_a_row_alone_is_listed_swept_summed_and_in_the_only_message() -> None:
-    """A kind that AWS does not have; its jobs are of three kinds, and get no message."""
+def test_a_new_kind_needs_only_its_row() -> None:
+    """A kind that AWS does not have. Its jobs are of three kinds, and get no message."""
     result = run("-m", "tests.fakes.made_kind")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout) == {

@@ -16,12 +16,12 @@ def step(name: str, kind: str, **arguments: Any) -> dict[str, Any]:
 
 
 def read(*steps: dict[str, Any], **more: Any) -> Any:
-    """What a definition of these steps has."""
+    """Returns the requests of a definition with these steps."""
     return requests_in_definition({"Parameters": PARAMETERS, "Steps": list(steps)}, **more)
 
 
 def test_parameters_get_their_defaults() -> None:
-    """One without a default is known later, and so is an output of another step."""
+    """One without a default is known later, like the output of another step."""
     config = {
         "InstanceType": {"Get": "Parameters.Type"},
         "InstanceCount": {"Get": "Parameters.Count"},
@@ -38,7 +38,7 @@ def test_parameters_get_their_defaults() -> None:
 
 
 def test_texts_are_joined() -> None:
-    """Where all parts are known."""
+    """If all parts are known."""
     known = {"Std:Join": {"On": "/", "Values": ["s3:/", "b", {"Get": "Parameters.Type"}]}}
     unknown = {"Std:Join": {"On": "", "Values": ["s3://", {"Get": "Execution.PipelineName"}]}}
     [request] = read(step("T", "Transform", A=known, B=unknown)).requests
@@ -47,7 +47,7 @@ def test_texts_are_joined() -> None:
 
 
 def test_branches_of_conditions_are_read() -> None:
-    """However deep they are; the branch is named."""
+    """At any depth. The branch is named."""
     inner = step("Inner", "Condition", ElseSteps=[step("Deep", "Processing")])
     outer = step("Outer", "Condition", IfSteps=[inner, step("Tune", "Tuning")])
     result = read(outer)
@@ -68,15 +68,15 @@ def test_checks_run_processing_jobs_and_other_steps_are_named() -> None:
 
 
 def test_the_family_needs_the_pipelines_name() -> None:
-    """As the history writes it: pipeline names are in lower case in ARNs."""
+    """As in the history, where names of pipelines are in lower case, as in ARNs."""
     [request] = read(step("Train", "Training"), name="Nightly").requests
     assert request.step == "pipeline/nightly/Train"
     [unnamed] = read(step("Train", "Training")).requests
     assert unnamed.step is None
 
 
-def test_nonsense_is_no_step() -> None:
-    """A definition that somebody writes by hand."""
+def test_invalid_steps_are_ignored() -> None:
+    """A person may have written the definition."""
     assert requests_in_definition({"Steps": [1, None, {"Type": "Training"}]}).requests[0].body == {}
     whole = read({"Name": "T", "Type": "Training", "Arguments": {"Get": "Parameters.Type"}})
     assert whole.unchecked_sentences == ("step T: its Arguments are not an object",)
@@ -84,7 +84,7 @@ def test_nonsense_is_no_step() -> None:
 
 
 def test_a_small_definition_gives_no_endless_text() -> None:
-    """What a join repeats is known up to the length of any definition; a default is no list."""
+    """Joins produce at most as much text as a definition may have. A default cannot be a list."""
     parameters = [
         {"Name": "Long", "DefaultValue": "x" * 1000},
         {"Name": "Lists", "DefaultValue": [[1] * 1000]},
