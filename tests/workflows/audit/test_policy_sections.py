@@ -59,7 +59,7 @@ def test_a_section_sets_thresholds_and_severity() -> None:
     high = JobOverride(None, tag, None, RuleSettings(severities={RULE: Severity.HIGH}))
     [finding] = [one for one in audited(high)["findings"] if one["rule"] == RULE]
     assert finding["severity"] == "high"
-    longer = JobOverride(None, tag, None, RuleSettings(thresholds={RULE: {"min_idle_s": 36000}}))
+    longer = JobOverride(None, tag, None, RuleSettings(thresholds={RULE: {"min_duration_s": 36000}}))
     assert RULE in audited(longer)["clear"]
 
 
