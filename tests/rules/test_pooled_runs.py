@@ -222,7 +222,7 @@ def test_the_document_names_the_runs() -> None:
     assert reason == (
         "Its own code ran for only 8 min: at least 15 min are needed to judge its use. "
         "Shorter runs are judged together with the last runs of their family on the same "
-        "instances, where these have that much in all."
+        "instances, if these have that much in total."
     )
     [reason] = document(audited(run(3, LOW), [run(8, LOW)]))["not_judged"]
     assert reason == (

@@ -105,7 +105,7 @@ def test_a_short_run_is_not_judged() -> None:
     assert reason == (
         "Its own code ran for only 10 min: at least 15 min are needed to judge its use. "
         "Shorter runs are judged together with the last runs of their family on the same "
-        "instances, where these have that much in all."
+        "instances, if these have that much in total."
     )
 
 

@@ -12,7 +12,7 @@ from sageaudit.adapters.prices import sources
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import (
-    AMORTISED,
+    AMORTISED_NOTE,
     NOT_INCLUDED_NOTE,
     SAVINGS_PLAN_NOTE,
     BillFacts,
@@ -222,7 +222,7 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
     )
     learnt = group_own_rates(RateBasis.AMORTISED, None, [rate])
     amortised = audited(path, Policy(discounts=Discounts(savings_plan=True, own_rates=learnt)))
-    assert AMORTISED in amortised["bill"]["notes"]
+    assert AMORTISED_NOTE in amortised["bill"]["notes"]
     assert SAVINGS_PLAN_NOTE not in amortised["bill"]["notes"]
 
 
