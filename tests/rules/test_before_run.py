@@ -62,7 +62,7 @@ def test_a_rule_can_be_switched_off(name: str) -> None:
     policy = Policy(disabled_rules=frozenset({name}))
     for kind in RULES[name].kinds & set(REQUESTED):
         answers = {n.name: answer for n, answer in planned(kind=kind, policy=policy).outcomes}
-        assert answers[name] == NotApplicable("switched off by the policy")
+        assert answers[name] == NotApplicable("the policy disables it")
 
 
 def test_a_healthy_request_of_each_kind_has_no_finding() -> None:
@@ -96,7 +96,9 @@ def test_an_old_type_is_priced_at_the_limit_and_by_the_familys_runs_a_cent_an_ho
 def test_spot_without_checkpoints_is_found_from_an_hour_on() -> None:
     """The limit is how long it may run."""
     assert request_answer("spot-without-checkpoint", SPOT | {RUN: 3600}) == CLEAR
-    assert request_answer("spot-without-checkpoint", SPOT | {RUN: 7200}) == finds("…May run 2 h…")
+    assert request_answer("spot-without-checkpoint", SPOT | {RUN: 7200}) == finds(
+        "The run may take 2 h…"
+    )
     result = request_answer(
         "spot-without-checkpoint", SPOT | {RUN: 7200, "CheckpointConfig": {"S3Uri": LATER}}
     )

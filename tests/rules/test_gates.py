@@ -87,7 +87,7 @@ def test_no_rule_judges_a_job_that_has_not_ended(name: str, status: str) -> None
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_can_be_switched_off(name: str) -> None:
     """The policy's word is the reason."""
-    assert outcome(name, job(), off=True) == NotApplicable("switched off by the policy")
+    assert outcome(name, job(), off=True) == NotApplicable("the policy disables it")
 
 
 @pytest.mark.parametrize("name", RULES)

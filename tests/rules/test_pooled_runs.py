@@ -131,7 +131,7 @@ def test_a_busy_run_is_never_blamed_for_idle_ones(rule: str) -> None:
     assert not isinstance(outcome, Detection)
     low = answer("gpu-underused", run(8, BUSY), [run(8, IDLE)] * 5)
     assert low == Unknown(
-        "unlike_family", "its 8 active minutes are unlike those of its family's last runs"
+        "unlike_family", "its 8 active minutes differ from those of its family's last runs"
     )
 
 

@@ -32,7 +32,7 @@ def test_a_run_that_completed_before_is_found() -> None:
     """The newest of those that are the same."""
     result = verdict(RUN, earlier=[earlier_run(1, fingerprint="f2"), same(3), same(9)])
     assert result == finds(
-        "train-3 had completed for $0.23 with the same image, data, entry point and "
+        "train-3 had already completed for $0.23 with the same image, data, entry point and "
         "hyperparameters.",
         builder="possible",
         caution="The code is compared only…",
@@ -57,16 +57,16 @@ def test_runs_at_a_steady_cadence_are_a_schedule_said_once_and_without_dollars()
     # A night each; a gap of a weekend is one of five.
     result = verdict(NIGHTLY, earlier=[same(day) for day in (1, 2, 3)])
     assert result == finds(
-        "A schedule: 4 runs about 24 h apart with the same image, data addresses, entry "
+        "4 runs, about 24 h apart like a schedule, had the same image, data addresses, entry "
         "point and hyperparameters.",
         builder="fact",
         usd=None,
         reported_for_run=None,
     )
     result = verdict(NIGHTLY, earlier=[same(day) for day in (1, 2, 3, 4)])
-    assert result == finds("A schedule: 5 runs…", reported_for_run=GOES_ON)
+    assert result == finds("5 runs, about…", reported_for_run=GOES_ON)
     result = verdict(NIGHTLY, earlier=[same(day) for day in (1, 2, 5, 6, 7)])
-    assert result == finds("A schedule: 6 runs about 24 h…")
+    assert result == finds("6 runs, about 24 h…")
     assert verdict(NIGHTLY, earlier=[same(1), same(2)]) == finds(builder="possible")
     assert verdict(NIGHTLY, earlier=[same(day) for day in (1, 4, 5)]) == finds(builder="possible")
     result = verdict(
@@ -90,7 +90,9 @@ def test_a_run_30_days_ago_is_near_and_31_days_ago_it_is_not() -> None:
 
 def test_an_unpriced_run_is_named_without_dollars() -> None:
     """Its cost is not known."""
-    assert verdict(RUN, earlier=[same(total_usd=None)]) == finds("train-3 had completed with…")
+    assert verdict(RUN, earlier=[same(total_usd=None)]) == finds(
+        "train-3 had already completed with…"
+    )
 
 
 def test_a_run_that_failed_itself_is_not_its_concern() -> None:

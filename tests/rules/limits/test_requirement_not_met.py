@@ -92,7 +92,7 @@ verdict = partial(of_job, RULE)
 
 
 def test_without_a_requirement_nothing_is_asked() -> None:
-    assert verdict({}, ran()) == does_not_apply("nothing is required…")
+    assert verdict({}, ran()) == does_not_apply("the policy requires nothing…")
 
 
 def test_a_switch_that_is_off_or_not_set_is_not_what_is_required() -> None:
@@ -180,7 +180,7 @@ def test_a_tag_may_have_to_have_one_value() -> None:
 
 def test_what_a_stored_answer_does_not_hold_is_unknown_and_never_a_finding() -> None:
     assert verdict(ISOLATED, ran(stored=True)) == cannot_judge(
-        "setting_unknown: EnableNetworkIsolation: its stored answer does not say"
+        "setting_unknown: EnableNetworkIsolation: its stored answer does not have it"
     )
     assert verdict(ISOLATED, ran(RoleArn=None)) == cannot_judge("setting_unknown…")
     assert verdict(TEAM, ran()) == cannot_judge(
@@ -194,7 +194,7 @@ def test_what_is_known_to_be_wrong_is_said_beside_what_is_not_known() -> None:
     )
     assert result == finds(
         "…: StoppingCondition.MaxRuntimeInSeconds is 86401 (required: at most 86400).",
-        caution="…EnableNetworkIsolation: its stored answer does not say.",
+        caution="…EnableNetworkIsolation: its stored answer does not have it.",
     )
 
 
@@ -223,7 +223,7 @@ def test_a_processing_job_has_its_network_under_networkconfig_and_never_runs_on_
 
 def test_a_transform_job_has_neither_network_nor_limit() -> None:
     result = verdict(ISOLATED | VPC | SPOT | DAY, other(JobKind.TRANSFORM))
-    assert result == does_not_apply("it has none of the settings…")
+    assert result == does_not_apply("this kind of job has none of the required settings")
     result = verdict({"OutputDataConfig.KmsKeyId": "set"}, other(JobKind.TRANSFORM))
     assert result == finds("…: TransformOutput.KmsKeyId is not set (required: set).")
 
@@ -246,7 +246,7 @@ def test_spot_needs_its_longest_wait_without_which_aws_refuses_the_request() -> 
     result = verdict(
         SPOT, ran(TuningJobArn=f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/s")
     )
-    assert result == does_not_apply("its tuning job is asked")
+    assert result == does_not_apply("its tuning job is checked instead")
 
 
 def test_awss_own_debugger_job_is_nobodys_to_change() -> None:

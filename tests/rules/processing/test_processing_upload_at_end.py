@@ -55,7 +55,7 @@ def test_a_long_idle_end_with_end_of_job_outputs_is_found() -> None:
         ends_idle(idle_minutes=18),
     )
     assert result == finds(
-        "All hosts were idle for the last 18 min of 1 h: outputs in mode EndOfJob are "
+        "All hosts were idle for the last 18 min of 1 h: outputs with S3UploadMode EndOfJob are "
         "uploaded then.",
         builder="derived",
         fix=[

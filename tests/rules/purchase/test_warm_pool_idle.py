@@ -85,8 +85,8 @@ def test_a_pool_that_was_taken_over_within_1199_s_is_clear() -> None:
 def test_a_pool_that_waited_much_longer_than_a_start_takes_is_found() -> None:
     # 57 minutes for one start: two hosts at $0.46 an hour, less the 10 minutes of that start.
     assert verdict(pooled(retained_s=3420, status="Reused")) == finds(
-        "The warm pool waited 57 min on 2 x ml.m5.xlarge until another run took it over, "
-        "to save a start of at most 10 min.",
+        "The warm pool waited 57 min on 2 x ml.m5.xlarge until another run reused it, to save a "
+        "start of at most 10 min.",
         usd=usd(Decimal("0.46") * (3420 - 600) / 3600),
         span=(usd(Decimal("0.46") * (3420 - 600) / 3600), usd(Decimal("0.46") * 3420 / 3600)),
         builder="derived",

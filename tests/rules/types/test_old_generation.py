@@ -109,7 +109,7 @@ def test_without_both_prices_there_is_no_figure() -> None:
     result = verdict(hour("ml.m4.xlarge"), market=market_without("ml.m4.xlarge", "ml.m7i.xlarge"))
     assert result == finds(usd=None, caution="…no price of ml.m4.xlarge is known…")
     result = verdict(hour("ml.m4.xlarge"), market=market_without("ml.m5.xlarge", "ml.m7i.xlarge"))
-    assert result == finds(usd=None, caution="…no type with a known price is cheaper…")
+    assert result == finds(usd=None, caution="…no type with a known price costs less…")
 
 
 def test_another_gpu_is_a_range_by_what_was_measured() -> None:
@@ -228,7 +228,7 @@ def test_a_cheaper_successor_is_taken_and_one_at_the_same_price_is_not_it_is_nam
         fix=[],
         change=None,
         bucket="none",
-        caution="Nothing is counted: no type with a known price is cheaper by the hour; without "
+        caution="Nothing is counted: no type with a known price costs less per hour; without "
         "a price to compare: ml.m6i.xlarge, ml.m8i.xlarge, ml.r5.xlarge and 3 more. Its "
         "successors: ml.m5.xlarge or ml.m6i.xlarge (no price known here) or ml.m7i.xlarge.",
     )
@@ -272,5 +272,5 @@ def test_a_run_too_short_to_size_says_what_its_gpu_did() -> None:
     assert result == finds(
         fix=["ml.g5.4xlarge"],
         caution="…how busy it was is not known, so it is counted as always busy…active minutes "
-        "the GPU averaged 2%: too few of them to choose a smaller type by.",
+        "the GPU averaged 2%: too few to choose a smaller type by.",
     )

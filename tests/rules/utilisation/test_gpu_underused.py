@@ -186,7 +186,7 @@ def test_the_smallest_type_has_no_figure() -> None:
     assert verdict(ONE_T4, even_use(minutes=60, gpu=10, cpu=50)) == finds(
         usd=None,
         bucket="none",
-        caution="…no GPU type with a known price is cheaper by the hour…",
+        caution="…no GPU type with a known price costs less per hour…",
         severity="info",
     )
 

@@ -142,7 +142,7 @@ def test_waits_of_similar_length_with_one_core_may_be_an_evaluation() -> None:
         builder="possible",
         usd="0.000000",
         span=("0.000000", "1.880000"),
-        first_step="If the core evaluates…separate job…less often…",
+        first_step="If the core runs an evaluation…less often…separate job…",
         caution="…they are not counted…",
         evidence={
             "recurrences": 3,
@@ -177,7 +177,7 @@ def test_a_hang_beside_an_evaluation_is_counted() -> None:
         builder="derived",
         usd="1.034000",
         span=("1.034000", "2.444000"),
-        caution="…evaluation: not counted.",
+        caution="…evaluation, so they are not counted.",
         evidence={"standstill_s": 3960, "recurring_s": 5400},
     )
 

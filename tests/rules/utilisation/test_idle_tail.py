@@ -258,12 +258,12 @@ def test_hosts_of_a_declared_distribution_share_the_work_already() -> None:
     an_hour_less = cores([3.0] * 120, [3.0] * 60 + [0.02] * 60)
     result = verdict(ran(7200, instances=2), an_hour_less)
     assert result == finds(
-        caution="Unused hosts save only if they take over work of the others: none…"
+        caution="Hosts that finish early save only if they take over work from the others…"
     )
     for named in ("ddp", "parameter_server"):
         result = verdict(ran(7200, instances=2, hints=Hints(distribution=named)), an_hour_less)
         assert result == finds(
-            caution="Its code spreads the work over all hosts already:…None of it is counted.",
+            caution="Its code already spreads the work over all hosts.…Nothing is counted.",
             without="take over",
         )
 

@@ -59,7 +59,7 @@ def test_a_long_step_on_one_core_is_a_range_a_smaller_type_or_the_step_apart() -
 
 def test_without_a_smaller_type_nothing_is_counted_of_a_long_step() -> None:
     assert verdict(SIXTEEN_VCPUS, cores([1.0] * 40 + [16.0] * 20)) == finds(
-        fix=[], usd="0.000000", caution="…a job of its own…"
+        fix=[], usd="0.000000", caution="…a separate job…"
     )
 
 

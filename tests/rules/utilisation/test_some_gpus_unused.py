@@ -128,7 +128,9 @@ def test_without_a_type_the_work_is_spread_or_there_is_more_of_it() -> None:
         replace(FOUR_T4, hints=Hints(distribution="ddp")),
         even_use(minutes=60, gpu=20, gpu_memory=5, cpu=30, memory=5),
     )
-    assert result == finds(fix=[], caution="…Give each GPU more work instead: a larger batch.")
+    assert result == finds(
+        fix=[], caution=("…Use a larger batch instead, so that each GPU has more work.")
+    )
 
 
 def test_p4_types_take_amazons_own_library() -> None:
@@ -139,7 +141,7 @@ def test_p4_types_take_amazons_own_library() -> None:
             ("HyperParameters.sagemaker_distributed_dataparallel_enabled", "true"),
             ("HyperParameters.sagemaker_instance_type", "ml.p4d.24xlarge"),
         ],
-        caution="…no GPU type with a known price is cheaper by the hour…",
+        caution="…no GPU type with a known price costs less per hour…",
     )
 
 
