@@ -94,7 +94,9 @@ def test_what_aws_refuses_of_a_search_is_found() -> None:
     )
     result = verdict({"TrainingJobDefinitions": [{"DefinitionName": "a"}]}, kind=JobKind.TUNING)
     assert result == finds("…TrainingJobDefinitions…")
-    assert verdict({PARALLEL: 9, IN_ALL: 8}, kind=JobKind.TUNING) == finds("…in parallel…")
+    assert verdict({PARALLEL: 9, IN_ALL: 8}, kind=JobKind.TUNING) == finds(
+        "…9 parallel training jobs…"
+    )
 
 
 def test_8_training_jobs_of_8_in_parallel_are_no_mistake() -> None:

@@ -140,7 +140,7 @@ def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection
             "message_says_image": case.job.image_pull_in_download,
         },
         first_step=(
-            f"Check {_slow_mount_steps(sources) or 'mounts was fetched before the code started'}"
+            f"Check {_slow_mount_steps(sources) or 'what was fetched before the code started'}"
         ),
         caution=phases.range_caution("Every run needs some of the phase"),
         **api.phase_cut_range("Downloading", share.seconds),
