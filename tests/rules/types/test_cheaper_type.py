@@ -232,7 +232,7 @@ def test_it_is_said_beside_a_certain_saving() -> None:
         fix=["ml.m6i.2xlarge"],
         usd="0.060000",
         caution="…Going back to ml.m5.4xlarge is "
-        "worth a trial (about $0.15 a run). The family's runs took 0.33 times as long there "
+        "worth a trial (about $0.15 per run). The family's runs took 0.33 times as long there "
         "(medians of 3 and 4 runs). They cost $0.31, not $0.46; the data may differ.",
     )
 

@@ -83,4 +83,4 @@ def test_the_reason_names_the_type_that_others_need() -> None:
     """The run itself would fit on less."""
     busy = earlier_run(**run_fields(run_summary(audited(90.0, TODAY, []))))
     findings = audited(8.0, TODAY, [busy]).savings.findings
-    assert f"{SMALL} holds this run, and fewer of its family's last" in str(findings[0].detection)
+    assert f"This run fits {SMALL}, but fewer of its family's last" in str(findings[0].detection)

@@ -5,7 +5,7 @@ What it checks: A completed on-demand training job took at least 30 minutes on o
     family it cost $4 or more. No spot run of its family on this type was interrupted too much.
     Several p4, p5 or p6 instances are left out: they are so scarce that AWS reserves them in
     Capacity Blocks, and a run needs all of them at once.
-Why it costs: Managed spot bills fewer seconds of the same run than on demand.
+Why it costs: On demand, every second of a run is billed; managed spot bills fewer of them.
 Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of its family on this
     type, the saving is derived from their worst quartile, and the range goes to the best of them.
     Messages show it only for the first run that has it. With one or two such runs, the saving is

@@ -102,7 +102,7 @@ def best_type(case: api.JobCase, *, include_legacy: bool = True) -> TypeRecommen
     reasons = [first.explanation, HIDDEN_PEAKS_CAUTION if _is_smaller(resize, first) else ""]
     if savings[0] not in candidates:
         reasons.append(
-            f"{savings[0].type.name} holds this run, and fewer of its family's last ones."
+            f"This run fits {savings[0].type.name}, but fewer of its family's last runs do."
         )
     reasons += [
         _former_type_sentence(resize, candidate)
@@ -117,7 +117,7 @@ def _former_type_sentence(resize: Resize, candidate: Candidate) -> str:
     saves.
     """
     saving_usd = resize.saving_usd(candidate)
-    amount_text = "" if saving_usd is None else f" (about ${saving_usd:,.2f} a run)"
+    amount_text = "" if saving_usd is None else f" (about ${saving_usd:,.2f} per run)"
     return (
         f"Going back to {candidate.type.name} is worth a trial{amount_text}. "
         f"{candidate.explanation}"
@@ -271,8 +271,8 @@ def successors_sentence(
 ) -> str:
     """Returns a sentence that names the successors that the job could use; empty without any.
 
-    `refused`: types on which the run is known not to fit. A successor without a price may not be
-    sold there, so the sentence says so.
+    `refused_types`: types on which the run is known not to fit. A successor without a price may
+    not be sold there, so the sentence says so.
     """
     names = [
         successor.name

@@ -18,13 +18,13 @@ _GPU_IDLE = "gpu-idle"
 _CPU_BOTTLENECK_PERCENT = 50
 """From this percent of minutes with the CPU at its limit, cpu-bottleneck has a finding."""
 MIN_ACTIVE = api.Threshold(
-    "min_active_minutes", 15, "minutes", "by then the first points and the start-up are over"
+    "min_active_minutes", 15, "minutes", "by then the start-up is over and points have arrived"
 )
 HARDLY_USED_MEAN = api.Threshold(
     "hardly_used_mean_percent", 5, "percent of one GPU, mean", "a third of Jobstats' red"
 )
 HARDLY_USED_P95 = api.Threshold(
-    "hardly_used_p95_percent", 10, "percent of one GPU, P95", "no longer period of real work"
+    "hardly_used_p95_percent", 10, "percent of one GPU, P95", "hardly a minute of real work"
 )
 COVERED_BY_GPU_IDLE = api.NotApplicable("the GPU did nothing: see gpu-idle")
 """The answer of other GPU rules if the GPU never worked."""

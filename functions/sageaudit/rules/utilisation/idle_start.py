@@ -197,7 +197,7 @@ class GpuWaitPeriods(Struct, frozen=True):
 
 
 _PERIOD_KIND_BY_FILLING = {False: "calm", True: "loading", None: "busy"}
-""""""
+"""How a period with at most one busy core counts, by whether memory fills up in it."""
 
 
 def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) -> GpuWaitPeriods:

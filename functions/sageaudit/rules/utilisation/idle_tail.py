@@ -13,7 +13,7 @@ Saving: Measured: the minutes in which every host was idle, which were billed an
     If one core was busy it is derived, because that core needed no GPU. For hosts that finished
     early, 0 is counted: they save only if they take over work from the others, or if equal shares
     make all finish together. One case is counted: if a job with a process for each GPU failed, the
-    other hosts waited for the one that was gone. The time after the first 30 minutes counts.
+    other hosts waited for the one that was gone, and the time after the first 30 minutes counts.
 When it is wrong: A run that waits for a query, another job or an upload by its own code looks the
     same. One core may write the model or run an evaluation. Up to 3 minutes in a row without a
     point, between idle ones or at the end, count as idle; a host without any point does not.
