@@ -8,11 +8,11 @@ RULE = "debugger-closed"
 HOOK = {"S3OutputPath": "s3://bucket/debug"}
 
 
-def rules(**more: Any) -> dict[str, Any]:
+def rules(**facts: Any) -> dict[str, Any]:
     """One profiler rule."""
     return {
         "ProfilerRuleConfigurations": [
-            {"RuleConfigurationName": "mine", "RuleEvaluatorImage": "i", **more}
+            {"RuleConfigurationName": "mine", "RuleEvaluatorImage": "i", **facts}
         ]
     }
 

@@ -40,9 +40,9 @@ ONE_T4 = "ml.g4dn.xlarge"
 """$0.736 an hour."""
 
 
-def busy_cores(*each: list[float]) -> Measured:
+def busy_cores(*host_points: list[float]) -> Measured:
     """Busy cores of hosts without GPU, minute by minute."""
-    return hosts(*({"cores": of_host} for of_host in each))
+    return hosts(*({"cores": of_host} for of_host in host_points))
 
 
 SPINS_FROM_MINUTE_40 = one_host(gpu=[90.0] * 40 + [0.0] * 80, cores=[3.0] * 40 + [1.01] * 80)

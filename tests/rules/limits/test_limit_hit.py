@@ -288,7 +288,7 @@ def test_the_loss_is_counted_once() -> None:
     """failed-spend is about the same dollars: it is marked, and gets none."""
     job = cut()
     savings = savings_of(("failed-spend", RULE), job)
-    by_name = {one.rule.name: one for one in savings.findings}
+    by_name = {finding.rule.name: finding for finding in savings.findings}
     assert by_name["failed-spend"].subsumed_by == RULE
     assert by_name["failed-spend"].saving_usd == 0
     assert savings.lost_usd == by_name[RULE].saving_usd == bill(job, market()).total_usd

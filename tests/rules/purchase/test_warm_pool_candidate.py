@@ -21,7 +21,7 @@ COPIED = (InputChannel("train", DataSource.S3, "File", "FullyReplicated"),)
 MOUNTED = (InputChannel("train", DataSource.EFS, "File", None),)
 
 
-def run(worked_s: int = WORKED_S, pulled_s: int = PULLED_S, **more: Any) -> Job:
+def run(worked_s: int = WORKED_S, pulled_s: int = PULLED_S, **facts: Any) -> Job:
     """Two hosts of $0.23 an hour: 200 s of waiting, 300 s of image pull, 15 minutes of work."""
     seconds = Decimal(pulled_s + worked_s)
     plain: dict[str, Any] = {
@@ -35,7 +35,7 @@ def run(worked_s: int = WORKED_S, pulled_s: int = PULLED_S, **more: Any) -> Job:
         "volume_gb": 0,
         "channels": STREAMED,
     }
-    return job("ml.m5.xlarge", 2, **plain | more)
+    return job("ml.m5.xlarge", 2, **plain | facts)
 
 
 def before(*gaps_s: int, worked_s: int = WORKED_S, **facts: Any) -> tuple[AuditSummary, ...]:

@@ -18,7 +18,7 @@ from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, f
 RULE = "warm-pool-idle"
 
 
-def pooled(retained_s: int | None = 3600, status: str | None = "Terminated", **more: Any) -> Job:
+def pooled(retained_s: int | None = 3600, status: str | None = "Terminated", **facts: Any) -> Job:
     """Two hosts of $0.23 an hour; 2 minutes of download, 58 of training; no volume."""
     retained = None if retained_s is None else Decimal(retained_s)
     plain: dict[str, Any] = {
@@ -28,7 +28,7 @@ def pooled(retained_s: int | None = 3600, status: str | None = "Terminated", **m
         "volume_gb": 0,
         "warm_pool": WarmPool(status, 3600, retained),
     }
-    return job("ml.m5.xlarge", 2, **plain | more)
+    return job("ml.m5.xlarge", 2, **plain | facts)
 
 
 def pools(*gaps_s: int) -> tuple[AuditSummary, ...]:

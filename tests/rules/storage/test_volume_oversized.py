@@ -41,10 +41,10 @@ def copies(volume_gb: int, download_s: int, train_s: int = 7200, **changes: Any)
 
 
 @given_job
-def filled(on: Job, percent: float, minutes: int = 120) -> Any:
+def filled(run: Job, percent: float, minutes: int = 120) -> Any:
     """The volume's use, the same all the time."""
-    begun = next(phase.started_at for phase in on.phases if phase.name != "Downloading")
-    return usage(on, series(Metric.DISK, [percent] * minutes, start=known(begun)))
+    begun = next(phase.started_at for phase in run.phases if phase.name != "Downloading")
+    return usage(run, series(Metric.DISK, [percent] * minutes, start=known(begun)))
 
 
 verdict = partial(answer, RULE)

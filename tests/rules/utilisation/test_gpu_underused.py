@@ -38,8 +38,8 @@ def spiky(*gpu: float) -> Measured:
 
 def with_ratios(a10g_memory_gib: int = 16) -> Market:
     """The same types with the packaged ratios of T4 and A10G."""
-    known = {kind.gpu_model: kind.gpu_ratios for kind in packaged.instance_types().values()}
-    types = {name: replace(kind, gpu_ratios=known[kind.gpu_model]) for name, kind in TYPES.items()}
+    ratios = {kind.gpu_model: kind.gpu_ratios for kind in packaged.instance_types().values()}
+    types = {name: replace(kind, gpu_ratios=ratios[kind.gpu_model]) for name, kind in TYPES.items()}
     a10g = types["ml.g5.2xlarge"]
     types[a10g.name] = replace(a10g, gpu_memory_gib=Decimal(a10g_memory_gib))
     return replace(market(), types=types)

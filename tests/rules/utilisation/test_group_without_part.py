@@ -28,11 +28,11 @@ def group_hosts(
 ) -> Measured:
     """GPU in percent (None: the host has no GPU) and busy cores of each host, all the time."""
     points = minutes * 60 // period_s
-    each = (
+    host_points = (
         {"cores": [of_host] * points} | ({} if percent is None else {"gpu": [percent] * points})
         for percent, of_host in zip(gpu, cores, strict=True)
     )
-    return hosts(*each, period_s=period_s)
+    return hosts(*host_points, period_s=period_s)
 
 
 def beside_training(cores: Points) -> Measured:

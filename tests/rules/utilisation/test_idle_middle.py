@@ -30,16 +30,16 @@ def turns(
 ) -> tuple[list[float], list[float]]:
     """Minutes of work and of a wait in turns: GPU in percent and busy cores."""
     gpu, busy = list[float](), list[float]()
-    for at, minutes in enumerate(works):
-        wait = waits[at] if at < len(waits) else 0
+    for turn, minutes in enumerate(works):
+        wait = waits[turn] if turn < len(waits) else 0
         gpu += [90.0] * minutes + [0.0] * wait
         busy += [2.0] * minutes + [cores] * wait
     return gpu, busy
 
 
-def gpu_and_cores(*each: tuple[Points, Points]) -> Measured:
+def gpu_and_cores(*host_points: tuple[Points, Points]) -> Measured:
     """GPU in percent and busy cores of each host, minute by minute."""
-    return hosts(*({"gpu": gpu, "cores": cores} for gpu, cores in each))
+    return hosts(*({"gpu": gpu, "cores": cores} for gpu, cores in host_points))
 
 
 def wait(minutes: int, cores: float) -> tuple[list[float], list[float]]:
