@@ -43,7 +43,7 @@ def audited(*sections: JobOverride) -> Any:
 def test_a_rule_is_off_for_the_jobs_of_a_section(section: JobOverride) -> None:
     """By tag, by account, by family."""
     [why] = [one["reason"] for one in audited(section)["not_applicable"] if one["rule"] == RULE]
-    assert why == "switched off by the policy"
+    assert why == "the policy disables it"
 
 
 def test_a_section_for_other_jobs_changes_nothing() -> None:
@@ -83,4 +83,4 @@ def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
     policy = Policy(overrides=(JobOverride(sweep.arn, None, None, off),))
     audit = audit_roll_up(sweep, [], policy, RULES, now=NOW)
     reasons = {one["rule"]: one["reason"] for one in document(audit)["not_applicable"]}
-    assert reasons[rule.info.name] == "switched off by the policy"
+    assert reasons[rule.info.name] == "the policy disables it"
