@@ -64,7 +64,7 @@ def test_a_run_that_describe_does_not_find_is_waited_for_twice() -> None:
 def test_a_run_that_describe_says_still_runs_is_waited_for_two_hours() -> None:
     """Twice as long each time, up to SQS's longest delay."""
     one = AuditFlow([training_answer(TrainingJobStatus="InProgress")])
-    assert delays_min(one, WaitReason.DESCRIBE_BEHIND) == [1, 2, 4, 8, *[15] * 8]
+    assert delays_min(one, WaitReason.DESCRIBE_STALE) == [1, 2, 4, 8, *[15] * 8]
 
 
 def test_metrics_that_are_late_are_waited_for_once() -> None:

@@ -25,7 +25,7 @@ from sageaudit.errors import (
 )
 from sageaudit.output.text.card import Notice, to_json
 from sageaudit.ports import Circuit
-from sageaudit.workflows.deliver import LEASE_S, MAX_PAUSE_S, POST_TIMEOUT_S
+from sageaudit.workflows.deliver import LEASE_S, MAX_PAUSE_S, LATEST_POST_START_S
 from tests.fakes.calls import NOON, Clock, Watched, dying, stepped
 from tests.fakes.deliver_function import RecordingChannel, deliverer, notice_body, slow_claims
 from tests.fakes.lambda_events import PK, Lambda, batch, counted, failures, sqs_record
@@ -300,7 +300,7 @@ def test_without_time_left_to_post_it_comes_back_unposted() -> None:
     clock, channel, queue = Clock(), RecordingChannel(), FakeQueue()
     ledger = MemorySendLedger()
     handle = deliverer(
-        slow_claims(ledger, clock, POST_TIMEOUT_S + 1),
+        slow_claims(ledger, clock, LATEST_POST_START_S + 1),
         {"slack": channel},
         queues={"slack": queue},
         clock=clock,

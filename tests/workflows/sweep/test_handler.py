@@ -149,7 +149,7 @@ def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> No
     """Whoever asks goes on after the last one; no list is swept."""
     flow, members = flow_with(), [(str(222200000000 + n), "us-east-1") for n in range(300)]
 
-    def lacking(account: str, _: str) -> dict[str, str]:
+    def missing_permissions(account: str, _: str) -> dict[str, str]:
         flow.now += MINUTE / 6
         return {"sts:AssumeRole": "no such role"} if account.endswith("7") else {}
 
@@ -159,7 +159,7 @@ def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> No
         lambda: flow.now,
         RecordReport(ENVIRON),
         members=members,
-        lacking=lacking,
+        missing_permissions=missing_permissions,
     )
     rows: list[dict[str, Any]] = []
     asked: dict[str, Any] = {"next": ""}
