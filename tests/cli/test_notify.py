@@ -295,7 +295,7 @@ to = ["of-ana"]
             ROUTED,
             "of-ana",
             "Week to 2026-11-22: $10.00, $4.00 of it avoidable",
-            "route tag team=x: none, as tags.show does not have its tag",
+            "route tag team=x: no digest, as tags.show lacks its tag",
             id="to a route by a tag that no sum has",
         ),
         pytest.param(

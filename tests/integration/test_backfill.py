@@ -74,12 +74,12 @@ def test_the_past_is_audited_once_and_nobody_is_told(past: Past) -> None:
     recent = past.job("recent", 5 * MINUTE)
     said = past.call("--since", "90d", "--yes", "--per-minute", "6000")
     assert "metrics of an hour at best" in said.splitlines()[0]
-    assert "4 jobs: 2 to send, 1 audited, 1 not of the past" in said
+    assert "4 jobs: 2 to send, 1 audited, 1 too recent" in said
     assert "costs <$0.01" in said
     assert "2 of 2 jobs sent" in said
     one.aws.advance(one.aws.clock.now() + 5 * MINUTE)
     assert past.versions(swept, old, older, recent) == [1, 1, 1, 0]
-    assert "4 jobs: 3 audited, 1 not of the past" in past.call("--since", "90d", "--yes")
+    assert "4 jobs: 3 audited, 1 too recent" in past.call("--since", "90d", "--yes")
     one.aws.advance(one.aws.clock.now() + MINUTE)
     assert past.versions(swept, old, older) == [1, 1, 1]
     assert (one.slack.tried, one.aws.mails, one.dead_letters()) == (0, [], [])

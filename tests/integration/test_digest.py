@@ -117,8 +117,8 @@ def test_each_route_has_its_own_and_the_default_that_of_all_jobs() -> None:
         ]
         assert len(mails) == 1
         log = one.aws.functions["digest"].log.getvalue()
-        assert "tag team=x: none, as tags.show does not have its tag" in log
-        assert "min_usd_per_month 1: none, as it selects no jobs" in log
+        assert "tag team=x: no digest, as tags.show lacks its tag" in log
+        assert "min_usd_per_month 1: no digest, as it selects no jobs" in log
 
 
 def test_a_report_that_takes_long_leaves_the_digest_its_time() -> None:

@@ -232,7 +232,7 @@ _STATUS_LABELS = {
     BackfillStatus.MISSING: "to send",
     BackfillStatus.AUDITED: "audited",
     BackfillStatus.EVENT_ARRIVED: "waiting or failing: their events arrived",
-    BackfillStatus.RECENT: "not past jobs: ended after the installation, within the last 30 days",
+    BackfillStatus.RECENT: "too recent: ended after the installation, within the last 30 days",
     BackfillStatus.RUNNING: "not ended",
     BackfillStatus.UNREADABLE: "that cannot be read",
     BackfillStatus.ELSEWHERE: "of accounts or regions that the stack does not audit",
@@ -291,8 +291,8 @@ def metrics_warning(period: Period, now: datetime) -> str | None:
         first_day = (now - timedelta(days=days)).date()
         if period.since < first_day:
             return (
-                f"jobs that began before {first_day} have metrics for every {shortest_period} at"
-                " best: CloudWatch has deleted finer ones, so fewer short jobs can be judged"
+                f"jobs that began before {first_day} have metrics with a period of {shortest_period}"
+                " at best: CloudWatch has deleted finer ones, so fewer short jobs can be judged"
             )
     return None
 

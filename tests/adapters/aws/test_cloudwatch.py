@@ -148,7 +148,7 @@ def test_the_period_is_the_smallest_that_age_and_length_allow(
 ) -> None:
     """60 s for 15 days, 300 for 63, 3600 for 455; at most 1,440 points; a multiple of each."""
     kept_s = finest_period_s(START, START + age)
-    assert (kept_s and choose_period_s(START, START + ran_for, kept_s, series=1)) == period_s
+    assert (kept_s and choose_period_s(START, START + ran_for, kept_s, series_count=1)) == period_s
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_run_of_many_hosts_is_read_at_a_longer_period_and_the_audit_says_so(
     assert {query["Period"] for query in queries(client)} == {period_s}
     assert len(queries(client)) * -(-hours * 3600 // period_s) <= MAX_TOTAL_POINTS
     kept_s = 300 if hours > 24 * 15 else 60
-    said = f"one point every {period_s} s was read, not every {kept_s} s"
+    said = f"one point every {period_s} s was read, not one every {kept_s} s"
     assert [note.partition(":")[0] for note in notes if "point" in note] == [said] * (
         period_s > kept_s
     )

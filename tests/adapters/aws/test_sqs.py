@@ -129,5 +129,5 @@ def test_a_refusal_of_the_second_try_says_nothing_of_the_first() -> None:
             answer: Any = {"Error": {"Code": "ThrottlingException"}}
             raise ClientError(answer | {"ResponseMetadata": {"RetryAttempts": 1}}, "SendMessage")
 
-    with pytest.raises(Unavailable, match="may have taken an earlier try"):
+    with pytest.raises(Unavailable, match="may have accepted an earlier try"):
         SqsQueue(Retried(), URL).send("x")

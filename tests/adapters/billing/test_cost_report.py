@@ -323,14 +323,17 @@ def test_another_column_may_serve_but_a_comparison_needs_resource_ids(write: Wri
     ("change", "said"),
     [
         ({"line_item_currency_code": "CNY"}, "is in CNY: only USD can be read"),
-        ({"line_item_usage_amount": "many"}, "has a quantity that is no amount: many"),
+        ({"line_item_usage_amount": "many"}, "has a quantity that is not a number: many"),
         ({"line_item_usage_amount": ""}, "is usage without a quantity"),
-        ({"line_item_usage_amount": "1e400"}, "quantity that is no amount"),
+        ({"line_item_usage_amount": "1e400"}, "quantity that is not a number"),
         ({"line_item_unblended_cost": ""}, "is usage without a cost"),
-        ({"line_item_unblended_cost": "NaN"}, "has a cost that is no amount: NaN"),
-        ({"line_item_net_unblended_cost": "Infinity"}, "has a net cost that is no amount"),
-        ({"savings_plan_savings_plan_effective_cost": "?"}, "Savings Plan that is no amount"),
-        ({"line_item_usage_start_date": "yesterday"}, "starts on no day: yesterday"),
+        ({"line_item_unblended_cost": "NaN"}, "has a cost that is not a number: NaN"),
+        ({"line_item_net_unblended_cost": "Infinity"}, "has a net cost that is not a number"),
+        (
+            {"savings_plan_savings_plan_effective_cost": "?"},
+            "Savings Plan cost that is not a number",
+        ),
+        ({"line_item_usage_start_date": "yesterday"}, "has no valid start date: yesterday"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_refused(

@@ -60,7 +60,7 @@ def document(**changes: Any) -> dict[str, Any]:
     return dict(written)
 
 
-NO_FILE = "is no file of own rates"
+NO_FILE = "is not a file of own rates"
 NO_FILES = ("", "[]", "{}", '{"schema": 1}', "[" * 100_000)
 DAMAGED = ({"usd": "much"}, {"first": "soon"}, {"typo": 1}, {"component": "Hosting"})
 IMPOSSIBLE = [{"usd": usd} for usd in (-1, 10**6, "NaN")]

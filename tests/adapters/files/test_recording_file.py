@@ -154,7 +154,7 @@ RATE = "prices.rates.ml.m5.large"
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"schema": 2}, "schema is not 1: a newer sageaudit reads this file"),
+        ({"schema": 2}, "schema is not 1: use a newer sageaudit to read this file"),
         ({"as_of": "yesterday"}, "as_of is not a time"),
         ({"as_of": "2026-01-01", "notes": "a"}, "notes is not a list of sentences"),
         ({"as_of": "2026-01-01", "prices": {"component": "Cluster"}}, "prices.component"),

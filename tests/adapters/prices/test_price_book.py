@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.prices.price_list import ASK_AGAIN_AFTER, FRESH_FOR, PriceCache, PriceList
+from sageaudit.adapters.prices.price_list import MAX_LISTING_AGE, RETRY_AFTER, PriceCache, PriceList
 from sageaudit.adapters.prices.sources import PricedMarkets, live_markets, offline_markets
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.job import Job
@@ -121,7 +121,7 @@ def test_another_process_reads_the_table_and_not_the_api_for_a_day(world: World)
     """Then the list is read again, and rates that were kept end with the read they come from."""
     world.hourly()
     world.markets = world.start()
-    world.now += FRESH_FOR - timedelta(seconds=1)
+    world.now += MAX_LISTING_AGE - timedelta(seconds=1)
     assert world.hourly() == LIVE
     assert len(world.api.calls) == 2
     world.now += timedelta(seconds=1)
@@ -140,7 +140,7 @@ def test_without_permission_the_audit_goes_on_with_the_packaged_rate(world: Worl
     assert world.market().prices.version == "packaged 2026-05-20"
     assert world.unknown(M6I)
     assert len(world.api.calls) == 1
-    world.now += ASK_AGAIN_AFTER
+    world.now += RETRY_AFTER
     world.api.refusal = None
     assert world.hourly().usd == Decimal("0.26")
 

@@ -77,7 +77,7 @@ def test_metrics_that_never_come_are_looked_for_for_a_day() -> None:
     assert one.head.version == 2
     assert one.head.settled
     assert (
-        "closed: what was missing did not come within a day"
+        "closed: what was missing did not arrive within a day"
         in (one.document["audit"]["coverage"]["missing"])
     )
 

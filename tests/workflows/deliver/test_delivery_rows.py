@@ -362,7 +362,7 @@ CASES = [
             *(once(answers(status, "", shown=True)) for status in (408, 425)),
             once(hangs),
             once(says(CUT, shown=True)),
-            once(says(PossiblySent("half an answer came"), shown=True)),
+            once(says(PossiblySent("the answer is incomplete"), shown=True)),
             once(says(PossiblySent("no answer came (BrokenPipeError)"), shown=True)),
             on_sns(first(says(SILENT_SNS, shown=True))),
         ],

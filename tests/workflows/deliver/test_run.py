@@ -313,8 +313,8 @@ def test_without_time_left_to_post_it_comes_back_unposted() -> None:
 def of_an_hour(held: int = 2, *, count: int = 1) -> tuple[MemorySendLedger, dict[str, Any]]:
     """A ledger with an hour of Slack above its most, and the notice of what was held."""
     ledger, began = MemorySendLedger(), start_of_hour(NOON)
-    dearest = tuple((f"family-{n}: <b>", Decimal(n)) for n in range(held))
-    ledger.hours["slack", began] = ChannelHour("slack", began, 20, held, dearest)
+    largest_messages = tuple((f"family-{n}: <b>", Decimal(n)) for n in range(held))
+    ledger.hours["slack", began] = ChannelHour("slack", began, 20, held, largest_messages)
     return ledger, sqs_record(to_json(Notice(NOTICE, "slack", {}, began)), received=count)
 
 

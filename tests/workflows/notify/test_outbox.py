@@ -102,7 +102,7 @@ def test_who_loses_too_often_comes_back() -> None:
     stream.read()
     [(letter, attributes)] = stream.decisions.sent
     assert json.loads(letter)["sk"] == "AUDIT#00001"
-    assert attributes["why"] == "Too many audits of one family are decided at once."
+    assert attributes["why"] == "Too many audits of one family are decided at the same time."
     stream.story.ledger.write_alert = write
     stream.settle()
     assert stream.versions() == {1: False}
@@ -188,7 +188,7 @@ def test_above_its_most_a_channel_has_one_notice_for_what_is_held_in_the_hour() 
     assert card["attributes"]["message_kind"]["value"] == "held"
     assert card["message"].split("\n")[:-1] == [
         "And 5 more messages since 13:00 UTC",
-        *(headline for headline, _ in hour.dearest),
+        *(headline for headline, _ in hour.largest_messages),
         "and 2 others",
         "All open advices: sageaudit advice",
         "All jobs: sageaudit history --since 2026-05-20",

@@ -311,7 +311,7 @@ def test_a_writer_that_fails_leaves_nothing_written(story: FamilyStory, defect: 
 
 @pytest.mark.parametrize("error", [KeyError("x"), BadHistory("x"), InvalidOperation("x")])
 @pytest.mark.parametrize(
-    ("method", "what"), [("summary", "head of the run"), ("runs", "runs of the family")]
+    ("method", "what"), [("summary", "summary of the run"), ("runs", "runs of the family")]
 )
 def test_what_is_stored_of_the_family_and_cannot_be_read_is_malformed(
     error: Exception, method: str, what: str

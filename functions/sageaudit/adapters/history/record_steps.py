@@ -205,7 +205,8 @@ def to_stored_json(document: AuditDocument, version: int) -> str:
     stored = cast("_Document", {**document, "audit": audit})
     if unlisted_count := unlisted_finding_count(document):
         note = (
-            f"Findings that no list shows: {unlisted_count} (lists have one of each rule, 40 at most)."
+            f"Findings that no list shows: {unlisted_count}"
+            " (lists have one of each rule, 40 at most)."
         )
         stored = _with_note(stored, note)
     text = to_json(stored)
