@@ -291,8 +291,9 @@ def metrics_warning(period: Period, now: datetime) -> str | None:
         first_day = (now - timedelta(days=days)).date()
         if period.since < first_day:
             return (
-                f"jobs that began before {first_day} have metrics with a period of {shortest_period}"
-                " at best: CloudWatch has deleted finer ones, so fewer short jobs can be judged"
+                f"jobs that began before {first_day} have metrics with a period of"
+                f" {shortest_period} at best: CloudWatch has deleted finer ones, so fewer"
+                " short jobs can be judged"
             )
     return None
 

@@ -309,7 +309,7 @@ class ResponseRecorder(CloudWatchMetrics):
     def _begin(self, answer: Mapping[str, Any]) -> None:
         self._answer = answer
         self._tags: Mapping[str, str] | None = None
-        self._metrics = _METRICS_NOT_REQUESTED
+        self._raw_usage = _METRICS_NOT_REQUESTED
         self._prices: ListedPrices | None = None
 
     @property
@@ -319,7 +319,7 @@ class ResponseRecorder(CloudWatchMetrics):
 
     def recording(self, ref: JobRef, audit: AuditRecorded, now: datetime) -> Recording:
         """Returns the recording of the job that was audited last."""
-        metrics = self._metrics
+        metrics = self._raw_usage
         return Recording(
             describe=self._answer,
             tags=self._tags or {},
@@ -350,8 +350,8 @@ class ResponseRecorder(CloudWatchMetrics):
 
     def read_series(self, job: Job, now: datetime) -> RawUsage:
         """Returns and keeps CloudWatch's answer."""
-        self._metrics = super().read_series(job, now)
-        return self._metrics
+        self._raw_usage = super().read_series(job, now)
+        return self._raw_usage
 
     def market(self, job: Job, now: datetime) -> Market:
         """Returns the market and keeps its price list."""

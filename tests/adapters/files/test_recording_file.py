@@ -13,7 +13,7 @@ import pytest
 from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.files.recording import ReadContext, RecordedSet, Recording
-from sageaudit.adapters.prices.price_list import ListedPrices, Stored
+from sageaudit.adapters.prices.price_list import ListedPrices, StoredListing
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
@@ -82,7 +82,9 @@ def test_what_was_read_is_read_back() -> None:
         "ml.p4d.24xlarge": InvalidPrice("it is priced in CNY, not in USD"),
     }
     listing = PriceListing("us-east-1", Component.TRAINING, entries)
-    prices = ListedPrices("us-east-1", Component.TRAINING, Stored(listing, AS_OF), "throttled")
+    prices = ListedPrices(
+        "us-east-1", Component.TRAINING, StoredListing(listing, AS_OF), "throttled"
+    )
     made = recorded.one("profiled-053").recording
     made = replace(made, tags={"owner": "ana"}, read_context=replace(READ, prices=prices))
     again = written(made)
@@ -95,7 +97,7 @@ def test_an_audit_is_made_at_the_recorded_prices() -> None:
     """And says the day on which they were read."""
     made = live(recorded.one("profiled-053").recording, AS_OF)
     known = stored({"ml.g4dn.xlarge": "7.36"}, AS_OF)
-    listing = Stored(replace(known.listing, region="us-east-1"), AS_OF)
+    listing = StoredListing(replace(known.listing, region="us-east-1"), AS_OF)
     prices = ListedPrices("us-east-1", Component.TRAINING, listing, None)
     assert made.read_context is not None
     dear = replace(made, read_context=replace(made.read_context, prices=prices))
