@@ -193,7 +193,7 @@ def test_it_sends_one_and_says_what_came_back(slack: FakeSlack, run: Run, tmp_pa
         "sageaudit: ml: 403 invalid_token: the webhook is revoked or not permitted",
     )
     assert [post["text"] for post in slack.posts] == [TITLE] * 2
-    assert len(slack.taken) == 3
+    assert len(slack.accepted) == 3
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_only_pending_addresses_are_nobody_yet() -> None:
     """They get nothing until they confirm."""
     known = [Subscriber(OPS, is_confirmed=False)]
     [line] = listeners.alarm_lines(known, TOPIC)
-    assert line.startswith("Nobody is told of alarms: ")
+    assert line.startswith("Nobody gets alarms: ")
     assert line.endswith("Not confirmed yet: ops@example.com.")
     [confirm] = listeners.unconfirmed_lines(known)
     assert "within two days" in confirm

@@ -82,7 +82,7 @@ def test_the_past_is_audited_once_and_nobody_is_told(past: Past) -> None:
     assert "4 jobs: 3 audited, 1 too recent" in past.call("--since", "90d", "--yes")
     one.aws.advance(one.aws.clock.now() + MINUTE)
     assert past.versions(swept, old, older) == [1, 1, 1]
-    assert (one.slack.tried, one.aws.mails, one.dead_letters()) == (0, [], [])
+    assert (one.slack.post_count, one.aws.mails, one.dead_letters()) == (0, [], [])
     today = replace(recent, describe={**past.job("today", -MINUTE).describe})
     one.aws.end_job(today)
     one.aws.advance(one.aws.clock.now() + 10 * MINUTE)
@@ -103,5 +103,5 @@ def test_a_scans_file_is_written_and_nobody_is_told(past: Past, tmp_path: Path) 
     assert past.versions(*jobs) == [1, 1]
     decided = one.aws.functions["notify"].log.getvalue()
     assert decided.count("it ended before sageaudit was installed") == 2
-    assert (one.slack.tried, one.aws.mails) == (0, [])
+    assert (one.slack.post_count, one.aws.mails) == (0, [])
     assert "2 jobs: 2 audited" in past.call("--from-history", file, "--yes")

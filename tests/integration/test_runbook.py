@@ -411,9 +411,9 @@ def test_sweep_silent() -> None:
     job = a_failed_job()
     with world(job, sweeps=True) as one:
         ends(one, "SweepSilent")
-        one.aws.schedule.on = False
+        one.aws.schedule.is_enabled = False
         rises(one, "SweepSilent")
-        one.aws.schedule.on = True
+        one.aws.schedule.is_enabled = True
         ends(one, "SweepSilent")
 
 

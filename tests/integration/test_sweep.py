@@ -25,7 +25,7 @@ def test_a_job_whose_audit_is_throttled_for_hours_is_missing_and_not_found() -> 
                 raise ClientError(said, "DescribeTrainingJob")
             return send()
 
-        one.aws.requests.between = throttled
+        one.aws.requests.interceptor = throttled
         one.aws.end_job(job)
         one.aws.advance(job.ended_at + 4 * HOUR)
         assert one.count("JobsAudited", "audit") == 1

@@ -42,7 +42,7 @@ def test_the_demo_shows_what_happened(played: Played) -> None:
     first = " ".join(played.shown.split()[:18])
     figures = "about $11.40 or more was avoidable and about $0.16 was lost"
     assert first == f"26 jobs cost up to about $33.12: {figures}."
-    for part in ("25 of them really ran", "not judged", "up to $0.74", "about $0.54"):
+    for part in ("25 of them are real", "not judged", "up to $0.74", "about $0.54"):
         assert part in played.shown
     assert "The GPU averaged 6% (P95 7%)" in played.shown
     assert "\x1b" not in played.shown

@@ -1,4 +1,4 @@
-"""The jobs that the example company ran in eight weeks. Company and jobs are invented.
+"""The jobs that the example company ran in eight weeks. The company and its jobs are made up.
 
 The company is a small team with two accounts. A comment describes each workload, but not what an
 audit finds in it. A run of a workload has phases, which have SageMaker's names.
