@@ -98,9 +98,12 @@ def dialogue(
 def subscribed(output: str) -> list[tuple[str, str]]:
     """Who listens to the topic that an output of the stack names."""
     [stack] = boto3.client("cloudformation").describe_stacks(StackName="SageAudit")["Stacks"]
-    arns = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
+    arns = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
     listed = boto3.client("sns").list_subscriptions_by_topic(TopicArn=arns[output])
-    return [(one["Protocol"], one["Endpoint"]) for one in listed["Subscriptions"]]
+    return [
+        (subscription["Protocol"], subscription["Endpoint"])
+        for subscription in listed["Subscriptions"]
+    ]
 
 
 def stored(name: str) -> str:
@@ -394,10 +397,14 @@ def test_a_table_that_is_named_is_adopted_with_its_stream_of_today(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The setting is in cdk.json, so that the next deployment has it too."""
-    kept = new_table(boto3.client("dynamodb"))
-    monkeypatch.setattr(deploy, "cdk_context", lambda: {"stack": "SageAudit", "table_name": kept})
+    existing_table = new_table(boto3.client("dynamodb"))
+    monkeypatch.setattr(
+        deploy, "cdk_context", lambda: {"stack": "SageAudit", "table_name": existing_table}
+    )
     assert dialogue(runs, "y\n").exit_code == 0
-    stream = boto3.client("dynamodb").describe_table(TableName=kept)["Table"]["LatestStreamArn"]
+    stream = boto3.client("dynamodb").describe_table(TableName=existing_table)["Table"][
+        "LatestStreamArn"
+    ]
     assert runs.calls[-1][0] == ["deploy", "--context", f"table_stream_arn={stream}"]
 
 
@@ -420,8 +427,8 @@ def test_a_region_that_leaves_the_policy_is_cleared_before_the_deployment(
     """The outputs name it until then: what fails later is made up for by the next deployment."""
     session = boto3.Session(region_name="us-east-1")
     create_forwarding(session, ("111122223333", "us-east-1"), "SageAudit", ["eu-west-1"])
-    known = {MEMBER_REGIONS: "eu-west-1,us-east-1"}
-    monkeypatch.setattr(deploy, "_outputs", lambda *_: known)
+    old_outputs = {MEMBER_REGIONS: "eu-west-1,us-east-1"}
+    monkeypatch.setattr(deploy, "_outputs", lambda *_: old_outputs)
     monkeypatch.setattr(
         deploy, "protect_table", mock.Mock(side_effect=NotAHistoryTable("not protected"))
     )

@@ -30,11 +30,16 @@ class Played:
 def played() -> Iterator[Played]:
     """The demo's own run on a terminal of 80 columns; every job was audited."""
     jobs = recorded_jobs()
-    with scene(jobs[0].ended_at) as one:
+    with scene(jobs[0].ended_at) as current_scene:
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
             patch.setenv("COLUMNS", "80")
-            assert demo.run_demo(jobs, load_policy(demo.POLICY), one.aws, one.slack) == 0
-        yield Played(one, jobs, out.getvalue())
+            assert (
+                demo.run_demo(
+                    jobs, load_policy(demo.POLICY), current_scene.aws, current_scene.slack
+                )
+                == 0
+            )
+        yield Played(current_scene, jobs, out.getvalue())
 
 
 def test_the_demo_shows_what_happened(played: Played) -> None:
@@ -132,7 +137,7 @@ def test_the_demo_writes_weeks_of_a_made_up_company(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Beside the recorded jobs, in a file of its own, with what to ask it."""
-    alone = [one for one in company.WORKLOADS if one.name == "map-tiles"]
+    alone = [workload for workload in company.WORKLOADS if workload.name == "map-tiles"]
     monkeypatch.setattr(company, "WORKLOADS", alone)
     monkeypatch.setattr(demo, "EXAMPLE", tmp_path / "example.db")
     demo.show_example()

@@ -25,8 +25,8 @@ def client() -> Iterator[Any]:
 @pytest.fixture
 def url(client: Any) -> str:
     """The URL of an empty queue."""
-    made: str = client.create_queue(QueueName="queue")["QueueUrl"]
-    return made
+    queue_url: str = client.create_queue(QueueName="queue")["QueueUrl"]
+    return queue_url
 
 
 def received(client: Any, url: str) -> list[dict[str, Any]]:

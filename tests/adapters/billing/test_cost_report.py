@@ -65,7 +65,7 @@ def spend(path: Path) -> AwsSpend:
 def paid(*paths: Path, account: str | None = None, basis: RateBasis = RateBasis.NET) -> PaidReport:
     """What was paid, with no file's name in it."""
     report = cost_report.read_paid_usage(paths, account, basis)
-    usage = tuple(replace(one, largest_line="") for one in report.usage)
+    usage = tuple(replace(line, largest_line="") for line in report.usage)
     return replace(report, usage=usage)
 
 
@@ -106,7 +106,7 @@ def test_parquet_numbers_count_as_they_print(tmp_path: Path) -> None:
     duckdb: Any = importlib.import_module("duckdb")
     source, path = tmp_path / "of.csv", tmp_path / "report [1].parquet"
     source.write_text(cur2([replace(CHARGE, quantity=Decimal("0.1"))] * 10))
-    columns = ", ".join(f"CAST({name} AS {of}) AS {name}" for name, of in types.items())
+    columns = ", ".join(f"CAST({name} AS {sql_type}) AS {name}" for name, sql_type in types.items())
     read = f"SELECT * REPLACE ({columns}) FROM read_csv('{source}', all_varchar = true)"  # noqa: S608
     duckdb.execute(f"SET TimeZone = 'UTC'; COPY ({read}) TO '{path}' (FORMAT parquet)")
     assert spend(path).lines == (LINE,)
@@ -227,7 +227,9 @@ def test_corrections_and_usage_without_a_price_are_left_out(write: Write) -> Non
         "Usage without a quantity": {"PricingQuantity": "1E-40"},
         "no kind of charge": {"ChargeCategory": ""},
     }
-    charges = [replace(CHARGE, changes={"ChargeClass": "", **of}) for of in kinds.values()]
+    charges = [
+        replace(CHARGE, changes={"ChargeClass": "", **changes}) for changes in kinds.values()
+    ]
     report = paid(*write(SHAPES["focus-1.2"](charges)))
     assert (report.usage, [left.kind for left in report.excluded]) == ((), [*kinds])
 

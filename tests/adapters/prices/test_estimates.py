@@ -84,8 +84,10 @@ def test_an_estimate_is_a_kind_of_its_own_and_says_how_it_was_made() -> None:
     rates = {REGION: {"ml.c5n.large": Decimal("0.108")}}
     provenance = {"as_of": "2026-07-20", "source": "EC2"}
     table = {"factors": FACTORS, "ec2_usd_per_hour": rates, "provenance": provenance}
-    [one] = EstimatedPrices({**table, "unlisted": []}).quote(REGION, TRAINING, "ml.c5n.large").rates
-    assert one.rate == Rate(
+    [dated_rate] = (
+        EstimatedPrices({**table, "unlisted": []}).quote(REGION, TRAINING, "ml.c5n.large").rates
+    )
+    assert dated_rate.rate == Rate(
         Decimal("0.1296"),
         "2026-07-20",
         f"EC2's on-demand rate in {REGION} x 1.20: EC2",

@@ -60,9 +60,11 @@ class World:
 
     def hourly(self, name: str = M5, **changes: Any) -> Rate:
         """The rate of a type for such a job."""
-        asked = job(**changes)
-        prices = self.markets.market(asked, self.now).prices
-        return known(prices.hourly_rate(asked.region or "", asked.kind.spec.component, name))
+        priced_job = job(**changes)
+        prices = self.markets.market(priced_job, self.now).prices
+        return known(
+            prices.hourly_rate(priced_job.region or "", priced_job.kind.spec.component, name)
+        )
 
 
 def job(at: datetime = NOW, region: str | None = "eu-west-1", **changes: Any) -> Job:
@@ -73,8 +75,8 @@ def job(at: datetime = NOW, region: str | None = "eu-west-1", **changes: Any) ->
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """A DynamoDB of moto's."""
-    with dynamodb() as made:
-        yield made
+    with dynamodb() as new_client:
+        yield new_client
 
 
 @pytest.fixture
@@ -113,8 +115,10 @@ def test_rates_are_live_or_packaged_with_the_reason(world: World) -> None:
     assert elsewhere.note == "packaged 2026-05-20: the price list was not read for it"
     assert bill(job(), world.market()).compute_usd == Decimal("0.26")
     # each component has its own storage: Processing's is not listed here
-    kept = known(world.market(kind=JobKind.PROCESSING).prices.storage_rate("eu-west-1", PROCESSING))
-    assert (kept.usd, absent in (kept.note or "")) == (Decimal("0.11"), True)
+    storage_rate = known(
+        world.market(kind=JobKind.PROCESSING).prices.storage_rate("eu-west-1", PROCESSING)
+    )
+    assert (storage_rate.usd, absent in (storage_rate.note or "")) == (Decimal("0.11"), True)
 
 
 def test_another_process_reads_the_table_and_not_the_api_for_a_day(world: World) -> None:

@@ -27,8 +27,8 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """A DynamoDB of moto's."""
-    with dynamodb() as made:
-        yield made
+    with dynamodb() as new_client:
+        yield new_client
 
 
 @pytest.fixture

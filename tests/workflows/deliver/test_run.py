@@ -200,22 +200,22 @@ def test_what_waits_behind_it_is_not_even_tried() -> None:
 
 def test_the_third_post_without_an_answer_closes_the_circuit() -> None:
     """For a minute; then one notice alone tests the channel, and its answer opens it for all."""
-    ledger, clock, known = MemorySendLedger(), Clock(), list[Circuit]()
+    ledger, clock, circuits = MemorySendLedger(), Clock(), list[Circuit]()
 
     def before(call: str) -> None:
         if call == "post":
-            known.append(ledger.circuit("slack"))
+            circuits.append(ledger.circuit("slack"))
 
     channel = RecordingChannel([ChannelUnavailable("no connection")] * 3)
     handle = deliverer(ledger, {"slack": Watched(channel, before)}, clock=clock)
     now_s = int(clock().timestamp())
     for version in (1, 2, 3, 4):
         handle(batch(sqs_record(notice_body(version=version))), None)
-    assert known == [Circuit(), Circuit(1), Circuit(2)]
+    assert circuits == [Circuit(), Circuit(1), Circuit(2)]
     assert ledger.circuit("slack") == Circuit(3, now_s + 60)
     clock.move(61)
     assert handle(batch(RECORD), None) == DONE
-    assert known[3:] == [Circuit(3, now_s + 61 + LEASE_S)]
+    assert circuits[3:] == [Circuit(3, now_s + 61 + LEASE_S)]
     assert ledger.circuit("slack") == Circuit()
 
 
