@@ -271,7 +271,7 @@ def test_a_drive_without_shared_memory_gets_another_journal(path: Path) -> None:
 
 def test_a_history_in_memory_is_lost_when_it_is_closed() -> None:
     """Each is another one; nothing is written anywhere."""
-    with SqliteHistory() as one, SqliteHistory() as other:
-        one.record(entry())
-        assert one.summary(key()) is not None
-        assert other.summary(key()) is None
+    with SqliteHistory() as first, SqliteHistory() as second:
+        first.record(entry())
+        assert first.summary(key()) is not None
+        assert second.summary(key()) is None
