@@ -76,6 +76,7 @@ def _the_report_is_behind_its_link(one: Scene) -> None:
     assert page["ContentType"] == "text/html; charset=utf-8"
     assert a_failed_job().name in page["Body"].read().decode()
     assert f"/s3/object/{BUCKET}?region=us-east-1&prefix=sageaudit%2F20" in one.mails()[-1]
+    assert one.count("ReportNotWritten", "digest") == 0
 
 
 @pytest.mark.parametrize("step", ["before TransactWriteItems", "after TransactWriteItems"])
