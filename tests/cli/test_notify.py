@@ -193,7 +193,7 @@ def test_it_sends_one_and_says_what_came_back(slack: FakeSlack, run: Run, tmp_pa
         "sageaudit: ml: 403 invalid_token: the webhook is revoked or not permitted",
     )
     assert [post["text"] for post in slack.posts] == [TITLE] * 2
-    assert len(slack.taken) == 3
+    assert len(slack.accepted) == 3
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ to = ["of-ana"]
             ROUTED,
             "of-ana",
             "Week to 2026-11-22: $10.00, $4.00 of it avoidable",
-            "route tag team=x: none, as tags.show does not have its tag",
+            "route tag team=x: no digest, as tags.show lacks its tag",
             id="to a route by a tag that no sum has",
         ),
         pytest.param(

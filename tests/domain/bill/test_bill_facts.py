@@ -15,7 +15,9 @@ from sageaudit.domain.bill.bill_facts import (
     AMORTISED_NOTE,
     NOT_INCLUDED_NOTE,
     SAVINGS_PLAN_NOTE,
+    Attempts,
     BillFacts,
+    attempts,
     facts,
 )
 from sageaudit.domain.job.describe import parse
@@ -143,6 +145,26 @@ def test_what_spot_saved_counts_no_waiting_and_no_repeated_download() -> None:
     )
     saved = facts(run, bill(run, market()), market(), savings_plan=False).spot_saved_usd
     assert saved == Decimal("0.69")
+
+
+@pytest.mark.parametrize(
+    ("first_attempt_s", "repeated"),
+    [
+        pytest.param(0, None, id="an attempt without training repeats nothing"),
+        pytest.param(
+            1,
+            Attempts(Decimal(10), Decimal(1), Decimal(0), Decimal("0.1")),
+            id="one second is repeated",
+        ),
+    ],
+)
+def test_training_before_the_last_interruption_is_repeated_work(
+    first_attempt_s: int, repeated: Attempts | None
+) -> None:
+    """9 s were billed: the last attempt takes these, so no repeated second is surely billed."""
+    parts = (("Training", first_attempt_s), ("Interrupted", -60), ("Training", 9))
+    run = ran(100, purchase=Purchase.SPOT, billable_s=Decimal(9), phases=phases(*parts))
+    assert attempts(run) == repeated
 
 
 RULES = [

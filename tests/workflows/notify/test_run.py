@@ -177,7 +177,7 @@ def test_the_ten_steps_of_a_pipeline_are_one_subject(story: FamilyStory) -> None
             story.audited(step_document(f"step-{step}", str(week), at, usd), at)
 
     weekly(0)
-    assert [one.subject.partition(" wasted")[0] for one in story.messages] == ["nightly"]
+    assert [message.subject.partition(" wasted")[0] for message in story.messages] == ["nightly"]
     assert "Step: step-0" in story.messages[0].text
     assert "Other steps" not in story.messages[0].text
     weekly(1)
@@ -235,14 +235,17 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     much = finding("gpu-idle", saving_usd=Decimal(40), fix=[])
     whole = named("train-bert-0414", ended_at=later, findings=[*ONE["findings"], much])
     whole["avoidable_usd"] = Decimal("42.04")
-    told = story.audited(whole, later)
-    assert is_sent(told)
-    assert (told.kind, told.follow_up_reason) == (AlertKind.FOLLOW_UP, FollowUpReason.OTHER_ADVICE)
+    outcome = story.audited(whole, later)
+    assert is_sent(outcome)
+    assert (outcome.kind, outcome.follow_up_reason) == (
+        AlertKind.FOLLOW_UP,
+        FollowUpReason.OTHER_ADVICE,
+    )
     assert "$42.04" not in story.messages[-1].text
     assert f"snooze {first.recommendation.id} " not in story.messages[-1].text
     story.decisions.save_decision(replace(decision, action=DecisionAction.EXEMPT, at=later))
-    told = story.audited(named("train-bert-0415", ended_at=later), later)
-    assert is_quiet(told)
+    outcome = story.audited(named("train-bert-0415", ended_at=later), later)
+    assert is_quiet(outcome)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +314,7 @@ def test_a_writer_that_fails_leaves_nothing_written(story: FamilyStory, defect: 
 
 @pytest.mark.parametrize("error", [KeyError("x"), BadHistory("x"), InvalidOperation("x")])
 @pytest.mark.parametrize(
-    ("method", "what"), [("summary", "head of the run"), ("runs", "runs of the family")]
+    ("method", "what"), [("summary", "summary of the run"), ("runs", "runs of the family")]
 )
 def test_what_is_stored_of_the_family_and_cannot_be_read_is_malformed(
     error: Exception, method: str, what: str
@@ -343,7 +346,7 @@ def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
         at = NOON + timedelta(days=number)
         assert is_sent(story.audited(figures, at, version=number))
     assert is_quiet(story.audited(ONE, NOON + timedelta(days=4), version=4))
-    assert [one.subject for one in story.messages[1:]] == [
+    assert [message.subject for message in story.messages[1:]] == [
         "Correction: train-bert wasted $9.04, we said $2.04",
         "Correction: train-bert wasted $2.04, we said $9.04",
     ]
