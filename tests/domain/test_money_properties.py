@@ -222,15 +222,15 @@ def interrupted(draw: st.DrawFn) -> Job:
         else phase
         for phase in all_phases
     )
-    job_ = job(
+    run = job(
         draw(st.sampled_from(PRICED)),
         draw(st.integers(1, 9)),
         phases=charged,
         purchase=Purchase.SPOT,
         volume_gb=draw(st.integers(1, 4000)),
     )
-    ran_s = known(job_.ran_s)
-    return replace(job_, training_s=ran_s, billable_s=ran_s * draw(SHARES))
+    ran_s = known(run.ran_s)
+    return replace(run, training_s=ran_s, billable_s=ran_s * draw(SHARES))
 
 
 @FAST
@@ -268,7 +268,7 @@ def runs(draw: st.DrawFn) -> tuple[Job, Hosts]:
     total = download_s + 60 * MINUTES + upload_s
     spot, plan = draw(st.none() | st.integers(0, total)), draw(st.booleans())
     purchase = Purchase.TRAINING_PLAN if plan else Purchase.ON_DEMAND
-    job_ = job(
+    run = job(
         instance,
         count,
         phases=phases(
@@ -282,7 +282,7 @@ def runs(draw: st.DrawFn) -> tuple[Job, Hosts]:
     for line in hosts:
         for gap in draw(GAPS):
             line[gap] = None
-    return job_, hosts
+    return run, hosts
 
 
 def measurements_of(job: Job, hosts: Hosts) -> Measurements:
@@ -339,16 +339,16 @@ def test_an_idle_end_that_is_longer_finds_more_idle_hours(
     run: tuple[Job, Hosts], more_s: int
 ) -> None:
     """An upload is longer by these seconds, all of them billed."""
-    job_, hosts = run
-    total_s = (job_.training_s or Decimal(0)) + more_s
+    shorter_job, hosts = run
+    total_s = (shorter_job.training_s or Decimal(0)) + more_s
     longer = replace(
-        job_,
-        phases=(*job_.phases, replace(job_.phases[-1], seconds=Decimal(more_s))),
+        shorter_job,
+        phases=(*shorter_job.phases, replace(shorter_job.phases[-1], seconds=Decimal(more_s))),
         training_s=total_s,
         billable_s=total_s,
         purchase=Purchase.ON_DEMAND,
     )
-    before = replace(job_, billable_s=job_.training_s, purchase=Purchase.ON_DEMAND)
+    before = replace(shorter_job, billable_s=shorter_job.training_s, purchase=Purchase.ON_DEMAND)
     after = idle_of(longer, hosts)
     assert after.idle > idle_of(before, hosts).idle
     assert abs(after.worked - idle_of(before, hosts).worked) < ALMOST_NOTHING
@@ -358,9 +358,14 @@ def test_an_idle_end_that_is_longer_finds_more_idle_hours(
 @given(runs())
 def test_the_figures_of_the_document_add_up(run: tuple[Job, Hosts]) -> None:
     """Rounded to 6 decimals, worked and idle are still exactly what was paid."""
-    job_, hosts = run
+    finished_job, hosts = run
     audit = audit_job(
-        job_, measurements_of(job_, hosts), MARKET, Policy(), Ruleset((), "none"), now=START
+        finished_job,
+        measurements_of(finished_job, hosts),
+        MARKET,
+        Policy(),
+        Ruleset((), "none"),
+        now=START,
     )
     written = known(document(audit)["idle_capacity"])
     assert written["worked"] + written["idle"] == written["paid"]

@@ -48,9 +48,9 @@ def at_estimates(*names: str, **changes: object) -> Market:
     return market(estimated=frozenset(names), **changes)
 
 
-def resized(market_: Market, run: Job = RUN) -> Resize:
+def resized(prices: Market, run: Job = RUN) -> Resize:
     """Returns the run on every other type."""
-    return resize(run, LITTLE, market_)
+    return resize(run, LITTLE, prices)
 
 
 def candidate_named(name: str, result: Resize) -> Candidate:
@@ -58,10 +58,10 @@ def candidate_named(name: str, result: Resize) -> Candidate:
     return next(candidate for candidate in result.candidates if candidate.type.name == name)
 
 
-def savings_of(result: Detection, market_: Market, run: Job = RUN) -> Savings:
+def savings_of(result: Detection, prices: Market, run: Job = RUN) -> Savings:
     """Returns the savings of one detection."""
     rule = RuleInfo("SA1", "r1")
-    return allocate_savings(run, bill(run, market_), [(rule, result)], market_, Severities(), {})
+    return allocate_savings(run, bill(run, prices), [(rule, result)], prices, Severities(), {})
 
 
 def recommendation(change: SetType | CutPhase) -> Detection:

@@ -49,15 +49,17 @@ def figure_of(
     **prices: Any,
 ) -> IdleCapacity | Missing:
     """Returns the idle capacity of a job with these findings, or why there is none."""
-    market_ = market(**prices) if prices else MARKET
+    priced_market = market(**prices) if prices else MARKET
     detections = [
         Detection(Confidence.MEASURED, bucket, "", {}, change=one) for bucket, one in changes
     ]
     rule_detections = [(RuleInfo(f"SA{n}", f"r{n}"), result) for n, result in enumerate(detections)]
     exemptions = {name: Exemption("ana", None, "accepted") for name in exempt}
-    billed = bill(job, market_)
-    savings = allocate_savings(job, billed, rule_detections, market_, Severities(), exemptions)
-    return idle_capacity(job, usage, billed, market_, savings)
+    billed = bill(job, priced_market)
+    savings = allocate_savings(
+        job, billed, rule_detections, priced_market, Severities(), exemptions
+    )
+    return idle_capacity(job, usage, billed, priced_market, savings)
 
 
 def idle_of(*args: Any, **kwargs: Any) -> IdleCapacity:

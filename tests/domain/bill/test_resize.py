@@ -33,8 +33,8 @@ from tests.fakes.jobs import (
 pytestmark = pytest.mark.money
 
 RATIOS = tuple(
-    GpuRatio("S", "W", one, Decimal(2), Decimal(5), works=8)
-    for one in (Precision.HALF, Precision.FP32)
+    GpuRatio("S", "W", precision, Decimal(2), Decimal(5), works=8)
+    for precision in (Precision.HALF, Precision.FP32)
 )
 """S was measured to do 2 to 5 times what W does; nobody measured D and T."""
 

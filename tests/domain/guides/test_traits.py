@@ -46,8 +46,8 @@ def job_with_hints(**hints: Any) -> Job:
 
 def job_with_channels(*channels: tuple[str, DataSource, str | None]) -> Job:
     """Returns a job with these channels: name, source and mode."""
-    channels_ = tuple(InputChannel(name, source, mode, None) for name, source, mode in channels)
-    return replace(ONE, channels=channels_)
+    inputs = tuple(InputChannel(name, source, mode, None) for name, source, mode in channels)
+    return replace(ONE, channels=inputs)
 
 
 def audit_with_worked_hours(hours: str, unit: str = "gpu_hours") -> AuditDocument:
@@ -67,8 +67,8 @@ def audit_with_worked_hours(hours: str, unit: str = "gpu_hours") -> AuditDocumen
 
 def audit_with_phases(*phases: tuple[str, int | None]) -> AuditDocument:
     """Returns an audit with these billed phases."""
-    documents_ = [documents.phase(name, seconds, None) for name, seconds in phases]
-    return document(phases=documents_)
+    phase_documents = [documents.phase(name, seconds, None) for name, seconds in phases]
+    return document(phases=phase_documents)
 
 
 def audit_with_rate(hourly_usd: str | None) -> AuditDocument:

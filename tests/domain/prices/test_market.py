@@ -56,9 +56,9 @@ def market(**then: tuple[str, Era]) -> Market:
     return Market(TYPES, DatedPrices(then=past))
 
 
-def hourly(market_: Market, name: str) -> Rate:
+def hourly(prices: Market, name: str) -> Rate:
     """Returns what a type costs a training job here."""
-    return known(market_.hourly(REGION, JobKind.TRAINING, name))
+    return known(prices.hourly(REGION, JobKind.TRAINING, name))
 
 
 @pytest.mark.parametrize(

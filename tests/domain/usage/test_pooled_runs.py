@@ -22,16 +22,16 @@ def gpu_run(gpu: Sequence[float | None], cpu: float = 100.0) -> Measurements:
     return usage(run, series(Metric.CPU, cpu_points), series(Metric.GPU, list(gpu)))
 
 
-def own_minutes(usage_: Measurements) -> Measurements:
+def own_minutes(recorded: Measurements) -> Measurements:
     """Returns the active minutes of a short run."""
-    active = short_run_usage(usage_)
+    active = short_run_usage(recorded)
     assert active is not None
     return active
 
 
-def gpu_points(usage_: Measurements) -> list[float | None]:
+def gpu_points(recorded: Measurements) -> list[float | None]:
     """Returns the GPU points of the only host."""
-    [line] = usage_.series[Metric.GPU].values()
+    [line] = recorded.series[Metric.GPU].values()
     return list(line.values)
 
 
