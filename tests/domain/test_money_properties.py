@@ -153,7 +153,7 @@ def test_each_dollar_is_counted_once_and_in_its_own_bucket(
     ):
         parts = [f.saving_usd or 0 for f in savings.findings if f.detection.bucket is bucket]
         assert sum(parts, Decimal(0)) == total
-    # Of several purchases one stands, and of types and fewer full hosts; the others name it.
+    # One of several purchases wins, and one of types and fewer hosts; the others name it.
     for stages in ((Stage.COUNT, Stage.TYPE), (Stage.PURCHASE,)):
         rivals = [
             f

@@ -63,7 +63,7 @@ def test_a_correction_is_due_if_an_exemption_leaves_a_dollar_unexplained(
 @pytest.mark.parametrize(
     ("runs", "sent"),
     [
-        # ten times the $158 that the last message said, and a cent less
+        # ten times the $158 of the last message, and a cent less
         ("03-01..03-05 cost $24; 03-06 cost $182; 03-07 cost $1604", "cost-spike 03-07"),
         ("03-01..03-05 cost $24; 03-06 cost $182; 03-07 cost $1603.99", "cost-spike 03-06"),
         # 24 hours after the pipeline's last message, and 23

@@ -94,7 +94,7 @@ NOTHING_COUNTED: dict[str, Any] = {"saving_usd": Decimal(0)}
         ([trial(1, "5", "1"), trial(2, "5", "1")], LOWER, "high"),
         ([trial(1, "900", "0.50")], FIXED, "medium"),
         ([trial(1, "900", "500")], FIXED, "medium"),
-        # unknown dollars are low, advice without dollars is information, a trial is low at most
+        # unknown dollars are low, a finding without dollars is info, a trial is low at most
         *(
             ([document(findings=[finding("gpu-underused", **changes)])], PLAIN, severity)
             for changes, severity in (

@@ -224,7 +224,7 @@ def test_phases_share_compute_by_their_billed_seconds() -> None:
     }
     spot = bill(job(purchase=Purchase.SPOT, billable_s=Decimal(3600)), market())
     assert usd(sum((cost.usd or Decimal(0) for cost in spot.phases), Decimal(0))) == "1.515000"
-    # of a phase of unknown length nobody knows which part it took: the compute line stands
+    # the share of a phase of unknown length is unknown; the compute line stays the same
     cut = phases(("Downloading", 1200), ("Training", 9540))
     billed = bill(job(phases=(cut[0], replace(cut[1], seconds=None))), market())
     assert usd(billed.compute_usd) == "4.545000"
@@ -317,7 +317,7 @@ def test_storage_is_split_at_the_end_of_the_month(run: Job, expected: list[str])
             [None],
             "0.500000",
             ("storage: whether EBS is provisioned is not known",),
-            id="a type of which nobody knows whether it has a volume",
+            id="a type for which it is unknown whether it has a volume",
         ),
         pytest.param(
             ran(3600, volume_gb=100),

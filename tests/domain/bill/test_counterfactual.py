@@ -103,12 +103,12 @@ MIXED = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 3))
         (job(), CutPhase("Downloading", Decimal(3600)), "0.505000"),
         # two downloads of 10 minutes: 15 minutes are cut from both together, at $1.515 an hour
         (TWICE, CutPhase("Downloading", Decimal(900)), "0.378750"),
-        # a dearer or a slower type saves nothing
+        # a more expensive or slower type saves nothing
         (job(), SetType("ml.g4dn.12xlarge"), "0.000000"),
         (job(), SetType("ml.g4dn.2xlarge", Decimal(2)), "0.000000"),
         # 4 x 1 h become 2 x 1.5 h: 4 - 3 instance-hours at $0.23, and 1 h of 30 GB
         (ran(3600, instances=4), SetCount(2, Decimal("1.5")), "0.235645"),
-        # nobody knows which group of a mixed cluster would shrink
+        # it is unknown which group of a mixed cluster would shrink
         (ran(3600, groups=MIXED), SetCount(1, Decimal(1)), "0.000000"),
         # an hour without the group of three, or with one of them: $0.23 and a volume each
         (ran(3600, groups=MIXED), SetTypeCount("ml.m5.xlarge", 0), "0.706935"),

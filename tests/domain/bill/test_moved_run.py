@@ -28,7 +28,7 @@ from tests.fakes.jobs import Points, gpu_type, instance_type, ran, series, usage
 pytestmark = pytest.mark.money
 
 QUIET = {"gpu": 10.0, "gpu_memory": 10.0, "cpu": 5.0, "memory": 5.0}
-"""Percent of all there is."""
+"""Percent of what the type has."""
 
 
 def measured_ratios(
@@ -243,7 +243,7 @@ SMALL_M5 = instance_type("ml.m5.xlarge", 4, 16)
             {},
             Constraint.STORAGE,
             "whether m5 and m5d keep data alike is not known",
-            id="nobody knows on which disk the other type keeps data",
+            id="on which disk the other type keeps data is unknown",
         ),
     ],
 )
@@ -327,10 +327,10 @@ def test_fewer_gpus_fit_the_mean_work_of_four(
         # of 64 GiB: 14.1 lie on one of the same size, 14.7 do not, with a tenth above
         (machine(4), machine(1), 22, None),
         (machine(4), machine(1), 23, "GPU memory: 16.2 GiB needed, 16 GiB offered"),
-        # more than one holds is spread evenly: 2 x 7.2 x 1.1, and 2 x 7.4 x 1.1
+        # more than fits on one is spread evenly: 2 x 7.2 x 1.1, and 2 x 7.4 x 1.1
         (machine(4), machine(2), 45, None),
         (machine(4), machine(2), 46, "GPU memory: 16.2 GiB needed, 16 GiB offered"),
-        # as many of the same or a larger size hold what they held
+        # as many of the same or a larger size fit
         (machine(4), machine(4, gib=24), 100, None),
         (machine(1), machine(1, gib=24), 100, None),
         # smaller ones: all of it may lie on one, with headroom: 6.4 x 1.1, and 7.7 x 1.1
@@ -470,9 +470,9 @@ def with_sheet(row: InstanceType, *figures: int) -> InstanceType:
             machine(1, "T4"),
             {"flash_attention": True},
             "the run uses FlashAttention: the T4 is too old for it",
-            id="no throughput tells how long flashattention takes where it does not run",
+            id="no throughput shows how long flashattention takes on a GPU that cannot run it",
         ),
-        # data sheets stand beside the refusal; they are no ratio
+        # data sheets are named in the refusal; they are not a ratio
         pytest.param(
             machine(1),
             machine(1, "D"),
@@ -488,7 +488,7 @@ def with_sheet(row: InstanceType, *figures: int) -> InstanceType:
             "no training work measured on both S and D in 16-bit or FP32 is known; the "
             "precision of "
             "the run is not known (data sheets: 80 and 40 TFLOPS in 16 bits, 600 and 300 GB/s)",
-            id="data sheets stand beside the refusal as they are no ratio",
+            id="data sheets are named in the refusal as they are not a ratio",
         ),
         # each class that the run may be in must be measured
         pytest.param(
@@ -512,7 +512,7 @@ def with_sheet(row: InstanceType, *figures: int) -> InstanceType:
             {},
             "only one work was measured on both S and W in 16-bit or FP32, which is no range; "
             "the precision of the run is not known",
-            id="nobody knows how far the next work lies from one",
+            id="how far the next workload is from one is unknown",
         ),
         pytest.param(
             with_sheet(machine(1, gib=80), 20, 300, 2039),
@@ -709,7 +709,7 @@ percents = st.floats(1.1, 100)
 sizes = st.sampled_from((8, 12, 16, 24, 40))
 counts = st.sampled_from((1, 2, 4, 8))
 busy_shares = st.floats(0.02, 1)
-"""Of each GPU; below is idle."""
+"""The least share of each GPU that counts as work."""
 
 
 @given(

@@ -36,7 +36,7 @@ RATIOS = tuple(
     GpuRatio("S", "W", precision, Decimal(2), Decimal(5), works=8)
     for precision in (Precision.HALF, Precision.FP32)
 )
-"""S was measured to do 2 to 5 times what W does; nobody measured D and T."""
+"""S was measured to do 2 to 5 times what W does; D and T were not measured."""
 
 
 def gpu(name: str, vcpu: int, gpus: int, model: str, **changes: Any) -> InstanceType:
@@ -145,7 +145,7 @@ def test_fewer_vcpus_take_longer_while_more_cores_are_busy() -> None:
             LITTLE,
             "ml.dark.2xlarge",
             Constraint.GPU_MODEL,
-            id="a GPU whose speed nobody knows",
+            id="a GPU of unknown speed",
         ),
         pytest.param(
             ONE_GPU,
@@ -157,7 +157,7 @@ def test_fewer_vcpus_take_longer_while_more_cores_are_busy() -> None:
         pytest.param(
             ONE_GPU, LITTLE, "ml.unpriced.xlarge", Constraint.BILL, id="a type without a price"
         ),
-        # neither host memory nor GPU memory was recorded: types with as much of each hold them
+        # neither host memory nor GPU memory was recorded: types with as much of each fit
         pytest.param(
             ONE_GPU,
             {"cpu": 10, "gpu": 10},
@@ -172,7 +172,7 @@ def test_fewer_vcpus_take_longer_while_more_cores_are_busy() -> None:
             Constraint.NOT_RECORDED,
             id="neither memory was recorded, and the other type has less",
         ),
-        # one GPU holds four at 25%, one after the other; at 26% it would take twice as long
+        # one GPU does the work of four at 25% in turn; at 26% it would take twice as long
         pytest.param(
             FOUR_GPUS,
             ALMOST_NONE | {"gpu": 25, "gpu_memory": 2},
@@ -231,7 +231,7 @@ def test_fewer_vcpus_take_longer_while_more_cores_are_busy() -> None:
             Constraint.VCPU,
             id="a flexible type promises no full vCPU",
         ),
-        # all 8 vCPU busy: 8 hold it as well as today, 4 do not
+        # all 8 vCPU busy: 8 are enough, 4 are not
         pytest.param(
             ran(3600, "ml.c.2xlarge"),
             {"cpu": 100, "memory": 50},
@@ -443,7 +443,7 @@ def test_two_groups_of_one_type_are_changed_together() -> None:
 
 
 def test_without_todays_price_there_is_a_cost_and_no_saving() -> None:
-    # without today's price, or billed seconds, there is a cost or an advice and no saving
+    # without the current price, or billed seconds, there is no saving
     assert_bill_on_type(
         run=ran(3600, "ml.unpriced.xlarge", volume_gb=0),
         use=ALMOST_NONE,
@@ -474,7 +474,7 @@ def test_without_billed_seconds_there_is_an_advice_and_no_saving() -> None:
 @pytest.mark.parametrize(
     ("run", "use", "first"),
     [
-        # busy for 10%: 1.4 times $0.80 are $1.12 of $2.00; half the vCPUs would not hold 60%
+        # busy for 10%: 1.4 times $0.80 are $1.12 of $2.00; half the vCPUs do not fit 60%
         pytest.param(
             ONE_GPU,
             LITTLE | {"cpu": 60, "gpu": 10},

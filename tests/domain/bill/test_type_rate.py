@@ -43,7 +43,7 @@ def test_all_instances_of_all_groups_are_billed_by_the_hour() -> None:
 @pytest.mark.parametrize(
     ("cores", "memory_gib", "beside_usd"),
     [
-        # with a fifth above: one c5.large; an m5.large for its memory; so many of the cheapest
+        # with a fifth above: one c5.large; an m5.large for its memory; several of the cheapest
         (1.25, 3, "0.10"),
         (1.25, 6, "0.115"),
         (1.25, 230, "4.025"),

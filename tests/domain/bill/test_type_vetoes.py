@@ -47,7 +47,7 @@ EIGHT = Hints(mixed_precision=True, fp8=True)
 @pytest.mark.parametrize(
     ("current_name", "other_name", "count", "hints", "reason"),
     [
-        # GPUs joined by NVLink stay joined, and ratios do not hold across the line, either way
+        # GPUs with NVLink keep it; ratios are not valid between GPUs with and without it
         pytest.param(
             "p3.8xlarge",
             "g5.12xlarge",
@@ -88,7 +88,7 @@ EIGHT = Hints(mixed_precision=True, fp8=True)
             "exchange data as they work (ddp)",
             id="nor is it for the same GPU with more memory",
         ),
-        # on the same one EFA counts where they train together
+        # on the same GPU, EFA matters if they train together
         pytest.param(
             "g5.48xlarge",
             "g5.4xlarge",

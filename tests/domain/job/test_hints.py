@@ -60,7 +60,7 @@ def test_deep_learning_images_are_known_by_their_repository(repository: str, *, 
 
 
 SIGNS: dict[tuple[str, object], list[str]] = {
-    # a switch, a precision, a word in a value, a file that holds it; also twice encoded
+    # a switch, a precision, a word in a value, a file with it; also twice encoded
     ("mixed_precision", True): [
         "fp16=true",
         'fp16="True"',

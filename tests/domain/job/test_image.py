@@ -68,7 +68,7 @@ def test_any_text_has_a_toolkit_or_none(image: str) -> None:
         ("522234722520.dkr.ecr.us-east-1.amazonaws.com/forecasting-deepar:1", "DeepAR"),
         ("141502667606.dkr.ecr.eu-west-1.amazonaws.com/sagemaker-xgboost:1.5-1", "XGBoost 1.5-1"),
         ("766337827248.dkr.ecr.us-east-1.amazonaws.com/lda:1", "LDA"),
-        # a mirror in another account may have been changed; frameworks are no algorithms
+        # a mirror in another account may have been changed; frameworks are not algorithms
         ("111122223333.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1", None),
         ("683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1", None),
         (f"{DLC}pytorch-training:2.1-gpu-py310", None),

@@ -27,7 +27,7 @@ NOT_IN_ANSWERS = {
     "fingerprint": "a hash of what is not kept",
     "observed_until": "of a job that has not ended",
 }
-"""Fields of Job that no row fills, and where they come from."""
+"""The fields of Job that no row fills, and their sources."""
 DERIVED_OF_IT = {
     "Hints": {"mixed_precision": True},
     "EntryPoint": "train.py",

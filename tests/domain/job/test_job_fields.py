@@ -340,7 +340,7 @@ TYPE = "the instance type is not known"
             (),
             id="each instance group has its own count",
         ),
-        # a part that is not known is no 0
+        # an unknown part does not count as 0
         pytest.param(
             {"InstanceType": P5}, [], Purchase.ON_DEMAND, (COUNT,), id="a type without its count"
         ),
@@ -471,7 +471,7 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
         (TRAINING, {"StoppingCondition": {"MaxWaitTimeInSeconds": 7200}}, "max_wait_s", 7200),
         (TRAINING, {"CheckpointConfig": {"S3Uri": "s3://b/c"}}, "checkpointed", True),
         (TRAINING, {"OutputDataConfig": {"CompressionType": "NONE"}}, "output_compression", "NONE"),
-        # an FSx job reports File mode too, so the source matters; the job's mode stands in
+        # an FSx job reports File mode too, so the source matters; the default is the job's mode
         *(
             (TRAINING, channel(data), "channels", (InputChannel("train", source, "File", None),))
             for data, source in (
@@ -507,7 +507,7 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
         (TRANSFORM, {"AutoMLJobArn": "arn:p"}, "parent", Parent(AUTOML.spec.rollup, "arn:p")),
         (AUTOML, {}, "parent", None),
         # Describe may name the path of a model that was never written; an answer without it says
-        # that nothing was uploaded only where its transitions end a run that ended early
+        # only the transitions of a run that ended early show that nothing was uploaded
         *(
             (TRAINING, {**steps(*statuses), "ModelArtifacts": artifacts}, "has_artifact", left)
             for statuses, artifacts, left in (
@@ -551,7 +551,7 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
             )
             for tuned, result in (("auc", ("auc",)), ("f1", ("loss", "auc")))
         ),
-        # as AWS prints them; the last of a name counts, and what is no finite number is left out
+        # as AWS prints them; the last one of a name counts; values that are not finite are left out
         (
             TRAINING,
             finals(("auc", 0.91), ("loss", 3), ("loss", Decimal("2.5"))),

@@ -38,7 +38,7 @@ TYPES = {
     StoredAs.TIME: {"timestamp"},
     StoredAs.PRESENCE: {"string", "list", "structure"},
 }
-"""The types in AWS's service model of fields that are no text."""
+"""The types in AWS's service model of fields that are not a text."""
 
 
 def leaves(

@@ -12,7 +12,7 @@ ARN = "arn:aws:sagemaker:us-east-1:111122223333:study-job/nightly-study"
 
 
 ALL_KINDS = re.compile(r"(?:in|=) JobKind\b(?![.:])|[(,] ?\*?JobKind\)")
-"""Where a file goes through all kinds."""
+"""The code of a file that loops over all kinds."""
 COLLECT = """
 import sys
 from tests.fakes.made_kind import with_made_kind

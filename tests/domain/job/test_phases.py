@@ -176,7 +176,7 @@ def test_phases_are_read_from_transitions(
         pytest.param(
             "Downloading Training Restarting Downloading Training Completed",
             [True, True],
-            id="a restart is no interruption",
+            id="a restart is not an interruption",
         ),
     ],
 )

@@ -38,13 +38,13 @@ def policy(tmp_path: Path, text: str) -> Discounts:
         # 12.5% off Training, and nothing off Processing
         (REGION, "Training", "ml.m5.xlarge", "0.20125"),
         (REGION, "Processing", "ml.m5.xlarge", "0.23"),
-        # a family stands before its component and is not added: 30% off, not 44 or 50
+        # a family counts before its component and is not added: 30% off, not 44 or 50
         (REGION, "Training", "ml.g5.4xlarge", "1.421"),
         (REGION, "Processing", "ml.g5.4xlarge", "1.421"),
-        # a rate stands for itself, in its region only
+        # a rate is used as it is, in its region only
         (REGION, "Training", "ml.g5.2xlarge", "1.1"),
         ("us-west-2", "Training", "ml.g5.2xlarge", "1.0605"),
-        # a percentage of nothing is no price
+        # a percentage of an unknown price is not a price
         (REGION, "Training", "ml.p2.xlarge", None),
     ],
 )

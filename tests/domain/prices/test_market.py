@@ -101,7 +101,7 @@ def test_the_jobs_own_bill_does_not_change() -> None:
     assert hourly(beside, OWN) == hourly(plain, OWN)
     both = replace(RUN, groups=(InstanceGroup(OWN, 1, "a"), InstanceGroup(OTHER, 1, "b")))
     assert plain.relative_to(both) == plain
-    # what nobody prices stays unknown, and so does a region without prices
+    # a type without a price stays unknown, and so does a region without prices
     assert beside.hourly(REGION, JobKind.TRAINING, "ml.unpriced.xlarge") is None
     assert beside.hourly(None, JobKind.TRAINING, OTHER) is None
     assert beside.hourly("eu-west-9", JobKind.TRAINING, OTHER) is None
@@ -150,7 +150,7 @@ def learnt(*names: str) -> Discounts:
             "0.46",
             "own",
             "no own rate of ml.m5.2xlarge is known: its list price, the most that it costs",
-            id="nobody pays more than the list price so the saving is at least the difference",
+            id="no rate is above the list price so the saving is at least the difference",
         ),
         pytest.param(
             learnt(OWN, OTHER),

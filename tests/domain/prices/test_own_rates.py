@@ -89,7 +89,7 @@ def test_other_products_have_no_rate() -> None:
         ([OCTOBER], NOVEMBER),
         # the same report again changes nothing
         ([OCTOBER, NOVEMBER], OCTOBER),
-        # a later version of a month stands in place of one that was read in the middle of it
+        # a later version of a month replaces one that was read in the middle of it
         ([HALF, NOVEMBER], OCTOBER),
     ],
 )

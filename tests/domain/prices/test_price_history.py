@@ -60,7 +60,7 @@ BETWEEN = (
             "25.251",
             None,
             None,
-            id="two roundings of one price are no change",
+            id="two roundings of one price are not a change",
         ),
         pytest.param(
             [SUSPECT],
@@ -68,7 +68,7 @@ BETWEEN = (
             "1",
             None,
             "the earliest known price, of 2026-05-20, for 2026-01-01 · suspect",
-            id="what speaks against a price is said beside the note of the day",
+            id="a doubt about a price is added to the note of the day",
         ),
     ],
 )

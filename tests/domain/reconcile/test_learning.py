@@ -159,7 +159,7 @@ MIXED = [
             [LINE, replace(LINE, account="222233334444")],
             RateBasis.NET,
             ["1.3332 of 2 from 10-01 to 10-05: None"],
-            id="where both pay the same there is nothing to say",
+            id="if both rates are equal there is no note",
         ),
         pytest.param(
             [LINE, FREE],
@@ -196,7 +196,7 @@ def test_each_month_has_its_own_rate(
 @pytest.mark.parametrize(
     ("usage", "expected_reason"),
     [
-        # on-demand cost of covered hours is not paid, and the plan's is no price of an hour more
+        # the on-demand cost of covered hours is not paid; the plan's cost is not a price per hour
         (under_plan("9", "0"), "hours under a Savings Plan are not in it: --amortised counts"),
         (FREE, "all of it cost $0, and a free tier is not a rate"),
         (line("1.3332", "0.09"), "only 0.09 hours were used, and 0.1 are needed"),

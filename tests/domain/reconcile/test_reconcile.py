@@ -126,7 +126,7 @@ def only_row(rows: Sequence[UsageRow]) -> UsageRow:
             [audited(M5, "2", "0.46")],
             ("0", "0"),
             ("0", "0"),
-            id="where aws names no region the job decides",
+            id="if aws names no region the job decides",
         ),
     ],
 )

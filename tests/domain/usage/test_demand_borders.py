@@ -50,7 +50,7 @@ def test_a_quiet_host_uses_a_hundredth_of_its_vcpus(vcpu: int, cores: float) -> 
         # 0.3 points in two minutes, before and after it
         ([10.0, 10.0, 10.0, 10.0, 10.31, 10.31, 10.62, 10.62], False),
         ([10.0, 10.0, 10.0, 10.0, 10.29, 10.29, 10.58, 10.58], True),
-        # one step is no loading, and neither is a slower rise
+        # one step is not loading, and neither is a slower rise
         ([10.0, 10.0, 10.0, 15.0, 20.0, 20.0, 20.0, 20.0], True),
         ([10.0 + 0.12 * minute for minute in range(8)], True),
         ([10.0 + 0.16 * minute for minute in range(8)], False),

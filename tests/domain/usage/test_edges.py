@@ -120,13 +120,13 @@ def test_the_wait_for_the_gpu_is_known_throughout(gpu: Points | None, wait: rang
 @pytest.mark.parametrize(
     ("cpu", "period_s", "tail"),
     [
-        # up to three lost points between idle ones or at the end; next to work nobody knows
+        # up to three lost points between idle ones or at the end; next to work they are unknown
         ([100, 0, 0], 60, range(1, 3)),
         ([100, 0, None, None, None], 60, range(1, 5)),
         ([100, 0, *[None] * 4], 60, range(6, 6)),
         ([100, None, 0], 60, range(2, 3)),
         ([0, 0], 60, range(2)),
-        # one lost point of five minutes is no short gap
+        # one lost point of five minutes is not a short gap
         ([100, 0, None, 0], 300, range(3, 4)),
     ],
 )

@@ -332,7 +332,7 @@ def active_cpu(cpu: Points, gpu: Points | None = None) -> list[float | None]:
         # under 0.2 of 4 cores is idle; what is idle in the middle stays
         ([0, 19, 40, 0, 80, 4, 0], None, [10.0, 0.0, 20.0]),
         ([19.9, 20, 19.9], None, [5.0]),
-        # one core idle and the GPU at work is no idle head
+        # an idle core is not an idle head while the GPU works
         ([0, 0, 40, 0], [0, 50, 50, 0], [0.0, 10.0]),
         # a missing signal counts as active: nothing is cut that was not seen idle
         ([None, 40, 0], None, [None, 10.0]),
@@ -341,7 +341,7 @@ def active_cpu(cpu: Points, gpu: Points | None = None) -> list[float | None]:
         ([0] * 8 + [40] * 2, [None] * 6 + [0] * 2 + [50] * 2, [10.0, 10.0]),
         ([None] * 7 + [0] * 2 + [40], None, [None] * 7 + [0.0] * 2 + [10.0]),
         ([None] * 3 + [40] + [0] * 2 + [40], None, [None] * 3 + [10.0] + [0.0] * 2 + [10.0]),
-        # a run that was idle throughout, as far as it was seen, is kept whole
+        # a run that was idle in all its points is not cut
         ([None, 0, 0], None, [None, 0.0, 0.0]),
         ([0, 0, 4], None, [0.0, 0.0, 1.0]),
     ],
@@ -390,7 +390,7 @@ AGAIN = phases(("Training", 120), ("Interrupted", 120), ("Training", 120))
             [(0, 0.5), (180, 0.75), (360, -2.0)],
             id="gaps, and what is not a number, leave no point",
         ),
-        # neither another job's, nor a host's, nor values that CloudWatch would not hold
+        # neither another job's, nor a host's, nor values that CloudWatch does not accept
         *(
             (ran(600), algorithm(1.0, host=host), [])
             for host in ("train-2", "other", "train/algo-1")
@@ -409,7 +409,7 @@ AGAIN = phases(("Training", 120), ("Interrupted", 120), ("Training", 120))
             id="the largest value that CloudWatch takes",
         ),
         # Training from 10:02:30 to 10:04:30 prints into the minutes 10:02, 10:03 and 10:04; the
-        # first of these began before the work: its point stands at the work's start
+        # first of these began before the work: its point moves to the work's start
         pytest.param(
             job("ml.m5.xlarge", phases=LATE),
             EIGHT,

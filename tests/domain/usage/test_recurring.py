@@ -49,12 +49,12 @@ def lengths(parts: Sequence[Part], **options: float) -> list[int]:
         # they vary, or grow
         ((31, 50, 38, 45), [31, 50, 38, 45]),
         ((32, 36, 40, 44), [32, 36, 40, 44]),
-        # the first one also loads; a hang between them is none of them
+        # the first one also loads; a hang between them does not count
         ((60, 40, 40, 40), [60, 40, 40, 40]),
         ((35, 35, 150, 35), [35, 35, 35]),
         # two of which one hangs
         ((40, 150), []),
-        # one that is too short for a standstill hides none of the others
+        # one that is too short for a standstill does not affect the others
         ((40, 29, 40, 40), [40, 40, 40]),
     ],
 )

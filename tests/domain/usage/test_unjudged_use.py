@@ -181,7 +181,7 @@ MACHINES = "The use of its machines was not judged"
             lambda: on_cpu([50.0 if minute % 3 == 0 else None for minute in range(60)]),
             ("coverage_low",),
             "The metrics of the CPUs have 33% of their points: too few to judge.",
-            id="every third point is no gap, and too few all the same",
+            id="every third point leaves no gap but too few points",
         ),
         # the recording has the series, and nothing in them, or of another time
         pytest.param(
