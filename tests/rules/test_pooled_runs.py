@@ -109,6 +109,16 @@ def test_it_finds_together_what_it_finds_in_one_long_run(rule: str) -> None:
     )
 
 
+def test_a_rule_without_required_metrics_sizes_types_by_the_minutes_of_all_runs() -> None:
+    """cheaper-type judges any run, and the 8 minutes of one run are too few to size a type."""
+    instance, hosts, use = CASES["cpu-underused"]
+    short = run(8, use, instance, hosts)
+    assert isinstance(answer("cheaper-type", short, [], instance), Unknown)
+    together = answer("cheaper-type", short, [short] * 3, instance)
+    assert isinstance(together, Detection), together
+    assert together.evidence["pooled_runs"] == 4
+
+
 def test_every_rule_that_pools_is_tried() -> None:
     """Two need no metrics: they only size types by more minutes. Two need other types."""
     assert {rule.info.name for rule in POOLING} - {"gpu-too-big", "memory-oversized"} == {
@@ -230,7 +240,7 @@ def test_the_document_names_the_runs() -> None:
     assert reason == (
         "Its own code ran for only 8 min: at least 15 min are needed to judge its use. "
         "Shorter runs are judged together with the last runs of their family on the same "
-        "instances, where these have that much in all."
+        "instances, if these have that much in total."
     )
     [reason] = document(audited(run(3, LOW), [run(8, LOW)]))["not_judged"]
     assert reason == (
