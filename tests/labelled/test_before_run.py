@@ -53,10 +53,10 @@ WORDS = {
 """A rule's name, and the expert's word for it; other rules have the same name there."""
 PARTS = {
     "spot-wait": {
-        "may wait for": "spot-builtin-wait",
-        "is missing": "spot-max-wait-missing",
+        "without CheckpointConfig": "spot-builtin-wait",
+        "without MaxWaitTimeInSeconds": "spot-max-wait-missing",
         "is less than": "spot-max-wait-short",
-        "is not on": "max-wait-without-spot",
+        "set without managed spot": "max-wait-without-spot",
     },
     "limit-cost": {"is not set": "run-limit-default", "allows": "run-limit-high"},
     "spot-conflict": {
@@ -68,18 +68,18 @@ PARTS = {
         "InstanceType and InstanceGroups": "type-and-groups",
         "InstancePreferences": "preferences-conflict",
         "a warm pool": "groups-with-warm-pool",
-        "which is not there": "unknown-group",
+        "unknown instance group": "unknown-group",
         "Hyperband": "tuning-early-stop-conflict",
         "requests at a time": "transform-payload-limit",
     },
     "debugger-closed": {
         "closed": "debugger-closed",
-        "was dropped": "retired-rule",
+        "has not supported": "retired-rule",
         "of its own": "custom-rule-cost",
     },
     "volume-over-local": {
         "AWS refuses": "volume-over-local",
-        "no volume beside": "local-volume-ignored",
+        "adds no volume": "local-volume-ignored",
     },
 }
 """By rule: a part of its sentence, and the expert's word for that."""

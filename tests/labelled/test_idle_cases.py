@@ -35,7 +35,7 @@ def test_a_hang_that_a_limit_ended_was_idle_first_and_gets_no_longer_limit() -> 
     document = audit_file(recorded("hang-limit-g5"))
     found = finding(document, "limit-hit")
     assert found["summary"].startswith("The run was idle from minute 56 on, for 11 h 3 min. ")
-    assert (found["first_step"] or "").startswith("Read its log after 56 min for what it waited")
+    assert (found["first_step"] or "").startswith("Read its log after 56 min to see what it waited")
     assert [one["parameter"] for one in found["fix"]] == ["CheckpointConfig.S3Uri"]
     assert "MaxRuntime" not in fix_text("training", found["fix"], "boto3")
     assert cents(document["lost_usd"]) == cents(document["bill"]["total_usd"]) == Decimal("16.97")
@@ -53,7 +53,7 @@ def test_a_run_that_slept_before_it_failed_says_so_first() -> None:
     document = audit_file(slept)
     found = finding(document, "failed-spend")
     assert found["summary"].startswith("The run was idle from minute 5 on, for 7 h 55 min. ")
-    assert (found["first_step"] or "").startswith("Read its log after 5 min for what it waited")
+    assert (found["first_step"] or "").startswith("Read its log after 5 min to see what it waited")
     assert cents(document["lost_usd"]) == cents(document["bill"]["total_usd"]) == Decimal("3.76")
     assert document["avoidable_usd"] == 0
 
@@ -81,7 +81,7 @@ def test_an_evaluation_on_one_core_is_no_hang() -> None:
     assert found["bucket"] == "possible"
     low, high = found["saving_range_usd"] or (None, None)
     assert (cents(low), cents(high)) == (0, Decimal("15.60"))
-    assert (found["first_step"] or "").startswith("If the core evaluates, do that in a separate")
+    assert (found["first_step"] or "").startswith("If the core runs an evaluation, do that less")
     assert "timeout" not in json.dumps(found, default=str)
 
 

@@ -50,7 +50,7 @@ def test_each_field_of_the_table_is_drawn(field: str) -> None:
 
 
 def clusters(instance: str, kind: JobKind, hosts: int, mode: str) -> FamilyCase:
-    """An hour of hosts of four habits: some work all the time, some less and less."""
+    """An hour of hosts with four patterns: some work all the time, some less and less."""
     run = ran(
         3600,
         instance,
@@ -81,7 +81,7 @@ def clusters(instance: str, kind: JobKind, hosts: int, mode: str) -> FamilyCase:
 
 @contextmanager
 def counting() -> Iterator[list[int]]:
-    """Counts the lines that run inside: unlike seconds, the same on every machine."""
+    """Counts the lines of code that run inside: unlike seconds, the same on every machine."""
     count, before = [0], sys.gettrace()
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -96,7 +96,7 @@ def counting() -> Iterator[list[int]]:
 
 
 def work(rule: Rule, family_case: FamilyCase) -> tuple[type[Outcome], int]:
-    """What a rule answers, and how many lines it ran for it."""
+    """Returns what a rule answers, and how many lines of code it ran."""
     judge(family_case, [rule])
     with counting() as count:
         [(_, outcome)] = judge(family_case, [rule])

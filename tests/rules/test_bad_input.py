@@ -25,7 +25,7 @@ Cases = Callable[[], Iterator[FamilyCase]]
 
 
 def runs(**facts: Any) -> tuple[AuditSummary, ...]:
-    """Nineteen of a family, of one day each."""
+    """Nineteen runs of a family, one each day."""
     return tuple(earlier_run(n, **facts) for n in range(1, 20))
 
 
@@ -104,7 +104,7 @@ def test_no_family_makes_a_rule_fail(what: str) -> None:
 
 
 def tunings() -> Iterator[TuningSettings | None]:
-    """Of every strategy, and of none."""
+    """Settings of every strategy, and none."""
     yield None
     yield TuningSettings(None, None, {})
     for objective in (None, Objective("", None), Objective("auc", Direction.MAXIMIZE)):
@@ -123,7 +123,7 @@ def tunings() -> Iterator[TuningSettings | None]:
 
 
 def trials(objective: Callable[[int], object], **changes: Any) -> tuple[Trial, ...]:
-    """Twenty-nine, each with the objective that its number gives."""
+    """Twenty-nine trials, each with the objective that its number gives."""
     values = ((n, objective(n)) for n in range(1, 30))
     return tuple(trial(n, None if value is None else str(value), **changes) for n, value in values)
 

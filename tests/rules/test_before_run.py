@@ -1,4 +1,4 @@
-"""What holds of every rule that judges requests, and how rules of runs judge them."""
+"""Conventions of every rule that judges requests, and how rules about runs judge them."""
 
 from decimal import Decimal
 from functools import partial

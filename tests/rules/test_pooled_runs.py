@@ -32,7 +32,7 @@ BUSY = {"cpu": 60.0, "memory": 60.0, "gpu": 95.0, "gpu_memory": 90.0}
 def run(
     minutes: int, use: Mapping[str, float], instance: str = GPU, hosts: int = 1
 ) -> Measurements:
-    """A run of so many even minutes."""
+    """A run of this many even minutes."""
     job = ran(60 * minutes, instance, hosts)
     return flat(job, minutes, hosts=hosts, **use)
 
@@ -226,7 +226,7 @@ def test_each_run_counts_its_own_dollars_only(
 
 
 def test_the_document_names_the_runs() -> None:
-    """With how many minutes; None where a run was judged alone or not at all."""
+    """With how many minutes; None if a run was judged alone or not at all."""
     pooled_document = document(audited(run(8, LOW), [run(8, LOW)] * 2))
     pooled = pooled_document["audit"]["pool"]
     assert pooled is not None

@@ -67,7 +67,7 @@ SPOT = job(
 def test_a_sentence_that_speaks_of_billed_time_means_the_billable_seconds(
     run: Job, text: str
 ) -> None:
-    """On spot fewer than by the clock; where nobody knows how many, at most the clock's."""
+    """On spot fewer than by the clock; if it is not known how many, at most the clock's."""
     assert known(phase_share(run, "Downloading")).text == text
 
 

@@ -22,7 +22,7 @@ TWO_DOLLARS_AN_HOUR = Policy(commitment_usd_per_hour=Decimal(2))
 
 
 def day(number: int, usd: object = 48, hours: int = 24, **changes: Any) -> AuditSummary:
-    """A run of `hours` hours that ended so many days before START; $48 a day are $2 an hour."""
+    """A run of `hours` hours that ended this many days before START; $48 a day are $2 an hour."""
     seconds = Decimal(hours * 3600)
     plain: dict[str, Any] = {
         "ended_at": START - timedelta(days=number),

@@ -72,11 +72,11 @@ def test_a_pool_of_120_s_is_as_long_as_the_download_and_clear_and_one_of_121_s_i
 
 
 def test_a_pool_of_no_seconds_is_clear() -> None:
-    """Also where nothing was downloaded."""
+    """Also if nothing was downloaded."""
     assert verdict(pooled(retained_s=0, phases=phases(("Training", 3600)))) == CLEAR
 
 
-def test_a_pool_that_was_taken_over_within_1199_s_is_clear() -> None:
+def test_a_pool_that_was_reused_within_1199_s_is_clear() -> None:
     """Less than twice the 10 minutes that a start may take."""
     assert verdict(pooled(retained_s=140, status="Reused")) == CLEAR
     assert verdict(pooled(retained_s=1199, status="Reused")) == CLEAR
@@ -197,7 +197,7 @@ def test_a_pool_that_nobody_says_was_asked_for_has_no_parameter() -> None:
 
 
 def test_runs_on_other_instances_say_nothing_of_this_pool() -> None:
-    """They cannot take it over."""
+    """They cannot reuse it."""
     result = verdict(
         pooled(retained_s=3600),
         earlier=[replace(run, instance_type="ml.m5.large") for run in pools(240, 240, 240)],

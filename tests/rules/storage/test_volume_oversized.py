@@ -61,7 +61,7 @@ def test_a_volume_far_larger_than_its_use_is_found() -> None:
 
 
 def test_streamed_data_need_no_room() -> None:
-    """They never lie on the volume."""
+    """They are never on the volume."""
     result = verdict(
         trains(volume_gb=400, channels=(InputChannel("train", DataSource.S3, "Pipe", None),)),
         filled(percent=10),
@@ -223,7 +223,7 @@ def test_the_fullest_host_decides() -> None:
     assert result == CLEAR
 
 
-def test_volumes_that_nobody_pays_are_not_its_concern() -> None:
+def test_volumes_that_nobody_pays_are_not_judged() -> None:
     """No saving there."""
     result = verdict(
         trains(volume_gb=400, groups=(InstanceGroup("ml.g5.2xlarge", 1),)), filled(percent=10)
