@@ -83,7 +83,7 @@ def test_a_job_of_a_history_is_decided_about_with_its_family(tmp_path: Path, run
 @pytest.mark.parametrize(
     ("recording", "policy", "why"),
     [
-        ("training-020-c4-8xlarge-x2-failed.json", "", "under the floor of 5.00"),
+        ("training-020-c4-8xlarge-x2-failed.json", "", "below the $5.00 floor"),
         ("training-048-g4dn-xlarge-completed.json", "", "no finding worth a message"),
         ("composed-g4dn-12xlarge.json", 'mode = "observe"', "observe mode"),
     ],
@@ -231,7 +231,7 @@ def test_a_message_that_a_table_has_is_not_due_again(
         ledger = DynamoAlertLedger(client, name)
         past = ledger.past_alerts(KEY, "111122223333/us-east-1/none")
         assert ledger.write_alert(past, past.with_alerts(sent, []), {}, sent.at)
-        assert "no message: version 1 was notified" in run(*words).stderr
+        assert "no message: version 1 was sent" in run(*words).stderr
 
 
 @pytest.fixture

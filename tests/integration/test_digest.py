@@ -78,6 +78,7 @@ def _the_report_is_behind_its_link(current_scene: Scene) -> None:
     assert (
         f"/s3/object/{BUCKET}?region=us-east-1&prefix=sageaudit%2F20" in current_scene.mails()[-1]
     )
+    assert current_scene.count("ReportNotWritten", "digest") == 0
 
 
 @pytest.mark.parametrize("step", ["before TransactWriteItems", "after TransactWriteItems"])

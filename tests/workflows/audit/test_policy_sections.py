@@ -47,7 +47,7 @@ def test_a_rule_is_off_for_the_jobs_of_a_section(section: JobOverride) -> None:
         for outcome in audited(section)["not_applicable"]
         if outcome["rule"] == RULE
     ]
-    assert why == "switched off by the policy"
+    assert why == "the policy disables it"
 
 
 def test_a_section_for_other_jobs_changes_nothing() -> None:
@@ -63,7 +63,7 @@ def test_a_section_sets_thresholds_and_severity() -> None:
     high = JobOverride(None, tag, None, RuleSettings(severities={RULE: Severity.HIGH}))
     [finding] = [finding for finding in audited(high)["findings"] if finding["rule"] == RULE]
     assert finding["severity"] == "high"
-    longer = JobOverride(None, tag, None, RuleSettings(thresholds={RULE: {"min_idle_s": 36000}}))
+    longer = JobOverride(None, tag, None, RuleSettings(thresholds={RULE: {"min_duration_s": 36000}}))
     assert RULE in audited(longer)["clear"]
 
 
@@ -87,4 +87,4 @@ def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
     policy = Policy(overrides=(JobOverride(sweep.arn, None, None, off),))
     audit = audit_roll_up(sweep, [], policy, RULES, now=NOW)
     reasons = {outcome["rule"]: outcome["reason"] for outcome in document(audit)["not_applicable"]}
-    assert reasons[rule.info.name] == "switched off by the policy"
+    assert reasons[rule.info.name] == "the policy disables it"

@@ -140,7 +140,7 @@ def test_a_family_gets_a_message_once_its_30_days_reach_the_floor(
     story.audit(run_document("train-bert-0001", avoidable=others, ended_at=NOON), NOON)
     outcome = story.audited(whole, NOON + timedelta(hours=1))
     assert is_sent(outcome) if enough else is_quiet(outcome)
-    assert enough or "under the floor" in str(outcome)
+    assert enough or f"below the ${Decimal(floor):,.2f} floor" in str(outcome)
 
 
 def test_a_message_names_the_month_the_advice_and_what_is_new() -> None:
@@ -231,7 +231,7 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     story.decisions.save_decision(decision)
     later = NOON + timedelta(days=10)
     quiet = story.audited(named("train-bert-0413", ended_at=later), later)
-    assert quiet == no_alert("the family's 1.01 of 30 days are under the floor of 2.00")
+    assert quiet == no_alert("the family's $1.01 in the last 30 days is below the $2.00 floor")
     much = finding("gpu-idle", saving_usd=Decimal(40), fix=[])
     whole = named("train-bert-0414", ended_at=later, findings=[*ONE["findings"], much])
     whole["avoidable_usd"] = Decimal("42.04")
@@ -262,7 +262,7 @@ def test_a_run_that_ended_30_days_ago_is_no_longer_told(
 def test_another_run_with_the_same_advice_is_nothing_new(story: FamilyStory) -> None:
     """On no day; another account is another family."""
     story.audited(ONE, NOON)
-    quiet = no_alert("the family was told of this, and nothing is new")
+    quiet = no_alert("the family already had a message about this, and nothing is new")
     assert story.audited(named("train-bert-0413"), NOON) == quiet
     assert story.audited(named("train-bert-0414"), NOON + timedelta(days=1)) == quiet
     abroad = document(job=job(name="train-bert-0415", account="444455556666"))
@@ -335,7 +335,7 @@ def test_a_later_version_with_the_same_figures_is_not_sent_again(story: FamilySt
     settled = document(avoidable_usd=Decimal("2.0351"), possible_usd=Decimal(3))
     for number, days in ((2, 1), (3, 60)):
         assert story.audited(settled, NOON + timedelta(days=days), version=number) == no_alert(
-            "version 1 was notified, and what changed since does not matter"
+            "version 1 was sent, and what changed since does not matter"
         )
     assert len(story.ledger.past_alerts(KEY, FAMILY).subject_alerts) == 1
 
@@ -385,7 +385,7 @@ def test_a_version_that_a_newer_one_overtook_stays_quiet(story: FamilyStory) -> 
     assert story.decided(first, NOON) == overtaken
     assert is_first(story.decided(second, NOON))
     assert story.decided(first, NOON) == overtaken
-    assert story.decided(second, NOON) == no_alert("version 2 was notified")
+    assert story.decided(second, NOON) == no_alert("version 2 was sent")
 
 
 @pytest.mark.parametrize(
