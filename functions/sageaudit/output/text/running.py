@@ -22,7 +22,7 @@ from sageaudit.output.text.card import CardLine, MessageCard, fit_card, text_att
 from sageaudit.output.text.links import RunToLink, run_links
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
-from sageaudit.output.text.words import ACCOUNT, count_text, place_words
+from sageaudit.output.text.words import MAX_ACCOUNT_LENGTH, count_text, place_words
 
 RUNNING_ROWS = 20
 """A screen and a half of a phone: the commands are not cut."""
@@ -85,7 +85,7 @@ def _commands(running: RunningJob, *, idle: bool) -> Iterator[CardLine]:
         look = f"{tail} --since {begin} --region {region}"
         yield CardLine(look, "Look first", is_code=True, drop_priority=3)
     stop = f"aws sagemaker stop-{word}-job --{word}-job-name {name} --region {region}"
-    where = f", in account {cut_middle(job.account, ACCOUNT)}" if job.account else ""
+    where = f", in account {cut_middle(job.account, MAX_ACCOUNT_LENGTH)}" if job.account else ""
     yield CardLine(stop, f"Stop it{where}", is_code=True)
 
 
