@@ -189,7 +189,7 @@ def _show_text(asked: Asked) -> Cells:
     if spend := re.search(rf"[Cc]ost ({FIGURE})|of ({FIGURE})", text):
         cells["spend"] = read("spend", spend[1] or spend[2])
     word = asked.scenario.bucket
-    if dollars := re.search(rf"  ({FIGURE}|{word},) (?:{word}|dollars unknown)", text):
+    if dollars := re.search(rf"  ({FIGURE}|{word},) (?:{word}|amount unknown)", text):
         cells["rule"] = read("rule", dollars[1] if "$" in dollars[1] else "unknown")
     return cells
 

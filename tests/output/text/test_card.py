@@ -391,9 +391,7 @@ def test_no_card_shows_a_severity(name: str) -> None:
     """Its dollars are a month's; the severity that `show` prints is of a run."""
     audit, notify = messages()[name]
     card = document_card(audit, notify)
-    shown = " ".join(
-        [card.title, card.owner_and_place, *(line.labelled_text for line in card.lines)]
-    )
+    shown = " ".join([card.title, card.owner_line, *(line.labelled_text for line in card.lines)])
     assert not re.search(r"\b(HIGH|MEDIUM|LOW)\b", shown)
 
 

@@ -204,7 +204,7 @@ def test_it_fits_two_screens(name: str) -> None:
     card = digest_card(WEEKS[name][0], REPORT)
     parts: Sequence[str] = (
         card.title,
-        card.owner_and_place,
+        card.owner_line,
         *(one.labelled_text for one in (*card.lines, *card.commands)),
     )
     links = " ".join(link.label for link in card.links)
