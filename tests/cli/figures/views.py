@@ -434,7 +434,7 @@ def _digest(asked: Asked) -> Cells:
     line = next(line.text for line in card.lines if line.label == "Avoidable")
     text = card.headline.partition(": ")[2]
     spend = re.match(FIGURE, text)
-    cells = _spent([spend[0] if spend else "unknown", *line.split(", lost: ")])
+    cells = _spent([spend[0] if spend else "unknown", *line.split("; lost: ")])
     if waste := re.search(rf", ({FIGURE}) of it|avoidable: (unknown|not judged)", text):
         return {**cells, "waste": read("waste", waste[1] or waste[2])}
     return cells

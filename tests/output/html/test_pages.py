@@ -250,7 +250,9 @@ def test_findings_are_laid_out_with_what_is_set_aside() -> None:
     assert "2 other ways" in shown
     assert "Exempt by policy until 2026-12-31: benchmark" in shown
     assert "Not counted: counted covers it" in shown
-    assert "As for train-bert-0411, an earlier run of the family: spot-not-used" in shown
+    assert (
+        "Already reported for train-bert-0411, an earlier run of the family: spot-not-used" in shown
+    )
     assert "Spot is cheaper." not in shown
     assert body.count('class="finding aside"') == 2
 

@@ -106,7 +106,7 @@ def test_what_is_not_known_of_any_job_is_not_0(
         pytest.param(Sums(), "No job was audited in this period", id="no job"),
         pytest.param(
             of_unknown(2, 0, not_judged=2, total_usd=USD),
-            "2 jobs cost $6.06: how much of it was avoidable is not known",
+            "2 jobs cost $6.06: it is not known how much of it was avoidable",
             id="two jobs that were not judged",
         ),
         pytest.param(

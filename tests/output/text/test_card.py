@@ -91,19 +91,19 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
         pytest.param(
             document(),
             due(),
-            "wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge",
+            "wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge",
             id="a month's waste to two digits",
         ),
         pytest.param(
             document(),
             due(said="9.46", runs=1),
-            "wastes about $9.50 a month, 1 run: use",
+            "wastes about $9.50 a month (1 run): use",
             id="the waste of one run",
         ),
         pytest.param(
             document(),
             due(said="1249"),
-            "wastes about $1,200 a month, 12 runs: use",
+            "wastes about $1,200 a month (12 runs): use",
             id="a waste of more than $1,000",
         ),
         pytest.param(
@@ -127,22 +127,25 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
         pytest.param(
             document(),
             due(kind=AlertKind.FOLLOW_UP, follow_up_reason=FollowUpReason.CAME_BACK),
-            "again wastes about $540 a month, 12 runs: use",
+            "again wastes about $540 a month (12 runs): use",
             id="waste that came back",
         ),
         pytest.param(
-            lost_document(), due(), "loses about $540 a month, 12 runs: look at it", id="a lost run"
+            lost_document(),
+            due(),
+            "loses about $540 a month (12 runs): look at it",
+            id="a lost run",
         ),
         pytest.param(
             perhaps_lost_document(),
             due(),
-            "may lose about $540 a month, 12 runs: set",
+            "may lose about $540 a month (12 runs): set",
             id="a run that may be lost",
         ),
         pytest.param(
             trial_document(),
             due(AmountKind.POSSIBLE),
-            "might save about $540 a month, 12 runs: try EnableManagedSpotTraining = true",
+            "might save about $540 a month (12 runs): try EnableManagedSpotTraining = true",
             id="a trial",
         ),
         pytest.param(
@@ -160,25 +163,25 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
         pytest.param(
             document(findings=[finding(fix=[], first_step="Exit when done: join threads")]),
             due(),
-            "wastes about $540 a month, 12 runs: exit when done",
+            "wastes about $540 a month (12 runs): exit when done",
             id="a first step in words",
         ),
         pytest.param(
             document(findings=[finding(fix=[], first_step="InputMode FastFile, at once")]),
             due(),
-            "wastes about $540 a month, 12 runs: InputMode FastFile",
+            "wastes about $540 a month (12 runs): InputMode FastFile",
             id="a first step that begins with a parameter",
         ),
         pytest.param(
             document(findings=[finding(fix=[fix("A.InstanceCount", 4, 2)])]),
             due(),
-            "wastes about $540 a month, 12 runs: use 2 x ml.g5.2xlarge",
+            "wastes about $540 a month (12 runs): use 2 x ml.g5.2xlarge",
             id="fewer instances",
         ),
         pytest.param(
             document(findings=[finding(fix=[fix("A.KeepAlivePeriodInSeconds", 4, None)])]),
             due(),
-            "wastes about $540 a month, 12 runs: remove KeepAlivePeriodInSeconds",
+            "wastes about $540 a month (12 runs): remove KeepAlivePeriodInSeconds",
             id="a parameter to remove",
         ),
         pytest.param(
@@ -190,7 +193,7 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
                 ]
             ),
             due(),
-            "wastes about $540 a month, 12 runs: set MaxRuntime to 3600",
+            "wastes about $540 a month (12 runs): set MaxRuntime to 3600",
             id="the first parameter without a place to fill in",
         ),
         pytest.param(
@@ -198,7 +201,7 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
                 findings=[finding(fix=[fix("CheckpointConfig.S3Uri", None, "s3://<bucket>")])]
             ),
             due(),
-            "wastes about $540 a month, 12 runs: set CheckpointConfig.S3Uri",
+            "wastes about $540 a month (12 runs): set CheckpointConfig.S3Uri",
             id="nothing but a place to fill in",
         ),
     ],
@@ -244,7 +247,7 @@ def saves(audit: AuditDocument, **more: Any) -> str:
         ),
         pytest.param(
             document(findings=[finding(saving_usd=None, saving_alone_usd=None)]),
-            "its saving is not known; this run cost $4.55",
+            "its saving is unknown; this run cost $4.55",
             id="a saving that is not known",
         ),
     ],
@@ -293,7 +296,7 @@ def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> 
     ways = [fix(parameter, None, new)] * 4
     lines = document_card(document(findings=[finding(fix=ways)]), due()).lines
     assert [one.text for one in lines if one.is_code] == [line, line, line]
-    assert lines[-1].text == "and 1 parameter more"
+    assert lines[-1].text == "and 1 more parameter"
 
 
 def test_the_advice_to_snooze_is_the_one_that_is_shown() -> None:
@@ -364,7 +367,7 @@ def test_that_the_run_takes_longer_is_the_caveat_of_a_card(caution: str, says: s
         ),
         pytest.param(
             {"audit": {"settled": False}},
-            "what came late, it is judged again; spot-not-used about $0.90",
+            "late metrics or costs (the job will be audited again); spot-not-used about $0.90",
             id="what came late",
         ),
     ],
@@ -411,10 +414,10 @@ def test_the_longest_names_are_whole_in_a_command_of_every_service() -> None:
     """A table's name has up to 255 characters, a job's 63."""
     place = HistoryLocation.for_table("t" * 255, "us-gov-east-1")
     command = place.command("show", "j" * 63)
-    card = MessageCard("news", commands=(CardLine(command, "Numbers", is_code=True),))
+    card = MessageCard("news", commands=(CardLine(command, "Details", is_code=True),))
     assert command in plain.make_payload(card)["message"]
     assert f"`{command}`" in slack.make_payload(card)["blocks"][-1]["text"]["text"]
-    assert f"Numbers: {command}" in [*teams.text_lines(teams.make_payload(card))]
+    assert f"Details: {command}" in [*teams.text_lines(teams.make_payload(card))]
 
 
 def test_chat_gets_neither_s3_paths_nor_role_names() -> None:
@@ -431,7 +434,7 @@ def test_a_long_name_of_an_owner_or_family_is_cut_in_the_middle() -> None:
     audit = document(job=job(owner="o" * 60, family="f" * 63))
     card = document_card(audit, due())
     assert len(f"{card.short_owner}, {card.account_region}") == ROW_WIDTH
-    assert card.title.endswith("ffff wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge")
+    assert card.title.endswith("ffff wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge")
 
 
 CHECKS: dict[str, Check] = {"sns": plain.check_payload, "slack": slack.check_payload}

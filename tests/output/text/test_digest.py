@@ -107,19 +107,19 @@ WEEKS = {
         NORMAL,
         """Week to 2026-11-22: $1,240.18 or more, $310.40 or more of it avoidable or lost
 Spend: 351 jobs, about 8% more than the week before, 89% judged
-Avoidable: $252.30 or more, lost: $58.10 or more
-Changed: nlp-finetune increased +$120.50; nightly-features decreased -$88.39; \
-tile-classifier new +$64.00
-Open: the largest of 30 days
+Avoidable: $252.30 or more; lost: $58.10 or more
+Changed: nlp-finetune +$120.50; nightly-features -$88.39; \
+tile-classifier +$64.00 (new)
+Open: the largest of the last 30 days
 1. nlp-finetune: about $540: InstanceType = ml.g6e.4xlarge (nlpfinet)
 2. ranker: about $210: InstanceType = ml.g6e.4xlarge (rankerab)
 3. speech-asr-large: about $120: InstanceType = ml.g6e.4xlarge (speechas)
 4. old-embedder: about $40: InstanceType = ml.g6e.4xlarge (oldembed)
 5. churn: about $22: InstanceType = ml.g6e.4xlarge (churnabc)
-Taken: 2 in 180 days; 1 measured: $84.00 saved in 6 runs; 1 withdrawn
+Followed: 2 in 180 days; 1 measured: $84.00 saved in 6 runs; 1 withdrawn
 Snoozed: 1, $120.00 in 30 days
-Open for 60 days: 2, $330.00 in 30 days
-No message about: 2 families, $40.00
+Open for 60+ days: 2, $330.00 in 30 days
+No message: 2 families, $40.00 in 7 days
 Not audited: 1 job
 All jobs, 2026-11-16 to 2026-11-22
 Snooze 30 days: sageaudit advice snooze nlpfinet
@@ -145,13 +145,13 @@ Snooze 30 days: sageaudit advice snooze nlpfinet
             route=Route(owner="ana"),
         ),
         """\
-Week to 2026-11-22: $3,870.02 or more, about 3.4 times the week before: llm increased +$2,611.00
-Only: owner ana
+Week to 2026-11-22: $3,870.02 or more, about 3.4 times the week before: llm +$2,611.00
+Filter: owner ana
 Spend: 351 jobs, 29% judged
-Avoidable: $252.30 or more, lost: $2,410.00 or more
-Changed: llm increased +$2,611.00; nlp-finetune increased +$120.50; \
-nightly-features decreased -$88.39
-Open: the largest of 30 days
+Avoidable: $252.30 or more; lost: $2,410.00 or more
+Changed: llm +$2,611.00; nlp-finetune +$120.50; \
+nightly-features -$88.39
+Open: the largest of the last 30 days
 1. llm: about $2,400: failed-spend (llmabcde)
 Not audited: 1 job
 One route, 2026-11-16 to 2026-11-22
@@ -168,8 +168,8 @@ Snooze 30 days: sageaudit advice snooze llmabcde
             unsent_recommendations=(),
         ),
         """Week to 2026-11-22: $5.00, none of it found avoidable
-Spend: 3 jobs, the week before is not known, 100% judged
-Avoidable: $0.00, lost: $0.00
+Spend: 3 jobs, no data for the week before, 100% judged
+Avoidable: $0.00; lost: $0.00
 All jobs, 2026-11-16 to 2026-11-22
 """,
     ),
@@ -184,7 +184,7 @@ All jobs, 2026-11-16 to 2026-11-22
         ),
         """Week to 2026-11-22: $5.00, avoidable: not judged
 Spend: 3 jobs, 0% judged
-Avoidable: not judged, lost: $0.00
+Avoidable: not judged; lost: $0.00
 All jobs, 2026-11-16 to 2026-11-22
 """,
     ),
@@ -217,15 +217,15 @@ def test_what_is_worth_a_trial_says_so() -> None:
     unknown = replace(recommendation("c", 0), amount=None)
     found = digest_card(replace(NORMAL, recommendations=(trial, unknown)))
     shown = [line.text.partition(":")[0] for line in found.lines if line.label[0].isdigit()]
-    assert shown == ["maybe $40", "dollars not known"]
+    assert shown == ["maybe $40", "unknown amount"]
 
 
 @pytest.mark.parametrize(
     ("idle", "counted", "shown"),
     [
         ("9.99", "0", []),
-        ("8105.20", "0", ["about $8,100 or more at list price, in no sum"]),
-        ("8105.20", "8000", ["about $110 or more at list price, in no sum"]),
+        ("8105.20", "0", ["about $8,100 or more at list price, not in the totals"]),
+        ("8105.20", "8000", ["about $110 or more at list price, not in the totals"]),
         ("8105.20", "8100", []),
     ],
 )

@@ -44,7 +44,7 @@ def usd(*amounts: str) -> list[Decimal]:
         ),
         pytest.param(
             {"saving_usd": None, "saving_alone_usd": None},
-            "avoidable, dollars unknown",
+            "avoidable, amount unknown",
             None,
             id="unknown dollars",
         ),
@@ -117,14 +117,14 @@ def test_the_parts_of_a_finding() -> None:
     parts = make_finding_parts(finding("gpu-underused", alternatives=[WAY], saving_range_usd=None))
     assert [title for title, _ in parts.alternatives] == [
         "Fix, saves $1.53 per run with the other fixes applied; alone $1.73:",
-        "Or, dollars unknown:",
+        "Or, saving unknown:",
     ]
     priced = make_finding_parts(
         finding("gpu-underused", alternatives=[WAY, WAY], alternatives_usd=[Decimal("1.4")])
     )
     assert [title for title, _ in priced.alternatives][1:] == [
         "Or, saves $1.40 per run:",
-        "Or, dollars unknown:",
+        "Or, saving unknown:",
     ]
     assert parts.caveat == "The data loader gets 4 vCPUs in place of 8."
     assert dict(parts.facts)["GPU memory max"] == "38.5%"
@@ -177,7 +177,7 @@ def test_advice_that_an_earlier_run_had_is_only_named() -> None:
     again = [finding(rule=rule, reported_for_run="train-1") for rule in ("a", "b")]
     found, repeated = finding_parts(document(findings=[*again, finding(rule="new")]))
     assert [one.rule for one in found] == ["new"]
-    assert repeated == "As for train-1, an earlier run of the family: a, b"
+    assert repeated == "Already reported for train-1, an earlier run of the family: a, b"
 
 
 TYPE = "ResourceConfig.InstanceType"

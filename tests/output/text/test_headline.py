@@ -109,20 +109,22 @@ def billed(*missing: str, **changes: Any) -> dict[str, Any]:
         ),
         pytest.param(
             RUNNING | billed("x"),
-            "it still runs, and cost $4.55 or more so far",
+            "it is still running and has cost $4.55 or more so far",
             id="a running job",
         ),
         pytest.param(
-            RUNNING | billed(total_usd=None), "it still runs", id="a running job of unknown cost"
+            RUNNING | billed(total_usd=None),
+            "it is still running",
+            id="a running job of unknown cost",
         ),
         pytest.param(
             RUNNING | billed(basis="prepaid"),
-            "it still runs, on prepaid capacity",
+            "it is still running on prepaid capacity",
             id="a running job on prepaid capacity",
         ),
         pytest.param(
             RUNNING | billed(total_usd=ZERO),
-            "it still waits for its instances, and cost nothing so far",
+            "it is still waiting for its instances and has cost nothing so far",
             id="a job that waits for its instances",
         ),
     ],
@@ -207,7 +209,7 @@ def test_a_headline_says_up_to_what_may_be_lost() -> None:
                 total_usd=Decimal(4540),
                 judged_usd=Decimal(3984),
             ),
-            "$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more in part",
+            "$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more partly",
             id="some jobs in part",
         ),
         pytest.param(

@@ -25,7 +25,7 @@ def test_it_says_hours_dollars_and_what_to_look_at() -> None:
     """And that they are no saving."""
     assert sentence() == (
         "1,024 of 1,536 GPU-hours (67%) were paid for but not used, worth about $8,100 at list "
-        "price. This is no saving: no change is certain to save it. Look at the communication "
+        "price. This is not a saving: no change is certain to save it. Look at the communication "
         "between hosts (all were used alike); a profile shows more."
     )
 
@@ -39,7 +39,7 @@ def test_it_says_hours_dollars_and_what_to_look_at() -> None:
         (
             {},
             {"list_usd": None, "counted_usd": None},
-            "not used; what they cost is not known. Look",
+            "not used; their cost is unknown. Look",
         ),
         ({}, {"likely_causes": ["profile"]}, "save it. A profile shows why."),
         (
@@ -124,7 +124,7 @@ def test_what_is_counted_is_never_more_than_the_totals_have() -> None:
     }
     whole = {**idle_document(), "idle_capacity": figure, "avoidable_usd": Decimal("89.5")}
     said = idle_sentence(cast("AuditDocument", whole)) or ""
-    assert "Of this, about $90 is counted above; the rest is no certain saving." in said
+    assert "Of this, about $90 is counted above; the rest is not a certain saving." in said
 
 
 def test_nearly_all_is_not_said_with_one_figure_twice() -> None:

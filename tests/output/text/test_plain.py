@@ -22,7 +22,7 @@ from tests.fakes.sample_documents import lost_document
 
 def test_subject() -> None:
     """The subject is the whole news."""
-    news = "train-bert wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge"
+    news = "train-bert wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge"
     assert make_payload(document_card(document()))["subject"] == news
 
 
@@ -37,7 +37,7 @@ def test_a_long_subject_loses_what_to_do() -> None:
         document_card(audit, AlertDecision(AlertKind.CORRECTION, previous_alert=last))
     )["subject"]
     assert len(subject) == 99
-    assert subject.startswith("Correction: train-bert wasted $2.04, we said ")
+    assert subject.startswith("Correction: train-bert wasted $2.04, reported as ")
     assert subject.endswith(" more")
     assert "~" in subject
 

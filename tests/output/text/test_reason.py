@@ -60,27 +60,27 @@ def further(
     [
         (
             further(None, TEN_TIMES),
-            "now wastes about $60 a month, was $6.00, 12 runs",
+            "now wastes about $60 a month (12 runs, was $6.00)",
             TEN_TIMES,
         ),
         (
             further(FollowUpReason.GREW, "it", is_single_occurrence=True),
-            "now wastes about $60 a month, 12 runs",
+            "now wastes about $60 a month (12 runs)",
             "it",
         ),
         (
             further(FollowUpReason.GREW, "it grew"),
-            "now wastes about $60 a month, was $6.00, 12 runs",
+            "now wastes about $60 a month (12 runs, was $6.00)",
             "it grew",
         ),
         (
             further(FollowUpReason.OTHER_ADVICE, "another"),
-            "wastes about $60 a month, 12 runs",
+            "wastes about $60 a month (12 runs)",
             "another",
         ),
         (
             further(FollowUpReason.CAME_BACK, "it came back"),
-            "again wastes about $60 a month, 12 runs",
+            "again wastes about $60 a month (12 runs)",
             "it came back",
         ),
     ],
@@ -90,7 +90,7 @@ def test_a_further_message_says_after_what_and_why(
 ) -> None:
     """In the first line and in a sentence; a first message has none."""
     assert reason.message_headline("train-bert", parse(document()), notify) == f"train-bert {news}"
-    told = [("New", f"{says} (last told 2026-05-20)")]
+    told = [("New", f"{says} (last message 2026-05-20)")]
     assert [*last_alert_lines(parse(document()), notify)] == told
     assert not [*last_alert_lines(parse(document()), FIRST_ALERT)]
 
@@ -106,13 +106,13 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
             AlertDecision(AlertKind.CORRECTION, previous_alert=HIGH, corrected_audit=parse(before)),
         )
     ] == [
-        ("We said on 2026-05-20", "$412.00."),
+        ("Reported on 2026-05-20", "$412.00."),
         ("What changed", "gpu-idle ($410.00) is no longer found."),
     ]
     nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
     assert [
         *last_alert_lines(parse(nothing), AlertDecision(AlertKind.CORRECTION, previous_alert=HIGH))
-    ] == [("We said on 2026-05-20", "$412.00. Do not act on it.")]
+    ] == [("Reported on 2026-05-20", "$412.00. Do not act on it.")]
 
 
 @pytest.mark.parametrize(
@@ -121,19 +121,19 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
         (
             document(avoidable_usd=None, lost_usd=None, lost_up_to_usd=None),
             HIGH,
-            "an unknown amount, we said $412.00",
+            "an unknown amount, reported as $412.00",
         ),
         (
             document(lost_usd=Decimal(3), lost_up_to_usd=Decimal(3)),
             HIGH,
-            "$5.04, we said $412.00",
+            "$5.04, reported as $412.00",
         ),
         (
             document(),
             alert(AlertFigures(Severity.LOW, Decimal("2.04"), Decimal(0))),
-            "$2.04 (high for a run), we said $2.04 (low)",
+            "$2.04 (severity high), reported as $2.04 (low)",
         ),
-        (not_judged_document(), HIGH, "an unknown amount, we said $412.00"),
+        (not_judged_document(), HIGH, "an unknown amount, reported as $412.00"),
     ],
 )
 def test_the_first_line_of_a_correction_has_the_new_figure_first(
@@ -156,7 +156,7 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
         (
             document(findings=[finding()]),
             document(findings=[finding("gpu-underused")]),
-            ("gpu-underused ($1.53) is found now", "download-dominates ($0.51) is no longer found"),
+            ("gpu-underused ($1.53) is new", "download-dominates ($0.51) is no longer found"),
         ),
         (
             document(findings=[finding()]),

@@ -36,7 +36,7 @@ def assert_within_limits(payload: dict[str, Any]) -> None:
 def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
     """The card in three sections: the news, why and what to do, whose it is and how to go on."""
     payload = make_payload(document_card(document(), decided(recommendation=open_advice())))
-    news = "train-bert wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge"
+    news = "train-bert wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge"
     assert payload["text"] == news
     headline, card, foot = texts(payload)
     assert headline == f"*{news}*"
@@ -49,7 +49,7 @@ def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
     assert LINK.sub("link", foot).split("\n") == [
         "anna, 111122223333, us-east-1",
         "link  link  link  gpu-underused",
-        "*Numbers*: `sageaudit show train-bert-0412`",
+        "*Details*: `sageaudit show train-bert-0412`",
         "*Snooze 30 days*: `sageaudit advice snooze abcdefgh`",
     ]
 

@@ -38,7 +38,7 @@ def test_the_news_comes_first_then_what_to_do_and_the_links_are_buttons() -> Non
     """The lines of a mail, with the links of Slack."""
     payload = make_payload(document_card(document(), decided(recommendation=open_advice())))
     assert list(text_lines(payload)) == [
-        "train-bert wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge",
+        "train-bert wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge",
         "Why: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
         "Do this: saves $1.53 of this run's $4.55; $540 a month",
         'InstanceType = "ml.g4dn.xlarge"',
@@ -46,7 +46,7 @@ def test_the_news_comes_first_then_what_to_do_and_the_links_are_buttons() -> Non
         "Not counted: spot-not-used about $0.90",
         "anna, 111122223333, us-east-1",
         "Rule: sageaudit rules gpu-underused",
-        "Numbers: sageaudit show train-bert-0412",
+        "Details: sageaudit show train-bert-0412",
         "Snooze 30 days: sageaudit advice snooze abcdefgh",
         "[Job]  [Metrics]  [Logs]",
     ]

@@ -190,7 +190,7 @@ def test_above_its_most_a_channel_has_one_notice_for_what_is_held_in_the_hour() 
         "And 5 more messages since 13:00 UTC",
         *(headline for headline, _ in hour.dearest),
         "and 2 others",
-        "All open advices: sageaudit advice",
+        "All open recommendations: sageaudit advice",
         "All jobs: sageaudit history --since 2026-05-20",
     ]
     stream.clock.move(3600)
