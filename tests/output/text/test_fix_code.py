@@ -57,7 +57,7 @@ def test_a_slip_in_the_table_fails() -> None:
     for names in (names for kind in JobKind for names in sdk_paths(kind).values()):
         for text in names:
             assert text is None or parse_path(text, ["x", "y", "z"])
-    with pytest.raises(ValueError, match="is not a way"):
+    with pytest.raises(ValueError, match="is not an SDK path"):
         parse_path("ModelTrainer > compute: Compute", [])
 
 
