@@ -9,7 +9,7 @@ from tests.browser.conftest import DESK, PHONE, Open, head
 _SHOWN = '[...document.querySelectorAll("#all tbody:first-of-type tr")]'
 _SPEND = f"{_SHOWN}.map(row => Number(row.cells[1].dataset.u))"
 _NAMES = f"{_SHOWN}.map(row => row.cells[0].textContent)"
-_FOUND = 'document.getElementById("found").textContent'
+_FOUND = 'document.getElementById("job-count").textContent'
 
 
 def typed(tab: Browser, text: str) -> None:

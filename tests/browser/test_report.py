@@ -113,7 +113,7 @@ def test_a_fix_is_shown_in_the_chosen_dialect_and_copied(opened: Open) -> None:
         "Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"]
     )
     pres = '[...document.querySelectorAll(".finding pre")].filter(one => one.offsetParent)'
-    tab.run("""[...document.querySelectorAll(".says button")]
+    tab.run("""[...document.querySelectorAll(".dialects button")]
       .find(one => one.textContent === "boto3").click()""")
     dialects = set(tab.run(f"{pres}.map(one => one.dataset.d)"))
     assert dialects == {"boto3"}
@@ -175,7 +175,7 @@ def test_a_page_prints(opened: Open, name: str) -> None:
     tab = opened(name)
     tab.emulate_media("print")
     assert tab.run('document.getElementById("theme").offsetParent === null')
-    assert tab.run('[...document.querySelectorAll(".says")].every(e => !e.offsetParent)')
+    assert tab.run('[...document.querySelectorAll(".dialects")].every(e => !e.offsetParent)')
     tab.run(_OPEN_ALL)
     tab.resize(_A4_PX, 1000)
     assert tab.run(_BEYOND_A4) == []

@@ -89,5 +89,5 @@ def test_a_page_of_many_jobs_keeps_the_most_wasteful(
     news = next(line for line in whole.splitlines() if "jobs cost" in line)
     assert news.partition("jobs cost")[2][:60] in text
     assert "The 18 jobs and 2 tuning jobs with the most avoidable and lost dollars" in text
-    assert "130 more are in the sums alone" in text
+    assert "130 more are only in the totals" in text
     assert text.count(' data-u="') < 20 < whole.count(' data-u="')

@@ -31,8 +31,8 @@ from sageaudit.output.html.contents import (
     MAX_LISTED_JOBS,
     AccountReport,
     JobReport,
-    PeriodBefore,
-    SumsBy,
+    PreviousPeriod,
+    ColumnSums,
     TopChange,
     rank_key,
 )
@@ -162,7 +162,7 @@ def assemble_account_report(
         by += _sums_by_tag(source, summaries, before.window if before else None, account)
     days_before = None
     if before is not None:
-        days_before = PeriodBefore(
+        days_before = PreviousPeriod(
             before.window.first_day,
             before.window.last_day,
             sum_rows(before.daily_sums(Scope.ACCOUNT, account=account)),
@@ -177,19 +177,19 @@ def assemble_account_report(
         until=until,
         total=sum_rows(of_accounts),
         days=group_rows(of_accounts, lambda row: row.day),
-        by=by,
+        column_sums=by,
         summaries=summaries,
         recommendations=advised_first,
         top_changes=[*islice(_top_changes(details, families, advised_first), _MAX_TOP_CHANGES)],
         details=details.read_all(),
-        period_before=days_before,
-        left_out=omitted_count,
+        previous_period=days_before,
+        omitted_jobs=omitted_count,
     )
 
 
 def _sums_by(
     lists: HistoryLists, before: HistoryLists | None, account: str | None
-) -> Iterator[SumsBy]:
+) -> Iterator[ColumnSums]:
     """The sums by each column that has several values, and by family, owner and type."""
     for column, scope, name in _COLUMNS:
         sums, sums_before = (
@@ -197,12 +197,12 @@ def _sums_by(
             for part in (lists, before)
         )
         if sums and (scope is not Scope.ACCOUNT or len(sums) > 1):
-            yield SumsBy(column, sums, sums_before)
+            yield ColumnSums(column, sums, sums_before)
 
 
 def _sums_by_tag(
     source: ReportSource, heads: Sequence[AuditSummary], before: Window | None, account: str | None
-) -> Iterator[SumsBy]:
+) -> Iterator[ColumnSums]:
     """The sums by each cost tag, added up from the jobs, since a history has no daily sums of tags.
     The earlier sums are None unless all jobs of those days were read.
     """
@@ -212,7 +212,7 @@ def _sums_by_tag(
         days = Period(before.first_day, before.last_day)
         heads_before, left_out = read_report_summaries(source, days, account)
     for name in names:
-        yield SumsBy(
+        yield ColumnSums(
             tag_title(name),
             _sums_of_tag(heads, name),
             None if left_out else _sums_of_tag(heads_before, name),

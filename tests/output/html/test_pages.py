@@ -133,8 +133,8 @@ def test_the_headline_is_the_daily_sums(account: AccountReport) -> None:
     assert f"150 jobs cost {total}: {avoidable} or more was avoidable." in words(body)
     for title in ("By family", "By owner", "By instance type"):
         rows = amounts(body, title)
-        assert account.period_before is not None
-        for cell, sums in ((1, account.total), (2, account.period_before.total)):
+        assert account.previous_period is not None
+        for cell, sums in ((1, account.total), (2, account.previous_period.total)):
             off_by = abs(sum(usd(row[cell]) for row in rows) - sums.total_usd)
             assert off_by <= Decimal("0.005") * len(rows) + Decimal("0.005")
         assert sum(int(row[5]) for row in rows) == 150
@@ -151,7 +151,7 @@ def test_the_page_says_what_to_change_first(account: AccountReport) -> None:
         usd(re.findall(r"<strong>(?:about )?(.*?)(?: or more)?</strong>", card)[0])
         for card in cards
     ]
-    rules = [rule for sums in account.by[0].sums.values() for rule in sums.rules.values()]
+    rules = [rule for sums in account.column_sums[0].sums.values() for rule in sums.rules.values()]
     most = max(rule.waste_usd for rule in rules)
     assert len(cards) == 3
     assert most * Decimal("1.1") >= shown[0] >= shown[1] * Decimal("0.9") > 0
@@ -197,7 +197,7 @@ def test_what_changed_is_against_as_many_days_before(account: AccountReport) -> 
         found = (int(row[5]) > 0, int(row[6]) > 0)
         assert row[1] in words.get(found, {"increased", "decreased"})
     body = words_of_page(reports.many(5))
-    assert "Nothing is compared: the history does not cover the 30 days before." in body
+    assert "No comparison: the history does not cover the 30 days before." in body
 
 
 def words_of_page(report: AccountReport) -> str:
@@ -285,7 +285,7 @@ def usage(hosts: int, minutes: int = 200, idle_after: int = 75) -> Measurements:
 def test_idle_parts_are_marked_in_the_charts() -> None:
     """Where the run slept, how long, and what counts as idle."""
     body = job_body(JobReport(documents.document(), usage(1)))
-    assert "Idle parts, shaded in each chart: idle end 1 h 44 min." in words(body)
+    assert "Idle periods, shaded in each chart: idle end 1 h 44 min." in words(body)
     assert body.count('class="shade"') == 3
     assert "Dashed: idle below 1%." in words(body)
     assert body.count('class="limit"') == 4  # a line and its words, for GPU and for CPU
