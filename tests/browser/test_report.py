@@ -1,4 +1,4 @@
-"""The reports in a browser: they load nothing, sort and filter, and run nobody else's text."""
+"""The reports in a browser: they load nothing, sort and filter, and run no untrusted text."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from local.chromium import Browser
-from tests.browser.conftest import DESK, PHONE, Open, head
+from tests.browser.conftest import DESK, PHONE, Open, header_cell
 
 NAMES = ("account", "job", "hostile-account", "hostile-job")
 _OPEN_ALL = """new Promise((done) => {
@@ -23,10 +23,10 @@ _WIDER = "document.documentElement.scrollWidth > document.documentElement.client
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_asks_for_nothing_and_complains_of_nothing(
+def test_a_page_loads_nothing_and_logs_no_errors(
     opened: Open, pages: dict[str, Path], name: str, size: tuple[int, int]
 ) -> None:
-    """Also after every part was opened; and it never scrolls sideways as a whole."""
+    """This holds with every part opened too. The page as a whole never scrolls sideways."""
     tab = opened(name, size)
     assert tab.run(_WIDER) is False
     tab.run(_OPEN_ALL)
@@ -37,7 +37,7 @@ def test_a_page_asks_for_nothing_and_complains_of_nothing(
 
 @pytest.mark.parametrize("name", ["account", "job"])
 def test_on_a_phone_each_amount_stays_in_its_tile(opened: Open, name: str) -> None:
-    """Also one of six digits."""
+    """An amount of six digits does too."""
     tab = opened(name, PHONE)
     amounts = '[...document.querySelectorAll(".tiles > .avoidable .amount")]'
     tab.run(f'{amounts}.forEach(e => {{ e.textContent = "about $123,456.78" }})')
@@ -46,8 +46,8 @@ def test_on_a_phone_each_amount_stays_in_its_tile(opened: Open, name: str) -> No
     assert tab.run(beyond) == 0
 
 
-def test_the_policy_stops_what_the_page_did_not_bring_along(opened: Open) -> None:
-    """A script, a style and an image that are added later do not run and are not loaded."""
+def test_the_content_security_policy_blocks_added_content(opened: Open) -> None:
+    """A script, a style and an image that are added later are blocked."""
     tab = opened("job")
     tab.run(
         """(() => {
@@ -66,10 +66,10 @@ def test_the_policy_stops_what_the_page_did_not_bring_along(opened: Open) -> Non
     assert len([said for said in tab.complaints if "Content Security Policy" in said]) == 3
 
 
-def test_the_keyboard_reaches_and_works_everything(opened: Open) -> None:
-    """Tab goes down the page; Enter sorts by a header, presses a name and opens a job.
+def test_everything_works_with_the_keyboard(opened: Open) -> None:
+    """Tab moves through the page; Enter sorts by a header, presses a name and opens a job.
 
-    Whatever the keyboard stands on has a line around it.
+    The focused element has an outline.
     """
     tab = opened("account")
     for _ in range(12):
@@ -82,13 +82,13 @@ def test_the_keyboard_reaches_and_works_everything(opened: Open) -> None:
     tab.press("Enter")
     tab.press("Tab")
     assert tab.run('document.activeElement.closest("main") !== null')
-    tab.run(f'{head("Lost")}.querySelector("button").focus()')
+    tab.run(f'{header_cell("Lost")}.querySelector("button").focus()')
     tab.press("Tab")
     assert tab.run(_FOCUSED) == "Findings"
     tab.press("Tab", shift=True)
     assert tab.run(_FOCUSED) == "Lost"
     tab.press("Enter")
-    assert tab.run(f'{head("Lost")}.getAttribute("aria-sort")') == "descending"
+    assert tab.run(f'{header_cell("Lost")}.getAttribute("aria-sort")') == "descending"
     tab.run('document.querySelector(".pick").focus()')
     tab.press(" ")
     assert tab.run('document.querySelector(".chip").hidden') is False
@@ -97,8 +97,8 @@ def test_the_keyboard_reaches_and_works_everything(opened: Open) -> None:
     assert tab.run('document.querySelector("details.job").open')
 
 
-def test_a_row_leads_to_its_section(opened: Open) -> None:
-    """The link opens it, and so does the address of the page with the section's name."""
+def test_a_row_links_to_its_section(opened: Open) -> None:
+    """The link opens the section, and so does the page's address with the section's fragment."""
     tab = opened("account", fragment="#j3")
     assert tab.run('document.getElementById("j3").open')
     tab.run('document.querySelector("#all tbody a").click()')
@@ -107,7 +107,7 @@ def test_a_row_leads_to_its_section(opened: Open) -> None:
 
 
 def test_a_fix_is_shown_in_the_chosen_dialect_and_copied(opened: Open) -> None:
-    """One choice for the whole page; what is copied is the code, as it is."""
+    """One choice holds for the whole page; the button copies the code unchanged."""
     tab = opened("job")
     tab.call(
         "Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"]
@@ -128,7 +128,7 @@ def test_a_fix_is_shown_in_the_chosen_dialect_and_copied(opened: Open) -> None:
 
 @pytest.mark.parametrize("name", ["hostile-account", "hostile-job"])
 def test_hostile_names_stay_text(opened: Open, name: str) -> None:
-    """No element, attribute, handler or title comes of them, and none turns a line around."""
+    """No element, attribute, handler or title comes from them, and none reverses a line."""
     tab = opened(name)
     tab.run(_OPEN_ALL)
     assert tab.run("document.title") != "owned"
@@ -147,7 +147,7 @@ def test_hostile_names_stay_text(opened: Open, name: str) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["account", "job"])
 def test_every_text_is_readable(opened: Open, name: str, scheme: str) -> None:
-    """WCAG 2.2 AA: 4.5 to 1 between a text and what is behind it."""
+    """Each text has a contrast of at least 4.5 to 1 (WCAG 2.2 AA)."""
     tab = opened(name, scheme=scheme)
     tab.run(_OPEN_ALL)
     pale = tab.run(_PALE)
@@ -155,7 +155,9 @@ def test_every_text_is_readable(opened: Open, name: str, scheme: str) -> None:
 
 
 def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open) -> None:
-    """Dark where the system is dark; the button turns it around, and names what it turns to."""
+    """The page is dark if the system is dark; the button changes that, and is labelled with the
+    other theme.
+    """
     background = "getComputedStyle(document.body).backgroundColor"
     label = 'document.getElementById("theme").innerText.trim()'
     light = opened("job").run(background)
@@ -171,7 +173,7 @@ def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open) -> None:
 
 @pytest.mark.parametrize("name", ["account", "job"])
 def test_a_page_prints(opened: Open, name: str) -> None:
-    """On white, without what only a screen can use, and wide tables in the page's width."""
+    """It prints on white, without controls, and wide tables fit the page."""
     tab = opened(name)
     tab.emulate_media("print")
     assert tab.run('document.getElementById("theme").offsetParent === null')
@@ -183,8 +185,8 @@ def test_a_page_prints(opened: Open, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_has_the_parts_that_a_screen_reader_looks_for(opened: Open, name: str) -> None:
-    """Language, one title, landmarks, headings in order, names of charts and tables."""
+def test_a_page_has_what_a_screen_reader_needs(opened: Open, name: str) -> None:
+    """It has a language, one title, landmarks, ordered headings, and names of charts and tables."""
     tab = opened(name)
     assert tab.run("document.documentElement.lang") == "en"
     for one in ("main", "body > header", "body > footer", "h1", "title"):
@@ -199,8 +201,8 @@ def test_a_page_has_the_parts_that_a_screen_reader_looks_for(opened: Open, name:
     assert len(ids) == len(set(ids))
 
 
-def test_without_its_script_everything_is_still_there(tab: Browser, pages: dict[str, Path]) -> None:
-    """All rows, every fix in every dialect, and no control that does nothing."""
+def test_the_page_works_without_its_script(tab: Browser, pages: dict[str, Path]) -> None:
+    """It shows all rows and every fix in every dialect, but no controls."""
     tab.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
         tab.resize(*DESK)

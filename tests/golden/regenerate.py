@@ -1,4 +1,4 @@
-"""What the golden files hold. `python -m tests.golden.regenerate` rewrites them: see the diff."""
+"""Makes the golden files. `python -m tests.golden.regenerate` rewrites them: review the diff."""
 
 import io
 import json
@@ -47,13 +47,13 @@ _NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
 _WIDTHS = (60, 80, 120)
 
 
-def _due(
+def _first_alert(
     rule: str = "gpu-underused",
     month: str = "540",
     of: AmountKind = AmountKind.COUNTED,
     **more: Any,
 ) -> AlertDecision:
-    """A message that is due for an advice, by what its family came to in a month."""
+    """Returns a first message for a recommendation with this monthly amount."""
     usd = Decimal(month)
     runs = more.pop("runs", 12)
     whole = Month(of, Decimal(more.pop("total", usd)), usd, runs, occasions=runs)
@@ -64,7 +64,7 @@ def _due(
 
 
 def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
-    """Messages of every kind."""
+    """Returns an audit and a decision for each golden message, by name."""
     low = AlertFigures(Severity.LOW, Decimal(6), Decimal(0))
     high = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
     before_it, last = alert(low), alert(high)
@@ -80,23 +80,29 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
     before["bill"] = {**before["bill"], "total_usd": Decimal(440)}
     gpu_idle = documents.finding(rule="gpu-idle", saving_usd=Decimal(410))
     before["findings"] = [gpu_idle, *before["findings"]]
-    again = replace(_due(), previous_alert=after)
+    again = replace(_first_alert(), previous_alert=after)
     failed = "failed-spend"
     return {
-        "two-findings": (documents.document(), _due()),
-        "young": (documents.document(), _due(total="61.20", runs=2)),
-        "failed-hostile": (sample_documents.lost_document(), _due(failed, "43", runs=44)),
-        "perhaps-lost": (sample_documents.perhaps_lost_document(), _due(failed, "9.5", runs=2)),
-        "tuning-rollup": (sample_documents.rollup_document(), _due(month="3.80", runs=1)),
+        "two-findings": (documents.document(), _first_alert()),
+        "young": (documents.document(), _first_alert(total="61.20", runs=2)),
+        "failed-hostile": (sample_documents.lost_document(), _first_alert(failed, "43", runs=44)),
+        "perhaps-lost": (
+            sample_documents.perhaps_lost_document(),
+            _first_alert(failed, "9.5", runs=2),
+        ),
+        "tuning-rollup": (sample_documents.rollup_document(), _first_alert(month="3.80", runs=1)),
         "partly-judged": (
             sample_documents.partly_judged_document(),
-            _due("download-dominates", "15"),
+            _first_alert("download-dominates", "15"),
         ),
-        "estimated": (sample_documents.estimated_document(), _due(month="1162.4", runs=301)),
+        "estimated": (
+            sample_documents.estimated_document(),
+            _first_alert(month="1162.4", runs=301),
+        ),
         "second-more-severe": (
             sample_documents.lost_document(),
             replace(
-                _due(failed, "612"),
+                _first_alert(failed, "612"),
                 kind=AlertKind.WORSE,
                 why="its month is high now",
                 previous_alert=after,
@@ -117,7 +123,7 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
         ),
         "trial": (
             sample_documents.trial_document(),
-            _due("spot-not-used", "60", AmountKind.POSSIBLE, runs=9),
+            _first_alert("spot-not-used", "60", AmountKind.POSSIBLE, runs=9),
         ),
         "correction": (
             documents.document(),
@@ -131,18 +137,18 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
             documents.document(findings=[], avoidable_usd=Decimal(0)),
             AlertDecision(AlertKind.CORRECTION, previous_alert=last),
         ),
-        "provisional": (provisional, _due()),
-        "pipeline-step": (_step(), replace(_due(), other_steps=_other_steps())),
+        "provisional": (provisional, _first_alert()),
+        "pipeline-step": (_step_document(), replace(_first_alert(), other_steps=_other_steps())),
     }
 
 
-def _step() -> AuditDocument:
-    """The audit of a pipeline's step."""
+def _step_document() -> AuditDocument:
+    """Returns the audit of a pipeline's step."""
     return documents.document(job=documents.job(family="pipeline/nightly/train"))
 
 
 def _other_steps() -> tuple[tuple[str, Month], ...]:
-    """What the other steps of the same pipeline come to."""
+    """Returns the monthly amounts of the pipeline's other steps."""
     months = {"features": 120, "score": 40, "evaluate": 12, "report": 3}
     return tuple(
         (f"pipeline/nightly/{name}", Month(AmountKind.COUNTED, Decimal(usd), Decimal(usd), 9))
@@ -151,7 +157,7 @@ def _other_steps() -> tuple[tuple[str, Month], ...]:
 
 
 def goldens() -> dict[str, Callable[[], str]]:
-    """Each golden file's path below this folder and how its text is made."""
+    """Returns functions that make the golden files' texts, by path below this folder."""
     files: dict[str, Callable[[], str]] = {}
     for name, (whole, notify) in messages().items():
         files[f"slack/{name}.json"] = lambda whole=whole, on=notify: _slack(whole, on)  # type: ignore[misc]
@@ -161,7 +167,7 @@ def goldens() -> dict[str, Callable[[], str]]:
             files[f"terminal/{name}-{width}.txt"] = (
                 lambda make=make, width=width: on_terminal(make(), width)  # type: ignore[misc]
             )
-    files["terminal/fixes.txt"] = fixes.text
+    files["terminal/fixes.txt"] = fixes.all_fixes
     files["labelled/confusion.txt"] = confusion.table
     files["labelled/expert-jobs.txt"] = expert_comparison.table
     files["labelled/simulated-jobs.txt"] = simulated.table
@@ -169,7 +175,7 @@ def goldens() -> dict[str, Callable[[], str]]:
 
 
 def on_terminal(document: AuditDocument, width: int) -> str:
-    """The audit as a file or pipe gets it: no colour; the padding at line ends is left out."""
+    """Returns the audit as printed to a file or pipe: without colour and padding at line ends."""
     out = io.StringIO()
     render(document, Console(file=out, width=width))
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
@@ -187,7 +193,7 @@ def _sns(document: AuditDocument, notify: AlertDecision) -> str:
 
 
 def main() -> None:
-    """Rewrites every golden file; none while a rule is right less often than it must be."""
+    """Rewrites every golden file, unless a rule is right less often than required."""
     if below := confusion.below_the_bar(confusion.judged_stories()):
         sys.exit("No golden file was written:\n" + "\n".join(below))
     for name, make in goldens().items():

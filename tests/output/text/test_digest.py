@@ -1,4 +1,4 @@
-"""The digest on a phone: a normal week, an empty one, one with a runaway; and in every form."""
+"""The digest on a phone: normal and empty weeks, one with a large growth, and every service."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -31,7 +31,7 @@ REPORT = DigestReport(Link("Report", "https://us-east-1.console.aws.amazon.com/s
 def recommendation(
     family: str, usd: int, state: State = State.OPEN, *, days: int = 20
 ) -> FamilyRecommendation:
-    """An advice whose newest run was yesterday; it came so many days ago."""
+    """Returns a recommendation that is `days` old and whose newest run was yesterday."""
     began, yesterday = NOW - timedelta(days=days), NOW - timedelta(days=1)
     return FamilyRecommendation(
         id=f"{family.replace('-', '')}abcdefgh"[:8],
@@ -56,8 +56,8 @@ def recommendation(
     )
 
 
-def taken(family: str, effect: Effect, state: State) -> FamilyRecommendation:
-    """An advice that was followed in six runs; each one then cost $14 less."""
+def followed(family: str, effect: Effect, state: State) -> FamilyRecommendation:
+    """Returns a recommendation that was followed in six runs, each of which then cost $14 less."""
     found = Comparison(effect, "", 6, Decimal(16), Decimal(30), Decimal(16))
     return replace(recommendation(family, 0, state), comparison=found)
 
@@ -97,8 +97,8 @@ NORMAL = Digest(
     recommendations=(
         *OPEN,
         replace(recommendation("later", 120, State.SILENCED), silence=SNOOZED),
-        taken("done", Effect.CHEAPER, State.FOLLOWED),
-        taken("worse", Effect.WORSE, State.CLOSED),
+        followed("done", Effect.CHEAPER, State.FOLLOWED),
+        followed("worse", Effect.WORSE, State.CLOSED),
     ),
     unsent_recommendations=(OPEN[4], OPEN[5], replace(OPEN[5], id="anotherr")),
 )
@@ -192,15 +192,15 @@ All jobs, 2026-11-16 to 2026-11-22
 
 
 @pytest.mark.parametrize("name", WEEKS)
-def test_a_week_reads_so(name: str) -> None:
-    """As in a mail; the first line is the news."""
+def test_the_text_of_a_week(name: str) -> None:
+    """The text is that of the mail."""
     digest, expected = WEEKS[name]
     assert make_payload(digest_card(digest))["message"] == expected
 
 
 @pytest.mark.parametrize("name", WEEKS)
 def test_it_fits_two_screens(name: str) -> None:
-    """With a link to its report, too."""
+    """This holds with a link to its report too."""
     card = digest_card(WEEKS[name][0], REPORT)
     parts: Sequence[str] = (
         card.title,
@@ -211,8 +211,8 @@ def test_it_fits_two_screens(name: str) -> None:
     assert sum(row_count(part) for part in (*parts, links) if part) <= DIGEST_ROWS
 
 
-def test_what_is_worth_a_trial_says_so() -> None:
-    """These are no dollars that are counted."""
+def test_a_possible_saving_is_marked() -> None:
+    """It is "maybe", because it is not counted."""
     trial = replace(recommendation("a", 40), amount_kind=AmountKind.POSSIBLE)
     unknown = replace(recommendation("c", 0), amount=None)
     found = digest_card(replace(NORMAL, recommendations=(trial, unknown)))
@@ -229,17 +229,17 @@ def test_what_is_worth_a_trial_says_so() -> None:
         ("8105.20", "8100", []),
     ],
 )
-def test_idle_capacity_has_a_line_as_far_as_no_sum_has_it(
+def test_idle_capacity_has_a_line_unless_it_is_counted(
     idle: str, counted: str, shown: list[str]
 ) -> None:
-    """Prepaid hours are in it at list price; it is in no message about a job."""
+    """It includes prepaid hours at list price."""
     total = replace(SUMS, idle_usd=Decimal(idle), idle_counted_usd=Decimal(counted))
     lines = digest_card(replace(NORMAL, total=replace(total, idle_unknown=1))).lines
     assert [line.text for line in lines if line.label == "Idle"] == shown
 
 
-def test_a_report_that_was_not_written_is_said() -> None:
-    """Nobody looks for a link that is not there."""
+def test_a_missing_report_has_its_reason() -> None:
+    """The digest then has no link."""
     card = digest_card(NORMAL, DigestReport(missing_reason="it could not be written"))
     assert "Report: it could not be written" in [line.labelled_text for line in card.lines]
 
@@ -247,7 +247,7 @@ def test_a_report_that_was_not_written_is_said() -> None:
 @pytest.mark.parametrize("service", SERVICES)
 @pytest.mark.parametrize("text", [*ATTACKS, "x" * 9_000])
 def test_hostile_names_fit_every_service(service: str, text: str) -> None:
-    """Each payload passes its own check, and marks a repeat."""
+    """Each payload passes its own check, also marked as a repeat."""
     channel = SERVICES[service]  # type: ignore[index]
     recommendations = tuple(replace(one, family=text, new=text, parameter=text) for one in OPEN)
     changed = tuple(replace(one, family=text) for one in CHANGED)
@@ -262,7 +262,7 @@ def test_hostile_names_fit_every_service(service: str, text: str) -> None:
 
 
 def test_the_page_shows_the_normal_week() -> None:
-    """As on a phone."""
+    """docs/digest.md has the rows of the normal week."""
     page = (Path(__file__).parents[3] / "docs" / "digest.md").read_text(encoding="utf-8")
     shown = page.split("```")[1].strip().split("\n")
     lines = make_payload(digest_card(NORMAL))["message"].splitlines()

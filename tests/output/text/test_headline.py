@@ -20,8 +20,8 @@ RUNNING: dict[str, Any] = {
 }
 
 
-def billed(*missing: str, **changes: Any) -> dict[str, Any]:
-    """Another bill, in which this is missing."""
+def bill_with(*missing: str, **changes: Any) -> dict[str, Any]:
+    """Returns another bill in which these parts are missing."""
     return {"bill": {"missing": [*missing], **changes}}
 
 
@@ -38,37 +38,37 @@ def billed(*missing: str, **changes: Any) -> dict[str, Any]:
             id="avoidable and lost dollars are one sum",
         ),
         pytest.param(
-            billed(basis="estimated_from_times"),
+            bill_with(basis="estimated_from_times"),
             "$2.04 of $4.55 (45%) was avoidable",
             id="a bill of start and end",
         ),
         pytest.param(
-            billed("x"), "$2.04 of $4.55 or more was avoidable", id="a bill that lacks something"
+            bill_with("x"), "$2.04 of $4.55 or more was avoidable", id="a bill that lacks something"
         ),
         pytest.param(
-            billed(UPPER_BOUND, basis="upper_bound"),
+            bill_with(UPPER_BOUND, basis="upper_bound"),
             "$2.04 of up to $4.55 was avoidable",
             id="a bill that is an upper bound",
         ),
         pytest.param(
-            billed("bound", "x", basis="upper_bound"),
+            bill_with("bound", "x", basis="upper_bound"),
             "$2.04 of about $4.55 was avoidable",
             id="an upper bound that lacks something",
         ),
         pytest.param(
-            billed("x", total_usd=None), "$2.04 was avoidable", id="a cost that is not known"
+            bill_with("x", total_usd=None), "$2.04 was avoidable", id="a cost that is not known"
         ),
         pytest.param(NONE, "none of $4.55 was found avoidable", id="nothing was avoidable"),
         pytest.param(
-            NONE | billed("x", total_usd=None),
+            NONE | bill_with("x", total_usd=None),
             "none of the cost was found avoidable",
             id="nothing was avoidable of a cost that is not known",
         ),
         pytest.param(
-            NONE | billed(total_usd=ZERO), "it cost nothing", id="a job that cost nothing"
+            NONE | bill_with(total_usd=ZERO), "it cost nothing", id="a job that cost nothing"
         ),
         pytest.param(
-            NONE | billed(basis="prepaid", total_usd=ZERO),
+            NONE | bill_with(basis="prepaid", total_usd=ZERO),
             "its capacity is prepaid, so no dollars were avoidable",
             id="prepaid capacity",
         ),
@@ -98,39 +98,39 @@ def billed(*missing: str, **changes: Any) -> dict[str, Any]:
             id="something was lost, and the rest not judged",
         ),
         pytest.param(
-            UNJUDGED | billed(total_usd=None),
+            UNJUDGED | bill_with(total_usd=None),
             "its cost is not known, and what was avoidable could not be judged",
             id="nothing was judged of a cost that is not known",
         ),
         pytest.param(
-            UNJUDGED | billed(basis="prepaid", total_usd=ZERO),
+            UNJUDGED | bill_with(basis="prepaid", total_usd=ZERO),
             "its capacity is prepaid, and what was avoidable could not be judged",
             id="prepaid capacity that was not judged",
         ),
         pytest.param(
-            RUNNING | billed("x"),
+            RUNNING | bill_with("x"),
             "it is still running and has cost $4.55 or more so far",
             id="a running job",
         ),
         pytest.param(
-            RUNNING | billed(total_usd=None),
+            RUNNING | bill_with(total_usd=None),
             "it is still running",
             id="a running job of unknown cost",
         ),
         pytest.param(
-            RUNNING | billed(basis="prepaid"),
+            RUNNING | bill_with(basis="prepaid"),
             "it is still running on prepaid capacity",
             id="a running job on prepaid capacity",
         ),
         pytest.param(
-            RUNNING | billed(total_usd=ZERO),
+            RUNNING | bill_with(total_usd=ZERO),
             "it is still waiting for its instances and has cost nothing so far",
             id="a job that waits for its instances",
         ),
     ],
 )
 def test_headline(changes: dict[str, Any], shown: str) -> None:
-    """The first line is the whole news, and no surer than the bill."""
+    """The headline is no more certain than the bill."""
     assert headline(document(**{"possible_usd": ZERO, **changes})) == shown
 
 
@@ -153,27 +153,27 @@ def test_headline(changes: dict[str, Any], shown: str) -> None:
             id="a possible saving that is not known",
         ),
         pytest.param(
-            UNJUDGED | billed(total_usd=Decimal(4)),
+            UNJUDGED | bill_with(total_usd=Decimal(4)),
             "it cost $4.00, and what was avoidable could not be judged; about $0.90 is "
             "worth a trial",
             id="a job that was not judged",
         ),
         pytest.param(
-            NONE | billed("x", total_usd=None),
+            NONE | bill_with("x", total_usd=None),
             "its cost is not known, and about $0.90 is worth a trial",
             id="a cost that is not known",
         ),
     ],
 )
-def test_where_something_is_worth_a_trial_a_headline_is_never_none(
+def test_a_headline_with_a_possible_saving_is_never_none(
     changes: dict[str, Any], shown: str
 ) -> None:
-    """The possible sum comes in place of "none"; less than a cent is nothing."""
+    """The possible sum replaces "none"; less than a cent is nothing."""
     assert headline(document(**changes)) == shown
 
 
 def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
-    """A range from 0 is not counted, and still news; one that another finding covers is not."""
+    """A range from 0 is not counted but mentioned, unless another finding covers it."""
     made = document(avoidable_usd=ZERO, possible_usd=ZERO)
     ranged = {
         **made["findings"][0],
@@ -188,7 +188,7 @@ def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
 
 
 def test_a_headline_says_up_to_what_may_be_lost() -> None:
-    """All of the bill, or a part beside avoidable dollars."""
+    """It is all of the bill, or a part in addition to avoidable dollars."""
     perhaps = perhaps_lost_document()
     assert headline(perhaps) == "all of $4.55 may be lost"
     part = headline(cast("AuditDocument", {**perhaps, "lost_up_to_usd": Decimal(2)}))
@@ -222,13 +222,13 @@ def test_a_headline_says_up_to_what_may_be_lost() -> None:
         ),
     ],
 )
-def test_a_sum_says_how_much_of_the_spend_was_judged(total: Sums, words: str) -> None:
-    """In dollars, which weigh more than jobs; without a price in jobs alone."""
+def test_the_judged_part_of_the_spend(total: Sums, words: str) -> None:
+    """It is in dollars and jobs; without a price in jobs alone."""
     assert judged_text(total) == words
 
 
-def test_the_part_that_was_avoidable_is_of_the_judged_spend() -> None:
-    """What nothing could judge is no reason to call the rest small."""
+def test_the_avoidable_part_is_a_share_of_the_judged_spend() -> None:
+    """Spend that was not judged does not make the share smaller."""
     total = Sums(jobs=2, total_usd=Decimal(400), judged_usd=Decimal(100))
     assert part_of_judged(Figure(Decimal(25)), total) == "25% of the judged spend"
     assert part_of_judged(Figure(None), total) == ""
@@ -236,7 +236,7 @@ def test_the_part_that_was_avoidable_is_of_the_judged_spend() -> None:
 
 
 def test_a_headline_at_an_estimated_rate_has_no_percentage_and_says_about() -> None:
-    """Of what was avoidable too; all of it is all, whatever the rate."""
+    """The avoidable amount is "about" too, but the whole cost is "all"."""
     audit = estimated_document()
     said = "about $0.96 of about $1.39 was avoidable"
     assert headline(audit) == said

@@ -10,12 +10,12 @@ from tests.fakes.hostile import texts
 
 
 def urls(**overrides: Any) -> dict[str, str]:
-    """The links of a job, by their word."""
+    """Returns the links of a job by their label."""
     return {link.label: link.url for link in document_links(document(job=job(**overrides)))}
 
 
 def test_training_links() -> None:
-    """Job page, metrics of the first hosts around the run, and the job's own log streams."""
+    """They show the job's page, its first hosts' metrics around the run, and its log streams."""
     found = urls(name="bert-1")
     console = "https://us-east-1.console.aws.amazon.com"
     assert found["Job"] == f"{console}/sagemaker/home?region=us-east-1#/jobs/bert-1"
@@ -32,9 +32,9 @@ def test_training_links() -> None:
     ("kind", "page"), [("processing", "processing-jobs"), ("transform", "transform-jobs")]
 )
 def test_each_kind_has_its_own_page_and_namespace(kind: str, page: str) -> None:
-    """A transform host's name is not known in advance, so its metric is searched.
+    """The host names of a transform job are unknown, so its metric is searched.
 
-    A tuning job runs nothing itself: its children have metrics and logs.
+    A tuning job has no metrics and logs of its own.
     """
     found = urls(kind=kind, name="bert-1")
     assert f"#/{page}/bert-1" in found["Job"]
@@ -65,20 +65,20 @@ def test_partitions(partition: str, region: str, host: str) -> None:
         {"region": "evil.example/"},
     ],
 )
-def test_no_link_from_the_unknown(unknown: dict[str, Any]) -> None:
-    """Without a known region and partition there is no link rather than a wrong one."""
+def test_no_link_without_region_and_partition(unknown: dict[str, Any]) -> None:
+    """There is no link rather than a wrong one."""
     assert urls(**unknown) == {}
 
 
-def test_times_not_known() -> None:
-    """A job without times still has a metrics link, without a span."""
+def test_a_job_without_times_has_a_metrics_link() -> None:
+    """The link has no start and end."""
     found = urls(started_at=None, created_at="soon", ended_at=None)
     assert "~start~" not in found["Metrics"]
 
 
 @given(texts())
 def test_hostile_names_stay_quoted(name: str) -> None:
-    """No name can end the link it stands in."""
+    """No name can end the link that contains it."""
     for url in urls(name=name).values():
         assert url.isascii()
         assert not set(url) & set('<>|"` \n')

@@ -35,8 +35,8 @@ AMOUNTS = st.decimals(min_value=Decimal("0.000001"), max_value=Decimal(10) ** 9,
         ("-2", "-$2.00"),
     ],
 )
-def test_an_amount_has_cents_and_little_is_not_nothing(amount: str, shown: str) -> None:
-    """A figure of which nothing more is known is written alike."""
+def test_an_amount_has_cents(amount: str, shown: str) -> None:
+    """An amount under one cent is not shown as $0.00."""
     assert format_usd(Decimal(amount)) == str(Figure(Decimal(amount))) == shown
 
 
@@ -72,29 +72,27 @@ def test_an_amount_has_cents_and_little_is_not_nothing(amount: str, shown: str) 
         (None, {"absent": "not judged"}, "not judged"),
     ],
 )
-def test_a_figure_says_what_is_certain_of_it(
+def test_a_figure_shows_how_exact_it_is(
     amount: str | None, known: dict[str, Any], shown: str
 ) -> None:
-    """In one spelling; 0, unknown and less than a cent are not "about" anything."""
+    """0, unknown amounts and amounts under a cent are never "about"."""
     if "upper_usd" in known:
         known = {**known, "upper_usd": Decimal(known["upper_usd"])}
     assert str(Figure(None if amount is None else Decimal(amount), **known)) == shown
 
 
 @given(AMOUNTS, AMOUNTS)
-def test_rounding_keeps_order_makes_no_zero_and_promises_no_more(
-    one: Decimal, two: Decimal
-) -> None:
-    """A rough figure is at most the amount; a smaller amount is never shown as more."""
+def test_rounding_keeps_order_and_promises_no_more(one: Decimal, two: Decimal) -> None:
+    """A rough amount is at most the exact one, not 0, and never more than a larger one is."""
     low, high = (str(Figure(amount, rounding=ROUND_DOWN)) for amount in sorted((one, two)))
-    assert read(low) <= read(high)
+    assert read_amount(low) <= read_amount(high)
     if one >= Decimal("0.01"):
-        assert 0 < read(str(Figure(one, rounding=ROUND_DOWN))) <= one
-        assert read(format_usd(one)) == one.quantize(Decimal("0.01"), "ROUND_HALF_UP")
+        assert 0 < read_amount(str(Figure(one, rounding=ROUND_DOWN))) <= one
+        assert read_amount(format_usd(one)) == one.quantize(Decimal("0.01"), "ROUND_HALF_UP")
 
 
-def read(shown: str) -> Decimal:
-    """The amount that a reader takes from a text; less than a cent is half of one."""
+def read_amount(shown: str) -> Decimal:
+    """Returns the amount in a text; less than a cent is half a cent."""
     plain = shown.removeprefix("about ").replace("$", "").replace(",", "")
     return Decimal("0.005") if plain.startswith("<") else Decimal(plain)
 
@@ -113,8 +111,8 @@ def read(shown: str) -> Decimal:
         ((Figure(Decimal(0)), Figure(Decimal(0))), "$0.00"),
     ],
 )
-def test_a_sum_is_as_certain_as_its_parts(figures: tuple[Figure, ...], shown: str) -> None:
-    """What is not known of one part is not 0."""
+def test_a_sum_is_as_exact_as_its_parts(figures: tuple[Figure, ...], shown: str) -> None:
+    """An unknown part is not 0."""
     assert str(sum_figures(figures)) == shown
 
 
@@ -122,7 +120,7 @@ def test_a_sum_is_as_certain_as_its_parts(figures: tuple[Figure, ...], shown: st
     ("amount", "shown"), [("2", "+$2.00"), ("-2", "-$2.00"), ("0", "$0.00"), ("0.001", "<$0.01")]
 )
 def test_a_difference_has_its_sign(amount: str, shown: str) -> None:
-    """Whatever its size."""
+    """Amounts under a cent have none."""
     assert format_signed_usd(Decimal(amount)) == shown
 
 
@@ -152,10 +150,10 @@ ONE, SEVEN = Figure(Decimal(1)), Figure(Decimal(7))
         (ONE, Figure(None), None, None),
     ],
 )
-def test_a_difference_is_as_certain_as_its_ends(
+def test_a_difference_is_as_exact_as_its_amounts(
     now: Figure, before: Figure, shown: str | None, percent: str | None
 ) -> None:
-    """Bounds are of its size: what fell by three dollars or more is "-$3.00 or more"."""
+    """Bounds apply to the size: a fall of three dollars or more is "-$3.00 or more"."""
     assert difference_text(now, before) == shown
     assert percent_change_text(now, before) == percent
 
@@ -164,7 +162,7 @@ def test_a_difference_is_as_certain_as_its_ends(
     ("amount", "shown"), [("1.515", "$1.515"), ("2", "$2.00"), ("0.1384", "$0.1384")]
 )
 def test_a_rate_keeps_its_decimals(amount: str, shown: str) -> None:
-    """So that quantity times rate can be done by hand."""
+    """Quantity times rate can then be checked by hand."""
     assert format_rate(Decimal(amount)) == shown
     assert format_rate(None) == format_usd(None) == "unknown"
 
@@ -173,6 +171,6 @@ def test_a_rate_keeps_its_decimals(amount: str, shown: str) -> None:
     ("part", "shown"),
     [("0", "0%"), ("0.51", "77%"), ("0.66", "100%"), ("0.001", "<1%"), ("0.659", ">99%")],
 )
-def test_a_share_of_something_is_neither_none_nor_all(part: str, shown: str) -> None:
-    """Something is never 0% and less than all never 100%."""
+def test_a_share_is_0_or_100_percent_only_if_exact(part: str, shown: str) -> None:
+    """A small part is "<1%", and nearly all is ">99%"."""
     assert percent_text(Decimal(part), Decimal("0.66")) == shown

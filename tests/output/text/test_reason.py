@@ -1,4 +1,4 @@
-"""Why a message is sent now, in words, on every channel and within its limits."""
+"""Why a message is sent, as text on every channel and within its limits."""
 
 import re
 from decimal import Decimal
@@ -39,10 +39,10 @@ UNKNOWN = AlertFigures(Severity.HIGH, None, None)
 SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 
-def further(
+def later_decision(
     news: FollowUpReason | None, why: str, after: Alert = LOW, *, is_single_occurrence: bool = False
 ) -> AlertDecision:
-    """A message about what is new; without any, it is worse."""
+    """Returns the decision to send a later message: worse, or a follow-up for `news`."""
     last = replace(
         after,
         amount_kind=AmountKind.COUNTED,
@@ -59,36 +59,36 @@ def further(
     ("notify", "news", "says"),
     [
         (
-            further(None, TEN_TIMES),
+            later_decision(None, TEN_TIMES),
             "now wastes about $60 a month (12 runs, was $6.00)",
             TEN_TIMES,
         ),
         (
-            further(FollowUpReason.GREW, "it", is_single_occurrence=True),
+            later_decision(FollowUpReason.GREW, "it", is_single_occurrence=True),
             "now wastes about $60 a month (12 runs)",
             "it",
         ),
         (
-            further(FollowUpReason.GREW, "it grew"),
+            later_decision(FollowUpReason.GREW, "it grew"),
             "now wastes about $60 a month (12 runs, was $6.00)",
             "it grew",
         ),
         (
-            further(FollowUpReason.OTHER_ADVICE, "another"),
+            later_decision(FollowUpReason.OTHER_ADVICE, "another"),
             "wastes about $60 a month (12 runs)",
             "another",
         ),
         (
-            further(FollowUpReason.CAME_BACK, "it came back"),
+            later_decision(FollowUpReason.CAME_BACK, "it came back"),
             "again wastes about $60 a month (12 runs)",
             "it came back",
         ),
     ],
 )
-def test_a_further_message_says_after_what_and_why(
+def test_a_later_message_has_its_reason_and_the_last_date(
     notify: AlertDecision, news: str, says: str
 ) -> None:
-    """In the first line and in a sentence; a first message has none."""
+    """The headline and a line have them; a first message does not."""
     assert reason.message_headline("train-bert", parse(document()), notify) == f"train-bert {news}"
     told = [("New", f"{says} (last message 2026-05-20)")]
     assert [*last_alert_lines(parse(document()), notify)] == told
@@ -96,7 +96,7 @@ def test_a_further_message_says_after_what_and_why(
 
 
 def test_a_correction_says_what_it_corrects_and_why() -> None:
-    """What changed is left out where the earlier version cannot be read."""
+    """The changes are left out if the earlier version cannot be read."""
     before = document(
         findings=[*document()["findings"], finding(rule="gpu-idle", saving_usd=Decimal(410))]
     )
@@ -136,10 +136,10 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
         (not_judged_document(), HIGH, "an unknown amount, reported as $412.00"),
     ],
 )
-def test_the_first_line_of_a_correction_has_the_new_figure_first(
+def test_a_corrections_headline_has_the_new_amount_first(
     now: AuditDocument, before: Alert, shown: str
 ) -> None:
-    """And what it replaces; a severity of the run only where nothing else differs."""
+    """The reported amount follows; severities are shown only if the amounts are equal."""
     notify = AlertDecision(AlertKind.CORRECTION, previous_alert=before)
     assert reason.message_headline("bert", parse(now), notify) == f"Correction: bert wasted {shown}"
 
@@ -170,22 +170,22 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
         ),
     ],
 )
-def test_what_changed_is_said_as_far_as_two_versions_show_it(
+def test_changes_are_those_that_two_versions_show(
     before: AuditDocument, now: AuditDocument, said: tuple[str, ...]
 ) -> None:
-    """Causes before figures; nothing is guessed."""
+    """Causes come before amounts."""
     assert change_clauses(parse(before), parse(now)) == said
 
 
 def figures() -> st.SearchStrategy[AlertFigures]:
-    """Any figures."""
+    """Generates any figures."""
     usd = st.none() | dollars()
     severities = st.sampled_from(Severity)
     return st.builds(AlertFigures, severities, usd, usd, dollars())
 
 
 def decisions() -> st.SearchStrategy[AlertDecision]:
-    """Any message that is not the first."""
+    """Generates any decision to send a later message."""
     worths = st.sampled_from([None, *AmountKind])
     alerts = st.builds(alert, figures(), amount_kind=worths, amount=dollars())
     whys = st.sampled_from([SEVERE, TEN_TIMES, "what was fixed came back: third time, $9 so far"])
@@ -214,7 +214,7 @@ def decisions() -> st.SearchStrategy[AlertDecision]:
 def test_any_message_keeps_the_limits_of_each_channel(
     audit: AuditDocument, notify: AlertDecision
 ) -> None:
-    """Also marked as a repeat; the subject is less than 100 printable ASCII characters."""
+    """This holds for repeats too; the subject has less than 100 printable ASCII characters."""
     notice: dict[str, Any] = dict(plain.make_payload(document_card(audit, notify)))
     for payload in (notice, plain.mark_as_repeat(notice)):
         assert 0 < len(payload["subject"]) < 100
