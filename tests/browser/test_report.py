@@ -63,7 +63,10 @@ def test_the_content_security_policy_blocks_added_content(opened: Open) -> None:
     tab.run("new Promise(done => setTimeout(done, 300))")
     assert "owned" not in tab.run("document.title")
     assert tab.run("getComputedStyle(document.body).display") == "block"
-    assert len([said for said in tab.complaints if "Content Security Policy" in said]) == 3
+    assert (
+        len([complaint for complaint in tab.complaints if "Content Security Policy" in complaint])
+        == 3
+    )
 
 
 def test_everything_works_with_the_keyboard(opened: Open) -> None:
@@ -138,7 +141,7 @@ def test_hostile_names_stay_text(opened: Open, name: str) -> None:
     attributes = tab.run(
         '[...document.querySelectorAll("*")].flatMap(e => [...e.attributes].map(a => a.name))'
     )
-    assert not [found for found in attributes if found.startswith("on") or found == "style"]
+    assert not [name for name in attributes if name.startswith("on") or name == "style"]
     text = tab.run("document.body.textContent")
     assert '<script>document.title="owned"</script>' in text
     assert not set(text) & set("\u202e\u2066\u2069\u200f\u0000")
@@ -150,8 +153,8 @@ def test_every_text_is_readable(opened: Open, name: str, scheme: str) -> None:
     """Each text has a contrast of at least 4.5 to 1 (WCAG 2.2 AA)."""
     tab = opened(name, scheme=scheme)
     tab.run(_OPEN_ALL)
-    pale = tab.run(_PALE)
-    assert pale == []
+    low_contrast = tab.run(_LOW_CONTRAST)
+    assert low_contrast == []
 
 
 def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open) -> None:
@@ -160,15 +163,15 @@ def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open) -> None:
     """
     background = "getComputedStyle(document.body).backgroundColor"
     label = 'document.getElementById("theme").innerText.trim()'
-    light = opened("job").run(background)
+    light_background = opened("job").run(background)
     assert opened("job").run(label) == "Dark"
     tab = opened("job", scheme="dark")
-    dark = tab.run(background)
-    assert (dark != light, tab.run(label)) == (True, "Light")
+    dark_background = tab.run(background)
+    assert (dark_background != light_background, tab.run(label)) == (True, "Light")
     tab.run('document.getElementById("theme").click()')
-    assert (tab.run(background), tab.run(label)) == (light, "Dark")
+    assert (tab.run(background), tab.run(label)) == (light_background, "Dark")
     tab.run('document.getElementById("theme").click()')
-    assert (tab.run(background), tab.run(label)) == (dark, "Light")
+    assert (tab.run(background), tab.run(label)) == (dark_background, "Light")
 
 
 @pytest.mark.parametrize("name", ["account", "job"])
@@ -189,8 +192,8 @@ def test_a_page_has_what_a_screen_reader_needs(opened: Open, name: str) -> None:
     """It has a language, one title, landmarks, ordered headings, and names of charts and tables."""
     tab = opened(name)
     assert tab.run("document.documentElement.lang") == "en"
-    for one in ("main", "body > header", "body > footer", "h1", "title"):
-        assert tab.run(f"document.querySelectorAll('{one}').length") >= 1, one
+    for selector in ("main", "body > header", "body > footer", "h1", "title"):
+        assert tab.run(f"document.querySelectorAll('{selector}').length") >= 1, selector
     levels = tab.run('[...document.querySelectorAll("h1,h2,h3,h4")].map(e => Number(e.tagName[1]))')
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
@@ -215,7 +218,7 @@ def test_the_page_works_without_its_script(tab: Browser, pages: dict[str, Path])
         tab.call("Emulation.setScriptExecutionDisabled", value=False)
 
 
-_PALE = """(() => {
+_LOW_CONTRAST = """(() => {
   const part = (c) => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
   const parsed = (text) => text.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);

@@ -41,15 +41,15 @@ def test_no_text_becomes_an_element_or_leaves_its_attribute(text: str) -> None:
 
 def test_text_is_escaped_and_markup_is_not() -> None:
     """Only what `tag` returned counts as markup."""
-    made = tag("p", tag("b", "1 < 2"), " & ", None, ["a", tag("br")])
-    assert made == "<p><b>1 &lt; 2</b> &amp; a<br></p>"
-    assert join(["<b>", made]).startswith("&lt;b&gt;<p>")
+    markup = tag("p", tag("b", "1 < 2"), " & ", None, ["a", tag("br")])
+    assert markup == "<p><b>1 &lt; 2</b> &amp; a<br></p>"
+    assert join(["<b>", markup]).startswith("&lt;b&gt;<p>")
 
 
 def test_attributes_are_named_as_html_names_them() -> None:
     """`class_` is `class`, `_` a hyphen; numbers have two decimals; None and False are omitted."""
-    made = tag("i", class_="x", aria_label="y", width=12.3456, hidden=True, lang=None, open=False)
-    assert made == '<i class="x" aria-label="y" width="12.35" hidden></i>'
+    markup = tag("i", class_="x", aria_label="y", width=12.3456, hidden=True, lang=None, open=False)
+    assert markup == '<i class="x" aria-label="y" width="12.35" hidden></i>'
 
 
 @pytest.mark.parametrize("attribute", ["onclick", "style", "src", "srcset", "action", "formaction"])

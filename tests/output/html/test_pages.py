@@ -135,8 +135,8 @@ def test_the_headline_is_the_daily_sums(account: AccountReport) -> None:
         rows = table_cells(body, title)
         assert account.previous_period is not None
         for cell, sums in ((1, account.total), (2, account.previous_period.total)):
-            off_by = abs(sum(usd(row[cell]) for row in rows) - sums.total_usd)
-            assert off_by <= Decimal("0.005") * len(rows) + Decimal("0.005")
+            difference = abs(sum(usd(row[cell]) for row in rows) - sums.total_usd)
+            assert difference <= Decimal("0.005") * len(rows) + Decimal("0.005")
         assert sum(int(row[5]) for row in rows) == 150
     micros = sum(int(micros) for micros in re.findall(r'data-u="(\d+)"', body))
     assert Decimal(micros) / 1_000_000 == account.total.total_usd
@@ -147,14 +147,14 @@ def test_the_page_says_what_to_change_first(account: AccountReport) -> None:
     cards = re.findall(
         r'<article class="card">.*?</article>', join(account_body(account)), re.DOTALL
     )
-    shown = [
+    monthly_usd = [
         usd(re.findall(r"<strong>(?:about )?(.*?)(?: or more)?</strong>", card)[0])
         for card in cards
     ]
     rules = [rule for sums in account.column_sums[0].sums.values() for rule in sums.rules.values()]
-    most = max(rule.waste_usd for rule in rules)
+    largest = max(rule.waste_usd for rule in rules)
     assert len(cards) == 3
-    assert most * Decimal("1.1") >= shown[0] >= shown[1] * Decimal("0.9") > 0
+    assert largest * Decimal("1.1") >= monthly_usd[0] >= monthly_usd[1] * Decimal("0.9") > 0
     for card in cards:
         [link] = re.findall(r'href="#(j\d+)"', card)
         assert f'<details id="{link}"' in join(account_body(account))
@@ -181,8 +181,10 @@ def test_a_family_shows_its_most_expensive_open_rule(name: str) -> None:
     fixed. A loss can come back.
     """
     runs, wanted = FIRST_CHANGES[name]
-    told = {one.family: one.fix.finding["rule"] for one in reports.of_runs(runs).top_changes}
-    assert told == ({} if wanted is None else {"training/bert": wanted})
+    rules_by_family = {
+        one.family: one.fix.finding["rule"] for one in reports.of_runs(runs).top_changes
+    }
+    assert rules_by_family == ({} if wanted is None else {"training/bert": wanted})
 
 
 def test_changes_are_compared_with_the_same_number_of_days_before(account: AccountReport) -> None:
@@ -196,8 +198,8 @@ def test_changes_are_compared_with_the_same_number_of_days_before(account: Accou
     for row, difference in zip(rows, differences, strict=True):
         assert abs(usd(row[2]) - usd(row[3]) - difference) <= Decimal("0.02")
         words = {(True, False): {"new"}, (False, True): {"gone"}}
-        found = (int(row[5]) > 0, int(row[6]) > 0)
-        assert row[1] in words.get(found, {"increased", "decreased"})
+        has_jobs = (int(row[5]) > 0, int(row[6]) > 0)
+        assert row[1] in words.get(has_jobs, {"increased", "decreased"})
     body = account_text(reports.many(5))
     assert "No comparison: the history does not cover the 30 days before." in body
 
@@ -229,9 +231,9 @@ def test_every_job_has_a_row_and_the_most_wasteful_a_section(account: AccountRep
 def test_a_job_that_could_not_be_audited_says_why() -> None:
     """The page shows no amounts."""
     document = sample_documents.unauditable_document()
-    shown = text_of(job_body(JobReport(document, None)))
-    assert "Could not be audited: SageMaker knows no such training job" in shown
-    assert "$" not in shown
+    text = text_of(job_body(JobReport(document, None)))
+    assert "Could not be audited: SageMaker knows no such training job" in text
+    assert "$" not in text
 
 
 def test_a_repeated_download_has_its_reason_and_no_dollars() -> None:
@@ -240,22 +242,22 @@ def test_a_repeated_download_has_its_reason_and_no_dollars() -> None:
         "Downloading", 1500, "0", billed=False, why="repeated after an interruption"
     )
     parts = [documents.phase("Downloading", 1500, "0.63"), again]
-    shown = text_of(job_body(JobReport(documents.document(phases=parts), None)))
-    assert "$0.63" in shown
-    assert "not charged: repeated after an interruption" in shown
+    text = text_of(job_body(JobReport(documents.document(phases=parts), None)))
+    assert "$0.63" in text
+    assert "not charged: repeated after an interruption" in text
 
 
 def test_findings_that_are_not_counted_show_why() -> None:
     """Alternatives are folded away; a finding reported for an earlier run is only named."""
     body = job_body(JobReport(sample_documents.set_aside_document(), None))
-    shown = text_of(body)
-    assert "2 other ways" in shown
-    assert "Exempt by policy until 2026-12-31: benchmark" in shown
-    assert "Not counted: counted covers it" in shown
+    text = text_of(body)
+    assert "2 other ways" in text
+    assert "Exempt by policy until 2026-12-31: benchmark" in text
+    assert "Not counted: counted covers it" in text
     assert (
-        "Already reported for train-bert-0411, an earlier run of the family: spot-not-used" in shown
+        "Already reported for train-bert-0411, an earlier run of the family: spot-not-used" in text
     )
-    assert "Spot is cheaper." not in shown
+    assert "Spot is cheaper." not in text
     assert body.count('class="finding aside"') == 2
 
 
@@ -266,10 +268,10 @@ def test_a_fix_is_shown_in_every_dialect() -> None:
         ("sdk-v3", 'instance_type="ml.g4dn.xlarge"'),
         ("boto3", 'ResourceConfig={"InstanceType": "ml.g4dn.xlarge"'),
     ):
-        found = re.findall(
+        codes = re.findall(
             rf'<pre data-d="{dialect}"><b>{dialect}</b><code>(.*?)</code>', body, re.DOTALL
         )
-        assert any(code in unescape(one) for one in found), dialect
+        assert any(code in unescape(block) for block in codes), dialect
 
 
 def usage(hosts: int, minutes: int = 200, idle_after: int = 75) -> Measurements:

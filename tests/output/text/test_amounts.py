@@ -99,7 +99,7 @@ def test_an_unknown_amount_is_not_0(sums: Sums, spend: str, avoidable: str, lost
 
 
 @pytest.mark.parametrize(
-    ("sums", "news"),
+    ("sums", "expected"),
     [
         pytest.param(Sums(), "No job was audited in this period", id="no job"),
         pytest.param(
@@ -129,9 +129,9 @@ def test_an_unknown_amount_is_not_0(sums: Sums, spend: str, avoidable: str, lost
         ),
     ],
 )
-def test_the_headline_of_an_account_has_its_amounts(sums: Sums, news: str) -> None:
+def test_the_headline_of_an_account_has_its_amounts(sums: Sums, expected: str) -> None:
     """Jobs that were not judged do not count as "none"."""
-    assert account_headline(sums) == news
+    assert account_headline(sums) == expected
 
 
 @pytest.mark.parametrize(

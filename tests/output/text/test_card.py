@@ -41,35 +41,37 @@ from tests.fakes.sample_documents import (
 )
 from tests.golden.regenerate import messages
 
-DEAR = AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182)))
+SPIKE = AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182)))
 LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
 
 
 def decide(
-    worth: AmountKind = AmountKind.COUNTED, said: str = "541.7", **more: Any
+    amount_kind: AmountKind = AmountKind.COUNTED, monthly: str = "541.7", **changes: Any
 ) -> AlertDecision:
     """Returns the decision to send a message about 12 runs in a month."""
-    runs = more.pop("runs", 12)
-    month = Month(worth, Decimal(more.pop("total", said)), Decimal(said), runs, occasions=runs)
-    return AlertDecision(amount_kind=worth, month=month, saves=month, **more)
+    runs = changes.pop("runs", 12)
+    month = Month(
+        amount_kind, Decimal(changes.pop("total", monthly)), Decimal(monthly), runs, occasions=runs
+    )
+    return AlertDecision(amount_kind=amount_kind, month=month, saves=month, **changes)
 
 
-def slack_rows(audit: AuditDocument, notify: AlertDecision) -> list[str]:
+def slack_rows(audit: AuditDocument, decision: AlertDecision) -> list[str]:
     """Returns the rows of the Slack message on a phone."""
-    blocks = slack.make_payload(document_card(audit, notify))["blocks"]
+    blocks = slack.make_payload(document_card(audit, decision))["blocks"]
     lines = "\n".join(block["text"]["text"] for block in blocks).split("\n")
-    shown = [html.unescape(LINK.sub(r"\1", line)) for line in lines]
-    plain_lines = [line.replace("*", "").replace("`", "") for line in shown]
+    texts = [html.unescape(LINK.sub(r"\1", line)) for line in lines]
+    plain_lines = [line.replace("*", "").replace("`", "") for line in texts]
     return [row for line in plain_lines for row in textwrap.wrap(line, ROW_WIDTH) or [""]]
 
 
 @pytest.mark.parametrize("name", [*messages()])
 def test_a_card_fits_a_phones_screen(name: str) -> None:
     """It has at most 18 rows with its commands, and at most 18 lines in a mail."""
-    audit, notify = messages()[name]
-    assert len(slack_rows(audit, notify)) <= MAX_ROWS
+    audit, decision = messages()[name]
+    assert len(slack_rows(audit, decision)) <= MAX_ROWS
     assert (
-        len(plain.make_payload(document_card(audit, notify))["message"].strip().split("\n"))
+        len(plain.make_payload(document_card(audit, decision))["message"].strip().split("\n"))
         <= MAX_ROWS
     )
 
@@ -78,17 +80,17 @@ def test_a_card_fits_a_phones_screen(name: str) -> None:
 @given(documents())
 def test_any_card_has_at_most_18_lines(audit: AuditDocument) -> None:
     """Hostile texts do not change that."""
-    notify = replace(decide(), recommendation=open_advice())
+    decision = replace(decide(), recommendation=open_advice())
     assert (
-        len(plain.make_payload(document_card(audit, notify))["message"].strip().split("\n"))
+        len(plain.make_payload(document_card(audit, decision))["message"].strip().split("\n"))
         <= MAX_ROWS
     )
-    card = document_card(audit, notify)
+    card = document_card(audit, decision)
     assert card.commands[-1].text == "sageaudit advice snooze abcdefgh"
 
 
 @pytest.mark.parametrize(
-    ("audit", "notify", "title"),
+    ("audit", "decision", "title"),
     [
         pytest.param(
             document(),
@@ -98,19 +100,19 @@ def test_any_card_has_at_most_18_lines(audit: AuditDocument) -> None:
         ),
         pytest.param(
             document(),
-            decide(said="9.46", runs=1),
+            decide(monthly="9.46", runs=1),
             "wastes about $9.50 a month (1 run): use",
             id="the waste of one run",
         ),
         pytest.param(
             document(),
-            decide(said="1249"),
+            decide(monthly="1249"),
             "wastes about $1,200 a month (12 runs): use",
             id="a waste of more than $1,000",
         ),
         pytest.param(
             document(),
-            decide(said="0"),
+            decide(monthly="0"),
             "wasted an unknown amount in 12 runs: use",
             id="a waste of nothing known",
         ),
@@ -158,9 +160,9 @@ def test_any_card_has_at_most_18_lines(audit: AuditDocument) -> None:
         ),
         pytest.param(
             dearer_document(),
-            DEAR,
+            SPIKE,
             "cost $182.00 in one run, expected $24.00: look at what changed",
-            id="a run that cost far more than its like",
+            id="a cost spike",
         ),
         pytest.param(
             document(findings=[finding(fix=[], first_step="Exit when done: join threads")]),
@@ -209,25 +211,25 @@ def test_any_card_has_at_most_18_lines(audit: AuditDocument) -> None:
     ],
 )
 def test_the_first_line_has_family_amount_and_step(
-    audit: AuditDocument, notify: AlertDecision, title: str
+    audit: AuditDocument, decision: AlertDecision, title: str
 ) -> None:
     """It has the family's last part, its monthly amount to two digits, and one thing to do."""
     family = audit["job"]["family"]
     audit["job"]["family"] = f"training/pytorch/train.py/{family}"
-    assert document_card(audit, notify).title.startswith(f"{family} {title}")
+    assert document_card(audit, decision).title.startswith(f"{family} {title}")
 
 
-def saving_line(audit: AuditDocument, **more: Any) -> str:
+def saving_line(audit: AuditDocument, **changes: Any) -> str:
     """Returns the line beside the parameter or the first step."""
     return next(
         line.text
-        for line in document_card(audit, decide(**more)).lines
+        for line in document_card(audit, decide(**changes)).lines
         if "this run" in line.text or "this tuning job" in line.text
     )
 
 
 @pytest.mark.parametrize(
-    ("audit", "says"),
+    ("audit", "expected"),
     [
         pytest.param(
             document(), "saves $1.53 of this run's $4.55; $540 a month", id="a saving and its month"
@@ -254,9 +256,9 @@ def saving_line(audit: AuditDocument, **more: Any) -> str:
         ),
     ],
 )
-def test_a_saving_is_shown_with_the_runs_cost(audit: AuditDocument, says: str) -> None:
+def test_a_saving_is_shown_with_the_runs_cost(audit: AuditDocument, expected: str) -> None:
     """The monthly amount follows, except for a tuning job, which is not repeated."""
-    assert saving_line(audit) == says
+    assert saving_line(audit) == expected
 
 
 def text_with_label(audit: AuditDocument, label: str) -> str:
@@ -308,8 +310,8 @@ def test_the_line_to_paste_has_its_own_line(parameter: str, new: Any, line: str)
 
 def test_a_card_shows_the_recommendation_that_it_snoozes() -> None:
     """Another finding of the run with more dollars does not replace it."""
-    notify = replace(decide(), recommendation=open_advice("download-dominates"))
-    card = document_card(document(), notify)
+    decision = replace(decide(), recommendation=open_advice("download-dominates"))
+    card = document_card(document(), decision)
     assert card.rule == "download-dominates"
     assert card.title.endswith("set InputMode to FastFile")
 
@@ -329,7 +331,7 @@ def test_a_full_card_drops_the_least_important_lines_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("caution", "says"),
+    ("caution", "expected"),
     [
         pytest.param(
             "GPUs take turns. Counted as 1.52 times as long; up to 3.20 times as long it "
@@ -359,16 +361,16 @@ def test_a_full_card_drops_the_least_important_lines_first() -> None:
         ),
     ],
 )
-def test_a_longer_run_time_is_the_caveat_of_a_card(caution: str, says: str) -> None:
+def test_a_longer_run_time_is_the_caveat_of_a_card(caution: str, expected: str) -> None:
     """Without one the caveat is the caution's first sentence."""
     assert (
         text_with_label(document(findings=[finding("gpu-underused", caution=caution)]), "Caveat")
-        == says
+        == expected
     )
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "expected"),
     [
         pytest.param({}, "spot-not-used about $0.90", id="another possible saving"),
         pytest.param(
@@ -383,19 +385,19 @@ def test_a_longer_run_time_is_the_caveat_of_a_card(caution: str, says: str) -> N
         ),
     ],
 )
-def test_a_card_shows_what_is_not_counted(changes: Any, says: str) -> None:
+def test_a_card_shows_what_is_not_counted(changes: Any, expected: str) -> None:
     """It has at most two clauses."""
     findings = [
         finding("gpu-underused", summary="It idled.", caution=None),
         document()["findings"][2],
     ]
     findings.insert(1, finding(fix=[], saving_usd=Decimal("0.3")))
-    assert text_with_label(document(findings=findings, **changes), "Not counted") == says
+    assert text_with_label(document(findings=findings, **changes), "Not counted") == expected
 
 
 def test_a_cost_spike_says_what_changed() -> None:
     """Its cost is in the first line."""
-    card = document_card(dearer_document(), DEAR)
+    card = document_card(dearer_document(), SPIKE)
     assert [line.text for line in card.lines] == ["Changed: Training +4 h 12 min."]
     assert card.account_region == "111122223333, us-east-1"
 
@@ -403,10 +405,10 @@ def test_a_cost_spike_says_what_changed() -> None:
 @pytest.mark.parametrize("name", [*messages()])
 def test_no_card_shows_a_severity(name: str) -> None:
     """Its dollars are a month's, while the severity in `sageaudit show` is a run's."""
-    audit, notify = messages()[name]
-    card = document_card(audit, notify)
-    shown = " ".join([card.title, card.owner_line, *(line.labelled_text for line in card.lines)])
-    assert not re.search(r"\b(HIGH|MEDIUM|LOW)\b", shown)
+    audit, decision = messages()[name]
+    card = document_card(audit, decision)
+    text = " ".join([card.title, card.owner_line, *(line.labelled_text for line in card.lines)])
+    assert not re.search(r"\b(HIGH|MEDIUM|LOW)\b", text)
 
 
 def test_the_commands_of_a_card_name_the_stacks_table_and_its_region() -> None:

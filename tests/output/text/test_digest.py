@@ -58,8 +58,8 @@ def recommendation(
 
 def followed(family: str, effect: Effect, state: State) -> FamilyRecommendation:
     """Returns a recommendation that was followed in six runs, each of which then cost $14 less."""
-    found = Comparison(effect, "", 6, Decimal(16), Decimal(30), Decimal(16))
-    return replace(recommendation(family, 0, state), comparison=found)
+    comparison = Comparison(effect, "", 6, Decimal(16), Decimal(30), Decimal(16))
+    return replace(recommendation(family, 0, state), comparison=comparison)
 
 
 OPEN = tuple(
@@ -215,13 +215,13 @@ def test_a_possible_saving_is_marked() -> None:
     """It is "maybe", because it is not counted."""
     trial = replace(recommendation("a", 40), amount_kind=AmountKind.POSSIBLE)
     unknown = replace(recommendation("c", 0), amount=None)
-    found = digest_card(replace(NORMAL, recommendations=(trial, unknown)))
-    shown = [line.text.partition(":")[0] for line in found.lines if line.label[0].isdigit()]
-    assert shown == ["maybe $40", "unknown amount"]
+    card = digest_card(replace(NORMAL, recommendations=(trial, unknown)))
+    amounts = [line.text.partition(":")[0] for line in card.lines if line.label[0].isdigit()]
+    assert amounts == ["maybe $40", "unknown amount"]
 
 
 @pytest.mark.parametrize(
-    ("idle", "counted", "shown"),
+    ("idle", "counted", "expected"),
     [
         ("9.99", "0", []),
         ("8105.20", "0", ["about $8,100 or more at list price, not in the totals"]),
@@ -230,12 +230,12 @@ def test_a_possible_saving_is_marked() -> None:
     ],
 )
 def test_idle_capacity_has_a_line_unless_it_is_counted(
-    idle: str, counted: str, shown: list[str]
+    idle: str, counted: str, expected: list[str]
 ) -> None:
     """It includes prepaid hours at list price."""
     total = replace(SUMS, idle_usd=Decimal(idle), idle_counted_usd=Decimal(counted))
     lines = digest_card(replace(NORMAL, total=replace(total, idle_unknown=1))).lines
-    assert [line.text for line in lines if line.label == "Idle"] == shown
+    assert [line.text for line in lines if line.label == "Idle"] == expected
 
 
 def test_a_missing_report_has_its_reason() -> None:
@@ -264,6 +264,6 @@ def test_hostile_names_fit_every_service(service: str, text: str) -> None:
 def test_the_page_shows_the_normal_week() -> None:
     """docs/digest.md has the rows of the normal week."""
     page = (Path(__file__).parents[3] / "docs" / "digest.md").read_text(encoding="utf-8")
-    shown = page.split("```")[1].strip().split("\n")
+    rows = page.split("```")[1].strip().split("\n")
     lines = make_payload(digest_card(NORMAL))["message"].splitlines()
-    assert shown == [row for line in lines for row in wrap(line, ROW_WIDTH)]
+    assert rows == [row for line in lines for row in wrap(line, ROW_WIDTH)]

@@ -15,7 +15,7 @@ def usd(*amounts: str) -> list[Decimal]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "dollars", "saves"),
+    ("changes", "dollars", "saving"),
     [
         pytest.param({}, "$1.20 avoidable", "saves $1.20 per run", id="a saving"),
         pytest.param(
@@ -103,13 +103,13 @@ def usd(*amounts: str) -> list[Decimal]:
     ],
 )
 def test_a_finding_says_its_dollars_and_what_its_fix_saves(
-    changes: dict[str, Any], dollars: str | None, saves: str | None
+    changes: dict[str, Any], dollars: str | None, saving: str | None
 ) -> None:
     """The counted end comes first; what is left with the other fixes applied is in the totals."""
     amount = Decimal("1.2")
     whole = {"saving_usd": amount, "saving_alone_usd": amount, "saving_range_usd": None}
     parts = make_finding_parts(finding(**(whole | changes)))
-    assert (parts.dollars, parts.saving_text) == (dollars, saves)
+    assert (parts.dollars, parts.saving_text) == (dollars, saving)
 
 
 def test_the_parts_of_a_finding() -> None:
@@ -138,7 +138,7 @@ def test_the_parts_of_a_finding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("aside", "why"),
+    ("reason_fields", "expected"),
     [
         pytest.param(
             {"superseded_by": "gpu-idle"},
@@ -162,24 +162,30 @@ def test_the_parts_of_a_finding() -> None:
         ),
     ],
 )
-def test_findings_that_are_not_counted_come_last(aside: dict[str, Any], why: str) -> None:
+def test_findings_that_are_not_counted_come_last(
+    reason_fields: dict[str, Any], expected: str
+) -> None:
     """They have a reason and no dollars.
 
     Counted findings come first, then possible ones, by saving.
     """
     small, large = finding(rule="small"), finding(rule="large", saving_usd=Decimal(8))
     possible = finding(rule="perhaps", bucket="possible", saving_usd=Decimal(9))
-    put_aside = finding(rule="aside", saving_usd=Decimal(9), **aside)
-    found, repeated = finding_parts(document(findings=[put_aside, possible, small, large]))
-    assert [one.rule for one in found] == ["large", "small", "perhaps", "aside"]
-    assert (found[-1].not_counted_because, found[-1].dollars, repeated) == (why, None, None)
+    uncounted = finding(rule="aside", saving_usd=Decimal(9), **reason_fields)
+    parts_list, repeated = finding_parts(document(findings=[uncounted, possible, small, large]))
+    assert [one.rule for one in parts_list] == ["large", "small", "perhaps", "aside"]
+    assert (parts_list[-1].not_counted_because, parts_list[-1].dollars, repeated) == (
+        expected,
+        None,
+        None,
+    )
 
 
 def test_findings_reported_for_an_earlier_run_are_only_named() -> None:
     """One sentence names them and the run."""
     again = [finding(rule=rule, reported_for_run="train-1") for rule in ("a", "b")]
-    found, repeated = finding_parts(document(findings=[*again, finding(rule="new")]))
-    assert [one.rule for one in found] == ["new"]
+    parts_list, repeated = finding_parts(document(findings=[*again, finding(rule="new")]))
+    assert [one.rule for one in parts_list] == ["new"]
     assert repeated == "Already reported for train-1, an earlier run of the family: a, b"
 
 

@@ -86,9 +86,9 @@ def test_a_hostile_name_stays_inside_its_quotes(dialect: Dialect) -> None:
 def test_names_and_values_are_read_back_unchanged(name: str, value: str, dialect: Dialect) -> None:
     """Halves of surrogate pairs, which are not characters, are replaced."""
     fixes = [fix(f"Environment.{name}", None, value)]
-    said = _strings(fix_text("training", fixes, dialect))
-    assert value in said or any("\ud800" <= char <= "\udfff" for char in value)
-    assert name in said or any("\ud800" <= char <= "\udfff" for char in name)
+    strings = _strings(fix_text("training", fixes, dialect))
+    assert value in strings or any("\ud800" <= char <= "\udfff" for char in value)
+    assert name in strings or any("\ud800" <= char <= "\udfff" for char in name)
 
 
 def _strings(snippet: str) -> list[str]:

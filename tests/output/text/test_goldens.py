@@ -11,9 +11,9 @@ def test_golden(name: str) -> None:
 
 def test_no_stale_golden() -> None:
     """Every golden file has a function that makes it."""
-    found = {
+    files = {
         path.relative_to(HERE).as_posix()
         for folder in ("labelled", "slack", "sns", "terminal")
         for path in (HERE / folder).iterdir()
     }
-    assert found == set(goldens())
+    assert files == set(goldens())

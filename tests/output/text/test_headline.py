@@ -26,7 +26,7 @@ def bill_with(*missing: str, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "shown"),
+    ("changes", "expected"),
     [
         pytest.param({}, "$2.04 of $4.55 (45%) was avoidable", id="some was avoidable"),
         pytest.param(
@@ -129,13 +129,13 @@ def bill_with(*missing: str, **changes: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_headline(changes: dict[str, Any], shown: str) -> None:
+def test_headline(changes: dict[str, Any], expected: str) -> None:
     """The headline is no more certain than the bill."""
-    assert headline(document(**{"possible_usd": ZERO, **changes})) == shown
+    assert headline(document(**{"possible_usd": ZERO, **changes})) == expected
 
 
 @pytest.mark.parametrize(
-    ("changes", "shown"),
+    ("changes", "expected"),
     [
         pytest.param(
             NONE,
@@ -166,40 +166,40 @@ def test_headline(changes: dict[str, Any], shown: str) -> None:
     ],
 )
 def test_a_headline_with_a_possible_saving_is_never_none(
-    changes: dict[str, Any], shown: str
+    changes: dict[str, Any], expected: str
 ) -> None:
     """The possible sum replaces "none"; less than a cent is nothing."""
-    assert headline(document(**changes)) == shown
+    assert headline(document(**changes)) == expected
 
 
 def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
     """A range from 0 is not counted but mentioned, unless another finding covers it."""
-    made = document(avoidable_usd=ZERO, possible_usd=ZERO)
+    audit = document(avoidable_usd=ZERO, possible_usd=ZERO)
     ranged = {
-        **made["findings"][0],
+        **audit["findings"][0],
         "saving_usd": Decimal(0),
         "saving_range_usd": [Decimal(0), Decimal("1.234")],
     }
-    shown = headline(cast("AuditDocument", {**made, "findings": [ranged]}))
-    assert shown == "it cost $4.55, of which up to $1.23 is worth a trial"
+    text = headline(cast("AuditDocument", {**audit, "findings": [ranged]}))
+    assert text == "it cost $4.55, of which up to $1.23 is worth a trial"
     covered = {**ranged, "subsumed_by": "gpu-idle"}
-    shown = headline(cast("AuditDocument", {**made, "findings": [covered]}))
-    assert shown == "none of $4.55 was found avoidable"
+    text = headline(cast("AuditDocument", {**audit, "findings": [covered]}))
+    assert text == "none of $4.55 was found avoidable"
 
 
 def test_a_headline_says_up_to_what_may_be_lost() -> None:
     """It is all of the bill, or a part in addition to avoidable dollars."""
-    perhaps = perhaps_lost_document()
-    assert headline(perhaps) == "all of $4.55 may be lost"
-    part = headline(cast("AuditDocument", {**perhaps, "lost_up_to_usd": Decimal(2)}))
-    assert part == "up to $2.00 of $4.55 (44%) may be lost"
-    some = {"avoidable_usd": Decimal("0.5"), "lost_up_to_usd": Decimal("4.0534")}
-    shown = headline(cast("AuditDocument", {**perhaps, **some}))
-    assert shown == "$0.50 of $4.55 (11%) was avoidable, and up to $4.05 more was lost"
+    audit = perhaps_lost_document()
+    assert headline(audit) == "all of $4.55 may be lost"
+    text = headline(cast("AuditDocument", {**audit, "lost_up_to_usd": Decimal(2)}))
+    assert text == "up to $2.00 of $4.55 (44%) may be lost"
+    changes = {"avoidable_usd": Decimal("0.5"), "lost_up_to_usd": Decimal("4.0534")}
+    text = headline(cast("AuditDocument", {**audit, **changes}))
+    assert text == "$0.50 of $4.55 (11%) was avoidable, and up to $4.05 more was lost"
 
 
 @pytest.mark.parametrize(
-    ("total", "words"),
+    ("total", "expected"),
     [
         pytest.param(
             Sums(
@@ -222,9 +222,9 @@ def test_a_headline_says_up_to_what_may_be_lost() -> None:
         ),
     ],
 )
-def test_the_judged_part_of_the_spend(total: Sums, words: str) -> None:
+def test_the_judged_part_of_the_spend(total: Sums, expected: str) -> None:
     """It is in dollars and jobs; without a price in jobs alone."""
-    assert judged_text(total) == words
+    assert judged_text(total) == expected
 
 
 def test_the_avoidable_part_is_a_share_of_the_judged_spend() -> None:
@@ -238,11 +238,11 @@ def test_the_avoidable_part_is_a_share_of_the_judged_spend() -> None:
 def test_a_headline_at_an_estimated_rate_has_no_percentage_and_says_about() -> None:
     """The avoidable amount is "about" too, but the whole cost is "all"."""
     audit = estimated_document()
-    said = "about $0.96 of about $1.39 was avoidable"
-    assert headline(audit) == said
+    avoidable_text = "about $0.96 of about $1.39 was avoidable"
+    assert headline(audit) == avoidable_text
     whole = audit["bill"]["total_usd"]
     assert headline({**audit, "avoidable_usd": whole}) == "all of about $1.39 was avoidable"
-    perhaps: AuditDocument = {**audit, "lost_up_to_usd": Decimal("0.3")}
-    assert headline(perhaps) == f"{said}, and up to about $0.30 more was lost"
+    lossy: AuditDocument = {**audit, "lost_up_to_usd": Decimal("0.3")}
+    assert headline(lossy) == f"{avoidable_text}, and up to about $0.30 more was lost"
     unpriced = {**audit, "bill": {**audit["bill"], "total_usd": None}}
     assert headline(cast("AuditDocument", unpriced)) == "about $0.96 was avoidable"

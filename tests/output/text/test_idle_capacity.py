@@ -31,7 +31,7 @@ def test_the_sentence_has_hours_dollars_and_what_to_look_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bill", "figure", "shown"),
+    ("bill", "figure", "expected"),
     [
         ({"price_kind": "own"}, {}, "at your own prices. This"),
         ({"basis": "prepaid"}, {}, "about $8,100 at list price. The capacity is prepaid"),
@@ -53,14 +53,14 @@ def test_the_sentence_has_hours_dollars_and_what_to_look_at() -> None:
     ],
 )
 def test_the_sentence_depends_on_prices_basis_and_causes(
-    bill: dict[str, Any], figure: dict[str, Any], shown: str
+    bill: dict[str, Any], figure: dict[str, Any], expected: str
 ) -> None:
     """Each changes a few words."""
-    assert shown in (sentence(bill, **figure) or "")
+    assert expected in (sentence(bill, **figure) or "")
 
 
 @pytest.mark.parametrize(
-    ("figure", "worth"),
+    ("figure", "is_shown"),
     [
         pytest.param(
             {"idle": Decimal(154), "worked": Decimal(1382)}, False, id="a tenth of the GPU hours"
@@ -104,9 +104,9 @@ def test_the_sentence_depends_on_prices_basis_and_causes(
         ),
     ],
 )
-def test_little_idle_capacity_is_not_shown(figure: dict[str, Any], *, worth: bool) -> None:
+def test_little_idle_capacity_is_not_shown(figure: dict[str, Any], *, is_shown: bool) -> None:
     """The minimum is $10 that is not counted, and a fifth of the GPUs or half of the vCPUs."""
-    assert (sentence(**figure) is not None) is worth
+    assert (sentence(**figure) is not None) is is_shown
     assert idle_sentence(document(idle_capacity=None)) is None
 
 
@@ -123,11 +123,11 @@ def test_the_counted_part_is_at_most_the_totals() -> None:
         "counted_usd": Decimal(90),
     }
     whole = {**idle_document(), "idle_capacity": figure, "avoidable_usd": Decimal("89.5")}
-    said = idle_sentence(cast("AuditDocument", whole)) or ""
-    assert "Of this, about $90 is counted above; the rest is not a certain saving." in said
+    text = idle_sentence(cast("AuditDocument", whole)) or ""
+    assert "Of this, about $90 is counted above; the rest is not a certain saving." in text
 
 
 def test_nearly_all_hours_do_not_show_one_number_twice() -> None:
     """It is not `145 of 145`."""
-    said = sentence(paid=Decimal("145.4"), idle=Decimal("145.1"))
-    assert (said or "").startswith("nearly all of 145 GPU-hours (>99%)")
+    text = sentence(paid=Decimal("145.4"), idle=Decimal("145.1"))
+    assert (text or "").startswith("nearly all of 145 GPU-hours (>99%)")

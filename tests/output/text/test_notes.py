@@ -27,7 +27,7 @@ def document_with_bill(**changes: Any) -> AuditDocument:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "expected"),
     [
         pytest.param(
             [{"price_kind": "estimate"}], "estimated rate of 2026-05-20", id="an estimate"
@@ -55,11 +55,11 @@ def document_with_bill(**changes: Any) -> AuditDocument:
         ),
     ],
 )
-def test_every_kind_of_price_in_a_bill_is_named(lines: list[dict[str, Any]], said: str) -> None:
+def test_every_kind_of_price_in_a_bill_is_named(lines: list[dict[str, Any]], expected: str) -> None:
     """Estimates and own rates are both named; learnt rates have their days."""
     assert (
         price_note(document_with_bill(lines=[line(**one) for one in lines], price_kind=None))
-        == said
+        == expected
     )
 
 
@@ -86,10 +86,10 @@ def pooled(runs: int, avoidable_usd: str | None) -> dict[str, Any]:
 def test_a_short_run_shows_the_runs_that_it_was_judged_with() -> None:
     """The headline has its own dollars, this note the sum. Other runs have no such note."""
     start = "Short runs are judged together: this one with the last"
-    said = f"{start} 5 runs of its family, $1.84 avoidable in all 6."
-    assert pool_note(document(**pooled(6, "1.8412"))) == said
+    expected = f"{start} 5 runs of its family, $1.84 avoidable in all 6."
+    assert pool_note(document(**pooled(6, "1.8412"))) == expected
     about = {**estimated_document(), **pooled(6, "1.8412")}
-    assert pool_note(about) == said.replace("$1.84", "about $1.84")  # type: ignore[arg-type]
+    assert pool_note(about) == expected.replace("$1.84", "about $1.84")  # type: ignore[arg-type]
     assert pool_note(document(**pooled(2, None))) == f"{start} run of its family."
     assert pool_note(document()) is None
 

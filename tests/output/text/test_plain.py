@@ -22,8 +22,8 @@ from tests.fakes.sample_documents import lost_document
 
 def test_subject() -> None:
     """The subject is the card's title."""
-    news = "train-bert wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge"
-    assert make_payload(document_card(document()))["subject"] == news
+    title = "train-bert wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge"
+    assert make_payload(document_card(document()))["subject"] == title
 
 
 def test_a_long_subject_loses_its_step() -> None:
@@ -75,16 +75,16 @@ def test_an_unknown_value_has_no_attribute() -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "shown"),
+    ("amount", "expected"),
     [("1e12", "1000000000"), ("0.1234567", "0.12346"), ("100", "100"), ("0.000001", "0")],
 )
-def test_numbers_are_within_the_limits_of_filters(amount: str, shown: str) -> None:
+def test_numbers_are_within_the_limits_of_filters(amount: str, expected: str) -> None:
     """SNS compares numbers up to 1,000,000,000 with five decimals."""
     assert (
         message_attributes(MessageAudit.parse(document(avoidable_usd=Decimal(amount))))[
             "avoidable_usd"
         ]["value"]
-        == shown
+        == expected
     )
 
 

@@ -40,7 +40,11 @@ SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 
 def later_decision(
-    news: FollowUpReason | None, why: str, after: Alert = LOW, *, is_single_occurrence: bool = False
+    headline: FollowUpReason | None,
+    why: str,
+    after: Alert = LOW,
+    *,
+    is_single_occurrence: bool = False,
 ) -> AlertDecision:
     """Returns the decision to send a later message: worse, or a follow-up for `news`."""
     last = replace(
@@ -49,14 +53,14 @@ def later_decision(
         amount=Decimal(6),
         is_single_occurrence=is_single_occurrence,
     )
-    kind = AlertKind.FOLLOW_UP if news else AlertKind.WORSE
+    kind = AlertKind.FOLLOW_UP if headline else AlertKind.WORSE
     return AlertDecision(
-        kind, news, why, last, month=Month(AmountKind.COUNTED, Decimal(60), Decimal(60), 12)
+        kind, headline, why, last, month=Month(AmountKind.COUNTED, Decimal(60), Decimal(60), 12)
     )
 
 
 @pytest.mark.parametrize(
-    ("notify", "news", "says"),
+    ("decision", "headline", "why"),
     [
         (
             later_decision(None, TEN_TIMES),
@@ -86,24 +90,29 @@ def later_decision(
     ],
 )
 def test_a_later_message_has_its_reason_and_the_last_date(
-    notify: AlertDecision, news: str, says: str
+    decision: AlertDecision, headline: str, why: str
 ) -> None:
     """The headline and a line have them; a first message does not."""
-    assert reason.message_headline("train-bert", parse(document()), notify) == f"train-bert {news}"
-    told = [("New", f"{says} (last message 2026-05-20)")]
-    assert [*last_alert_lines(parse(document()), notify)] == told
+    assert (
+        reason.message_headline("train-bert", parse(document()), decision)
+        == f"train-bert {headline}"
+    )
+    lines = [("New", f"{why} (last message 2026-05-20)")]
+    assert [*last_alert_lines(parse(document()), decision)] == lines
     assert not [*last_alert_lines(parse(document()), FIRST_ALERT)]
 
 
 def test_a_correction_says_what_it_corrects_and_why() -> None:
     """The changes are left out if the earlier version cannot be read."""
-    before = document(
+    previous = document(
         findings=[*document()["findings"], finding(rule="gpu-idle", saving_usd=Decimal(410))]
     )
     assert [
         *last_alert_lines(
             parse(document()),
-            AlertDecision(AlertKind.CORRECTION, previous_alert=HIGH, corrected_audit=parse(before)),
+            AlertDecision(
+                AlertKind.CORRECTION, previous_alert=HIGH, corrected_audit=parse(previous)
+            ),
         )
     ] == [
         ("Reported on 2026-05-20", "$412.00."),
@@ -116,7 +125,7 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "before", "shown"),
+    ("current", "previous", "expected"),
     [
         (
             document(avoidable_usd=None, lost_usd=None, lost_up_to_usd=None),
@@ -137,15 +146,18 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
     ],
 )
 def test_a_corrections_headline_has_the_new_amount_first(
-    now: AuditDocument, before: Alert, shown: str
+    current: AuditDocument, previous: Alert, expected: str
 ) -> None:
     """The reported amount follows; severities are shown only if the amounts are equal."""
-    notify = AlertDecision(AlertKind.CORRECTION, previous_alert=before)
-    assert reason.message_headline("bert", parse(now), notify) == f"Correction: bert wasted {shown}"
+    decision = AlertDecision(AlertKind.CORRECTION, previous_alert=previous)
+    assert (
+        reason.message_headline("bert", parse(current), decision)
+        == f"Correction: bert wasted {expected}"
+    )
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "said"),
+    ("previous", "current", "expected"),
     [
         (document(), document(), ()),
         (
@@ -171,10 +183,10 @@ def test_a_corrections_headline_has_the_new_amount_first(
     ],
 )
 def test_changes_are_those_that_two_versions_show(
-    before: AuditDocument, now: AuditDocument, said: tuple[str, ...]
+    previous: AuditDocument, current: AuditDocument, expected: tuple[str, ...]
 ) -> None:
     """Causes come before amounts."""
-    assert change_clauses(parse(before), parse(now)) == said
+    assert change_clauses(parse(previous), parse(current)) == expected
 
 
 def figures() -> st.SearchStrategy[AlertFigures]:
@@ -192,7 +204,7 @@ def decisions() -> st.SearchStrategy[AlertDecision]:
     months = st.builds(
         Month, st.sampled_from(AmountKind), dollars(), dollars(), st.integers(1, 10**6)
     )
-    further_ones = st.builds(
+    later_alerts = st.builds(
         AlertDecision,
         st.sampled_from(AlertKind),
         st.none() | st.sampled_from(FollowUpReason),
@@ -201,26 +213,26 @@ def decisions() -> st.SearchStrategy[AlertDecision]:
         st.sampled_from(AmountKind),
         month=months,
     )
-    dear = st.builds(CostSpike, dollars(), dollars())
-    dear_ones = st.builds(AlertDecision, st.just(AlertKind.COST_SPIKE), spike=dear)
-    before = st.none() | documents().map(parse)
+    spikes = st.builds(CostSpike, dollars(), dollars())
+    spike_alerts = st.builds(AlertDecision, st.just(AlertKind.COST_SPIKE), spike=spikes)
+    previous = st.none() | documents().map(parse)
     kind = st.just(AlertKind.CORRECTION)
-    corrections = st.builds(AlertDecision, kind, previous_alert=alerts, corrected_audit=before)
-    return further_ones | dear_ones | corrections
+    corrections = st.builds(AlertDecision, kind, previous_alert=alerts, corrected_audit=previous)
+    return later_alerts | spike_alerts | corrections
 
 
 @whole_documents
 @given(documents(), decisions())
 def test_any_message_keeps_the_limits_of_each_channel(
-    audit: AuditDocument, notify: AlertDecision
+    audit: AuditDocument, decision: AlertDecision
 ) -> None:
     """This holds for repeats too; the subject has less than 100 printable ASCII characters."""
-    notice: dict[str, Any] = dict(plain.make_payload(document_card(audit, notify)))
-    for payload in (notice, plain.mark_as_repeat(notice)):
+    mail: dict[str, Any] = dict(plain.make_payload(document_card(audit, decision)))
+    for payload in (mail, plain.mark_as_repeat(mail)):
         assert 0 < len(payload["subject"]) < 100
         assert payload["subject"].isascii()
         assert payload["subject"].isprintable()
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", notice["message"])
-    post = slack.make_payload(document_card(audit, notify))
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", mail["message"])
+    post = slack.make_payload(document_card(audit, decision))
     assert_within_limits(post)
     assert_within_limits(slack.mark_as_repeat(post))

@@ -36,10 +36,10 @@ def assert_within_limits(payload: dict[str, Any]) -> None:
 def test_a_card_has_three_sections() -> None:
     """They are the headline, the reason with the change, and the owner with links and commands."""
     payload = make_payload(document_card(document(), decided(recommendation=open_advice())))
-    news = "train-bert wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge"
-    assert payload["text"] == news
+    title = "train-bert wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge"
+    assert payload["text"] == title
     headline, card, foot = section_texts(payload)
-    assert headline == f"*{news}*"
+    assert headline == f"*{title}*"
     assert card.split("\n")[:4] == [
         "*Why*: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
         "*Do this*: saves $1.53 of this run's $4.55; $540 a month",
@@ -55,7 +55,7 @@ def test_a_card_has_three_sections() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "shown"),
+    ("ids", "expected"),
     [
         ({"anna": "U0123ABC"}, "<@U0123ABC>"),
         ({"anna": "S0123ABC"}, "<!subteam^S0123ABC>"),
@@ -63,26 +63,26 @@ def test_a_card_has_three_sections() -> None:
         ({"bob": "U0123ABC"}, "anna"),
     ],
 )
-def test_owner(ids: dict[str, str], shown: str) -> None:
+def test_owner(ids: dict[str, str], expected: str) -> None:
     """Only a listed id in Slack's format is mentioned."""
     assert section_texts(make_payload(document_card(document()), ids))[-1].startswith(
-        f"{shown}, 1111"
+        f"{expected}, 1111"
     )
 
 
 def test_a_hostile_failure_message_is_inert() -> None:
     """It makes no mention, link or format."""
-    whole = json.dumps(make_payload(document_card(lost_document())), ensure_ascii=False)
+    payload_json = json.dumps(make_payload(document_card(lost_document())), ensure_ascii=False)
     for attack in ("<!channel", "<https://evil", "\\u001b", "\u202e"):
-        assert attack not in whole
+        assert attack not in payload_json
 
 
 def test_unknown_values_are_named_or_left_out() -> None:
     """The job has no owner, account or region."""
     unknown = job(owner=None, account=None, region=None)
     payload = make_payload(document_card(document(job=unknown)), {"": "U0123ABC"})
-    whose, links, *_ = section_texts(payload)[-1].split("\n")
-    assert (whose, links) == ("(no owner), account unknown, region unknown", "gpu-underused")
+    owner_line, links, *_ = section_texts(payload)[-1].split("\n")
+    assert (owner_line, links) == ("(no owner), account unknown, region unknown", "gpu-underused")
 
 
 @whole_documents
@@ -93,9 +93,9 @@ def test_any_audit_fits_and_is_inert(audit: AuditDocument) -> None:
     assert_within_limits(payload)
     assert json.dumps(payload, ensure_ascii=False).encode("utf-8")
     assert all(block["text"]["verbatim"] is True for block in payload["blocks"])
-    *others, foot = section_texts(payload)
-    own = LINK.sub("", foot).removeprefix("<@U0123ABC>, ")
-    for text in (*others, own, payload["text"]):
+    *other_sections, foot = section_texts(payload)
+    own_text = LINK.sub("", foot).removeprefix("<@U0123ABC>, ")
+    for text in (*other_sections, own_text, payload["text"]):
         assert not set(text) & set("<>"), text
 
 

@@ -68,9 +68,11 @@ def test_a_card_without_a_run_has_no_owner_and_rule() -> None:
 def test_hostile_text_stays_text() -> None:
     """Markdown is not read; addresses and date functions are broken."""
     evil = "[x](https://evil.example) **b** <at>all</at> {{DATE(2026-01-01T00:00:00Z)}} \u202ertl"
-    whole = json.dumps(make_payload(MessageCard(evil, lines=(CardLine(evil, is_code=True),))))
-    assert "{{" not in whole
-    assert "\\u202e" not in whole
+    payload_json = json.dumps(
+        make_payload(MessageCard(evil, lines=(CardLine(evil, is_code=True),)))
+    )
+    assert "{{" not in payload_json
+    assert "\\u202e" not in payload_json
     assert "https://evil" not in json.dumps(make_payload(MessageCard(evil)))
     failed = json.dumps(make_payload(document_card(lost_document())), ensure_ascii=False)
     assert "https://evil" not in failed
@@ -97,9 +99,9 @@ def test_a_card_that_is_too_large_loses_its_buttons_then_its_last_lines(lines: i
     long = tuple(CardLine("ä" * 990) for _ in range(lines))
     payload = make_payload(MessageCard("news", lines=long, links=links))
     check_payload(payload)
-    left = list(text_lines(payload))
-    assert left[0] == "news"
-    assert left[-1] == ("[0]  [1]" if not lines else "ä" * 990)
+    lines_left = list(text_lines(payload))
+    assert lines_left[0] == "news"
+    assert lines_left[-1] == ("[0]  [1]" if not lines else "ä" * 990)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_count_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "shown"),
+    ("key", "expected"),
     [
         ("gpu_mean_percent", "GPU mean"),
         ("vcpus", "vCPUs"),
@@ -33,13 +33,13 @@ def test_count_text() -> None:
         ("", ""),
     ],
 )
-def test_key_label(key: str, shown: str) -> None:
+def test_key_label(key: str, expected: str) -> None:
     """A key becomes words; its unit moves to the value."""
-    assert key_label(key) == shown
+    assert key_label(key) == expected
 
 
 @pytest.mark.parametrize(
-    ("key", "fact", "shown"),
+    ("key", "value", "expected"),
     [
         ("gpu_mean_percent", Decimal("11.234"), "11.23%"),
         ("download_s", 724, "12 min 4 s"),
@@ -54,9 +54,9 @@ def test_key_label(key: str, shown: str) -> None:
         ("odd", Decimal("NaN"), "unknown"),
     ],
 )
-def test_value_text(key: str, fact: object, shown: str) -> None:
+def test_value_text(key: str, value: object, expected: str) -> None:
     """A value has the unit that its key names; None is "unknown"."""
-    assert value_text(key, fact) == shown
+    assert value_text(key, value) == expected
 
 
 def test_fix_lines() -> None:
@@ -69,9 +69,9 @@ def test_fix_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fact", "shown"),
+    ("value", "expected"),
     [(True, "true"), ("File", '"File"'), (Decimal("1.50"), "1.50"), ({"a": [1]}, '{"a": [1]}')],
 )
-def test_setting_text(fact: object, shown: str) -> None:
+def test_setting_text(value: object, expected: str) -> None:
     """Values look as in a request's JSON."""
-    assert setting_text(fact) == shown
+    assert setting_text(value) == expected
