@@ -168,7 +168,7 @@ def test_savings_are_predicted_and_measured_apart(asked: Asked) -> None:
     assert json.loads(result.stdout)["own_cost_usd"] is None
     sums = json.loads(result.stdout)["sums"]
     assert sums["measured"] == {"recommendations": 1, "predicted_usd": 4.59, "measured_usd": 6}
-    assert sums["taken"]["recommendations"] == 0
+    assert sums["followed"]["recommendations"] == 0
 
 
 def test_what_was_saved_stays_after_the_change_is_undone(asked: Asked) -> None:
@@ -181,7 +181,7 @@ def test_what_was_saved_stays_after_the_change_is_undone(asked: Asked) -> None:
         "predicted_usd": 4.59,
         "measured_usd": 6,
     }
-    assert "ended: 1 advice, predicted $4.59, measured $6.00" in asked("savings").stderr
+    assert "ended: 1 recommendation, predicted $4.59, measured $6.00" in asked("savings").stderr
     assert {row["state"] for row in rows(asked("advice", "--output", "json"))} == {"open"}
     page = " ".join(re.sub(r"<[^>]+>", " ", asked("report", "-o", "-").stdout).split())
     assert "Ended 1 - $4.59 $6.00" in page

@@ -163,5 +163,6 @@ def _write(pieces: Iterator[str], output: str, contents: AccountReport | JobRepo
     if isinstance(contents, AccountReport):
         about = f"{job_count_text(contents.summaries)}, {contents.since} to {contents.until}"
         if contents.omitted_jobs:
-            about = f"the most wasteful {about} ({contents.omitted_jobs:,} others are in its sums alone)"
+            omitted = f"{contents.omitted_jobs:,} others are only in its sums"
+            about = f"the most wasteful {about} ({omitted})"
     print_message(f"wrote {output}: {about}, {size}")
