@@ -212,5 +212,5 @@ def test_what_changed_says_what_became_of_advice(asked: Asked) -> None:
     [changed] = rows(asked("changes", *days, "--advice", "--output", "json", taken=True))
     assert changed["advice"] == "1 measured"
     page = " ".join(re.sub(r"<[^>]+>", " ", asked("report", "-o", "-").stdout).split())
-    assert "What came of advice" in page
+    assert "Results of recommendations" in page
     assert "Measured 1 - $4.59 $6.00" in page

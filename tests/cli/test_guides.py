@@ -105,7 +105,7 @@ def test_a_job_that_no_guide_fits_says_so(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "job.json"
     path.write_text(json.dumps({"describe": describe}))
     done = run("audit", "--recording", path, "--guides")
-    assert "No guide applies to what is known of it." in done.stdout
+    assert "No guide applies to this job." in done.stdout
 
 
 def test_the_history_shows_the_same_guides(run: Run, tmp_path: Path) -> None:

@@ -330,7 +330,7 @@ def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
     today = datetime.now(UTC).date()
     days = f"{today - timedelta(days=30)}..{today}"
     first = done.stdout.splitlines()[0]
-    assert first == f"$0.00 of the $53.00 SageMaker bill of {days} was audited (0%)"
+    assert first == f"$0.00 of the $53.00 SageMaker bill for {days} was audited (0%)"
     for name in ("endpoints", "storage of notebooks", "jobs in regions that", "Weird:thing"):
         assert name in done.stdout
     assert "--coverage takes 1 Cost Explorer request or more at $0.01 each" in done.stderr
@@ -349,12 +349,12 @@ def test_a_report_says_beside_its_headline_what_of_the_bill_are_no_jobs(
     cloud.calls.answer("ce:GetCostAndUsage", bill)
     done = run("report", "--coverage", "--history", history, "-o", page)
     assert done.exit_code == 0
-    assert "SageMaker bill of" in page.read_text()
+    assert "SageMaker bill for" in page.read_text()
     assert "Not audited: " in page.read_text()
     assert "storage of notebooks $" in page.read_text()
     cloud.calls.refuse("ce:GetCostAndUsage", "AccessDeniedException")
     done = run("report", "--coverage", "--history", history, "-o", page)
-    assert (done.exit_code, "SageMaker bill of" in page.read_text()) == (4, False)
+    assert (done.exit_code, "SageMaker bill for" in page.read_text()) == (4, False)
 
 
 def test_all_accounts_are_asked_for_at_once(cloud: Cloud, scan: Run) -> None:

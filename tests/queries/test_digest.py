@@ -89,7 +89,7 @@ def test_what_has_no_days_before_is_compared_with_nothing() -> None:
         record_run(history, "ranker", ago(2), cost_usd=10, avoidable_usd=4)
         [found] = read(history)
     assert (found.previous_total, found.changed_families) == (None, ())
-    assert "the week before is not known" in digest_card(found).lines[0].text
+    assert "no data for the week before" in digest_card(found).lines[0].text
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,9 @@ from sageaudit.output.html.contents import (
     MAX_DETAILED_JOBS,
     MAX_LISTED_JOBS,
     AccountReport,
+    ColumnSums,
     JobReport,
-    PeriodBefore,
-    SumsBy,
+    PreviousPeriod,
     TopChange,
     rank_key,
 )
@@ -174,7 +174,7 @@ def assemble_account_report(
         )
     period_before = None
     if earlier_lists is not None:
-        period_before = PeriodBefore(
+        period_before = PreviousPeriod(
             earlier_lists.window.first_day,
             earlier_lists.window.last_day,
             sum_rows(earlier_lists.daily_sums(Scope.ACCOUNT, account=account)),
@@ -191,19 +191,19 @@ def assemble_account_report(
         until=until,
         total=sum_rows(account_sums),
         days=group_rows(account_sums, lambda row: row.day),
-        by=sums_by_column,
+        column_sums=sums_by_column,
         summaries=summaries,
         recommendations=recommendations,
         top_changes=[*islice(_top_changes(details, families, recommendations), _MAX_TOP_CHANGES)],
         details=details.read_all(),
-        period_before=period_before,
-        left_out=omitted_count,
+        previous_period=period_before,
+        omitted_jobs=omitted_count,
     )
 
 
 def _sums_by(
     lists: HistoryLists, earlier_lists: HistoryLists | None, account: str | None
-) -> Iterator[SumsBy]:
+) -> Iterator[ColumnSums]:
     """Yields the sums by family, owner and type, and by account and region if there are several."""
     for column, scope, name in _COLUMNS:
         sums, earlier_sums = (
@@ -211,7 +211,7 @@ def _sums_by(
             for part in (lists, earlier_lists)
         )
         if sums and (scope is not Scope.ACCOUNT or len(sums) > 1):
-            yield SumsBy(column, sums, earlier_sums)
+            yield ColumnSums(column, sums, earlier_sums)
 
 
 def _sums_by_tag(
@@ -219,7 +219,7 @@ def _sums_by_tag(
     summaries: Sequence[AuditSummary],
     earlier_window: Window | None,
     account: str | None,
-) -> Iterator[SumsBy]:
+) -> Iterator[ColumnSums]:
     """Yields the sums by each cost tag, added up from the jobs.
 
     A history has no daily sums of tags. The earlier sums are None unless all jobs of those days
@@ -231,7 +231,7 @@ def _sums_by_tag(
         days = Period(earlier_window.first_day, earlier_window.last_day)
         earlier_summaries, omitted_count = read_report_summaries(source, days, account)
     for name in names:
-        yield SumsBy(
+        yield ColumnSums(
             tag_title(name),
             _sums_of_tag(summaries, name),
             None if omitted_count else _sums_of_tag(earlier_summaries, name),

@@ -185,7 +185,7 @@ def test_the_ten_steps_of_a_pipeline_are_one_subject(story: FamilyStory) -> None
     text = re.sub(r"\s+", " ", story.messages[1].text)
     assert text.startswith("nightly is heading for ")
     assert "Step: step-1" in text
-    steps = r"step-0 about \$39; step-\d about \$9.00; step-\d about \$9.00; and 6 steps more"
+    steps = r"step-0 about \$39; step-\d about \$9.00; step-\d about \$9.00; and 6 more steps"
     assert re.search(f"Other steps: {steps}", text)
     weekly(2)
     assert len(story.messages) == 2
@@ -347,8 +347,8 @@ def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
         assert is_sent(story.audited(figures, at, version=number))
     assert is_quiet(story.audited(ONE, NOON + timedelta(days=4), version=4))
     assert [message.subject for message in story.messages[1:]] == [
-        "Correction: train-bert wasted $9.04, we said $2.04",
-        "Correction: train-bert wasted $2.04, we said $9.04",
+        "Correction: train-bert wasted $9.04, reported as $2.04",
+        "Correction: train-bert wasted $2.04, reported as $9.04",
     ]
 
 

@@ -293,7 +293,7 @@ def test_one_message_has_all_that_is_due() -> None:
     watch = Watch(Run(uses=HANGS), heads=(earlier(1_000),))
     assert watch.said(80) == ["idle+long"]
     assert (
-        "It also: has run 4.8 times as long as the longest of its finished runs" in watch.cards[0]
+        "It also: has run 4.8 times as long as its family's longest finished run" in watch.cards[0]
     )
     assert watch.said(120) == []
 
@@ -307,7 +307,7 @@ def test_the_card_has_the_money_the_limit_and_the_command() -> None:
         "an hour\n"
         "Seen: on every host no GPU worked, at most one core busy since 2026-05-20 12:30 UTC\n"
         "So far: $14.67 in 90 min\n"
-        "Ahead: up to $1,158.93 more, 4 d 22 h until its limit\n"
+        "Remaining: up to $1,158.93 more, 4 d 22 h until its limit\n"
         "Look first: aws logs tail /aws/sagemaker/TrainingJobs --log-stream-name-prefix llm-7b/ "
         "--since 2026-05-20T12:00:00Z --region us-east-1\n"
         f"Stop it, in account {ACCOUNT}: aws sagemaker stop-training-job "
@@ -328,7 +328,7 @@ PLAN = {
 
 @pytest.mark.parametrize(
     ("more", "costs"),
-    [(SPOT, "it costs up to $9.78 an hour"), (PLAN, "it holds 8 GPUs of prepaid capacity")],
+    [(SPOT, "it costs up to $9.78 an hour"), (PLAN, "it occupies 8 GPUs of prepaid capacity")],
 )
 def test_a_figure_says_what_it_is(more: Mapping[str, Any], costs: str) -> None:
     """Spot costs less, and prepaid hours have no price."""

@@ -158,7 +158,7 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
         print_message(f"{f'route {route}' if route else 'all jobs'}: to {', '.join(to[number])}")
     for named in found.routes_without_digest:
         print_message(f"route {named}")
-    return [digest_card(found.digests[number], place=history_location(source)) for number in mine]
+    return [digest_card(found.digests[number], history=history_location(source)) for number in mine]
 
 
 def _choice(name: str, policy: Policy) -> ChannelConfig:

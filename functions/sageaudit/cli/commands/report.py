@@ -162,8 +162,7 @@ def _write(pieces: Iterator[str], output: str, contents: AccountReport | JobRepo
     about = "1 job"
     if isinstance(contents, AccountReport):
         about = f"{job_count_text(contents.summaries)}, {contents.since} to {contents.until}"
-        if contents.left_out:
-            about = (
-                f"the most wasteful {about} ({contents.left_out:,} others are in its sums alone)"
-            )
+        if contents.omitted_jobs:
+            omitted = f"{contents.omitted_jobs:,} others are only in its sums"
+            about = f"the most wasteful {about} ({omitted})"
     print_message(f"wrote {output}: {about}, {size}")
