@@ -149,7 +149,7 @@ def test_fail_on_exits_with_the_first_of_its_codes_that_applies(
     done = run("audit", *words, "--output", "json", *gate)
     assert done.exit_code == code
     assert len(done.stdout.splitlines()) == sum(name in paths for name in files)
-    said = "could not be judged, so --fail-on does not pass it" in done.stderr
+    said = "could not be judged, so it does not pass --fail-on" in done.stderr
     assert said is bool(severity and "UNJUDGED" in files)
 
 

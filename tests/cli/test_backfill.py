@@ -159,7 +159,7 @@ def test_jobs_cost_and_hours_are_said_before_anything_is_sent(
     """Old metrics before the list; nobody to answer ends it, and a no sends nothing."""
     said = deployed("--since", "100d", "--dry-run").stderr.splitlines()
     assert "have metrics of an hour at best" in said[0]
-    assert said[1].startswith("sageaudit: of 3 accounts of the stack this lists yours")
+    assert said[1].startswith("sageaudit: this lists only your account, of 3 in the stack")
     assert said[2].startswith("sageaudit: listing the jobs that ended")
     assert said[3] == "sageaudit: 12 jobs: 12 to send"
     assert "costs <$0.01" in said[4]
@@ -167,7 +167,7 @@ def test_jobs_cost_and_hours_are_said_before_anything_is_sent(
     assert "5 minutes at best" in deployed("--since", "40d", "--dry-run").stderr
     assert "at best" not in deployed("--since", "10d", "--dry-run").stderr
     assert deployed("--since", "60d").exit_code == 2
-    monkeypatch.setattr(command, "may_ask", lambda: True)
+    monkeypatch.setattr(command, "can_ask", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert deployed("--since", "60d").exit_code != 0
     assert not deployed.sent
@@ -176,7 +176,7 @@ def test_jobs_cost_and_hours_are_said_before_anything_is_sent(
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        ((), 2, "how far back?"),
+        ((), 2, "give --since, such as"),
         (("--since", "2999-01-01"), 2, "is in the future"),
         (("--since", "500d"), 2, "are kept for 455 days"),
         (("--since", "soon"), 2, "is not a time"),
@@ -266,7 +266,7 @@ def test_a_scans_audits_are_written_once_and_no_newer_one_is_touched(
     found = deployed("--from-history", path, "--yes")
     words = "3 jobs: 1 written to history-"
     assert (found.exit_code, words in found.stderr) == (0, True), found.stderr
-    assert "3 of them were made by rules of another version" in found.stderr
+    assert "3 of them are of another version of the rules" in found.stderr
     table, file = deployed.table, SqliteHistory(path)
     assert table.audit(key("train-1")) == file.audit(key("train-1"))
     assert table.detail(key("train-1")) == DETAIL

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from tests.fakes.command_line import Run
 from tests.fakes.entries import ended, finding
 from tests.fakes.random_history import FAMILIES, NOW, RULES
@@ -16,7 +16,7 @@ from tests.fakes.random_history import FAMILIES, NOW, RULES
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands run on the day of the audits."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
 
 
 def test_a_family_is_one_row_and_a_table_fits_80_columns(run: Run, file: Path) -> None:
@@ -112,9 +112,9 @@ def test_weeks_are_told_and_drawn(run: Run, weeks: Path) -> None:
     """The news, then one mark a week above the table; a week that lasts says so."""
     done = run("trend", "--history", weeks, "--since", "2026-10-28")
     spent, wasted, rate, drawn, period, judged, *rows = done.stdout.splitlines()
-    assert spent == "2026-W47 so far: $12.00 spent, 500% more than in as many days before"
-    assert wasted == "$6.00 avoidable or lost, 500% more than in as many days before"
-    assert rate == "at this rate $21.00 spent by 2026-11-22"
+    assert spent == "2026-W47 so far: $12.00 spent, 500% more than the same days of the week before"
+    assert wasted == "$6.00 avoidable or lost, 500% more than the same days of the week before"
+    assert rate == "at this rate $21.00 will be spent by 2026-11-22"
     assert len(drawn.split()[1]) == 4
     assert period == "ended 2026-10-26 to 2026-11-20 (UTC)"
     assert drawn.endswith("0 to $6.00")
@@ -153,7 +153,7 @@ def test_on_a_monday_the_news_is_the_last_whole_week(
         (18, "2026-W47 so far:", "2026-W47 so far"),
     ):
         now = datetime(2026, 11, day, 8, tzinfo=UTC)
-        monkeypatch.setattr(asking, "utc_now", lambda now=now: now)
+        monkeypatch.setattr(clock, "utc_now", lambda now=now: now)
         printed = run("by", "week", "--history", weeks).stdout
         assert printed.startswith(told)
         assert so_far in printed.splitlines()[-1]
@@ -165,7 +165,7 @@ def test_weeks_of_years_fit_a_screen(run: Run, weeks: Path) -> None:
     done = run(*asked)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert len(done.stdout.splitlines()) < 12
-    assert "no audit ended before 2026-10-26: nothing is known of 2019-12-30" in done.stderr
+    assert "the history has no audits of 2019-12-30" in done.stderr
     assert len(run(*asked, "--output", "json").document()["rows"]) == 4
 
 
@@ -183,5 +183,5 @@ def test_changes_end_with_yesterday_and_fit_80_columns(run: Run, file: Path, wee
         row["family"]: row["jobs"] for row in jobs if row["jobs"]
     }
     alone = run("changes", "--history", weeks, "--since", "2026-11-01")
-    assert "does not cover 2026-10-13 to 2026-10-31: only what is gone" in alone.stderr
+    assert "does not cover 2026-10-13 to 2026-10-31: only what is gone is marked" in alone.stderr
     assert " - " in alone.stdout.splitlines()[2]

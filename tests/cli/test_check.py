@@ -365,7 +365,7 @@ def test_the_users_own_history_is_read_where_it_can_be(
     assert "Will cost about" in run("check", saved(tmp_path, recorded_request())).stdout
     own.write_bytes(b"no database at all, but long enough to be read as one" * 40)
     done = run("check", request(tmp_path))
-    assert (done.exit_code, "the history is not asked" in done.stderr) == (0, True)
+    assert (done.exit_code, "the history is not used" in done.stderr) == (0, True)
     assert run("check", request(tmp_path), "--history", own).exit_code == 2
 
 

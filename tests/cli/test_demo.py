@@ -8,7 +8,7 @@ import pytest
 
 from local import example
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.cli.commands.demo import EXAMPLE_COMMANDS, example_command
 from sageaudit.workflows.example import company as example_company
 from tests.fakes.command_line import Run
@@ -21,7 +21,7 @@ FEW = ("price-search", "map-tiles")
 @pytest.fixture(autouse=True)
 def _day(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It runs on the day after the company's last one, for a user without a history."""
-    monkeypatch.setattr(asking, "utc_now", lambda: example.NOW)
+    monkeypatch.setattr(clock, "utc_now", lambda: example.NOW)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)

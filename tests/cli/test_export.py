@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from sageaudit.adapters.files import duckdb_engine
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from tests.fakes.command_line import Run
 from tests.fakes.random_history import NOW, RULES
 
@@ -18,7 +18,7 @@ from tests.fakes.random_history import NOW, RULES
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands run on the day of the audits."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])

@@ -12,7 +12,7 @@ import pytest
 
 from sageaudit import api
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack
 from sageaudit.output.text.amounts import document_amounts
@@ -49,7 +49,7 @@ IN_A_TABLE = {
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands run on the Monday after the jobs, on a wide terminal."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
     monkeypatch.setattr(api, "_now", lambda: NOW)
     monkeypatch.setenv("COLUMNS", "200")
 

@@ -11,7 +11,7 @@ import pytest
 from sageaudit.adapters.files.exact_json import from_json
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
@@ -126,7 +126,7 @@ def kept() -> Iterator[History]:
 def listed(kept: History, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that names a table asks these audits, at their time."""
     monkeypatch.setattr(histories, "_open_table", lambda *_: (None, kept, None))
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
 
 
 Ask = Callable[..., list[ROW]]
@@ -140,7 +140,7 @@ def ask(run: Run) -> Ask:
         asked = ["--output", "jsonl"] if command != "export" else ["-o", "-", "--format", "jsonl"]
         done = run(*command.split(), "--table", "audits", *DAYS, *words, *asked)
         assert done.exit_code == 0, done.stderr
-        assert (" fits; " in done.stderr) is (command != "export" and not done.stdout)
+        assert (" matches; " in done.stderr) is (command != "export" and not done.stdout)
         return [from_json(line) for line in done.stdout.splitlines()]
 
     return rows

@@ -228,5 +228,5 @@ def test_audit_says_where_it_records(tmp_path: Path, run: Run) -> None:
     recording = recordings / "training-048-g4dn-xlarge-completed.json"
     path = tmp_path / "kept.db"
     said = run("audit", "--recording", recording, "--history", path).stderr
-    assert said.count(f"the audits are kept in {path}\n") == 1
+    assert said.count(f"the audits are saved in {path}\n") == 1
     assert run("audit", "--recording", recording).stderr == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from tests.fakes.command_line import Run
 from tests.fakes.entries import entry
 from tests.fakes.random_history import NOW, REGIONS
@@ -18,7 +18,7 @@ RECORDED = Path(__file__).parents[1] / "recorded/data/jobs/training-020-c4-8xlar
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands run on the day of the audits."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
 
 
 def test_the_newest_audits_are_a_table_of_80_columns(run: Run, file: Path) -> None:

@@ -16,7 +16,7 @@ from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.cli.commands import notify
 from sageaudit.domain.alert.audit_figures import AlertFigures
 from sageaudit.domain.audit.summary import JobKey
@@ -65,7 +65,7 @@ def test_a_recording_shows_its_message_and_why(
     lines = done.stdout.splitlines()
     assert (done.exit_code, lines[0]) == (0, first)
     assert lines[-1].startswith(last)
-    assert "a message: first, 1 of its family's runs count" in done.stderr
+    assert "a message: first, 1 run of its family counts" in done.stderr
 
 
 def test_a_job_of_a_history_is_decided_about_with_its_family(tmp_path: Path, run: Run) -> None:
@@ -179,11 +179,11 @@ def test_it_sends_one_and_says_what_came_back(slack: FakeSlack, run: Run, tmp_pa
     """To the address of the policy, or of the flag."""
     (tmp_path / "policy.toml").write_text(POLICY)
     words = ("notify", "--recording", str(COMPOSED), "--send", "--policy", tmp_path / "policy.toml")
-    assert "ml took it, at webhook" in run(*words, "--channel", "ml").stderr
-    assert "slack took it" in run(*words, "--to", "webhook").stderr
+    assert "sent to ml at webhook" in run(*words, "--channel", "ml").stderr
+    assert "sent to slack" in run(*words, "--to", "webhook").stderr
     assert "research took it" in run(*words, "--channel", "research").stderr
     assert (
-        "data took it, at arn:aws:sns:us-east-1:111122223333:notices"
+        "sent to data at arn:aws:sns:us-east-1:111122223333:notices"
         in run(*words, "--channel", "data").stderr
     )
     slack.queue_answers(Answer(403, "invalid_token"))
@@ -200,10 +200,13 @@ def test_it_sends_one_and_says_what_came_back(slack: FakeSlack, run: Run, tmp_pa
     ("words", "why"),
     [
         ((), "name one job with --preview, or one file with --recording"),
-        (("--recording", COMPOSED, "--send"), "where to? give --to, or set TOPIC_ARN"),
+        (("--recording", COMPOSED, "--send"), "there is no address: give --to"),
         (("--recording", COMPOSED, "--channel", "teems"), "did you mean teams?"),
         (("--preview",), "name one job with --preview"),
-        (("--digest", "--preview", "my-job"), "--digest is about a week: name no job, and no file"),
+        (
+            ("--digest", "--preview", "my-job"),
+            "--digest is about a week: leave out the job and the file",
+        ),
         (("--recording", RECORDINGS / "tuning-set-bayesian-221019-1807.json"), "the job's ARN"),
     ],
 )
@@ -237,7 +240,7 @@ def test_a_message_that_a_table_has_is_not_due_again(
 @pytest.fixture
 def week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A history whose last week had one run of ana."""
-    monkeypatch.setattr(asking, "utc_now", lambda: datetime(2026, 11, 23, 8, tzinfo=UTC))
+    monkeypatch.setattr(clock, "utc_now", lambda: datetime(2026, 11, 23, 8, tzinfo=UTC))
     path = tmp_path / "week.db"
     with SqliteHistory(path) as history:
         record_run(
@@ -326,6 +329,6 @@ def test_the_digest_is_sent_once_and_not_written(slack: FakeSlack, week: Path, r
     """To one address."""
     before = week.read_bytes()
     words = ("--history", week, "--channel", "slack", "--send", "--to", "webhook")
-    assert "slack took it" in run("notify", "--digest", *words).stderr
+    assert "sent to slack" in run("notify", "--digest", *words).stderr
     assert [post["text"].partition(":")[0] for post in slack.posts] == ["Week to 2026-11-22"]
     assert week.read_bytes() == before

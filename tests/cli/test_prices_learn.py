@@ -90,7 +90,7 @@ def test_what_is_in_no_rate_is_said_with_its_reason(learn: Run, report: Report) 
     assert done.exit_code == 0
     assert "no rate for TrSpt:ml.g5.2xlarge: no price table knows it" in done.stderr
     assert "no rate for ml.m5.large, Training, us-east-1: only 0.0028 hours" in done.stderr
-    assert "left out, as it is no usage at a price: Tax, $3.00" in done.stderr
+    assert "left out, since it is not priced usage: Tax, $3.00" in done.stderr
     assert "Host:" not in done.stderr
     assert {rate["type"] for rate in stored()} == {"ml.g5.2xlarge", "ml.p4d.24xlarge"}
 
@@ -135,7 +135,7 @@ def test_nothing_to_learn_is_not_found(learn: Run, report: Report) -> None:
     done = learn("--cur", report(replace(G5, seconds=10)))
     assert done.exit_code == 3
     assert "no rate for ml.g5.2xlarge, Training, us-east-1: only 0.0028 hours" in done.stderr
-    assert "no rate could be learnt: nothing is written" in done.stderr
+    assert "no rate could be derived: nothing is written" in done.stderr
     assert not Path("own-rates.json").exists()
 
 

@@ -19,7 +19,7 @@ from moto.dynamodb.parsing.reserved_keywords import ReservedKeywords
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import INDEXES
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.cli.main import ALIASES
 from sageaudit.cli.views import lists
 from tests.adapters.history.tables import dynamodb, new_table
@@ -53,7 +53,7 @@ AWS = [block.replace("\\\n", " ") for block in blocks("sh") if block.startswith(
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The commands run on the day of the audits, in a folder of their own."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
     monkeypatch.chdir(tmp_path)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
@@ -248,11 +248,11 @@ QUESTIONS = {
         "yes 4 $146.00 | partly 1 $960.00 | no 1 unknown",
     ),
     "56 Which have no price?": ("history --no-price --since 90d --fields job", "odd-1015"),
-    "57 Which advice was followed?": ("savings", "no advice was followed since 180d"),
+    "57 Which advice was followed?": ("savings", "no recommendation was followed since 180d"),
     "58 Idle endpoints and notebooks?": ("history --kind endpoint", "'endpoint' is not one of"),
     "60 What runs right now?": (
         "history --status InProgress",
-        "is of jobs that have not ended: a history has only those that have",
+        "is a status of jobs that have not ended: a history has only those that have",
     ),
 }
 NOT_ANSWERED = {22, 24, 29, 59}
@@ -365,7 +365,7 @@ def kept() -> Iterator[Any]:
 def _asked(kept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that names a table asks these audits, on Monday at nine."""
     monkeypatch.setattr(histories, "_open_table", lambda *_: (None, *kept))
-    monkeypatch.setattr(asking, "utc_now", lambda: MONDAY)
+    monkeypatch.setattr(clock, "utc_now", lambda: MONDAY)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

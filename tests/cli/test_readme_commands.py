@@ -14,7 +14,7 @@ from local import example
 from local.recorded import RECORDINGS
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.cli.main import COMMAND_GROUPS
 from sageaudit.domain.sweep import Period
 from sageaudit.workflows import report
@@ -52,7 +52,7 @@ _MORE = {"reconcile": ("--account", "111122223333")}
 @pytest.fixture(autouse=True)
 def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """On the day after its last one, in a folder with the files that the README names."""
-    monkeypatch.setattr(asking, "utc_now", lambda: example.NOW)
+    monkeypatch.setattr(clock, "utc_now", lambda: example.NOW)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "build").mkdir()
@@ -144,7 +144,7 @@ def test_undone_advice_was_measured_and_is_open_again(
     [ended] = [row for row in saved if row["outcome"] == "ended"]
     assert ended["change"].endswith("ml.m5.4xlarge")
     assert ended["measured_usd"] > 50
-    monkeypatch.setattr(asking, "utc_now", lambda: before)
+    monkeypatch.setattr(clock, "utc_now", lambda: before)
     assert found(earlier) == ("taken", "measured")
 
 

@@ -145,7 +145,7 @@ def test_a_person_is_asked(
 ) -> None:
     """Who does not say yes moves nothing, and the letters can be received at once."""
     stack.put("notices", notice())
-    monkeypatch.setattr("sageaudit.cli.commands.redrive.may_ask", lambda: True)
+    monkeypatch.setattr("sageaudit.cli.commands.redrive.can_ask", lambda: True)
     monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
     done = redrive("notices")
     assert "Send 1 letter again?" in done.stderr
@@ -189,7 +189,7 @@ def test_only_letters_of_the_reason_that_is_asked_for(stack: Stack, redrive: Red
         stack.put("finished", event(), reason=reason, why="x")
     done = redrive("finished", "--reason", "b")
     assert "moved 2 letters" in done.stderr
-    assert "2 letters of other reasons: left alone" in done.stderr
+    assert "2 letters with other reasons: not sent" in done.stderr
     assert stack.left("finished") == 2
     assert redrive("finished", "--reason", "nobody").exit_code == 0
     assert redrive("finished", "--reason", "").exit_code == 2
@@ -341,7 +341,7 @@ def test_without_the_permission_to_show_letters_again_it_says_when(
     done = redrive("finished", "--dry-run")
     assert done.exit_code == 0
     assert "1 letter would move" in done.stderr
-    assert "again in 15 minutes only" in done.stderr
+    assert "hidden from others for 15 minutes" in done.stderr
 
 
 def test_a_stack_that_is_not_there_or_another_one_is_said(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.workflows import report as report_contents
 from tests.fakes.command_line import Run
 from tests.fakes.random_history import NOW
@@ -78,14 +78,14 @@ def test_a_page_of_many_jobs_keeps_the_most_wasteful(
     run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says so, and so does the command; the sums are those of all jobs."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
     words = ("report", "--history", file, "--since", "90d", "-o")
     whole = run(*words, "-").stdout
     monkeypatch.setattr(report_contents, "MAX_LISTED_JOBS", 20)
     done = run(*words, tmp_path / "page")
     text = (tmp_path / "page").read_text("utf-8")
     assert "the most wasteful 18 jobs and 2 tuning jobs" in done.stderr
-    assert "(130 others are in its sums alone)" in done.stderr
+    assert "(130 others only in its sums)" in done.stderr
     news = next(line for line in whole.splitlines() if "jobs cost" in line)
     assert news.partition("jobs cost")[2][:60] in text
     assert "The 18 jobs and 2 tuning jobs with the most avoidable and lost dollars" in text

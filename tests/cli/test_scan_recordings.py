@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_read_is_one_line(run: Run, folder: Path, history:
     done = run("scan", "--recordings", folder, "--history", history)
     assert done.exit_code == 2
     assert len(done.stderr.splitlines()) == 5
-    assert done.stderr.splitlines()[-1].startswith("sageaudit: the audits are kept in ")
+    assert done.stderr.splitlines()[-1].startswith("sageaudit: the audits are saved in ")
     for name in ("broken.json", "other.json", "bytes.json", "bad.json"):
         assert name in done.stderr
     assert done.stdout.startswith("1 job cost ")

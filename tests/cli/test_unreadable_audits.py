@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.files.exact_json import gzip_text
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from tests.fakes.command_line import Run
 from tests.fakes.random_history import NOW
 
@@ -35,7 +35,7 @@ QUESTIONS = (
 @pytest.fixture(autouse=True)
 def today(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of the history's audits."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
 
 
 @pytest.fixture(params=OTHER)

@@ -12,7 +12,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.queries import answer
-from sageaudit.queries.columns import matching
+from sageaudit.queries.columns import make_row_filter
 from sageaudit.queries.lists import HistoryLists, as_list_row, sort_amount, sort_key
 from sageaudit.queries.question import AMOUNT_SORTS, Question, SortOrder
 from sageaudit.queries.window import Window, parse_window
@@ -47,7 +47,7 @@ def found(
 ) -> list[RuleFinding]:
     """The rows of a question with a rule."""
     rule, lists = question.rule or "", asked(history, question)
-    return list(answer.iterate_findings(lists, question, rule, with_heads=with_heads))
+    return list(answer.iterate_findings(lists, question, rule, with_summaries=with_heads))
 
 
 def by_hand(history: SqliteHistory, question: Question) -> list[AuditSummary]:
@@ -55,7 +55,8 @@ def by_hand(history: SqliteHistory, question: Question) -> list[AuditSummary]:
     rows = [
         row
         for row in map(as_list_row, everything(history))
-        if question.window.since <= row.ended_at < question.window.until and matching(question)(row)
+        if question.window.since <= row.ended_at < question.window.until
+        and make_row_filter(question)(row)
     ]
     if question.sort is SortOrder.NEWEST:
         return rows

@@ -253,10 +253,10 @@ def test_the_order_is_that_of_time_or_of_the_dollars_asked_for(history: History)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "give one column or two"),
-        ("family,owner,kind", "give one column or two"),
+        ("", "give one or two columns"),
+        ("family,owner,kind", "give one or two columns"),
         ("week,month", "only one of day, week and month"),
-        ("family,family", "give one column or two"),
+        ("family,family", "give one or two columns"),
     ],
 )
 def test_columns_that_cannot_be_are_refused(text: str, said: str) -> None:

@@ -38,7 +38,7 @@ from sageaudit.output.text.card import NO_OWNER_IDS, Notice, Writer, to_json
 from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation, Link
 from sageaudit.ports import Decisions, DigestLedger, History, ReportStore
-from sageaudit.queries.answer import by_family, of_question
+from sageaudit.queries.answer import matching_recommendations, recommendations_by_family
 from sageaudit.queries.by import sum_all
 from sageaudit.queries.changes import (
     changed_families,
@@ -189,13 +189,13 @@ def make_digests(
     since, until = week
     lists = HistoryLists(history, make_window(since, until + ONE_DAY))
     days = make_window(until - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY)
-    read = by_family(
+    read = recommendations_by_family(
         lists.in_window(days), Question(days), decisions, now, most_runs=MAX_FAMILY_RUNS
     )
     families, sent_to = [*read], cache(read_alerts)
     for route in routes:
         question = _question(lists, route)
-        recommendations = sort_by_amount(of_question(families, question), now)
+        recommendations = sort_by_amount(matching_recommendations(families, question), now)
         recommendations = [
             item for item in recommendations if route is None or _matches(route, item, now)
         ]

@@ -38,7 +38,7 @@ from sageaudit.output.html.contents import (
 )
 from sageaudit.output.html.job_table import tag_title
 from sageaudit.ports import History
-from sageaudit.queries.answer import by_family
+from sageaudit.queries.answer import recommendations_by_family
 from sageaudit.queries.changes import (
     changed_families,
     find_changes,
@@ -150,7 +150,7 @@ def assemble_account_report(
     named = account or (accounts[0] if len(accounts) == 1 else None)
     until = min(period.until, max(today, last))
     recent = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
-    advised = by_family(
+    advised = recommendations_by_family(
         lists.in_window(recent),
         Question.with_filters(recent, account=account),
         decisions,
