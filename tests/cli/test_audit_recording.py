@@ -1,4 +1,4 @@
-"""`sageaudit audit --recording`, as its users run it: output, exit codes, bad files."""
+"""`sageaudit audit --recording`: output, exit codes and bad files."""
 
 import json
 import unicodedata
@@ -34,7 +34,7 @@ Audited = Callable[[Path], dict[str, Any]]
 
 @pytest.fixture
 def audited(run: Run) -> Audited:
-    """Gives the document of one recording."""
+    """Returns a function that returns the document of one recording."""
 
     def audit(path: Path) -> dict[str, Any]:
         document: dict[str, Any] = run("audit", "--recording", path, "--output", "json").document()
@@ -67,7 +67,7 @@ def test_an_unfinished_job_is_audited_as_far_as_it_goes(audited: Audited, path: 
 def test_a_bad_file_is_one_sentence_and_exit_2(
     run: Run, tmp_path: Path, text: str, said: str
 ) -> None:
-    """The sentence names the file and what is wrong in it; no stack trace."""
+    """The sentence names the file and its error, without a stack trace."""
     path = tmp_path / "job.json"
     path.write_text(text)
     done = run("audit", "--recording", path)
@@ -96,7 +96,7 @@ BAD_FILES = {
 def test_a_bad_file_among_others_is_named_and_the_others_are_audited(
     run: Run, tmp_path: Path, text: str, said: str, *, lasts: bool
 ) -> None:
-    """Both files beside it are printed, and the exit code is 2."""
+    """The two other files are printed, and the exit code is 2."""
     bad = tmp_path / "bad.json"
     bad.write_text(text)
     files = (UNJUDGED, bad, FAILED)
@@ -109,17 +109,25 @@ def test_a_bad_file_among_others_is_named_and_the_others_are_audited(
     assert said in sentence
 
 
-def test_an_accepted_finding_fails_no_gate(run: Run, tmp_path: Path) -> None:
-    """The policy exempts it: it is shown, and what fails the gate is that no more was judged."""
+def test_an_exempt_finding_does_not_fail(run: Run, tmp_path: Path) -> None:
+    """The policy exempts the finding, which is shown.
+
+    The run fails only because nothing else was judged.
+    """
     policy = tmp_path / "policy.toml"
-    rules = ("failed-spend", "old-generation")
+    rules_with_findings = ("failed-spend", "old-generation")
     policy.write_text(
-        "".join(f'[[exempt]]\nrule = "{rule}"\nby = "ana"\nreason = "known"\n' for rule in rules)
+        "".join(
+            f'[[exempt]]\nrule = "{rule}"\nby = "ana"\nreason = "known"\n'
+            for rule in rules_with_findings
+        )
     )
     words = ("--policy", policy, "--output", "json", "--fail-on", "low")
     done = run("audit", "--recording", FAILED, *words)
     assert done.exit_code == 11
-    assert {f["rule"] for f in json.loads(done.stdout)["findings"] if f["exempt"]} == set(rules)
+    assert {f["rule"] for f in json.loads(done.stdout)["findings"] if f["exempt"]} == set(
+        rules_with_findings
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,9 +147,10 @@ def test_an_accepted_finding_fails_no_gate(run: Run, tmp_path: Path) -> None:
 def test_fail_on_exits_with_the_first_of_its_codes_that_applies(
     run: Run, severity: str | None, files: tuple[str, ...], code: int
 ) -> None:
-    """2 before 10, 10 before 11, 11 before 0; every result is printed.
+    """The order is 2, 10, 11, 0, and every result is printed.
 
-    A 15-cent failure is low. A job that could not be judged does not pass: no finding is no proof.
+    A 15-cent failure is low. A job that could not be judged does not pass, since its findings may
+    be missing.
     """
     paths = {"FAILED": FAILED, "UNJUDGED": UNJUDGED}
     words = [w for name in files for w in ("--recording", paths.get(name, Path(name)))]
@@ -153,8 +162,8 @@ def test_fail_on_exits_with_the_first_of_its_codes_that_applies(
     assert said is bool(severity and "UNJUDGED" in files)
 
 
-def test_a_describe_answer_alone_never_says_that_nothing_was_avoidable(run: Run) -> None:
-    """A person reads what it cost, that nobody could look, and what to do."""
+def test_a_describe_response_alone_never_says_that_nothing_was_avoidable(run: Run) -> None:
+    """The report has the cost, says that the use is unknown, and what to do."""
     shown = run("audit", "--recording", UNJUDGED).stdout
     assert "It cost $3.79, and what was avoidable could not be judged" in shown
     assert (
@@ -164,8 +173,8 @@ def test_a_describe_answer_alone_never_says_that_nothing_was_avoidable(run: Run)
     assert "was found avoidable" not in shown
 
 
-def running(tmp_path: Path, **changes: Any) -> Path:
-    """A training job that has downloaded for ten minutes and trains since."""
+def running_job(tmp_path: Path, **changes: Any) -> Path:
+    """Returns a training job that downloaded for ten minutes and is training since."""
     answer = training_answer(TrainingJobStatus="InProgress", SecondaryStatus="Training")
     for gone in ("TrainingEndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds"):
         del answer[gone]
@@ -185,10 +194,13 @@ def running(tmp_path: Path, **changes: Any) -> Path:
 def test_a_running_job_is_shown_until_the_latest_time_of_its_recording(
     audited: Audited, tmp_path: Path
 ) -> None:
-    """Its last metric point is of 11:00: an hour on two instances, of which nothing is final."""
+    """Its last metric point is of 11:00, so it has used two instances for an hour.
+
+    No figure is final.
+    """
     point = {"host": "train-vision/algo-1", "metric": "CPUUtilization"}
     series = [{**point, "start": "2026-05-20T10:10:00Z", "values": [100.0] * 51 + [None]}]
-    document = audited(running(tmp_path, metrics={"period_s": 60, "series": series}))
+    document = audited(running_job(tmp_path, metrics={"period_s": 60, "series": series}))
     compute = document["bill"]["lines"][0]
     assert compute["quantity"] == 2
     assert document["bill"]["total_usd"] == compute["usd"] > 0
@@ -205,13 +217,13 @@ def test_a_running_job_is_shown_until_the_latest_time_of_its_recording(
 def test_a_running_job_without_metrics_is_shown_until_its_last_change(
     audited: Audited, tmp_path: Path
 ) -> None:
-    """Ten minutes on two instances."""
-    document = audited(running(tmp_path))
+    """It has used two instances for ten minutes."""
+    document = audited(running_job(tmp_path))
     assert document["bill"]["lines"][0]["quantity"] == pytest.approx(1 / 3, abs=1e-6)
 
 
-def test_a_line_parts_the_reports_of_a_batch(run: Run) -> None:
-    """None before the first, none after the last."""
+def test_a_line_separates_the_reports_of_a_batch(run: Run) -> None:
+    """There is no line before the first report, and none after the last."""
     done = run("audit", "--recording", FAILED, "--recording", FSX_SPOT)
     lines = done.stdout.splitlines()
     [parted] = [place for place, line in enumerate(lines) if line and not line.strip("─")]
@@ -219,8 +231,8 @@ def test_a_line_parts_the_reports_of_a_batch(run: Run) -> None:
     assert "  training job, " in lines[parted + 1]
 
 
-def test_json_has_no_character_that_a_terminal_obeys(run: Run, tmp_path: Path) -> None:
-    """Control, format and bidirectional characters are escapes, and read back as they were."""
+def test_json_has_no_character_that_controls_a_terminal(run: Run, tmp_path: Path) -> None:
+    """Control, format and bidirectional characters are escapes, and a parser reads them unchanged."""
     recorded = json.loads(FAILED.read_text())
     attack = "\x9b2J \x7f \u202egnp.exe\u2066 \u2028 \ue000 \U000e0041 é \x1b[31m"
     recorded |= {"as_of": "2026-05-20T10:00:00Z", "notes": [attack]}
@@ -239,7 +251,7 @@ SHORT = Plot("ml.g5.xlarge", one_host(Doing(14, cores=2.0, gpus=(0.12,), gib=4, 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Four runs of 14 minutes, a day apart: nightly-0 is the oldest."""
+    """Returns four runs of 14 minutes, a day apart; nightly-0 is the oldest."""
     folder = tmp_path_factory.mktemp("family")
     paths = []
     for number in range(4):
@@ -249,8 +261,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return paths
 
 
-def together(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
-    """By job name, the documents of one call."""
+def audit_together(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Returns the documents of one call by job name."""
     words = ["audit", "--output", "json"]
     for path in paths:
         words += ["--recording", str(path)]
@@ -259,37 +271,43 @@ def together(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
     return {made["job"]["name"]: made for made in lines}
 
 
-def rules(made: dict[str, Any]) -> set[str]:
-    """The rules with a finding."""
+def rules_with_findings(made: dict[str, Any]) -> set[str]:
+    """Returns the rules with a finding."""
     return {finding["rule"] for finding in made["findings"]}
 
 
 def test_one_recording_alone_says_what_is_missing(files: list[Path]) -> None:
-    """Its family may have more runs."""
-    made = together(files[3:])["nightly-3-3"]
+    """The family may have more runs."""
+    made = audit_together(files[3:])["nightly-3-3"]
     assert made["judged"] == "no"
-    assert "gpu-underused" not in rules(made)
+    assert "gpu-underused" not in rules_with_findings(made)
     assert "the last runs of their family on the same instances" in made["not_judged"][0]
 
 
 def test_runs_of_one_family_are_judged_together(files: list[Path]) -> None:
-    """Each with those before it; the oldest stays unjudged. The order of files does not matter."""
-    made = together(files)
+    """Each run is judged with the earlier ones; the oldest is not judged.
+
+    The order of the files does not matter.
+    """
+    made = audit_together(files)
     pools = [made[f"nightly-{number}-{number}"]["audit"]["pool"] for number in range(4)]
     assert [pool and pool["runs"] for pool in pools] == [None, 2, 3, 4]
     assert pools[3]["earlier_runs"] == ["nightly-2-2", "nightly-1-1", "nightly-0-0"]
-    found = ["gpu-underused" in rules(made[f"nightly-{number}-{number}"]) for number in range(4)]
+    found = [
+        "gpu-underused" in rules_with_findings(made[f"nightly-{number}-{number}"])
+        for number in range(4)
+    ]
     assert found == [False, True, True, True]
-    assert together(files[::-1]) == made
+    assert audit_together(files[::-1]) == made
 
 
 def test_a_run_in_two_files_is_one_run(files: list[Path], tmp_path: Path) -> None:
-    """A copy has no minutes of its own: the run after it stays too short."""
+    """A copy adds no minutes, so that the next run is still too short."""
     one = training(replace(SHORT, name="five", begin=BEGIN, hosts=one_host(FIVE)), 1)
     then = training(replace(SHORT, name="six", begin=BEGIN + DAY, hosts=one_host(FIVE)), 2)
     paths = [tmp_path / f"{number}.json" for number in range(4)]
     for path, told in zip(paths, (one, one, one, then), strict=True):
         path.write_text(json.dumps(told))
-    made = together(paths)
+    made = audit_together(paths)
     assert made["six-2"]["audit"]["pool"] is None
-    assert made["six-2"] == together([paths[0], paths[3]])["six-2"]
+    assert made["six-2"] == audit_together([paths[0], paths[3]])["six-2"]

@@ -1,4 +1,4 @@
-"""`sageaudit backfill`: what it asks, says and leaves behind, and what ends it."""
+"""`sageaudit backfill`: what it reads, prints and writes, and what stops it."""
 
 import io
 import json
@@ -38,8 +38,8 @@ DAY = timedelta(days=1)
 FREE = {"sts:GetCallerIdentity"}
 
 
-def listed(name: str, ended_at: datetime, account: str = ACCOUNT) -> dict[str, Any]:
-    """List's row of a training job."""
+def list_row(name: str, ended_at: datetime, account: str = ACCOUNT) -> dict[str, Any]:
+    """Returns a training job's row of a List* response."""
     return {
         "TrainingJobName": name,
         "TrainingJobArn": f"arn:aws:sagemaker:{REGION}:{account}:training-job/{name}",
@@ -52,40 +52,40 @@ def listed(name: str, ended_at: datetime, account: str = ACCOUNT) -> dict[str, A
 
 @dataclass
 class Deployed:
-    """A stack that has swept, and the command for it."""
+    """A stack after its first sweep, and the command for it."""
 
     stack: Stack
     run: Run
 
     def __call__(self, *words: str | Path) -> Result:
-        """In the stack's region."""
+        """Runs the command in the stack's region."""
         return self.run("backfill", *words, "--region", REGION)
 
     @property
     def table(self) -> DynamoHistory:
-        """Its history."""
+        """Returns the stack's history."""
         client = boto3.client("dynamodb", region_name=REGION)
         return DynamoHistory(client, self.stack.outputs["TableName"])
 
     @property
-    def sent(self) -> list[str]:
-        """The names of the jobs whose events SQS was given."""
+    def sent_jobs(self) -> list[str]:
+        """Returns the names of the jobs whose events were sent to SQS."""
         calls = self.stack.calls.of("sqs:SendMessageBatch")
         bodies = [
             json.loads(one["MessageBody"]) for call in calls for one in call.params["Entries"]
         ]
         return [body["detail"]["TrainingJobName"] for body in bodies]
 
-    def swept(self, *accounts: str) -> None:
-        """The first sweep of these accounts."""
+    def sweep(self, *accounts: str) -> None:
+        """Runs the first sweep of these accounts."""
         client = boto3.client("dynamodb", region_name=REGION)
         notes = DynamoSweepStore(client, self.stack.outputs["TableName"])
         notes.record_installation()
         for account, kind in product(accounts, JobKind):
             notes.save_list_state(JobList(account, REGION, kind), first_state(NOW))
 
-    def has(self, *rows: Mapping[str, Any], account: str = ACCOUNT) -> None:
-        """An account's training jobs."""
+    def add_jobs(self, *rows: Mapping[str, Any], account: str = ACCOUNT) -> None:
+        """Adds training jobs to an account."""
         self.stack.calls.answer(
             "sagemaker:ListTrainingJobs",
             lambda asked, _: {"TrainingJobSummaries": rows if asked == account else []},
@@ -94,7 +94,7 @@ class Deployed:
 
 @pytest.fixture
 def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Iterator[Deployed]:
-    """One that audits its own account and another, and has 12 jobs of the past."""
+    """Yields a stack that audits its own account and another one, with 12 past jobs."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with mock_aws(), aws_calls() as calls:
@@ -108,13 +108,15 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
         for children in (kind.spec.rollup.child_list for kind in JobKind if kind.spec.rollup):
             none: Mapping[str, Any] = {children.rows_key: []}
             calls.answer(f"sagemaker:{children.action}", lambda *_, rows=none: rows)
-        made.swept(ACCOUNT, OTHER, documents.ACCOUNT)
-        made.has(*(listed(f"job-{number:02}", NOW - (50 - number) * DAY) for number in range(12)))
+        made.sweep(ACCOUNT, OTHER, documents.ACCOUNT)
+        made.add_jobs(
+            *(list_row(f"job-{number:02}", NOW - (50 - number) * DAY) for number in range(12))
+        )
         yield made
 
 
-def test_it_calls_what_it_declares(deployed: Deployed, tmp_path: Path) -> None:
-    """Jobs are sent, and nothing is written; a file is written, and no job is asked for."""
+def test_it_calls_only_declared_actions(deployed: Deployed, tmp_path: Path) -> None:
+    """Jobs are sent without other writes; a file is copied without reading jobs."""
     for kind in (
         one.spec for one in JobKind if one.spec.rollup and not one.spec.rollup.has_name_prefix
     ):
@@ -134,29 +136,36 @@ def test_it_calls_what_it_declares(deployed: Deployed, tmp_path: Path) -> None:
     called = {one.removesuffix("Batch") for one in deployed.stack.calls.names}
     assert called - FREE == needs.actions(())
     deployed.stack.calls.made.clear()
-    path = a_history(tmp_path, ended("train-1", NOW - 40 * DAY), ended("train-2", NOW - 39 * DAY))
+    path = scanned_history(
+        tmp_path, ended("train-1", NOW - 40 * DAY), ended("train-2", NOW - 39 * DAY)
+    )
     assert deployed("--from-history", path, "--yes").exit_code == 0
     called = deployed.stack.calls.names
     assert called <= {*needs.actions((permissions.FROM_HISTORY,)), "dynamodb:TransactWriteItems"}
     assert not [one for one in called if one.startswith(("sagemaker:", "sqs:"))]
 
 
-def test_an_other_account_is_asked_by_its_role(deployed: Deployed) -> None:
-    """One that the stack does not audit is left out: its events would be dead letters."""
-    deployed.has(listed("theirs", NOW - 40 * DAY, account=OTHER), account=OTHER)
+def test_another_account_is_read_with_its_role(deployed: Deployed) -> None:
+    """An account that the stack does not audit is left out, since its events would become dead
+    letters.
+    """
+    deployed.add_jobs(list_row("theirs", NOW - 40 * DAY, account=OTHER), account=OTHER)
     words = ("--since", "60d", "--account", OTHER, "--role", "reader", "--yes")
     assert "1 of 1 job sent" in deployed(*words).stderr
-    assert deployed.sent == ["theirs"]
+    assert deployed.sent_jobs == ["theirs"]
     strange = "999999999999"
-    deployed.has(listed("x", NOW - 40 * DAY, account=strange), account=strange)
+    deployed.add_jobs(list_row("x", NOW - 40 * DAY, account=strange), account=strange)
     said = deployed("--since", "60d", "--account", strange, "--role", "reader", "--yes").stderr
     assert "1 job: 1 of accounts or regions that the stack does not audit" in said
 
 
-def test_jobs_cost_and_hours_are_said_before_anything_is_sent(
+def test_jobs_cost_and_hours_are_printed_before_anything_is_sent(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Old metrics before the list; nobody to answer ends it, and a no sends nothing."""
+    """The warning about old metrics comes before the list.
+
+    Without an answer, or with a no, nothing is sent.
+    """
     said = deployed("--since", "100d", "--dry-run").stderr.splitlines()
     assert "have metrics of an hour at best" in said[0]
     assert said[1].startswith("sageaudit: this lists only your account, of 3 in the stack")
@@ -170,7 +179,7 @@ def test_jobs_cost_and_hours_are_said_before_anything_is_sent(
     monkeypatch.setattr(command, "can_ask", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert deployed("--since", "60d").exit_code != 0
-    assert not deployed.sent
+    assert not deployed.sent_jobs
 
 
 @pytest.mark.parametrize(
@@ -181,7 +190,7 @@ def test_jobs_cost_and_hours_are_said_before_anything_is_sent(
         (("--since", "500d"), 2, "are kept for 455 days"),
         (("--since", "soon"), 2, "is not a time"),
         (("--since", "9d", "--per-minute", "0"), 2, "0 is not in the range"),
-        (("--from-history", "h.db", "--account", OTHER, "--role", "r"), 2, "asks no account"),
+        (("--from-history", "h.db", "--account", OTHER, "--role", "r"), 2, "reads no account"),
         (("--from-history", "absent.db"), 3, "absent.db"),
         (("--from-history", "other.db"), 2, "other.db"),
     ],
@@ -208,19 +217,19 @@ def test_bad_input_is_one_sentence(
         ("sqs:GetQueueAttributes", "AccessDenied", 4),
     ],
 )
-def test_what_aws_refuses_ends_it_with_its_code(
+def test_an_aws_error_sets_the_exit_code(
     deployed: Deployed, call: str, refusal: str, code: int
 ) -> None:
-    """A list that is throttled leaves its kind out, and says so."""
+    """If a list is throttled, its kind is left out, and a message says so."""
     deployed.stack.calls.refuse(call, refusal)
     found = deployed("--since", "60d", "--yes", "--per-minute", "6000")
     assert found.exit_code == code, found.stderr
     assert "Traceback" not in found.stderr
 
 
-def test_no_job_and_a_stack_of_an_older_version_are_said(deployed: Deployed) -> None:
-    """Before the first sweep, nobody knows which jobs are of the past."""
-    deployed.has()
+def test_no_job_and_an_older_stack_are_reported(deployed: Deployed) -> None:
+    """Before the first sweep, it is not known which jobs ended before the deployment."""
+    deployed.add_jobs()
     found = deployed("--since", "60d", "--yes")
     assert (found.exit_code, "0 jobs" in found.stderr) == (0, True)
     deployed.stack.calls.answer(
@@ -230,8 +239,8 @@ def test_no_job_and_a_stack_of_an_older_version_are_said(deployed: Deployed) -> 
     assert (found.exit_code, "has no output TableName" in found.stderr) == (2, True)
 
 
-def test_ctrl_c_keeps_what_was_sent_and_the_next_call_goes_on(deployed: Deployed) -> None:
-    """What was sent and is not audited may be sent once more; `audit` takes it once."""
+def test_ctrl_c_keeps_sent_jobs_and_the_next_call_continues(deployed: Deployed) -> None:
+    """A job that was sent but is not audited yet may be sent again; `audit` handles it once."""
 
     def interrupted(_: str, __: Mapping[str, Any]) -> None:
         del deployed.stack.calls.answers["sqs:SendMessageBatch"]
@@ -242,11 +251,11 @@ def test_ctrl_c_keeps_what_was_sent_and_the_next_call_goes_on(deployed: Deployed
     assert (found.exit_code, "10 of 12 jobs sent" in found.stderr) == (130, True), found.stderr
     assert "run the same command again" in found.stderr
     assert deployed("--since", "60d", "--yes", "--per-minute", "6000").exit_code == 0
-    assert len({*deployed.sent}) == 12
+    assert len({*deployed.sent_jobs}) == 12
 
 
-def a_history(folder: Path, *entries: AuditEntry) -> Path:
-    """A scan's file."""
+def scanned_history(folder: Path, *entries: AuditEntry) -> Path:
+    """Returns the path of a scan's history file."""
     path = folder / "history.db"
     with SqliteHistory(path) as history:
         for one in entries:
@@ -254,15 +263,18 @@ def a_history(folder: Path, *entries: AuditEntry) -> Path:
     return path
 
 
-def test_a_scans_audits_are_written_once_and_no_newer_one_is_touched(
+def test_a_scans_audits_are_copied_once_and_do_not_replace_newer_ones(
     deployed: Deployed, tmp_path: Path
 ) -> None:
-    """With what they were judged by; what the table has stays, and what ended lately is left."""
+    """They keep their rules and policy.
+
+    The table's audits and recently ended jobs are left alone.
+    """
     old = with_detail(ended("train-1", NOW - 200 * DAY), DETAIL)
     known = ended("train-2", NOW - 190 * DAY)
     deployed.table.record(replace(known, last_modified_at=NOW))
     recent = ended("train-3", datetime.now(UTC))  # after the installation
-    path = a_history(tmp_path, old, known, recent)
+    path = scanned_history(tmp_path, old, known, recent)
     found = deployed("--from-history", path, "--yes")
     words = "3 jobs: 1 written to history-"
     assert (found.exit_code, words in found.stderr) == (0, True), found.stderr
@@ -278,12 +290,12 @@ def test_a_scans_audits_are_written_once_and_no_newer_one_is_touched(
     assert "0 audits" in deployed("--from-history", path, "--since", "2020-01", "--yes").stderr
 
 
-def test_an_audit_of_the_file_that_cannot_be_read_stops_no_other(
+def test_an_unreadable_audit_of_the_file_does_not_stop_the_others(
     deployed: Deployed, tmp_path: Path
 ) -> None:
     """It is counted, and the others are written."""
     runs = [ended(f"train-{day}", NOW - day * DAY) for day in (200, 190, 180)]
-    path = a_history(tmp_path, *runs)
+    path = scanned_history(tmp_path, *runs)
     with sqlite3.connect(path) as sql:
         sql.execute(
             "UPDATE audits SET document = '{' WHERE run ="

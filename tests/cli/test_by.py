@@ -1,4 +1,4 @@
-"""`sageaudit by` and its short words, and `sageaudit changes`."""
+"""`sageaudit by` with its short names, and `sageaudit changes`."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -15,12 +15,12 @@ from tests.fakes.random_history import FAMILIES, NOW, RULES
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands run on the day of the audits."""
+    """Makes the commands run on the day of the audits."""
     monkeypatch.setattr(clock, "utc_now", lambda: NOW)
 
 
 def test_a_family_is_one_row_and_a_table_fits_80_columns(run: Run, file: Path) -> None:
-    """Unless it is asked for by region, too; the most waste first; more rows with --all."""
+    """With the column region it is several rows. The most waste is first; --all prints all rows."""
     rows = run("by", "family", "--history", file, "--output", "json").document()["rows"]
     families = [row["family"] for row in rows]
     assert len(families) == len({*families})
@@ -50,7 +50,7 @@ SORTS = {
 def test_the_amount_that_orders_the_rows_is_in_the_table(
     run: Run, file: Path, columns: str, sort: str
 ) -> None:
-    """Also at 80 columns, and also of weeks."""
+    """It is there at 80 columns and for weeks too."""
     headings = {"waste": "Avoidable+lost", "total": "Spend", "idle": "Idle capacity"}
     headings |= {"waste_percent": "Waste %", "failed_percent": "Failed %"}
     words = ("by", columns, "--history", file, "--sort", sort)
@@ -63,15 +63,15 @@ def test_the_amount_that_orders_the_rows_is_in_the_table(
 @pytest.mark.parametrize(
     ("short", "words"), [("families", "by family"), ("owners", "by owner"), ("trend", "by week")]
 )
-def test_short_words_ask_the_same(run: Run, file: Path, short: str, words: str) -> None:
-    """With the same options."""
+def test_short_names_give_the_same_rows(run: Run, file: Path, short: str, words: str) -> None:
+    """They take the same options."""
     options = ("--history", file, "--account", "111122223333", "--output", "csv")
     assert run(short, *options).stdout == run(*words.split(), *options).stdout
     assert "COLUMN" in run(short, "--help").stdout
 
 
-def test_what_has_no_value_is_a_row_of_its_own(run: Run, file: Path) -> None:
-    """Null in JSON, words in the table."""
+def test_jobs_without_a_value_have_a_row(run: Run, file: Path) -> None:
+    """The value is null in JSON and a label in the table."""
     rows = run("by", "owner", "--history", file, "--output", "json").document()["rows"]
     assert {row["owner"] for row in rows} == {"ana", "bo", None}
     assert "(no owner)" in run("by", "owner", "--history", file).stdout
@@ -88,7 +88,7 @@ def test_what_has_no_value_is_a_row_of_its_own(run: Run, file: Path) -> None:
     ],
 )
 def test_no_jobs_is_no_error(run: Run, file: Path, words: tuple[str, ...], hint: str) -> None:
-    """A sentence says what may be wrong; nothing claims to be $0.00."""
+    """A message says what may be wrong; no row has $0.00."""
     done = run("by", *words, "--history", file, "--output", "json")
     assert {row["waste_usd"] for row in done.document()["rows"]} <= {None}
     assert hint in done.stderr
@@ -96,7 +96,9 @@ def test_no_jobs_is_no_error(run: Run, file: Path, words: tuple[str, ...], hint:
 
 @pytest.fixture
 def weeks(tmp_path: Path) -> Path:
-    """$1 avoidable on 26 October and the two Mondays after it, $2 on 16, $4 on 19 November."""
+    """Returns a history with $1 avoidable on 26 October and the next two Mondays, $2 on 16 and $4
+    on 19 November.
+    """
     file = tmp_path / "weeks.db"
     with SqliteHistory(file) as history:
         for day, usd in ((25, 1), (32, 1), (39, 1), (46, 2), (49, 4)):
@@ -108,8 +110,8 @@ def weeks(tmp_path: Path) -> Path:
     return file
 
 
-def test_weeks_are_told_and_drawn(run: Run, weeks: Path) -> None:
-    """The news, then one mark a week above the table; a week that lasts says so."""
+def test_weeks_have_a_headline_and_bars(run: Run, weeks: Path) -> None:
+    """The headline and one bar a week are above the table; the current week is marked."""
     done = run("trend", "--history", weeks, "--since", "2026-10-28")
     spent, wasted, rate, drawn, period, judged, *rows = done.stdout.splitlines()
     assert spent == "2026-W47 so far: $12.00 spent, 500% more than the same days of the week before"
@@ -126,7 +128,7 @@ def test_weeks_are_told_and_drawn(run: Run, weeks: Path) -> None:
         "Change",
         "Avoidable",
         "Avoidable+lost",
-        "Its",
+        "Waste",
         "change",
     ]
     assert rows[-1].split() == [
@@ -143,10 +145,10 @@ def test_weeks_are_told_and_drawn(run: Run, weeks: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_on_a_monday_the_news_is_the_last_whole_week(
+def test_on_a_monday_the_headline_is_the_last_whole_week(
     run: Run, weeks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also on a Tuesday; the week that has begun is in the table."""
+    """So it is on a Tuesday. The current week is in the table."""
     for day, told, so_far in (
         (16, "2026-W46:", "2026-W47 today only"),
         (17, "2026-W46:", "2026-W47 so far"),
@@ -160,7 +162,7 @@ def test_on_a_monday_the_news_is_the_last_whole_week(
 
 
 def test_weeks_of_years_fit_a_screen(run: Run, weeks: Path) -> None:
-    """One line of marks; weeks without a job are counted, not printed; JSON has the newest."""
+    """There is one line of bars. Empty weeks are counted, not printed; JSON has the newest ones."""
     asked = ("by", "week", "--history", weeks, "--since", "2020-01-01")
     done = run(*asked)
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -170,7 +172,10 @@ def test_weeks_of_years_fit_a_screen(run: Run, weeks: Path) -> None:
 
 
 def test_changes_end_with_yesterday_and_fit_80_columns(run: Run, file: Path, weeks: Path) -> None:
-    """Seven whole days against seven; where there is nothing to compare with, that is said."""
+    """Seven whole days are compared with seven.
+
+    A message says if there is nothing to compare with.
+    """
     done = run("changes", "--history", file)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert {"Family", "Change", "Difference"} <= {*done.stdout.splitlines()[1].split()}

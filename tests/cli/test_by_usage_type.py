@@ -1,4 +1,4 @@
-"""`sageaudit by usage_type`: the bills of jobs in the words of Cost Explorer."""
+"""`sageaudit by usage_type` adds up bills by the usage types of Cost Explorer."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -24,7 +24,7 @@ EVER = ("--since", "2018-01-01")
 
 
 def line(item: str, usage_type: str | None, note: str, **known: Decimal | None) -> LineDocument:
-    """A line of a bill at $2 an hour, or a GB-month."""
+    """Returns a bill line at $2 an hour, or per GB-month."""
     return {
         "item": item,
         "usage_type": usage_type,
@@ -40,7 +40,7 @@ def line(item: str, usage_type: str | None, note: str, **known: Decimal | None) 
 
 
 def rows(*bills: tuple[LineDocument, ...]) -> dict[str | None, SumsRow]:
-    """The sums by usage type of jobs with these bills."""
+    """Returns the sums by usage type of jobs with these bills."""
     with SqliteHistory() as history:
         for number, lines in enumerate(bills):
             known = [one["usd"] for one in lines if one["usd"] is not None]
@@ -55,11 +55,12 @@ def rows(*bills: tuple[LineDocument, ...]) -> dict[str | None, SumsRow]:
     return {row.usage_type: row for row in found}
 
 
-def test_usage_types_add_up_to_the_bills(run: Run, scanned: Path) -> None:
-    """Of all sample jobs: no dollar is left out or stands in two rows. Each line is rounded to a
-    millionth by itself, and so is each bill.
+def test_usage_types_add_up_to_the_bills(run: Run, recordings_history: Path) -> None:
+    """For all sample jobs, each dollar is in exactly one row.
+
+    Each line and each bill is rounded to a millionth.
     """
-    words = ("--history", scanned, *EVER, "--all", "--output", "json")
+    words = ("--history", recordings_history, *EVER, "--all", "--output", "json")
     [account] = run("by", "account", *words).document()["rows"]
     found = run("by", "usage_type", *words).document()["rows"]
     assert len(found) > 10
@@ -67,9 +68,9 @@ def test_usage_types_add_up_to_the_bills(run: Run, scanned: Path) -> None:
     assert found == sorted(found, key=lambda row: -row["total_usd"])
 
 
-def test_a_row_can_be_laid_beside_cost_explorer(run: Run, scanned: Path) -> None:
-    """Its usage type, hours and dollars: 3 h on 1 x ml.g4dn.12xlarge at $4.89."""
-    done = run("by", "usage_type", "--history", scanned, *EVER)
+def test_a_row_can_be_compared_with_cost_explorer(run: Run, recordings_history: Path) -> None:
+    """It has the usage type, hours and dollars: 3 h on 1 x ml.g4dn.12xlarge at $4.89."""
+    done = run("by", "usage_type", "--history", recordings_history, *EVER)
     assert done.stdout.splitlines()[1].split() == [
         "Usage",
         "type",
@@ -84,7 +85,7 @@ def test_a_row_can_be_laid_beside_cost_explorer(run: Run, scanned: Path) -> None
 
 
 def test_hours_and_volumes_of_several_jobs_are_added_by_usage_type() -> None:
-    """With the job count of each; what is not known of one job leaves a lower bound."""
+    """Each row has a job count. If one job's amount is unknown, the sum is a lower bound."""
     compute = line("compute", "USE1-Train:ml.m5.large", "1 x ml.m5.large")
     volume = line("storage", "USE1-Train:VolumeUsage.gp2", "30 GB x 1, 2026-11")
     unpriced = line("compute", "USE1-Train:ml.m5.large", "1 x ml.m5.large", usd=None, rate_usd=None)
@@ -96,15 +97,15 @@ def test_hours_and_volumes_of_several_jobs_are_added_by_usage_type() -> None:
     assert (storage.total_usd, storage.spend_qualifier) == (2, "exact")
 
 
-def test_no_usage_type_has_a_part_of_what_was_avoidable() -> None:
-    """Waste is of a job, not of a line: it is unknown, and not 0."""
+def test_no_usage_type_has_avoidable_dollars() -> None:
+    """Waste belongs to a job, not to a line: it is unknown, and not 0."""
     [row] = rows((line("compute", "USE1-Train:ml.m5.large", ""),)).values()
     assert (row.avoidable_usd, row.lost_usd, row.possible_usd, row.judged_usd) == (None,) * 4
 
 
 @pytest.mark.parametrize("columns", ["usage_type,month", "usage_type,day"])
-def test_nor_has_one_of_a_period(columns: str) -> None:
-    """In the period before it neither."""
+def test_no_usage_type_of_a_period_has_avoidable_dollars(columns: str) -> None:
+    """The period before has none either."""
     with SqliteHistory() as history:
         bill = {"lines": [line("compute", "USE1-Train:ml.m5.large", "")], "total_usd": Decimal(2)}
         history.record(ended("job", NOW, bill=bill))
@@ -116,8 +117,8 @@ def test_nor_has_one_of_a_period(columns: str) -> None:
     assert row.before is None or row.before.avoidable_usd is None
 
 
-def test_a_change_of_a_usage_type_is_one_of_spend_alone() -> None:
-    """What was avoidable of it is unknown on both sides, also where there was nothing before."""
+def test_a_change_of_a_usage_type_is_only_of_spend() -> None:
+    """Its waste is unknown in both periods, even if there were no jobs before."""
     with SqliteHistory() as history:
         for name, days in (("new", 1), ("old", 9)):
             lines = [line("compute", f"USE1-Train:ml.{name}5.large", "")]
@@ -132,7 +133,7 @@ def test_a_change_of_a_usage_type_is_one_of_spend_alone() -> None:
     }
 
 
-def test_a_prefix_that_is_not_known_is_left_out_and_no_usage_type_is_invented() -> None:
+def test_an_unknown_prefix_is_left_out_and_no_usage_type_is_invented() -> None:
     """No public bill or price list names the usage type of a warm pool."""
     found = rows(
         (

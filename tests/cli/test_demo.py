@@ -1,4 +1,4 @@
-"""`sageaudit demo`: what it writes, what it says, and which files it never touches."""
+"""`sageaudit demo`: what it writes and prints, and which files it never changes."""
 
 import shlex
 import shutil
@@ -19,8 +19,8 @@ FEW = ("price-search", "map-tiles")
 
 
 @pytest.fixture(autouse=True)
-def _day(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It runs on the day after the company's last one, for a user without a history."""
+def _clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Makes the command run on the day after the company's last day. The user has no history."""
     monkeypatch.setattr(clock, "utc_now", lambda: example.NOW)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "120")
@@ -28,15 +28,15 @@ def _day(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The company has two workloads."""
+def small_company(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reduces the company to two workloads."""
     few = tuple(workload for workload in example_company.WORKLOADS if workload.name in FEW)
     monkeypatch.setattr(example_company, "WORKLOADS", few)
 
 
-@pytest.mark.usefixtures("small")
-def test_each_question_that_it_prints_is_answered(run: Run, tmp_path: Path, company: Path) -> None:
-    """By the whole company, pasted as it stands."""
+@pytest.mark.usefixtures("small_company")
+def test_each_printed_command_works(run: Run, tmp_path: Path, company: Path) -> None:
+    """Each command is pasted unchanged, for the whole company."""
     done = run("demo", "--history", "the example's.db")
     assert done.exit_code == 0, done.stderr
     shutil.copy(company, "the example's.db")
@@ -49,9 +49,9 @@ def test_each_question_that_it_prints_is_answered(run: Run, tmp_path: Path, comp
     assert (tmp_path / "example.html").stat().st_size > 100_000
 
 
-@pytest.mark.usefixtures("small")
-def test_it_writes_beside_the_users_own_history(run: Run, tmp_path: Path) -> None:
-    """And says where, and until which day; a second time it replaces what it wrote."""
+@pytest.mark.usefixtures("small_company")
+def test_it_does_not_change_the_users_own_history(run: Run, tmp_path: Path) -> None:
+    """It prints the path and the last day. A second run replaces its own file."""
     for _ in range(2):
         done = run("demo")
         assert done.exit_code == 0, done.stderr
@@ -64,9 +64,9 @@ def test_it_writes_beside_the_users_own_history(run: Run, tmp_path: Path) -> Non
     assert not (path.parent / "history.db").exists()
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_company")
 def test_a_history_with_other_audits_is_refused(run: Run, tmp_path: Path) -> None:
-    """Also one that was an example, and had a job of the user's own recorded into it."""
+    """So is an example into which the user recorded another job."""
     own, mixed = tmp_path / "own.db", tmp_path / "mixed.db"
     run("demo", "--history", mixed)
     for path in (own, mixed):
@@ -80,7 +80,7 @@ def test_a_history_with_other_audits_is_refused(run: Run, tmp_path: Path) -> Non
 
 
 def test_a_file_that_is_no_history_is_refused(run: Run, tmp_path: Path) -> None:
-    """It stays as it is."""
+    """The file is not changed."""
     path = tmp_path / "notes.txt"
     path.write_text("mine")
     done = run("demo", "--history", path)

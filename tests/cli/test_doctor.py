@@ -1,4 +1,4 @@
-"""`sageaudit doctor`: every check has a state, a sentence and what to do next."""
+"""`sageaudit doctor`: every check has a state, a sentence and a next step."""
 
 import json
 import sqlite3
@@ -24,8 +24,8 @@ REGION = "us-east-1"
 WHOSE = {"Account": OWN, "Arn": f"arn:aws:iam::{OWN}:user/ana", "UserId": "A"}
 
 
-def missing(operation: str) -> Any:
-    """SageMaker's answer about a job that does not exist."""
+def job_not_found(operation: str) -> Any:
+    """Returns SageMaker's response about a job that does not exist."""
 
     def answer(_: str, __: Any) -> Any:
         error = {"Code": "ValidationException", "Message": "Requested resource not found."}
@@ -36,31 +36,31 @@ def missing(operation: str) -> Any:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]:
-    """An account that permits everything."""
+    """Yields an account that permits everything."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     with mock_aws(), aws_calls() as made:
         for action in permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ()):
             service, _, operation = action.partition(":")
             if service == "sagemaker" and not operation.startswith("List"):
-                made.answer(action, missing(operation))
+                made.answer(action, job_not_found(operation))
         made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
         for action in sagemaker.CHILDREN_PERMISSIONS:
-            made.answer(action, missing(action.partition(":")[2]))
+            made.answer(action, job_not_found(action.partition(":")[2]))
         made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
         made.answer("sts:GetCallerIdentity", lambda *_: WHOSE)
         yield made
 
 
 def checks(done: Result) -> dict[str, dict[str, Any]]:
-    """The checks by name."""
+    """Returns the checks by name."""
     printed = json.loads(done.stdout)
     assert printed["schema"] == 1
     return {check["name"]: check for check in printed["checks"]}
 
 
-def test_all_that_works_is_0_and_every_permission_has_its_line(calls: AwsCalls, run: Run) -> None:
-    """And nothing was asked that costs more than a metric."""
+def test_success_is_0_and_every_permission_has_a_line(calls: AwsCalls, run: Run) -> None:
+    """No call costs more than a metric."""
     done = run("doctor", "--coverage", "--output", "json")
     found = checks(done)
     assert done.exit_code == 0, done.stdout
@@ -75,7 +75,7 @@ def test_all_that_works_is_0_and_every_permission_has_its_line(calls: AwsCalls, 
 
 @pytest.mark.usefixtures("calls")
 def test_people_get_one_line_a_check_within_80_columns(run: Run) -> None:
-    """With the counts first."""
+    """The counts are the first line."""
     done = run("doctor", "--coverage")
     assert "credentials: arn:aws:iam::123456789012:user/ana" in done.stdout
     assert done.stdout.splitlines()[0].endswith(" ok, 1 not checked")
@@ -93,7 +93,7 @@ def test_people_get_one_line_a_check_within_80_columns(run: Run) -> None:
 def test_a_missing_permission_is_named_with_what_to_do(
     calls: AwsCalls, run: Run, action: str
 ) -> None:
-    """Each of them is really asked for; exit 4."""
+    """Each permission is tried with a real call; the exit code is 4."""
     calls.refuse(action, "AccessDeniedException")
     done = run("doctor", "--output", "json")
     failed = [check for check in checks(done).values() if check["state"] == "failed"]
@@ -103,9 +103,7 @@ def test_a_missing_permission_is_named_with_what_to_do(
     assert (done.exit_code, failed[0]["exit_code"]) == (4, 4)
 
 
-def test_only_the_permissions_of_the_commands_that_are_named_are_asked(
-    calls: AwsCalls, run: Run
-) -> None:
+def test_only_the_permissions_of_the_named_commands_are_checked(calls: AwsCalls, run: Run) -> None:
     """`doctor report --coverage` describes no job."""
     done = run("doctor", "report", "--coverage", "--output", "json")
     actions = {name for name in checks(done) if name.partition(":")[2].isalpha()}
@@ -138,10 +136,10 @@ def test_throttled_is_5_and_not_found_is_permitted(
     ],
     ids=["HTML", "no network", "another answer", "expired", "late"],
 )
-def test_without_an_identity_it_is_said_why_and_nothing_more_is_asked(
+def test_without_an_identity_the_reason_is_printed_and_nothing_more_is_read(
     calls: AwsCalls, run: Run, answer: Any, exit_code: int, said: str, next_: str | None
 ) -> None:
-    """A proxy's page is no bug; AWS refuses a clock that is more than five minutes off."""
+    """A proxy's page is not a bug. AWS refuses a clock that is more than five minutes off."""
 
     def sts(*_: Any) -> Any:
         if isinstance(answer, Exception):
@@ -173,7 +171,7 @@ def test_without_an_identity_it_is_said_why_and_nothing_more_is_asked(
 def test_settings_that_cannot_be_used_have_their_code(
     run: Run, words: list[str], exit_code: int, name: str, said: str
 ) -> None:
-    """The rest is still checked, as far as it can be."""
+    """The remaining checks are still made if possible."""
     done = run("doctor", *words, "--output", "json")
     found = checks(done)
     assert said in found[name]["found"]
@@ -184,7 +182,7 @@ def test_settings_that_cannot_be_used_have_their_code(
 
 @pytest.mark.usefixtures("calls")
 def test_a_history_file_is_opened(run: Run, tmp_path: Path) -> None:
-    """There, absent, of another tool: each has its sentence and code."""
+    """A present file, a missing one and one of another tool each have a sentence and a code."""
     there, other = tmp_path / "h.db", tmp_path / "other.db"
     SqliteHistory(there).close()
     with sqlite3.connect(other) as connection:
@@ -217,7 +215,7 @@ def test_no_history_yet_is_no_failure(run: Run) -> None:
 )
 @pytest.mark.usefixtures("calls")
 def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, said: str) -> None:
-    """A table of another tool is told from one that is not there."""
+    """A table of another tool and a missing table have different results."""
     client = boto3.client("dynamodb", region_name=REGION)
     name = "absent-table"
     if kind == "ours":
@@ -239,10 +237,10 @@ def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, sai
     assert done.exit_code == code
 
 
-def test_a_role_is_assumed_in_each_account_and_its_permissions_are_asked(
+def test_a_role_is_assumed_in_each_account_and_its_permissions_are_checked(
     calls: AwsCalls, run: Run
 ) -> None:
-    """One line an account: assumed, without a permission, or refused."""
+    """Each account has one line: assumed, without a permission, or refused."""
     calls.refuse("sts:AssumeRole", "AccessDenied", when=lambda p: ABSENT in p["RoleArn"])
     calls.refuse("sagemaker:ListTransformJobs", "AccessDeniedException", OTHER)
     words = [word for one in (OWN, OTHER, ABSENT) for word in ("--account", one)]
@@ -255,7 +253,7 @@ def test_a_role_is_assumed_in_each_account_and_its_permissions_are_asked(
 
 
 def test_the_policy_needs_no_aws(calls: AwsCalls, run: Run) -> None:
-    """JSON that IAM takes, narrowed to kinds of job, region, table and role."""
+    """IAM accepts the JSON, which names the kinds of job, region, table and role."""
     calls.made.clear()
     words = ("--table", "audits", "--role", "reader", "--region", "eu-west-1")
     done = run("doctor", "--policy", "scan", "history", *words)

@@ -1,4 +1,4 @@
-"""`sageaudit doctor --members`: what each account lacks, as the deployed function finds it."""
+"""`sageaudit doctor --members` shows what each account lacks, as the deployed function finds it."""
 
 import io
 import json
@@ -31,7 +31,7 @@ POLICY = Policy(members=MemberAccounts(dict.fromkeys((FINE, DENIED, GONE), "sage
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]:
-    """A stack whose function answers itself, and three members of which two lack something."""
+    """Yields a stack whose function calls itself, and three members; two of them lack something."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     with mock_aws(), aws_calls() as made:
@@ -74,7 +74,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
 
 
 def checks(run: Run) -> dict[str, dict[str, Any]]:
-    """The checks of members, by name."""
+    """Returns the checks of members by name."""
     asked = ("--stack", "SageAudit", "--members", "--region", REGION, "--output", "json")
     done = run("doctor", "doctor", *asked)
     assert done.stdout, done.stderr
@@ -82,8 +82,8 @@ def checks(run: Run) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in rows if row["name"].startswith(("member", "events of"))}
 
 
-def test_each_member_says_what_it_lacks(calls: AwsCalls, run: Run) -> None:
-    """The role, or the very action."""
+def test_each_member_shows_what_it_lacks(calls: AwsCalls, run: Run) -> None:
+    """It lacks the role, or one action."""
     found = checks(run)
     fine, denied, gone = (found[f"member {one} in {REGION}"] for one in (FINE, DENIED, GONE))
     assert fine["state"] == "ok"
@@ -94,10 +94,10 @@ def test_each_member_says_what_it_lacks(calls: AwsCalls, run: Run) -> None:
     assert {FINE, DENIED} <= asked
 
 
-def test_events_of_a_member_come_where_a_job_was_audited_that_no_sweep_found(
+def test_events_of_a_member_arrive_if_a_job_was_audited_that_no_sweep_found(
     calls: AwsCalls, run: Run
 ) -> None:
-    """Nothing is said of a member without a job."""
+    """A member without jobs has no check of its events."""
     table, now = boto3.client("dynamodb", region_name=REGION), datetime.now(UTC)
     name = table.list_tables()["TableNames"][0]
     history, notes = DynamoHistory(table, name), DynamoSweepStore(table, name)
@@ -116,10 +116,10 @@ def test_events_of_a_member_come_where_a_job_was_audited_that_no_sweep_found(
     assert declared <= used
 
 
-def test_of_300_accounts_what_is_fine_is_one_line_and_what_lacks_is_named(
+def test_300_accounts_have_one_line_for_success_and_named_failures(
     calls: AwsCalls, run: Run
 ) -> None:
-    """Asked in answers of at most 40 seconds, where each call to AWS takes a tenth of one."""
+    """Each request takes at most 40 seconds if a call to AWS takes a tenth of one."""
     names = [str(200000000000 + number) for number in range(300)]
     a_member_s = (len(MEMBER_ACTIONS) + 1) / 10
     a_turn = int(handler.MEMBER_CHECK_LIMIT.total_seconds() / a_member_s) + 1

@@ -1,6 +1,5 @@
-"""One history in every view: each says the same dollars, and what is certain of them.
-
-The scenarios with their right figures are in figures/scenarios.md, the views in figures/views.py.
+"""Every view of one history has the same dollars and the same certainty. figures/scenarios.md has
+the scenarios with their right figures, figures/views.py the views.
 """
 
 import re
@@ -48,15 +47,15 @@ IN_A_TABLE = {
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands run on the Monday after the jobs, on a wide terminal."""
+    """Makes the commands run on the Monday after the jobs, on a wide terminal."""
     monkeypatch.setattr(clock, "utc_now", lambda: NOW)
     monkeypatch.setattr(api, "_now", lambda: NOW)
     monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.fixture
-def in_a_file(run: Run, tmp_path: Path) -> Iterator[Callable[[Scenario], Asked]]:
-    """Makes the history of a scenario in a file."""
+def file_history(run: Run, tmp_path: Path) -> Iterator[Callable[[Scenario], Asked]]:
+    """Returns a function that writes the history of a scenario to a file."""
     path = tmp_path / "history.db"
     with SqliteHistory(path) as history:
 
@@ -68,17 +67,19 @@ def in_a_file(run: Run, tmp_path: Path) -> Iterator[Callable[[Scenario], Asked]]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_every_view_says_the_right_figures(
-    in_a_file: Callable[[Scenario], Asked], name: str
+def test_every_view_has_the_right_figures(
+    file_history: Callable[[Scenario], Asked], name: str
 ) -> None:
-    """Amount and qualifier, of unknown, nothing, bounds, estimates, ranges and their sums."""
-    asked = in_a_file(SCENARIOS[name])
+    """Amounts and qualifiers are checked for unknown, zero, bounds, estimates, ranges and their
+    sums.
+    """
+    asked = file_history(SCENARIOS[name])
     shown, right = _compared(asked, views_of(asked))
     assert shown == right
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_table_says_the_same_as_a_file(
+def test_a_table_has_the_same_figures_as_a_file(
     run: Run, table: History, tmp_path: Path, name: str
 ) -> None:
     """Its rows and daily sums store the same."""
@@ -93,7 +94,7 @@ Compared = dict[tuple[str, str], Cell]
 
 
 def _compared(asked: Asked, views: dict[str, View]) -> tuple[Compared, Compared]:
-    """What the views say of each figure, and what is right."""
+    """Returns what the views show of each figure, and what is right."""
     shown = {
         (view, figure): cell
         for view, cells_of in views.items()
@@ -104,10 +105,10 @@ def _compared(asked: Asked, views: dict[str, View]) -> tuple[Compared, Compared]
 
 
 def test_a_tuning_job_has_no_cost_of_its_own(
-    in_a_file: Callable[[Scenario], Asked],
+    file_history: Callable[[Scenario], Asked],
 ) -> None:
     """Its cost is in the rows of its jobs, so that rows add up."""
-    asked = in_a_file(SCENARIOS["exact"])
+    asked = file_history(SCENARIOS["exact"])
     record_rollup(asked.history)
     own = ["in its jobs", "$0.00", "$0.00"]
     listed = asked.stdout("history", "--since", "2026-05-01", "--output", "markdown")
@@ -131,7 +132,7 @@ def test_a_tuning_job_has_no_cost_of_its_own(
 def test_a_message_says_what_the_run_cost_as_the_headline_of_the_audit_does(
     made: Callable[[], AuditDocument],
 ) -> None:
-    """In each channel."""
+    """This holds for each channel."""
     audit = made()
     cost = str(document_amounts(audit).spend)
     assert cost in headline(audit)
@@ -142,8 +143,8 @@ def test_a_message_says_what_the_run_cost_as_the_headline_of_the_audit_does(
     assert f"this run's {cost}" in unescape(why)
 
 
-def test_the_ranking_of_a_scan_says_the_same_as_lists_and_page(run: Run, tmp_path: Path) -> None:
-    """Of recorded jobs, one of them at an estimated rate, one billed in part, one a bound."""
+def test_the_ranking_of_a_scan_has_the_figures_of_lists_and_page(run: Run, tmp_path: Path) -> None:
+    """One recorded job has an estimated rate, one an incomplete bill, one an upper bound."""
     path = tmp_path / "history.db"
     ranking = run("scan", "--recordings", RECORDINGS, "--history", path).stdout
     days = ("--history", path, "--since", "4000d")

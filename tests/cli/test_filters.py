@@ -1,4 +1,4 @@
-"""The filters of lists: each leaves what it says, alike in every command that lists audits."""
+"""Each filter selects the same audits in every command that lists audits."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -84,7 +84,7 @@ DAYS = ("--since", "2026-11-09", "--until", "2026-11-20")
 
 
 def entries() -> Iterator[AuditEntry]:
-    """80 audits with types, counts, purchases and tags, some of jobs that never started."""
+    """Returns 80 audits with types, counts, purchases and tags; some jobs never started."""
     for number, made in enumerate(audits(80, days=11)):
         if made.document["job"]["family"] == "processing/bert":
             continue
@@ -114,8 +114,8 @@ def entries() -> Iterator[AuditEntry]:
 
 
 @pytest.fixture(scope="module")
-def kept() -> Iterator[History]:
-    """These audits in a history."""
+def history_tables() -> Iterator[History]:
+    """Returns these audits in a history."""
     with SqliteHistory() as history:
         for made in entries():
             history.record(made)
@@ -123,9 +123,9 @@ def kept() -> Iterator[History]:
 
 
 @pytest.fixture(autouse=True)
-def listed(kept: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that names a table asks these audits, at their time."""
-    monkeypatch.setattr(histories, "_open_table", lambda *_: (None, kept, None))
+def _clock_and_table(history_tables: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes commands with --table read these audits at their time."""
+    monkeypatch.setattr(histories, "_open_table", lambda *_: (None, history_tables, None))
     monkeypatch.setattr(clock, "utc_now", lambda: NOW)
 
 
@@ -134,7 +134,7 @@ Ask = Callable[..., list[ROW]]
 
 @pytest.fixture
 def ask(run: Run) -> Ask:
-    """The rows of a command as JSON."""
+    """Returns the rows of a command's JSON."""
 
     def rows(command: str, *words: str) -> list[ROW]:
         asked = ["--output", "jsonl"] if command != "export" else ["-o", "-", "--format", "jsonl"]
@@ -156,8 +156,8 @@ ASKED = [*((name,) for name in FILTERS), *(pair for pair in pairwise(FILTERS) if
 
 
 @pytest.mark.parametrize("names", ASKED, ids=" and ".join)
-def test_a_filter_leaves_the_rows_that_it_says(ask: Ask, names: tuple[str, ...]) -> None:
-    """Alike in every command; sums are those of the rows, and two filters leave what both do."""
+def test_a_filter_selects_the_same_rows_in_every_command(ask: Ask, names: tuple[str, ...]) -> None:
+    """Sums are those of the rows, and two filters select what both select."""
     words = [word for name in names for word in FILTERS[name][0]]
     every = ask("history", "--all")
     wanted = [row for row in every if all(FILTERS[name][1](row) for name in names)]
@@ -170,7 +170,7 @@ def test_a_filter_leaves_the_rows_that_it_says(ask: Ask, names: tuple[str, ...])
     for command in ("by family", "by team", "by type", "by day", "changes", "changes --by team"):
         sums = ask(command, "--all", *words)
         for name in ("total_usd", "waste_usd"):
-            assert total(sums, name) == total(wanted, name), (command, name)
+            assert known_sum(sums, name) == known_sum(wanted, name), (command, name)
         if command.startswith("by"):
             failed = [row for row in wanted if row["status"] == "Failed" and not row["rollup"]]
             assert sum(row["failed"] for row in sums) == len(failed)
@@ -182,8 +182,8 @@ def test_a_filter_leaves_the_rows_that_it_says(ask: Ask, names: tuple[str, ...])
 
 
 @pytest.mark.parametrize("pair", sorted(TWICE), ids=" and ".join)
-def test_no_filter_given_twice_is_dropped(run: Run, pair: tuple[str, str]) -> None:
-    """The last one alone would count: it is refused."""
+def test_a_filter_given_twice_is_refused(run: Run, pair: tuple[str, str]) -> None:
+    """Otherwise only the last one would count."""
     words = [word for name in pair for word in FILTERS[name][0]]
     for command in ("history", "by owner", "top", "changes"):
         done = run(*command.split(), "--table", "audits", *DAYS, *words)
@@ -191,15 +191,15 @@ def test_no_filter_given_twice_is_dropped(run: Run, pair: tuple[str, str]) -> No
         assert "twice" in done.stderr or "was given 2 times" in done.stderr
 
 
-def total(rows: list[ROW], name: str) -> Decimal:
-    """The sum of what is known."""
+def known_sum(rows: list[ROW], name: str) -> Decimal:
+    """Returns the sum of the known values."""
     return sum((row[name] or Decimal(0) for row in rows), Decimal(0))
 
 
 @pytest.mark.parametrize("words", NOTHING)
 @pytest.mark.parametrize("command", ["history", "top", "by owner", "by team", "changes"])
-def test_a_value_that_matches_nothing_gives_nothing(run: Run, command: str, words: str) -> None:
-    """And which one it was is said, with what was probably meant."""
+def test_a_value_that_matches_nothing_has_no_rows(run: Run, command: str, words: str) -> None:
+    """A message names the filter and a similar value."""
     done = run(*command.split(), "--table", "audits", *DAYS, *words.split())
     assert (done.exit_code, done.stdout) == (0, "")
     assert NOTHING[words] in done.stderr
@@ -207,14 +207,14 @@ def test_a_value_that_matches_nothing_gives_nothing(run: Run, command: str, word
 
 @pytest.mark.parametrize("days", [DAYS, ("--since", "2026-10")], ids=["days", "no audits"])
 def test_a_column_that_does_not_exist_is_named(run: Run, days: tuple[str, ...]) -> None:
-    """Also where the window has no audit that could have it as a cost tag."""
+    """It is named even if the window has no audits that could have it as a cost tag."""
     done = run("by", "famly", "--table", "audits", *days)
     assert (done.exit_code, done.stdout) == (2, "")
     assert "there is no column 'famly': did you mean family?" in done.stderr
 
 
 def test_the_end_of_several_families_is_refused(run: Run) -> None:
-    """With their names."""
+    """The message has their names."""
     done = run("history", "--table", "audits", *DAYS, "--family", "resnet")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "family resnet is the end of processing/resnet, training/resnet" in done.stderr
@@ -222,7 +222,7 @@ def test_the_end_of_several_families_is_refused(run: Run) -> None:
 
 
 def test_days_without_an_audit_are_answered_with_those_that_have_one(run: Run) -> None:
-    """Of the whole history."""
+    """The message covers the whole history."""
     done = run("history", "--table", "audits", "--since", "2026-10")
     assert (done.exit_code, done.stdout) == (0, "")
     assert "the history has audits of 12 days from 2026-11-09 to 2026-11-20" in done.stderr

@@ -1,7 +1,6 @@
-"""The questions of a Monday morning: each is one command, and its answer is there, to the cent.
+"""Each question of a Monday morning is one command, and its answer is right to the cent.
 
-They were written before the commands were looked at. docs/queries.md names those that no command
-answers.
+The questions were written before the commands. docs/queries.md names those that no command answers.
 """
 
 import re
@@ -252,7 +251,7 @@ QUESTIONS = {
     "58 Idle endpoints and notebooks?": ("history --kind endpoint", "'endpoint' is not one of"),
     "60 What runs right now?": (
         "history --status InProgress",
-        "is a status of jobs that have not ended: a history has only those that have",
+        "is a status of jobs that have not ended: a history has only jobs that have ended",
     ),
 }
 NOT_ANSWERED = {22, 24, 29, 59}
@@ -266,7 +265,7 @@ RULES = (
 
 
 def entries() -> Iterator[AuditEntry]:
-    """The audits of these jobs; a job is called by its family and day."""
+    """Returns the audits of these jobs; a job is named after its family and day."""
     for row in JOBS.strip().splitlines()[1:]:
         ended_on, family, owner, team, of_type, status, hours, usd, *more = row.split()
         yield _entry(ended_on, family, owner, team, of_type, status, hours, usd, dict(_pairs(more)))
@@ -351,8 +350,8 @@ def _entry(
 
 
 @pytest.fixture(scope="module")
-def kept() -> Iterator[Any]:
-    """The audits in a history, with what people decided."""
+def history_tables() -> Iterator[Any]:
+    """Returns the audits in a history, with people's decisions."""
     with SqliteHistory() as history:
         for made in entries():
             history.record(made)
@@ -362,15 +361,15 @@ def kept() -> Iterator[Any]:
 
 
 @pytest.fixture(autouse=True)
-def _asked(kept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that names a table asks these audits, on Monday at nine."""
-    monkeypatch.setattr(histories, "_open_table", lambda *_: (None, *kept))
+def _clock_and_table(history_tables: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes commands with --table read these audits, on Monday at nine."""
+    monkeypatch.setattr(histories, "_open_table", lambda *_: (None, *history_tables))
     monkeypatch.setattr(clock, "utc_now", lambda: MONDAY)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_is_one_command(run: Run, question: str) -> None:
-    """Its parts are in what is printed, whatever the spaces."""
+    """The output contains the parts of the answer, with any spaces."""
     command, parts = QUESTIONS[question]
     done = run(*shlex.split(command), "--table", "audits")
     printed = " ".join(re.sub(r"<[^>]+>", " ", f"{done.stdout} {done.stderr}").split())
@@ -378,8 +377,8 @@ def test_a_question_is_one_command(run: Run, question: str) -> None:
         assert part.strip() in printed
 
 
-def test_what_no_command_answers_is_on_the_page() -> None:
-    """Of the sixty questions, each is answered here or named there with its reason."""
+def test_questions_without_a_command_are_on_the_page() -> None:
+    """Each of the sixty questions is answered here, or is on the page with the reason."""
     answered = {int(question.partition(" ")[0]) for question in QUESTIONS}
     assert answered | NOT_ANSWERED == {*range(1, 61)}
     section = PAGE.partition("\n## What no command answers\n")[2].partition("\n## ")[0]

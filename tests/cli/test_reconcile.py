@@ -1,4 +1,4 @@
-"""`sageaudit reconcile`: real recordings in a history, beside a cost report."""
+"""`sageaudit reconcile` compares real recordings in a history with a cost report."""
 
 from collections.abc import Iterator
 from datetime import date, datetime
@@ -42,31 +42,31 @@ RECORDED = (
 
 
 def entry(audited: AuditDocument) -> AuditEntry:
-    """What is recorded of an audit."""
+    """Returns the history entry of an audit."""
     created_at = datetime.fromisoformat(audited["job"]["created_at"] or "2023-02-01T00:00:00Z")
     return replace(entry_of(audited), last_modified_at=created_at)
 
 
 @cache
-def recorded() -> list[AuditDocument]:
-    """The audits of the recordings."""
+def recorded_audits() -> list[AuditDocument]:
+    """Returns the audits of the recordings."""
     return [audit_recording(DATA / name, Policy()) for name in RECORDED]
 
 
 @pytest.fixture(scope="module")
 def table_of_recordings() -> Iterator[tuple[str, History]]:
-    """A table with the recordings."""
+    """Yields a table with the recordings."""
     with dynamodb() as client:
         name = new_table(client)
         history = DynamoHistory(client, name)
-        for audit in recorded():
+        for audit in recorded_audits():
             history.record(entry(audit))
         yield name, history
 
 
 @pytest.fixture
 def history_table(table_of_recordings: tuple[str, History]) -> Iterator[History]:
-    """The table's history; the credentials are of its account."""
+    """Yields the table's history; the credentials are those of its account."""
     with aws_calls() as calls:
         whose = {"Account": ACCOUNT, "Arn": f"arn:aws:iam::{ACCOUNT}:user/ana", "UserId": "A"}
         calls.answer("sts:GetCallerIdentity", lambda *_: whose)
@@ -75,7 +75,9 @@ def history_table(table_of_recordings: tuple[str, History]) -> Iterator[History]
 
 @pytest.fixture
 def reconcile(run: Run, history_table: History, table_of_recordings: tuple[str, History]) -> Run:
-    """`sageaudit reconcile` of the month and the table, unless others are named."""
+    """Returns a function that runs `sageaudit reconcile` for the month and the table, unless others
+    are named.
+    """
     del history_table
 
     def call(*words: str, month: str = MONTH, table: str = table_of_recordings[0]) -> Result:
@@ -84,8 +86,8 @@ def reconcile(run: Run, history_table: History, table_of_recordings: tuple[str, 
     return call
 
 
-def of(done: Result) -> dict[str, Any]:
-    """The JSON that was printed."""
+def printed_document(done: Result) -> dict[str, Any]:
+    """Returns the JSON that was printed."""
     printed: dict[str, Any] = done.document(parse_float=Decimal)
     assert wrong("reconcile", printed) == []
     return printed
@@ -108,8 +110,8 @@ def test_bad_input_is_one_sentence_and_its_code(
     exit_code: int,
     said: str,
 ) -> None:
-    """Of a table, and of a report of something else."""
-    usage = next(metered(recorded()[0]))
+    """The cases are a bad table and a report of something else."""
+    usage = next(metered_lines(recorded_audits()[0]))
     done = reconcile("--cur", str(report(tmp_path / "cur.csv", usage)), *words, **options)
     assert done.exit_code == exit_code
     assert said in done.stderr
@@ -117,14 +119,14 @@ def test_bad_input_is_one_sentence_and_its_code(
 
 
 def report(path: Path, *rows: dict[str, str], month: str = MONTH) -> Path:
-    """A cost and usage report of the month."""
+    """Returns a cost and usage report of the month."""
     start = datetime.fromisoformat(f"{month}-09")
     path.write_text(cost_reports.cur2([Charge(start, changes=row) for row in rows]))
     return path
 
 
-def metered(audit: AuditDocument) -> Iterator[dict[str, str]]:
-    """An audit's lines as a report has them: resource ids in lower case, two hours each."""
+def metered_lines(audit: AuditDocument) -> Iterator[dict[str, str]]:
+    """Returns an audit's lines as a report has them: lower-case resource ids, two hours each."""
     for one in audit["bill"]["lines"]:
         for _ in range(2):
             yield {
@@ -137,7 +139,7 @@ def metered(audit: AuditDocument) -> Iterator[dict[str, str]]:
 
 
 def test_a_report_is_compared_job_by_job(reconcile: Run, tmp_path: Path) -> None:
-    """Three jobs are matched, one is in the history only, one in AWS only, and a credit is out."""
+    """Three jobs match, one is only in the history, one only in AWS; a credit is left out."""
     by_hand = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:training-job/by-hand"
     usage = {
         "line_item_usage_type": "USE1-Train:ml.m5.xlarge",
@@ -146,11 +148,11 @@ def test_a_report_is_compared_job_by_job(reconcile: Run, tmp_path: Path) -> None
     }
     file = report(
         tmp_path / "cur.csv",
-        *(row for audit in recorded()[:3] for row in metered(audit)),
+        *(row for audit in recorded_audits()[:3] for row in metered_lines(audit)),
         usage | {"line_item_resource_id": by_hand},
         usage | {"line_item_line_item_type": "Credit", "line_item_unblended_cost": "-5"},
     )
-    found = of(reconcile("--cur", str(file), "--output", "json"))
+    found = printed_document(reconcile("--cur", str(file), "--output", "json"))
     assert found["jobs"] == {"matched": 3, "only_in_aws": 1, "only_in_history": 1}
     places = {row["place"]: row for row in found["rows"]}
     assert places["only_in_aws"]["job"] == by_hand
@@ -173,8 +175,8 @@ def test_a_report_is_compared_job_by_job(reconcile: Run, tmp_path: Path) -> None
     assert f"1 x {ROLL_UPS}, whose jobs" in " ".join(said.split())
 
 
-def ran(name: str, start: str, end: str, **changes: Any) -> AuditDocument:
-    """An audit of a job with a compute line, and a volume in each month it touched."""
+def month_audit(name: str, start: str, end: str, **changes: Any) -> AuditDocument:
+    """Returns an audit of a job with a compute line, and a volume in each month of its run."""
     started = job(name=name, created_at=start, started_at=start, ended_at=end)
     audit = document(job=started, **changes)
     months = dict.fromkeys((start[:7], end[:7]))
@@ -187,18 +189,18 @@ def ran(name: str, start: str, end: str, **changes: Any) -> AuditDocument:
 
 @pytest.fixture
 def history(tmp_path: Path) -> Iterator[SqliteHistory]:
-    """An empty history."""
+    """Yields an empty history."""
     with SqliteHistory(tmp_path / "history.db") as made:
         yield made
 
 
 def test_a_whole_month_is_read_and_the_next_one_for_its_volumes(history: SqliteHistory) -> None:
-    """Seven jobs; one more ended in November and has a volume of October."""
+    """It has seven jobs; one more ended in November and has a volume in October."""
     for n in range(7):
-        history.record(entry(ran(f"j{n}", "2026-10-09T08:00:00Z", "2026-10-09T10:00:00Z")))
-    history.record(entry(ran("across", "2026-10-31T20:00:00Z", "2026-11-01T04:00:00Z")))
-    history.record(entry(ran("later", "2026-11-01T20:00:00Z", "2026-11-02T04:00:00Z")))
-    history.record(entry(ran("year", "2025-12-31T20:00:00Z", "2026-01-01T04:00:00Z")))
+        history.record(entry(month_audit(f"j{n}", "2026-10-09T08:00:00Z", "2026-10-09T10:00:00Z")))
+    history.record(entry(month_audit("across", "2026-10-31T20:00:00Z", "2026-11-01T04:00:00Z")))
+    history.record(entry(month_audit("later", "2026-11-01T20:00:00Z", "2026-11-02T04:00:00Z")))
+    history.record(entry(month_audit("year", "2025-12-31T20:00:00Z", "2026-01-01T04:00:00Z")))
     october = command.read_month(history, ACCOUNT, date(2026, 10, 1))
     assert (october.jobs, len(october.lines)) == (7, 15)
     across = [one for one in october.lines if one.name == "across"]
@@ -209,15 +211,15 @@ def test_a_whole_month_is_read_and_the_next_one_for_its_volumes(history: SqliteH
     assert [one.item for one in december.lines] == ["storage"]
 
 
-def test_roll_ups_and_what_could_not_be_audited_are_counted_and_left_out(
+def test_roll_ups_and_unauditable_jobs_are_counted_and_left_out(
     history: SqliteHistory,
 ) -> None:
     """Their lines would count twice, or are not known."""
     when = ("2026-10-09T08:00:00Z", "2026-10-09T10:00:00Z")
-    history.record(entry(ran("one", *when)))
-    history.record(entry(ran("all", *when, rollup=True)))
-    history.record(entry(ran("gone", *when, unauditable="there is no such job")))
-    still = ran("still", *when)
+    history.record(entry(month_audit("one", *when)))
+    history.record(entry(month_audit("all", *when, rollup=True)))
+    history.record(entry(month_audit("gone", *when, unauditable="there is no such job")))
+    still = month_audit("still", *when)
     still["job"]["status"] = "InProgress"
     history.record(entry(still))
     month = command.read_month(history, ACCOUNT, date(2026, 10, 1))
@@ -225,10 +227,10 @@ def test_roll_ups_and_what_could_not_be_audited_are_counted_and_left_out(
     assert month.running_jobs == 1
 
 
-def test_estimates_and_managed_spot_are_said(
+def test_estimates_and_managed_spot_are_reported(
     history_table: History, reconcile: Run, tmp_path: Path
 ) -> None:
-    """In the table, in the notes, and in the JSON."""
+    """They are in the table, the notes and the JSON."""
     guess = line(usage_type="USE1-Train:ml.m6i.2xlarge", price_kind="estimate", usd=Decimal("1.38"))
     audit = document(
         job=job(
@@ -240,9 +242,9 @@ def test_estimates_and_managed_spot_are_said(
     )
     history_table.record(entry(audit))
     spot = "USE1-TrSpt:ml.m5.xlarge"
-    usage = [*metered(audit), next(metered(audit)) | {"line_item_usage_type": spot}]
+    usage = [*metered_lines(audit), next(metered_lines(audit)) | {"line_item_usage_type": spot}]
     words = ("--cur", str(report(tmp_path / "cur.csv", *usage, month="2023-03")))
-    found = of(reconcile(*words, "--output", "json", month="2023-03"))
+    found = printed_document(reconcile(*words, "--output", "json", month="2023-03"))
     assert [row["usage"] for row in found["rows"] if row["history_estimated"]] == [
         "USE1-Train:ml.m6i.2xlarge"
     ]

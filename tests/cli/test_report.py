@@ -1,4 +1,4 @@
-"""`sageaudit report`: a page, of a recording or of a history."""
+"""`sageaudit report` writes a page from a recording or a history."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ LONG = "4000d"
 
 
 def test_a_recording_becomes_the_page_of_its_job(run: Run, tmp_path: Path) -> None:
-    """The file is said on stderr; stdout stays empty."""
+    """The file is named on stderr; stdout stays empty."""
     path = tmp_path / "job.html"
     done = run("report", "--recording", COMPOSED, "-o", path)
     assert (done.exit_code, done.stdout) == (0, "")
@@ -26,19 +26,23 @@ def test_a_recording_becomes_the_page_of_its_job(run: Run, tmp_path: Path) -> No
     assert "GPU utilisation" in text
 
 
-def test_a_history_becomes_the_page_of_its_account(run: Run, scanned: Path, tmp_path: Path) -> None:
-    """Its headline is the ranking's: both read the daily sums."""
+def test_a_history_becomes_the_page_of_its_account(
+    run: Run, recordings_history: Path, tmp_path: Path
+) -> None:
+    """Its headline is that of the ranking: both read the daily sums."""
     path = tmp_path / "account.html"
-    done = run("report", "--history", scanned, "--since", LONG, "-o", path)
+    done = run("report", "--history", recordings_history, "--since", LONG, "-o", path)
     assert done.exit_code == 0, done.stderr
     news = "up to about $33.12: about $11.40 or more was avoidable and about $0.16 was lost."
     assert news in path.read_text()
 
 
-def test_a_job_is_found_in_the_history_by_its_name(run: Run, scanned: Path, tmp_path: Path) -> None:
-    """Its page has the charts: the history keeps the series."""
+def test_a_job_is_found_in_the_history_by_its_name(
+    run: Run, recordings_history: Path, tmp_path: Path
+) -> None:
+    """Its page has the charts: the history stores the series."""
     path = tmp_path / "job.html"
-    done = run("report", NAME, "--history", scanned, "--since", LONG, "-o", path)
+    done = run("report", NAME, "--history", recordings_history, "--since", LONG, "-o", path)
     assert done.exit_code == 0, done.stderr
     assert f"<h1><bdi>{NAME}</bdi></h1>" in path.read_text()
     assert "GPU utilisation" in path.read_text()
@@ -61,13 +65,13 @@ def test_a_job_is_found_in_the_history_by_its_name(run: Run, scanned: Path, tmp_
     ],
     ids=["job", "days", "account", "no-day", "hours", "future", "policy"],
 )
-def test_what_cannot_be_reported_is_one_sentence(
-    run: Run, scanned: Path, tmp_path: Path, words: list[str], code: int, said: str
+def test_an_impossible_report_is_one_sentence(
+    run: Run, recordings_history: Path, tmp_path: Path, words: list[str], code: int, said: str
 ) -> None:
-    """With the documented code, and no file."""
+    """It has the documented exit code, and writes no file."""
     path = tmp_path / "report.html"
     days = [] if "--since" in words else ["--since", LONG]
-    done = run("report", *words, *days, "--history", scanned, "-o", path)
+    done = run("report", *words, *days, "--history", recordings_history, "-o", path)
     assert done.exit_code == code, done.stderr
     assert said in done.stderr
     assert len(done.stderr.splitlines()) <= 4
@@ -77,7 +81,7 @@ def test_what_cannot_be_reported_is_one_sentence(
 def test_a_page_of_many_jobs_keeps_the_most_wasteful(
     run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It says so, and so does the command; the sums are those of all jobs."""
+    """The page and the command say so; the sums include all jobs."""
     monkeypatch.setattr(clock, "utc_now", lambda: NOW)
     words = ("report", "--history", file, "--since", "90d", "-o")
     whole = run(*words, "-").stdout

@@ -32,7 +32,7 @@ REGION = "us-east-1"
 
 
 class Cloud:
-    """Several accounts in moto; a role that is not trusted is refused, as AWS does."""
+    """Several accounts in moto; a role that is not trusted is refused, as by AWS."""
 
     def __init__(self, calls: AwsCalls) -> None:
         self.calls = calls
@@ -42,7 +42,7 @@ class Cloud:
         )
 
     def client(self, account: str, service: str) -> Any:
-        """A client of one account."""
+        """Returns a client of one account."""
         if account == OWN:
             return self.session.client(service)
         answer = self.session.client("sts").assume_role(
@@ -56,7 +56,7 @@ class Cloud:
         )
 
     def add(self, account: str, name: str) -> None:
-        """Puts one finished training job into an account."""
+        """Adds one finished training job to an account."""
         self.client(account, "sagemaker").create_training_job(
             TrainingJobName=name,
             RoleArn=f"arn:aws:iam::{account}:role/x",
@@ -73,7 +73,7 @@ class Cloud:
 
 @pytest.fixture
 def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
-    """Three accounts with jobs, in whose own one the credentials are."""
+    """Yields three accounts with jobs; the credentials are those of one of them."""
     for name, value in {
         "AWS_ACCESS_KEY_ID": "AKIAOWN",
         "AWS_SECRET_ACCESS_KEY": "own",
@@ -88,7 +88,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture
 def scan(cloud: Cloud, run: Run, tmp_path: Path) -> Run:
-    """`sageaudit scan` of several accounts through the role."""
+    """Returns a function that scans several accounts through the role."""
     del cloud
 
     def call(
@@ -103,14 +103,14 @@ def scan(cloud: Cloud, run: Run, tmp_path: Path) -> Run:
 
 
 def document(done: Result) -> Any:
-    """The JSON of a scan, whatever its exit code."""
+    """Returns the JSON of a scan with any exit code."""
     return json.loads(done.stdout, parse_float=Decimal)
 
 
-def test_every_account_has_a_row_and_one_that_refuses_stops_no_other(
+def test_every_account_has_a_row_and_a_refusal_does_not_stop_the_others(
     cloud: Cloud, scan: Run
 ) -> None:
-    """The own one is read without a role; the exit code comes after the results."""
+    """Your own account is read without a role; the exit code follows the results."""
     cloud.add(OWN, "own-1")
     cloud.add(FIRST, "first-1")
     done = scan("--output", "json")
@@ -131,10 +131,10 @@ def test_every_account_has_a_row_and_one_that_refuses_stops_no_other(
     assert f"arn:aws:iam::{OWN}:role/{ROLE}" not in roles
 
 
-def test_each_account_is_asked_with_its_own_credentials_and_prices_once(
+def test_each_account_is_read_with_its_own_credentials_and_prices_once(
     cloud: Cloud, scan: Run
 ) -> None:
-    """A job is described by the account it is in; the price list is the own account's."""
+    """A job is described in its own account; the price list is read with your own account."""
     cloud.add(OWN, "own-1")
     cloud.add(FIRST, "first-1")
     cloud.calls.made.clear()
@@ -148,7 +148,7 @@ def test_each_account_is_asked_with_its_own_credentials_and_prices_once(
 
 
 def test_all_accounts_are_in_one_history(cloud: Cloud, scan: Run) -> None:
-    """A later scan of one of them ranks that one, and counts nothing twice."""
+    """A later scan of one account ranks that one, and counts nothing twice."""
     cloud.add(FIRST, "first-1")
     cloud.add(OWN, "own-1")
     assert document(scan("--output", "json"))["ranking"]["total"]["jobs"] == 2
@@ -160,7 +160,7 @@ def test_all_accounts_are_in_one_history(cloud: Cloud, scan: Run) -> None:
 def test_an_account_whose_lists_are_denied_is_partly_audited_or_denied(
     cloud: Cloud, scan: Run
 ) -> None:
-    """It says which action, and the other accounts are audited."""
+    """The denied action is named, and the other accounts are audited."""
     cloud.add(OWN, "own-1")
     cloud.calls.refuse("sagemaker:ListTrainingJobs", "AccessDeniedException", FIRST)
     done = scan("--output", "json", accounts=(OWN, FIRST))
@@ -182,7 +182,7 @@ def test_an_account_whose_lists_are_denied_is_partly_audited_or_denied(
 def test_why_an_account_was_not_audited_has_a_word_and_a_code(
     cloud: Cloud, scan: Run, code: str, status: str, exit_code: int
 ) -> None:
-    """For scripts as for people."""
+    """Scripts get the word, people a sentence."""
     cloud.calls.refuse("sts:AssumeRole", code)
     done = scan("--output", "json", accounts=(OWN, FIRST))
     assert [row["status"] for row in document(done)["accounts"]] == ["no_jobs", status]
@@ -190,7 +190,7 @@ def test_why_an_account_was_not_audited_has_a_word_and_a_code(
 
 
 def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> None:
-    """A new client has new ones."""
+    """A new client has new credentials."""
     expires = [datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (5, 60)]
     keys = iter(("ASIAFIRST", "ASIASECOND", "ASIATHIRD"))
 
@@ -212,8 +212,8 @@ def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> Non
     assert len(cloud.calls.of("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
 
 
-def test_the_external_id_and_a_path_go_with_the_role(cloud: Cloud, scan: Run) -> None:
-    """As the role's trust policy wants it; the session name says who asks."""
+def test_the_external_id_and_a_path_are_sent_with_the_role(cloud: Cloud, scan: Run) -> None:
+    """The role's trust policy requires them; the session name identifies sageaudit."""
     scan("--external-id", "team-7", accounts=(FIRST,), role="audit/reader")
     [asked] = cloud.calls.of("sts:AssumeRole")
     assert asked.params == {
@@ -224,7 +224,7 @@ def test_the_external_id_and_a_path_go_with_the_role(cloud: Cloud, scan: Run) ->
 
 
 def organization(*rows: dict[str, str]) -> Any:
-    """Organizations' answer: one account a page."""
+    """Makes Organizations return one account a page."""
 
     def answer(_: str, params: Any) -> dict[str, Any]:
         at = int(params.get("NextToken", 0))
@@ -234,8 +234,8 @@ def organization(*rows: dict[str, str]) -> Any:
     return answer
 
 
-def test_the_active_accounts_of_an_organization_are_asked(cloud: Cloud, run: Run) -> None:
-    """Page by page; State decides, and Status where an answer has no State."""
+def test_the_active_accounts_of_an_organization_are_read(cloud: Cloud, run: Run) -> None:
+    """Pages are read one by one; State decides, or Status if a response has no State."""
     cloud.add(FIRST, "first-1")
     cloud.calls.answer(
         "organizations:ListAccounts",
@@ -265,7 +265,7 @@ def test_the_active_accounts_of_an_organization_are_asked(cloud: Cloud, run: Run
 def test_an_organization_that_cannot_be_listed_is_one_sentence(
     cloud: Cloud, run: Run, code: str, exit_code: int, said: str
 ) -> None:
-    """Nothing is scanned then."""
+    """Nothing is scanned."""
     cloud.calls.refuse("organizations:ListAccounts", code)
     done = run("scan", "--organization", "--role", ROLE)
     assert (done.exit_code, done.stdout) == (exit_code, "")
@@ -284,13 +284,13 @@ def test_an_organization_that_cannot_be_listed_is_one_sentence(
 def test_roles_are_assumed_in_a_region_that_is_enabled(
     own: str | None, regions: list[str], every: bool, home: str
 ) -> None:
-    """Of all regions, the first one may have to be enabled; partitions have their own roles."""
+    """The first of all regions may not be enabled; partitions have their own roles."""
     session = SimpleNamespace(region_name=own)
     assert home_region(session, regions, all_regions=every) == home
 
 
 def test_other_accounts_need_a_role(cloud: Cloud, scan: Run) -> None:
-    """The own one alone needs none."""
+    """Only your own account needs none."""
     cloud.add(OWN, "own-1")
     refused = scan(accounts=(OWN, FIRST), role=None)
     assert refused.exit_code == 2
@@ -299,7 +299,7 @@ def test_other_accounts_need_a_role(cloud: Cloud, scan: Run) -> None:
 
 
 def test_a_limit_counts_the_jobs_of_all_accounts(cloud: Cloud, scan: Run) -> None:
-    """Those that ended last, wherever they ran."""
+    """The jobs that ended last are audited, in any account."""
     for account, name in ((OWN, "own-1"), (FIRST, "first-1"), (SECOND, "second-1")):
         cloud.add(account, name)
     found = document(scan("--limit", "2", "--output", "json"))
@@ -307,7 +307,7 @@ def test_a_limit_counts_the_jobs_of_all_accounts(cloud: Cloud, scan: Run) -> Non
 
 
 def bill(_: str, params: Any) -> dict[str, Any]:
-    """Cost Explorer's answer: dollars by usage type and region, or by account."""
+    """Makes Cost Explorer return dollars by usage type and region, or by account."""
     if [group["Key"] for group in params["GroupBy"]] == ["LINKED_ACCOUNT"]:
         return cost_and_usage([([OWN], 1, 40), ([FIRST], 1, 13)])
     usage = (
@@ -320,10 +320,10 @@ def bill(_: str, params: Any) -> dict[str, Any]:
     return cost_and_usage(((name, region), 1, usd) for name, region, usd in usage)
 
 
-def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
+def test_the_first_line_compares_the_audited_dollars_with_the_bill(
     cloud: Cloud, run: Run, tmp_path: Path
 ) -> None:
-    """What it costs is said before; what no audit covers has its rows."""
+    """The cost of the requests is printed before. Usage that no audit covers has its own rows."""
     cloud.add(OWN, "own-1")
     cloud.calls.answer("ce:GetCostAndUsage", bill)
     done = run("scan", "--coverage", "--history", tmp_path / "h.db")
@@ -339,10 +339,10 @@ def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_a_report_says_beside_its_headline_what_of_the_bill_are_no_jobs(
+def test_a_report_shows_which_part_of_the_bill_are_no_jobs(
     cloud: Cloud, run: Run, tmp_path: Path
 ) -> None:
-    """When it is asked; of a history with other accounts only for your own."""
+    """--coverage adds it; a history with other accounts is compared only for your own."""
     cloud.add(OWN, "own-1")
     history, page = tmp_path / "h.db", tmp_path / "page.html"
     run("scan", "--history", history)
@@ -357,8 +357,11 @@ def test_a_report_says_beside_its_headline_what_of_the_bill_are_no_jobs(
     assert (done.exit_code, "SageMaker bill of" in page.read_text()) == (4, False)
 
 
-def test_all_accounts_are_asked_for_at_once(cloud: Cloud, scan: Run) -> None:
-    """Two requests for any number; a bill that is not seen is not known, never 0."""
+def test_all_accounts_are_read_at_once(cloud: Cloud, scan: Run) -> None:
+    """There are two requests for any number of accounts.
+
+    A bill that cannot be read is unknown, never 0.
+    """
     cloud.add(FIRST, "first-1")
     cloud.calls.answer("ce:GetCostAndUsage", bill)
     covered = document(scan("--coverage", "--output", "json"))["coverage"]
@@ -375,10 +378,10 @@ def test_all_accounts_are_asked_for_at_once(cloud: Cloud, scan: Run) -> None:
 @pytest.mark.parametrize(
     ("code", "exit_code"), [("AccessDeniedException", 4), ("LimitExceededException", 5)]
 )
-def test_without_an_answer_about_the_bill_the_scan_goes_on(
+def test_the_scan_continues_without_the_bill(
     cloud: Cloud, run: Run, tmp_path: Path, code: str, exit_code: int
 ) -> None:
-    """One sentence, the results, and then the code."""
+    """It prints one sentence, the results, and then sets the exit code."""
     cloud.add(OWN, "own-1")
     cloud.calls.refuse("ce:GetCostAndUsage", code)
     done = run("scan", "--coverage", "--output", "json", "--history", tmp_path / "h.db")
@@ -388,10 +391,10 @@ def test_without_an_answer_about_the_bill_the_scan_goes_on(
     assert done.exit_code == exit_code
 
 
-def test_a_dry_run_says_what_the_bill_would_cost_and_does_not_ask(
+def test_a_dry_run_prints_what_the_bill_would_cost_and_does_not_read_it(
     cloud: Cloud, run: Run, tmp_path: Path
 ) -> None:
-    """Nothing is spent."""
+    """It costs nothing."""
     done = run("scan", "--coverage", "--dry-run", "--history", tmp_path / "h.db")
     assert "about $0.01" in done.stderr
     assert not cloud.calls.of("ce:GetCostAndUsage")
@@ -412,8 +415,8 @@ def test_the_rows_of_accounts_fit_the_terminal(width: int, named: bool) -> None:
     assert ("research" in shown) is named
 
 
-def test_a_role_that_cannot_be_renewed_ends_its_account_alone(cloud: Cloud, scan: Run) -> None:
-    """What the other accounts have is audited and kept."""
+def test_a_role_that_cannot_be_renewed_ends_only_its_account(cloud: Cloud, scan: Run) -> None:
+    """The jobs of the other accounts are audited and stored."""
     cloud.add(OWN, "own-1")
     asked: list[str] = []
 

@@ -1,4 +1,4 @@
-"""What cannot be meant is one sentence and an exit code, before AWS is asked or a file is made."""
+"""Invalid arguments give one sentence and an exit code, before any call or file."""
 
 import shlex
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ WRONG = [
     ("account 222233334444 --history {file}", 3, "no audited run of account 222233334444"),
     ("audit", 2, "name a job"),
     ("audit --output xml", 2, "xml"),
-    ("audit arn:aws:s3:::bucket", 2, "is not the ARN of a kind of SageMaker job"),
+    ("audit arn:aws:s3:::bucket", 2, "is not the ARN of a SageMaker job"),
     (f"audit {JOB} --region eu-west-1", 2, "is in us-east-1, not in eu-west-1: omit --region"),
     ("audit no/name --region us-east-1", 2, "neither an ARN nor a job name"),
     ("audit job --region 'us east'", 2, "'us east' is not a region; a region looks like"),
@@ -119,7 +119,7 @@ WRONG = [
     ("scan --organization --role r --recordings .", 2, "--recordings does not use AWS"),
     ("show nobody --history {file}", 3, "no audit of nobody is in this history"),
     (f"show {JOB} --history {{file}}", 3, f"no audit of {JOB} is in this history"),
-    ("show arn:aws:s3:::bucket --history {file}", 2, "is not the ARN of a kind of SageMaker job"),
+    ("show arn:aws:s3:::bucket --history {file}", 2, "is not the ARN of a SageMaker job"),
     ("show x --fix-as boto3 --output json --history {file}", 2, "--fix-as cannot be used"),
     ("top --history {file} --rule gpu-idle", 2, "top ranks jobs, not findings"),
     ("what-if", 2, "name one job, or one file"),
@@ -131,31 +131,31 @@ WRONG = [
 
 
 @pytest.fixture(scope="module")
-def places(file: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The files that lines name."""
+def paths(file: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Returns the files that the lines name."""
     policy = tmp_path_factory.mktemp("policy") / "new.toml"
     policy.touch()
     return {"file": file, "policy": policy, "recording": RECORDING, "running": RUNNING, "set": SET}
 
 
 @pytest.mark.parametrize(("line", "code", "said"), WRONG, ids=[line for line, *_ in WRONG])
-def test_what_cannot_be_meant_is_one_sentence(
+def test_invalid_arguments_are_one_sentence(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    places: dict[str, Path],
+    paths: dict[str, Path],
     line: str,
     code: int,
     said: str,
 ) -> None:
-    """Nothing on stdout, no stack trace, no escape sequence."""
+    """There is nothing on stdout, no stack trace and no escape sequence."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(clock, "utc_now", lambda: NOW)
     monkeypatch.setattr(BaseClient, "_make_api_call", lambda *_: pytest.fail("AWS was asked"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
-    done = run(*(word.format_map(places) for word in shlex.split(line)))
+    done = run(*(word.format_map(paths) for word in shlex.split(line)))
     assert (done.exit_code, done.stdout) == (code, "")
     assert said in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr

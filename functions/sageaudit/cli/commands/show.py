@@ -60,7 +60,7 @@ def show(
         raise BadUsage("--fix-as cannot be used with --output json, which has every fix already")
     query = JobQuery(job, kind, account, region)
     if job.startswith("arn:") and query.name == job:
-        raise BadUsage(f"{job} is not the ARN of a kind of SageMaker job that is audited")
+        raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
     with history_choice.open() as source:
         summary = find_job(source.history, query)
         audited = _audit(source.history, summary, version)

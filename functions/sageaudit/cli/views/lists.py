@@ -253,7 +253,7 @@ _CHANGE_FIELDS = (
     Field("total_change_percent", "percent", "Percent", cells.spend_change_text),
     Field("waste_before_usd", "usd", "Avoidable+lost before", cells.amount_figure_before("waste")),
     Field("waste_usd", "usd", "Avoidable+lost", cells.amount_figure("waste")),
-    Field("waste_change_usd", "usd", "Waste difference", cells.difference("waste")),
+    Field("waste_change_usd", "usd", "Waste change", cells.difference("waste")),
     Field("recommendations", min_width=_MIN_WORD_WIDTH, is_sentence=True),
 )
 CHANGES = ListLayout(
