@@ -82,16 +82,16 @@ def test_an_audit_is_what_the_command_prints() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"describe": {}}, "has no ...JobName"),
         ({}, "has none of"),
         (Path("/no/such/file.json"), "cannot be read"),
     ],
 )
-def test_what_is_no_recording_is_one_sentence(given: Any, said: str) -> None:
+def test_what_is_no_recording_is_one_sentence(given: Any, message: str) -> None:
     """The error is a SageauditError."""
-    with pytest.raises(sageaudit.SageauditError, match=said):
+    with pytest.raises(sageaudit.SageauditError, match=message):
         sageaudit.audit(given)
 
 
@@ -110,22 +110,22 @@ def test_a_history_answers_with_typed_rows(recordings_history: Path) -> None:
         families, owners = history.by("family", ALL_DAYS), history.by("owner", ALL_DAYS)
         rules = history.by("rule", ALL_DAYS, sort="waste")
         trend = history.by("month", ALL_DAYS)
-        first, named = history.audit(rows[0]), history.audit(rows[0].arn or "")
-        found = history.findings(rules[0].rule or "", ALL_DAYS)
+        first, by_name = history.audit(rows[0]), history.audit(rows[0].arn or "")
+        result = history.findings(rules[0].rule or "", ALL_DAYS)
         changes = history.changes(ALL_DAYS)
     assert first is not None
-    assert first == named
+    assert first == by_name
     waste = [row.waste_usd or Decimal(0) for row in rows]
     assert waste == sorted(waste, reverse=True)
     spent = sum(row.total_usd or 0 for row in rows)
     for sums in (families, owners, trend):
         assert sum(row.total_usd or 0 for row in sums) == spent
-    assert len(found) == rules[0].jobs
+    assert len(result) == rules[0].jobs
     assert {change.jobs_before for change in changes} <= {None}
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("query", "message"),
     [
         ({"since": "tomorrow"}, "tomorrow"),
         ({"kind": "endpoint"}, "none of training, processing"),
@@ -136,14 +136,14 @@ def test_a_history_answers_with_typed_rows(recordings_history: Path) -> None:
     ],
 )
 def test_a_question_that_makes_no_sense_is_one_sentence(
-    recordings_history: Path, ask: dict[str, Any], said: str
+    recordings_history: Path, query: dict[str, Any], message: str
 ) -> None:
     """It names what is allowed."""
     with (
         AuditHistory.open(recordings_history) as history,
-        pytest.raises(sageaudit.SageauditError, match=said),
+        pytest.raises(sageaudit.SageauditError, match=message),
     ):
-        history.audits(**ask)
+        history.audits(**query)
 
 
 def test_python_has_the_filters_of_the_commands() -> None:
@@ -166,16 +166,16 @@ FILTERED: tuple[tuple[dict[str, Any], Callable[[AuditSummary], bool]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("filters", "fits"), FILTERED)
+@pytest.mark.parametrize(("filters", "matches"), FILTERED)
 def test_python_filters_as_the_commands_do(
-    recordings_history: Path, filters: dict[str, Any], fits: Callable[[AuditSummary], bool]
+    recordings_history: Path, filters: dict[str, Any], matches: Callable[[AuditSummary], bool]
 ) -> None:
     """A family may be named by its last part; a tag that no audit has matches none."""
     with AuditHistory.open(recordings_history) as history:
-        every = history.audits(ALL_DAYS)
+        all_names = history.audits(ALL_DAYS)
         assert history.audits(ALL_DAYS, tag={"team": "x"}, **filters) == ()
-        found = history.audits(ALL_DAYS, **filters)
-    assert list(found) == [row for row in every if fits(row)] != []
+        result = history.audits(ALL_DAYS, **filters)
+    assert list(result) == [row for row in all_names if matches(row)] != []
 
 
 def test_a_missing_history_is_one_sentence(tmp_path: Path) -> None:

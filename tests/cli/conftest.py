@@ -37,8 +37,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveAccount]:
     """Yields a live account without jobs."""
-    with live_account(monkeypatch) as made:
-        yield made
+    with live_account(monkeypatch) as live:
+        yield live
 
 
 @pytest.fixture(scope="module")

@@ -36,12 +36,14 @@ def test_an_account_is_judged_by_its_runs(run: Run, history: Path) -> None:
     words = (*ACCOUNT, "--history", history)
     read = run(*words, "--output", "json").document()
     assert (read["account"], read["days"], read["runs"]) == ("111122223333", 31, 3)
-    answers = [one["rule"] for of in ("findings", "unknown", "not_applicable") for one in read[of]]
+    answers = [
+        row["rule"] for group in ("findings", "unknown", "not_applicable") for row in read[group]
+    ]
     assert sorted([*answers, *read["clear"]]) == ["commitment-candidate"]
     assert read["runs_judged"] == {"yes": 2, "partly": 0, "no": 1, "unknown": 0}
     assert (read["runs_at_estimated_rates"], read["runs_with_incomplete_bills"]) == (1, 0)
-    shown = run(*words).stdout
-    assert "1 run could not be judged." in shown
-    assert "1 run billed at an estimated rate" in shown
+    output = run(*words).stdout
+    assert "1 run could not be judged." in output
+    assert "1 run billed at an estimated rate" in output
     wider = run(*words, "--since", "90d", "--output", "json").document()
     assert wider["runs"] == 4

@@ -76,10 +76,10 @@ def test_a_decision_about_an_open_recommendation_is_stored(ask: Asked) -> None:
     [row] = rows(ask("advice", "--output", "json"))
     assert (row["state"], row["rule"], row["runs"]) == ("open", "gpu-underused", 3)
     assert (row["month"], row["new"], row["owner"]) == (4.59, "ml.g4dn.xlarge", "anna")
-    said = ask("advice", "snooze", row["id"], "--by", "ana", "--reason", "release week")
-    assert said.exit_code == 0
-    assert f"{row['id']}: snooze until" in said.stderr
-    assert re.search(r"; written to .*history\.db\n$", said.stderr)
+    message = ask("advice", "snooze", row["id"], "--by", "ana", "--reason", "release week")
+    assert message.exit_code == 0
+    assert f"{row['id']}: snooze until" in message.stderr
+    assert re.search(r"; written to .*history\.db\n$", message.stderr)
     assert rows(ask("advice", "--output", "json")) == []
     [kept] = rows(ask("advice", "list", "--state", "silenced", "--output", "json"))
     assert (kept["silenced"], kept["by"], kept["reason"]) == ("snoozed", "ana", "release week")

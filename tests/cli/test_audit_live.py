@@ -43,7 +43,7 @@ def test_a_name_under_two_kinds_is_refused_with_both_named(account: LiveAccount,
 
 
 @pytest.mark.parametrize(
-    ("operation", "code", "exit_code", "said"),
+    ("operation", "code", "exit_code", "message"),
     [
         ("sagemaker.DescribeTrainingJob", "AccessDeniedException", 4, "DescribeTrainingJob"),
         ("sagemaker.DescribeTrainingJob", "ExpiredTokenException", 4, "expired"),
@@ -52,14 +52,14 @@ def test_a_name_under_two_kinds_is_refused_with_both_named(account: LiveAccount,
     ],
 )
 def test_a_refusal_is_one_sentence_and_its_code(
-    account: LiveAccount, run: Run, operation: str, code: str, exit_code: int, said: str
+    account: LiveAccount, run: Run, operation: str, code: str, exit_code: int, message: str
 ) -> None:
-    """The code is 4 for credentials and permissions, 5 for throttling and outages; no stack trace."""
+    """The code is 4 for credentials and permissions, 5 for throttling and outages."""
     job = account.add(FAILED)
     account.refuse(operation, code)
     done = run("audit", job.arn)
     assert (done.exit_code, done.stdout) == (exit_code, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -74,20 +74,20 @@ def test_a_job_that_does_not_exist_exits_with_3(run: Run, target: str | None) ->
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "message"),
     [
         ("TrainingJobStatus", "Deleting", "its status is Deleting"),
         ("ResourceConfig", {"InstanceCount": -1}, "its Describe answer cannot be read"),
     ],
 )
 def test_a_job_that_exists_and_cannot_be_audited_exits_with_1(
-    account: LiveAccount, run: Run, key: str, value: object, said: str
+    account: LiveAccount, run: Run, key: str, value: object, message: str
 ) -> None:
     """The sentence says why, and not that the job is gone."""
     job = account.add(FAILED, series=False, **{key: value})
     done = run("audit", job.arn)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert job.arn in done.stderr
 
 
@@ -111,7 +111,7 @@ region = us-east-1
 
 
 @pytest.mark.parametrize(
-    ("profile", "said"),
+    ("profile", "message"),
     [
         ("sso", "`aws sso login`"),
         ("role", "correct the AWS config file"),
@@ -120,7 +120,7 @@ region = us-east-1
     ],
 )
 def test_a_profile_without_credentials_is_4_and_says_what_to_do(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str, said: str
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str, message: str
 ) -> None:
     """The cases are an expired SSO session, a role without a source, half a key, and no such
     profile.
@@ -134,7 +134,7 @@ def test_a_profile_without_credentials_is_4_and_says_what_to_do(
     monkeypatch.setenv("HOME", str(tmp_path))
     done = run("audit", "a-job", "--profile", profile, "--region", "us-east-1")
     assert (done.exit_code, done.stdout) == (4, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

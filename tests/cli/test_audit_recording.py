@@ -57,7 +57,7 @@ def test_an_unfinished_job_is_audited_as_far_as_it_goes(audited: Audited, path: 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("not json", "is not JSON"),
         ('{"children": [{"describe": 3}]}', "children[0].describe is not an object"),
@@ -65,7 +65,7 @@ def test_an_unfinished_job_is_audited_as_far_as_it_goes(audited: Audited, path: 
     ],
 )
 def test_a_bad_file_is_one_sentence_and_exit_2(
-    run: Run, tmp_path: Path, text: str, said: str
+    run: Run, tmp_path: Path, text: str, message: str
 ) -> None:
     """The sentence names the file and its error, without a stack trace."""
     path = tmp_path / "job.json"
@@ -75,7 +75,7 @@ def test_a_bad_file_is_one_sentence_and_exit_2(
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
     assert str(path) in done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 BAD_FILES = {
@@ -91,10 +91,10 @@ BAD_FILES = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), BAD_FILES.values(), ids=BAD_FILES)
+@pytest.mark.parametrize(("text", "message"), BAD_FILES.values(), ids=BAD_FILES)
 @pytest.mark.parametrize("lasts", [False, True], ids=["alone", "with a history"])
 def test_a_bad_file_among_others_is_named_and_the_others_are_audited(
-    run: Run, tmp_path: Path, text: str, said: str, *, lasts: bool
+    run: Run, tmp_path: Path, text: str, message: str, *, lasts: bool
 ) -> None:
     """The two other files are printed, and the exit code is 2."""
     bad = tmp_path / "bad.json"
@@ -106,7 +106,7 @@ def test_a_bad_file_among_others_is_named_and_the_others_are_audited(
     assert done.exit_code == 2
     assert len(done.stdout.splitlines()) == 2
     [sentence] = [line for line in done.stderr.splitlines() if str(bad) in line]
-    assert said in sentence
+    assert message in sentence
 
 
 def test_an_exempt_finding_does_not_fail(run: Run, tmp_path: Path) -> None:
@@ -158,19 +158,19 @@ def test_fail_on_exits_with_the_first_of_its_codes_that_applies(
     done = run("audit", *words, "--output", "json", *gate)
     assert done.exit_code == code
     assert len(done.stdout.splitlines()) == sum(name in paths for name in files)
-    said = "could not be judged, so it does not pass --fail-on" in done.stderr
-    assert said is bool(severity and "UNJUDGED" in files)
+    message = "could not be judged, so it does not pass --fail-on" in done.stderr
+    assert message is bool(severity and "UNJUDGED" in files)
 
 
 def test_a_describe_response_alone_never_says_that_nothing_was_avoidable(run: Run) -> None:
     """The report has the cost, says that the use is unknown, and what to do."""
-    shown = run("audit", "--recording", UNJUDGED).stdout
-    assert "It cost $3.79, and what was avoidable could not be judged" in shown
+    output = run("audit", "--recording", UNJUDGED).stdout
+    assert "It cost $3.79, and what was avoidable could not be judged" in output
     assert (
         "The use of its machines was not judged: the recording lacks these metrics of this job."
-        in " ".join(shown.split())
+        in " ".join(output.split())
     )
-    assert "was found avoidable" not in shown
+    assert "was found avoidable" not in output
 
 
 def running_job(tmp_path: Path, **changes: Any) -> Path:
@@ -232,7 +232,7 @@ def test_a_line_separates_the_reports_of_a_batch(run: Run) -> None:
 
 
 def test_json_has_no_character_that_controls_a_terminal(run: Run, tmp_path: Path) -> None:
-    """Control, format and bidirectional characters are escapes, and a parser reads them unchanged."""
+    """Control, format and bidirectional characters are escapes; a parser reads them unchanged."""
     recorded = json.loads(FAILED.read_text())
     attack = "\x9b2J \x7f \u202egnp.exe\u2066 \u2028 \ue000 \U000e0041 é \x1b[31m"
     recorded |= {"as_of": "2026-05-20T10:00:00Z", "notes": [attack]}
@@ -268,20 +268,20 @@ def audit_together(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
         words += ["--recording", str(path)]
     done = CliRunner().invoke(cli, words, standalone_mode=False)
     lines = [json.loads(line, parse_float=Decimal) for line in done.stdout.splitlines()]
-    return {made["job"]["name"]: made for made in lines}
+    return {audits["job"]["name"]: audits for audits in lines}
 
 
-def rules_with_findings(made: dict[str, Any]) -> set[str]:
+def rules_with_findings(audits: dict[str, Any]) -> set[str]:
     """Returns the rules with a finding."""
-    return {finding["rule"] for finding in made["findings"]}
+    return {finding["rule"] for finding in audits["findings"]}
 
 
 def test_one_recording_alone_says_what_is_missing(files: list[Path]) -> None:
     """The family may have more runs."""
-    made = audit_together(files[3:])["nightly-3-3"]
-    assert made["judged"] == "no"
-    assert "gpu-underused" not in rules_with_findings(made)
-    assert "the last runs of their family on the same instances" in made["not_judged"][0]
+    audits = audit_together(files[3:])["nightly-3-3"]
+    assert audits["judged"] == "no"
+    assert "gpu-underused" not in rules_with_findings(audits)
+    assert "the last runs of their family on the same instances" in audits["not_judged"][0]
 
 
 def test_runs_of_one_family_are_judged_together(files: list[Path]) -> None:
@@ -289,25 +289,25 @@ def test_runs_of_one_family_are_judged_together(files: list[Path]) -> None:
 
     The order of the files does not matter.
     """
-    made = audit_together(files)
-    pools = [made[f"nightly-{number}-{number}"]["audit"]["pool"] for number in range(4)]
+    audits = audit_together(files)
+    pools = [audits[f"nightly-{number}-{number}"]["audit"]["pool"] for number in range(4)]
     assert [pool and pool["runs"] for pool in pools] == [None, 2, 3, 4]
     assert pools[3]["earlier_runs"] == ["nightly-2-2", "nightly-1-1", "nightly-0-0"]
     found = [
-        "gpu-underused" in rules_with_findings(made[f"nightly-{number}-{number}"])
+        "gpu-underused" in rules_with_findings(audits[f"nightly-{number}-{number}"])
         for number in range(4)
     ]
     assert found == [False, True, True, True]
-    assert audit_together(files[::-1]) == made
+    assert audit_together(files[::-1]) == audits
 
 
 def test_a_run_in_two_files_is_one_run(files: list[Path], tmp_path: Path) -> None:
     """A copy adds no minutes, so that the next run is still too short."""
     one = training(replace(SHORT, name="five", begin=BEGIN, hosts=one_host(FIVE)), 1)
-    then = training(replace(SHORT, name="six", begin=BEGIN + DAY, hosts=one_host(FIVE)), 2)
+    later = training(replace(SHORT, name="six", begin=BEGIN + DAY, hosts=one_host(FIVE)), 2)
     paths = [tmp_path / f"{number}.json" for number in range(4)]
-    for path, told in zip(paths, (one, one, one, then), strict=True):
+    for path, told in zip(paths, (one, one, one, later), strict=True):
         path.write_text(json.dumps(told))
-    made = audit_together(paths)
-    assert made["six-2"]["audit"]["pool"] is None
-    assert made["six-2"] == audit_together([paths[0], paths[3]])["six-2"]
+    audits = audit_together(paths)
+    assert audits["six-2"]["audit"]["pool"] is None
+    assert audits["six-2"] == audit_together([paths[0], paths[3]])["six-2"]

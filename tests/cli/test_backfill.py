@@ -88,7 +88,7 @@ class Deployed:
         """Adds training jobs to an account."""
         self.stack.calls.answer(
             "sagemaker:ListTrainingJobs",
-            lambda asked, _: {"TrainingJobSummaries": rows if asked == account else []},
+            lambda arguments, _: {"TrainingJobSummaries": rows if arguments == account else []},
         )
 
 
@@ -98,9 +98,13 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with mock_aws(), aws_calls() as calls:
-        made = Deployed(Stack(calls), run)
-        made.stack.outputs["TableName"] = new_table(boto3.client("dynamodb", region_name=REGION))
-        outputs = [{"OutputKey": k, "OutputValue": v} for k, v in made.stack.outputs.items()]
+        deployed_stack = Deployed(Stack(calls), run)
+        deployed_stack.stack.outputs["TableName"] = new_table(
+            boto3.client("dynamodb", region_name=REGION)
+        )
+        outputs = [
+            {"OutputKey": k, "OutputValue": v} for k, v in deployed_stack.stack.outputs.items()
+        ]
         calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": outputs}]})
         for kind in JobKind:
             rows: Mapping[str, Any] = {kind.spec.list_key: []}
@@ -108,11 +112,11 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
         for children in (kind.spec.rollup.child_list for kind in JobKind if kind.spec.rollup):
             none: Mapping[str, Any] = {children.rows_key: []}
             calls.answer(f"sagemaker:{children.action}", lambda *_, rows=none: rows)
-        made.sweep(ACCOUNT, OTHER, documents.ACCOUNT)
-        made.add_jobs(
+        deployed_stack.sweep(ACCOUNT, OTHER, documents.ACCOUNT)
+        deployed_stack.add_jobs(
             *(list_row(f"job-{number:02}", NOW - (50 - number) * DAY) for number in range(12))
         )
-        yield made
+        yield deployed_stack
 
 
 def test_it_calls_only_declared_actions(deployed: Deployed, tmp_path: Path) -> None:
@@ -155,8 +159,8 @@ def test_another_account_is_read_with_its_role(deployed: Deployed) -> None:
     assert deployed.sent_jobs == ["theirs"]
     strange = "999999999999"
     deployed.add_jobs(list_row("x", NOW - 40 * DAY, account=strange), account=strange)
-    said = deployed("--since", "60d", "--account", strange, "--role", "reader", "--yes").stderr
-    assert "1 job: 1 of accounts or regions that the stack does not audit" in said
+    message = deployed("--since", "60d", "--account", strange, "--role", "reader", "--yes").stderr
+    assert "1 job: 1 of accounts or regions that the stack does not audit" in message
 
 
 def test_jobs_cost_and_hours_are_printed_before_anything_is_sent(
@@ -166,13 +170,13 @@ def test_jobs_cost_and_hours_are_printed_before_anything_is_sent(
 
     Without an answer, or with a no, nothing is sent.
     """
-    said = deployed("--since", "100d", "--dry-run").stderr.splitlines()
-    assert "have metrics of an hour at best" in said[0]
-    assert said[1].startswith("sageaudit: this lists only your account, of 3 in the stack")
-    assert said[2].startswith("sageaudit: listing the jobs that ended")
-    assert said[3] == "sageaudit: 12 jobs: 12 to send"
-    assert "costs <$0.01" in said[4]
-    assert "it takes 36 s, at 20 jobs a minute" in said[4]
+    message = deployed("--since", "100d", "--dry-run").stderr.splitlines()
+    assert "have metrics of an hour at best" in message[0]
+    assert message[1].startswith("sageaudit: this lists only your account, of 3 in the stack")
+    assert message[2].startswith("sageaudit: listing the jobs that ended")
+    assert message[3] == "sageaudit: 12 jobs: 12 to send"
+    assert "costs <$0.01" in message[4]
+    assert "it takes 36 s, at 20 jobs a minute" in message[4]
     assert "5 minutes at best" in deployed("--since", "40d", "--dry-run").stderr
     assert "at best" not in deployed("--since", "10d", "--dry-run").stderr
     assert deployed("--since", "60d").exit_code == 2
@@ -200,9 +204,9 @@ def test_bad_input_is_one_sentence(
 ) -> None:
     """Nothing is sent or written."""
     (tmp_path / "other.db").write_text('{"describe": {}}')
-    found = deployed(*(tmp_path / one if one.endswith(".db") else one for one in words))
-    assert (found.exit_code, says in found.stderr) == (code, True), found.stderr
-    assert "Traceback" not in found.stderr
+    result = deployed(*(tmp_path / one if one.endswith(".db") else one for one in words))
+    assert (result.exit_code, says in result.stderr) == (code, True), result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -222,21 +226,21 @@ def test_an_aws_error_sets_the_exit_code(
 ) -> None:
     """If a list is throttled, its kind is left out, and a message says so."""
     deployed.stack.calls.refuse(call, refusal)
-    found = deployed("--since", "60d", "--yes", "--per-minute", "6000")
-    assert found.exit_code == code, found.stderr
-    assert "Traceback" not in found.stderr
+    result = deployed("--since", "60d", "--yes", "--per-minute", "6000")
+    assert result.exit_code == code, result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_no_job_and_an_older_stack_are_reported(deployed: Deployed) -> None:
     """Before the first sweep, it is not known which jobs ended before the deployment."""
     deployed.add_jobs()
-    found = deployed("--since", "60d", "--yes")
-    assert (found.exit_code, "0 jobs" in found.stderr) == (0, True)
+    result = deployed("--since", "60d", "--yes")
+    assert (result.exit_code, "0 jobs" in result.stderr) == (0, True)
     deployed.stack.calls.answer(
         "cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": []}]}
     )
-    found = deployed("--since", "60d", "--yes")
-    assert (found.exit_code, "has no output TableName" in found.stderr) == (2, True)
+    result = deployed("--since", "60d", "--yes")
+    assert (result.exit_code, "has no output TableName" in result.stderr) == (2, True)
 
 
 def test_ctrl_c_keeps_sent_jobs_and_the_next_call_continues(deployed: Deployed) -> None:
@@ -247,9 +251,9 @@ def test_ctrl_c_keeps_sent_jobs_and_the_next_call_continues(deployed: Deployed) 
         os.kill(os.getpid(), signal.SIGINT)
 
     deployed.stack.calls.answer("sqs:SendMessageBatch", interrupted)
-    found = deployed("--since", "60d", "--yes", "--per-minute", "60")
-    assert (found.exit_code, "10 of 12 jobs sent" in found.stderr) == (130, True), found.stderr
-    assert "run the same command again" in found.stderr
+    result = deployed("--since", "60d", "--yes", "--per-minute", "60")
+    assert (result.exit_code, "10 of 12 jobs sent" in result.stderr) == (130, True), result.stderr
+    assert "run the same command again" in result.stderr
     assert deployed("--since", "60d", "--yes", "--per-minute", "6000").exit_code == 0
     assert len({*deployed.sent_jobs}) == 12
 
@@ -275,10 +279,10 @@ def test_a_scans_audits_are_copied_once_and_do_not_replace_newer_ones(
     deployed.table.record(replace(known, last_modified_at=NOW))
     recent = ended("train-3", datetime.now(UTC))  # after the installation
     path = scanned_history(tmp_path, old, known, recent)
-    found = deployed("--from-history", path, "--yes")
+    result = deployed("--from-history", path, "--yes")
     words = "3 jobs: 1 written to history-"
-    assert (found.exit_code, words in found.stderr) == (0, True), found.stderr
-    assert "3 of them are of another version of the rules" in found.stderr
+    assert (result.exit_code, words in result.stderr) == (0, True), result.stderr
+    assert "3 of them are of another version of the rules" in result.stderr
     table, file = deployed.table, SqliteHistory(path)
     assert table.audit(key("train-1")) == file.audit(key("train-1"))
     assert table.detail(key("train-1")) == DETAIL
@@ -301,7 +305,7 @@ def test_an_unreadable_audit_of_the_file_does_not_stop_the_others(
             "UPDATE audits SET document = '{' WHERE run ="
             " (SELECT run FROM runs WHERE job = 'train-190')"
         )
-    found = deployed("--from-history", path, "--yes")
-    assert (found.exit_code, "2 written to history-" in found.stderr) == (0, True), found.stderr
-    assert "1 that cannot be read" in found.stderr
+    result = deployed("--from-history", path, "--yes")
+    assert (result.exit_code, "2 written to history-" in result.stderr) == (0, True), result.stderr
+    assert "1 that cannot be read" in result.stderr
     assert deployed.table.summary(key("train-180")) is not None

@@ -104,9 +104,9 @@ def weeks(tmp_path: Path) -> Path:
         for day, usd in ((25, 1), (32, 1), (39, 1), (46, 2), (49, 4)):
             at = datetime(2026, 10, 1, 9, tzinfo=UTC) + timedelta(days=day)
             amount = Decimal(usd)
-            found = [finding("gpu-idle", saving_usd=amount)]
+            result = [finding("gpu-idle", saving_usd=amount)]
             bill = {"total_usd": 2 * amount}
-            history.record(ended(f"day-{day}", at, findings=found, bill=bill))
+            history.record(ended(f"day-{day}", at, findings=result, bill=bill))
     return file
 
 
@@ -149,7 +149,7 @@ def test_on_a_monday_the_headline_is_the_last_whole_week(
     run: Run, weeks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So it is on a Tuesday. The current week is in the table."""
-    for day, told, so_far in (
+    for day, told, progress in (
         (16, "2026-W46:", "2026-W47 today only"),
         (17, "2026-W46:", "2026-W47 so far"),
         (18, "2026-W47 so far:", "2026-W47 so far"),
@@ -158,17 +158,17 @@ def test_on_a_monday_the_headline_is_the_last_whole_week(
         monkeypatch.setattr(clock, "utc_now", lambda now=now: now)
         printed = run("by", "week", "--history", weeks).stdout
         assert printed.startswith(told)
-        assert so_far in printed.splitlines()[-1]
+        assert progress in printed.splitlines()[-1]
 
 
 def test_weeks_of_years_fit_a_screen(run: Run, weeks: Path) -> None:
     """There is one line of bars. Empty weeks are counted, not printed; JSON has the newest ones."""
-    asked = ("by", "week", "--history", weeks, "--since", "2020-01-01")
-    done = run(*asked)
+    arguments = ("by", "week", "--history", weeks, "--since", "2020-01-01")
+    done = run(*arguments)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert len(done.stdout.splitlines()) < 12
     assert "the history has no audits of 2019-12-30" in done.stderr
-    assert len(run(*asked, "--output", "json").document()["rows"]) == 4
+    assert len(run(*arguments, "--output", "json").document()["rows"]) == 4
 
 
 def test_changes_end_with_yesterday_and_fit_80_columns(run: Run, file: Path, weeks: Path) -> None:

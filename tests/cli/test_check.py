@@ -262,9 +262,9 @@ def test_a_duplicate_key_is_reported(run: Run, tmp_path: Path) -> None:
     twice = '"ResourceConfig": {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 9},'
     path.write_text(text.replace("{", "{" + twice, 1), encoding="utf-8")
     written = json.loads(run("check", path, "--output", "json").stdout)
-    [said] = written["not_checked"]
+    [message] = written["not_checked"]
     assert re.fullmatch(
-        r"ResourceConfig is there twice \(line \d+\): only the last one counts", said
+        r"ResourceConfig is there twice \(line \d+\): only the last one counts", message
     )
     assert "At most $0.24" in run("check", path).stdout
 
@@ -302,7 +302,7 @@ def test_the_largest_recommendation_is_first_and_types_do_not_conflict() -> None
 
 def recorded_request() -> dict[str, Any]:
     """Returns the request of a recorded job."""
-    wanted = (
+    expected = (
         "TrainingJobName",
         "HyperParameters",
         "AlgorithmSpecification",
@@ -314,7 +314,7 @@ def recorded_request() -> dict[str, Any]:
         "StoppingCondition",
     )
     answer = json.loads(RECORDED.read_text("utf-8"))["describe"]
-    return {key: answer[key] for key in wanted if key in answer}
+    return {key: answer[key] for key in expected if key in answer}
 
 
 @pytest.fixture
@@ -367,14 +367,14 @@ def test_the_users_own_history_is_read_if_possible(
 ) -> None:
     """A damaged default file is reported and stops nothing; a damaged file that was named does."""
     monkeypatch.setattr(sys, "platform", "linux")
-    own = tmp_path / "data" / "sageaudit" / "history.db"
-    own.parent.mkdir(parents=True)
-    assert run("audit", "--recording", RECORDED, "--history", own).exit_code == 0
+    own_file = tmp_path / "data" / "sageaudit" / "history.db"
+    own_file.parent.mkdir(parents=True)
+    assert run("audit", "--recording", RECORDED, "--history", own_file).exit_code == 0
     assert "Will cost about" in run("check", save(tmp_path, recorded_request())).stdout
-    own.write_bytes(b"no database at all, but long enough to be read as one" * 40)
+    own_file.write_bytes(b"no database at all, but long enough to be read as one" * 40)
     done = run("check", request(tmp_path))
     assert (done.exit_code, "the history is not used" in done.stderr) == (0, True)
-    assert run("check", request(tmp_path), "--history", own).exit_code == 2
+    assert run("check", request(tmp_path), "--history", own_file).exit_code == 2
 
 
 def test_without_account_or_region_the_history_is_not_read(
@@ -394,8 +394,8 @@ def example() -> dict[str, Any]:
     """Returns the workflow of docs/check.md."""
     page = (ROOT / "docs" / "check.md").read_text("utf-8")
     [text] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
+    result: dict[str, Any] = yaml.safe_load(text)
+    return result
 
 
 def test_the_example_workflow_runs_commands_that_exist(
@@ -413,8 +413,8 @@ def test_the_example_workflow_runs_commands_that_exist(
     results: list[Result] = []
     for step in steps:
         words = shlex.split(step["run"].partition(">>")[0])
-        given = [word.replace("*", "request") for word in words]
-        results.append(run(*given[1:]))
+        options = [word.replace("*", "request") for word in words]
+        results.append(run(*options[1:]))
     assert [done.exit_code for done in results] == [10, 10]
     assert results[0].stdout.startswith("::error file=jobs/request.json,line=")
 
@@ -463,27 +463,27 @@ def paths(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
     pairs: Any = ()
     if isinstance(value, dict | list):
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, inside in pairs:
-        yield from paths(inside, (*place, key))
+    for key, place_document in pairs:
+        yield from paths(place_document, (*place, key))
 
 
 def damaged_request(seed: int) -> Any:
     """Returns one of the expert's requests, with up to four values replaced or removed."""
     chance = random.Random(seed)
-    made = json.loads(chance.choice(CASES).file.read_text("utf-8"))
+    request_document = json.loads(chance.choice(CASES).file.read_text("utf-8"))
     for _ in range(chance.randint(1, 4)):
-        found = list(paths(made))
-        if not found:
+        result = list(paths(request_document))
+        if not result:
             break
-        *around, last = chance.choice(found)
-        inside = made
+        *around, last = chance.choice(result)
+        place_document = request_document
         for step in around:
-            inside = inside[step]
+            place_document = place_document[step]
         if chance.random() < 0.2:
-            del inside[last]
+            del place_document[last]
         else:
-            inside[last] = copy.deepcopy(chance.choice(ANYTHING))
-    return made
+            place_document[last] = copy.deepcopy(chance.choice(ANYTHING))
+    return request_document
 
 
 @pytest.mark.parametrize("seed", range(60))

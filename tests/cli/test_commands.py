@@ -39,13 +39,13 @@ def test_each_file_is_a_command_of_its_name() -> None:
 
 def test_the_list_shows_the_first_sentence_of_each_help(run: Run) -> None:
     """The list is read from the sources; each sentence equals that of the command's own help."""
-    listed = run("--help").stdout
+    listing = run("--help").stdout
     for name in cli.list_commands(CONTEXT):
         command = cli.get_command(CONTEXT, name)
         assert command is not None
         summary = command.get_short_help_str(80)
         assert not summary.endswith("...")
-        assert f"  {name:9}  {summary}\n" in listed
+        assert f"  {name:9}  {summary}\n" in listing
 
 
 @pytest.mark.parametrize("path", [(), *paths()], ids=" ".join)
@@ -59,7 +59,7 @@ def test_every_help_shows_an_example(run: Run, path: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"),
+    ("typed", "expected"),
     [
         ("__init__", ""),
         ("audti", " Did you mean 'audit'?"),
@@ -67,18 +67,20 @@ def test_every_help_shows_an_example(run: Run, path: tuple[str, ...]) -> None:
         ("recncile", " Did you mean 'reconcile'?"),
     ],
 )
-def test_a_mistyped_command_is_answered_with_a_suggestion(run: Run, typed: str, meant: str) -> None:
+def test_a_mistyped_command_is_answered_with_a_suggestion(
+    run: Run, typed: str, expected: str
+) -> None:
     """The exit code is 2; no command is imported to list them."""
     done = run(typed)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert f"No such command '{typed}'.{meant}" in done.stderr
+    assert f"No such command '{typed}'.{expected}" in done.stderr
 
 
 def test_help_lists_every_command_once_and_whole(run: Run) -> None:
     """The list is in groups, and no summary is cut."""
-    listed = [name for names in COMMAND_GROUPS.values() for name in names]
-    assert sorted(listed) == sorted(set(listed))
-    assert set(cli.list_commands(None)) <= set(listed)  # type: ignore[arg-type]
+    listing = [name for names in COMMAND_GROUPS.values() for name in names]
+    assert sorted(listing) == sorted(set(listing))
+    assert set(cli.list_commands(None)) <= set(listing)  # type: ignore[arg-type]
     done = run("--help")
     assert "..." not in done.stdout.partition("\n")[2]
     assert all(len(line) <= 80 for line in done.stdout.splitlines())

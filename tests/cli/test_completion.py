@@ -34,10 +34,10 @@ def test_a_shell_completes_typed_words(
     run: Run, monkeypatch: pytest.MonkeyPatch, shell: str, typed: str
 ) -> None:
     """It completes a command, an option, or an option's value."""
-    words = f"sageaudit {typed}"
+    candidates = f"sageaudit {typed}"
     at = typed.rsplit(maxsplit=1)[-1] if shell == "fish" else str(len(typed.split()))
     monkeypatch.setenv("_SAGEAUDIT_COMPLETE", f"{shell}_complete")
-    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_WORDS", candidates)
     monkeypatch.setenv("COMP_CWORD", at)
     done = run()
     assert done.exit_code == 0

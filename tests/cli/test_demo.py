@@ -30,8 +30,8 @@ def _clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def small_company(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reduces the company to two workloads."""
-    few = tuple(workload for workload in example_company.WORKLOADS if workload.name in FEW)
-    monkeypatch.setattr(example_company, "WORKLOADS", few)
+    workloads = tuple(workload for workload in example_company.WORKLOADS if workload.name in FEW)
+    monkeypatch.setattr(example_company, "WORKLOADS", workloads)
 
 
 @pytest.mark.usefixtures("small_company")
@@ -40,12 +40,12 @@ def test_each_printed_command_works(run: Run, tmp_path: Path, company: Path) -> 
     done = run("demo", "--history", "the example's.db")
     assert done.exit_code == 0, done.stderr
     shutil.copy(company, "the example's.db")
-    asked = [line for line in done.stdout.splitlines() if line.startswith("sageaudit ")]
-    assert len(asked) == len(EXAMPLE_COMMANDS)
-    for line in asked:
-        found = run(*shlex.split(line)[1:])
-        assert found.exit_code == 0, found.stderr
-        assert len(found.stdout.splitlines()) > 1 or "wrote example.html" in found.stderr
+    arguments = [line for line in done.stdout.splitlines() if line.startswith("sageaudit ")]
+    assert len(arguments) == len(EXAMPLE_COMMANDS)
+    for line in arguments:
+        result = run(*shlex.split(line)[1:])
+        assert result.exit_code == 0, result.stderr
+        assert len(result.stdout.splitlines()) > 1 or "wrote example.html" in result.stderr
     assert (tmp_path / "example.html").stat().st_size > 100_000
 
 
@@ -67,9 +67,9 @@ def test_it_does_not_change_the_users_own_history(run: Run, tmp_path: Path) -> N
 @pytest.mark.usefixtures("small_company")
 def test_a_history_with_other_audits_is_refused(run: Run, tmp_path: Path) -> None:
     """So is an example into which the user recorded another job."""
-    own, mixed = tmp_path / "own.db", tmp_path / "mixed.db"
+    users_file, mixed = tmp_path / "own.db", tmp_path / "mixed.db"
     run("demo", "--history", mixed)
-    for path in (own, mixed):
+    for path in (users_file, mixed):
         with SqliteHistory(path) as history:
             fill(history, 1)
         before = path.read_bytes()

@@ -62,13 +62,13 @@ def checks(done: Result) -> dict[str, dict[str, Any]]:
 def test_success_is_0_and_every_permission_has_a_line(calls: AwsCalls, run: Run) -> None:
     """No call costs more than a metric."""
     done = run("doctor", "--coverage", "--output", "json")
-    found = checks(done)
+    result = checks(done)
     assert done.exit_code == 0, done.stdout
-    assert set(permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ())) <= found.keys()
-    assert {"versions", "prices", "region", "credentials"} <= found.keys()
-    costs = found.pop("ce:GetCostAndUsage")
+    assert set(permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ())) <= result.keys()
+    assert {"versions", "prices", "region", "credentials"} <= result.keys()
+    costs = result.pop("ce:GetCostAndUsage")
     assert (costs["state"], costs["found"]) == ("not_checked", "asking costs $0.01")
-    assert {check["state"] for check in found.values()} == {"ok"}
+    assert {check["state"] for check in result.values()} == {"ok"}
     assert not calls.of("ce:GetCostAndUsage")
     assert len(calls.of("cloudwatch:GetMetricData")) == 1
 
@@ -126,7 +126,7 @@ def test_throttled_is_5_and_not_found_is_permitted(
 
 
 @pytest.mark.parametrize(
-    ("answer", "exit_code", "said", "next_"),
+    ("answer", "exit_code", "message", "next_"),
     [
         (ResponseParserError("not XML"), 5, "is a proxy between?", "HTTPS_PROXY"),
         (EndpointConnectionError(endpoint_url="https://sts"), 5, "sts", "HTTPS_PROXY"),
@@ -137,7 +137,7 @@ def test_throttled_is_5_and_not_found_is_permitted(
     ids=["HTML", "no network", "another answer", "expired", "late"],
 )
 def test_without_an_identity_the_reason_is_printed_and_nothing_more_is_read(
-    calls: AwsCalls, run: Run, answer: Any, exit_code: int, said: str, next_: str | None
+    calls: AwsCalls, run: Run, answer: Any, exit_code: int, message: str, next_: str | None
 ) -> None:
     """A proxy's page is not a bug. AWS refuses a clock that is more than five minutes off."""
 
@@ -151,17 +151,17 @@ def test_without_an_identity_the_reason_is_printed_and_nothing_more_is_read(
     else:
         calls.answer("sts:GetCallerIdentity", sts)
     done = run("doctor", "audit", "--output", "json")
-    found = checks(done)
-    whose = found["credentials"]
+    result = checks(done)
+    whose = result["credentials"]
     assert (whose["state"], done.exit_code) == ("failed", exit_code)
-    assert said in whose["found"]
+    assert message in whose["found"]
     assert next_ in whose["next"] if next_ else whose["next"] is None
-    assert found["permissions"]["state"] == "not_checked"
+    assert result["permissions"]["state"] == "not_checked"
 
 
 @pytest.mark.usefixtures("calls")
 @pytest.mark.parametrize(
-    ("words", "exit_code", "name", "said"),
+    ("words", "exit_code", "name", "message"),
     [
         (["--region", "mars-north-1"], 2, "region", "not a region of SageMaker"),
         (["--region", "x"], 2, "AWS settings", "is not a region"),
@@ -169,27 +169,27 @@ def test_without_an_identity_the_reason_is_printed_and_nothing_more_is_read(
     ],
 )
 def test_settings_that_cannot_be_used_have_their_code(
-    run: Run, words: list[str], exit_code: int, name: str, said: str
+    run: Run, words: list[str], exit_code: int, name: str, message: str
 ) -> None:
     """The remaining checks are still made if possible."""
     done = run("doctor", *words, "--output", "json")
-    found = checks(done)
-    assert said in found[name]["found"]
+    result = checks(done)
+    assert message in result[name]["found"]
     assert done.exit_code == exit_code
     if name == "region":
-        assert found["permissions"]["found"] == "without the region nothing can be asked"
+        assert result["permissions"]["found"] == "without the region nothing can be asked"
 
 
 @pytest.mark.usefixtures("calls")
 def test_a_history_file_is_opened(run: Run, tmp_path: Path) -> None:
     """A present file, a missing one and one of another tool each have a sentence and a code."""
-    there, other = tmp_path / "h.db", tmp_path / "other.db"
-    SqliteHistory(there).close()
-    with sqlite3.connect(other) as connection:
+    existing, foreign = tmp_path / "h.db", tmp_path / "other.db"
+    SqliteHistory(existing).close()
+    with sqlite3.connect(foreign) as connection:
         connection.execute("create table t (x)")
     for path, state, code in (
-        (there, "ok", 0),
-        (other, "failed", 2),
+        (existing, "ok", 0),
+        (foreign, "failed", 2),
         (tmp_path / "no", "failed", 3),
     ):
         done = run("doctor", "prices", "--history", path, "--output", "json")
@@ -200,13 +200,13 @@ def test_a_history_file_is_opened(run: Run, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("calls")
 def test_no_history_yet_is_no_failure(run: Run) -> None:
     """A new user has none."""
-    found = checks(run("doctor", "prices", "--output", "json"))
-    [name] = [name for name in found if name.startswith("history ")]
-    assert (found[name]["state"], found[name]["next"]) == ("ok", "`sageaudit scan` makes it")
+    result = checks(run("doctor", "prices", "--output", "json"))
+    [name] = [name for name in result if name.startswith("history ")]
+    assert (result[name]["state"], result[name]["next"]) == ("ok", "`sageaudit scan` makes it")
 
 
 @pytest.mark.parametrize(
-    ("kind", "code", "said"),
+    ("kind", "code", "message"),
     [
         ("ours", 0, "permitted"),
         ("other", 3, "is not a history of sageaudit"),
@@ -214,7 +214,7 @@ def test_no_history_yet_is_no_failure(run: Run) -> None:
     ],
 )
 @pytest.mark.usefixtures("calls")
-def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, said: str) -> None:
+def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, message: str) -> None:
     """A table of another tool and a missing table have different results."""
     client = boto3.client("dynamodb", region_name=REGION)
     name = "absent-table"
@@ -229,10 +229,10 @@ def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, sai
             BillingMode="PAY_PER_REQUEST",
         )
     done = run("doctor", "history", "--table", name, "--output", "json")
-    found = checks(done)
-    of_table = [check for name, check in found.items() if name.startswith("table ")]
+    result = checks(done)
+    of_table = [check for name, check in result.items() if name.startswith("table ")]
     assert {check["found"] for check in of_table} == {of_table[0]["found"]}
-    assert said in of_table[0]["found"]
+    assert message in of_table[0]["found"]
     assert len(of_table) == (2 if kind == "ours" else 1)
     assert done.exit_code == code
 
@@ -245,10 +245,10 @@ def test_a_role_is_assumed_in_each_account_and_its_permissions_are_checked(
     calls.refuse("sagemaker:ListTransformJobs", "AccessDeniedException", OTHER)
     words = [word for one in (OWN, OTHER, ABSENT) for word in ("--account", one)]
     done = run("doctor", "scan", *words, "--role", "reader", "--output", "json")
-    found = checks(done)
-    assert found[f"account {OWN}"]["state"] == "ok"
-    assert "sagemaker:ListTransformJobs" in found[f"reader in {OTHER}"]["found"]
-    assert "cannot be assumed" in found[f"reader in {ABSENT}"]["found"]
+    result = checks(done)
+    assert result[f"account {OWN}"]["state"] == "ok"
+    assert "sagemaker:ListTransformJobs" in result[f"reader in {OTHER}"]["found"]
+    assert "cannot be assumed" in result[f"reader in {ABSENT}"]["found"]
     assert done.exit_code == 4
 
 

@@ -37,15 +37,17 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
     with mock_aws(), aws_calls() as made:
         table = new_table(boto3.client("dynamodb", region_name=REGION))
         outputs = {"TableName": table, "SweepFunctionName": "SageAudit-Sweep"}
-        said = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
-        made.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
+        message = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
+        made.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": message}]})
         made.refuse("sagemaker:ListTags", "AccessDeniedException", DENIED)
         refused = made.answers[
             "sagemaker:ListTags"
         ]  # moto has no answer for a job that is not there
-        made.answer("sagemaker:ListTags", lambda *asked: refused(*asked) or {"Tags": []})
+        made.answer("sagemaker:ListTags", lambda *arguments: refused(*arguments) or {"Tags": []})
         made.answer("sagemaker:ListCandidatesForAutoMLJob", lambda *_: {"Candidates": []})
-        made.refuse("sts:AssumeRole", "AccessDenied", when=lambda asked: GONE in asked["RoleArn"])
+        made.refuse(
+            "sts:AssumeRole", "AccessDenied", when=lambda arguments: GONE in arguments["RoleArn"]
+        )
         function = handler.build(
             {
                 "TABLE_NAME": table,
@@ -65,8 +67,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
             def get_remaining_time_in_millis(self) -> int:
                 return 600_000
 
-        def invoked(_: str, asked: Any) -> dict[str, Any]:
-            answer = function(json.loads(asked["Payload"]), Context())
+        def invoked(_: str, arguments: Any) -> dict[str, Any]:
+            answer = function(json.loads(arguments["Payload"]), Context())
             return {"Payload": io.BytesIO(json.dumps(answer).encode())}
 
         made.answer("lambda:Invoke", invoked)
@@ -75,8 +77,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
 
 def checks(run: Run) -> dict[str, dict[str, Any]]:
     """Returns the checks of members by name."""
-    asked = ("--stack", "SageAudit", "--members", "--region", REGION, "--output", "json")
-    done = run("doctor", "doctor", *asked)
+    arguments = ("--stack", "SageAudit", "--members", "--region", REGION, "--output", "json")
+    done = run("doctor", "doctor", *arguments)
     assert done.stdout, done.stderr
     rows = json.loads(done.stdout)["checks"]
     return {row["name"]: row for row in rows if row["name"].startswith(("member", "events of"))}
@@ -84,14 +86,14 @@ def checks(run: Run) -> dict[str, dict[str, Any]]:
 
 def test_each_member_shows_what_it_lacks(calls: AwsCalls, run: Run) -> None:
     """It lacks the role, or one action."""
-    found = checks(run)
-    fine, denied, gone = (found[f"member {one} in {REGION}"] for one in (FINE, DENIED, GONE))
+    result = checks(run)
+    fine, denied, gone = (result[f"member {one} in {REGION}"] for one in (FINE, DENIED, GONE))
     assert fine["state"] == "ok"
     assert denied["found"].startswith("lacks sagemaker:ListTags: ")
     assert gone["found"].startswith("lacks sts:AssumeRole: ")
     assert {denied["exit_code"], gone["exit_code"]} == {4}
-    asked = {call.account for call in calls.of("sagemaker:DescribeTrainingJob")}
-    assert {FINE, DENIED} <= asked
+    arguments = {call.account for call in calls.of("sagemaker:DescribeTrainingJob")}
+    assert {FINE, DENIED} <= arguments
 
 
 def test_events_of_a_member_arrive_if_a_job_was_audited_that_no_sweep_found(
@@ -108,8 +110,8 @@ def test_events_of_a_member_arrive_if_a_job_was_audited_that_no_sweep_found(
     for entry in (told, lost):
         history.record(entry)
     notes.record_event_sent(lost.key, SentEvent(now, None))
-    found = checks(run)
-    states = [found[f"events of {one} in {REGION}"]["state"] for one in (FINE, DENIED, GONE)]
+    result = checks(run)
+    states = [result[f"events of {one} in {REGION}"]["state"] for one in (FINE, DENIED, GONE)]
     assert states == ["ok", "failed", "not_checked"]
     declared = permissions.READ_ONLY_COMMANDS["doctor"].actions([permissions.MEMBERS_OPTION])
     used = {name.replace("lambda:Invoke", "lambda:InvokeFunction") for name in calls.names}
@@ -125,13 +127,13 @@ def test_300_accounts_have_one_line_for_success_and_named_failures(
     a_turn = int(handler.MEMBER_CHECK_LIMIT.total_seconds() / a_member_s) + 1
     turns: list[float] = []
 
-    def invoked(_: str, asked: Any) -> dict[str, Any]:
-        after = json.loads(asked["Payload"])["members_after"]
+    def invoked(_: str, arguments: Any) -> dict[str, Any]:
+        after = json.loads(arguments["Payload"])["members_after"]
         turn = [name for name in names if name > after][:a_turn]
         turns.append(len(turn) * a_member_s)
         rows = [{"account": one, "region": REGION, "lacks": lacks(one)} for one in turn]
-        said = {"members": rows, "next": None if turn[-1] == names[-1] else turn[-1]}
-        return {"Payload": io.BytesIO(json.dumps(said).encode())}
+        message = {"members": rows, "next": None if turn[-1] == names[-1] else turn[-1]}
+        return {"Payload": io.BytesIO(json.dumps(message).encode())}
 
     def lacks(account: str) -> dict[str, str]:
         return {"sts:AssumeRole": "there is no such role"} if account.endswith("77") else {}
@@ -139,12 +141,12 @@ def test_300_accounts_have_one_line_for_success_and_named_failures(
     calls.answer("lambda:Invoke", invoked)
     done = run("doctor", "doctor", "--stack", "SageAudit", "--members", "--region", REGION)
     lines = [line for line in done.stdout.splitlines() if "member" in line or "events of" in line]
-    said = " ".join(done.stdout.split())
-    assert f"member {names[0]} in {REGION}, " in said
-    assert "and 294 more: its role is assumed, and may do what an audit needs" in said
-    assert "and 297 more: no job was audited in 20 days" in said
+    message = " ".join(done.stdout.split())
+    assert f"member {names[0]} in {REGION}, " in message
+    assert "and 294 more: its role is assumed, and may do what an audit needs" in message
+    assert "and 297 more: no job was audited in 20 days" in message
     for name in ("200000000077", "200000000177", "200000000277"):
-        assert f"member {name} in {REGION}" in said
+        assert f"member {name} in {REGION}" in message
     assert len(lines) < 12
     assert max(turns) < 60
     assert sum(turns) < 8 * 60

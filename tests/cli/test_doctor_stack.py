@@ -27,21 +27,21 @@ def stack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stack]:
     """Yields a stack with a table and a topic."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    with mock_aws(), aws_calls() as made:
-        found = Stack(made)
-        found.outputs["TableName"] = new_table(boto3.client("dynamodb", region_name=REGION))
+    with mock_aws(), aws_calls() as aws:
+        deployed = Stack(aws)
+        deployed.outputs["TableName"] = new_table(boto3.client("dynamodb", region_name=REGION))
         topic = boto3.client("sns", region_name=REGION).create_topic(Name="SageAudit-alarms")
-        found.outputs["AlarmsTopicArn"] = topic["TopicArn"]
+        deployed.outputs["AlarmsTopicArn"] = topic["TopicArn"]
         webhook = SlackChannel.secret_format.example
         boto3.client("secretsmanager", region_name=REGION).create_secret(
             Name="sageaudit/channel/slack", SecretString=webhook
         )
-        found.outputs["AuditsAtOnce"] = "5"
-        made.answer("lambda:GetAccountSettings", concurrency_response(10))
-        found.outputs["ChannelSlack"] = "slack sageaudit/channel/slack"
-        said = [{"OutputKey": k, "OutputValue": v} for k, v in found.outputs.items()]
-        made.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
-        yield found
+        deployed.outputs["AuditsAtOnce"] = "5"
+        aws.answer("lambda:GetAccountSettings", concurrency_response(10))
+        deployed.outputs["ChannelSlack"] = "slack sageaudit/channel/slack"
+        message = [{"OutputKey": k, "OutputValue": v} for k, v in deployed.outputs.items()]
+        aws.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": message}]})
+        yield deployed
 
 
 def concurrency_response(executions: int) -> Any:
@@ -78,17 +78,19 @@ def test_a_healthy_stack_is_0(stack: Stack, run: Run) -> None:
     """It has no dead letters, a subscriber, and a finished sweep."""
     finish_sweep(stack, timedelta(minutes=20))
     subscribe(stack)
-    found = checks(run, exit_code=0)
-    assert {row["state"] for row in found.values()} == {"ok"}
-    assert [row["found"] for name, row in found.items() if name.startswith("dead")] == ["none"] * 5
-    assert found["alarms"]["found"] == "they go to 1 subscriber (email)"
-    assert "has looked for all jobs" in found["sweep"]["found"]
+    deployed = checks(run, exit_code=0)
+    assert {row["state"] for row in deployed.values()} == {"ok"}
+    assert [row["found"] for name, row in deployed.items() if name.startswith("dead")] == [
+        "none"
+    ] * 5
+    assert deployed["alarms"]["found"] == "they go to 1 subscriber (email)"
+    assert "has looked for all jobs" in deployed["sweep"]["found"]
     holds = "the secret sageaudit/channel/slack holds a Slack incoming webhook URL"
-    assert found["channel slack"]["found"] == holds
+    assert deployed["channel slack"]["found"] == holds
 
 
 @pytest.mark.parametrize(
-    ("secret", "output", "state", "found"),
+    ("secret", "output", "state", "deployed"),
     [
         (None, "teams sageaudit/channel/ml", "failed", "there is no such secret"),
         ("https://x", "teams sageaudit/channel/ml", "failed", "holds no Microsoft Teams workflow"),
@@ -104,7 +106,7 @@ def test_a_healthy_stack_is_0(stack: Stack, run: Run) -> None:
     ],
 )
 def test_each_channel_has_a_valid_secret_or_a_subscriber(
-    stack: Stack, run: Run, secret: str | None, output: str, state: str, found: str
+    stack: Stack, run: Run, secret: str | None, output: str, state: str, deployed: str
 ) -> None:
     """The address itself is never shown."""
     finish_sweep(stack, timedelta(minutes=20))
@@ -116,11 +118,13 @@ def test_each_channel_has_a_valid_secret_or_a_subscriber(
             Name="sageaudit/channel/ml", SecretString=secret
         )
     outputs = {**stack.outputs, "ChannelMlPlatform": output.format(topic=topic, empty=empty)}
-    said = [{"OutputKey": k, "OutputValue": v} for k, v in outputs.items()]
-    stack.calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
+    message = [{"OutputKey": k, "OutputValue": v} for k, v in outputs.items()]
+    stack.calls.answer(
+        "cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": message}]}
+    )
     row = checks(run, exit_code=int(state == "failed"))
     assert row["channel ml-platform"]["state"] == state
-    assert found in row["channel ml-platform"]["found"]
+    assert deployed in row["channel ml-platform"]["found"]
     assert "sig=local" not in str(row)
 
 
@@ -142,9 +146,11 @@ def test_the_own_topic_may_have_no_subscribers(stack: Stack, run: Run) -> None:
     finish_sweep(stack, timedelta(minutes=20))
     subscribe(stack)
     empty = boto3.client("sns", region_name=REGION).create_topic(Name="own")["TopicArn"]
-    said = [{"OutputKey": k, "OutputValue": v} for k, v in stack.outputs.items()]
-    said.append({"OutputKey": "ChannelSns", "OutputValue": f"sns {empty}"})
-    stack.calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
+    message = [{"OutputKey": k, "OutputValue": v} for k, v in stack.outputs.items()]
+    message.append({"OutputKey": "ChannelSns", "OutputValue": f"sns {empty}"})
+    stack.calls.answer(
+        "cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": message}]}
+    )
     row = checks(run, exit_code=0)["channel sns"]
     assert (row["state"], row["found"]) == ("ok", "nobody gets the stack's own topic")
 
@@ -178,10 +184,10 @@ def test_a_list_of_an_account_that_left_does_not_fail_the_sweep(stack: Stack, ru
 
 def test_no_subscribers_and_a_late_sweep_are_reported(stack: Stack, run: Run) -> None:
     """Each has a next step. A stack that never swept is not checked."""
-    found = checks(run, exit_code=1)
-    assert found["alarms"]["found"] == "nobody gets them"
-    assert "make deploy" in found["alarms"]["next"]
-    assert found["sweep"]["state"] == "not_checked"
+    deployed = checks(run, exit_code=1)
+    assert deployed["alarms"]["found"] == "nobody gets them"
+    assert "make deploy" in deployed["alarms"]["next"]
+    assert deployed["sweep"]["state"] == "not_checked"
     finish_sweep(stack, timedelta(hours=4))
     late = checks(run, exit_code=1)["sweep"]
     assert (late["state"], "no sweep has looked" in late["found"]) == ("failed", True)

@@ -117,8 +117,8 @@ def test_it_shows_progress_on_a_terminal(
     """Progress is on stderr; a pipe gets only the last line."""
     quiet = run("export", "--history", file, "-o", tmp_path / "a.csv", "--since", "90d")
     monkeypatch.setenv("FORCE_COLOR", "1")  # for rich, a terminal
-    shown = run("export", "--history", file, "-o", tmp_path / "b.csv", "--since", "90d")
-    assert "writing: 100 rows" in shown.stderr
+    output = run("export", "--history", file, "-o", tmp_path / "b.csv", "--since", "90d")
+    assert "writing: 100 rows" in output.stderr
     assert (
         "reading: 100 audits"
         in run("report", "--history", file, "-o", tmp_path / "c.html", "--since", "90d").stderr

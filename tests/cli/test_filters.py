@@ -85,10 +85,10 @@ DAYS = ("--since", "2026-11-09", "--until", "2026-11-20")
 
 def entries() -> Iterator[AuditEntry]:
     """Returns 80 audits with types, counts, purchases and tags; some jobs never started."""
-    for number, made in enumerate(audits(80, days=11)):
-        if made.document["job"]["family"] == "processing/bert":
+    for number, entry in enumerate(audits(80, days=11)):
+        if entry.document["job"]["family"] == "processing/bert":
             continue
-        document: Any = made.document
+        document: Any = entry.document
         bert = document["job"]["family"] == "training/bert"
         never = number % 5 == 0 and not document["rollup"]
         facts = run_summary(
@@ -110,15 +110,15 @@ def entries() -> Iterator[AuditEntry]:
         if bert:
             job = {**document["job"], "family": "training/team/bert"}
             document = {**document, "job": job}
-        yield replace(made, run_summary=facts, document=document)
+        yield replace(entry, run_summary=facts, document=document)
 
 
 @pytest.fixture(scope="module")
 def history_tables() -> Iterator[History]:
     """Returns these audits in a history."""
     with SqliteHistory() as history:
-        for made in entries():
-            history.record(made)
+        for entry in entries():
+            history.record(entry)
         yield remembered(history)
 
 
@@ -137,8 +137,10 @@ def ask(run: Run) -> Ask:
     """Returns the rows of a command's JSON."""
 
     def rows(command: str, *words: str) -> list[ROW]:
-        asked = ["--output", "jsonl"] if command != "export" else ["-o", "-", "--format", "jsonl"]
-        done = run(*command.split(), "--table", "audits", *DAYS, *words, *asked)
+        arguments = (
+            ["--output", "jsonl"] if command != "export" else ["-o", "-", "--format", "jsonl"]
+        )
+        done = run(*command.split(), "--table", "audits", *DAYS, *words, *arguments)
         assert done.exit_code == 0, done.stderr
         assert (" matches; " in done.stderr) is (command != "export" and not done.stdout)
         return [from_json(line) for line in done.stdout.splitlines()]
@@ -159,24 +161,24 @@ ASKED = [*((name,) for name in FILTERS), *(pair for pair in pairwise(FILTERS) if
 def test_a_filter_selects_the_same_rows_in_every_command(ask: Ask, names: tuple[str, ...]) -> None:
     """Sums are those of the rows, and two filters select what both select."""
     words = [word for name in names for word in FILTERS[name][0]]
-    every = ask("history", "--all")
-    wanted = [row for row in every if all(FILTERS[name][1](row) for name in names)]
-    jobs = [row["job"] for row in wanted]
+    all_rows = ask("history", "--all")
+    expected = [row for row in all_rows if all(FILTERS[name][1](row) for name in names)]
+    jobs = [row["job"] for row in expected]
     assert jobs or len(names) > 1
     assert [row["job"] for row in ask("history", "--all", *words)] == jobs
     assert [row["job"] for row in ask("export", *words)] == jobs
     top = [row["job"] for row in ask("top", "--limit", "999", *words)]
-    assert sorted(top) == sorted(row["job"] for row in wanted if row["waste_usd"])
+    assert sorted(top) == sorted(row["job"] for row in expected if row["waste_usd"])
     for command in ("by family", "by team", "by type", "by day", "changes", "changes --by team"):
         sums = ask(command, "--all", *words)
         for name in ("total_usd", "waste_usd"):
-            assert known_sum(sums, name) == known_sum(wanted, name), (command, name)
+            assert known_sum(sums, name) == known_sum(expected, name), (command, name)
         if command.startswith("by"):
-            failed = [row for row in wanted if row["status"] == "Failed" and not row["rollup"]]
+            failed = [row for row in expected if row["status"] == "Failed" and not row["rollup"]]
             assert sum(row["failed"] for row in sums) == len(failed)
     if "--min-usd" not in words and "--severity" not in words:
-        found = {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle", *words)}
-        assert found == {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle")} & {
+        result = {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle", *words)}
+        assert result == {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle")} & {
             *jobs
         }
 

@@ -35,7 +35,7 @@ def audit_with_guides(run: Run, path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("path", "fits"),
+    ("path", "expected"),
     [
         pytest.param(
             EARLY,
@@ -65,9 +65,9 @@ def audit_with_guides(run: Run, path: Path) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_job_gets_the_guides_that_fit_it(run: Run, path: Path, fits: list[str]) -> None:
+def test_a_job_gets_the_guides_that_fit_it(run: Run, path: Path, expected: list[str]) -> None:
     """The expected guides were written down before the command was run."""
-    assert names(audit_with_guides(run, path)["guides"]) == fits
+    assert names(audit_with_guides(run, path)["guides"]) == expected
 
 
 def test_json_has_guides_only_if_they_are_asked_for(run: Run) -> None:
@@ -90,9 +90,9 @@ def test_a_guide_is_readable_in_80_columns(run: Run, monkeypatch: pytest.MonkeyP
     """Only an address to copy may be longer."""
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     text = run("audit", "--recording", EARLY, "--guides").stdout
-    shown = text.partition("Guides: advice without dollars\n")[2]
-    assert shown.startswith("  subset-of-the-data\n    The objective was nearly reached early")
-    lines = [line for line in shown.splitlines() if "https://" not in line]
+    output = text.partition("Guides: advice without dollars\n")[2]
+    assert output.startswith("  subset-of-the-data\n    The objective was nearly reached early")
+    lines = [line for line in output.splitlines() if "https://" not in line]
     assert max(map(len, lines)) <= WIDTH
 
 
@@ -114,8 +114,8 @@ def test_the_history_shows_the_same_guides(run: Run, tmp_path: Path) -> None:
     audited = audit_with_guides(run, EARLY)
     assert run("audit", "--recording", EARLY, "--history", history).exit_code == 0
     words = ("show", "early", "--history", history, "--guides")
-    shown = run(*words, "--output", "json").document()
-    assert shown["guides"] == audited["guides"]
+    output = run(*words, "--output", "json").document()
+    assert output["guides"] == audited["guides"]
     assert "\n  subset-of-the-data\n" in run(*words).stdout
 
 

@@ -60,16 +60,16 @@ def summaries(path: Path) -> list[AuditSummary]:
 
 def test_the_users_own_file_is_read_by_default(home: Path, run: Run) -> None:
     """It is in the user's data folder, which only the owner can read."""
-    asked = ("account", ACCOUNT, "--output", "json")
-    missing = run(*asked)
+    arguments = ("account", ACCOUNT, "--output", "json")
+    missing = run(*arguments)
     assert missing.exit_code == Exit.NOT_FOUND
     assert "make one with `sageaudit scan`" in missing.stderr
     with histories.open_history(None, None, None, None, create=True, warn=print_message) as source:
         source.history.record(replace(ended("job", yesterday()), run_summary=None))
         assert source.name == str(home / "history.db") == str(histories.default_path())
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
-    assert run(*asked).exit_code == Exit.NOT_FOUND  # no facts: nothing to judge
-    assert f"no audited run of account {ACCOUNT}" in run(*asked).stderr
+    assert run(*arguments).exit_code == Exit.NOT_FOUND  # no facts: nothing to judge
+    assert f"no audited run of account {ACCOUNT}" in run(*arguments).stderr
 
 
 def test_reading_creates_no_file(tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ def test_audit_judges_with_the_named_history(nightly: list[Path], tmp_path: Path
     """
     path, pools = tmp_path / "history.db", []
     for file in nightly:
-        told = run("audit", "--recording", file, "--history", path, "--output", "json")
-        pools.append(told.document()["audit"].get("pool"))
+        with_history = run("audit", "--recording", file, "--history", path, "--output", "json")
+        pools.append(with_history.document()["audit"].get("pool"))
     assert [pool and pool["runs"] for pool in pools] == [None, 2, 3]
     assert [head.job for head in summaries(path)] == ["nightly-2", "nightly-1", "nightly-0"]
     assert not any(head.due_at for head in summaries(path))
@@ -108,10 +108,10 @@ def test_a_set_is_recorded_with_its_training_jobs(tmp_path: Path, run: Run) -> N
     The tuning job is printed, as without a history.
     """
     path = tmp_path / "history.db"
-    kept = run("audit", "--recording", SET, "--history", path, "--output", "json").document()
+    stored = run("audit", "--recording", SET, "--history", path, "--output", "json").document()
     alone = run("audit", "--recording", SET, "--output", "json").document()
-    assert kept["bill"] == alone["bill"]
-    assert len(summaries(path)) == len(kept["children"]) == len(alone["children"])
+    assert stored["bill"] == alone["bill"]
+    assert len(summaries(path)) == len(stored["children"]) == len(alone["children"])
 
 
 def test_a_recording_that_cannot_be_read_does_not_stop_the_others(
@@ -146,10 +146,10 @@ def record_copies(source: Path, target: History) -> None:
         for head in summaries(source):
             document = history.audit(head.key)
             assert document is not None
-            kept = replace(
+            stored = replace(
                 entry(), key=head.key, document=document, detail=history.detail(head.key)
             )
-            modified = replace(kept, last_modified_at=head.last_modified_at, run_summary=head)
+            modified = replace(stored, last_modified_at=head.last_modified_at, run_summary=head)
             target.record(modified)
 
 
@@ -166,9 +166,9 @@ def test_an_audit_with_a_table_records_nothing_in_it(
     assert [head.job for head in table.runs(RunQuery.for_account(ACCOUNT))] == ["nightly-0"]
 
 
-@pytest.mark.parametrize(("mode", "said"), [(0o600, 0), (0o644, 0), (0o664, 1), (0o602, 1)])
+@pytest.mark.parametrize(("mode", "message"), [(0o600, 0), (0o644, 0), (0o664, 1), (0o602, 1)])
 def test_a_file_that_others_may_write_is_reported_once(
-    run: Run, tmp_path: Path, mode: int, said: int
+    run: Run, tmp_path: Path, mode: int, message: int
 ) -> None:
     """The warning on stderr says how to end it; the output is the same."""
     path = tmp_path / "history.db"
@@ -177,8 +177,8 @@ def test_a_file_that_others_may_write_is_reported_once(
     path.chmod(mode)
     done = run("history", "--history", path)
     assert (done.exit_code, "job" in done.stdout) == (0, True)
-    assert done.stderr.count(f"others may write {path}") == said
-    assert done.stderr.count("`chmod go-w ") == said
+    assert done.stderr.count(f"others may write {path}") == message
+    assert done.stderr.count("`chmod go-w ") == message
 
 
 @pytest.fixture
@@ -208,25 +208,25 @@ def test_the_environment_names_the_history_of_every_command_that_takes_one(
     assert "SAGEAUDIT_HISTORY or SAGEAUDIT_TABLE" in both.stderr
     assert "job-2" in run("history", "--history", second).stdout
     monkeypatch.delenv("SAGEAUDIT_HISTORY")
-    asked = []
+    arguments = []
 
     def open_table(table: str, *_: object) -> None:
-        asked.append(table)
+        arguments.append(table)
         raise NoHistory("it is asked for")
 
     monkeypatch.setattr(histories, "_open_table", open_table)
     run("history")
     run("history", "--table", "another")
-    assert asked == ["a-table", "another"]
+    assert arguments == ["a-table", "another"]
     assert "job-1" in run("history", "--history", first).stdout
 
 
 @pytest.mark.parametrize("command", ["history", "show", "advice snooze", "check", "reconcile"])
 def test_the_help_names_the_variables(command: str, run: Run) -> None:
     """They are shown with the options whose defaults they are."""
-    shown = " ".join(run(*command.split(), "--help").stdout.split())
-    assert "[env var: SAGEAUDIT_HISTORY]" in shown
-    assert "[env var: SAGEAUDIT_TABLE]" in shown
+    output = " ".join(run(*command.split(), "--help").stdout.split())
+    assert "[env var: SAGEAUDIT_HISTORY]" in output
+    assert "[env var: SAGEAUDIT_TABLE]" in output
 
 
 def test_audit_says_where_it_records(tmp_path: Path, run: Run) -> None:
@@ -234,6 +234,6 @@ def test_audit_says_where_it_records(tmp_path: Path, run: Run) -> None:
     recordings = Path(__file__).parents[2] / "local" / "recordings"
     recording = recordings / "training-048-g4dn-xlarge-completed.json"
     path = tmp_path / "kept.db"
-    said = run("audit", "--recording", recording, "--history", path).stderr
-    assert said.count(f"the audits are saved in {path}\n") == 1
+    message = run("audit", "--recording", recording, "--history", path).stderr
+    assert message.count(f"the audits are saved in {path}\n") == 1
     assert run("audit", "--recording", recording).stderr == ""

@@ -47,8 +47,16 @@ def test_lists_of_a_history_are_valid(
     run: Run, recordings_history: Path, words: tuple[str, ...]
 ) -> None:
     """No row has a field that the schema does not name."""
-    asked = (*words, "--history", recordings_history, "--since", "2017-01-01", "--output", "json")
-    printed = run(*asked).document(parse_float=Decimal)
+    arguments = (
+        *words,
+        "--history",
+        recordings_history,
+        "--since",
+        "2017-01-01",
+        "--output",
+        "json",
+    )
+    printed = run(*arguments).document(parse_float=Decimal)
     assert printed["rows"]
     assert wrong("rows", printed) == []
     printed["rows"][0] = {name: [] for name in printed["rows"][0]}
@@ -66,19 +74,26 @@ def test_a_scan_is_valid(run: Run, tmp_path: Path, name: str, more: tuple[str, .
 
 def test_an_account_is_valid(run: Run, recordings_history: Path) -> None:
     """It is the account of the demo."""
-    asked = ("account", "111122223333", "--history", recordings_history, "--since", "2017-01-01")
-    printed = run(*asked, "--output", "json").document(parse_float=Decimal)
+    arguments = (
+        "account",
+        "111122223333",
+        "--history",
+        recordings_history,
+        "--since",
+        "2017-01-01",
+    )
+    printed = run(*arguments, "--output", "json").document(parse_float=Decimal)
     assert wrong("account", printed) == []
 
 
 def test_a_shown_audit_is_an_audit(run: Run, recordings_history: Path) -> None:
     """The document equals the one that `audit` prints."""
-    listed = run(
+    listing = run(
         "history", "--history", recordings_history, "--since", "2017-01-01", "--output", "json"
     )
-    arn = listed.document()["rows"][0]["arn"]
-    shown = run("show", arn, "--history", recordings_history, "--output", "json")
-    assert wrong("audit", shown.document(parse_float=Decimal)) == []
+    arn = listing.document()["rows"][0]["arn"]
+    output = run("show", arn, "--history", recordings_history, "--output", "json")
+    assert wrong("audit", output.document(parse_float=Decimal)) == []
 
 
 def test_a_checked_request_is_valid(run: Run, tmp_path: Path) -> None:

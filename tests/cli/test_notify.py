@@ -76,14 +76,14 @@ def test_a_job_of_a_history_is_decided_about_with_its_family(tmp_path: Path, run
     run("audit", "--recording", COMPOSED, "--history", path)
     before = path.read_bytes()
     done = run("notify", "--preview", NAME, "--history", path, "--raw")
-    shown = done.document()
-    assert shown["text"] == TITLE
-    assert f"sageaudit advice snooze vexhzxcl --history {path}" in str(shown["blocks"])
+    output = done.document()
+    assert output["text"] == TITLE
+    assert f"sageaudit advice snooze vexhzxcl --history {path}" in str(output["blocks"])
     assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("recording", "policy", "why"),
+    ("recording", "policy", "reason"),
     [
         ("training-020-c4-8xlarge-x2-failed.json", "", "under the floor of 5.00"),
         ("training-048-g4dn-xlarge-completed.json", "", "no finding worth a message"),
@@ -91,7 +91,7 @@ def test_a_job_of_a_history_is_decided_about_with_its_family(tmp_path: Path, run
     ],
 )
 def test_it_says_why_no_message_is_due(
-    recording: str, policy: str, why: str, tmp_path: Path, run: Run
+    recording: str, policy: str, reason: str, tmp_path: Path, run: Run
 ) -> None:
     """It also sends none."""
     (tmp_path / "policy.toml").write_text(policy)
@@ -99,7 +99,7 @@ def test_it_says_why_no_message_is_due(
     done = run("notify", "--recording", RECORDINGS / recording, *words)
     assert (done.exit_code, done.stdout) == (0, "")
     assert "no message: " in done.stderr
-    assert why in done.stderr
+    assert reason in done.stderr
 
 
 POLICY = """
@@ -122,7 +122,7 @@ to = ["data"]
 
 
 @pytest.mark.parametrize(
-    ("policy", "channel", "says"),
+    ("policy", "channel", "message"),
     [
         (POLICY, "ml", "it goes to ml, research, by route 1 (owner mara)\n"),
         (POLICY, "data", "it goes to ml, research, by route 1 (owner mara); not to data\n"),
@@ -136,14 +136,14 @@ to = ["data"]
     ],
 )
 def test_it_says_by_which_route_a_message_goes(
-    policy: str, channel: str, says: str, tmp_path: Path, run: Run
+    policy: str, channel: str, message: str, tmp_path: Path, run: Run
 ) -> None:
     """It names the routes or the default, and says if the chosen channel would get none."""
     (tmp_path / "policy.toml").write_text(policy)
     words = ("--recording", COMPOSED, "--policy", tmp_path / "policy.toml")
     done = run("notify", *words, "--channel", channel)
     assert done.exit_code == 0
-    assert done.stderr.endswith(says)
+    assert done.stderr.endswith(message)
 
 
 LINES = POLICY.replace('secret = "webhook"', 'secret = "webhook"\nevery_job = true')
@@ -201,7 +201,7 @@ def test_it_sends_one_message_and_prints_the_result(
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("words", "reason"),
     [
         ((), "name one job with --preview, or one file with --recording"),
         (("--recording", COMPOSED, "--send"), "there is no address: give --to"),
@@ -214,11 +214,11 @@ def test_it_sends_one_message_and_prints_the_result(
         (("--recording", RECORDINGS / "tuning-set-bayesian-221019-1807.json"), "the job's ARN"),
     ],
 )
-def test_missing_input_is_reported(words: tuple[str, ...], why: str, run: Run) -> None:
+def test_missing_input_is_reported(words: tuple[str, ...], reason: str, run: Run) -> None:
     """Nothing is sent."""
     done = run("notify", *words)
     assert done.exit_code == 2
-    assert why in done.stderr
+    assert reason in done.stderr
 
 
 def test_a_message_that_a_table_has_is_not_due_again(
@@ -268,7 +268,7 @@ to = ["of-ana"]
 
 
 @pytest.mark.parametrize(
-    ("policy", "channel", "first", "says"),
+    ("policy", "channel", "first", "message"),
     [
         pytest.param(
             "",
@@ -318,14 +318,14 @@ to = ["of-ana"]
     ],
 )
 def test_the_digest_is_shown_as_a_channel_gets_it(
-    policy: str, channel: str, first: str | None, says: str, week: Path, run: Run
+    policy: str, channel: str, first: str | None, message: str, week: Path, run: Run
 ) -> None:
     """It prints when and to whom the digest is sent, or why there is none."""
     (week.parent / "policy.toml").write_text(policy)
     words = ("--history", week, "--policy", week.parent / "policy.toml", "--channel", channel)
     done = run("notify", "--digest", "--preview", *words)
     assert (done.exit_code, [*done.stdout.splitlines(), None][0]) == (0, first), done.stderr
-    assert says in done.stderr
+    assert message in done.stderr
     assert ("Only: owner ana" in done.stdout) == (channel == "of-ana")
 
 

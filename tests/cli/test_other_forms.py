@@ -39,7 +39,7 @@ MAKES = {
 @pytest.mark.parametrize("form", FILES)
 def test_the_error_says_what_the_file_is(run: Run, tmp_path: Path, command: str, form: str) -> None:
     """One sentence names the file; the exit code is 2, and nothing is changed."""
-    content, says = FILES[form]
+    content, message = FILES[form]
     path = tmp_path / "given"
     path.mkdir() if content is None else path.write_bytes(content)
     words = COMMANDS[command]
@@ -47,7 +47,7 @@ def test_the_error_says_what_the_file_is(run: Run, tmp_path: Path, command: str,
     assert (done.exit_code, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
     assert str(path) in done.stderr
-    assert says in done.stderr
+    assert message in done.stderr
     if form == "folder":
         assert MAKES[command] in done.stderr
     assert content is None or path.read_bytes() == content

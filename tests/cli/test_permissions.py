@@ -91,28 +91,28 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
     """Yields an account with one job of each kind, and a table with one audit."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    with mock_aws(), aws_calls() as made:
+    with mock_aws(), aws_calls() as aws:
         for kind in JobKind:
-            made.answer(f"sagemaker:{kind.spec.describe_call}", describe(kind))
+            aws.answer(f"sagemaker:{kind.spec.describe_call}", describe(kind))
             rows = {kind.spec.list_key: [list_row(kind)]}
-            made.answer(f"sagemaker:{kind.spec.list_call}", lambda *_, rows=rows: rows)
-        made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
-        made.answer(
+            aws.answer(f"sagemaker:{kind.spec.list_call}", lambda *_, rows=rows: rows)
+        aws.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
+        aws.answer(
             "sagemaker:ListTrainingJobsForHyperParameterTuningJob",
             lambda *_: {"TrainingJobSummaries": [list_row(JobKind.TRAINING)]},
         )
         step = {"CandidateStepArn": arn(JobKind.PROCESSING), "CandidateStepName": "processing-1"}
-        made.answer(
+        aws.answer(
             "sagemaker:ListCandidatesForAutoMLJob",
             lambda *_: {"Candidates": [{"CandidateSteps": [step]}]},
         )
-        made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
-        made.answer("ce:GetCostAndUsage", lambda *_: {"ResultsByTime": [{"Groups": []}]})
-        made.answer(
+        aws.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
+        aws.answer("ce:GetCostAndUsage", lambda *_: {"ResultsByTime": [{"Groups": []}]})
+        aws.answer(
             "organizations:ListAccounts",
             lambda *_: {"Accounts": [{"Id": OWN, "State": "ACTIVE"}, {"Id": OTHER}]},
         )
-        yield made
+        yield aws
 
 
 @pytest.fixture
@@ -184,8 +184,8 @@ def test_a_role_calls_only_declared_actions(calls: AwsCalls, run: Run, tmp_path:
     words = ("--account", OTHER, "--role", "reader", "--region", REGION)
     run("scan", "--history", tmp_path / "h.db", *words)
     in_role = {call.name for call in calls.made if call.account == OTHER} - FREE
-    listed = {f"sagemaker:{kind.spec.list_call}" for kind in JobKind}
-    assert listed <= in_role <= {*permissions.ACCOUNT_ACTIONS}
+    listing = {f"sagemaker:{kind.spec.list_call}" for kind in JobKind}
+    assert listing <= in_role <= {*permissions.ACCOUNT_ACTIONS}
 
 
 def test_the_commands_that_read_a_history_only_read_the_table(
@@ -209,7 +209,7 @@ def test_the_commands_that_read_a_history_only_read_the_table(
         "show": ("show", STORED),
         "top": ("top",),
     }
-    every: set[str] = set()
+    all_actions: set[str] = set()
     for name, call in words.items():
         if name not in CommandGroup().list_commands(None):  # type: ignore[arg-type]
             continue
@@ -218,8 +218,8 @@ def test_the_commands_that_read_a_history_only_read_the_table(
         assert called_actions(calls) <= permissions.READ_ONLY_COMMANDS[name].actions(
             [permissions.TABLE]
         ), name
-        every |= called_actions(calls)
-    assert every == permissions.READ_ONLY_COMMANDS["history"].actions([permissions.TABLE])
+        all_actions |= called_actions(calls)
+    assert all_actions == permissions.READ_ONLY_COMMANDS["history"].actions([permissions.TABLE])
 
 
 def test_every_command_declares_what_it_needs() -> None:
@@ -232,13 +232,13 @@ def test_every_command_declares_what_it_needs() -> None:
 def test_every_action_has_a_resource_and_none_writes() -> None:
     """Except AssumeRole, all actions list, read or describe."""
     options = (permissions.TABLE, permissions.ROLE, permissions.ORGANIZATION, permissions.COVERAGE)
-    every = permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, options)
+    all_actions = permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, options)
     reads = ("Describe", "Get", "List", "Query")
-    assert [one for one in every if not one.partition(":")[2].startswith(reads)] == [
+    assert [one for one in all_actions if not one.partition(":")[2].startswith(reads)] == [
         "sts:AssumeRole"
     ]
-    policy = permissions.make_policy(every, permissions.PolicyScope())
-    assert sorted(one for part in policy["Statement"] for one in part["Action"]) == every
+    policy = permissions.make_policy(all_actions, permissions.PolicyScope())
+    assert sorted(one for part in policy["Statement"] for one in part["Action"]) == all_actions
     assert len(json.dumps(policy)) < 2_048, "the most that an inline policy of a user has"
 
 

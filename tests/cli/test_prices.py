@@ -19,8 +19,8 @@ def prices(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def rows(done: Result) -> list[dict[str, Any]]:
     """Returns the rates of `--output json`."""
-    made: list[dict[str, Any]] = json.loads(done.stdout, parse_float=Decimal)["rates"]
-    return made
+    rates: list[dict[str, Any]] = json.loads(done.stdout, parse_float=Decimal)["rates"]
+    return rates
 
 
 def test_a_type_shows_its_rate_date_and_source(prices: Run) -> None:
@@ -53,10 +53,10 @@ def test_an_estimated_rate_says_about_and_how_it_was_made(prices: Run) -> None:
     """No table says that SageMaker sells the type."""
     done = prices("ml.m6i.large", "--region", "us-east-1")
     assert done.exit_code == 0
-    said = " ".join(done.stdout.split())
-    assert "about $0.1152" in said
-    assert "SageMaker's rate for ml.m6i.large is not known here" in said
-    assert "estimated from EC2's rate x 1.20" in said
+    message = " ".join(done.stdout.split())
+    assert "about $0.1152" in message
+    assert "SageMaker's rate for ml.m6i.large is not known here" in message
+    assert "estimated from EC2's rate x 1.20" in message
     [row] = rows(
         prices(
             "ml.m6i.large", "--region", "us-east-1", "--component", "training", "--output", "json"

@@ -85,8 +85,8 @@ def test_usage_without_a_rate_is_reported_with_its_reason(learn: Run, report: Re
     spot = replace(G5, changes={"line_item_usage_type": "USE1-TrSpt:ml.g5.2xlarge"})
     endpoint = replace(G5, changes={"line_item_usage_type": "USE1-Host:ml.g5.2xlarge"})
     tax = replace(G5, kind="Tax", what="", usd=Decimal(3))
-    few = replace(G5, what="ml.m5.large", seconds=10)
-    done = learn("--cur", report(*OCTOBER, spot, endpoint, tax, few))
+    short = replace(G5, what="ml.m5.large", seconds=10)
+    done = learn("--cur", report(*OCTOBER, spot, endpoint, tax, short))
     assert done.exit_code == 0
     assert "no rate for TrSpt:ml.g5.2xlarge: no price table knows it" in done.stderr
     assert "no rate for ml.m5.large, Training, us-east-1: only 0.0028 hours" in done.stderr
@@ -114,20 +114,20 @@ def test_a_file_of_another_format_or_basis_is_not_changed(
 ) -> None:
     """Net and amortised rates are never mixed, and neither are accounts."""
     path = report(*OCTOBER)
-    other = tmp_path / "own-rates.json"
-    other.write_text("{}")
+    another_file = tmp_path / "own-rates.json"
+    another_file.write_text("{}")
     done = learn("--cur", path)
-    assert (done.exit_code, other.read_text()) == (2, "{}")
+    assert (done.exit_code, another_file.read_text()) == (2, "{}")
     assert "is no file of own rates" in done.stderr
-    other.unlink()
+    another_file.unlink()
     assert learn("--cur", path).exit_code == 0
-    for words, said in (
+    for words, message in (
         (("--amortized",), "has net rates of all accounts: choose another file with --to"),
         (("--account", ACCOUNT), "has net rates of all accounts: choose another file with --to"),
     ):
         done = learn("--cur", path, *words)
         assert done.exit_code == 2
-        assert said in done.stderr
+        assert message in done.stderr
 
 
 def test_a_report_without_rates_is_not_found(learn: Run, report: Report) -> None:
@@ -204,9 +204,9 @@ def test_a_job_at_derived_rates_costs_what_the_report_says(
             (HOURLY, "2026-10-01/2026-10-06"),
             (GB_MONTH, "2026-10-01/2026-10-05"),
         ]
-        listed = run(*words).document(parse_float=Decimal)["bill"]
-        assert listed["price_kind"] == "list"
-        assert listed["total_usd"] > bill["total_usd"]
+        listing = run(*words).document(parse_float=Decimal)["bill"]
+        assert listing["price_kind"] == "list"
+        assert listing["total_usd"] > bill["total_usd"]
 
 
 def cents(amount: Decimal) -> Decimal:

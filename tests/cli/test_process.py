@@ -144,11 +144,11 @@ def test_ctrl_c_ends_a_batch_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) 
     """Finished results are printed, the next job does not start, and the exit code is 130."""
     begun: list[str] = []
 
-    def interrupted(ended: JobEndEvent, *others: Any, **named: Any) -> AuditOutcome:
+    def interrupted(ended: JobEndEvent, *other_modules: Any, **named_modules: Any) -> AuditOutcome:
         begun.append(ended.ref.name)
         if len(begun) == 2:
             raise KeyboardInterrupt
-        return audit_finished_job(ended, *others, **named)
+        return audit_finished_job(ended, *other_modules, **named_modules)
 
     monkeypatch.setattr(recorded_audits, "audit_finished_job", interrupted)
     files = sorted(DATA.glob("training-02*.json"), key=lambda path: recorded_jobs(path)[0].read_at)

@@ -70,8 +70,8 @@ def test_every_command_answers(run: Run, file: Path, line: str) -> None:
 
 def test_the_page_has_all_commands_that_read_a_history() -> None:
     """Each occurs at least once."""
-    named = {shlex.split(line)[1] for line in COMMANDS}
-    assert named == {
+    names = {shlex.split(line)[1] for line in COMMANDS}
+    assert names == {
         *("history", "by", "changes", "top", "show", "export", "advice", "savings"),
         *ALIASES,
     }
@@ -171,8 +171,8 @@ def test_a_document_is_read_with_base64_and_gunzip(table: tuple[Any, str], line:
         for item in client.scan(TableName=name)["Items"]
         if item["sk"]["S"] == "HEAD" and item["job"]["S"] == "job-00000"
     }
-    asked = {**params["Key"], "pk": {"S": pk}}
-    binary = client.get_item(TableName=name, Key=asked)["Item"]["document"]["B"]
+    arguments = {**params["Key"], "pk": {"S": pk}}
+    binary = client.get_item(TableName=name, Key=arguments)["Item"]["document"]["B"]
     assert json.loads(gzip.decompress(binary))["job"]["name"] == "job-00000"
 
 
@@ -189,15 +189,15 @@ def test_partiql_finds_items_by_the_keys_of_an_index(table: tuple[Any, str], lin
     words = re.findall(r"\w+", re.sub(r"'[^']*'|\"[^\"]*\"", "", f"{columns} {conditions}"))
     reserved = {*ReservedKeywords.get_reserved_keywords()} - {"AND", "BETWEEN", "IN"}
     assert not {word.upper() for word in words} & reserved
-    asked = CONDITION.findall(conditions)
-    assert [asked[0][0], asked[1][0]] == [index.partition_key, index.sort_key]
-    found = [
+    arguments = CONDITION.findall(conditions)
+    assert [arguments[0][0], arguments[1][0]] == [index.partition_key, index.sort_key]
+    result = [
         item
         for item in client.scan(TableName=name, IndexName=index.name)["Items"]
-        if all(_holds(item, *condition) for condition in asked)
+        if all(_holds(item, *condition) for condition in arguments)
     ]
-    assert found
-    assert set(columns.split(", ")) <= {column for item in found for column in item}
+    assert result
+    assert set(columns.split(", ")) <= {column for item in result for column in item}
 
 
 def _holds(item: dict[str, Any], attribute: str, operator: str, operands: str) -> bool:
@@ -221,18 +221,18 @@ def _parse_call(line: str) -> tuple[Any, str, dict[str, Any]]:
         for name, shape in service.operation_model(operation).input_shape.members.items()
     }
     params: dict[str, Any] = {}
-    left = iter(words)
-    for word in left:
+    remaining = iter(words)
+    for word in remaining:
         if word.startswith("--no-"):
             name, shape = members[f"--{word.removeprefix('--no-')}"]
             assert shape.type_name == "boolean"
             params[name] = False
             continue
         if word in OF_THE_CLI:
-            next(left)
+            next(remaining)
             continue
         name, shape = members[word]
-        value = next(left)
+        value = next(remaining)
         reads: dict[str, Any] = {
             "map": json.loads,
             "structure": json.loads,

@@ -267,12 +267,14 @@ RULES = (
 def entries() -> Iterator[AuditEntry]:
     """Returns the audits of these jobs; a job is named after its family and day."""
     for row in JOBS.strip().splitlines()[1:]:
-        ended_on, family, owner, team, of_type, status, hours, usd, *more = row.split()
-        yield _entry(ended_on, family, owner, team, of_type, status, hours, usd, dict(_pairs(more)))
+        ended_on, family, owner, team, of_type, status, hours, usd, *details = row.split()
+        yield _entry(
+            ended_on, family, owner, team, of_type, status, hours, usd, dict(_pairs(details))
+        )
 
 
-def _pairs(more: list[str]) -> Iterator[tuple[str, str]]:
-    for text in more:
+def _pairs(details: list[str]) -> Iterator[tuple[str, str]]:
+    for text in details:
         name, _, value = text.partition("=")
         yield name, value.replace("_", " ")
 
@@ -286,29 +288,29 @@ def _entry(
     status: str,
     hours: str,
     usd: str,
-    more: dict[str, str],
+    details: dict[str, str],
 ) -> AuditEntry:
     at = datetime.fromisoformat(f"2026-{ended_on}T12:00:00+00:00")
     never, kind = status == "never", "processing" if family == "etl" else "training"
     begun = at - timedelta(hours=int(hours))
-    created = begun - timedelta(seconds=int(more.get("wait", 60)))
+    created = begun - timedelta(seconds=int(details.get("wait", 60)))
     name = f"{family}-{ended_on.replace('-', '')}"
     arn = f"arn:aws:sagemaker:us-east-1:111122223333:{kind}-job/{name}"
-    amounts = {rule: Decimal(more.get(rule, 0)) for rule in RULES}
+    amounts = {rule: Decimal(details.get(rule, 0)) for rule in RULES}
     evidence = {"gpu_mean_percent": Decimal("8.2"), "minutes": 50}
-    found = [
+    result = [
         finding(rule, saving_usd=amount, confidence="derived", evidence=evidence)
         for rule, amount in amounts.items()
         if amount
     ]
-    judged = more.get("judged", "yes")
-    gpus, idle = Decimal(more.get("gpus", 0)), Decimal(more.get("idle", 0))
+    judged = details.get("judged", "yes")
+    gpus, idle = Decimal(details.get("gpus", 0)), Decimal(details.get("idle", 0))
     lines = [
         line(quantity=Decimal(hours), usd=None),
-        line(item="storage", usd=Decimal(more.get("storage", 0))),
-        line(item="warm_pool", usd=Decimal(more.get("pool", 0))),
+        line(item="storage", usd=Decimal(details.get("storage", 0))),
+        line(item="warm_pool", usd=Decimal(details.get("pool", 0))),
     ]
-    made = ended(
+    entry = ended(
         name,
         at,
         job={
@@ -320,14 +322,14 @@ def _entry(
             "created_at": created,
             "started_at": None if never else begun,
             "tags": {"team": None if team == "-" else team, "project": None},
-            "image": more.get("image", IMAGE),
+            "image": details.get("image", IMAGE),
         },
         bill={
             "total_usd": None if usd == "-" else Decimal(usd),
             "lines": lines,
-            "spot_saved_usd": Decimal(more["saved"]) if "saved" in more else None,
+            "spot_saved_usd": Decimal(details["saved"]) if "saved" in details else None,
         },
-        findings=found,
+        findings=result,
         judged=judged,
         avoidable_usd=None if judged == "no" else amounts["gpu-idle"],
         lost_usd=amounts["failed-spend"],
@@ -335,29 +337,29 @@ def _entry(
         idle_capacity=idle_capacity(str(gpus), str(gpus - idle), str(idle)) if gpus else None,
     )
     seconds = None if never else Decimal(3600 * int(hours))
-    phases = {"Pending": Decimal(more["wait"])} if never else {}
-    if "interrupted" in more:
-        phases["Interrupted"] = Decimal(more["interrupted"])
+    phases = {"Pending": Decimal(details["wait"])} if never else {}
+    if "interrupted" in details:
+        phases["Interrupted"] = Decimal(details["interrupted"])
     facts = run_summary(
-        Purchase.SPOT if "saved" in more else Purchase.ON_DEMAND,
+        Purchase.SPOT if "saved" in details else Purchase.ON_DEMAND,
         elapsed_s=seconds,
         instance_type=of_type,
         instance_count=1,
-        reason=more.get("reason"),
+        reason=details.get("reason"),
         phase_s=phases,
     )
-    return replace(made, key=JobKey(arn, created), run_summary=facts)
+    return replace(entry, key=JobKey(arn, created), run_summary=facts)
 
 
 @pytest.fixture(scope="module")
 def history_tables() -> Iterator[Any]:
     """Returns the audits in a history, with people's decisions."""
     with SqliteHistory() as history:
-        for made in entries():
-            history.record(made)
-        whole: Any = remembered(history)
-        whole.audit, whole.detail = history.audit, history.detail
-        yield whole, history
+        for entry in entries():
+            history.record(entry)
+        output: Any = remembered(history)
+        output.audit, output.detail = history.audit, history.detail
+        yield output, history
 
 
 @pytest.fixture(autouse=True)

@@ -77,8 +77,8 @@ def run_line(run: Run, line: str, company: Path) -> Result:
 def test_each_command_needs_an_account_or_is_tried_here() -> None:
     """The list has no line that the README lacks."""
     assert set(NEED_AN_ACCOUNT) < set(LINES)
-    asked = {line.split()[0] for line in NEED_NONE}
-    assert asked > {"history", "top", "by", "changes", "advice", "savings", "report", "export"}
+    arguments = {line.split()[0] for line in NEED_NONE}
+    assert arguments > {"history", "top", "by", "changes", "advice", "savings", "report", "export"}
 
 
 @pytest.mark.parametrize("line", NEED_NONE)
@@ -136,19 +136,19 @@ def test_an_undone_recommendation_was_measured_and_is_open_again(
             if job.read_at > before:
                 break
 
-    def found(history: Path) -> tuple[str, str | None]:
+    def result(history: Path) -> tuple[str, str | None]:
         rows = run_line(run, "advice list --all --output json", history).document()["rows"]
         change = "ResourceConfig.InstanceType = ml.m5.4xlarge"
         [row] = [row for row in rows if row["change"] == change]
         return row["state"], row["outcome"]
 
-    assert found(company)[0] == "open"
+    assert result(company)[0] == "open"
     saved = run_line(run, "savings --output json", company).document()["rows"]
     [ended] = [row for row in saved if row["outcome"] == "ended"]
     assert ended["change"].endswith("ml.m5.4xlarge")
     assert ended["measured_usd"] > 50
     monkeypatch.setattr(clock, "utc_now", lambda: before)
-    assert found(earlier) == ("followed", "measured")
+    assert result(earlier) == ("followed", "measured")
 
 
 def test_the_made_up_share_of_the_samples_is_that_of_the_readme(run: Run) -> None:

@@ -94,7 +94,7 @@ def printed_document(done: Result) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("words", "options", "exit_code", "said"),
+    ("words", "options", "exit_code", "message"),
     [
         ([], {"table": "absent-table"}, 3, "no table absent-table"),
         ([], {"month": "2019-01"}, 2, "2019-01"),
@@ -108,13 +108,13 @@ def test_bad_input_is_one_sentence_and_its_code(
     words: list[str],
     options: dict[str, str],
     exit_code: int,
-    said: str,
+    message: str,
 ) -> None:
     """The cases are a bad table and a report of something else."""
     usage = next(metered_lines(recorded_audits()[0]))
     done = reconcile("--cur", str(report(tmp_path / "cur.csv", usage)), *words, **options)
     assert done.exit_code == exit_code
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stdout == ""
 
 
@@ -152,17 +152,17 @@ def test_a_report_is_compared_job_by_job(reconcile: Run, tmp_path: Path) -> None
         usage | {"line_item_resource_id": by_hand},
         usage | {"line_item_line_item_type": "Credit", "line_item_unblended_cost": "-5"},
     )
-    found = printed_document(reconcile("--cur", str(file), "--output", "json"))
-    assert found["jobs"] == {"matched": 3, "only_in_aws": 1, "only_in_history": 1}
-    places = {row["place"]: row for row in found["rows"]}
+    result = printed_document(reconcile("--cur", str(file), "--output", "json"))
+    assert result["jobs"] == {"matched": 3, "only_in_aws": 1, "only_in_history": 1}
+    places = {row["place"]: row for row in result["rows"]}
     assert places["only_in_aws"]["job"] == by_hand
-    assert [row["quantity_percent"] for row in found["rows"] if row["place"] == "matched"] == [
+    assert [row["quantity_percent"] for row in result["rows"] if row["place"] == "matched"] == [
         Decimal(0)
     ] * 6
-    assert found["excluded"] == [{"kind": "Credit", "lines": 1, "usd": Decimal(-5)}]
-    assert found["left_out"]["rollups"] == 1
-    said = reconcile("--cur", str(file)).stdout
-    assert "Jobs: 3 matched (60.0%), 1 only in AWS (20.0%)" in said
+    assert result["excluded"] == [{"kind": "Credit", "lines": 1, "usd": Decimal(-5)}]
+    assert result["left_out"]["rollups"] == 1
+    message = reconcile("--cur", str(file)).stdout
+    assert "Jobs: 3 matched (60.0%), 1 only in AWS (20.0%)" in message
     for part in (
         "history compared with cur.csv",
         "by-hand",
@@ -171,8 +171,8 @@ def test_a_report_is_compared_job_by_job(reconcile: Run, tmp_path: Path) -> None
         "Compare quantities first",
         "month of the job's end",
     ):
-        assert part in said
-    assert f"1 x {ROLL_UPS}, whose jobs" in " ".join(said.split())
+        assert part in message
+    assert f"1 x {ROLL_UPS}, whose jobs" in " ".join(message.split())
 
 
 def month_audit(name: str, start: str, end: str, **changes: Any) -> AuditDocument:
@@ -190,8 +190,8 @@ def month_audit(name: str, start: str, end: str, **changes: Any) -> AuditDocumen
 @pytest.fixture
 def history(tmp_path: Path) -> Iterator[SqliteHistory]:
     """Yields an empty history."""
-    with SqliteHistory(tmp_path / "history.db") as made:
-        yield made
+    with SqliteHistory(tmp_path / "history.db") as empty_history:
+        yield empty_history
 
 
 def test_a_whole_month_is_read_and_the_next_one_for_its_volumes(history: SqliteHistory) -> None:
@@ -244,16 +244,16 @@ def test_estimates_and_managed_spot_are_reported(
     spot = "USE1-TrSpt:ml.m5.xlarge"
     usage = [*metered_lines(audit), next(metered_lines(audit)) | {"line_item_usage_type": spot}]
     words = ("--cur", str(report(tmp_path / "cur.csv", *usage, month="2023-03")))
-    found = printed_document(reconcile(*words, "--output", "json", month="2023-03"))
-    assert [row["usage"] for row in found["rows"] if row["history_estimated"]] == [
+    result = printed_document(reconcile(*words, "--output", "json", month="2023-03"))
+    assert [row["usage"] for row in result["rows"] if row["history_estimated"]] == [
         "USE1-Train:ml.m6i.2xlarge"
     ]
-    assert (found["estimated_lines"], found["totals"]["estimated_history_usd"]) == (
+    assert (result["estimated_lines"], result["totals"]["estimated_history_usd"]) == (
         1,
         Decimal("1.38"),
     )
-    assert found["managed_spot_usage_types"] == [spot]
-    said = " ".join(reconcile(*words, month="2023-03").stdout.split())
-    assert "about $1.38" in said
-    assert "1 line of the history at an estimated rate, $1.38 in all" in said
-    assert f"sage type {spot} seen: managed-spot rates; not used for any figure here" in said
+    assert result["managed_spot_usage_types"] == [spot]
+    message = " ".join(reconcile(*words, month="2023-03").stdout.split())
+    assert "about $1.38" in message
+    assert "1 line of the history at an estimated rate, $1.38 in all" in message
+    assert f"sage type {spot} seen: managed-spot rates; not used for any figure here" in message

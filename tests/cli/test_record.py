@@ -226,8 +226,8 @@ def test_without_a_name_the_file_is_named_after_the_job(
     assert run("record", job.arn, "--anonymize").exit_code == 0
     names = sorted(path.name for path in tmp_path.iterdir())
     assert f"{job.name}.json" in names
-    [other] = [name for name in names if name != f"{job.name}.json"]
-    assert other.startswith("job-")
+    [second_file] = [name for name in names if name != f"{job.name}.json"]
+    assert second_file.startswith("job-")
 
 
 @pytest.mark.parametrize("file", [WITH_METRICS, SET], ids=lambda path: path.stem)

@@ -226,8 +226,8 @@ def test_letters_from_aws_itself_have_a_reason(stack: Stack, redrive: Redrive) -
     refused = {"ERROR_CODE": "NO_PERMISSIONS", "ERROR_MESSAGE": "No permissions to send"}
     stack.put("finished", event("from-eventbridge"), RULE_ARN="arn", **refused)
     stack.put("finished", event("from-sqs"))
-    found = printed_document(redrive("finished", "--output", "json"))["letters"]
-    assert {one["job"].rpartition("/")[2]: (one["reason"], one["why"]) for one in found} == {
+    result = printed_document(redrive("finished", "--output", "json"))["letters"]
+    assert {one["job"].rpartition("/")[2]: (one["reason"], one["why"]) for one in result} == {
         "from-eventbridge": (
             "NO_PERMISSIONS",
             "EventBridge could not send: No permissions to send",

@@ -76,26 +76,26 @@ def test_unknown_amounts_have_no_figure() -> None:
         lost_usd=None,
     )
     code_text = on_terminal(bare, 80)
-    for said in (
+    for message in (
         "Its cost is not known, and what was avoidable or lost is not known either",
         "Bill incomplete: no price of ml.x9.large in us-east-1",
         "account unknown, region unknown",
         "not ended",
     ):
-        assert said in code_text
+        assert message in code_text
     [starting] = (line for line in code_text.splitlines() if "Starting" in line)
     assert starting.endswith("not billed")
 
 
 def test_a_repeated_download_is_shown_with_its_reason() -> None:
     """Its row says that it is not charged; the reason is once below the phases."""
-    why = "repeated after an interruption"
-    again = phase("Downloading", 1500, "0", billed=False, why=why)
+    reason = "repeated after an interruption"
+    again = phase("Downloading", 1500, "0", billed=False, why=reason)
     parts = [phase("Downloading", 1500, "0.63"), again, again]
     code_text = on_terminal(document(phases=parts), 80).splitlines()
     rows = [line.split() for line in code_text if line.strip().startswith("Downloading  ")]
     assert [row[-1] for row in rows] == ["$0.63", "charged", "charged"]
-    assert sum(f"Downloading not charged: {why}" in line for line in code_text) == 1
+    assert sum(f"Downloading not charged: {reason}" in line for line in code_text) == 1
 
 
 def test_never_started() -> None:
@@ -169,7 +169,7 @@ def test_a_fix_is_printed_unbroken_at_the_left_margin() -> None:
 
 
 @pytest.mark.parametrize(
-    "aside",
+    "not_counted",
     [
         {"superseded_by": "gpu-underused"},
         {"subsumed_by": "gpu-idle"},
@@ -177,9 +177,9 @@ def test_a_fix_is_printed_unbroken_at_the_left_margin() -> None:
         {"fix": []},
     ],
 )
-def test_only_standing_findings_are_written(aside: dict[str, Any]) -> None:
+def test_only_standing_findings_are_written(not_counted: dict[str, Any]) -> None:
     """Findings that are covered by another or exempt are not printed as code."""
-    assert code_text("sdk-v2", finding(**{"fix": [SPOT], **aside})) == "\nNo fix to print\n"
+    assert code_text("sdk-v2", finding(**{"fix": [SPOT], **not_counted})) == "\nNo fix to print\n"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -49,7 +49,7 @@ def test_a_job_is_found_in_the_history_by_its_name(
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["absent-job"], 3, "no audit of absent-job"),
         (
@@ -66,14 +66,14 @@ def test_a_job_is_found_in_the_history_by_its_name(
     ids=["job", "days", "account", "no-day", "hours", "future", "policy"],
 )
 def test_an_impossible_report_is_one_sentence(
-    run: Run, recordings_history: Path, tmp_path: Path, words: list[str], code: int, said: str
+    run: Run, recordings_history: Path, tmp_path: Path, words: list[str], code: int, message: str
 ) -> None:
     """It has the documented exit code, and writes no file."""
     path = tmp_path / "report.html"
     days = [] if "--since" in words else ["--since", LONG]
     done = run("report", *words, *days, "--history", recordings_history, "-o", path)
     assert done.exit_code == code, done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) <= 4
     assert not path.exists()
 
@@ -84,14 +84,14 @@ def test_a_page_of_many_jobs_keeps_the_most_wasteful(
     """The page and the command say so; the sums include all jobs."""
     monkeypatch.setattr(clock, "utc_now", lambda: NOW)
     words = ("report", "--history", file, "--since", "90d", "-o")
-    whole = run(*words, "-").stdout
+    page_text = run(*words, "-").stdout
     monkeypatch.setattr(report_contents, "MAX_LISTED_JOBS", 20)
     done = run(*words, tmp_path / "page")
     text = (tmp_path / "page").read_text("utf-8")
     assert "the most wasteful 18 jobs and 2 tuning jobs" in done.stderr
     assert "(130 others only in its sums)" in done.stderr
-    news = next(line for line in whole.splitlines() if "jobs cost" in line)
+    news = next(line for line in page_text.splitlines() if "jobs cost" in line)
     assert news.partition("jobs cost")[2][:60] in text
     assert "The 18 jobs and 2 tuning jobs with the most avoidable and lost dollars" in text
     assert "130 more are in the sums alone" in text
-    assert text.count(' data-u="') < 20 < whole.count(' data-u="')
+    assert text.count(' data-u="') < 20 < page_text.count(' data-u="')

@@ -25,10 +25,10 @@ TODAY = datetime.now(UTC).date()
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveAccount]:
     """Yields four jobs of one family, and the session that every `boto3.Session()` returns."""
-    with live_account(monkeypatch, "eu-west-1") as made:
+    with live_account(monkeypatch, "eu-west-1") as live:
         for number in range(JOBS):
-            add_training_job(made.session, f"bert-{number}", days_ago=JOBS - number)
-        yield made
+            add_training_job(live.session, f"bert-{number}", days_ago=JOBS - number)
+        yield live
 
 
 @pytest.fixture
@@ -83,18 +83,18 @@ def test_a_dry_run_reads_and_stores_nothing(account: LiveAccount, run: Run, hist
     assert plan["cost_usd"] == Decimal("0.0002")
     assert not history.exists()
     assert all(":List" in call for call in account.calls)
-    shown = run("scan", "--history", history, "--dry-run").stdout
-    assert f"4  training jobs in {ACCOUNT} eu-west-1" in shown
+    output = run("scan", "--history", history, "--dry-run").stdout
+    assert f"4  training jobs in {ACCOUNT} eu-west-1" in output
 
 
 def test_jobs_outside_the_period_the_kind_or_the_limit_are_left_out(
     account: LiveAccount, run: Run, history: Path
 ) -> None:
     """No other job is read."""
-    found = document(run("scan", "--history", history, "--since", "2d", "--output", "json"))
-    assert found["scan"]["jobs"]["audited"] == 2
-    found = document(run("scan", "--history", history, "--kind", "transform", "--output", "json"))
-    assert found["scan"]["jobs"] == dict.fromkeys(found["scan"]["jobs"], 0)
+    result = document(run("scan", "--history", history, "--since", "2d", "--output", "json"))
+    assert result["scan"]["jobs"]["audited"] == 2
+    result = document(run("scan", "--history", history, "--kind", "transform", "--output", "json"))
+    assert result["scan"]["jobs"] == dict.fromkeys(result["scan"]["jobs"], 0)
     account.calls.clear()
     until = TODAY - timedelta(days=3)
     words = ("--until", str(until), "--limit", "1", "--output", "json")
@@ -141,12 +141,12 @@ def test_an_automl_job_is_scanned_with_what_it_launched(
     assert done.exit_code == 0, done.stderr
     [family] = document(done)["ranking"]["families"]
     assert (family["name"], family["jobs"]) == (arn, 12)
-    listed = run("history", *days, "--all", "--history", history, "--output", "json")
-    kinds = Counter(row["kind"] for row in json.loads(listed.stdout)["rows"])
+    listing = run("history", *days, "--all", "--history", history, "--output", "json")
+    kinds = Counter(row["kind"] for row in json.loads(listing.stdout)["rows"])
     assert kinds == {"automl": 1, "processing": 4, "training": 4, "transform": 4}
 
 
-@pytest.mark.parametrize(("operations", "refusal", "exit_code", "shown", "said"), REFUSALS)
+@pytest.mark.parametrize(("operations", "refusal", "exit_code", "output", "message"), REFUSALS)
 def test_an_aws_error_is_reported_and_the_scan_continues(
     account: LiveAccount,
     run: Run,
@@ -154,17 +154,17 @@ def test_an_aws_error_is_reported_and_the_scan_continues(
     operations: list[str],
     refusal: tuple[Any, ...],
     exit_code: int,
-    shown: str,
-    said: str,
+    output: str,
+    message: str,
 ) -> None:
     """It follows the results, with a next step. If no list can be read, nothing is ranked."""
     for operation in operations:
         account.refuse(operation, *refusal)
     done = run("scan", "--history", history)
     assert done.exit_code == exit_code
-    assert shown in " ".join(done.stdout.split())
-    assert bool(done.stdout) is bool(shown)
-    assert said in done.stderr or said in done.stdout
+    assert output in " ".join(done.stdout.split())
+    assert bool(done.stdout) is bool(output)
+    assert message in done.stderr or message in done.stdout
     if exit_code == 5:
         assert "run the same command again" in done.stderr
 
@@ -215,9 +215,9 @@ def test_ctrl_c_while_it_lists_ends_the_scan(account: LiveAccount, run: Run, his
 
 def test_a_file_of_another_tool_is_refused(account: LiveAccount, run: Run, tmp_path: Path) -> None:
     """It is not changed, and AWS is not called."""
-    other = tmp_path / "other.db"
-    other.write_text("not a history, but a text that is long enough to be looked at" * 20)
+    another_tool = tmp_path / "other.db"
+    another_tool.write_text("not a history, but a text that is long enough to be looked at" * 20)
     account.calls.clear()
-    done = run("scan", "--history", other)
+    done = run("scan", "--history", another_tool)
     assert (done.exit_code, done.stdout) == (2, "")
     assert account.calls == []

@@ -96,8 +96,10 @@ def scan(cloud: Cloud, run: Run, tmp_path: Path) -> Run:
         accounts: tuple[str, ...] = (OWN, FIRST, SECOND, ABSENT),
         role: str | None = ROLE,
     ) -> Result:
-        named = () if role is None else ("--role", role)
-        return run("scan", *(f"--account={one}" for one in accounts), *named, *words)
+        options = () if role is None else ("--role", role)
+        return run(
+            "scan", *(f"--account={account_id}" for account_id in accounts), *options, *words
+        )
 
     return call
 
@@ -114,8 +116,8 @@ def test_every_account_has_a_row_and_a_refusal_does_not_stop_the_others(
     cloud.add(OWN, "own-1")
     cloud.add(FIRST, "first-1")
     done = scan("--output", "json")
-    found = document(done)
-    rows = {row["account"]: row for row in found["accounts"]}
+    result = document(done)
+    rows = {row["account"]: row for row in result["accounts"]}
     assert {account: row["status"] for account, row in rows.items()} == {
         OWN: "audited",
         FIRST: "audited",
@@ -124,8 +126,8 @@ def test_every_account_has_a_row_and_a_refusal_does_not_stop_the_others(
     }
     assert (rows[OWN]["jobs"]["audited"], rows[FIRST]["jobs"]["audited"]) == (1, 1)
     assert rows[ABSENT]["reasons"][0].startswith(f"arn:aws:iam::{ABSENT}:role/{ROLE} cannot be")
-    assert found["ranking"]["total"]["jobs"] == 2
-    assert sum(row["total_usd"] for row in rows.values()) == found["ranking"]["total"]["total_usd"]
+    assert result["ranking"]["total"]["jobs"] == 2
+    assert sum(row["total_usd"] for row in rows.values()) == result["ranking"]["total"]["total_usd"]
     assert done.exit_code == 4
     roles = [call.params["RoleArn"] for call in cloud.calls.of("sts:AssumeRole")]
     assert f"arn:aws:iam::{OWN}:role/{ROLE}" not in roles
@@ -195,10 +197,10 @@ def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> Non
     keys = iter(("ASIAFIRST", "ASIASECOND", "ASIATHIRD"))
 
     def answer(_: str, __: Any) -> Any:
-        found = {"AccessKeyId": next(keys), "SecretAccessKey": "x", "SessionToken": "y"}
+        result = {"AccessKeyId": next(keys), "SecretAccessKey": "x", "SessionToken": "y"}
         arn = f"arn:aws:sts::{FIRST}:assumed-role/{ROLE}/sageaudit"
         return {
-            "Credentials": {**found, "Expiration": expires.pop(0)},
+            "Credentials": {**result, "Expiration": expires.pop(0)},
             "AssumedRoleUser": {"AssumedRoleId": "x", "Arn": arn},
         }
 
@@ -215,8 +217,8 @@ def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> Non
 def test_the_external_id_and_a_path_are_sent_with_the_role(cloud: Cloud, scan: Run) -> None:
     """The role's trust policy requires them; the session name identifies sageaudit."""
     scan("--external-id", "team-7", accounts=(FIRST,), role="audit/reader")
-    [asked] = cloud.calls.of("sts:AssumeRole")
-    assert asked.params == {
+    [arguments] = cloud.calls.of("sts:AssumeRole")
+    assert arguments.params == {
         "RoleArn": f"arn:aws:iam::{FIRST}:role/audit/reader",
         "RoleSessionName": "sageaudit",
         "ExternalId": "team-7",
@@ -255,7 +257,7 @@ def test_the_active_accounts_of_an_organization_are_read(cloud: Cloud, run: Run)
 
 
 @pytest.mark.parametrize(
-    ("code", "exit_code", "said"),
+    ("code", "exit_code", "message"),
     [
         ("AccessDeniedException", 4, "management account or of a delegated administrator"),
         ("AWSOrganizationsNotInUseException", 2, "is in no organization; name the accounts with"),
@@ -263,17 +265,17 @@ def test_the_active_accounts_of_an_organization_are_read(cloud: Cloud, run: Run)
     ],
 )
 def test_an_organization_that_cannot_be_listed_is_one_sentence(
-    cloud: Cloud, run: Run, code: str, exit_code: int, said: str
+    cloud: Cloud, run: Run, code: str, exit_code: int, message: str
 ) -> None:
     """Nothing is scanned."""
     cloud.calls.refuse("organizations:ListAccounts", code)
     done = run("scan", "--organization", "--role", ROLE)
     assert (done.exit_code, done.stdout) == (exit_code, "")
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("own", "regions", "every", "home"),
+    ("own_account", "regions", "all_accounts", "home"),
     [
         ("eu-west-1", ["af-south-1", "eu-west-1"], True, "eu-west-1"),
         (None, ["af-south-1", "eu-west-1"], True, "us-east-1"),
@@ -282,11 +284,11 @@ def test_an_organization_that_cannot_be_listed_is_one_sentence(
     ],
 )
 def test_roles_are_assumed_in_a_region_that_is_enabled(
-    own: str | None, regions: list[str], every: bool, home: str
+    own_account: str | None, regions: list[str], all_accounts: bool, home: str
 ) -> None:
     """The first of all regions may not be enabled; partitions have their own roles."""
-    session = SimpleNamespace(region_name=own)
-    assert home_region(session, regions, all_regions=every) == home
+    session = SimpleNamespace(region_name=own_account)
+    assert home_region(session, regions, all_regions=all_accounts) == home
 
 
 def test_other_accounts_need_a_role(cloud: Cloud, scan: Run) -> None:
@@ -302,8 +304,8 @@ def test_a_limit_counts_the_jobs_of_all_accounts(cloud: Cloud, scan: Run) -> Non
     """The jobs that ended last are audited, in any account."""
     for account, name in ((OWN, "own-1"), (FIRST, "first-1"), (SECOND, "second-1")):
         cloud.add(account, name)
-    found = document(scan("--limit", "2", "--output", "json"))
-    assert sum(row["jobs"]["audited"] for row in found["accounts"]) == 2
+    result = document(scan("--limit", "2", "--output", "json"))
+    assert sum(row["jobs"]["audited"] for row in result["accounts"]) == 2
 
 
 def bill(_: str, params: Any) -> dict[str, Any]:
@@ -334,8 +336,8 @@ def test_the_first_line_compares_the_audited_dollars_with_the_bill(
     for name in ("endpoints", "storage of notebooks", "jobs in regions that", "Weird:thing"):
         assert name in done.stdout
     assert "--coverage takes 1 Cost Explorer request or more at $0.01 each" in done.stderr
-    [asked] = cloud.calls.of("ce:GetCostAndUsage")
-    assert asked.params["TimePeriod"]["End"] == str(today + timedelta(days=1))
+    [arguments] = cloud.calls.of("ce:GetCostAndUsage")
+    assert arguments.params["TimePeriod"]["End"] == str(today + timedelta(days=1))
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
@@ -365,9 +367,9 @@ def test_all_accounts_are_read_at_once(cloud: Cloud, scan: Run) -> None:
     cloud.add(FIRST, "first-1")
     cloud.calls.answer("ce:GetCostAndUsage", bill)
     covered = document(scan("--coverage", "--output", "json"))["coverage"]
-    asked = cloud.calls.of("ce:GetCostAndUsage")
-    assert [call.account for call in asked] == [OWN, OWN]
-    assert asked[0].params["Filter"]["And"][1]["Dimensions"] == {
+    arguments = cloud.calls.of("ce:GetCostAndUsage")
+    assert [call.account for call in arguments] == [OWN, OWN]
+    assert arguments[0].params["Filter"]["And"][1]["Dimensions"] == {
         "Key": "LINKED_ACCOUNT",
         "Values": [OWN, FIRST, SECOND, ABSENT],
     }
@@ -385,8 +387,8 @@ def test_the_scan_continues_without_the_bill(
     cloud.add(OWN, "own-1")
     cloud.calls.refuse("ce:GetCostAndUsage", code)
     done = run("scan", "--coverage", "--output", "json", "--history", tmp_path / "h.db")
-    found = document(done)
-    assert (found["coverage"], found["ranking"]["total"]["jobs"]) == (None, 1)
+    result = document(done)
+    assert (result["coverage"], result["ranking"]["total"]["jobs"]) == (None, 1)
     assert "is not known: ce:GetCostAndUsage" in done.stderr
     assert done.exit_code == exit_code
 
@@ -400,35 +402,35 @@ def test_a_dry_run_prints_what_the_bill_would_cost_and_does_not_read_it(
     assert not cloud.calls.of("ce:GetCostAndUsage")
 
 
-@pytest.mark.parametrize(("width", "named"), [(80, False), (110, True)])
-def test_the_rows_of_accounts_fit_the_terminal(width: int, named: bool) -> None:
+@pytest.mark.parametrize(("width", "options"), [(80, False), (110, True)])
+def test_the_rows_of_accounts_fit_the_terminal(width: int, options: bool) -> None:
     """Large amounts leave no room for names in 80 columns."""
     millions = Decimal("1234567.89")
     sums = Sums(jobs=12_345, total_usd=millions, avoidable_usd=millions, lost_usd=millions)
     status = AccountStatus(OWN, "research", listed=12_346, sums=sums)
     console = Console(width=width, record=True, file=StringIO())
     view.show_accounts([status], console)
-    shown = console.export_text()
-    assert max(len(line.rstrip()) for line in shown.splitlines()) <= width
-    assert shown.count("$1,234,567.89") == 3
-    assert "partly" in shown
-    assert ("research" in shown) is named
+    output = console.export_text()
+    assert max(len(line.rstrip()) for line in output.splitlines()) <= width
+    assert output.count("$1,234,567.89") == 3
+    assert "partly" in output
+    assert ("research" in output) is options
 
 
 def test_a_role_that_cannot_be_renewed_ends_only_its_account(cloud: Cloud, scan: Run) -> None:
     """The jobs of the other accounts are audited and stored."""
     cloud.add(OWN, "own-1")
-    asked: list[str] = []
+    arguments: list[str] = []
 
     def answer(account: str, _: Any) -> Any:
-        asked.append(account)
-        if len(asked) > 1:
+        arguments.append(account)
+        if len(arguments) > 1:
             error = {"Code": "ExpiredToken", "Message": "expired"}
             raise ClientError({"Error": error, "ResponseMetadata": {}}, "AssumeRole")
-        found = {"AccessKeyId": "ASIAFIRST", "SecretAccessKey": "x", "SessionToken": "y"}
+        result = {"AccessKeyId": "ASIAFIRST", "SecretAccessKey": "x", "SessionToken": "y"}
         arn = f"arn:aws:sts::{FIRST}:assumed-role/{ROLE}/sageaudit"
         return {
-            "Credentials": {**found, "Expiration": datetime.now(UTC) + timedelta(minutes=5)},
+            "Credentials": {**result, "Expiration": datetime.now(UTC) + timedelta(minutes=5)},
             "AssumedRoleUser": {"AssumedRoleId": "x", "Arn": arn},
         }
 

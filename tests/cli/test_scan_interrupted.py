@@ -26,10 +26,10 @@ SEED = 21
 @pytest.fixture(scope="module")
 def busy_account() -> Iterator[LiveAccount]:
     """Yields three jobs of one family, which no test changes."""
-    with pytest.MonkeyPatch.context() as patch, live_account(patch, "eu-west-1") as made:
+    with pytest.MonkeyPatch.context() as patch, live_account(patch, "eu-west-1") as live:
         for number in range(JOBS):
-            add_training_job(made.session, f"bert-{number}", days_ago=JOBS - number, minutes=5)
-        yield made
+            add_training_job(live.session, f"bert-{number}", days_ago=JOBS - number, minutes=5)
+        yield live
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def ranked_jobs(done: Result) -> int:
     if not done.stdout:
         assert "interrupted" in done.stderr
         return 0
-    found = json.loads(done.stdout, parse_float=Decimal)
-    jobs = found["scan"]["jobs"]
-    assert found["ranking"]["total"]["jobs"] == jobs["audited"]
+    result = json.loads(done.stdout, parse_float=Decimal)
+    jobs = result["scan"]["jobs"]
+    assert result["ranking"]["total"]["jobs"] == jobs["audited"]
     assert jobs["audited"] + jobs["left"] == JOBS
     return int(jobs["audited"])
 

@@ -51,8 +51,8 @@ class User:
 
     def scan(self, *words: str) -> tuple[int, str, str]:
         process = self.start("scan", *words)
-        printed, said = process.communicate(timeout=300)
-        return process.returncode, printed, said
+        printed, message = process.communicate(timeout=300)
+        return process.returncode, printed, message
 
 
 @pytest.fixture
@@ -76,5 +76,5 @@ def test_a_killed_process_loses_no_recorded_audit(user: User) -> None:
     process.communicate(timeout=300)
     user.aws.slow_s = 0
     code, printed, _ = user.scan("--output", "json")
-    found = json.loads(printed)["scan"]["jobs"]
-    assert (code, found["known"] + found["audited"]) == (0, 6)
+    result = json.loads(printed)["scan"]["jobs"]
+    assert (code, result["known"] + result["audited"]) == (0, 6)

@@ -47,10 +47,10 @@ def scan_document(run: Run, folder: Path, history: Path, *words: str) -> Any:
 
 def test_recordings_are_audited_and_stored(run: Run, history: Path) -> None:
     """For the jobs of the demo, the ranking equals the history's sums to the microdollar."""
-    found = scan_document(run, DEMO, history)
-    assert found["scan"]["jobs"]["audited"] >= 25
-    assert found["scan"]["metrics_requested"] == 0
-    ranking = found["ranking"]
+    result = scan_document(run, DEMO, history)
+    assert result["scan"]["jobs"]["audited"] >= 25
+    assert result["scan"]["metrics_requested"] == 0
+    ranking = result["ranking"]
     with SqliteHistory(history, create=False) as kept:
         days = (ranking["since"], ranking["until"])
         sums = sum_rows(kept.daily_sums(Scope.ACCOUNT, *map(date.fromisoformat, days)))

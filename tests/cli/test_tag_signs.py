@@ -28,9 +28,9 @@ def audited(run: Run, folder: Path, owner: str) -> tuple[AuditDocument, Path]:
     policy.write_text('[tags]\nshow = ["team"]\n', encoding="utf-8")
     done = run("scan", "--recordings", recording, "--history", history, "--policy", policy)
     assert done.exit_code == 0, done.stderr
-    with SqliteHistory(history, create=False) as kept:
-        [head] = kept.runs(RunQuery.for_owner(owner))
-        document = kept.audit(head.key)
+    with SqliteHistory(history, create=False) as stored:
+        [head] = stored.runs(RunQuery.for_owner(owner))
+        document = stored.audit(head.key)
     assert document is not None
     return document, history
 
@@ -40,10 +40,10 @@ def test_a_sign_before_a_name_is_a_part_of_it(run: Run, tmp_path: Path, owner: s
     """The audit, its columns and filters have it; a spreadsheet gets an apostrophe."""
     document, history = audited(run, tmp_path, owner)
     assert (document["job"]["owner"], document["job"]["tags"]) == (owner, {"team": owner})
-    asked = ("history", "--since", "9999d", "--history", history, f"--owner={owner}")
-    [row] = json.loads(run(*asked, "--output", "json").stdout)["rows"]
+    arguments = ("history", "--since", "9999d", "--history", history, f"--owner={owner}")
+    [row] = json.loads(run(*arguments, "--output", "json").stdout)["rows"]
     assert row["owner"] == owner
-    [_, cells] = csv.reader(io.StringIO(run(*asked, "--output", "csv").stdout))
+    [_, cells] = csv.reader(io.StringIO(run(*arguments, "--output", "csv").stdout))
     formula = owner[0] in "=+-@"
     assert (f"'{owner}" if formula else owner) in cells
     assert formula is not (owner in cells)

@@ -70,11 +70,11 @@ def test_the_page_lacks_one_detail(run: Run, file: Path, damaged: Path) -> None:
 
 def test_the_job_itself_says_that_its_audit_cannot_be_read(run: Run, damaged: Path) -> None:
     """The error is one sentence with a next step; every other job is shown."""
-    listed = run("history", "--history", damaged, "--output", "jsonl", "--fields", "job").stdout
-    names = [line.split('"')[-2] for line in listed.splitlines()]
+    listing = run("history", "--history", damaged, "--output", "jsonl", "--fields", "job").stdout
+    names = [line.split('"')[-2] for line in listing.splitlines()]
     for command in (("show",), ("report", "-o", "-")):
         done = run(*command, names[0], "--history", damaged)
         assert (done.exit_code, done.stdout) == (3, "")
-        said = f"the stored audit of {names[0]} cannot be read: audit it again"
-        assert said in done.stderr
+        message = f"the stored audit of {names[0]} cannot be read: audit it again"
+        assert message in done.stderr
     assert run("show", names[1], "--history", damaged).exit_code == 0

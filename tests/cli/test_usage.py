@@ -138,7 +138,7 @@ def paths(file: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
     return {"file": file, "policy": policy, "recording": RECORDING, "running": RUNNING, "set": SET}
 
 
-@pytest.mark.parametrize(("line", "code", "said"), WRONG, ids=[line for line, *_ in WRONG])
+@pytest.mark.parametrize(("line", "code", "message"), WRONG, ids=[line for line, *_ in WRONG])
 def test_invalid_arguments_are_one_sentence(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
@@ -146,7 +146,7 @@ def test_invalid_arguments_are_one_sentence(
     paths: dict[str, Path],
     line: str,
     code: int,
-    said: str,
+    message: str,
 ) -> None:
     """There is nothing on stdout, no stack trace and no escape sequence."""
     monkeypatch.chdir(tmp_path)
@@ -157,7 +157,7 @@ def test_invalid_arguments_are_one_sentence(
         monkeypatch.delenv(name, raising=False)
     done = run(*(word.format_map(paths) for word in shlex.split(line)))
     assert (done.exit_code, done.stdout) == (code, "")
-    assert said in " ".join(done.stderr.split())
+    assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert "\x1b" not in done.stderr
     assert {path.name for path in tmp_path.rglob("*.*")} <= {"fingerprint.key"}

@@ -89,16 +89,16 @@ def test_only_the_named_types_are_candidates(what_if: Run, tmp_path: Path) -> No
 
 def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_path: Path) -> None:
     """It shows at most fifteen that fit, each with its reason."""
-    shown = what_if("--recording", recorded_job(tmp_path, LITTLE)).stdout
-    for said in (
+    output = what_if("--recording", recorded_job(tmp_path, LITTLE)).stdout
+    for message in (
         "Today: 1 x ml.g5.2xlarge, 1 h billed, $1.52",
         "Needs: 1.9 vCPU, 7.7 GiB of memory",
         "ml.g5.xlarge",
         "$0.11 (7%)",
         "Does not fit: ",
     ):
-        assert said in shown
-    assert shown.count("GPU count") == 1
+        assert message in output
+    assert output.count("GPU count") == 1
 
 
 def test_types_that_fit_and_have_no_price_are_named(what_if: Run, tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ def test_types_that_fit_and_have_no_price_are_named(what_if: Run, tmp_path: Path
     named = [row for row in types.values() if row["feasible_unpriced"]]
     assert named
     assert all(row["constraint"] == "no price" and not row["fits"] for row in named)
-    shown = what_if("--recording", path).stdout
-    assert f"Fits, and has no price to compare: {named[0]['type']}" in shown
+    output = what_if("--recording", path).stdout
+    assert f"Fits, and has no price to compare: {named[0]['type']}" in output
 
 
 def test_a_training_plan_saves_no_cash(what_if: Run, tmp_path: Path) -> None:
@@ -153,11 +153,11 @@ def test_candidates_at_an_estimated_rate_are_marked(what_if: Run, tmp_path: Path
     )
     assert (known["estimated"], known["price_kind"]) == (False, "list")
     assert (document["today"]["estimated"], document["today"]["missing"]) == ([], [])
-    shown = what_if("--recording", path).stdout
-    row = next(line for line in shown.splitlines() if line.startswith("ml.m8i.2xlarge"))
+    output = what_if("--recording", path).stdout
+    row = next(line for line in output.splitlines() if line.startswith("ml.m8i.2xlarge"))
     assert row.count("about $") == 2
-    assert "SageMaker may not sell it here" in " ".join(shown.split())
-    row = next(line for line in shown.splitlines() if line.startswith("ml.m7i.4xlarge"))
+    assert "SageMaker may not sell it here" in " ".join(output.split())
+    row = next(line for line in output.splitlines() if line.startswith("ml.m7i.4xlarge"))
     assert "about" not in row
 
 

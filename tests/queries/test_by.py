@@ -164,12 +164,12 @@ def test_daily_sums_answer_without_reading_an_audit(history: History) -> None:
 
 @pytest.fixture
 def weeks() -> Iterator[SqliteHistory]:
-    """Yields jobs of $2 on five days of October and November. gpu-idle could have saved $1 of each."""
+    """Yields jobs of $2, of which gpu-idle could save $1, on five days of October and November."""
     with SqliteHistory() as history:
         for day, month in ((26, 10), (2, 11), (9, 11), (16, 11), (19, 11)):
-            found = [finding("gpu-idle", saving_usd=Decimal(1))]
+            result = [finding("gpu-idle", saving_usd=Decimal(1))]
             at = datetime(2026, month, day, 9, tzinfo=UTC)
-            history.record(ended(f"day-{day}", at, findings=found, bill={"total_usd": Decimal(2)}))
+            history.record(ended(f"day-{day}", at, findings=result, bill={"total_usd": Decimal(2)}))
         yield history
 
 
@@ -235,8 +235,8 @@ def test_a_rule_that_could_not_judge_has_unknown_dollars(weeks: SqliteHistory) -
     at = datetime(2026, 9, 30, 9, tzinfo=UTC)
     unjudged: dict[str, Any] = {"judged": "no", "avoidable_usd": None, "findings": []}
     weeks.record(ended("unjudged", at, **unjudged))
-    known = sums_since(weeks, "week", date(2026, 9, 28), rule="gpu-idle")
-    assert [row.waste_usd for row in known] == [None, 0, 0, 0, 1, 1, 1, 2]
+    known_values = sums_since(weeks, "week", date(2026, 9, 28), rule="gpu-idle")
+    assert [row.waste_usd for row in known_values] == [None, 0, 0, 0, 1, 1, 1, 2]
     never = sums_since(weeks, "week", date(2026, 9, 28), rule="idle-tail")
     assert {(row.jobs, row.waste_usd, row.possible_usd) for row in never} == {(0, None, None)}
 
@@ -258,7 +258,7 @@ def test_the_order_is_by_time_or_by_the_chosen_amount(history: History) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "give one or two columns"),
         ("family,owner,kind", "give one or two columns"),
@@ -266,19 +266,19 @@ def test_the_order_is_by_time_or_by_the_chosen_amount(history: History) -> None:
         ("family,family", "give one or two columns"),
     ],
 )
-def test_invalid_columns_are_refused(text: str, said: str) -> None:
+def test_invalid_columns_are_refused(text: str, message: str) -> None:
     """The error is one sentence."""
-    with pytest.raises(BadUsage, match=said):
+    with pytest.raises(BadUsage, match=message):
         parse_columns(text)
 
 
 def test_a_word_is_a_column_if_audits_have_such_a_tag(history: History) -> None:
     """Other words are refused, with a suggestion and the cost tags of these audits."""
-    for word, said in (
+    for word, message in (
         ("famly", "did you mean family?"),
         ("teem", r"mean team\?.* project, team$"),
     ):
-        with pytest.raises(BadUsage, match=f"there is no column '{word}'.*{said}"):
+        with pytest.raises(BadUsage, match=f"there is no column '{word}'.*{message}"):
             sum_by(
                 HistoryLists(history, WINDOW), Question(WINDOW), parse_columns(word), today=TODAY
             )

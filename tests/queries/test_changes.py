@@ -35,12 +35,12 @@ AMOUNTS: dict[str, tuple[tuple[int, ...], tuple[int | None, ...]]] = {
 @pytest.fixture
 def history() -> Iterator[SqliteHistory]:
     """Returns these jobs on the Wednesdays."""
-    with SqliteHistory() as made:
+    with SqliteHistory() as stored_history:
         for family, both in AMOUNTS.items():
             for week, bills in zip((BEGIN - WEEK, BEGIN), both, strict=True):
                 for number, usd in enumerate(bills):
-                    _record(made, family, week + timedelta(days=2, hours=number), usd)
-        yield made
+                    _record(stored_history, family, week + timedelta(days=2, hours=number), usd)
+        yield stored_history
 
 
 def _record(history: SqliteHistory, family: str, at: datetime, usd: int | None) -> None:

@@ -66,7 +66,9 @@ def read_digests(
     """Returns the digests of the week; `alerts` are the earlier messages about every family."""
 
     def sent_to(subject: str) -> list[Alert]:
-        return [one for one in alerts if subject.endswith(one.family)]
+        return [
+            recommendation for recommendation in alerts if subject.endswith(recommendation.family)
+        ]
 
     return [*make_digests(history, WEEK, routes, decisions, sent_to, NOW)]
 
@@ -78,9 +80,9 @@ def test_only_the_week_is_summed(history: SqliteHistory) -> None:
     assert (found.total.total_usd, found.total.avoidable_usd, found.total.lost_usd) == (122, 16, 50)
     assert found.previous_total is not None
     assert found.previous_total.total_usd == 46
-    assert [(one.family, one.change) for one in found.changed_families][:1] == [
-        ("training/pytorch/train.py/crash", "new")
-    ]
+    assert [
+        (recommendation.family, recommendation.change) for recommendation in found.changed_families
+    ][:1] == [("training/pytorch/train.py/crash", "new")]
 
 
 def test_a_first_week_is_compared_with_nothing() -> None:
@@ -107,13 +109,25 @@ def test_a_family_without_a_message_since_the_week_began_is_counted_as_quiet(
 ) -> None:
     """It must have run in the week with an open recommendation."""
     [found] = read_digests(history, alerts=alerts)
-    assert sorted({one.family.rpartition("/")[2] for one in found.unsent_recommendations}) == unsent
+    assert (
+        sorted(
+            {
+                recommendation.family.rpartition("/")[2]
+                for recommendation in found.unsent_recommendations
+            }
+        )
+        == unsent
+    )
 
 
 def test_decided_recommendations_are_counted_separately(history: SqliteHistory) -> None:
     """A snoozed one is neither in the list nor counted as without a message."""
     [found] = read_digests(history)
-    [ranker] = [one for one in found.recommendations if one.family.endswith("/ranker")]
+    [ranker] = [
+        recommendation
+        for recommendation in found.recommendations
+        if recommendation.family.endswith("/ranker")
+    ]
     snoozed = Decision(ranker.id, DecisionAction.SNOOZE, "ana", ago(1), date(2026, 12, 31))
     [found] = read_digests(history, decisions=[snoozed])
     card = digest_card(found)
@@ -136,24 +150,30 @@ ROUTES = {
 @pytest.mark.parametrize("name", ROUTES)
 def test_a_route_gets_only_its_own(name: str, history: SqliteHistory) -> None:
     """The spend is that of its jobs; rules and dollars come only from recommendations."""
-    route, spend, least = ROUTES[name]
+    route, spend, floor = ROUTES[name]
     everything, found = read_digests(history, routes=[None, route])
     assert everything.total.total_usd == 122
     assert (found.total.total_usd, found.route) == (spend, route)
-    open_now = [one for one in found.recommendations if one.state == "open"]
-    assert len(open_now) >= least
-    assert route.owner is None or {one.owner for one in open_now} == {route.owner}
-    assert route.rule is None or {one.rule for one in open_now} == {route.rule}
+    open_now = [
+        recommendation for recommendation in found.recommendations if recommendation.state == "open"
+    ]
+    assert len(open_now) >= floor
+    assert route.owner is None or {recommendation.owner for recommendation in open_now} == {
+        route.owner
+    }
+    assert route.rule is None or {recommendation.rule for recommendation in open_now} == {
+        route.rule
+    }
 
 
 def test_families_are_read_once_for_any_number_of_routes(history: SqliteHistory) -> None:
     """The alerts of a route do not read them again."""
-    asked: list[str] = []
+    arguments: list[str] = []
 
     def alerts(family: str) -> tuple[Alert, ...]:
-        asked.append(family)
+        arguments.append(family)
         return ()
 
     routes = [None, Route(owner="ana"), Route(rule="gpu-underused")]
     assert len([*make_digests(history, WEEK, routes, (), alerts, NOW)]) == 3
-    assert len(asked) == len(set(asked))
+    assert len(arguments) == len(set(arguments))

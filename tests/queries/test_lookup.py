@@ -28,13 +28,13 @@ def history() -> Iterator[History]:
 
 def job(name: str, family: str, days_ago: int = 5, **changes: str) -> AuditEntry:
     """Returns a job that ended at this time."""
-    made = ended(name, NOW - timedelta(days=days_ago), job={"family": family, **changes})
-    return replace(made, key=key(name, NOW - timedelta(days=days_ago, hours=1)))
+    stored = ended(name, NOW - timedelta(days=days_ago), job={"family": family, **changes})
+    return replace(stored, key=key(name, NOW - timedelta(days=days_ago, hours=1)))
 
 
-def find(history: History, name: str, **wanted: str | JobKind) -> AuditSummary:
+def find(history: History, name: str, **query: str | JobKind) -> AuditSummary:
     """Returns the job with this name."""
-    return find_job(history, JobQuery(name, **wanted))  # type: ignore[arg-type]
+    return find_job(history, JobQuery(name, **query))  # type: ignore[arg-type]
 
 
 def test_a_job_of_any_age_is_found(history: History) -> None:
@@ -59,9 +59,9 @@ def test_an_arn_in_any_case_is_found(history: History) -> None:
 def test_a_name_of_several_jobs_is_refused(history: History) -> None:
     """The error has their ARNs; the account or region chooses one."""
     for account in ("111122223333", "444455556666"):
-        made = job("both", "training/-/-/both", account=account)
-        arn = made.key.arn.replace("111122223333", account)
-        history.record(replace(made, key=replace(made.key, arn=arn)))
+        stored = job("both", "training/-/-/both", account=account)
+        arn = stored.key.arn.replace("111122223333", account)
+        history.record(replace(stored, key=replace(stored.key, arn=arn)))
     with pytest.raises(
         AmbiguousName, match=r"both is several jobs, arn:.* and arn:.*: give the ARN"
     ):

@@ -72,12 +72,12 @@ def test_a_named_period_is_both_ends_if_it_is_over(
     since: str, begin: datetime, end: datetime
 ) -> None:
     """A current period is only the start; with `until`, each names an end."""
-    found = parse_window(since, None, NOW)
-    assert (found.since, found.until) == (begin, end)
+    result = parse_window(since, None, NOW)
+    assert (result.since, result.until) == (begin, end)
     assert parse_window(since, None, NOW, with_today=False).until == min(end, at(2026, 11, 20))
     assert parse_window(since, "0d", NOW).until == at(2026, 11, 21)
     assert parse_window("2025-11-01", since, NOW).until >= end
-    assert parse_whole_days(since, None, NOW) == found
+    assert parse_whole_days(since, None, NOW) == result
     with pytest.raises(BadUsage, match="--since 2017-10 is before the first SageMaker job"):
         parse_window("2017-10", None, NOW)
 
@@ -147,8 +147,8 @@ def test_days_are_counted_back_from_the_date_of_until(
 
 def test_whole_days_before_a_date_are_that_many_days() -> None:
     """Without a date, seven days end with yesterday."""
-    asked = parse_window("7d", "2026-11-10", NOW, with_today=False)
-    assert (asked.since, asked.until) == (at(2026, 11, 4), at(2026, 11, 11))
+    arguments = parse_window("7d", "2026-11-10", NOW, with_today=False)
+    assert (arguments.since, arguments.until) == (at(2026, 11, 4), at(2026, 11, 11))
 
 
 def test_since_after_until_is_refused() -> None:
@@ -175,6 +175,6 @@ def test_whole_days_have_no_time_of_day() -> None:
 def test_days_whose_data_is_deleted_are_refused() -> None:
     """The error says how long the data is kept."""
     assert parse_whole_days(f"{METRIC_RETENTION.days}d", None, NOW, METRIC_RETENTION)
-    said = f"is too long ago: {METRIC_RETENTION.data} are kept for {METRIC_RETENTION.days} days"
-    with pytest.raises(BadUsage, match=said):
+    message = f"is too long ago: {METRIC_RETENTION.data} are kept for {METRIC_RETENTION.days} days"
+    with pytest.raises(BadUsage, match=message):
         parse_whole_days(f"{METRIC_RETENTION.days + 1}d", None, NOW, METRIC_RETENTION)

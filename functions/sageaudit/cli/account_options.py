@@ -51,19 +51,19 @@ class OtherAccounts(Struct, frozen=True):
 
         Raises BadUsage or AwsError.
         """
-        own = identity(session, region)
+        own_identity = identity(session, region)
         named_accounts = [NamedAccount(account) for account in dict.fromkeys(self.accounts)]
         if not named_accounts:
             with aws_errors("organizations"):
                 named_accounts = accounts.active_accounts(client(session, "organizations", region))
         role = self._role()
-        other_ids = [account.id for account in named_accounts if account.id != own.account]
+        other_ids = [account.id for account in named_accounts if account.id != own_identity.account]
         if other_ids and role is None:
             raise BadUsage(
-                f"--account names {other_ids[0]}, which is not your own account {own.account}: give"
-                " the role to assume there with --role NAME"
+                f"--account names {other_ids[0]}, which is not your own account"
+                f" {own_identity.account}: give the role to assume there with --role NAME"
             )
-        return AccountList(own, tuple(named_accounts), role)
+        return AccountList(own_identity, tuple(named_accounts), role)
 
     def _role(self) -> Role | None:
         return None if self.role is None else Role(self.role, self.external_id)

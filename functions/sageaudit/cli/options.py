@@ -52,7 +52,7 @@ class EnumChoice(click.Choice[str]):
     def __init__(
         self, enum_type: type[enum.Enum], members: Iterable[enum.Enum] | None = None
     ) -> None:
-        """`members` are the choices, in the order of the help; by default all."""
+        """Takes the choices in `members`, in the order of the help; by default all."""
         super().__init__([str(member.value) for member in members or enum_type])
         self._enum_type = enum_type
 
@@ -87,7 +87,9 @@ def option_group(
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def wrapper(**arguments: Any) -> Any:
-            values = {of: arguments.pop(of) for of in names or struct_type.__struct_fields__}
+            values = {
+                option: arguments.pop(option) for option in names or struct_type.__struct_fields__
+            }
             return command(**arguments, **{name: struct_type(**values)})
 
         decorated: Command = wrapper

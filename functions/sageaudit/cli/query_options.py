@@ -171,11 +171,13 @@ def filter_options(
 ) -> options.Decorator:
     """Returns the options of all filters of a question about audits."""
 
-    def make_filters(since: str | None, until: str | None, **given: Any) -> AuditFilterOptions:
-        words = {name: _single_value(FILTERS[name], value) for name, value in given.items()}
-        if words["rule"] is not None:
-            words["rule"] = resolve_rule(words["rule"])
-        return AuditFilterOptions(since, until, words)
+    def make_filters(since: str | None, until: str | None, **values: Any) -> AuditFilterOptions:
+        filter_values = {
+            name: _single_value(FILTERS[name], value) for name, value in values.items()
+        }
+        if filter_values["rule"] is not None:
+            filter_values["rule"] = resolve_rule(filter_values["rule"])
+        return AuditFilterOptions(since, until, filter_values)
 
     time_options = (since_option(default_since, output_options), UNTIL_OPTION)
     names = ("since", "until", *FILTERS)
@@ -184,15 +186,15 @@ def filter_options(
     )
 
 
-def _single_value(column: Column, given: Any) -> Any:
+def _single_value(column: Column, values: Any) -> Any:
     """Returns the value of a filter that takes one. Raises BadUsage if it was given twice."""
     if column.parse is bool or column.name == _REPEATABLE:
-        return given
-    if len(given) > 1:
+        return values
+    if len(values) > 1:
         raise BadUsage(
-            f"{option_name(column.name)} was given {len(given)} times: a filter takes one value"
+            f"{option_name(column.name)} was given {len(values)} times: a filter takes one value"
         )
-    return given[0] if given else None
+    return values[0] if values else None
 
 
 def _option(column: Column) -> options.Decorator:

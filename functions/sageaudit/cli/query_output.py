@@ -47,10 +47,10 @@ def _unknown_rule_hint(name: str | None) -> str:
         return ""
     from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions name a rule
 
-    known = [rule.info.name for rule in catalogue.load()]
-    suggestion = did_you_mean(name, known) or ":"
+    rule_names = [rule.info.name for rule in catalogue.load()]
+    suggestion = did_you_mean(name, rule_names) or ":"
     hint = f"there is no rule {name}{suggestion} `sageaudit rules` lists them all"
-    return "" if name in known else hint
+    return "" if name in rule_names else hint
 
 
 def explain_rollups(kinds: Collection[str]) -> None:

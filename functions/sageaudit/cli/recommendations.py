@@ -88,7 +88,7 @@ class RecommendationFilters(Struct, frozen=True):
             (self.account, recommendation.account),
             (self.region, recommendation.region),
         )
-        return all(wanted is None or wanted == value for wanted, value in filters)
+        return all(filter_value is None or filter_value == value for filter_value, value in filters)
 
 
 RECOMMENDATION_FILTER_OPTIONS = options.option_group(
@@ -246,15 +246,16 @@ class SavingSums(Struct, frozen=True):
 
 def sum_savings(rows: Sequence[FamilyRecommendation]) -> dict[str, SavingSums]:
     """Returns the sums by outcome; sums of different outcomes are never added."""
-    words = (MEASURED, NOT_COMPARABLE, _PENDING, WITHDRAWN, ENDED)
-    by_state = {
-        word: [row for row in rows if (_outcome(row) or _PENDING) == word] for word in words
+    outcomes = (MEASURED, NOT_COMPARABLE, _PENDING, WITHDRAWN, ENDED)
+    by_outcome = {
+        outcome: [row for row in rows if (_outcome(row) or _PENDING) == outcome]
+        for outcome in outcomes
     }
     return {
-        state: SavingSums(
+        outcome: SavingSums(
             len(recommendations),
             sum((_predicted_usd(row) or _ZERO for row in recommendations), _ZERO),
             sum((_measured_usd(row) or _ZERO for row in recommendations), _ZERO),
         )
-        for state, recommendations in by_state.items()
+        for outcome, recommendations in by_outcome.items()
     }

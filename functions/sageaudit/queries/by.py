@@ -325,9 +325,9 @@ def _parts_from_audits(
             raise unknown_column_error(column.name, known_tags)
 
 
-def _split_by_rule(row: AuditSummary, wanted: str | None) -> Iterator[JobPart]:
+def _split_by_rule(row: AuditSummary, only_rule: str | None) -> Iterator[JobPart]:
     """Yields the job once for each rule with a finding in it, or for the wanted rule."""
-    for rule in row.sums.rules if wanted is None else {wanted} & {*row.sums.rules}:
+    for rule in row.sums.rules if only_rule is None else {only_rule} & {*row.sums.rules}:
         yield JobPart(row, replace(row.sums, rules={rule: row.sums.rules[rule]}), rule=rule)
 
 

@@ -70,15 +70,17 @@ class Column(Struct, frozen=True):
         """Returns the value of the column in a row."""
         return row.tags.get(self.name) if self.is_tag else getattr(row, self.key)
 
-    def is_match(self, row: AuditSummary | RuleFinding, wanted: Any) -> bool:
+    def is_match(self, row: AuditSummary | RuleFinding, filter_value: Any) -> bool:
         """Whether a row passes this filter; fields that are not read yet pass."""
         if isinstance(row, RuleFinding):
             if self.matches_finding:
-                return self.matches_finding(row.finding, wanted)
+                return self.matches_finding(row.finding, filter_value)
             if self.needs_summary and not row.is_loaded:
                 return True
             row = row.summary
-        return bool(self.matches(row, wanted) if self.matches else self.value_of(row) == wanted)
+        return bool(
+            self.matches(row, filter_value) if self.matches else self.value_of(row) == filter_value
+        )
 
 
 def _parse_status(text: str) -> str:
@@ -91,8 +93,8 @@ def _parse_status(text: str) -> str:
     return word
 
 
-def _has_status(row: AuditSummary, wanted: str) -> bool:
-    return row.status.lower() == wanted.lower()
+def _has_status(row: AuditSummary, filter_value: str) -> bool:
+    return row.status.lower() == filter_value.lower()
 
 
 def _parse_type(text: str) -> str:
@@ -115,8 +117,8 @@ def _minimum_filter(
             raise ValueError(f"is not an amount in {unit}, such as {example}")
         return minimum
 
-    def matches(row: AuditSummary, wanted: Decimal) -> bool:
-        return _is_at_least(get_amount(row), wanted)
+    def matches(row: AuditSummary, filter_value: Decimal) -> bool:
+        return _is_at_least(get_amount(row), filter_value)
 
     return {"parse": parse, "matches": matches, "unit": unit, "groupable": False}
 
@@ -144,14 +146,14 @@ def _parse_tags(value: Any) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _has_tags(row: AuditSummary, wanted: Mapping[str, str]) -> bool:
+def _has_tags(row: AuditSummary, filter_value: Mapping[str, str]) -> bool:
     return all(
-        name in row.tags and (row.tags[name] or "") == value for name, value in wanted.items()
+        name in row.tags and (row.tags[name] or "") == value for name, value in filter_value.items()
     )
 
 
-def _has_severity(row: AuditSummary, wanted: Severity) -> bool:
-    return row.severity is not None and row.severity.rank >= wanted.rank
+def _has_severity(row: AuditSummary, filter_value: Severity) -> bool:
+    return row.severity is not None and row.severity.rank >= filter_value.rank
 
 
 def _duration_hours(row: AuditSummary) -> Decimal | None:
@@ -163,9 +165,9 @@ def _parse_reason(text: str) -> str:
     return next((word for word in CLASSES if word.lower() == text.lower()), text)
 
 
-def _has_image(row: AuditSummary, wanted: str) -> bool:
+def _has_image(row: AuditSummary, filter_value: str) -> bool:
     """Whether the image's name has the text; NAME:TAG must be the end of its path."""
-    image, text = (row.image or "").lower(), wanted.lower()
+    image, text = (row.image or "").lower(), filter_value.lower()
     return f"/{image}".endswith(f"/{text}") if ":" in text else text in image
 
 
@@ -287,8 +289,8 @@ def make_row_filter(question: Question) -> Callable[[AuditSummary | RuleFinding]
 
     Fields that are not read yet pass.
     """
-    parsed = [(FILTERS[name], wanted) for name, wanted in question.filters.items()]
-    return lambda row: all(column.is_match(row, wanted) for column, wanted in parsed)
+    parsed = [(FILTERS[name], filter_value) for name, filter_value in question.filters.items()]
+    return lambda row: all(column.is_match(row, filter_value) for column, filter_value in parsed)
 
 
 def needs_summary(question: Question) -> bool:

@@ -71,14 +71,14 @@ def resolve_family(lists: HistoryLists, question: Question) -> Question:
         }
     )
     if len(matching_names) > 1:
-        more = (
+        suffix_text = (
             f" and {len(matching_names) - _MAX_SUGGESTIONS} more"
             if len(matching_names) > _MAX_SUGGESTIONS
             else ""
         )
         raise BadUsage(
             f"family {text} is {'cut from' if ELLIPSIS in text else 'the end of'}"
-            f" {', '.join(matching_names[:_MAX_SUGGESTIONS])}{more}: give more of the name"
+            f" {', '.join(matching_names[:_MAX_SUGGESTIONS])}{suffix_text}: give more of the name"
         )
     return question.with_changed_filters(family=matching_names[0]) if matching_names else question
 
@@ -121,8 +121,8 @@ def no_match_reason(
                 {value.rpartition("/")[2] for value in values} if name == "family" else set()
             )
             value_text = _filter_text(name, filter_value)
-            known = sorted(values | last_parts)
-            suggestion = "" if value_text in values else did_you_mean(value_text, known)
+            candidates = sorted(values | last_parts)
+            suggestion = "" if value_text in values else did_you_mean(value_text, candidates)
             return (
                 f"{option_name(name)}{value_text and f' {value_text}'} matches nothing{suggestion}"
             )
@@ -187,7 +187,7 @@ class JobQuery(Struct, frozen=True):
             (self.account, summary.account),
             (self.region, summary.region),
         )
-        return all(wanted is None or wanted == value for wanted, value in pairs) and (
+        return all(own_value is None or own_value == value for own_value, value in pairs) and (
             self.name == self.job or summary.key.arn.lower() == self.job.lower()
         )
 

@@ -323,8 +323,12 @@ class JobPart(Struct, frozen=True):
 
     def column_value(self, column: Column) -> Any:
         """Returns its value of a column."""
-        own = {"rule": self.rule, "usage_type": self.usage_type}
-        return own[column.name] if column.name in own else column.value_of(self.summary)
+        part_values = {"rule": self.rule, "usage_type": self.usage_type}
+        return (
+            part_values[column.name]
+            if column.name in part_values
+            else column.value_of(self.summary)
+        )
 
     def field_value(self, name: str) -> Any:
         """Returns its value of a field in RUN_FIELDS, its bill or its waiting time. A usage type

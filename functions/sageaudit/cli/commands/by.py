@@ -144,10 +144,10 @@ def _warn_history_begins_later(rows: Sequence[SumsRow], requested_start: date) -
 
 def _without_empty(rows: Sequence[SumsRow], length: PeriodLength) -> list[SumsRow]:
     """Returns the rows with jobs, and the newest row."""
-    kept = [row for row in rows if row.jobs or row.costliest_rule or row is rows[-1]]
-    if empty := len(rows) - len(kept):
+    nonempty_rows = [row for row in rows if row.jobs or row.costliest_rule or row is rows[-1]]
+    if empty := len(rows) - len(nonempty_rows):
         print_message(f"{count_text(empty, f'empty {length.value}')} not shown")
-    return kept
+    return nonempty_rows
 
 
 def _show_headline(
@@ -185,11 +185,11 @@ def _newest(rows: Sequence[SumsRow], today: date) -> SumsRow:
 def _headline_lines(row: SumsRow, length: PeriodLength) -> Iterator[str]:
     """Yields `2026-W46: $840.10 spent, 16% less than the week before`, then the same for waste."""
     row_amounts = cells.row_amounts(row)
-    so_far = "" if row.over else " so far"
+    progress_text = "" if row.over else " so far"
     period_before = (
         f"the {length.value} before" if row.over else f"the same days of the {length.value} before"
     )
-    spent_text = f"{row.period}{so_far}: {row_amounts.spend} spent"
+    spent_text = f"{row.period}{progress_text}: {row_amounts.spend} spent"
     amounts_before = cells.row_amounts(row.before) if row.before else UNKNOWN_AMOUNTS
     yield _compared_text(spent_text, row_amounts.spend, amounts_before.spend, period_before)
     yield _compared_text(

@@ -72,8 +72,8 @@ def changes(
     """
     now = clock.utc_now()
     question = filters.question(now, with_today=False)
-    [column, *more] = parse_columns(columns)
-    if more:
+    [column, *other_columns] = parse_columns(columns)
+    if other_columns:
         raise BadUsage(f"--by {columns}: give one column")
     if with_recommendations and column.name != "family":
         raise BadUsage("--advice is only for families: leave out --by")

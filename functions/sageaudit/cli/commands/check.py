@@ -90,7 +90,7 @@ def check(
     """
     if guides and output == "github":
         raise BadUsage("--guides cannot be used with --output github, which has only findings")
-    with _history(history, table, profile, region) as known:
+    with _history(history, table, profile, region) as source:
         checks = RequestChecker(
             policy=policy,
             now=datetime.now(UTC),
@@ -101,7 +101,7 @@ def check(
             region=_region(region),
             account=options.check_account_id(account, "--account") if account else None,
             default_region=lambda: open_session(profile, None).region_name,
-            read_family=partial(read_family, known.history) if known else None,
+            read_family=partial(read_family, source.history) if source else None,
             with_guides=guides,
         )
 
@@ -154,8 +154,8 @@ def _exit_code(checked_file: CheckedFile, fail_on: Severity | None) -> Exit:
         )
         return Exit.FINDINGS if is_refused else Exit.DONE
     severities = (finding["severity"] for finding in findings if finding["not_counted"] is None)
-    known = not any(job["unreadable"] for job in checked_file["jobs"])
-    return options.exit_code(checked_file["file"], severities, fail_on, could_judge=known)
+    could_judge = not any(job["unreadable"] for job in checked_file["jobs"])
+    return options.exit_code(checked_file["file"], severities, fail_on, could_judge=could_judge)
 
 
 def _show(checked_file: CheckedFile, output: str, *, no_color: bool) -> None:

@@ -52,17 +52,17 @@ def demo(path: Path | None) -> None:
         histories.create_private_folder(path.parent)
     example_history.remove_example(path)
     last_day = clock.utc_now().date() - timedelta(days=1)
-    with histories.open_history(path, None, None, None, create=True, warn=print_message) as opened:
-        audits = example_history.record_example(opened.history, last_day)
+    with histories.open_history(path, None, None, None, create=True, warn=print_message) as source:
+        audits = example_history.record_example(source.history, last_day)
         count = sum(1 for _ in query_output.with_progress(audits, "made-up job", "auditing"))
     click.echo(
         f"The example company is made up: {count_text(count, 'audit')} of its jobs, the last one of"
         f" {last_day}.\nWritten to {for_terminal(str(path))}\n\nTry:"
     )
-    for words, about in EXAMPLE_COMMANDS:
-        click.echo(f"\n# {about}\n{example_command(words, path)}")
+    for command_line, description in EXAMPLE_COMMANDS:
+        click.echo(f"\n# {description}\n{example_command(command_line, path)}")
 
 
-def example_command(words: str, path: Path) -> str:
+def example_command(command_line: str, path: Path) -> str:
     """Returns the command for this history, to be pasted into a shell."""
-    return f"sageaudit {words} --history {for_terminal(shlex.quote(str(path)))}"
+    return f"sageaudit {command_line} --history {for_terminal(shlex.quote(str(path)))}"

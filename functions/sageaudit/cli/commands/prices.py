@@ -135,10 +135,10 @@ def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path:
     basis = RateBasis.AMORTISED if amortised else RateBasis.NET
     if account is not None:
         account = options.check_account_id(account, "--account")
-    known = policy_file.read_own_rates(path) if path.exists() else OwnRates(basis, account)
-    if (known.basis, known.account) != (basis, account):
-        scope = f"of account {known.account}" if known.account else "of all accounts"
-        raise BadUsage(f"{path} has {known.basis} rates {scope}: choose another file with --to")
+    old_rates = policy_file.read_own_rates(path) if path.exists() else OwnRates(basis, account)
+    if (old_rates.basis, old_rates.account) != (basis, account):
+        scope = f"of account {old_rates.account}" if old_rates.account else "of all accounts"
+        raise BadUsage(f"{path} has {old_rates.basis} rates {scope}: choose another file with --to")
     report = cost_report.read_paid_usage(reports, account, basis)
     results = derive_rates(report, basis, ", ".join(path.name for path in reports))
     derived = [result for result in results if isinstance(result, DerivedRate)]
@@ -162,7 +162,7 @@ def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path:
         print_message("no rate could be derived: nothing is written")
         return Exit.NOT_FOUND
     rates = merge_own_rates(
-        known, group_own_rates(basis, account, (result.rate for result in derived))
+        old_rates, group_own_rates(basis, account, (result.rate for result in derived))
     )
     write_text(path, policy_file.own_rates_text(rates))
     print_message(
@@ -177,11 +177,14 @@ def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path:
 def _check(instance_type: str, region: str | None) -> None:
     """Raises BadUsage for a type or region that does not exist."""
     table = packaged.packaged_prices().hourly_table["usd_per_hour"]
-    known = {*packaged.instance_types(), *(name for rates in table.values() for name in rates)}
-    if instance_type not in known:
+    known_types = {
+        *packaged.instance_types(),
+        *(name for rates in table.values() for name in rates),
+    }
+    if instance_type not in known_types:
         raise BadUsage(
             f"{instance_type} is not an instance type that SageMaker jobs are known to use"
-            f"{did_you_mean(instance_type, known)}"
+            f"{did_you_mean(instance_type, known_types)}"
         )
     if region is not None and region not in {*table, *known_regions()}:
         raise BadUsage(f"{region} is not a known AWS region")

@@ -113,7 +113,9 @@ def what_if_document(run: MeasuredJob, types: tuple[str, ...]) -> dict[str, Any]
         "needs": _needs_document(resized) if resized else None,
         "impossible": refusal,
         "notes": [_PLAN] if run.job.purchase is Purchase.TRAINING_PLAN else [],
-        "candidates": [_candidate_document(one, resized, run.job) for one in resized.candidates]
+        "candidates": [
+            _candidate_document(candidate, resized, run.job) for candidate in resized.candidates
+        ]
         if resized
         else [],
     }

@@ -107,8 +107,8 @@ def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
     for row in rows[:_MAX_UNKNOWN]:
         yield CheckLine("text", f"Not known yet: {row['path']} ({row['why']})", "dim")
     if len(rows) > _MAX_UNKNOWN:
-        more = f"Not known yet: {len(rows) - _MAX_UNKNOWN} more values"
-        yield CheckLine("text", more, "dim")
+        rest = f"Not known yet: {len(rows) - _MAX_UNKNOWN} more values"
+        yield CheckLine("text", rest, "dim")
 
 
 def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
@@ -157,9 +157,9 @@ def _cost(cost: dict[str, Any], kind: str) -> str:
     hourly = f"{format_usd(cost['hourly_usd'])} an hour" if cost["hourly_usd"] is not None else ""
     if cost["at_most_usd"] is None:
         rate = f" It costs {hourly}." if hourly else ""
-        why = cost["why_not_known"]
-        option = " (give --region)" if why == "the region is not known" else ""
-        return f"Its maximum cost is not known: {why}{option}.{rate}"
+        reason = cost["why_not_known"]
+        option = " (give --region)" if reason == "the region is not known" else ""
+        return f"Its maximum cost is not known: {reason}{option}.{rate}"
     about = "about " if cost["estimated"] else ""
     amount = f"At most {about}{format_usd(cost['at_most_usd'])}"
     date_text = f" Prices of {cost['price_as_of']}." if cost["price_as_of"] else ""
@@ -226,8 +226,8 @@ def _fix(fix: dict[str, Any], source: str) -> str:
         else ""
     )
     name = fix["argument"] or fix["parameter"]
-    named: FixDocument = {"parameter": name, "old": fix["old"], "new": fix["new"]}
-    return f"{assignment_line(named)}  # now: {old_text}{origin}"
+    assignment: FixDocument = {"parameter": name, "old": fix["old"], "new": fix["new"]}
+    return f"{assignment_line(assignment)}  # now: {old_text}{origin}"
 
 
 _UNWRAPPED_INDENTS = {"fix": 6, "address": 4}

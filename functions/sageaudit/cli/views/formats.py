@@ -122,8 +122,8 @@ class ListLayout(Struct, frozen=True):
         by_name |= {field.name: field for field in self.fields}
         unknown = [name for name in names if name not in by_name]
         if unknown or not names:
-            what = f"there is no field {unknown[0]}" if unknown else "--fields names no field"
-            raise BadUsage(f"{what}: the fields are {', '.join(by_name)}")
+            problem = f"there is no field {unknown[0]}" if unknown else "--fields names no field"
+            raise BadUsage(f"{problem}: the fields are {', '.join(by_name)}")
         return tuple(by_name[name] for name in names)
 
 

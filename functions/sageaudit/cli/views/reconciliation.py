@@ -156,10 +156,10 @@ def note_sentences(reconciled: ReconciledMonth) -> Iterator[str]:
     if result.unpriced_lines:
         unknown = count_text(result.unpriced_lines, "line")
         yield f"{unknown} of the history without quantity or price: not in any sum"
-    yield from _doubts(result)
+    yield from _uncertainty_notes(result)
 
 
-def _doubts(result: Reconciliation) -> Iterator[str]:
+def _uncertainty_notes(result: Reconciliation) -> Iterator[str]:
     """Yields notes on estimated rates of the history, and managed spot rates of AWS."""
     if count := result.audited.estimated_lines:
         lines_text, amount = count_text(count, "line"), format_usd(result.audited.estimated_usd)

@@ -67,10 +67,10 @@ def listed_line(lanes: Sequence[Lane], cost: ScanCost) -> str:
         (jobs["known"], "final in the history"),
         (jobs["running"], "still running"),
     )
-    listed = count_text(sum(count for count, _ in parts), "job")
+    listed_jobs = count_text(sum(count for count, _ in parts), "job")
     return ": ".join(
         [
-            listed,
+            listed_jobs,
             *filter(None, [", ".join(f"{count:,} {label}" for count, label in parts if count)]),
         ]
     )
@@ -93,19 +93,19 @@ def cost_line(cost: ScanCost) -> str:
 
 def plan_document(lanes: Sequence[Lane], cost: ScanCost) -> dict[str, Any]:
     """Returns what a scan would do, as JSON."""
-    listed = Counter(
+    listed_jobs = Counter(
         (lane.account, lane.region, job.ref.kind.value) for lane in lanes for job in lane.jobs
     )
     running = sum(not job.is_finished for lane in lanes for job in lane.jobs)
     return {
         "listed": [
             {"account": account, "region": region, "kind": kind, "jobs": count}
-            for (account, region, kind), count in sorted(listed.items())
+            for (account, region, kind), count in sorted(listed_jobs.items())
         ],
         "jobs": {
             "to_audit": cost.jobs,
             "running": running,
-            "known": listed.total() - cost.jobs - running,
+            "known": listed_jobs.total() - cost.jobs - running,
         },
         "metrics": cost.metrics,
         "cost_usd": cost.usd,
