@@ -67,8 +67,8 @@ def ask(tmp_path: Path, run: Run) -> Asked:
 def rows(result: Result) -> list[dict[str, Any]]:
     """Returns the rows of a JSON list."""
     assert result.exit_code == 0, result.stderr
-    found: list[dict[str, Any]] = json.loads(result.stdout)["rows"]
-    return found
+    list_rows: list[dict[str, Any]] = json.loads(result.stdout)["rows"]
+    return list_rows
 
 
 def test_a_decision_about_an_open_recommendation_is_stored(ask: Asked) -> None:
@@ -81,10 +81,16 @@ def test_a_decision_about_an_open_recommendation_is_stored(ask: Asked) -> None:
     assert f"{row['id']}: snooze until" in message.stderr
     assert re.search(r"; written to .*history\.db\n$", message.stderr)
     assert rows(ask("advice", "--output", "json")) == []
-    [kept] = rows(ask("advice", "list", "--state", "silenced", "--output", "json"))
-    assert (kept["silenced"], kept["by"], kept["reason"]) == ("snoozed", "ana", "release week")
+    [stored_row] = rows(ask("advice", "list", "--state", "silenced", "--output", "json"))
+    assert (stored_row["silenced"], stored_row["by"], stored_row["reason"]) == (
+        "snoozed",
+        "ana",
+        "release week",
+    )
     ask("advice", "reopen", row["id"], "--by", "ana")
-    assert [one["state"] for one in rows(ask("advice", "--output", "json"))] == ["open"]
+    assert [listed_row["state"] for listed_row in rows(ask("advice", "--output", "json"))] == [
+        "open"
+    ]
 
 
 def test_the_page_leaves_out_silenced_recommendations(ask: Asked) -> None:
@@ -135,9 +141,13 @@ def test_a_decision_is_stored_in_a_table(table: History, run: Run) -> None:
         table.record(entry(day, new=False))
     [row] = rows(run("advice", "--output", "json", "--table", "history"))
     assert run("advice", "accept", row["id"], "--by", "ana", "--table", "history").exit_code == 0
-    [kept] = rows(run("advice", "list", "--all", "--output", "json", "--table", "history"))
-    assert (kept["id"], kept["silenced"], kept["by"]) == (row["id"], "accepted", "ana")
-    assert kept["until"] == (NOW + timedelta(days=30)).date().isoformat()
+    [stored_row] = rows(run("advice", "list", "--all", "--output", "json", "--table", "history"))
+    assert (stored_row["id"], stored_row["silenced"], stored_row["by"]) == (
+        row["id"],
+        "accepted",
+        "ana",
+    )
+    assert stored_row["until"] == (NOW + timedelta(days=30)).date().isoformat()
 
 
 def test_savings_show_what_the_deployment_itself_cost(
@@ -194,7 +204,7 @@ def test_savings_are_kept_after_the_change_is_undone(ask: Asked) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "expected"),
     [
         (("advice", "snooze", "abcdefgh"), "there is no recommendation abcdefgh"),
         (("advice", "exempt", "abcdefgh", "--until", "2999-01-01"), "needs a reason"),
@@ -204,11 +214,11 @@ def test_savings_are_kept_after_the_change_is_undone(ask: Asked) -> None:
     ],
 )
 def test_a_decision_that_makes_no_sense_is_refused(
-    ask: Asked, words: tuple[str, ...], says: str
+    ask: Asked, words: tuple[str, ...], expected: str
 ) -> None:
     """The exit code is 2, and nothing is stored."""
     result = ask(*words)
-    assert (result.exit_code, says in result.stderr) == (2, True), result.stderr
+    assert (result.exit_code, expected in result.stderr) == (2, True), result.stderr
 
 
 def test_changes_show_the_state_of_recommendations(ask: Asked) -> None:

@@ -293,11 +293,11 @@ def test_runs_of_one_family_are_judged_together(files: list[Path]) -> None:
     pools = [audits[f"nightly-{number}-{number}"]["audit"]["pool"] for number in range(4)]
     assert [pool and pool["runs"] for pool in pools] == [None, 2, 3, 4]
     assert pools[3]["earlier_runs"] == ["nightly-2-2", "nightly-1-1", "nightly-0-0"]
-    found = [
+    measured = [
         "gpu-underused" in rules_with_findings(audits[f"nightly-{number}-{number}"])
         for number in range(4)
     ]
-    assert found == [False, True, True, True]
+    assert measured == [False, True, True, True]
     assert audit_together(files[::-1]) == audits
 
 

@@ -72,7 +72,7 @@ class Deployed:
         """Returns the names of the jobs whose events were sent to SQS."""
         calls = self.stack.calls.of("sqs:SendMessageBatch")
         bodies = [
-            json.loads(one["MessageBody"]) for call in calls for one in call.params["Entries"]
+            json.loads(item["MessageBody"]) for call in calls for item in call.params["Entries"]
         ]
         return [body["detail"]["TrainingJobName"] for body in bodies]
 
@@ -122,7 +122,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
 def test_it_calls_only_declared_actions(deployed: Deployed, tmp_path: Path) -> None:
     """Jobs are sent without other writes; a file is copied without reading jobs."""
     for kind in (
-        one.spec for one in JobKind if one.spec.rollup and not one.spec.rollup.has_name_prefix
+        item.spec for item in JobKind if item.spec.rollup and not item.spec.rollup.has_name_prefix
     ):
         job = {
             kind.name_key: "churn",
@@ -137,7 +137,7 @@ def test_it_calls_only_declared_actions(deployed: Deployed, tmp_path: Path) -> N
     deployed.stack.calls.made.clear()
     assert deployed("--since", "60d", "--yes", "--per-minute", "6000").exit_code == 0
     needs = permissions.WRITING_COMMANDS["backfill"]
-    called = {one.removesuffix("Batch") for one in deployed.stack.calls.names}
+    called = {item.removesuffix("Batch") for item in deployed.stack.calls.names}
     assert called - FREE == needs.actions(())
     deployed.stack.calls.made.clear()
     path = scanned_history(
@@ -146,7 +146,7 @@ def test_it_calls_only_declared_actions(deployed: Deployed, tmp_path: Path) -> N
     assert deployed("--from-history", path, "--yes").exit_code == 0
     called = deployed.stack.calls.names
     assert called <= {*needs.actions((permissions.FROM_HISTORY,)), "dynamodb:TransactWriteItems"}
-    assert not [one for one in called if one.startswith(("sagemaker:", "sqs:"))]
+    assert not [item for item in called if item.startswith(("sagemaker:", "sqs:"))]
 
 
 def test_another_account_is_read_with_its_role(deployed: Deployed) -> None:
@@ -187,7 +187,7 @@ def test_jobs_cost_and_hours_are_printed_before_anything_is_sent(
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "says"),
+    ("words", "code", "expected"),
     [
         ((), 2, "give --since, such as"),
         (("--since", "2999-01-01"), 2, "is in the future"),
@@ -200,12 +200,12 @@ def test_jobs_cost_and_hours_are_printed_before_anything_is_sent(
     ],
 )
 def test_bad_input_is_one_sentence(
-    deployed: Deployed, tmp_path: Path, words: tuple[str, ...], code: int, says: str
+    deployed: Deployed, tmp_path: Path, words: tuple[str, ...], code: int, expected: str
 ) -> None:
     """Nothing is sent or written."""
     (tmp_path / "other.db").write_text('{"describe": {}}')
-    result = deployed(*(tmp_path / one if one.endswith(".db") else one for one in words))
-    assert (result.exit_code, says in result.stderr) == (code, True), result.stderr
+    result = deployed(*(tmp_path / item if item.endswith(".db") else item for item in words))
+    assert (result.exit_code, expected in result.stderr) == (code, True), result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -262,8 +262,8 @@ def scanned_history(folder: Path, *entries: AuditEntry) -> Path:
     """Returns the path of a scan's history file."""
     path = folder / "history.db"
     with SqliteHistory(path) as history:
-        for one in entries:
-            history.record(one)
+        for item in entries:
+            history.record(item)
     return path
 
 

@@ -126,9 +126,9 @@ def test_terraform_reads_its_own_names(run: Run, tmp_path: Path) -> None:
         "change": {"after": values},
     }
     plan = save(tmp_path, {"resource_changes": [resource]})
-    shown = run("check", plan, "--region", "us-east-1").stdout
-    assert "remove resource_config.keep_alive_period_in_seconds" in shown
-    assert "stopping_condition.max_wait_time_in_seconds = 172800" in shown
+    printed_text = run("check", plan, "--region", "us-east-1").stdout
+    assert "remove resource_config.keep_alive_period_in_seconds" in printed_text
+    assert "stopping_condition.max_wait_time_in_seconds = 172800" in printed_text
 
 
 def test_annotations_escape_what_github_reads(run: Run, tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_no_value_of_the_users_settings_is_shown(run: Run, tmp_path: Path, outpu
 def test_a_table_fits_80_columns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only lines to copy may be longer; the terminal wraps them."""
     monkeypatch.setenv("COLUMNS", "80")
-    shown = run("check", request(tmp_path, SPOT)).stdout.splitlines()
-    assert all(len(line.rstrip()) <= 80 for line in shown if "# now:" not in line)
+    printed_text = run("check", request(tmp_path, SPOT)).stdout.splitlines()
+    assert all(len(line.rstrip()) <= 80 for line in printed_text if "# now:" not in line)
 
 
 @pytest.mark.parametrize(
@@ -330,11 +330,11 @@ def test_the_history_says_what_the_next_run_costs(run: Run, tmp_path: Path, hist
     had it.
     """
     again = save(tmp_path, recorded_request())
-    shown = " ".join(run("check", again, "--history", history).stdout.split())
-    assert "Will cost about $14.67 in 3 h, by 1 completed run of its family" in shown
-    assert "some-gpus-unused (SA204" in shown
-    assert "The advice for tile-classifier" in shown
-    assert "had the same finding" in shown
+    printed_text = " ".join(run("check", again, "--history", history).stdout.split())
+    assert "Will cost about $14.67 in 3 h, by 1 completed run of its family" in printed_text
+    assert "some-gpus-unused (SA204" in printed_text
+    assert "The advice for tile-classifier" in printed_text
+    assert "had the same finding" in printed_text
 
 
 def test_earlier_runs_on_the_same_instances_count_before_newer_ones(
@@ -382,8 +382,8 @@ def test_without_account_or_region_the_history_is_not_read(
 ) -> None:
     """The note says which option helps."""
     nobody = request(tmp_path, {"RoleArn": None})
-    shown = " ".join(run("check", nobody, "--history", history).stdout.split())
-    assert "The history is not asked without account (give --account)" in shown
+    printed_text = " ".join(run("check", nobody, "--history", history).stdout.split())
+    assert "The history is not asked without account (give --account)" in printed_text
     assert (
         "First run"
         in run("check", nobody, "--history", history, "--account", "111122223333").stdout

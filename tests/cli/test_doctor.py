@@ -39,17 +39,17 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
     """Yields an account that permits everything."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    with mock_aws(), aws_calls() as made:
+    with mock_aws(), aws_calls() as aws_calls_made:
         for action in permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ()):
             service, _, operation = action.partition(":")
             if service == "sagemaker" and not operation.startswith("List"):
-                made.answer(action, job_not_found(operation))
-        made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
+                aws_calls_made.answer(action, job_not_found(operation))
+        aws_calls_made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
         for action in sagemaker.CHILDREN_PERMISSIONS:
-            made.answer(action, job_not_found(action.partition(":")[2]))
-        made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
-        made.answer("sts:GetCallerIdentity", lambda *_: WHOSE)
-        yield made
+            aws_calls_made.answer(action, job_not_found(action.partition(":")[2]))
+        aws_calls_made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
+        aws_calls_made.answer("sts:GetCallerIdentity", lambda *_: WHOSE)
+        yield aws_calls_made
 
 
 def checks(done: Result) -> dict[str, dict[str, Any]]:
@@ -85,9 +85,9 @@ def test_people_get_one_line_a_check_within_80_columns(run: Run) -> None:
 @pytest.mark.parametrize(
     "action",
     [
-        one
-        for one in permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ())
-        if "ce:" not in one
+        action_name
+        for action_name in permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ())
+        if "ce:" not in action_name
     ],
 )
 def test_a_missing_permission_is_named_with_what_to_do(
@@ -243,7 +243,7 @@ def test_a_role_is_assumed_in_each_account_and_its_permissions_are_checked(
     """Each account has one line: assumed, without a permission, or refused."""
     calls.refuse("sts:AssumeRole", "AccessDenied", when=lambda p: ABSENT in p["RoleArn"])
     calls.refuse("sagemaker:ListTransformJobs", "AccessDeniedException", OTHER)
-    words = [word for one in (OWN, OTHER, ABSENT) for word in ("--account", one)]
+    words = [word for action_name in (OWN, OTHER, ABSENT) for word in ("--account", action_name)]
     done = run("doctor", "scan", *words, "--role", "reader", "--output", "json")
     result = checks(done)
     assert result[f"account {OWN}"]["state"] == "ok"
@@ -259,7 +259,11 @@ def test_the_policy_needs_no_aws(calls: AwsCalls, run: Run) -> None:
     done = run("doctor", "--policy", "scan", "history", *words)
     policy = done.document()
     assert policy["Version"] == "2012-10-17"
-    resources = {one: part["Resource"] for part in policy["Statement"] for one in part["Action"]}
+    resources = {
+        action_name: part["Resource"]
+        for part in policy["Statement"]
+        for action_name in part["Action"]
+    }
     training = "arn:aws:sagemaker:eu-west-1:*:training-job/*"
     assert resources["sagemaker:DescribeTrainingJob"][0] == training
     assert resources["dynamodb:GetItem"] == [

@@ -34,18 +34,22 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
     """Yields a stack whose function calls itself, and three members; two of them lack something."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    with mock_aws(), aws_calls() as made:
+    with mock_aws(), aws_calls() as recorded_calls:
         table = new_table(boto3.client("dynamodb", region_name=REGION))
         outputs = {"TableName": table, "SweepFunctionName": "SageAudit-Sweep"}
         message = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
-        made.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": message}]})
-        made.refuse("sagemaker:ListTags", "AccessDeniedException", DENIED)
-        refused = made.answers[
+        recorded_calls.answer(
+            "cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": message}]}
+        )
+        recorded_calls.refuse("sagemaker:ListTags", "AccessDeniedException", DENIED)
+        refused = recorded_calls.answers[
             "sagemaker:ListTags"
         ]  # moto has no answer for a job that is not there
-        made.answer("sagemaker:ListTags", lambda *arguments: refused(*arguments) or {"Tags": []})
-        made.answer("sagemaker:ListCandidatesForAutoMLJob", lambda *_: {"Candidates": []})
-        made.refuse(
+        recorded_calls.answer(
+            "sagemaker:ListTags", lambda *arguments: refused(*arguments) or {"Tags": []}
+        )
+        recorded_calls.answer("sagemaker:ListCandidatesForAutoMLJob", lambda *_: {"Candidates": []})
+        recorded_calls.refuse(
             "sts:AssumeRole", "AccessDenied", when=lambda arguments: GONE in arguments["RoleArn"]
         )
         function = handler.build(
@@ -71,8 +75,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
             answer = function(json.loads(arguments["Payload"]), Context())
             return {"Payload": io.BytesIO(json.dumps(answer).encode())}
 
-        made.answer("lambda:Invoke", invoked)
-        yield made
+        recorded_calls.answer("lambda:Invoke", invoked)
+        yield recorded_calls
 
 
 def checks(run: Run) -> dict[str, dict[str, Any]]:
@@ -87,7 +91,7 @@ def checks(run: Run) -> dict[str, dict[str, Any]]:
 def test_each_member_shows_what_it_lacks(calls: AwsCalls, run: Run) -> None:
     """It lacks the role, or one action."""
     result = checks(run)
-    fine, denied, gone = (result[f"member {one} in {REGION}"] for one in (FINE, DENIED, GONE))
+    fine, denied, gone = (result[f"member {member} in {REGION}"] for member in (FINE, DENIED, GONE))
     assert fine["state"] == "ok"
     assert denied["found"].startswith("lacks sagemaker:ListTags: ")
     assert gone["found"].startswith("lacks sts:AssumeRole: ")
@@ -103,15 +107,15 @@ def test_events_of_a_member_arrive_if_a_job_was_audited_that_no_sweep_found(
     table, now = boto3.client("dynamodb", region_name=REGION), datetime.now(UTC)
     name = table.list_tables()["TableNames"][0]
     history, notes = DynamoHistory(table, name), DynamoSweepStore(table, name)
-    told, lost = (
+    replies, lost = (
         ended(job, now, job={"account": account, "arn": ARN.format(account, job), "region": REGION})
         for job, account in (("told", FINE), ("lost", DENIED))
     )
-    for entry in (told, lost):
+    for entry in (replies, lost):
         history.record(entry)
     notes.record_event_sent(lost.key, SentEvent(now, None))
     result = checks(run)
-    states = [result[f"events of {one} in {REGION}"]["state"] for one in (FINE, DENIED, GONE)]
+    states = [result[f"events of {member} in {REGION}"]["state"] for member in (FINE, DENIED, GONE)]
     assert states == ["ok", "failed", "not_checked"]
     declared = permissions.READ_ONLY_COMMANDS["doctor"].actions([permissions.MEMBERS_OPTION])
     used = {name.replace("lambda:Invoke", "lambda:InvokeFunction") for name in calls.names}
@@ -131,7 +135,7 @@ def test_300_accounts_have_one_line_for_success_and_named_failures(
         after = json.loads(arguments["Payload"])["members_after"]
         turn = [name for name in names if name > after][:a_turn]
         turns.append(len(turn) * a_member_s)
-        rows = [{"account": one, "region": REGION, "lacks": lacks(one)} for one in turn]
+        rows = [{"account": member, "region": REGION, "lacks": lacks(member)} for member in turn]
         message = {"members": rows, "next": None if turn[-1] == names[-1] else turn[-1]}
         return {"Payload": io.BytesIO(json.dumps(message).encode())}
 

@@ -74,8 +74,8 @@ def test_every_view_has_the_right_figures(
     sums.
     """
     arguments = file_history(SCENARIOS[name])
-    shown, right = _compared(arguments, views_of(arguments))
-    assert shown == right
+    printed_text, right = _compared(arguments, views_of(arguments))
+    assert printed_text == right
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -86,8 +86,8 @@ def test_a_table_has_the_same_figures_as_a_file(
     arguments = Asked(run, ("--table", "any"), tmp_path / "none", table, SCENARIOS[name])
     record(table, arguments.scenario)
     views = {view: audited for view, audited in views_of(arguments).items() if view in IN_A_TABLE}
-    shown, right = _compared(arguments, views)
-    assert shown == right
+    printed_text, right = _compared(arguments, views)
+    assert printed_text == right
 
 
 Compared = dict[tuple[str, str], Cell]
@@ -95,13 +95,20 @@ Compared = dict[tuple[str, str], Cell]
 
 def _compared(arguments: Asked, views: dict[str, View]) -> tuple[Compared, Compared]:
     """Returns what the views show of each figure, and what is right."""
-    shown = {
+    printed_text = {
         (view, figure): cell
         for view, cells_of in views.items()
         for figure, cell in cells_of(arguments).items()
     }
-    assert {view for view, _ in shown} >= {*views} - {"top", "show", "message", "page, changes"}
-    return shown, {key: read(key[1], arguments.scenario.right[key[1]]) for key in shown}
+    assert {view for view, _ in printed_text} >= {*views} - {
+        "top",
+        "show",
+        "message",
+        "page, changes",
+    }
+    return printed_text, {
+        key: read(key[1], arguments.scenario.right[key[1]]) for key in printed_text
+    }
 
 
 def test_a_tuning_job_has_no_cost_of_its_own(

@@ -127,8 +127,8 @@ def test_stored_text_is_inert_in_every_format(
 def test_a_table_fits_its_terminal(cells: list[tuple[str, str]], width: int) -> None:
     """Names are cut in the middle; wide characters count twice."""
     columns = [FittedColumn("name", "Name", False, 8), FittedColumn("other", "Other", False, 8)]
-    shown = [["".join(filter(str.isprintable, text)) for text in row] for row in cells]
-    table = fit_table(columns, shown, (), width)
+    printed_text = [["".join(filter(str.isprintable, text)) for text in row] for row in cells]
+    table = fit_table(columns, printed_text, (), width)
     console = Console(width=1_000, color_system=None)
     with console.capture() as captured:
         console.print(table)

@@ -161,7 +161,10 @@ def test_an_audit_with_a_table_records_nothing_in_it(
     run("audit", "--recording", nightly[0], "--history", path)
     record_copies(path, table)
     audits = audit_recordings(nightly[1:], Policy(), histories.TableOverlay(table))
-    pools = [None if isinstance(one, BadRecording) else one["audit"].get("pool") for one in audits]
+    pools = [
+        None if isinstance(audited, BadRecording) else audited["audit"].get("pool")
+        for audited in audits
+    ]
     assert [pool and pool["runs"] for pool in pools] == [2, 3]
     assert [head.job for head in table.runs(RunQuery.for_account(ACCOUNT))] == ["nightly-0"]
 

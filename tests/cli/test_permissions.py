@@ -44,7 +44,7 @@ def describe_response(kind: JobKind) -> dict[str, Any]:
     """Returns the Describe* response about that job, which ended well an hour after it began."""
     cluster = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 5}
     inputs = {"DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://b/x"}}}
-    more: Mapping[JobKind, dict[str, Any]] = {
+    extra_options: Mapping[JobKind, dict[str, Any]] = {
         JobKind.TRAINING: {
             "TrainingTimeInSeconds": 3600,
             "BillableTimeInSeconds": 3600,
@@ -63,7 +63,7 @@ def describe_response(kind: JobKind) -> dict[str, Any]:
         "LastModifiedTime": ENDED,
         kind.spec.start_key: BEGUN,
         kind.spec.end_key: ENDED,
-        **more.get(kind, {}),
+        **extra_options.get(kind, {}),
     }
 
 
@@ -172,7 +172,9 @@ def test_scan_calls_only_declared_actions(
     """This includes each option that needs more."""
     calls.answer(
         "organizations:ListAccounts",
-        lambda *_: {"Accounts": [{"Id": one, "State": "ACTIVE"} for one in (OWN, OTHER)]},
+        lambda *_: {
+            "Accounts": [{"Id": action_name, "State": "ACTIVE"} for action_name in (OWN, OTHER)]
+        },
     )
     run("scan", "--history", tmp_path / "h.db", "--region", REGION, *words)
     declared = permissions.READ_ONLY_COMMANDS["scan"].actions(options)
@@ -234,11 +236,16 @@ def test_every_action_has_a_resource_and_none_writes() -> None:
     options = (permissions.TABLE, permissions.ROLE, permissions.ORGANIZATION, permissions.COVERAGE)
     all_actions = permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, options)
     reads = ("Describe", "Get", "List", "Query")
-    assert [one for one in all_actions if not one.partition(":")[2].startswith(reads)] == [
-        "sts:AssumeRole"
-    ]
+    assert [
+        action_name
+        for action_name in all_actions
+        if not action_name.partition(":")[2].startswith(reads)
+    ] == ["sts:AssumeRole"]
     policy = permissions.make_policy(all_actions, permissions.PolicyScope())
-    assert sorted(one for part in policy["Statement"] for one in part["Action"]) == all_actions
+    assert (
+        sorted(action_name for part in policy["Statement"] for action_name in part["Action"])
+        == all_actions
+    )
     assert len(json.dumps(policy)) < 2_048, "the most that an inline policy of a user has"
 
 

@@ -102,16 +102,16 @@ def test_characters_that_stdout_cannot_encode_stop_nothing(
     recorded = json.loads(FAILED.read_text())
     recorded["tags"] = [{"Key": "owner", "Value": "Жanna \U0002000b"}]
     path.write_text(json.dumps(recorded))
-    what = ("--recording", str(path)) if "audit" in words else ()
+    operation = ("--recording", str(path)) if "audit" in words else ()
     done = subprocess.run(
-        [SCRIPT, *words, *what],
+        [SCRIPT, *words, *operation],
         capture_output=True,
         timeout=300,
         check=False,
         env={**os.environ, "PYTHONIOENCODING": "cp1252"},
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    if what:
+    if operation:
         assert b"\\u0416anna \\ud840\\udc0b" in done.stdout
     if "json" in words:
         assert json.loads(done.stdout.decode("cp1252"))["job"]["owner"] == "Жanna \U0002000b"

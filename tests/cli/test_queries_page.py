@@ -136,10 +136,10 @@ def test_athenas_items_have_attributes_of_heads_and_findings(table: tuple[Any, s
         for item in client.scan(TableName=name)["Items"]
         if item["sk"]["S"].startswith(("HEAD", "FINDING#"))
     ]
-    known = {(key, next(iter(value))) for item in items for key, value in item.items()}
+    known_columns = {(key, next(iter(value))) for item in items for key, value in item.items()}
     [ddl] = blocks("sql athena-items")
     columns = set(re.findall(r"(\w+): struct<(\w+):", ddl))
-    assert columns <= known
+    assert columns <= known_columns
     queries = "".join(blocks("sql athena"))
     assert set(re.findall(r"Item\.(\w+)\.(\w+)", queries)) <= columns
 

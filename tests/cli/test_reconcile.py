@@ -127,14 +127,14 @@ def report(path: Path, *rows: dict[str, str], month: str = MONTH) -> Path:
 
 def metered_lines(audit: AuditDocument) -> Iterator[dict[str, str]]:
     """Returns an audit's lines as a report has them: lower-case resource ids, two hours each."""
-    for one in audit["bill"]["lines"]:
+    for bill_line in audit["bill"]["lines"]:
         for _ in range(2):
             yield {
                 "line_item_resource_id": (audit["job"]["arn"] or "").lower(),
-                "line_item_usage_type": one["usage_type"] or "",
+                "line_item_usage_type": bill_line["usage_type"] or "",
                 "pricing_unit": "",
-                "line_item_usage_amount": str((one["quantity"] or Decimal(0)) / 2),
-                "line_item_unblended_cost": str((one["usd"] or Decimal(0)) / 2),
+                "line_item_usage_amount": str((bill_line["quantity"] or Decimal(0)) / 2),
+                "line_item_unblended_cost": str((bill_line["usd"] or Decimal(0)) / 2),
             }
 
 
@@ -203,12 +203,14 @@ def test_a_whole_month_is_read_and_the_next_one_for_its_volumes(history: SqliteH
     history.record(entry(month_audit("year", "2025-12-31T20:00:00Z", "2026-01-01T04:00:00Z")))
     october = command.read_month(history, ACCOUNT, date(2026, 10, 1))
     assert (october.jobs, len(october.lines)) == (7, 15)
-    across = [one for one in october.lines if one.name == "across"]
-    assert [(one.item, one.crosses_month) for one in across] == [("storage", True)]
+    across = [bill_line for bill_line in october.lines if bill_line.name == "across"]
+    assert [(bill_line.item, bill_line.crosses_month) for bill_line in across] == [
+        ("storage", True)
+    ]
     november = command.read_month(history, ACCOUNT, date(2026, 11, 1))
     assert (november.jobs, len(november.lines)) == (2, 4)
     december = command.read_month(history, ACCOUNT, date(2025, 12, 1))
-    assert [one.item for one in december.lines] == ["storage"]
+    assert [bill_line.item for bill_line in december.lines] == ["storage"]
 
 
 def test_roll_ups_and_unauditable_jobs_are_counted_and_left_out(

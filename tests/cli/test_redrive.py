@@ -42,8 +42,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsCalls]:
     """Yields an account in which an empty queue responds at once."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setattr(queue_module, "LONG_POLL_S", 0)
-    with mock_aws(), aws_calls() as made:
-        yield made
+    with mock_aws(), aws_calls() as recorded_calls:
+        yield recorded_calls
 
 
 @pytest.fixture
@@ -115,7 +115,9 @@ def test_many_letters_are_moved_once_each(stack: Stack, redrive: Redrive) -> Non
     for channel, count in (("Sns", 18), ("Slack", 9)):
         bodies = stack.bodies(f"NoticesQueueUrl{channel}")
         assert len(bodies) == len({*bodies}) == count
-        assert {json.loads(one)["channel"] for one in bodies} == {channel.lower()}
+        assert {json.loads(letter_document)["channel"] for letter_document in bodies} == {
+            channel.lower()
+        }
     assert stack.left("notices") == 0
     assert len(stack.calls.of("sqs:SendMessageBatch")) == 3
 
@@ -227,7 +229,13 @@ def test_letters_from_aws_itself_have_a_reason(stack: Stack, redrive: Redrive) -
     stack.put("finished", event("from-eventbridge"), RULE_ARN="arn", **refused)
     stack.put("finished", event("from-sqs"))
     result = printed_document(redrive("finished", "--output", "json"))["letters"]
-    assert {one["job"].rpartition("/")[2]: (one["reason"], one["why"]) for one in result} == {
+    assert {
+        letter_document["job"].rpartition("/")[2]: (
+            letter_document["reason"],
+            letter_document["why"],
+        )
+        for letter_document in result
+    } == {
         "from-eventbridge": (
             "NO_PERMISSIONS",
             "EventBridge could not send: No permissions to send",
@@ -248,8 +256,10 @@ def test_hostile_text_and_binary_attributes_are_harmless(stack: Stack, redrive: 
     for output in ("table", "json"):
         done = redrive("notices", "--dry-run", "--output", output)
         assert done.exit_code == 0, done.stderr
-        shown = done.stdout.replace("\n", "")
-        assert not [char for char in shown if unicodedata.category(char) in {"Cc", "Cf", "Zl"}]
+        printed_text = done.stdout.replace("\n", "")
+        assert not [
+            char for char in printed_text if unicodedata.category(char) in {"Cc", "Cf", "Zl"}
+        ]
     assert "(80 bytes of binary data)" in redrive("notices", "--dry-run").stdout
 
 
@@ -268,7 +278,9 @@ def test_a_letter_received_twice_is_one_letter_with_its_newest_handle(
     stack.calls.answer("sqs:DeleteMessageBatch", lambda *_: {})
     assert "moved 1 letter to SageAudit-finished\n" in redrive("finished").stderr
     [deleted] = stack.calls.of("sqs:DeleteMessageBatch")
-    assert [one["ReceiptHandle"] for one in deleted.params["Entries"]] == ["new"]
+    assert [letter_document["ReceiptHandle"] for letter_document in deleted.params["Entries"]] == [
+        "new"
+    ]
 
 
 def test_it_stops_at_repeated_letters_and_at_its_limit(
@@ -330,7 +342,10 @@ def test_a_single_refused_letter_stays(stack: Stack, redrive: Redrive) -> None:
     stack.calls.answer("sqs:DeleteMessageBatch", lambda *_: {"Failed": [{"Id": "0"}]})
     done = redrive("finished", "--output", "json")
     assert done.exit_code == 1
-    by_fate = {one["fate"]: one["note"] for one in printed_document(done)["letters"]}
+    by_fate = {
+        letter_document["fate"]: letter_document["note"]
+        for letter_document in printed_document(done)["letters"]
+    }
     assert by_fate == {
         "failed": "SQS refused it: InvalidMessageContents",
         "moved": "sent, and still here: it may come twice",

@@ -51,9 +51,9 @@ def test_recordings_are_audited_and_stored(run: Run, history: Path) -> None:
     assert result["scan"]["jobs"]["audited"] >= 25
     assert result["scan"]["metrics_requested"] == 0
     ranking = result["ranking"]
-    with SqliteHistory(history, create=False) as kept:
+    with SqliteHistory(history, create=False) as stored_sums:
         days = (ranking["since"], ranking["until"])
-        sums = sum_rows(kept.daily_sums(Scope.ACCOUNT, *map(date.fromisoformat, days)))
+        sums = sum_rows(stored_sums.daily_sums(Scope.ACCOUNT, *map(date.fromisoformat, days)))
     for key in ("total_usd", "avoidable_usd", "lost_usd", "possible_usd"):
         assert ranking["total"][key] == getattr(sums, key)
     assert ranking["total"]["jobs"] == sums.jobs

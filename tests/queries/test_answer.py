@@ -96,19 +96,19 @@ def test_a_page_has_the_first_of_all_matching_rows(
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("of", [MONTH, ODD])
+@pytest.mark.parametrize("field_name", [MONTH, ODD])
 def test_findings_of_a_rule_are_those_of_its_list(
-    history: SqliteHistory, rule: str, of: Window
+    history: SqliteHistory, rule: str, field_name: Window
 ) -> None:
     """There is one row for each job with the finding.
 
     The savings are the same with or without summaries.
     """
-    question = Question.with_filters(of, rule=rule)
+    question = Question.with_filters(field_name, rule=rule)
     heads = [
         head
         for head in all_summaries(history)
-        if of.since <= head.ended_at < of.until and f"SA-{rule}" in head.finding_ids
+        if field_name.since <= head.ended_at < field_name.until and f"SA-{rule}" in head.finding_ids
     ]
     rows = all_findings(history, question)
     assert [row.key for row in rows] == [head.key for head in heads]
@@ -129,7 +129,13 @@ def test_savings_of_a_rule_add_up_to_its_daily_sums(history: SqliteHistory) -> N
             for head in all_summaries(history)
             if head.sums and rule in head.sums.rules and head.ended_at >= MONTH.since
         ]
-        usd = sum((of.avoidable_usd + of.lost_usd + of.possible_usd for of in sums), Decimal(0))
+        usd = sum(
+            (
+                field_name.avoidable_usd + field_name.lost_usd + field_name.possible_usd
+                for field_name in sums
+            ),
+            Decimal(0),
+        )
         assert sum((row.finding.saving_usd or Decimal(0) for row in rows), Decimal(0)) == usd
 
 

@@ -135,8 +135,8 @@ def test_sums_are_those_of_the_rows(history: History, text: str, filters: dict[s
     # periods are whole, so their first rows are older than the window
     length = period_length(columns)
     first = length.first_day(WINDOW.first_day) if length else WINDOW.first_day
-    whole = lists.in_window(make_window(first, WINDOW.until.date()))
-    expected = without_zeros(sums_of_rows(whole, question, columns))
+    whole_window = lists.in_window(make_window(first, WINDOW.until.date()))
+    expected = without_zeros(sums_of_rows(whole_window, question, columns))
     assert (
         without_zeros(sums_of_totals(sum_by(lists, question, columns, today=TODAY), columns))
         == expected

@@ -105,8 +105,8 @@ def test_only_gone_is_known_if_the_history_does_not_reach_back(history: SqliteHi
     A family that ran then and not since is gone.
     """
     rows = changes_of_week(history)
-    named = {name for name in AMOUNTS if not name.startswith("arn:")} | {"tuning/hpo"}
-    assert {row.name for row in rows} == named
+    shared_names = {name for name in AMOUNTS if not name.startswith("arn:")} | {"tuning/hpo"}
+    assert {row.name for row in rows} == shared_names
     assert {row.name: row.change for row in rows if row.change} == {"gone": "gone"}
     assert {(row.jobs_before, row.total_before_usd, row.total_change_usd) for row in rows} == {
         (None, None, None)

@@ -75,13 +75,18 @@ def read_digests(
 
 def test_only_the_week_is_summed(history: SqliteHistory) -> None:
     """The day of sending and the week before are left out; the week before is compared with it."""
-    [found] = read_digests(history)
-    assert (found.total.jobs, found.total.unauditable) == (8, 1)
-    assert (found.total.total_usd, found.total.avoidable_usd, found.total.lost_usd) == (122, 16, 50)
-    assert found.previous_total is not None
-    assert found.previous_total.total_usd == 46
+    [read_digest] = read_digests(history)
+    assert (read_digest.total.jobs, read_digest.total.unauditable) == (8, 1)
+    assert (
+        read_digest.total.total_usd,
+        read_digest.total.avoidable_usd,
+        read_digest.total.lost_usd,
+    ) == (122, 16, 50)
+    assert read_digest.previous_total is not None
+    assert read_digest.previous_total.total_usd == 46
     assert [
-        (recommendation.family, recommendation.change) for recommendation in found.changed_families
+        (recommendation.family, recommendation.change)
+        for recommendation in read_digest.changed_families
     ][:1] == [("training/pytorch/train.py/crash", "new")]
 
 
@@ -89,9 +94,9 @@ def test_a_first_week_is_compared_with_nothing() -> None:
     """The history begins in the week."""
     with SqliteHistory() as history:
         record_run(history, "ranker", ago(2), cost_usd=10, avoidable_usd=4)
-        [found] = read_digests(history)
-    assert (found.previous_total, found.changed_families) == (None, ())
-    assert "the week before is not known" in digest_card(found).lines[0].text
+        [read_digest] = read_digests(history)
+    assert (read_digest.previous_total, read_digest.changed_families) == (None, ())
+    assert "the week before is not known" in digest_card(read_digest).lines[0].text
 
 
 @pytest.mark.parametrize(
@@ -108,12 +113,12 @@ def test_a_family_without_a_message_since_the_week_began_is_counted_as_quiet(
     alerts: tuple[Alert, ...], unsent: list[str], history: SqliteHistory
 ) -> None:
     """It must have run in the week with an open recommendation."""
-    [found] = read_digests(history, alerts=alerts)
+    [read_digest] = read_digests(history, alerts=alerts)
     assert (
         sorted(
             {
                 recommendation.family.rpartition("/")[2]
-                for recommendation in found.unsent_recommendations
+                for recommendation in read_digest.unsent_recommendations
             }
         )
         == unsent
@@ -122,18 +127,18 @@ def test_a_family_without_a_message_since_the_week_began_is_counted_as_quiet(
 
 def test_decided_recommendations_are_counted_separately(history: SqliteHistory) -> None:
     """A snoozed one is neither in the list nor counted as without a message."""
-    [found] = read_digests(history)
+    [read_digest] = read_digests(history)
     [ranker] = [
         recommendation
-        for recommendation in found.recommendations
+        for recommendation in read_digest.recommendations
         if recommendation.family.endswith("/ranker")
     ]
     snoozed = Decision(ranker.id, DecisionAction.SNOOZE, "ana", ago(1), date(2026, 12, 31))
-    [found] = read_digests(history, decisions=[snoozed])
-    card = digest_card(found)
-    shown = {line.label: line.text for line in card.lines}
-    assert shown["Snoozed"] == "1, $60.00 in 30 days"
-    assert "Open for 60 days" not in shown
+    [read_digest] = read_digests(history, decisions=[snoozed])
+    card = digest_card(read_digest)
+    printed_text = {line.label: line.text for line in card.lines}
+    assert printed_text["Snoozed"] == "1, $60.00 in 30 days"
+    assert "Open for 60 days" not in printed_text
     assert ranker.id not in str(card)
 
 
@@ -151,11 +156,13 @@ ROUTES = {
 def test_a_route_gets_only_its_own(name: str, history: SqliteHistory) -> None:
     """The spend is that of its jobs; rules and dollars come only from recommendations."""
     route, spend, floor = ROUTES[name]
-    everything, found = read_digests(history, routes=[None, route])
+    everything, read_digest = read_digests(history, routes=[None, route])
     assert everything.total.total_usd == 122
-    assert (found.total.total_usd, found.route) == (spend, route)
+    assert (read_digest.total.total_usd, read_digest.route) == (spend, route)
     open_now = [
-        recommendation for recommendation in found.recommendations if recommendation.state == "open"
+        recommendation
+        for recommendation in read_digest.recommendations
+        if recommendation.state == "open"
     ]
     assert len(open_now) >= floor
     assert route.owner is None or {recommendation.owner for recommendation in open_now} == {

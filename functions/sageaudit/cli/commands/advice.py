@@ -32,11 +32,9 @@ _DECIDE_EPILOG = """\b
 Example:
   sageaudit advice {action} abcdefgh --by ana"""
 _HELP = {
-    DecisionAction.ACCEPT: (
-        "Records that it will be followed by --until; by default within 30 days."
-    ),
-    DecisionAction.SNOOZE: "Keeps it out of messages until --until; by default for 30 days.",
-    DecisionAction.EXEMPT: "Keeps it out of messages until --until; needs a --reason.",
+    DecisionAction.ACCEPT: ("Records that it will be followed, by default within 30 days."),
+    DecisionAction.SNOOZE: "Keeps it out of messages, by default for 30 days.",
+    DecisionAction.EXEMPT: "Keeps it out of messages until a day, for a reason.",
     DecisionAction.REOPEN: "Undoes a decision, or an automatic withdrawal.",
 }
 
@@ -63,9 +61,10 @@ def list_recommendations(
     history_choice: HistoryChoice,
     output_options: OutputOptions,
 ) -> None:
-    """Lists recommendations: counted ones first, then possible ones, by their 30-day amount.
+    """Lists recommendations, counted ones first, by their 30-day amount.
 
-    The state follows from the runs since --since, and from people's decisions.
+    Possible ones follow. The state comes from the runs since --since and from
+    people's decisions.
     """
     output_options.chosen_fields(recommendations.RECOMMENDATIONS)
     with history_choice.open() as source:

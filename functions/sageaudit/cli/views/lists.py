@@ -55,11 +55,11 @@ def _column_field(column: Column) -> Field:
 
 _SPEND = (
     Field("total_usd", "usd", "Spend", cells.amount_figure("spend")),
-    Field("spend_qualifier", heading="Known"),
+    Field("spend_qualifier"),
 )
 _SPEND_BEFORE = (
     Field("total_before_usd", "usd", "Spend before", cells.amount_figure_before("spend")),
-    Field("spend_qualifier_before", heading="Known before"),
+    Field("spend_qualifier_before"),
 )
 _SHARES = (
     Field("share_percent", "percent", "Share"),
@@ -249,7 +249,7 @@ _CHANGE_FIELDS = (
     *_SPEND_BEFORE,
     *_SPEND,
     Field("total_change_usd", "usd", "Difference", cells.difference("spend")),
-    Field("change_qualifier", heading="Difference known"),
+    Field("change_qualifier"),
     Field("total_change_percent", "percent", "Percent", cells.spend_change_text),
     Field("waste_before_usd", "usd", "Avoidable+lost before", cells.amount_figure_before("waste")),
     Field("waste_usd", "usd", "Avoidable+lost", cells.amount_figure("waste")),
