@@ -82,18 +82,18 @@ class OutputOptions(Struct, frozen=True):
     fields: str | None
     no_color: bool
 
-    def chosen_fields(self, listing: ListLayout) -> tuple[Field, ...]:
+    def chosen_fields(self, layout: ListLayout) -> tuple[Field, ...]:
         """Returns the fields to print. Raises BadUsage for a field that does not exist."""
-        return listing.choose_fields(self.output, self.fields)
+        return layout.choose_fields(self.output, self.fields)
 
     def write_rows(
-        self, rows: Iterable[Any], listing: ListLayout, tail: JsonTail, header_line: str
+        self, rows: Iterable[Any], layout: ListLayout, tail: JsonTail, header_line: str
     ) -> int:
         """Prints the rows, for people below `header_line`, and returns their number."""
         console = make_console(no_color=self.no_color)
-        rows, listing = formats.with_tags(rows, listing)
+        rows, layout = formats.with_tags(rows, layout)
         return formats.write_rows(
-            rows, listing, self.chosen_fields(listing), self.output, console, tail, header_line
+            rows, layout, self.chosen_fields(layout), self.output, console, tail, header_line
         )
 
 
@@ -109,14 +109,14 @@ OUTPUT_OPTIONS = options.option_group(
 
 
 def since_option(
-    default: str | None = "30d", shown_default: str | None = None, forms: str = TIME_FORMATS
+    default: str | None = "30d", shown_default: str | None = None, formats_text: str = TIME_FORMATS
 ) -> options.Decorator:
     """Returns the option --since. `shown_default` describes a default that the command computes."""
     return click.option(
         "--since",
         default=default,
         show_default=shown_default or True,
-        help=f"Jobs that ended since this time: {forms}.",
+        help=f"Jobs that ended since this time: {formats_text}.",
     )
 
 
@@ -167,7 +167,7 @@ class AuditFilterOptions(Struct, frozen=True):
 
 
 def filter_options(
-    default_since: str | None = "30d", output_options: str | None = None
+    default_since: str | None = "30d", shown_default: str | None = None
 ) -> options.Decorator:
     """Returns the options of all filters of a question about audits."""
 
@@ -179,7 +179,7 @@ def filter_options(
             filter_values["rule"] = resolve_rule(filter_values["rule"])
         return AuditFilterOptions(since, until, filter_values)
 
-    time_options = (since_option(default_since, output_options), UNTIL_OPTION)
+    time_options = (since_option(default_since, shown_default), UNTIL_OPTION)
     names = ("since", "until", *FILTERS)
     return options.option_group(
         "filters", make_filters, *time_options, *map(_option, FILTERS.values()), names=names
@@ -199,13 +199,13 @@ def _single_value(column: Column, values: Any) -> Any:
 
 def _option(column: Column) -> options.Decorator:
     """Returns the option of a filter. The filter parses the value itself, as in Python."""
-    has_more: dict[str, Any] = {"multiple": True}
+    settings: dict[str, Any] = {"multiple": True}
     if column.parse is bool:
-        has_more = {"is_flag": True}
+        settings = {"is_flag": True}
     elif column.name == _REPEATABLE:
-        has_more |= {"metavar": "KEY=VALUE"}
+        settings |= {"metavar": "KEY=VALUE"}
     elif column.choices and column.name != "status":
-        has_more |= {"type": click.Choice(column.choices)}
+        settings |= {"type": click.Choice(column.choices)}
     elif column.unit:
-        has_more |= {"metavar": column.unit.upper()}
-    return click.option(option_name(column.name), help=column.help, **has_more)
+        settings |= {"metavar": column.unit.upper()}
+    return click.option(option_name(column.name), help=column.help, **settings)

@@ -63,14 +63,14 @@ def explain_rollups(kinds: Collection[str]) -> None:
 def show_rows(
     rows: Sequence[Any],
     all_rows: Sequence[Any],
-    listing: ListLayout,
+    layout: ListLayout,
     output_options: OutputOptions,
     read_counts: ReadCounts,
     header_line: str,
 ) -> None:
     """Prints `rows`, and how many of `all_rows` they are."""
     has_more = len(rows) < len(all_rows)
-    output_options.write_rows(rows, listing, json_tail(read_counts, has_more=has_more), header_line)
+    output_options.write_rows(rows, layout, json_tail(read_counts, has_more=has_more), header_line)
     if has_more:
         print_message(f"{len(rows):,} of {len(all_rows):,} rows: --all prints all of them")
 
@@ -82,7 +82,7 @@ def with_progress(rows: Iterable[T], noun: str, activity: str) -> Iterator[T]:
         yield from rows
         return
     with console.status(f"{activity} ...") as status:
-        for number, spec in enumerate(rows, 1):
-            yield spec
+        for number, row in enumerate(rows, 1):
+            yield row
             if number % _PROGRESS_EVERY_ROWS == 0:
                 status.update(f"{activity}: {count_text(number, noun)}")

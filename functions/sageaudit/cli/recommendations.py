@@ -88,7 +88,7 @@ class RecommendationFilters(Struct, frozen=True):
             (self.account, recommendation.account),
             (self.region, recommendation.region),
         )
-        return all(filter_value is None or filter_value == value for filter_value, value in filters)
+        return all(expected is None or expected == value for expected, value in filters)
 
 
 RECOMMENDATION_FILTER_OPTIONS = options.option_group(

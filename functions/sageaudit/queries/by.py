@@ -80,30 +80,30 @@ def sum_by(
     rule, only jobs with a standing finding of it are counted, and only its dollars. `read_runs`
     reads each audit, which hours and medians need.
     """
-    names = [column for column in columns if not column.length]
+    group_columns = [column for column in columns if not column.length]
     length = period_length(columns)
     if length is not None:
         periods = sort_rows(
-            _periods(lists, question, names, length, today, runs=read_runs), question.sort
+            _periods(lists, question, group_columns, length, today, runs=read_runs), question.sort
         )
-        if GROUPABLE["usage_type"] in names:
+        if GROUPABLE["usage_type"] in group_columns:
             periods = [*map(_usage_type_row, periods)]
-        return [*add_shares(periods, "total_usd")] if names else periods
-    groups = _group_sums(lists, question, names, runs=read_runs)
-    has_rule_dollars = _has_rule_dollars(question, names)
+        return [*add_shares(periods, "total_usd")] if group_columns else periods
+    groups = _group_sums(lists, question, group_columns, runs=read_runs)
+    has_rule_dollars = _has_rule_dollars(question, group_columns)
     totals = (
         replace(
             _total(chain(*days.values()), has_rule_dollars=has_rule_dollars),
-            **column_values(names, values),
+            **column_values(group_columns, values),
         )
         for values, days in groups.items()
     )
     rows = sort_rows(filter(_is_not_empty, totals), question.sort)
     order = (SortOrder.WASTE if question.sort is SortOrder.NEWEST else question.sort).field
-    if GROUPABLE["usage_type"] in names:
+    if GROUPABLE["usage_type"] in group_columns:
         rows = [*map(_usage_type_row, rows)]
         order = SortOrder.TOTAL.field if order in _WHOLE_JOB_FIELDS else order
-    is_shared = GROUPABLE["rule"] in names and order not in _FINDING_FIELDS
+    is_shared = GROUPABLE["rule"] in group_columns and order not in _FINDING_FIELDS
     return rows if is_shared or order.endswith("_percent") else [*add_shares(rows, order)]
 
 
@@ -113,9 +113,9 @@ def _usage_type_row(row: SumsRow) -> SumsRow:
     return replace(row, is_usage_type=True, before=before)
 
 
-def _has_rule_dollars(question: Question, names: Sequence[Column]) -> bool:
+def _has_rule_dollars(question: Question, group_columns: Sequence[Column]) -> bool:
     """Whether the dollars are those of single rules, not of whole jobs."""
-    return question.rule is not None or GROUPABLE["rule"] in names
+    return question.rule is not None or GROUPABLE["rule"] in group_columns
 
 
 def sum_all(lists: HistoryLists, question: Question) -> Sums:
@@ -147,7 +147,7 @@ class _Timeline(Struct, frozen=True):
 def _periods(
     lists: HistoryLists,
     question: Question,
-    names: Sequence[Column],
+    group_columns: Sequence[Column],
     length: PeriodLength,
     today: date,
     *,
@@ -160,19 +160,19 @@ def _periods(
     wide_lists = lists.in_window(make_window(before, length.next_period(starts[-1])))
     covered_day = first_covered_day(wide_lists, question, before)
     starts = [start for start in starts if length.next_period(start) > covered_day]
-    groups = _group_sums(wide_lists, question, names, runs=runs)
+    groups = _group_sums(wide_lists, question, group_columns, runs=runs)
     all_jobs = None
-    if not names:
+    if not group_columns:
         groups = groups or {(): {}}
         if question.rule is not None:
             job_question = _without_rule_filter(question)
-            all_jobs = _group_sums(wide_lists, job_question, names, runs=runs).get((), {})
+            all_jobs = _group_sums(wide_lists, job_question, group_columns, runs=runs).get((), {})
     for values, days in groups.items():
-        timeline = _Timeline(days, _has_rule_dollars(question, names), all_jobs)
+        timeline = _Timeline(days, _has_rule_dollars(question, group_columns), all_jobs)
         for start in starts:
             total = _period(timeline, length, start, today, covered_day)
-            row = replace(total, **column_values(names, values))
-            if not names or _is_not_empty(row):
+            row = replace(total, **column_values(group_columns, values))
+            if not group_columns or _is_not_empty(row):
                 yield row
 
 
@@ -238,31 +238,33 @@ def _total(parts: Iterable[tuple[Sums, JobPart | None]], *, has_rule_dollars: bo
     )
 
 
-def column_values(names: Sequence[Column], values: Values) -> dict[str, Any]:
+def column_values(group_columns: Sequence[Column], values: Values) -> dict[str, Any]:
     """Returns the fields of a row of sums with these values."""
-    pairs = [*zip(names, values, strict=True)]
+    pairs = [*zip(group_columns, values, strict=True)]
     tags = {column.name: value for column, value in pairs if column.is_tag}
     return {column.key: value for column, value in pairs if not column.is_tag} | {"tags": tags}
 
 
 def _group_sums(
-    lists: HistoryLists, question: Question, names: Sequence[Column], *, runs: bool
+    lists: HistoryLists, question: Question, group_columns: Sequence[Column], *, runs: bool
 ) -> dict[Values, _Days]:
     """Returns the sums by the values of these columns, then by day."""
-    scope = None if runs else _scope(lists, question, names)
+    scope = None if runs else _scope(lists, question, group_columns)
     if scope is None:
-        parts = _parts_from_audits(lists, question, names)
+        parts = _parts_from_audits(lists, question, group_columns)
     else:
-        parts = _parts_from_daily_sums(lists, question, names, scope)
+        parts = _parts_from_daily_sums(lists, question, group_columns, scope)
     groups: dict[Values, _Days] = defaultdict(lambda: defaultdict(list))
     for values, day, sums, row in parts:
         groups[values][day].append((sums, row))
     return groups
 
 
-def _scope(lists: HistoryLists, question: Question, names: Sequence[Column]) -> Scope | None:
+def _scope(
+    lists: HistoryLists, question: Question, group_columns: Sequence[Column]
+) -> Scope | None:
     """Returns the daily sums that have these columns and the filters; None if there are none."""
-    used = {column.key if column.is_tag else column.name for column in names}
+    used = {column.key if column.is_tag else column.name for column in group_columns}
     used = (used | question.filters.keys()) - {"account", "region"}
     window = lists.window
     if len(used) > 1 or {window.since.time(), window.until.time()} != {time()}:
@@ -272,17 +274,22 @@ def _scope(lists: HistoryLists, question: Question, names: Sequence[Column]) -> 
 
 
 def _parts_from_daily_sums(
-    lists: HistoryLists, question: Question, names: Sequence[Column], scope: Scope
+    lists: HistoryLists, question: Question, group_columns: Sequence[Column], scope: Scope
 ) -> Iterator[_Part]:
     name = None if scope is Scope.ACCOUNT else question.filters.get(scope.value)
     rows = lists.daily_sums(scope, account=question.account, region=question.region, name=name)
     for row in rows:
         values = {"account": row.account, "region": row.region}
-        yield tuple(values.get(column.name, row.name) for column in names), row.day, row.sums, None
+        yield (
+            tuple(values.get(column.name, row.name) for column in group_columns),
+            row.day,
+            row.sums,
+            None,
+        )
 
 
 def _parts_from_audits(
-    lists: HistoryLists, question: Question, names: Sequence[Column]
+    lists: HistoryLists, question: Question, group_columns: Sequence[Column]
 ) -> Iterator[_Part]:
     """Yields what each matching audit adds to the sums; with a rule as column or filter, what it
     adds to each rule.
@@ -312,13 +319,13 @@ def _parts_from_audits(
             continue
         day = summary.ended_at.astimezone(UTC).date()
         parts = [JobPart(row, summary.sums)]
-        if rule is not None or GROUPABLE["rule"] in names:
+        if rule is not None or GROUPABLE["rule"] in group_columns:
             parts = [*_split_by_rule(row, rule)]
-        if GROUPABLE["usage_type"] in names:
+        if GROUPABLE["usage_type"] in group_columns:
             parts = [*_split_by_usage_type(parts)]
         for part in parts:
-            yield tuple(part.column_value(column) for column in names), day, part.sums, part
-    tag_columns = [column for column in names if column.is_tag]
+            yield tuple(part.column_value(column) for column in group_columns), day, part.sums, part
+    tag_columns = [column for column in group_columns if column.is_tag]
     known_tags = tags if read_count or not tag_columns else _newest_tags(lists)
     for column in tag_columns:
         if known_tags is not None and column.name not in known_tags:

@@ -35,7 +35,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("account")
-@query_options.since_option(forms=DAY_FORMATS)
+@query_options.since_option(formats_text=DAY_FORMATS)
 @query_options.HISTORY_OPTIONS
 @options.POLICY_OPTION
 @options.PRINT_OPTIONS

@@ -138,9 +138,9 @@ def _release_letters(letters: list[DeadLetter], queues: RedriveQueues) -> None:
     ]
     try:
         queues.dead_letters.make_visible(handles)
-    except AwsError as move_error:
+    except AwsError as error:
         print_message(
-            f"these letters stay hidden from others for {HIDDEN_S // 60} minutes ({move_error})"
+            f"these letters stay hidden from others for {HIDDEN_S // 60} minutes ({error})"
         )
 
 

@@ -56,7 +56,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("job", required=False, metavar="[ARN|NAME]")
 @options.RECORDING_OPTION
-@query_options.since_option(forms=DAY_FORMATS)
+@query_options.since_option(formats_text=DAY_FORMATS)
 @query_options.UNTIL_OPTION
 @query_options.ACCOUNT_OPTION
 @click.option(

@@ -143,10 +143,8 @@ def scan(
     ):
         rate_limiter = RateLimiter(time.monotonic, interruption.sleep)
         home_region_name = home_region(session, region_names, all_regions=all_regions)
-        run, account_names = (
-            ScanRun(source.history, scope, workers, print_message),
-            dict[str, str | None](),
-        )
+        run = ScanRun(source.history, scope, workers, print_message)
+        account_names = dict[str, str | None]()
         try:
             if recordings:
                 run.list_recordings(recordings)
@@ -154,9 +152,8 @@ def scan(
                 account_names = list_live_jobs(
                     run, session, other_accounts, home_region_name, rate_limiter, interruption
                 )
-            interruption.sleep(
-                0
-            )  # raises ScanStopped if Ctrl-C was pressed while the last page was read
+            # raises ScanStopped if Ctrl-C was pressed while the last page was read
+            interruption.sleep(0)
         except ScanStopped:
             print_message("interrupted before the first audit")
             return Exit.INTERRUPTED

@@ -127,8 +127,8 @@ def waste_percent_text(row: AuditSummary | SumsRow) -> str:
     if min_percent is None:
         return UNKNOWN
     base_usd = row.total_usd if isinstance(row, AuditSummary) else row.judged_usd
-    max_name = 100 * (waste.upper_end or 0) / base_usd if base_usd else min_percent
-    low_text, high_text = (f"{percent:,.1f}%" for percent in (min_percent, max_name))
+    max_percent = 100 * (waste.upper_end or 0) / base_usd if base_usd else min_percent
+    low_text, high_text = (f"{percent:,.1f}%" for percent in (min_percent, max_percent))
     if low_text == high_text:
         return low_text
     return f"{low_text} to {high_text}" if min_percent else f"up to {high_text}"

@@ -116,7 +116,7 @@ def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
     not_counted, severity = row["not_counted"], row["severity"]
     rule_id = row["id"] or "AWS's API"
     place = f", line {row['line']}" if row["line"] else ""
-    dollars = f"  {format_value}" if (format_value := _saving(row)) else ""
+    dollars = f"  {saving_text}" if (saving_text := _saving(row)) else ""
     yield CheckLine(
         "finding",
         f"{row['rule']} ({rule_id}{place}){dollars}",

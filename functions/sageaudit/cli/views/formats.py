@@ -309,11 +309,8 @@ def _csv_text(text: str) -> str:
     safe_text = for_terminal(text)
     if text.startswith(_FORMULA_STARTS) or safe_text.startswith(_FORMULA_STARTS):
         safe_text = f"'{safe_text}"
-    return (
-        '"' + safe_text.replace('"', '""') + '"'
-        if '"' in safe_text or "," in safe_text
-        else safe_text
-    )
+    needs_quotes = '"' in safe_text or "," in safe_text
+    return '"' + safe_text.replace('"', '""') + '"' if needs_quotes else safe_text
 
 
 _CSV: Mapping[type, Callable[[Any], str]] = {

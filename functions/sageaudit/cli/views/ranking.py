@@ -121,7 +121,7 @@ def show(ranking: Ranking, console: Console) -> None:
 
 
 def _show_total(ranking: Ranking, console: Console) -> None:
-    sums, fields = ranking.total, sums_amounts(ranking.total)
+    sums, amounts = ranking.total, sums_amounts(ranking.total)
     print_line(console, account_headline(sums), "bold")
     days = f"ended {ranking.since} to {ranking.until} (UTC)"
     print_line(console, f"{days}; {judged_text(sums)}", "dim")
@@ -130,12 +130,12 @@ def _show_total(ranking: Ranking, console: Console) -> None:
     idle = Figure(sums.idle_counted_usd, rounding=ROUND_NEAREST)
     notes = (
         _spend_notes(sums),
-        part_of_judged(fields.avoidable, sums),
+        part_of_judged(amounts.avoidable, sums),
         "by failed and stopped runs",
         "worth a trial; not in the totals",
         f"at list prices{f', {idle} counted above' if idle.usd else ''}",
     )
-    for title, figure, note in zip(COLUMN_TITLES, fields, notes, strict=True):
+    for title, figure, note in zip(COLUMN_TITLES, amounts, notes, strict=True):
         table.add_row(Text(title.lower()), Text(str(figure), "bold"), Text(note, "dim"))
     console.print(table)
 
@@ -149,7 +149,7 @@ def _spend_notes(sums: Sums) -> str:
         (sums.upper_bounds, "at an upper bound"),
         (sums.estimated, "at estimated rates"),
     )
-    return "; ".join(f"{count_text(count, 'job')} {line}" for count, line in parts if count)
+    return "; ".join(f"{count_text(count, 'job')} {label}" for count, label in parts if count)
 
 
 def _show_families(ranking: Ranking, console: Console) -> None:
@@ -240,8 +240,8 @@ def _sums_table(
 ) -> None:
     """Prints the names with their sums; a narrow terminal leaves out the jobs first."""
     cells = [
-        [*name, f"{ranked.sums.jobs:,}", *map(str, sums_amounts(ranked.sums)[:3])]
-        for name, ranked in zip(names, ranked, strict=True)
+        [*labels, f"{row.sums.jobs:,}", *map(str, sums_amounts(row.sums)[:3])]
+        for labels, row in zip(names, ranked, strict=True)
     ]
     console.print(fit_table([*columns, *_SUMS], cells, _DROPPED_FIRST, console.width))
 

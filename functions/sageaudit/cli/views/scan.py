@@ -152,7 +152,7 @@ def _bar(console: Console) -> Progress:
         BarColumn(bar_width=20),
         TextColumn("{task.completed:,.0f}/{task.total:,.0f} jobs"),
         TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[found]}"),
+        TextColumn("{task.fields[amounts]}"),
         console=console,
         transient=True,
     )
@@ -169,8 +169,8 @@ def show(tally: ScanTally, remaining: int, metrics: int, console: Console) -> No
     print_heading(
         console, f"Scan of {count_text(tally.job_count + remaining, 'job')}, {_ROLL_UPS} included"
     )
-    for label in _lines(tally, remaining, metrics):
-        console.print(label, highlight=False)
+    for line in _lines(tally, remaining, metrics):
+        console.print(line, highlight=False)
     _reasons("Not audited", tally.refused, console)
     _reasons(_NOT_JUDGED_TITLE, tally.not_judged, console)
 
