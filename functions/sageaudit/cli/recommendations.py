@@ -64,7 +64,7 @@ class RecommendationFilters(Struct, frozen=True):
         recommendations = find_recommendations(
             *resolve_question(source.history, question), source.decisions.decisions(), now
         )
-        return [row for row in recommendations if self._matches(row)]
+        return [row for row in recommendations if self._is_match(row)]
 
     def own_cost_usd(self, source: HistorySource, now: datetime) -> Decimal | None:
         """Returns what a deployment cost since its first job in this period, in USD; None for a
@@ -82,7 +82,7 @@ class RecommendationFilters(Struct, frozen=True):
         jobs = sum(row.sums.jobs for row in rows)
         return SAGEAUDIT_MONTH_USD * day_count / MONTH_DAYS + SAGEAUDIT_JOB_USD * jobs
 
-    def _matches(self, recommendation: FamilyRecommendation) -> bool:
+    def _is_match(self, recommendation: FamilyRecommendation) -> bool:
         filters = (
             (self.owner, recommendation.owner),
             (self.account, recommendation.account),

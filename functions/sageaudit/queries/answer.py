@@ -25,11 +25,11 @@ from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
-from sageaudit.queries.columns import make_row_filter, needs_summary
+from sageaudit.queries.columns import has_summary_filter, make_row_filter
 from sageaudit.queries.lists import (
     HistoryLists,
     as_list_row,
-    needs_summary_read,
+    should_read_summary,
     sort_amount,
     sort_key,
     stored_sort_amount,
@@ -146,12 +146,13 @@ def _matching_findings(
     lists: HistoryLists, question: Question, rule: str, *, with_summaries: bool
 ) -> Iterator[RuleFinding]:
     """Yields the matching findings; reads a summary only if the finding itself is not enough."""
-    matches, needs_summaries = make_row_filter(question), with_summaries or needs_summary(question)
+    matches = make_row_filter(question)
+    reads_all_summaries = with_summaries or has_summary_filter(question)
     for finding in lists.findings(rule):
-        row, needs_read = finding, needs_summary_read(finding)
-        if not needs_read and not matches(row):
+        row, should_read = finding, should_read_summary(finding)
+        if not should_read and not matches(row):
             continue
-        if needs_read or needs_summaries:
+        if should_read or reads_all_summaries:
             lists.read_counts.rows += 1
             row = with_summary(finding, lists.history.summary(finding.key))
         if matches(row):

@@ -293,7 +293,7 @@ def make_row_filter(question: Question) -> Callable[[AuditSummary | RuleFinding]
     return lambda row: all(column.is_match(row, filter_value) for column, filter_value in parsed)
 
 
-def needs_summary(question: Question) -> bool:
+def has_summary_filter(question: Question) -> bool:
     """Whether a filter needs fields that findings do not have."""
     return any(FILTERS[name].needs_summary for name in question.filters)
 

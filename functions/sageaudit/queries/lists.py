@@ -235,7 +235,7 @@ def with_summary(row: RuleFinding, summary: AuditSummary | None) -> RuleFinding:
     return RuleFinding(finding, summary, is_loaded=True)
 
 
-def needs_summary_read(row: RuleFinding) -> bool:
+def should_read_summary(row: RuleFinding) -> bool:
     """Whether a finding's account, region, kind or own dollars are only in the audit's summary."""
     return row.summary.rollup or row.summary.kind == UNKNOWN_NAME
 

@@ -180,7 +180,7 @@ class JobQuery(Struct, frozen=True):
         ref = JobRef.from_arn(self.job)
         return ref.name if ref else self.job
 
-    def matches(self, summary: AuditSummary) -> bool:
+    def is_match(self, summary: AuditSummary) -> bool:
         """Whether this run, which has the name, is a run of the job."""
         pairs = (
             (self.kind, summary.kind),
@@ -199,7 +199,7 @@ def find_job(history: History, job_query: JobQuery) -> AuditSummary:
     AmbiguousName if several jobs, or jobs of several kinds, accounts or regions, have the name.
     """
     query = _resolve_shortened(history, job_query) if ELLIPSIS in job_query.job else job_query
-    runs = [run for run in history.runs(RunQuery.for_name(query.name)) if query.matches(run)]
+    runs = [run for run in history.runs(RunQuery.for_name(query.name)) if query.is_match(run)]
     arns = list(dict.fromkeys(run.key.arn for run in runs))
     if len(arns) > 1:
         raise AmbiguousName(
