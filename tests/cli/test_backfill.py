@@ -171,7 +171,7 @@ def test_jobs_cost_and_hours_are_printed_before_anything_is_sent(
     Without an answer, or with a no, nothing is sent.
     """
     message = deployed("--since", "100d", "--dry-run").stderr.splitlines()
-    assert "have metrics of an hour at best" in message[0]
+    assert "have metrics with a period of an hour at best" in message[0]
     assert message[1].startswith("sageaudit: this lists only your account, of 3 in the stack")
     assert message[2].startswith("sageaudit: listing the jobs that ended")
     assert message[3] == "sageaudit: 12 jobs: 12 to send"
@@ -290,7 +290,7 @@ def test_a_scans_audits_are_copied_once_and_do_not_replace_newer_ones(
     assert head is not None
     assert (head.last_modified_at, head.version, before) == (NOW, 1, None)
     again = deployed("--from-history", path, "--since", "250d", "--yes").stderr
-    assert "3 jobs: 2 audited, 1 not of the past" in again
+    assert "3 jobs: 2 audited, 1 too recent" in again
     assert "0 audits" in deployed("--from-history", path, "--since", "2020-01", "--yes").stderr
 
 

@@ -264,7 +264,7 @@ def test_a_duplicate_key_is_reported(run: Run, tmp_path: Path) -> None:
     written = json.loads(run("check", path, "--output", "json").stdout)
     [message] = written["not_checked"]
     assert re.fullmatch(
-        r"ResourceConfig is there twice \(line \d+\): only the last one counts", message
+        r"ResourceConfig occurs twice \(line \d+\): only the last one counts", message
     )
     assert "At most $0.24" in run("check", path).stdout
 
@@ -383,7 +383,7 @@ def test_without_account_or_region_the_history_is_not_read(
     """The note says which option helps."""
     nobody = request(tmp_path, {"RoleArn": None})
     printed_text = " ".join(run("check", nobody, "--history", history).stdout.split())
-    assert "The history is not asked without account (give --account)" in printed_text
+    assert "The history cannot be read without account (give --account)" in printed_text
     assert (
         "First run"
         in run("check", nobody, "--history", history, "--account", "111122223333").stdout

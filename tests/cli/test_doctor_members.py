@@ -93,8 +93,8 @@ def test_each_member_shows_what_it_lacks(calls: AwsCalls, run: Run) -> None:
     result = checks(run)
     fine, denied, gone = (result[f"member {member} in {REGION}"] for member in (FINE, DENIED, GONE))
     assert fine["state"] == "ok"
-    assert denied["found"].startswith("lacks sagemaker:ListTags: ")
-    assert gone["found"].startswith("lacks sts:AssumeRole: ")
+    assert denied["found"].startswith("not permitted: sagemaker:ListTags: ")
+    assert gone["found"].startswith("not permitted: sts:AssumeRole: ")
     assert {denied["exit_code"], gone["exit_code"]} == {4}
     arguments = {call.account for call in calls.of("sagemaker:DescribeTrainingJob")}
     assert {FINE, DENIED} <= arguments
@@ -147,7 +147,7 @@ def test_300_accounts_have_one_line_for_success_and_named_failures(
     lines = [line for line in done.stdout.splitlines() if "member" in line or "events of" in line]
     message = " ".join(done.stdout.split())
     assert f"member {names[0]} in {REGION}, " in message
-    assert "and 294 more: its role is assumed, and may do what an audit needs" in message
+    assert "and 294 more: its role can be assumed, and allows what an audit needs" in message
     assert "and 297 more: no job was audited in 20 days" in message
     for name in ("200000000077", "200000000177", "200000000277"):
         assert f"member {name} in {REGION}" in message

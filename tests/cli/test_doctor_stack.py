@@ -84,7 +84,7 @@ def test_a_healthy_stack_is_0(stack: Stack, run: Run) -> None:
         "none"
     ] * 5
     assert deployed["alarms"]["found"] == "they go to 1 subscriber (email)"
-    assert "has looked for all jobs" in deployed["sweep"]["found"]
+    assert "it has read all jobs" in deployed["sweep"]["found"]
     holds = "the secret sageaudit/channel/slack holds a Slack incoming webhook URL"
     assert deployed["channel slack"]["found"] == holds
 
@@ -101,7 +101,7 @@ def test_a_healthy_stack_is_0(stack: Stack, run: Run) -> None:
             "holds a Microsoft",
         ),
         (None, "sns {topic}", "ok", "the topic has 1 subscriber (email)"),
-        (None, "sns {empty}", "failed", "nobody gets the topic"),
+        (None, "sns {empty}", "failed", "the topic has no subscriber"),
         (None, "pager x", "not_checked", "pager is not known to this version"),
     ],
 )
@@ -138,7 +138,7 @@ def test_audits_may_take_half_of_the_accounts_executions(
     stack.calls.answer("lambda:GetAccountSettings", concurrency_response(executions))
     row = checks(run, exit_code=int(state == "failed"))["executions"]
     assert row["state"] == state
-    assert f"5 audits at once, of {executions} functions" in row["found"]
+    assert f"5 audits at once; this account may run {executions} functions at once" in row["found"]
 
 
 def test_the_own_topic_may_have_no_subscribers(stack: Stack, run: Run) -> None:
@@ -152,7 +152,7 @@ def test_the_own_topic_may_have_no_subscribers(stack: Stack, run: Run) -> None:
         "cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": message}]}
     )
     row = checks(run, exit_code=0)["channel sns"]
-    assert (row["state"], row["found"]) == ("ok", "nobody gets the stack's own topic")
+    assert (row["state"], row["found"]) == ("ok", "the stack's own topic has no subscriber")
 
 
 @pytest.mark.parametrize("kind", [*DEAD, "sweep", "digest"])
@@ -185,12 +185,12 @@ def test_a_list_of_an_account_that_left_does_not_fail_the_sweep(stack: Stack, ru
 def test_no_subscribers_and_a_late_sweep_are_reported(stack: Stack, run: Run) -> None:
     """Each has a next step. A stack that never swept is not checked."""
     deployed = checks(run, exit_code=1)
-    assert deployed["alarms"]["found"] == "nobody gets them"
+    assert deployed["alarms"]["found"] == "they have no subscriber"
     assert "make deploy" in deployed["alarms"]["next"]
     assert deployed["sweep"]["state"] == "not_checked"
     finish_sweep(stack, timedelta(hours=4))
     late = checks(run, exit_code=1)["sweep"]
-    assert (late["state"], "no sweep has looked" in late["found"]) == ("failed", True)
+    assert (late["state"], "no sweep has read" in late["found"]) == ("failed", True)
 
 
 def test_it_calls_only_declared_actions_and_a_refusal_is_one_line(stack: Stack, run: Run) -> None:
@@ -224,4 +224,4 @@ def test_without_a_region_the_stack_is_named_as_not_checked(
         monkeypatch.delenv(name, raising=False)
     done = run("doctor", "doctor", "--stack", "SageAudit", "--output", "json")
     [row] = [row for row in json.loads(done.stdout)["checks"] if row["name"].startswith("stack ")]
-    assert (row["state"], row["found"]) == ("not_checked", "without a region nothing can be asked")
+    assert (row["state"], row["found"]) == ("not_checked", "cannot be checked without a region")

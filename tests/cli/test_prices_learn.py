@@ -118,7 +118,7 @@ def test_a_file_of_another_format_or_basis_is_not_changed(
     another_file.write_text("{}")
     done = learn("--cur", path)
     assert (done.exit_code, another_file.read_text()) == (2, "{}")
-    assert "is no file of own rates" in done.stderr
+    assert "is not a file of own rates" in done.stderr
     another_file.unlink()
     assert learn("--cur", path).exit_code == 0
     for words, message in (

@@ -197,12 +197,13 @@ def test_every_command_that_takes_a_recording_reads_it(
 def test_only_the_owner_reads_the_file_and_force_replaces_it(
     account: LiveAccount, run: Run, tmp_path: Path
 ) -> None:
-    """Its mode is 0600. A second run exits with 2 and does not change it; --force replaces it."""
+    """Its mode is 0600. A second run exits with 2 before any call; --force replaces the file."""
     job, path = account.add(FAILED), tmp_path / "job.json"
     path.write_text("mine", encoding="utf-8")
     refused = run("record", job.arn, "-o", path)
     assert (refused.exit_code, path.read_text(encoding="utf-8")) == (2, "mine")
     assert "--force" in refused.stderr
+    assert account.calls == []
     assert run("record", job.arn, "-o", path, "--force").exit_code == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [one.name for one in tmp_path.iterdir()] == ["job.json"]

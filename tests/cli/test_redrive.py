@@ -217,7 +217,7 @@ def test_notices_of_a_missing_channel_stay(calls: AwsCalls, redrive: Redrive) ->
     stack = Stack(calls, without=("NoticesQueueUrlSlack",))
     stack.put("notices", notice("a", "sns"), reason="no_channel", why="x")
     stack.put("notices", notice("b", "slack"), reason="no_channel", why="x")
-    assert "slack is not set up" in redrive("notices", "--dry-run").stdout
+    assert "the stack has no queue for" in redrive("notices", "--dry-run").stdout
     assert "moved 1 letter to SageAudit-sns, 1 stay" in redrive("notices").stderr
     assert stack.bodies("NoticesQueueUrlSns") == [notice("a", "sns")]
     assert stack.left("notices") == 1
@@ -238,9 +238,9 @@ def test_letters_from_aws_itself_have_a_reason(stack: Stack, redrive: Redrive) -
     } == {
         "from-eventbridge": (
             "NO_PERMISSIONS",
-            "EventBridge could not send: No permissions to send",
+            "EventBridge could not deliver it: No permissions to send",
         ),
-        "from-sqs": ("no_reason", "received 1 time: the function never answered"),
+        "from-sqs": ("no_reason", "received 1 time, and the function never answered"),
     }
     stack.put("undecided", failed_batch())
     [letter] = printed_document(redrive("undecided", "--output", "json"))["letters"]
@@ -348,7 +348,7 @@ def test_a_single_refused_letter_stays(stack: Stack, redrive: Redrive) -> None:
     }
     assert by_fate == {
         "failed": "SQS refused it: InvalidMessageContents",
-        "moved": "sent, and still here: it may come twice",
+        "moved": "sent but not deleted: it may be sent twice",
     }
 
 

@@ -127,7 +127,7 @@ _RECORDED: dict[str, Any] = {
     "describe": {"TrainingJobName": "a", "TrainingJobStatus": "Completed"},
     "tags": [{"Key": "owner", "Value": "ana"}],
     "metrics": {
-        "absent": {"code": "metric_missing", "reason": "no points", "advice": None},
+        "absent": {"code": "metric_missing", "reason": "no points", "remedy": None},
         "notes": ["CloudWatch returned Forbidden for some series"],
         "series": [
             {

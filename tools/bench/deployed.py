@@ -149,7 +149,7 @@ def counts() -> tuple[Meter, Meter, Meter]:
         ExitStack() as patches,
     ):
         aws = one.aws
-        aws.requests.between = meter.between
+        aws.requests.interceptor = meter.between
         for function in aws.functions.values():
             patches.enter_context(mock.patch.object(function, "invoke", meter.counted(function)))
         aws.sweep()

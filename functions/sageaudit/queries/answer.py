@@ -240,7 +240,7 @@ def _audits_of_family_day(
     return takewhile(lambda summary: summary.ended_at >= start, summaries)
 
 
-def recommendations_by_family(
+def read_family_recommendations(
     lists: HistoryLists,
     question: Question,
     decisions: Sequence[Decision],
@@ -278,5 +278,5 @@ def find_recommendations(
     lists: HistoryLists, question: Question, decisions: Sequence[Decision], now: datetime
 ) -> list[FamilyRecommendation]:
     """Returns a question's recommendations, those that count first, then by dollars."""
-    families = recommendations_by_family(lists, question, decisions, now)
+    families = read_family_recommendations(lists, question, decisions, now)
     return sort_by_amount(matching_recommendations(families, question), now)

@@ -146,8 +146,8 @@ class _Backfill:
         missing = list[ListedJob]()
         with DaemonThreads(THREADS) as workers:
             scope = ScanScope(period, tuple(JobKind), None, False, Policy(), tuple(stack.regions))
-            scan_run = ScanRun(stack.deployed.history, scope, workers, print_message)
-            account_count = len({account for account, _ in stack.deployed.account_regions})
+            scan_run = ScanRun(stack.deployment.history, scope, workers, print_message)
+            account_count = len({account for account, _ in stack.deployment.account_regions})
             if not other_accounts and account_count > 1:
                 print_message(
                     f"this lists only your account, of {account_count} in the stack: --account adds"
@@ -158,7 +158,7 @@ class _Backfill:
                 scan_run, session, other_accounts, session.region_name, pace, self._interruption
             )
             jobs = sort_for_audit(job for lane in scan_run.lanes for job in lane.jobs)
-            for job, status in job_statuses(jobs, stack.deployed, workers, datetime.now(UTC)):
+            for job, status in job_statuses(jobs, stack.deployment, workers, datetime.now(UTC)):
                 counts[status] += 1
                 if status is BackfillStatus.MISSING:
                     missing.append(job)
@@ -225,7 +225,7 @@ class _Backfill:
         summaries = iterate_oldest_first(source, period)
         try:
             for _, status in copy_audits(
-                summaries, source, stack.deployed, lambda: datetime.now(UTC)
+                summaries, source, stack.deployment, lambda: datetime.now(UTC)
             ):
                 counts[status] += 1
                 self._print_progress(f"{counts.total():,} of {jobs:,} read")
