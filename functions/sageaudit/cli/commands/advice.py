@@ -32,9 +32,9 @@ _DECIDE_EPILOG = """\b
 Example:
   sageaudit advice {action} abcdefgh --by ana"""
 _HELP = {
-    DecisionAction.ACCEPT: ("Records that it will be followed, by default within 30 days."),
-    DecisionAction.SNOOZE: "Keeps it out of messages, by default for 30 days.",
-    DecisionAction.EXEMPT: "Keeps it out of messages until a day, for a reason.",
+    DecisionAction.ACCEPT: ("Accepts a recommendation, to be followed within 30 days by default."),
+    DecisionAction.SNOOZE: ("Keeps a recommendation out of messages, by default for 30 days."),
+    DecisionAction.EXEMPT: ("Keeps a recommendation out of messages until a day, for a reason."),
     DecisionAction.REOPEN: "Undoes a decision, or an automatic withdrawal.",
 }
 
@@ -69,12 +69,13 @@ def list_recommendations(
     output_options.chosen_fields(recommendations.RECOMMENDATIONS)
     with history_choice.open() as source:
         matching = filters.find_recommendations(source, clock.utc_now())
-    states = {state or State.OPEN}
-    rows = [row for row in matching if print_all or row.state in states]
+    wanted_state = state or State.OPEN
+    rows = [row for row in matching if print_all or row.state is wanted_state]
     output_options.write_rows(rows, recommendations.RECOMMENDATIONS, dict, filters.days_text)
     if not rows:
         others_text = f"; {len(matching):,} in other states (--all)" if matching else ""
-        print_message(f"no such recommendation since {filters.since}{others_text}")
+        label = "" if print_all else f"{wanted_state.value} "
+        print_message(f"no {label}recommendation since {filters.since}{others_text}")
 
 
 def _add_decision_command(action: DecisionAction) -> None:
