@@ -32,7 +32,7 @@ _DECIDE_EPILOG = """\b
 Example:
   sageaudit advice {action} abcdefgh --by ana"""
 _HELP = {
-    DecisionAction.ACCEPT: ("Accepts a recommendation, to be followed within 30 days by default."),
+    DecisionAction.ACCEPT: ("Accepts a recommendation, to follow by --until or in 30 days."),
     DecisionAction.SNOOZE: ("Keeps a recommendation out of messages, by default for 30 days."),
     DecisionAction.EXEMPT: ("Keeps a recommendation out of messages until a day, for a reason."),
     DecisionAction.REOPEN: "Undoes a decision, or an automatic withdrawal.",
