@@ -54,8 +54,8 @@ ORDER = {
     ),
     "output": ("text", "terminal", "html"),
     "cli": (
-        *("messages", "options", "views", "asking_aws", "asking"),
-        *("recommendations", "commands", "main"),
+        *("clock", "messages", "options", "views", "interruption", "account_options"),
+        *("query_options", "query_output", "recommendations", "commands", "main"),
     ),
 }
 """Folders of one part that follow the flow: each may import those before it."""

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.commands.audit import _gate
+from sageaudit.cli.commands.audit import _exit_code
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.exits import Exit
@@ -110,7 +110,7 @@ def test_a_run_that_no_rule_could_judge_does_not_pass_the_gate(
     """The same run with all its points has $90.67 avoidable of $114.84."""
     audit = judged(told_otherwise(IDLE.told(), change))
     assert audit["avoidable_usd"] is None
-    assert _gate(audit, Severity.MEDIUM) is Exit.NOT_JUDGED
+    assert _exit_code(audit, Severity.MEDIUM) is Exit.NOT_JUDGED
 
 
 def test_a_gpu_job_without_a_judgement_of_its_gpus_has_no_sum_of_zero() -> None:
