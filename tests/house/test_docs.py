@@ -51,7 +51,7 @@ def leads_somewhere(document: Path, target: str) -> bool:
 
 def exists(path: str) -> bool:
     """From the repository or the package."""
-    return any(found for start in STARTS for found in start.glob(path))
+    return any(path_found for start in STARTS for path_found in start.glob(path))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

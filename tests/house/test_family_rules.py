@@ -7,7 +7,7 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, Rule
 
 OF_A_FAMILY = [rule for rule in catalogue.load() if rule.scope is not AccountCase]
-_FOUND = re.compile(r'"([a-z-]+)" (?:not )?in run\.rules_with_findings\b')
+_FINDING_READ = re.compile(r'"([a-z-]+)" (?:not )?in run\.rules_with_findings\b')
 _NOT_COMPARED = re.compile(r"run\.(?:avoidable_usd|lost_usd|judged|owner|family)\b")
 
 
@@ -19,9 +19,11 @@ def source(rule: Rule) -> str:
 def test_the_findings_that_rules_ask_for_are_those_whose_card_says_so() -> None:
     """Each of them has later runs judged again, and no other finding has."""
     texts = [source(rule) for rule in OF_A_FAMILY]
-    asked = [name for text in texts for name in _FOUND.findall(text)]
-    assert sum(text.count(".rules_with_findings") for text in texts) == len(asked)
-    assert set(asked) == {rule.info.name for rule in catalogue.load() if rule.used_by_later_runs}
+    rule_names = [name for text in texts for name in _FINDING_READ.findall(text)]
+    assert sum(text.count(".rules_with_findings") for text in texts) == len(rule_names)
+    assert set(rule_names) == {
+        rule.info.name for rule in catalogue.load() if rule.used_by_later_runs
+    }
 
 
 def test_what_is_not_compared_is_not_read() -> None:

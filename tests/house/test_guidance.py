@@ -61,7 +61,7 @@ def test_each_answer_exists(point: dict[str, Any]) -> None:
     """Rules, guides and keys by their names; commands as the command line reads them."""
     for kind, names in NAMES.items():
         assert set(point.get(kind, ())) <= names, kind
-    assert [why for one in point.get("commands", ()) if (why := refused(f"{one} X"))] == []
+    assert [why for command in point.get("commands", ()) if (why := refused(f"{command} X"))] == []
 
 
 def test_a_name_that_does_not_exist_is_seen() -> None:

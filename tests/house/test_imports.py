@@ -92,21 +92,21 @@ def modules() -> list[Path]:
 
 def pure_modules() -> list[Path]:
     """Those that must know nothing of the world."""
-    return [path for path in modules() if room(path) in PURE or is_pure_workflow(path)]
+    return [path for path in modules() if part_of(path) in PURE or is_pure_workflow(path)]
 
 
 def is_pure_workflow(path: Path) -> bool:
     """Whether Lambda runs it, and so it has ports in place of adapters."""
-    return room(path) == "workflows" and place(path, 1) in PURE_WORKFLOWS
+    return part_of(path) == "workflows" and place(path, 1) in PURE_WORKFLOWS
 
 
 def may_import(path: Path) -> set[str]:
     """The parts of the package that a module may import."""
-    parts = MAY_IMPORT.get(room(path), set()) | {room(path), "data", "__version__"}
+    parts = MAY_IMPORT.get(part_of(path), set()) | {part_of(path), "data", "__version__"}
     return parts - {"adapters", "exits"} if is_pure_workflow(path) else parts
 
 
-def room(path: Path) -> str:
+def part_of(path: Path) -> str:
     """The first part of a module's place in the package."""
     return place(path, 0)
 
@@ -147,7 +147,7 @@ def imported(path: Path) -> Iterator[str]:
 
 def test_every_room_is_known() -> None:
     """A new folder of the package says here what it may import."""
-    assert {room(path) for path in modules()} <= set(MAY_IMPORT) | {"data"}
+    assert {part_of(path) for path in modules()} <= set(MAY_IMPORT) | {"data"}
 
 
 def test_modules_import_inwards_only() -> None:
@@ -165,11 +165,11 @@ def test_modules_import_inwards_only() -> None:
 def test_the_folders_of_a_part_follow_the_flow(part: str) -> None:
     """A folder imports itself and the folders before it, never one after it."""
     order = ORDER[part]
-    assert {place(path, 1) for path in modules() if room(path) == part} == {*order, "__init__"}
+    assert {place(path, 1) for path in modules() if part_of(path) == part} == {*order, "__init__"}
     backwards = [
         f"{path.relative_to(PACKAGE)} imports {name}"
         for path in modules()
-        if room(path) == part and place(path, 1) in order
+        if part_of(path) == part and place(path, 1) in order
         for name in imported(path)
         if name.startswith(f"sageaudit.{part}.")
         and order.index(name.split(".")[2]) > order.index(place(path, 1))
@@ -181,7 +181,11 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     """Not across files either: `prepare` raises CycleError and names the circle."""
     names = {module_name(path): path for path in modules()}
     graph = {
-        name: {target for found in imported(path) if (target := owner(found, names)) != name}
+        name: {
+            target
+            for imported_name in imported(path)
+            if (target := owner(imported_name, names)) != name
+        }
         for name, path in names.items()
     }
     TopologicalSorter(graph).prepare()
@@ -189,14 +193,14 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 def test_a_pure_module_knows_nothing_of_the_world() -> None:
     """No boto3, environment, clock or random source: those are arguments."""
-    found = [
+    forbidden_imports = [
         f"{path.relative_to(PACKAGE)} imports {name}"
         for path in pure_modules()
         for name in imported(path)
         if name.split(".")[0] in WORLD and not name.startswith("urllib.parse") and name != "urllib"
     ]
-    assert not found
-    asked = [
+    assert not forbidden_imports
+    clock_calls = [
         f"{path.relative_to(PACKAGE)} calls {node.func.value.id}.{node.func.attr}"
         for path in pure_modules()
         for node in nodes(path)
@@ -205,12 +209,17 @@ def test_a_pure_module_knows_nothing_of_the_world() -> None:
         and isinstance(node.func.value, ast.Name)
         and (node.func.value.id, node.func.attr) in CLOCKS
     ]
-    assert not asked
+    assert not clock_calls
 
 
 @pytest.mark.parametrize("name", ["audit", "notify", "deliver"])
 def test_handlers_know_the_package_and_not_each_other(name: str) -> None:
     """Nor the CLI, which is not in their asset."""
-    found = set(imported(FUNCTIONS / name / "handler.py"))
-    others = {"audit", "notify", "deliver"} - {name}
-    assert not {n for n in found if n.split(".")[0] in others or n.startswith("sageaudit.cli")}
+    imported_names = set(imported(FUNCTIONS / name / "handler.py"))
+    other_handlers = {"audit", "notify", "deliver"} - {name}
+    assert not {
+        imported_name
+        for imported_name in imported_names
+        if imported_name.split(".")[0] in other_handlers
+        or imported_name.startswith("sageaudit.cli")
+    }

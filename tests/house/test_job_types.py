@@ -16,12 +16,12 @@ _ROW = re.compile(
 
 def rows() -> dict[str, str]:
     """Whether the jobs of each operation are audited, as the page's first table says it."""
-    found: dict[str, str] = {}
+    audited_by_operation: dict[str, str] = {}
     for row in _ROW.finditer(PAGE.read_text(encoding="utf-8")):
         for operation in re.findall(r"`(\w+)`", row["created"]):
-            assert operation not in found
-            found[operation] = row["audited"].strip()
-    return found
+            assert operation not in audited_by_operation
+            audited_by_operation[operation] = row["audited"].strip()
+    return audited_by_operation
 
 
 def test_every_type_of_job_is_on_the_page() -> None:

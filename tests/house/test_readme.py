@@ -48,9 +48,9 @@ def test_the_table_of_rules_has_a_row_for_each_hundred() -> None:
 def test_the_examples_of_a_row_are_rules_of_its_hundred(ids: str) -> None:
     """By name, in the order of their ids."""
     names = {rule.info.name: rule.info.id for rule in catalogue.load()}
-    found = [names[name] for name in table()[ids]]
-    assert found == sorted(found)
-    assert {name[:3] for name in found} == {ids[:3]}
+    rule_ids = [names[name] for name in table()[ids]]
+    assert rule_ids == sorted(rule_ids)
+    assert {name[:3] for name in rule_ids} == {ids[:3]}
 
 
 def test_the_quality_is_that_of_the_labelled_set() -> None:
@@ -95,12 +95,12 @@ def test_how_many_types_have_a_rate() -> None:
     ]
     book = sources.offline_book("us-east-1", Component.TRAINING, None)
     rates = [book.hourly_rate("us-east-1", Component.TRAINING, name) for name in names]
-    guessed = sum(rate is not None and rate.is_estimate for rate in rates)
-    unknown = rates.count(None)
-    known = len(names) - guessed - unknown
+    estimated_count = sum(rate is not None and rate.is_estimate for rate in rates)
+    unknown_count = rates.count(None)
+    packaged_count = len(names) - estimated_count - unknown_count
     page = words("docs/own-rates.md")
-    assert f"{known} of {len(names)} training types have a packaged rate" in page
-    assert f"{guessed} an estimated one; {unknown} are unknown" in page
+    assert f"{packaged_count} of {len(names)} training types have a packaged rate" in page
+    assert f"{estimated_count} an estimated one; {unknown_count} are unknown" in page
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-MADE = {
+GENERATED = {
     ".git",
     ".venv",
     ".venv-linters",
@@ -38,7 +38,7 @@ def files(*suffixes: str) -> list[Path]:
         path
         for path in ROOT.rglob("*")
         if path.is_file()
-        and not MADE & set(path.relative_to(ROOT).parts)
+        and not GENERATED & set(path.relative_to(ROOT).parts)
         and not any(part.endswith(".egg-info") for part in path.relative_to(ROOT).parts)
         and (not suffixes or path.suffix in suffixes)
     )
@@ -61,8 +61,8 @@ def test_no_file_names_a_registry() -> None:
 
 def test_nothing_is_left_for_later() -> None:
     """What is not built has an issue, not a comment."""
-    left = matches(UNFINISHED, files(".py", ".md", ".toml"))
-    assert not left, "\n".join(["", *left])
+    marks = matches(UNFINISHED, files(".py", ".md", ".toml"))
+    assert not marks, "\n".join(["", *marks])
 
 
 def test_no_drawer_for_odds_and_ends() -> None:

@@ -21,8 +21,8 @@ from tests.fakes.schemas import validator, wrong
 from tools.pages import schemas
 
 NAMES = sorted(schemas.schemas())
-ONE = "profiled-053-g4dn-xlarge.json"
-SET = "tuning-set-bayesian-221019-1807.json"
+ONE_JOB = "profiled-053-g4dn-xlarge.json"
+JOB_SET = "tuning-set-bayesian-221019-1807.json"
 
 
 @cache
@@ -36,7 +36,7 @@ def audit(file: str) -> Any:
 def test_the_file_is_what_make_docs_writes(name: str) -> None:
     """So that no type and no key changes without its schema."""
     written = (schemas.FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
-    assert written == schemas.text_of(schemas.schemas()[name])
+    assert written == schemas.to_text(schemas.schemas()[name])
 
 
 def test_every_schema_is_one_of_the_2020_dialect_and_listed() -> None:
@@ -63,7 +63,7 @@ def test_the_schema_of_the_audit_names_every_key() -> None:
     for shape in schema["$defs"].values():
         shape["additionalProperties"] = False
     closed = Draft202012Validator(schema)
-    for file in (ONE, SET):
+    for file in (ONE_JOB, JOB_SET):
         assert [error.message for error in closed.iter_errors(audit(file))] == []
 
 
@@ -78,16 +78,16 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
         yield from places(inner, (*path, key))
 
 
-def changed(document: Any, path: tuple[str | int, ...], new: Any) -> Any:
+def changed(document: Any, path: tuple[str | int, ...], value: Any) -> Any:
     """A copy with another value, or without the key where it is None."""
     whole = copy.deepcopy(document)
     inner = whole
     for key in path[:-1]:
         inner = inner[key]
-    if new is None:
+    if value is None:
         del inner[path[-1]]
     else:
-        inner[path[-1]] = new
+        inner[path[-1]] = value
     return whole
 
 
@@ -107,15 +107,17 @@ def required(file: str) -> list[tuple[str | int, ...]]:
 @given(st.data())
 def test_an_audit_without_one_of_its_keys_is_not_valid(data: st.DataObject) -> None:
     """Keys are always present."""
-    path = data.draw(st.sampled_from(required(ONE)))
-    assert wrong("audit", changed(audit(ONE), path, None))
+    path = data.draw(st.sampled_from(required(ONE_JOB)))
+    assert wrong("audit", changed(audit(ONE_JOB), path, None))
 
 
 @given(st.data())
 def test_an_audit_with_a_value_of_another_type_is_not_valid(data: st.DataObject) -> None:
     """Wherever it stands."""
-    path = data.draw(st.sampled_from([path for path in places(audit(ONE)) if not _FREE & {*path}]))
-    assert wrong("audit", changed(audit(ONE), path, {"a": [Decimal(1)]}))
+    path = data.draw(
+        st.sampled_from([path for path in places(audit(ONE_JOB)) if not _FREE & {*path}])
+    )
+    assert wrong("audit", changed(audit(ONE_JOB), path, {"a": [Decimal(1)]}))
 
 
 _RECORDED: dict[str, Any] = {

@@ -5,8 +5,8 @@ import pytest
 
 def test_a_connection_to_another_machine_is_refused() -> None:
     """The documentation address is nobody's: the guard speaks before the network does."""
-    with socket.socket() as one, pytest.raises(pytest.fail.Exception, match="only loopback"):
-        one.connect(("192.0.2.1", 443))
+    with socket.socket() as connection, pytest.raises(pytest.fail.Exception, match="only loopback"):
+        connection.connect(("192.0.2.1", 443))
 
 
 def test_a_name_is_not_looked_up() -> None:

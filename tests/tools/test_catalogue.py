@@ -43,7 +43,7 @@ GPU = {
     "InstanceStorageSupported": True,
     "NetworkInfo": {"EfaSupported": True},
 }
-OLD: dict[str, catalogue.Row] = {
+OLD_ROWS: dict[str, catalogue.Row] = {
     "ml.m5.xlarge": {
         "family": "m5",
         "size": "xlarge",
@@ -75,7 +75,7 @@ OLD: dict[str, catalogue.Row] = {
 
 def offered(*names: str) -> dict[str, list[str]]:
     """The same types for all three kinds of job."""
-    return {kind: [*OLD, *names] for kind in ("training", "processing", "transform")}
+    return {kind: [*OLD_ROWS, *names] for kind in ("training", "processing", "transform")}
 
 
 def test_every_training_type_of_botocore_is_known() -> None:
@@ -101,7 +101,7 @@ def test_an_unlisted_type_is_unknown() -> None:
 
 def test_a_row_is_what_ec2_measured_and_what_people_edited() -> None:
     """vCPU, memory and EBS are EC2's; category and successors stay."""
-    rows, notes = catalogue.rebuilt(OLD, [entry("m5.xlarge")], offered())
+    rows, notes = catalogue.rebuild(OLD_ROWS, [entry("m5.xlarge")], offered())
     row = rows["ml.m5.xlarge"]
     assert (row["vcpu"], row["memory_gib"], row["ebs_volume_billed"]) == (4, 16.0, True)
     assert row["efa"] is False
@@ -159,7 +159,7 @@ def test_the_most_that_the_network_of_a_type_carries(
 ) -> None:
     """Unknown where EC2 has no figure, never 0."""
     described = [entry("m5.xlarge", NetworkInfo={"EfaSupported": False, **network})]
-    rows, _ = catalogue.rebuilt(OLD, described, offered())
+    rows, _ = catalogue.rebuild(OLD_ROWS, described, offered())
     assert rows["ml.m5.xlarge"].get("network_gbps") == gbps
 
 
@@ -184,15 +184,17 @@ def test_a_successor_is_a_known_type_of_a_newer_generation() -> None:
 
 def test_a_row_entered_by_hand_stays() -> None:
     """Even where EC2 says something else."""
-    rows, notes = catalogue.rebuilt(OLD, [entry("m5.xlarge"), entry("p2.xlarge")], offered())
-    assert rows["ml.p2.xlarge"] == OLD["ml.p2.xlarge"] | {"kinds": rows["ml.p2.xlarge"]["kinds"]}
+    rows, notes = catalogue.rebuild(OLD_ROWS, [entry("m5.xlarge"), entry("p2.xlarge")], offered())
+    assert rows["ml.p2.xlarge"] == OLD_ROWS["ml.p2.xlarge"] | {
+        "kinds": rows["ml.p2.xlarge"]["kinds"]
+    }
     assert notes == []
 
 
 def test_a_new_type_comes_at_the_end_with_its_gpus() -> None:
     """22,888 MiB are 22.35 GiB on each of four; local NVMe means no EBS volume."""
     described = [entry("m5.xlarge"), entry("g5.12xlarge", **GPU)]
-    rows, _ = catalogue.rebuilt(OLD, described, offered("ml.g5.12xlarge"))
+    rows, _ = catalogue.rebuild(OLD_ROWS, described, offered("ml.g5.12xlarge"))
     assert list(rows) == ["ml.m5.xlarge", "ml.p2.xlarge", "ml.g5.12xlarge"]
     row = rows["ml.g5.12xlarge"]
     assert (row["gpus"], row["gpu"], row["gpu_memory_gib"]) == (4, "A10G", 22.35)
@@ -212,13 +214,15 @@ def test_a_new_type_comes_at_the_end_with_its_gpus() -> None:
 )
 def test_a_new_types_category_is_what_it_is(changes: dict[str, Any], category: str) -> None:
     """By its figures, not by its name."""
-    rows, _ = catalogue.rebuilt(OLD, [entry("zz9.xlarge", **changes)], offered("ml.zz9.xlarge"))
+    rows, _ = catalogue.rebuild(
+        OLD_ROWS, [entry("zz9.xlarge", **changes)], offered("ml.zz9.xlarge")
+    )
     assert rows["ml.zz9.xlarge"]["category"] == category
 
 
 def test_what_ec2_does_not_describe_is_named() -> None:
     """A known row stays as it was; an unknown type stays unknown."""
-    rows, notes = catalogue.rebuilt(OLD, [], offered("ml.zz9.xlarge"))
+    rows, notes = catalogue.rebuild(OLD_ROWS, [], offered("ml.zz9.xlarge"))
     assert rows["ml.m5.xlarge"]["vcpu"] == 2
     assert "ml.zz9.xlarge" not in rows
     assert notes == [
@@ -232,7 +236,7 @@ def test_an_entry_without_a_documented_key_is_refused() -> None:
     broken = entry("m5.xlarge")
     del broken["MemoryInfo"]
     with pytest.raises(catalogue.Unreadable, match=r"ml\.m5\.xlarge.*MemoryInfo"):
-        catalogue.rebuilt(OLD, [broken], offered())
+        catalogue.rebuild(OLD_ROWS, [broken], offered())
 
 
 def test_gpus_of_two_models_are_refused() -> None:
@@ -240,7 +244,7 @@ def test_gpus_of_two_models_are_refused() -> None:
     [first] = GPU["GpuInfo"]["Gpus"]  # type: ignore[index]
     two = {"GpuInfo": {"Gpus": [first, first | {"Name": "L4"}]}}
     with pytest.raises(catalogue.Unreadable, match="several models"):
-        catalogue.rebuilt(OLD, [entry("m5.xlarge", **two)], offered())
+        catalogue.rebuild(OLD_ROWS, [entry("m5.xlarge", **two)], offered())
 
 
 def test_the_program_rewrites_one_row_a_line(
@@ -256,9 +260,9 @@ def test_the_program_rewrites_one_row_a_line(
     assert written["types"]["ml.g5.xlarge"] == ROWS["ml.g5.xlarge"]
     lines = target.read_text(encoding="utf-8").splitlines()
     assert sum(line.startswith('  "ml.') for line in lines) == 225
-    said = capsys.readouterr().err
-    assert "ml.g5.xlarge: EC2 did not describe it" in said
-    assert "ml.p2.xlarge" not in said
+    printed_errors = capsys.readouterr().err
+    assert "ml.g5.xlarge: EC2 did not describe it" in printed_errors
+    assert "ml.p2.xlarge" not in printed_errors
 
 
 @pytest.mark.parametrize("text", ["not json", "[]", '{"InstanceTypes": 3}', '{"Images": []}'])

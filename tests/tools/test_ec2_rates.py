@@ -7,7 +7,7 @@ import pytest
 
 from sageaudit.adapters.prices import packaged
 from tools import ec2_rates
-from tools.hourly_prices import text_of
+from tools.hourly_prices import table_text
 
 FILE = """
 // generated at 2026-09-01T13:44:30Z for us-east-1
@@ -21,7 +21,7 @@ TABLE = json.loads(ec2_rates.DATA.read_text(encoding="utf-8"), parse_float=Decim
 
 def test_rates_of_types_with_a_tested_factor_are_taken_with_their_day() -> None:
     """A metal size and x1 are no types of SageMaker's; of g7 no pair of rates was compared."""
-    table = ec2_rates.renewed(TABLE, FILE, packaged.instance_types())
+    table = ec2_rates.renew_table(TABLE, FILE, packaged.instance_types())
     assert table["ec2_usd_per_hour"] == {
         "us-east-1": {"ml.m6i.large": Decimal("0.096"), "ml.m5.large": Decimal("0.097")}
     }
@@ -32,7 +32,7 @@ def test_rates_of_types_with_a_tested_factor_are_taken_with_their_day() -> None:
 
 def test_the_packaged_table_is_as_the_tool_writes_it() -> None:
     """So that a diff shows changed rates only."""
-    assert text_of(TABLE) == ec2_rates.DATA.read_text(encoding="utf-8")
+    assert table_text(TABLE) == ec2_rates.DATA.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_the_packaged_table_is_as_the_tool_writes_it() -> None:
 def test_another_file_is_refused(text: str) -> None:
     """Without a day, or without rates."""
     with pytest.raises(ec2_rates.Unreadable):
-        ec2_rates.rates_of(text)
+        ec2_rates.parse_rates(text)

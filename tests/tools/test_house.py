@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from tools.house import forms, sizes
-from tools.house.__main__ import FUNCTIONS, form_rows, way_rows
+from tools.house.__main__ import FUNCTIONS, form_rows, trace_rows
 from tools.house.calls import follow
 from tools.house.code import Code
 
@@ -66,7 +66,7 @@ def test_a_room_is_a_module_that_a_call_enters(tmp_path: Path) -> None:
             "sageaudit/domain/unused.py": "def never_called(): ...",
         },
     )
-    assert follow(code, "notify.handler.handle").rooms() == [
+    assert follow(code, "notify.handler.handle").entered_modules() == [
         "sageaudit.workflows.decide",
         "sageaudit.domain.amounts",
         "sageaudit.domain.bill",
@@ -97,7 +97,9 @@ def test_a_function_that_is_named_is_called(tmp_path: Path, body: str) -> None:
             "sageaudit/domain/checks.py": "def check(one): ...",
         },
     )
-    assert follow(code, "sageaudit.domain.entry.enter").rooms() == ["sageaudit.domain.checks"]
+    assert follow(code, "sageaudit.domain.entry.enter").entered_modules() == [
+        "sageaudit.domain.checks"
+    ]
 
 
 def test_a_local_name_hides_the_function_of_the_same_name(tmp_path: Path) -> None:
@@ -114,7 +116,7 @@ def test_a_local_name_hides_the_function_of_the_same_name(tmp_path: Path) -> Non
             "sageaudit/domain/checks.py": "def check(one): ...",
         },
     )
-    assert follow(code, "sageaudit.domain.entry.enter").rooms() == []
+    assert follow(code, "sageaudit.domain.entry.enter").entered_modules() == []
 
 
 def test_a_climb_is_a_call_into_a_layer_above(tmp_path: Path) -> None:
@@ -154,8 +156,8 @@ def test_a_climb_is_a_call_into_a_layer_above(tmp_path: Path) -> None:
                 """,
         },
     )
-    climbs = follow(code, "notify.handler.handle").climbs()
-    assert [(one.line, one.callee) for one in climbs] == [
+    upward_calls = follow(code, "notify.handler.handle").upward_calls()
+    assert [(call.line, call.callee) for call in upward_calls] == [
         (5, "sageaudit.adapters.table.Table.head"),
         (6, "sageaudit.adapters.table.Table.head"),
     ]
@@ -265,7 +267,7 @@ def test_a_skip_of_the_formatter_counts_as_a_comment_only(tmp_path: Path) -> Non
 def test_every_form_is_found_in_the_package() -> None:
     """A measure that finds nothing has lost its subject, such as an enum with another name."""
     code = Code.read(FUNCTIONS)
-    counted = {row.what: row.counted for row in (*form_rows(code), *way_rows(code))}
-    assert {what for what, found in counted.items() if not found} <= {
+    counted = {row.label: row.counted for row in (*form_rows(code), *trace_rows(code))}
+    assert {label for label, names in counted.items() if not names} <= {
         "silent ways to lose a field of a job"
     }

@@ -29,8 +29,8 @@ def test_the_audit_of_a_name(
     """For people, and as the document."""
     assert labelled.main([name, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    found = {one["rule"] for one in document["findings"]}
-    assert rule in found or rule is None
+    rules = {finding["rule"] for finding in document["findings"]}
+    assert rule in rules or rule is None
     assert labelled.main([name]) == 0
     assert document["job"]["name"] in capsys.readouterr().out
 

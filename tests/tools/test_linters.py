@@ -8,7 +8,7 @@ import pytest
 from tools import linters
 from tools.linters import Fault
 
-FOUND = Fault("AwsSolutions-IAM5[Resource::*]", "AuditRole12", "plain", "has wildcards")
+FAULT = Fault("AwsSolutions-IAM5[Resource::*]", "AuditRole12", "plain", "has wildcards")
 ROW = """
 [[accepted]]
 rules = ["AwsSolutions-IAM5[[]Resource::[*][]]"]
@@ -18,10 +18,10 @@ reason = "{reason}"
 
 
 def _run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, rows: str, found: Sequence[Fault] = (FOUND,)
+    folder: Path, monkeypatch: pytest.MonkeyPatch, rows: str, faults: Sequence[Fault] = (FAULT,)
 ) -> int:
     def linter(_: Sequence[Path]) -> Iterator[Fault]:
-        yield from found
+        yield from faults
 
     (folder / "plain.json").write_text("{}", encoding="utf-8")
     accepted = folder / "accepted.toml"
@@ -51,7 +51,7 @@ def test_a_row_accepts_nothing_beside_its_pattern(
 ) -> None:
     """Another resource of a policy, or another role, is a new fault."""
     rows = ROW.format(reason="No resource is known.")
-    assert _run(tmp_path, monkeypatch, rows, [FOUND, fault]) == 1
+    assert _run(tmp_path, monkeypatch, rows, [FAULT, fault]) == 1
     assert fault.text in capsys.readouterr().err
 
 
@@ -71,4 +71,4 @@ def test_a_row_needs_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_every_row_of_the_project_has_its_reason() -> None:
     """The file itself is read."""
-    assert all(one.reason for one in linters.accepted())
+    assert all(acceptance.reason for acceptance in linters.load_acceptances())

@@ -22,8 +22,8 @@ def test_the_hundred_of_the_id_decides_the_folder(
     assert new_rule.main(["never-a-rule", FREE_ID], tmp_path) == 0
     written = {path.relative_to(tmp_path) for path in tmp_path.rglob("*.py")}
     assert written == {RULE, TEST, STORY}
-    said = capsys.readouterr().out
-    assert all(str(path) in said for path in written)
+    output = capsys.readouterr().out
+    assert all(str(path) in output for path in written)
     for path in written:
         ast.parse((tmp_path / path).read_text(encoding="utf-8"))
 
@@ -62,16 +62,16 @@ def test_a_name_or_id_that_cannot_be_is_refused_in_one_sentence(
 ) -> None:
     """And nothing is written."""
     assert new_rule.main([name, rule_id], tmp_path) == 2
-    said = capsys.readouterr().err
-    assert why in said
-    assert said.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert why in errors
+    assert errors.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_hundred_without_a_folder_names_those_that_have_one(tmp_path: Path) -> None:
     """A new folder is a decision of its own."""
     rules = tuple(rule for rule in catalogue.load() if not rule.info.id.startswith("SA5"))
-    with pytest.raises(new_rule.Refused, match=r"no folder has ids SA5xx; .*SA6xx limits"):
+    with pytest.raises(new_rule.InvalidRule, match=r"no folder has ids SA5xx; .*SA6xx limits"):
         new_rule.files("never-a-rule", "SA503", rules, tmp_path)
 
 

@@ -69,8 +69,8 @@ def test_each_table_has_the_keys_that_the_program_reads(text: str) -> None:
     """An unknown key is refused with the list of the known ones."""
     with pytest.raises(BadPolicy, match="unknown key") as refused:
         parsed(f"{text}no_such_key = 1")
-    known = set(str(refused.value).partition("known here: ")[2].split(", "))
-    assert keys_at(PLACES[text]) == known
+    known_keys = set(str(refused.value).partition("known here: ")[2].split(", "))
+    assert keys_at(PLACES[text]) == known_keys
 
 
 @pytest.mark.parametrize("text", PLACES, ids=lambda text: text.strip() or "outside of tables")
@@ -101,13 +101,13 @@ def test_the_example_with_all_its_commented_keys_is_valid() -> None:
 
 def defaults(shape: Schema) -> dict[str, Any]:
     """The defaults of the keys of a table, and of the tables within it."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, inner in shape.get("properties", {}).items():
         if "default" in inner:
-            found[key] = inner["default"]
+            values[key] = inner["default"]
         elif nested := defaults(inner):
-            found[key] = nested
-    return found
+            values[key] = nested
+    return values
 
 
 def test_a_policy_that_states_every_default_is_the_default_policy() -> None:
@@ -176,7 +176,7 @@ def test_what_the_program_accepts_is_valid_in_the_editor(text: str) -> None:
 
 def rows(page: str) -> Iterator[str]:
     """The keys in the first column of the page's tables."""
-    return (found[1] for found in re.finditer(r"^\| `([^`]+)` \|", page, re.MULTILINE))
+    return (match[1] for match in re.finditer(r"^\| `([^`]+)` \|", page, re.MULTILINE))
 
 
 def test_the_page_is_what_the_schema_makes() -> None:

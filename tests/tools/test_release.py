@@ -35,12 +35,12 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def git(folder: Path, *words: str) -> None:
+def git(folder: Path, *arguments: str) -> None:
     """Runs git there, as somebody."""
-    named = {
-        f"GIT_{who}_{what}": "a" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    identity = {
+        f"GIT_{role}_{kind}": "a" for role in ("AUTHOR", "COMMITTER") for kind in ("NAME", "EMAIL")
     }
-    subprocess.run(["git", "-C", str(folder), *words], env=os.environ | named, check=True)  # noqa: S607
+    subprocess.run(["git", "-C", str(folder), *arguments], env=os.environ | identity, check=True)  # noqa: S607
 
 
 def test_a_release_has_its_version_and_its_day(checkout: Path) -> None:
@@ -50,9 +50,9 @@ def test_a_release_has_its_version_and_its_day(checkout: Path) -> None:
     text = (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
     assert text == CHANGELOG.replace("not released yet", "2026-11-23")
     for home in ("pyproject.toml", "functions/sageaudit/__init__.py"):
-        said = (checkout / home).read_text(encoding="utf-8")
-        assert "version" in said
-        assert ('"0.2.0"' in said, '"0.1.0"' in said) == (True, False)
+        version_text = (checkout / home).read_text(encoding="utf-8")
+        assert "version" in version_text
+        assert ('"0.2.0"' in version_text, '"0.1.0"' in version_text) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_a_zip_is_the_same_whenever_it_is_made(tmp_path: Path) -> None:
     (folder / "in").mkdir(parents=True)
     for name in ("b.py", "a.py", "in/c.py"):
         (folder / name).write_text(name, encoding="utf-8")
-    first = release.packed(folder, tmp_path / "1.zip").read_bytes()
+    first = release.pack_folder(folder, tmp_path / "1.zip").read_bytes()
     os.utime(folder / "a.py", (1, 1))
-    assert release.packed(folder, tmp_path / "2.zip").read_bytes() == first
+    assert release.pack_folder(folder, tmp_path / "2.zip").read_bytes() == first
 
 
 def test_the_sbom_has_what_is_in_the_folder(tmp_path: Path) -> None:
@@ -106,9 +106,9 @@ def test_the_sbom_has_what_is_in_the_folder(tmp_path: Path) -> None:
     info = tmp_path / "some_package-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(METADATA, encoding="utf-8")
-    found = sbom.distributions(tmp_path, PINS)
-    [component] = json.loads(sbom.document("0.1.0", found))["components"]
+    packages = sbom.distributions(tmp_path, PINS)
+    [component] = json.loads(sbom.document("0.1.0", packages))["components"]
     assert component["purl"] == "pkg:pypi/some-package@1.2"
     assert component["licenses"] == [{"license": {"name": "MIT License"}}]
-    assert [one["value"] for one in component["properties"]] == ["ab" * 32]
-    assert "| Some_Package | 1.2 | MIT License |" in sbom.licences("0.1.0", found)
+    assert [hash_property["value"] for hash_property in component["properties"]] == ["ab" * 32]
+    assert "| Some_Package | 1.2 | MIT License |" in sbom.licences("0.1.0", packages)

@@ -37,7 +37,7 @@ class Call:
 
 
 @dataclass(slots=True)
-class Way:
+class CallTrace:
     """What is called from an entry on: its `functions` in the order of a walk, and all `calls`."""
 
     code: Code
@@ -45,16 +45,16 @@ class Way:
     functions: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
 
-    def rooms(self) -> list[str]:
+    def entered_modules(self) -> list[str]:
         """Rooms: the modules of the package that are entered by a call, in the order of the walk.
 
         The entry's own module is entered by Lambda. Making a record enters no module, unless its
         class writes its own `__init__` or `__post_init__`; reading a property does.
         """
         entered = dict.fromkeys(self.code.module_of(call.callee) for call in self.calls)
-        return [room for room in entered if room != self.code.module_of(self.entry)]
+        return [module for module in entered if module != self.code.module_of(self.entry)]
 
-    def climbs(self) -> list[Call]:
+    def upward_calls(self) -> list[Call]:
         """Climbs: the calls into a module of a layer above the caller's, by LAYERS.
 
         Each place in the code counts once. As imports only go down, a climb is a call of a port
@@ -68,20 +68,20 @@ class Way:
         return list(places.values())
 
 
-def follow(code: Code, entry: str) -> Way:
+def follow(code: Code, entry: str) -> CallTrace:
     """The way from an entry. Raises KeyError if there is no such function."""
-    way, waiting = Way(code, entry), [entry]
-    made = frozenset(_classes_made_in(code, code.module_of(entry)))
+    trace, waiting = CallTrace(code, entry), [entry]
+    implementations = frozenset(_classes_made_in(code, code.module_of(entry)))
     while waiting:
         name = waiting.pop()
-        if name in way.functions:
+        if name in trace.functions:
             continue
-        way.functions.append(name)
-        reader = Reader(code, name, made)
+        trace.functions.append(name)
+        reader = Reader(code, name, implementations)
         reader.read()
-        way.calls += reader.calls
+        trace.calls += reader.calls
         waiting += [call.callee for call in reversed(reader.calls)]
-    return way
+    return trace
 
 
 def _layer(module: str) -> int:
@@ -100,14 +100,14 @@ def _classes_made_in(code: Code, module: str) -> Iterator[str]:
 class Reader(ast.NodeVisitor):
     """Reads one function: the types of its names, and what it calls."""
 
-    def __init__(self, code: Code, name: str, made: frozenset[str]) -> None:
+    def __init__(self, code: Code, name: str, implementations: frozenset[str]) -> None:
         """`made`: the classes that stand for protocols. Raises KeyError without such a function."""
         node = code.function(name)
         if node is None:
             raise KeyError(name)
         self.code, self.name, self.node = code, name, node
         self.module = code.module_of(name)
-        self.names = Names(code, self.module, made, bound_in(node))
+        self.names = Names(code, self.module, implementations, bound_in(node))
         self.calls: list[Call] = []
         self.reads: list[Type | None] = []
         """The types of what is subscripted, or asked by `.get`."""
@@ -158,8 +158,8 @@ class Reader(ast.NodeVisitor):
         """A context manager stands for itself, or for what its generator yields."""
         self.visit(node.context_expr)
         if node.optional_vars:
-            found = self.names.type_of(node.context_expr)
-            self.names.bind(node.optional_vars, self.names.item(found) or found)
+            context_type = self.names.type_of(node.context_expr)
+            self.names.bind(node.optional_vars, self.names.item(context_type) or context_type)
 
     def visit_ListComp(self, node: ast.ListComp) -> None:
         """Generators come before what they make; so in the other comprehensions."""
@@ -195,8 +195,8 @@ class Reader(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """A property that is read is called, and a method that is passed."""
         owner = self.code.class_of(self.names.type_of(node.value))
-        found = self.names.methods(owner, node.attr) if owner else [self.names.of_module(node)]
-        for name in found:
+        targets = self.names.methods(owner, node.attr) if owner else [self.names.of_module(node)]
+        for name in targets:
             self._named(node, name)
         self.visit(node.value)
 
@@ -220,11 +220,11 @@ class Reader(ast.NodeVisitor):
     def _note(self, node: ast.expr, callee: str) -> None:
         self.calls.append(Call(self.name, node.lineno, callee))
 
-    def _generators(self, generators: list[ast.comprehension], *made: ast.expr) -> None:
-        for one in generators:
-            self.visit(one.iter)
-            self.names.bind(one.target, self.names.item(self.names.type_of(one.iter)))
-            for condition in one.ifs:
+    def _generators(self, generators: list[ast.comprehension], *results: ast.expr) -> None:
+        for generator in generators:
+            self.visit(generator.iter)
+            self.names.bind(generator.target, self.names.item(self.names.type_of(generator.iter)))
+            for condition in generator.ifs:
                 self.visit(condition)
-        for part in made:
+        for part in results:
             self.visit(part)

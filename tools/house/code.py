@@ -92,45 +92,47 @@ class Code:
             return
         yield name
         for base in node.bases:
-            found = self.class_of(Type(self.module_of(name), base))
-            if found and found != name:
-                yield from self.lineage(found)
+            base_class = self.class_of(Type(self.module_of(name), base))
+            if base_class and base_class != name:
+                yield from self.lineage(base_class)
 
     def method(self, name: str, method: str) -> str | None:
         """The method that a class has or inherits."""
-        names = (f"{owner}.{method}" for owner in self.lineage(name))
-        return next((found for found in names if found in self.definitions), None)
+        candidates = (f"{owner}.{method}" for owner in self.lineage(name))
+        return next(
+            (method_name for method_name in candidates if method_name in self.definitions), None
+        )
 
     def fields(self, name: str) -> dict[str, Type]:
         """The annotated fields of a class and of its base classes."""
-        found: dict[str, Type] = {}
+        fields: dict[str, Type] = {}
         for owner in reversed(list(self.lineage(name))):
-            found |= {
+            fields |= {
                 key: Type(self.module_of(owner), annotation)
                 for key, annotation in own_fields(self.definitions[owner][1])
             }
-        return found
+        return fields
 
-    def class_of(self, known: Type | None) -> str | None:
+    def class_of(self, type_: Type | None) -> str | None:
         """The class of ours that an annotation names; of `X | None` it is X."""
-        if known is None:
+        if type_ is None:
             return None
-        node = known.annotation
+        node = type_.annotation
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return self.class_of(Type(known.module, ast.parse(node.value, mode="eval").body))
+            return self.class_of(Type(type_.module, ast.parse(node.value, mode="eval").body))
         if isinstance(node, ast.BinOp):
-            sides = (self.class_of(Type(known.module, side)) for side in (node.left, node.right))
+            sides = (self.class_of(Type(type_.module, side)) for side in (node.left, node.right))
             return next(filter(None, sides), None)
         if isinstance(node, ast.Subscript):  # a generic class of ours, with its arguments
-            return self.class_of(Type(known.module, node.value))
+            return self.class_of(Type(type_.module, node.value))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            module = self.resolve(known.module, node.value.id)
-            found = f"{module}.{node.attr}"
+            module = self.resolve(type_.module, node.value.id)
+            class_name = f"{module}.{node.attr}"
         elif isinstance(node, ast.Name):
-            found = self.resolve(known.module, node.id) or ""
+            class_name = self.resolve(type_.module, node.id) or ""
         else:
             return None
-        return found if self.class_node(found) else None
+        return class_name if self.class_node(class_name) else None
 
 
 def own_fields(node: Definition) -> Iterator[tuple[str, ast.expr]]:

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tools.house.calls import Reader, Way
+from tools.house.calls import CallTrace, Reader
 from tools.house.code import Code, members, own_fields
 
 DOCUMENT = "AuditDocument"
@@ -41,14 +41,14 @@ def summaries(code: Code) -> dict[str, int]:
         for name, node in code.classes()
         if name.startswith(parts) and "TypedDict" not in {ast.unparse(base) for base in node.bases}
     }
-    found = {name for name in records if _is_summary(code, name)}
-    held = {
+    summary_names = {name for name in records if _is_summary(code, name)}
+    inner_names = {
         inner
-        for name in found
-        for known in code.fields(name).values()
-        if (inner := code.class_of(known)) and records.get(inner, 0) >= FEWEST_FACTS
+        for name in summary_names
+        for field_type in code.fields(name).values()
+        if (inner := code.class_of(field_type)) and records.get(inner, 0) >= FEWEST_FACTS
     }
-    return {name: records[name] for name in sorted(found | held)}
+    return {name: records[name] for name in sorted(summary_names | inner_names)}
 
 
 def _is_summary(code: Code, name: str) -> bool:
@@ -56,26 +56,28 @@ def _is_summary(code: Code, name: str) -> bool:
     return "family" in stated and sum(key.endswith("_usd") for key in stated) >= FEWEST_USD
 
 
-def document_readers(way: Way) -> list[str]:
+def document_readers(trace: CallTrace) -> list[str]:
     """Places that read the document for one message.
 
     Functions on the way of `notify` that have a parameter of type AuditDocument (or of several), or
     that subscript one or call its `get`. Calls are followed to their end, so the card is included.
     """
-    return [name for name in way.functions if _takes(way.code, name) or _subscripts(way, name)]
+    return [
+        name for name in trace.functions if _takes(trace.code, name) or _subscripts(trace, name)
+    ]
 
 
 def _takes(code: Code, name: str) -> bool:
     node = code.function(name)
     arguments = () if node is None else (*node.args.args, *node.args.kwonlyargs)
-    return any(_names(one.annotation) for one in arguments)
+    return any(_names(argument.annotation) for argument in arguments)
 
 
-def _subscripts(way: Way, name: str) -> bool:
-    reader = Reader(way.code, name, frozenset())
+def _subscripts(trace: CallTrace, name: str) -> bool:
+    reader = Reader(trace.code, name, frozenset())
     reader.read()
-    classes = map(way.code.class_of, reader.reads)
-    return any(found and found.endswith(f".{DOCUMENT}") for found in classes)
+    classes = map(trace.code.class_of, reader.reads)
+    return any(class_name and class_name.endswith(f".{DOCUMENT}") for class_name in classes)
 
 
 def _names(annotation: ast.expr | None) -> bool:
@@ -98,18 +100,18 @@ def amounts(code: Code) -> list[str]:
     return _members_of(code, AMOUNT_KINDS)
 
 
-def states(way: Way) -> list[str]:
+def states(trace: CallTrace) -> list[str]:
     """States that decisions branch on.
 
     The members of each enum of domain/advice whose name ends in State, if a function on the way of
     `notify` names a member of it. All of its members count, as a branch must be right for each.
     """
-    found = [
+    enums = [
         (name, members(node))
-        for name, node in way.code.classes()
+        for name, node in trace.code.classes()
         if name.startswith(f"sageaudit.{STATES}") and name.endswith("State")
     ]
-    bodies = [ast.walk(node) for name in way.functions if (node := way.code.function(name))]
+    bodies = [ast.walk(node) for name in trace.functions if (node := trace.code.function(name))]
     named = {
         node.value.id
         for body in bodies
@@ -118,7 +120,7 @@ def states(way: Way) -> list[str]:
     }
     return [
         f"{name}.{member}"
-        for name, all_members in found
+        for name, all_members in enums
         if name.rpartition(".")[2] in named
         for member in all_members
     ]
@@ -147,15 +149,15 @@ def field_modules(code: Code) -> list[str]:
 def field_tables(code: Code) -> list[str]:
     """The modules of domain/job that have a table of a job's fields, as `field_modules` says."""
     fields, home = set(code.fields(JOB)), f"{JOB_FOLDER}job"
-    found = []
+    modules = []
     for module, tree in code.trees.items():
         if not module.startswith(JOB_FOLDER) or module == home:
             continue
         keys = {key for line in tree.body for key in _keys(line)}
         of_aws = {key for key in keys if _AWS_KEY.fullmatch(key)}
         if max(len(keys & fields), len(of_aws)) >= FEWEST_KEYS:
-            found.append(module)
-    return found
+            modules.append(module)
+    return modules
 
 
 def silent_losses(code: Code) -> list[str]:

@@ -12,22 +12,21 @@ from tools.pages import DOCS
 FOLDER = DOCS
 PAGE, POINTS = FOLDER / "guidance.md", FOLDER / "guidance.toml"
 ANSWERS = ("rules", "guides", "fields", "commands")
-"""The keys of a point that say where the product gives it."""
+"""The keys of a point that name the part of the product which gives it."""
 _INTRODUCTION = """\
 # Guidance
 
 sageaudit was built on two documents about the cost of training jobs. This page has each piece of
-their advice, in our words, and where the product gives it: a [rule](rules/README.md), a
-[guide](#guides), a key of an audit's JSON, or a command. A test holds that each of these exists and
-that no point is without one.
+their advice, in our words, and the part of sageaudit that gives it: a [rule](rules/README.md), a
+[guide](#guides), a key of an audit's JSON, or a command. A test checks that each part exists, and
+that every piece of advice has one.
 """
 _GUIDES = """\
 ## Guides
 
-A guide is advice without dollars: nothing that is recorded of a job shows what it would save. It is
+A guide is advice without dollars: no recorded data of a job shows what it would save. It is
 chosen by traits of the job or request; if a trait is not known, the guide is left out. Guides are
-never stored, counted or sent. They are printed with `--guides`, and `--output json` has them only
-then:
+never stored, counted or sent. `--guides` prints them, also with `--output json`:
 
 ```
 sageaudit audit --recording job.json --guides
@@ -35,18 +34,18 @@ sageaudit check request.json --guides
 sageaudit show my-training-job --guides
 ```
 
-The page of a job (`sageaudit report JOB`) has them in a closed fold.
+The page of a job (`sageaudit report JOB`) has them in a closed section.
 """
 
 
 def documents() -> list[dict[str, Any]]:
-    """The documents with their points."""
-    found: list[dict[str, Any]] = tomllib.loads(POINTS.read_text(encoding="utf-8"))["documents"]
-    return found
+    """Returns the documents with their points."""
+    rows: list[dict[str, Any]] = tomllib.loads(POINTS.read_text(encoding="utf-8"))["documents"]
+    return rows
 
 
 def page() -> str:
-    """The whole page."""
+    """Returns the whole page."""
     parts = [_INTRODUCTION, *map(_document, documents()), _GUIDES, _table_of_guides(load())]
     return "\n".join(parts)
 

@@ -1,4 +1,4 @@
-"""Writes docs/rules from the rules' own docstrings and cards: `make docs`."""
+"""Writes docs/rules from the docstrings and cards of the rules: `make docs`."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ FOLDER = DOCS / "rules"
 _INDEX = """\
 # Rules
 
-**On whose jobs the table was measured:** on made-up jobs, which this project wrote for its own
-tests. It shows whether a rule does what its page says. How often a rule is right in real accounts
-is not known yet: no figure here is of a user's account, and there are few
-[recorded jobs](#other-measurements).
+**The table was measured on made-up jobs**, which this project wrote for its own tests. It shows
+whether a rule does what its page says. How often a rule is right in real accounts is not known yet:
+no figure here is from a user's account, and there are few [recorded jobs](#other-measurements).
 
 Each page has the rule's reasons and thresholds, a job in which it finds something, and one in
 which it does not. The last three columns are shares from 0 to 1, measured on jobs whose waste is
-known. *Precision* is the share of its findings that are right. *Recall* is the share of the waste
-that it found, by count. *Dollars* is the share of the dollars that it counted that lie within the
-upper limit that experts set. An empty cell: no such job, or no dollars.
+known. *Precision* is the share of the rule's findings that are right. *Recall* is the share of the
+waste that the rule found, by count. *Dollars* is the share of the rule's counted dollars that is
+within the experts' upper limit. An empty cell means no such job, or no dollars.
 
 ## Other measurements
 
 - On generated jobs whose waste is known, every rule reaches 95% precision and recall
   ([table](../../tests/golden/labelled/confusion.txt)). The columns below include the jobs of the
   next line, on which some rules do worse.
-- On made-up jobs and families of short runs, experts gave the least and the most dollars that
-  were wasted. The audit counts at least 80% of their lower figure, and on no job more than their
-  upper one ([table](../../tests/golden/labelled/expert-jobs.txt)).
-- Another author [simulated 119 cases](../../tests/labelled/simulated_jobs/README.md) and did not
-  know the code. The rules were changed by what these showed. Now 94% of the dollars that their
-  recordings prove are counted ([table](../../tests/golden/labelled/simulated-jobs.txt)).
+- For made-up jobs and families of short runs, experts gave the least and the most dollars that
+  were wasted. The audit counts at least 80% of their lower figure, and for no job more than their
+  upper figure ([table](../../tests/golden/labelled/expert-jobs.txt)).
+- An author who did not know the code
+  [simulated 119 cases](../../tests/labelled/simulated_jobs/README.md). The rules were then
+  improved. Now they count 94% of the dollars that these recordings prove
+  ([table](../../tests/golden/labelled/simulated-jobs.txt)).
 - For rules that judge requests, an expert labelled 107 requests with 72 issues. The first version
   of the rules found 45 of them, with one false alarm. The rules were then changed until they
   agreed with all ([requests](../../tests/labelled/before_run/README.md)).
 - Real jobs: the rules were compared with [SageMaker Debugger](../evidence/debugger.md) on 18 real
   jobs, and [22 jobs that hardly used their GPU](../evidence/recorded-gpu-jobs.md) were audited.
-  Advice on another GPU model rests on [measured ranges](../evidence/gpu-throughput.md).
+  Recommendations of another GPU model use [measured ranges](../evidence/gpu-throughput.md).
 
 A rule whose metrics are missing answers "unknown". In an audit, `judged` is `yes`, `partly` or
 `no`, and `not_judged` says what is missing and what to do. Without metrics of the instances,
@@ -55,12 +55,12 @@ A rule whose metrics are missing answers "unknown". In an audit, `judged` is `ye
 
 
 def index(rules: tuple[Rule, ...]) -> str:
-    """The table of all rules."""
+    """Returns the page with the table of all rules."""
     return _INDEX.format(rows="\n".join(map(_row, rules)))
 
 
 def _row(rule: Rule) -> str:
-    name, record = rule.info.name, track_record.measured().get(rule.info.name)
+    name, record = rule.info.name, track_record.load_records().get(rule.info.name)
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
     figures = track_record.figures(record) if record else ("",) * 3
     cells = (rule.info.id, f"[{name}]({name}.md)", rule.title, kinds, *figures)
@@ -68,14 +68,14 @@ def _row(rule: Rule) -> str:
 
 
 def pages() -> dict[str, str]:
-    """Every file of docs/rules with its text."""
+    """Returns the text of each file of docs/rules, by file name."""
     rules = catalogue.load()
     return {"README.md": index(rules)} | {f"{rule.info.name}.md": _page(rule) for rule in rules}
 
 
 def _page(rule: Rule) -> str:
-    """The rule's own page, and how often the rule was right."""
-    record = track_record.measured().get(rule.info.name)
+    """Returns the rule's own page, with how often the rule was right."""
+    record = track_record.load_records().get(rule.info.name)
     return rule_page(rule) + ("\n".join([*track_record.section(record), ""]) if record else "")
 
 
