@@ -168,7 +168,7 @@ def test_savings_are_predicted_and_measured_apart(asked: Asked) -> None:
     assert json.loads(result.stdout)["own_cost_usd"] is None
     sums = json.loads(result.stdout)["sums"]
     assert sums["measured"] == {"recommendations": 1, "predicted_usd": 4.59, "measured_usd": 6}
-    assert sums["taken"]["recommendations"] == 0
+    assert sums["followed"]["recommendations"] == 0
 
 
 def test_what_was_saved_stays_after_the_change_is_undone(asked: Asked) -> None:

@@ -145,7 +145,7 @@ def test_undone_advice_was_measured_and_is_open_again(
     assert ended["change"].endswith("ml.m5.4xlarge")
     assert ended["measured_usd"] > 50
     monkeypatch.setattr(asking, "utc_now", lambda: before)
-    assert found(earlier) == ("taken", "measured")
+    assert found(earlier) == ("followed", "measured")
 
 
 def test_the_made_up_share_of_the_samples_is_that_of_the_readme(run: Run) -> None:

@@ -25,6 +25,6 @@ def test_a_row_of_the_page_is_what_is_sent(runs: str, sent: str) -> None:
 def test_the_page_has_rows_of_each_kind() -> None:
     """So that a table which is not found is no green test."""
     kinds = {word.rpartition(" ")[0] or word for _, sent in ROWS for word in sent.split(", ")}
-    again = {f"again: {news}" for news in FollowUpReason}
-    assert kinds == again | {"none", "first", "trial", "worse", "cost-spike"}
+    follow_ups = {f"follow-up: {news}" for news in FollowUpReason}
+    assert kinds == follow_ups | {"none", "first", "trial", "worse", "cost-spike"}
     assert len(ROWS) > 70

@@ -63,7 +63,7 @@ def test_a_correction_is_due_if_an_exemption_leaves_a_dollar_unexplained(
         ("03-01..03-05 cost $24; 03-06 cost $182; 03-07 cost $1604", "cost-spike 03-07"),
         ("03-01..03-05 cost $24; 03-06 cost $182; 03-07 cost $1603.99", "cost-spike 03-06"),
         # 24 hours after the pipeline's last message, and 23
-        ("03-01 $12 ~a; 03-02 $12 ~b", "again: other advice 03-02"),
+        ("03-01 $12 ~a; 03-02 $12 ~b", "follow-up: other advice 03-02"),
         ("02-28 $12 ~a late 03-01; 03-02 $12 ~b", "first 03-01"),
     ],
 )
