@@ -16,37 +16,37 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def words(page: str) -> str:
-    """A page without line breaks, so that a sentence is found wherever it is wrapped."""
+    """Returns a page without line breaks, so that wrapped sentences are found."""
     return re.sub(r"\s+", " ", (ROOT / page).read_text(encoding="utf-8"))
 
 
 def table() -> dict[str, list[str]]:
-    """Each row of the rules' table: its ids, and the rules that it names."""
+    """Returns the rules that each row of the table names, by the row's ids."""
     rows = re.findall(r"^\| (SA\d.*?) \|.*?\| (.*?) \|$", README, re.MULTILINE)
     return {ids: names.split(", ") for ids, names in rows}
 
 
 def test_what_is_shown_is_what_a_scan_of_the_sample_jobs_prints() -> None:
-    """In README.md and docs/scan.md, by `make docs`."""
+    """`make docs` writes these parts of README.md and of two pages."""
     for page, text in readme.pages().items():
         assert text == page.read_text(encoding="utf-8"), "run make docs"
 
 
 def test_the_readme_is_short() -> None:
-    """At most 170 lines, with the two commands of a clone."""
+    """It has at most 170 lines, and the two commands for a clone."""
     assert len(README.splitlines()) <= 170
     assert {"make demo", "make test"} <= set(re.findall(r"^make \w+", README, re.MULTILINE))
 
 
 def test_the_table_of_rules_has_a_row_for_each_hundred() -> None:
-    """In the order of the ids."""
+    """The rows are in the order of the ids."""
     hundreds = sorted({f"{rule.info.id[:3]}xx" for rule in catalogue.load()})
     assert list(table()) == hundreds
 
 
 @pytest.mark.parametrize("ids", table())
 def test_the_examples_of_a_row_are_rules_of_its_hundred(ids: str) -> None:
-    """By name, in the order of their ids."""
+    """They are in the order of their ids."""
     names = {rule.info.name: rule.info.id for rule in catalogue.load()}
     rule_ids = [names[name] for name in table()[ids]]
     assert rule_ids == sorted(rule_ids)
@@ -54,7 +54,7 @@ def test_the_examples_of_a_row_are_rules_of_its_hundred(ids: str) -> None:
 
 
 def test_the_quality_is_that_of_the_labelled_set() -> None:
-    """What every rule reaches on the generated jobs."""
+    """The page says what every rule reaches on the generated jobs."""
     golden = ROOT / "tests" / "golden" / "labelled" / "confusion.txt"
     lines = golden.read_text(encoding="utf-8").splitlines()
     [percent] = re.findall(
@@ -74,7 +74,9 @@ def test_the_number_of_jobs_with_debuggers_answers_is_that_of_the_page() -> None
 
 
 def test_other_facts_are_the_products() -> None:
-    """The oldest Python, the kinds of job, the Lambdas, and the date of the packaged prices."""
+    """These are the oldest Python, the kinds of job, the Lambdas, and the date of the packaged
+    prices.
+    """
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     [python] = re.findall(r'requires-python = ">=([\d.]+)"', project)
     readme = words("README.md")
@@ -89,7 +91,7 @@ def test_other_facts_are_the_products() -> None:
 
 
 def test_how_many_types_have_a_rate() -> None:
-    """Packaged, estimated and unknown ones, for training in us-east-1."""
+    """The page counts packaged, estimated and unknown rates, for training in us-east-1."""
     names = [
         name for name, row in packaged.instance_types().items() if JobKind.TRAINING in row.kinds
     ]
@@ -107,6 +109,6 @@ def test_how_many_types_have_a_rate() -> None:
     "command", re.findall(r"^(?:\.venv/bin/)?sageaudit ([a-z-]+)", README, re.MULTILINE)
 )
 def test_every_command_shown_exists(command: str) -> None:
-    """As a file of the commands' folder."""
+    """Each command is a file in the folder of commands."""
     folder = ROOT / "functions" / "sageaudit" / "cli" / "commands"
     assert (folder / f"{command.replace('-', '_')}.py").exists()

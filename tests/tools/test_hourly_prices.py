@@ -1,4 +1,4 @@
-"""The packaged table, made again from the price list."""
+"""The packaged price tables, rewritten from the price list."""
 
 import json
 from datetime import date
@@ -56,7 +56,7 @@ LISTED_RATES = {
 
 
 def read(**by_component: dict[str, str]) -> list[PriceListing]:
-    """What the price list says; Training's rates everywhere by default."""
+    """Returns what the price list says, by default Training's rates for every component."""
     return [
         listing(by_component.get(component.name.lower(), LISTED_RATES), component=component)
         for component in Component
@@ -64,7 +64,7 @@ def read(**by_component: dict[str, str]) -> list[PriceListing]:
 
 
 def reread_prices(listings: list[PriceListing], tmp_path: Path) -> PackagedPrices:
-    """The book over the written table."""
+    """Returns the prices of the table after it was written and read."""
     path = tmp_path / "hourly_prices.json"
     path.write_text(
         hourly_prices.table_text(hourly_prices.refresh_hourly(OLD_PRICES, listings, DAY).table),
@@ -75,7 +75,7 @@ def reread_prices(listings: list[PriceListing], tmp_path: Path) -> PackagedPrice
 
 
 def hourly(book: PackagedPrices, name: str, component: Component, day: date | None = None) -> Rate:
-    """A rate that is there."""
+    """Returns a rate that must exist."""
     return known(PriceBook((book,), day).hourly_rate("eu-west-1", component, name))
 
 
@@ -98,7 +98,6 @@ def hourly(book: PackagedPrices, name: str, component: Component, day: date | No
 def test_a_new_table_has_the_listed_rates_and_the_old_ones_as_history(
     tmp_path: Path, name: str, component: Component, day: date | None, usd: str, as_of: str
 ) -> None:
-    """By type, component and day."""
     listings = read(processing=LISTED_RATES | {"ml.m6i.large": "0.13"})
     rate = hourly(reread_prices(listings, tmp_path), name, component, day)
     known_usd = [
@@ -108,7 +107,9 @@ def test_a_new_table_has_the_listed_rates_and_the_old_ones_as_history(
 
 
 def test_a_component_without_the_type_or_that_could_not_be_read(tmp_path: Path) -> None:
-    """A type is not sold for it; a throttled read is no price list without transform."""
+    """If a type is not sold for a component, it has no rate. If a list was not read, the old rate
+    stays.
+    """
     none = {name: usd for name, usd in LISTED_RATES.items() if name != "ml.m6i.large"}
     book = reread_prices(read(transform=none), tmp_path)
     assert not book.quote("eu-west-1", TRANSFORM, "ml.m6i.large").rates
@@ -117,7 +118,9 @@ def test_a_component_without_the_type_or_that_could_not_be_read(tmp_path: Path) 
 
 
 def test_history_exceptions_and_provenance_are_kept(tmp_path: Path) -> None:
-    """A price that did not change leaves no history; a figure of an exception is in it."""
+    """A price that did not change leaves no history. The figure of an exception is in the
+    history.
+    """
     result = hourly_prices.refresh_hourly(OLD_PRICES, read(), DAY)
     assert (result.known_rows, result.returned_rows, result.new_rows) == (5, 4, 1)
     table = reread_prices(read(), tmp_path).hourly_table
@@ -137,7 +140,7 @@ def test_history_exceptions_and_provenance_are_kept(tmp_path: Path) -> None:
 
 
 def test_too_little_is_not_written() -> None:
-    """Three of five are under 80 %."""
+    """Three of five are under 80%."""
     three_rates = dict(list(LISTED_RATES.items())[:3])
     with pytest.raises(Unavailable, match="Only 3 of 5 known prices came back"):
         hourly_prices.refresh_hourly(
@@ -148,14 +151,13 @@ def test_too_little_is_not_written() -> None:
 
 
 def test_the_order_of_listings_never_matters() -> None:
-    """Regions are read one by one."""
     listings = read()
     table = hourly_prices.refresh_hourly(OLD_PRICES, listings, DAY).table
     assert hourly_prices.refresh_hourly(OLD_PRICES, listings[::-1], DAY).table == table
 
 
 def test_refreshing_the_packaged_table_with_itself_changes_no_rate(tmp_path: Path) -> None:
-    """All 2,065 rows survive the way through the file, digit by digit."""
+    """All 2,065 rows have the same digits after they were written and read."""
     book = packaged.packaged_prices()
 
     def rates(prices_: PackagedPrices, region: str, component: Component) -> dict[str, str]:
@@ -181,7 +183,7 @@ def test_refreshing_the_packaged_table_with_itself_changes_no_rate(tmp_path: Pat
 
 
 def test_no_packaged_price_is_zero_or_less() -> None:
-    """Table, exceptions, history and storage."""
+    """This includes exceptions, history and storage."""
     book = packaged.packaged_prices()
     table = book.hourly_table
     figures = [usd for row in table["usd_per_hour"].values() for usd in row.values()]
@@ -191,7 +193,7 @@ def test_no_packaged_price_is_zero_or_less() -> None:
 
 
 def test_storage_is_refreshed_where_it_is_listed_and_keeps_its_date_elsewhere() -> None:
-    """A region without a figure of Training's own gets none from Processing's."""
+    """A region without a Training figure gets none from Processing's."""
     old_table = packaged.packaged_prices().storage_table
     listings = [
         PriceListing(
@@ -221,7 +223,7 @@ def test_storage_is_refreshed_where_it_is_listed_and_keeps_its_date_elsewhere() 
 def test_both_tables_are_written_from_the_price_list(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """New types and regions too; what was superseded stays with its date."""
+    """New types and regions are added. Superseded prices stay with their date."""
     row = {"ml.m5.xlarge": Decimal("0.257"), "ml.c5.xlarge": Decimal("0.23")}
     book = packaged.packaged_prices()
     small = replace(book, hourly_table={**book.hourly_table, "usd_per_hour": {"eu-west-1": row}})

@@ -1,4 +1,4 @@
-"""`make mutants`: which faults are tried, and what is said of them."""
+"""`make mutants`: which changes are tried, and what is printed about them."""
 
 import ast
 from collections.abc import Sequence
@@ -22,14 +22,16 @@ def share(part: int, whole: int | None = 1) -> float | None:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A core of one module."""
+    """Returns a project whose core is one module."""
     (tmp_path / MODULE).parent.mkdir(parents=True)
     (tmp_path / MODULE).write_text(SOURCE, encoding="utf-8")
     return tmp_path
 
 
 def test_a_mutant_is_one_expression_of_the_module(project: Path) -> None:
-    """Annotations and strings stay; each mutant is another module that still parses."""
+    """Annotations and strings do not change. Each mutant is a different module that can be
+    parsed.
+    """
     mutants_ = list(mutants.mutants(MODULE, project))
     assert {(mutant.line, mutant.before, mutant.after) for mutant in mutants_} == {
         (4, "1", "2"),
@@ -59,20 +61,20 @@ def test_a_mutant_is_one_expression_of_the_module(project: Path) -> None:
     ],
 )
 def test_a_number_is_a_little_higher(project: Path, number: str, other: str) -> None:
-    """Times, money and limits alike: a border test tells it from the right one."""
+    """This applies to times, money and limits: a test at the limit notices it."""
     (project / MODULE).write_text(f"LIMIT = {number}\n", encoding="utf-8")
     modules = {mutant.module.decode() for mutant in mutants.mutants(MODULE, project)}
     assert {ast.unparse(ast.parse(module)) for module in modules} == {f"LIMIT = {other}"}
 
 
 def test_a_seed_always_chooses_the_same(project: Path) -> None:
-    """So that a survivor can be tried again when it has its test."""
+    """So a surviving mutant can be tried again after a test was added."""
     assert mutants.choose(3, 1, root=project) == mutants.choose(3, 1, root=project)
     assert len(mutants.choose(3, 1, root=project)) == 3
 
 
 def test_the_shell_is_handlers_workflows_adapters_and_commands() -> None:
-    """The core is what decides; workflows are of both."""
+    """The core decides. Workflows belong to both."""
     core, shell = (
         {path.relative_to(mutants.ROOT).as_posix() for path in mutants.files(part)}
         for part in ("core", "shell")
@@ -95,7 +97,7 @@ def test_the_shell_is_handlers_workflows_adapters_and_commands() -> None:
 def test_a_mutant_survives_when_no_test_fails(
     project: Path, monkeypatch: pytest.MonkeyPatch, *, by_near: bool, by_all: bool, survives: bool
 ) -> None:
-    """The module has the fault while tests run, and none afterwards."""
+    """The module has the change only while the tests run."""
     test = "tests/domain/test_share.py"
     (project / test).parent.mkdir(parents=True)
     (project / test).touch()

@@ -94,7 +94,7 @@ _KEYS: dict[str, Any] = {
                 "properties": {
                     "code": {"type": "string"},
                     "reason": {"type": "string"},
-                    "advice": {"type": ["string", "null"]},
+                    "remedy": {"type": ["string", "null"]},
                 },
                 "required": ["code", "reason"],
             },
