@@ -126,7 +126,7 @@ def files(part: str, root: Path = ROOT) -> list[Path]:
 
 
 def choose(count: int, seed: int, part: str = "core", root: Path = ROOT) -> list[Mutant]:
-    """Returns `count` mutants by the seed, from as many different modules as possible."""
+    """Returns `count` mutants by the seed, at most one of a module until each module has one."""
     modules = [
         module_mutants
         for file in files(part, root)

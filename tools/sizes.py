@@ -46,7 +46,7 @@ def committed_source(place: str) -> str:
 
 
 def oversized_parts(*, grown_only: bool) -> Iterator[str]:
-    """One line for each file and function above the usual size."""
+    """Yields one line for each file and function above the usual size."""
     for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
         place = path.relative_to(ROOT).as_posix()
         if not (sizes := large_parts(path.read_text(encoding="utf-8"))):

@@ -9,4 +9,4 @@ def test_a_bill_is_measured_beside_duckdbs_sum(monkeypatch: pytest.MonkeyPatch) 
     """Each command runs once, on 1,000 lines."""
     monkeypatch.setattr(bills, "LINES", 1000)
     monkeypatch.setattr(bills, "RUNS", 1)
-    assert [row.what.partition(",")[0] for row in bills.rows()] == ["reconcile", "prices learn"]
+    assert [row.label.partition(",")[0] for row in bills.rows()] == ["reconcile", "prices learn"]

@@ -51,7 +51,7 @@ def test_a_mutant_is_one_expression_of_the_module(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "other"),
+    ("number", "higher"),
     [
         ("15", "16"),
         ("7.5", "8.25"),
@@ -60,11 +60,11 @@ def test_a_mutant_is_one_expression_of_the_module(project: Path) -> None:
         ("timedelta(days=15)", "timedelta(days=16)"),
     ],
 )
-def test_a_number_is_a_little_higher(project: Path, number: str, other: str) -> None:
+def test_a_number_is_a_little_higher(project: Path, number: str, higher: str) -> None:
     """This applies to times, money and limits: a test at the limit notices it."""
     (project / MODULE).write_text(f"LIMIT = {number}\n", encoding="utf-8")
     modules = {mutant.module.decode() for mutant in mutants.mutants(MODULE, project)}
-    assert {ast.unparse(ast.parse(module)) for module in modules} == {f"LIMIT = {other}"}
+    assert {ast.unparse(ast.parse(module)) for module in modules} == {f"LIMIT = {higher}"}
 
 
 def test_a_seed_always_chooses_the_same(project: Path) -> None:

@@ -269,6 +269,8 @@ def _questions(path: Path) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    _, *asked = sys.argv
-    for line in rows(int(asked[0]) if asked else AUDITS, Path(asked[1]) if asked[1:] else None):
+    _, *arguments = sys.argv
+    for line in rows(
+        int(arguments[0]) if arguments else AUDITS, Path(arguments[1]) if arguments[1:] else None
+    ):
         print(line, flush=True)

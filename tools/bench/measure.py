@@ -16,23 +16,23 @@ THREE_DIGITS = 100
 class Row:
     """A figure of ours, and the figure of a peer in the same run and unit."""
 
-    what: str
-    ours: float
+    label: str
+    figure: float
     unit: str
     """Such as "CPU s", "ms", "kB" or "audits/CPU s"."""
     peer: str = ""
     """The name of what it is compared with; empty if there is no peer."""
-    theirs: float | None = None
+    peer_figure: float | None = None
     goal: str = ""
     """The goal of the figure or the quotient, such as "at most 1.1 times"."""
 
     def __str__(self) -> str:
         peer_text = ""
-        if self.theirs is not None:
-            times = self.ours / self.theirs
-            peer_text = f"{times:>8.2f} x {self.peer}, {_figure_text(self.theirs)}"
+        if self.peer_figure is not None:
+            times = self.figure / self.peer_figure
+            peer_text = f"{times:>8.2f} x {self.peer}, {_figure_text(self.peer_figure)}"
         goal = f" ({self.goal})" if self.goal else ""
-        return f"{self.what:<52} {_figure_text(self.ours):>8} {self.unit:<8}{peer_text}{goal}"
+        return f"{self.label:<52} {_figure_text(self.figure):>8} {self.unit:<8}{peer_text}{goal}"
 
 
 def _figure_text(figure: float) -> str:

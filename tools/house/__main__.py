@@ -1,9 +1,9 @@
-"""Counts what a reader of this code has to hold: forms of one thing, ways through it, its size.
+"""Measures how complex the code is: types that repeat each other, calls of one flow, and sizes.
 
-`python -m tools.house` prints one line a measure, with its goal; `--list` prints below each line
-what was counted. All is read from the code, and none of it is run. The docstring of the function
-that counts defines the measure: `tools/house/forms.py` for forms, `calls.py` for rooms and climbs,
-`sizes.py` for sizes.
+`python -m tools.house` prints one line for each measure, with its goal. `--list` also prints what
+was counted. The tool reads the code and runs none of it. The docstring of a function that counts
+defines its measure: `forms.py` counts types and tables, `calls.py` follows calls, `sizes.py` counts
+lines and files.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
 PACKAGE = FUNCTIONS / "sageaudit"
 NOTIFY = "notify.handler.Notifier.handle_change"
-"""Where a stored audit enters `notify`: a record of the table's stream."""
+"""The entry of a stored audit into `notify`: a record of the table's stream."""
 AUDIT = "audit.handler.audit_message"
-"""Where an event enters `audit`: a message of the queue."""
+"""The entry of an event into `audit`: a message of the queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measure: its count or counts as they are printed, its goal, and what was counted."""
+    """One measure: its count, its goal, and the names of what was counted."""
 
     label: str
     count: str
@@ -37,7 +37,7 @@ class Row:
 
     @classmethod
     def of_list(cls, label: str, counted: Sequence[str], goal: str = "") -> Row:
-        """A measure that is the length of a list."""
+        """Returns a measure that is the length of a list."""
         return cls(label, f"{len(counted):,}", goal, counted)
 
 
@@ -55,27 +55,27 @@ def main() -> None:
 
 
 def form_rows(code: Code) -> Iterator[Row]:
-    """In how many forms one thing stands."""
+    """Yields the measures of types and tables that repeat each other."""
     trace, summaries = follow(code, NOTIFY), forms.summaries(code)
     yield Row(
-        "types for what is known of a run without its document",
+        "types for a run without its document",
         f"{len(summaries)} ({sum(summaries.values())} fields)",
         "1, and 1 of sums",
         [f"{name}: {count}" for name, count in summaries.items()],
     )
     readers = forms.document_readers(trace)
-    yield Row.of_list("places that read the document for one message", readers, "1")
+    yield Row.of_list("functions that read the document for one message", readers, "1")
     yield Row.of_list(
         "message kinds", forms.message_kinds(code), "7, with running jobs and budgets"
     )
     yield Row.of_list("amounts that are never added", forms.amounts(code), "2")
-    yield Row.of_list("states that decisions branch on", forms.states(trace), "4")
+    yield Row.of_list("states that decisions depend on", forms.states(trace), "4")
     yield Row.of_list("files that a new field of a job touches", forms.field_modules(code), "2")
     yield Row.of_list("silent ways to lose a field of a job", forms.silent_losses(code), "0")
 
 
 def trace_rows(code: Code) -> Iterator[Row]:
-    """How far a reader walks with one audit."""
+    """Yields the measures of the calls that follow one event."""
     yield from _trace_rows(
         "a stored audit through notify", follow(code, NOTIFY), max_modules=8, max_upward_calls=5
     )
@@ -102,7 +102,7 @@ def _arrow(call: Call) -> str:
 
 
 def size_rows(code: Code) -> Iterator[Row]:
-    """How much there is."""
+    """Yields the measures of size."""
     trees = code.modules()
     whole = sizes.lines(FUNCTIONS)
     fakes = ROOT / "tests" / "fakes"
@@ -142,7 +142,7 @@ BY_HAND = (
         ("docs/performance.md, 2026-11-29: python -m tools.bench start",),
     ),
 )
-"""Measures of a run, by hand: with the page that has them, and the day when it was written."""
+"""Measures that are entered by hand, with the page that has them and its date."""
 
 
 if __name__ == "__main__":

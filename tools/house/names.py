@@ -1,4 +1,4 @@
-"""What the names of one function stand for, as far as annotations tell it."""
+"""Resolves the names in one function, as far as annotations allow it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from tools.house.code import Code, Function, Type
 _LIKE_FIRST_ARGUMENT = frozenset(
     {"sorted", "list", "tuple", "set", "reversed", "iter", "islice", "replace"}
 )
-"""Functions that give what their first argument has."""
+"""Functions that return the type of their first argument."""
 _LIKE_SECOND_ARGUMENT = frozenset({"filter", "takewhile"})
-"""Functions that give what their second argument has."""
+"""Functions that return the type of their second argument."""
 _ITEM_OF_FIRST_ARGUMENT = frozenset({"next", "min", "max"})
-"""Functions that give an item of their first argument."""
+"""Functions that return an item of their first argument."""
 _MAPPINGS = frozenset({"Mapping", "dict", "defaultdict", "MutableMapping"})
 _CONSTRUCTORS = ("__init__", "__post_init__", "__new__")
-"""What the call of a class enters, if the class writes it itself."""
+"""The methods that the call of a class enters, if the class defines them."""
 
 
 @dataclass(slots=True)
 class Names:
     """The names of one function of a module.
 
-    `made`: the classes that stand for protocols. `local`: names that the function binds itself, so
-    that they hide the module's. `types`: of those whose type is known.
+    `implementations`: the classes that stand for protocols. `local`: names that the function binds
+    itself, so that they hide the module's. `types`: the known types by name.
     """
 
     code: Code
@@ -35,17 +35,19 @@ class Names:
     types: dict[str, Type] = field(default_factory=dict)
 
     def of_function(self, name: str) -> str | None:
-        """What a name stands for in the module; None of one that the function binds itself."""
+        """Returns what a name refers to in the module; None if the function binds it itself."""
         return None if name in self.local else self.code.resolve(self.module, name)
 
     def parameters(self, arguments: ast.arguments) -> None:
-        """Learns the annotated parameters of a function."""
+        """Stores the types of annotated parameters."""
         for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             if argument.annotation:
                 self.types[argument.arg] = Type(self.module, argument.annotation)
 
     def bind(self, target: ast.expr, type_: Type | None, value: ast.expr | None = None) -> None:
-        """Learns what is assigned to one or more names: its type, and if known its value."""
+        """Stores the type of an assigned name or tuple of names. `value` is the assigned
+        expression, if known.
+        """
         if isinstance(target, ast.Name) and type_:
             self.types[target.id] = type_
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
@@ -60,7 +62,7 @@ class Names:
                     self.bind(element, Type(type_.module, part))
 
     def type_of(self, node: ast.expr) -> Type | None:
-        """The type of an expression as far as annotations tell it."""
+        """Returns the type of an expression; None if annotations do not show it."""
         if isinstance(node, ast.Name):
             return self.types.get(node.id)
         if isinstance(node, ast.NamedExpr | ast.Starred):
@@ -80,7 +82,7 @@ class Names:
         return self._returned(node) if isinstance(node, ast.Call) else None
 
     def targets(self, called: ast.expr) -> list[str]:
-        """The functions that a call enters."""
+        """Returns the functions that a call enters."""
         if isinstance(called, ast.Name):
             function_name = self.of_function(called.id)
         elif isinstance(called, ast.Attribute):
@@ -96,7 +98,9 @@ class Names:
         return [function_name] if self.code.function(function_name) and function_name else []
 
     def methods(self, owner: str, method: str) -> list[str]:
-        """A class's method; of a protocol those of the classes that stand for it."""
+        """Returns a class's method; for a protocol, the methods of the classes that implement
+        it.
+        """
         method_name = self.code.method(owner, method)
         node = self.code.class_node(owner)
         if node is None or method_name is None or not _is_protocol(node):
@@ -115,7 +119,7 @@ class Names:
         ]
 
     def of_module(self, node: ast.Attribute) -> str | None:
-        """What `module.name` or `Class.name` stands for."""
+        """Returns what `module.name` or `Class.name` refers to."""
         owner = self.of_function(node.value.id) if isinstance(node.value, ast.Name) else None
         if owner and self.code.class_node(owner):
             return self.code.method(owner, node.attr)
@@ -177,7 +181,7 @@ class Names:
         return Type(self.code.module_of(name), node.returns)
 
     def item(self, type_: Type | None, *, value: bool = False) -> Type | None:
-        """The type of what a container has; of a mapping its keys, or its values."""
+        """Returns the type of a container's items; for a mapping, of its keys or its values."""
         if type_ and isinstance(type_.annotation, ast.BinOp):  # X | None
             sides = (type_.annotation.left, type_.annotation.right)
             items = (self.item(Type(type_.module, side), value=value) for side in sides)
@@ -191,13 +195,13 @@ class Names:
         return Type(type_.module, parts.elts[1 if mapping and value else 0])
 
     def class_type(self, name: str) -> Type:
-        """The type of an object of a class, by the class's qualified name."""
+        """Returns the type of an object of a class, by the class's qualified name."""
         module = self.code.module_of(name)
         return Type(module, ast.Name(name.rpartition(".")[2], ast.Load()))
 
 
 def bound_in(function: Function) -> frozenset[str]:
-    """The names that a function binds: its parameters, and what it assigns or defines within."""
+    """Returns the names that a function binds: its parameters, and what it assigns or defines."""
     nodes = [node for node in ast.walk(function) if node is not function]
     names = {node.id for node in nodes if isinstance(node, ast.Name) and not _is_read(node)}
     names |= {node.arg for node in nodes if isinstance(node, ast.arg)}
