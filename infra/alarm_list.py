@@ -1,7 +1,7 @@
 """Lists the alarms, each with the reason for its threshold.
 
-An alarm is for a failure that no retry repairs, or that retries have not repaired in the usual
-time: a person has to look. docs/runbook.md has an entry for each, by `runbook_entry`.
+An alarm reports a failure that no retry repairs, or that retries have not repaired in the usual
+time, so that a person must act. docs/runbook.md has an entry for each, by `runbook_entry`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RUNBOOK = "docs/runbook.md"
 
 @dataclass(frozen=True, slots=True)
 class MetricSource:
-    """One CloudWatch metric. `namespace` is None for the functions' own."""
+    """One CloudWatch metric. `namespace` is None for the functions' own metrics."""
 
     metric: str
     dimensions: Mapping[str, str]
@@ -28,11 +28,12 @@ class MetricSource:
 
 @dataclass(frozen=True, slots=True)
 class AlarmSpec:
-    """One alarm: it is raised if `datapoints` of the last `periods` values are above `threshold`.
+    """One alarm. It is raised if `datapoints` of the last `periods` values are above `threshold`.
 
-    `description_text` is for a person, `threshold_reason` says why this threshold. An `expression`
-    combines several metrics: their SUM or MAX, or a formula with {0} for the first of `sources`,
-    and so on. With `alarm_if_no_data` it is raised if the metric stops, not if it never had values.
+    `description_text` is for people; `threshold_reason` says why this threshold was chosen. An
+    `expression` combines several metrics: their SUM or MAX, or a formula with {0} for the first of
+    `sources`, and so on. With `alarm_if_no_data` the alarm is raised if the metric stops, but not
+    if it never had values.
     """
 
     name: str
@@ -61,7 +62,7 @@ class AlarmSpec:
 
 SUM_STATISTIC, MAX_STATISTIC = "SUM", "MAX"
 _MAX_SOURCES = 10
-"""CloudWatch's limit for an alarm on an expression."""
+"""The maximum number of metrics in an alarm on an expression: CloudWatch's limit."""
 
 
 def alarm_specs(
@@ -73,8 +74,8 @@ def alarm_specs(
 ) -> Iterator[AlarmSpec]:
     """Yields all alarms.
 
-    `functions` has names by handler, `notices_queues` names by channel; the other queues are by
-    their name here. All values are physical names.
+    `functions`: function names by handler; `notices_queues`: queue names by channel; the other
+    queues are by their name in this module. All values are physical names.
     """
     yield from _function_alarms(functions)
     for name, queue in work_queues.items():
@@ -82,13 +83,13 @@ def alarm_specs(
     for number, queues in enumerate(_tens(list(notices_queues.values()))):
         yield _late_queue_alarm(f"Notices{number + 1 if number else ''}", queues, NOTICES_MAX_AGE_S)
     for name, queue in dead_letters.items():
-        yield _dead_letters(name, queue)
+        yield _dead_letter_alarm(name, queue)
     yield from _audit_alarms()
     yield from _decision_alarms(functions["notify"])
-    yield _failing(
+    yield _failing_hours_alarm(
         "DeliverFailing",
-        "for hours a channel took no notices, or they could not be read, moved, or marked",
-        # A notice that is given up is a dead letter, which has its alarm.
+        "for hours notices could not be posted on a channel, or could not be read, moved or marked",
+        # A notice that is abandoned is a dead letter, which has its own alarm.
         MetricSource("DeliveryFailed", {"service": "deliver"}),
     )
     yield from _sweep_alarms(functions["sweep"])
@@ -96,24 +97,25 @@ def alarm_specs(
         "DigestReport",
         "digest-report",
         (MetricSource("ReportNotWritten", {"service": "digest"}),),
-        "a weekly digest was sent without its report, which S3 did not take",
+        "a weekly digest was sent without its report, which could not be stored in S3",
         "the report is written once a week, and nothing writes it again",
     )
 
 
 def _function_alarms(functions: Mapping[str, str]) -> Iterator[AlarmSpec]:
-    """Yields the alarms of functions; the sweep and the digest leave a dead letter after retries.
+    """Yields the alarms of functions. The sweep and the digest have none here: after their retries
+    they leave a dead letter.
 
-    A time-out is an error. A message that crashed another function is delivered again.
+    A time-out counts as an error. A message that crashed another function is delivered again.
     """
-    of_messages = [name for name in functions if name not in {"sweep", "digest"}]
-    for handler in of_messages:
+    message_handlers = [name for name in functions if name not in {"sweep", "digest"}]
+    for handler in message_handlers:
         yield AlarmSpec(
             f"{handler.capitalize()}Errors",
             "function-errors",
             (MetricSource("Errors", {"FunctionName": functions[handler]}, LAMBDA),),
             f"{handler} crashed, or timed out, three times within an hour",
-            "what crashed is tried again; three failures in an hour do not pass by themselves",
+            "a crashed invocation is repeated; three failures in an hour do not end by themselves",
             period_s=HOUR_S,
             threshold=2,
         )
@@ -122,9 +124,9 @@ def _function_alarms(functions: Mapping[str, str]) -> Iterator[AlarmSpec]:
         "function-throttled",
         (MetricSource("Throttles", {"FunctionName": functions["audit"]}, LAMBDA),),
         "Lambda has refused to start audits for most of two hours",
-        "a burst is throttled while it is worked off, in an account with ten executions at once "
-        "for an hour; longer means that others use up the account's concurrency, of which audits "
-        "need the most",
+        "in an account with ten concurrent executions, a burst of jobs is throttled for an hour; "
+        "a longer time means that other functions use up the account's concurrency, of which "
+        "audits need the most",
         period_s=15 * MINUTE_S,
         periods=8,
         datapoints=6,
@@ -132,9 +134,9 @@ def _function_alarms(functions: Mapping[str, str]) -> Iterator[AlarmSpec]:
     yield AlarmSpec(
         "Defects",
         "unexpected-errors",
-        tuple(MetricSource("Defects", {"service": handler}) for handler in of_messages),
-        "a function hit an unexpected error: a fault of its code",
-        "a retry meets the same fault: it needs a new version",
+        tuple(MetricSource("Defects", {"service": handler}) for handler in message_handlers),
+        "a function had an unexpected error: a defect in its code",
+        "a retry has the same defect: it needs a new version",
         expression=SUM_STATISTIC,
     )
 
@@ -151,7 +153,7 @@ def _late_queue_alarm(name: str, queues: list[str], seconds: int) -> AlarmSpec:
         "queue-late",
         tuple(MetricSource(metric, {"QueueName": queue}, SQS) for queue in queues),
         f"a message of {name} has waited for more than {seconds // HOUR_S} h",
-        "2,000 jobs that end together are done after about 70 minutes, five at once",
+        "2,000 jobs that end together are audited within about 70 minutes, five at a time",
         expression=MAX_STATISTIC if len(queues) > 1 else None,
         statistic="Maximum",
         threshold=seconds,
@@ -159,27 +161,29 @@ def _late_queue_alarm(name: str, queues: list[str], seconds: int) -> AlarmSpec:
     )
 
 
-def _dead_letters(name: str, queue: str) -> AlarmSpec:
+def _dead_letter_alarm(name: str, queue: str) -> AlarmSpec:
     return AlarmSpec(
         f"{name}NotEmpty",
         "dead-letters",
         (MetricSource("ApproximateNumberOfMessagesVisible", {"QueueName": queue}, SQS),),
-        f"{name} has messages that are not tried again",
-        "each one waits for a person, and is deleted after 14 days",
+        f"{name} has messages, which are not tried again",
+        "each message waits for a person, and is deleted after 14 days",
         statistic="Maximum",
         period_s=MINUTE_S,
     )
 
 
-def _failing(name: str, means: str, source: MetricSource) -> AlarmSpec:
-    """Returns an alarm on failing hours: a queue's age omits messages received three times."""
+def _failing_hours_alarm(name: str, description_text: str, source: MetricSource) -> AlarmSpec:
+    """Returns an alarm on failures in most hours. The age of a queue does not show them: it omits
+    messages that were received three times.
+    """
     return AlarmSpec(
         name,
         "failing",
         (source,),
-        means,
-        "what fails is tried again at least once an hour, for 3.5 days: failures in four of six "
-        "hours do not pass by themselves, and three days are left to repair the cause",
+        description_text,
+        "a failure is tried again at least once an hour, for 3.5 days: failures in four of six "
+        "hours do not end by themselves, and three days are left to repair the cause",
         period_s=HOUR_S,
         periods=6,
         datapoints=4,
@@ -188,8 +192,8 @@ def _failing(name: str, means: str, source: MetricSource) -> AlarmSpec:
 
 def _audit_alarms() -> Iterator[AlarmSpec]:
     audit = {"service": "audit"}
-    # An event that is refused is a dead letter, which has its alarm.
-    yield _failing(
+    # An event that is rejected is a dead letter, which has its own alarm.
+    yield _failing_hours_alarm(
         "AuditFailing", "audits have failed for hours", MetricSource("AuditFailed", audit)
     )
     yield AlarmSpec(
@@ -197,7 +201,7 @@ def _audit_alarms() -> Iterator[AlarmSpec]:
         "unauditable",
         (MetricSource("JobsUnauditable", audit),),
         "three or more jobs within six hours could not be audited",
-        "one job that its user deleted at once is normal; several have a common cause",
+        "a single job that its user deleted immediately is normal; several have a common cause",
         period_s=6 * HOUR_S,
         threshold=2,
     )
@@ -205,15 +209,15 @@ def _audit_alarms() -> Iterator[AlarmSpec]:
         "RulesFailed",
         "rules-failed",
         (MetricSource("RuleFailed", audit),),
-        "a rule ended with an error, so an audit lacks this rule's findings",
-        "each one is a fault of the code, and no retry finds the dollars",
+        "a rule failed with an error, so an audit lacks the rule's findings",
+        "each failure is a defect in the code, which no retry repairs",
     )
 
 
 def _decision_alarms(notify: str) -> Iterator[AlarmSpec]:
-    yield _failing(
+    yield _failing_hours_alarm(
         "NotifyFailing",
-        "for hours it could not be decided whether to post a message about an audit",
+        "for hours notify could not decide whether to send messages about audits",
         MetricSource("NotDecided", {"service": "notify"}),
     )
     yield AlarmSpec(
@@ -221,8 +225,8 @@ def _decision_alarms(notify: str) -> Iterator[AlarmSpec]:
         "stream-late",
         (MetricSource("IteratorAge", {"FunctionName": notify}, LAMBDA),),
         "new audits have waited for more than 15 minutes for notify",
-        "notify sets aside what fails, so a stream that is late is not read, or SQS takes nothing; "
-        "after 24 h the stream has lost what was not read",
+        "notify sets failures aside, so a late stream means that it is not read, or that SQS "
+        "accepts nothing; after 24 h the stream loses records that were not read",
         statistic="Maximum",
         threshold=STREAM_MAX_AGE_S * 1000,
         periods=3,
@@ -235,9 +239,9 @@ def _decision_alarms(notify: str) -> Iterator[AlarmSpec]:
             MetricSource("JobsAudited", {"service": "audit"}),
             MetricSource("Invocations", {"FunctionName": notify}, LAMBDA),
         ),
-        "jobs were audited in two periods of three hours, and notify was never invoked",
-        "notify is invoked for each new audit; a mapping that is disabled or broken invokes "
-        "nothing, so that StreamLate has no value",
+        "jobs were audited in two periods of three hours, but notify was not invoked",
+        "notify is invoked for each new audit; a disabled or broken mapping never invokes it, so "
+        "that StreamLate has no value",
         expression="IF({0} > 0 AND FILL({1}, 0) < 1, 1, 0)",
         period_s=3 * HOUR_S,
         periods=2,
@@ -250,10 +254,10 @@ def _sweep_alarms(function: str) -> Iterator[AlarmSpec]:
         "JobsMissing",
         "jobs-missing",
         (MetricSource("JobsMissing", sweep), MetricSource("ReconcilerFound", sweep)),
-        "jobs ended, their events are there, and they had no audit when it was time for it: three "
-        "at one sweep, or one at three sweeps within an hour",
-        "a sweep counts a job until it has an audit, for three hours; lost events, which it sends "
-        "itself, are not counted here: more mean that audits do not come",
+        "jobs whose events arrived had no audit when it was due: three jobs at one sweep, or one "
+        "job at three sweeps within an hour",
+        "each sweep counts a job until it has an audit, for three hours; jobs whose lost events "
+        "the sweep sends are not counted; a higher number means that audits are not made",
         expression="{0} - FILL({1}, 0)",
         period_s=HOUR_S,
         threshold=2,
@@ -262,9 +266,9 @@ def _sweep_alarms(function: str) -> Iterator[AlarmSpec]:
         "SweepSilent",
         "sweep-silent",
         (MetricSource("Invocations", {"FunctionName": function}, LAMBDA),),
-        "the sweep is not started any more, so lost events are not noticed",
-        "it is started every 15 minutes; one that never was has no values to lose, so that a new "
-        "installation is quiet",
+        "the sweep no longer runs, so lost events are not noticed",
+        "it is invoked every 15 minutes; before its first invocation the metric has no values, so "
+        "that a new installation raises no alarm",
         period_s=30 * MINUTE_S,
         alarm_if_no_data=True,
     )
@@ -272,8 +276,8 @@ def _sweep_alarms(function: str) -> Iterator[AlarmSpec]:
         "EventsLost",
         "events-lost",
         (MetricSource("ReconcilerFound", sweep),),
-        "in three of the last six hours the sweep found jobs whose event never came",
-        "the sweep repairs a single lost event; in three different hours it means that the "
+        "in three of the last six hours the sweep found jobs whose event never arrived",
+        "the sweep repairs a single lost event; lost events in three different hours mean that the "
         "delivery of events is broken",
         period_s=HOUR_S,
         periods=6,
@@ -284,7 +288,8 @@ def _sweep_alarms(function: str) -> Iterator[AlarmSpec]:
         "failing",
         (MetricSource("SweepFailed", sweep),),
         "for most of an hour the sweep could not list jobs or send what it found",
-        "a throttled list is asked again 15 minutes later; three failures of four do not pass",
+        "a throttled list is read again 15 minutes later; three failures of four do not end by "
+        "themselves",
         period_s=15 * MINUTE_S,
         periods=4,
         datapoints=3,

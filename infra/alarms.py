@@ -1,4 +1,4 @@
-"""The alarms of `alarm_list` in CloudWatch, and the topic that they publish to."""
+"""Creates the alarms of `alarm_list`, and the topic that they publish to."""
 
 from __future__ import annotations
 
@@ -17,73 +17,75 @@ from infra.alarm_list import MAX_STATISTIC, SUM_STATISTIC, AlarmSpec
 class Alarms(Construct):
     """The alarms. Operators subscribe to `topic`, job owners to the topic of notices."""
 
-    def __init__(
-        self, scope: Construct, construct_id: str, *, watches: Iterable[AlarmSpec]
-    ) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, specs: Iterable[AlarmSpec]) -> None:
         super().__init__(scope, construct_id)
-        # No SSE: CloudWatch cannot publish to a topic under the AWS managed key, and the text of an
-        # alarm is not a secret.
+        # No SSE: CloudWatch cannot publish to a topic with the AWS managed key, and the text of an
+        # alarm is not secret.
         self.topic = sns.Topic(self, "Topic", display_name="sageaudit alarms", enforce_ssl=True)
         self.topic.add_to_resource_policy(_publish_statement(self.topic))
-        watches = list(watches)
-        silent = {watch.name for watch in watches if watch.alarm_if_no_data}
-        self.all = [_alarm(self, watch) for watch in watches]
+        specs = list(specs)
+        names_if_no_data = {spec.name for spec in specs if spec.alarm_if_no_data}
+        self.all = [_alarm(self, spec) for spec in specs]
         action = actions.SnsAction(self.topic)
         for alarm in self.all:
             alarm.add_alarm_action(action)
             alarm.add_ok_action(action)
-            if alarm.node.id in silent:
+            if alarm.node.id in names_if_no_data:
                 alarm.add_insufficient_data_action(action)
 
 
-def _alarm(scope: Construct, watch: AlarmSpec) -> cloudwatch.Alarm:
-    compare, missing = cloudwatch.ComparisonOperator, cloudwatch.TreatMissingData
+def _alarm(scope: Construct, spec: AlarmSpec) -> cloudwatch.Alarm:
+    operators, missing_data = cloudwatch.ComparisonOperator, cloudwatch.TreatMissingData
     return cloudwatch.Alarm(
         scope,
-        watch.name,
-        metric=alarm_metric(watch),
-        threshold=1 if watch.alarm_if_no_data else watch.threshold,
-        evaluation_periods=watch.periods,
-        datapoints_to_alarm=watch.datapoints_to_alarm,
+        spec.name,
+        metric=alarm_metric(spec),
+        threshold=1 if spec.alarm_if_no_data else spec.threshold,
+        evaluation_periods=spec.periods,
+        datapoints_to_alarm=spec.datapoints_to_alarm,
         comparison_operator=(
-            compare.LESS_THAN_THRESHOLD
-            if watch.alarm_if_no_data
-            else compare.GREATER_THAN_THRESHOLD
+            operators.LESS_THAN_THRESHOLD
+            if spec.alarm_if_no_data
+            else operators.GREATER_THAN_THRESHOLD
         ),
-        # Its state is INSUFFICIENT_DATA before the first value and after the last. Only a change of
-        # the state is sent, so a new installation is quiet.
-        treat_missing_data=missing.MISSING if watch.alarm_if_no_data else missing.NOT_BREACHING,
-        alarm_description=watch.description,
+        # Its state is INSUFFICIENT_DATA before the first value and after the last. Only changes of
+        # the state are sent, so a new installation sends nothing.
+        treat_missing_data=missing_data.MISSING
+        if spec.alarm_if_no_data
+        else missing_data.NOT_BREACHING,
+        alarm_description=spec.description,
     )
 
 
-def alarm_metric(watch: AlarmSpec) -> cloudwatch.IMetric:
+def alarm_metric(spec: AlarmSpec) -> cloudwatch.IMetric:
     """Returns the metric that an alarm watches, also for a graph."""
-    period = cdk.Duration.seconds(watch.period_s)
+    period = cdk.Duration.seconds(spec.period_s)
     metrics = [
         cloudwatch.Metric(
             namespace=source.namespace or cdk.Aws.STACK_NAME,
             metric_name=source.metric,
             dimensions_map=dict(source.dimensions),
             period=period,
-            statistic=watch.statistic,
+            statistic=spec.statistic,
         )
-        for source in watch.sources
+        for source in spec.sources
     ]
-    if watch.expression is None:
+    if spec.expression is None:
         return metrics[0]
-    # A graph may have several of these, so their names are the alarm's.
-    named = {f"m{watch.name}{number}": metric for number, metric in enumerate(metrics)}
-    expression = watch.expression.format(*named)
+    # A graph may have several expressions, so the ids contain the alarm's name.
+    metric_by_id = {f"m{spec.name}{number}": metric for number, metric in enumerate(metrics)}
+    expression = spec.expression.format(*metric_by_id)
     if expression in {SUM_STATISTIC, MAX_STATISTIC}:
-        expression = f"{expression}([{', '.join(f'FILL({name}, 0)' for name in named)}])"
+        expression = f"{expression}([{', '.join(f'FILL({name}, 0)' for name in metric_by_id)}])"
     return cloudwatch.MathExpression(
-        expression=expression, using_metrics=named, period=period, label=watch.name
+        expression=expression, using_metrics=metric_by_id, period=period, label=spec.name
     )
 
 
 def _publish_statement(topic: sns.Topic) -> iam.PolicyStatement:
-    """Needed because a topic with its own policy loses the default policy of SNS."""
+    """Returns the statement that lets CloudWatch publish: a topic with its own policy loses the
+    default policy of SNS.
+    """
     return iam.PolicyStatement(
         principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
         actions=["sns:Publish"],

@@ -25,7 +25,7 @@ def assemble() -> None:
     code = lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.tree_hash)
     synthesize(code=code, policy=policy, outdir=outdir)
     for copy in Path(outdir).glob("asset.*"):
-        file_tree.set_modes(copy)  # CDK makes the folders of its copy under this process's umask
+        file_tree.set_modes(copy)  # CDK creates the folders of its copy with this process's umask
 
 
 def synthesize(
@@ -33,15 +33,15 @@ def synthesize(
 ) -> dict[str, Any]:
     """Writes the assembly to `outdir` and returns the template.
 
-    The context has the settings; `context` overrides that of cdk.json. Raises ValueError.
+    The settings are those of cdk.json, which `context` overrides. Raises ValueError.
     """
     app = cdk.App(context=cdk_context() | dict(context or {}), outdir=outdir)
-    chosen = read_settings({key: app.node.try_get_context(key) for key in SETTING_NAMES})
+    settings = read_settings({key: app.node.try_get_context(key) for key in SETTING_NAMES})
     stack = SageAuditStack(
         app,
-        chosen.stack,
+        settings.stack,
         code=code,
-        settings=chosen,
+        settings=settings,
         members=policy.members,
         channels=policy.channels,
         digest=policy.digest if policy.mode == "notify" else None,

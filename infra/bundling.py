@@ -1,9 +1,9 @@
 """Builds the Lambda asset, without Docker.
 
-It has our code without the command line, pinned wheels without what no handler reads, the validated
-policy and the version of the rules, and byte code of all of it where this machine has the Python of
-Lambda. CDK gets a finished folder, so the functions share one asset. The wheels and the asset are
-kept under build/ by the hash of their inputs, so an unchanged project is not built twice.
+The asset has our code without the command line, pinned wheels without unused parts, the validated
+policy, and the version of the rules. It has byte code for all of them if this machine has Lambda's
+Python. CDK gets a finished folder, so the functions share one asset. The wheels and the asset are
+cached under build/ by the hash of their inputs, so an unchanged project is not built twice.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ NOT_ON_LAMBDA = (
     "workflows/backfill.py",
     "workflows/doctor",
 )
-"""Parts of the package that no handler imports: the command line and what only it uses."""
+"""Parts of the package that no handler imports: the command line, and modules that only it uses."""
 
 
-_KINDS = frozenset({".py", ".json", ".css", ".js"})
-"""Endings of files that are code, or are read as package data."""
+_SUFFIXES = frozenset({".py", ".json", ".css", ".js"})
+"""Suffixes of files that are code or package data."""
 POLICY = ROOT / "policy.toml"
 
 
 def load_policy(path: Path) -> Policy:
-    """Loads the policy to deploy. An invalid policy stops the deployment, not a Lambda."""
+    """Loads the policy to deploy. An invalid policy stops the deployment, instead of a function."""
     try:
         return policy_file.load_policy(path)
     except BadPolicy as error:
@@ -64,14 +64,16 @@ def load_policy(path: Path) -> Policy:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The platform and Python of the wheels; None for both means those of pip itself."""
+    """The platform and Python version of the wheels; None for both means those of this machine's
+    pip.
+    """
 
     name: str
     platform: str | None
     python: str | None
 
     def pip_options(self) -> tuple[str, ...]:
-        """Options for pip to fetch wheels for another machine."""
+        """Returns the options with which pip downloads wheels for this target."""
         if self.platform is None or self.python is None:
             return ()
         return (
@@ -81,15 +83,17 @@ class Target:
         )
 
     def interpreter(self) -> byte_code.Interpreter | None:
-        """Returns the compiler for the target; None for this machine, which compiles on import."""
+        """Returns the interpreter that compiles for the target; None for this machine, which
+        compiles on import.
+        """
         return byte_code.find_interpreter(self.python) if self.python is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A finished folder. `tree_hash` covers paths, modes and contents, also of the byte code.
+    """A finished asset folder. `tree_hash` is over paths, modes and contents, including byte code.
 
-    `compiled_by` is the version of Python that compiled it, or None.
+    `compiled_by`: the version of the Python that compiled it, or None.
     """
 
     folder: Path
@@ -111,36 +115,38 @@ def build_lambda_asset(policy: Policy) -> Asset:
 
 
 def build_asset(target: Target, policy: Policy) -> Asset:
-    """Builds the folder to deploy, only if an input has changed."""
-    wheels, compiler = _wheels(target), target.interpreter()
-    ours = sorted(source_files())
-    inputs = {
+    """Builds the folder to deploy, if an input has changed."""
+    wheels, interpreter = _wheels(target), target.interpreter()
+    our_files = sorted(source_files())
+    generated_files = {
         stored_policy.FILE_NAME: stored_policy.to_text(policy),
         f"sageaudit/{version.BUILT_VERSION_FILE}": version.version_file_text(
             FUNCTIONS / "sageaudit"
         ),
     }
-    compiled_by = compiler.version if compiler else None
-    digest = _digest(wheels.name, *ours, *inputs.values(), f"compiled by {compiled_by}", *_BUILDERS)
+    compiled_by = interpreter.version if interpreter else None
+    digest = _digest(
+        wheels.name, *our_files, *generated_files.values(), f"compiled by {compiled_by}", *_BUILDERS
+    )
 
-    def build(new: Path) -> None:
-        _assemble(new, wheels, ours, inputs)
-        if compiler is not None:
-            byte_code.compile_folder(new, compiler)
-        file_tree.set_modes(new)
+    def build(folder: Path) -> None:
+        _assemble(folder, wheels, our_files, generated_files)
+        if interpreter is not None:
+            byte_code.compile_folder(folder, interpreter)
+        file_tree.set_modes(folder)
 
-    folder = _build_once(f"asset-{target.name}", digest, build)
-    file_tree.set_modes(folder)  # a folder that was kept may have been copied under another umask
-    return Asset(folder, file_tree.tree_hash(folder), compiled_by)
+    asset_folder = _build_once(f"asset-{target.name}", digest, build)
+    file_tree.set_modes(asset_folder)  # a cached folder may have been copied with another umask
+    return Asset(asset_folder, file_tree.tree_hash(asset_folder), compiled_by)
 
 
 def _wheels(target: Target) -> Path:
     options = target.pip_options()
     digest = _digest(*options, sys.version, REQUIREMENTS, *left_out.called_services(), *_BUILDERS)
 
-    def build(new: Path) -> None:
-        _install(new, options)
-        left_out.prune(new)
+    def build(folder: Path) -> None:
+        _install(folder, options)
+        left_out.prune(folder)
 
     return _build_once(f"wheels-{target.name}", digest, build)
 
@@ -159,11 +165,11 @@ def _install(folder: Path, options: tuple[str, ...]) -> None:
 
 
 def source_files() -> Iterator[Path]:
-    """Returns our files that a handler may import, or read as package data."""
-    left_out = [FUNCTIONS / "sageaudit" / part for part in NOT_ON_LAMBDA]
+    """Yields our files that a handler may import, or read as package data."""
+    excluded = [FUNCTIONS / "sageaudit" / part for part in NOT_ON_LAMBDA]
     for path in FUNCTIONS.rglob("*"):
-        needed = not any(path.is_relative_to(part) for part in left_out)
-        if needed and path.is_file() and path.suffix in _KINDS:
+        is_needed = not any(path.is_relative_to(part) for part in excluded)
+        if is_needed and path.is_file() and path.suffix in _SUFFIXES:
             yield path
 
 
@@ -180,18 +186,18 @@ def _assemble(
 
 
 def _build_once(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
-    """Builds build/KIND-DIGEST at most once; deletes folders of older digests."""
+    """Builds build/KIND-DIGEST if it does not exist; deletes the folders of older digests."""
     folder = BUILD_FOLDER / f"{kind}-{digest}"
     if folder.exists():
         return folder
     BUILD_FOLDER.mkdir(exist_ok=True)
-    older = list(BUILD_FOLDER.glob(f"{kind}-*"))
+    old_folders = list(BUILD_FOLDER.glob(f"{kind}-*"))
     with tempfile.TemporaryDirectory(dir=BUILD_FOLDER) as temporary:
-        new = Path(temporary, "new")
-        build(new)
+        new_folder = Path(temporary, "new")
+        build(new_folder)
         with contextlib.suppress(OSError):  # another process was faster: its folder is the same
-            new.rename(folder)
-    for path in older:
+            new_folder.rename(folder)
+    for path in old_folders:
         shutil.rmtree(path, ignore_errors=True)
     return folder
 

@@ -1,4 +1,4 @@
-"""The dashboard and the saved queries, from the alarms and the runbook's own queries."""
+"""The dashboard and the saved queries, from the alarms and the runbook's queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from infra.alarms import alarm_metric
 from infra.bundling import ROOT
 
 MONEY_DASHBOARD = "money-and-messages"
-"""The runbook's section whose queries the dashboard shows."""
+"""The section of the runbook whose queries the dashboard shows."""
 FRESHNESS_METRICS = {
     "ApproximateAgeOfOldestMessage": "How long messages wait, in seconds",
     "IteratorAge": "How long new audits wait for notify, in ms",
@@ -28,7 +28,7 @@ _QUERY = re.compile(r"^insights (\w+) '(.+)'$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class SavedQuery:
-    """A query of one section of the runbook, on the log of `function`."""
+    """A query in a section of the runbook, for the log of `function`."""
 
     runbook_entry: str
     function: str
@@ -36,7 +36,7 @@ class SavedQuery:
 
 
 def saved_queries() -> Iterator[SavedQuery]:
-    """Returns the queries of docs/runbook.md, in its order."""
+    """Yields the queries in docs/runbook.md, in its order."""
     page = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
     for section in re.split(r"^##+ ", page, flags=re.MULTILINE)[1:]:
         entry = section.partition("\n")[0].lower().replace(" ", "-")
@@ -53,7 +53,7 @@ class Dashboard(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        watches: Sequence[AlarmSpec],
+        specs: Sequence[AlarmSpec],
         alarms: Sequence[cloudwatch.IAlarm],
         log_groups: Mapping[str, logs.ILogGroup],
     ) -> None:
@@ -89,7 +89,7 @@ class Dashboard(Construct):
             [
                 cloudwatch.GraphWidget(
                     title=title,
-                    left=[alarm_metric(spec) for spec in watches if spec.sources[0].metric == name],
+                    left=[alarm_metric(spec) for spec in specs if spec.sources[0].metric == name],
                     width=8,
                     height=6,
                 )

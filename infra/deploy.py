@@ -1,7 +1,7 @@
-"""`make deploy`: asks for what it needs, stores the secrets, and runs a pinned CDK CLI.
+"""`make deploy`: asks for missing settings, stores the secrets, and runs a pinned CDK CLI.
 
-A channel's webhook goes from the keyboard to Secrets Manager. It is never printed, and is in no
-environment variable, command line or template.
+A channel's webhook goes from the keyboard to Secrets Manager. It is never printed, and never put
+into an environment variable, command line or template.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import OWN_TOPIC
 
 CDK_CLI = "aws-cdk@2.1148.1"
-"""Pinned to 2.x: a 3.x, the latest in the registry, cannot read assemblies of aws-cdk-lib 2."""
+"""Pinned to 2.x: 3.x, the latest in the registry, cannot read assemblies of aws-cdk-lib 2."""
 ROOT = Path(__file__).parent.parent
 
 RunCdk = Callable[[Sequence[str], dict[str, str]], None]
 
 
 def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
-    """Runs the CDK CLI on the Node of the virtual environment."""
+    """Runs the CDK CLI with the virtual environment's Node."""
     path = os.pathsep.join([str(NODE.parent), os.environ.get("PATH", os.defpath)])
     subprocess.run(
         [str(NODE), str(NPX), "--yes", CDK_CLI, *arguments],
@@ -60,24 +60,27 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
 def deploy(
     session: Any, run: RunCdk, flags: Flags, policy: Policy, *, profile: str | None = None
 ) -> None:
-    """Asks and deploys, subscribes, and says who gets messages. Raises ClickException, Abort.
+    """Deploys the stack, subscribes addresses, and prints who gets messages. Raises ClickException
+    or Abort.
 
-    Writes nothing before the account is confirmed. `profile` is that of the session, None for
+    Writes nothing before the account is confirmed. `profile`: the session's profile; None for
     credentials in the environment.
     """
     account = session.client("sts").get_caller_identity()["Account"]
     flags.confirm(f"Deploy sageaudit to account {account}, region {session.region_name}?")
     store = session.client("secretsmanager")
     formation, sns = session.client("cloudformation"), session.client("sns")
-    dynamodb, chosen = session.client("dynamodb"), cdk_context()
-    stack, table = chosen["stack"], chosen.get("table_name")
-    deployed = _outputs(formation, stack) or {}
-    # Its stream may be another than at the last deployment.
-    of_table = ["--context", f"table_stream_arn={adopt_table(dynamodb, table)}"] if table else []
-    for name in outputs_by_channel(deployed, QUEUE_URL_PREFIX).keys() - policy.channels.keys():
+    dynamodb, context = session.client("dynamodb"), cdk_context()
+    stack, table = context["stack"], context.get("table_name")
+    old_outputs = _outputs(formation, stack) or {}
+    # The table's stream may have changed since the last deployment.
+    table_options = (
+        ["--context", f"table_stream_arn={adopt_table(dynamodb, table)}"] if table else []
+    )
+    for name in outputs_by_channel(old_outputs, QUEUE_URL_PREFIX).keys() - policy.channels.keys():
         flags.confirm(
-            f"The channel {name} is deployed, and {POLICY.name} does not name it any more: its"
-            " queue is deleted with what waits in it. Go on?"
+            f"The channel {name} is deployed, but no longer in {POLICY.name}: its queue is deleted"
+            " with the messages in it. Continue?"
         )
     store_secrets(store, flags, policy.channels)
     create_fingerprint_key(store)
@@ -85,29 +88,33 @@ def deploy(
     if not bootstrapped:
         flags.confirm(
             "This region is not bootstrapped for the CDK (a bucket and roles for deployments). "
-            "Do it now?"
+            "Bootstrap it now?"
         )
-    wanted = _ask_subscribers(flags, sns, deployed)
+    addresses_by_topic = _ask_subscribers(flags, sns, old_outputs)
     environment = _environment(session)
-    # As a flag: credentials in the environment would come before AWS_PROFILE.
-    of_profile = [] if profile is None else ["--profile", profile]
+    # As an option: credentials in the environment would take precedence over AWS_PROFILE.
+    profile_options = [] if profile is None else ["--profile", profile]
     if not bootstrapped:
-        run(["bootstrap", f"aws://{account}/{session.region_name}", *of_profile], environment)
-    # The CDK CLI asks before it grants permissions, and fails where nobody can answer.
+        run(["bootstrap", f"aws://{account}/{session.region_name}", *profile_options], environment)
+    # The CDK CLI asks before it grants permissions, and fails without a terminal.
     approval = ["--require-approval", "never"] if flags.assume_yes else []
-    regions = [region for region in policy.members.regions if region != session.region_name]
-    before = deployed.get(MEMBER_REGIONS, "none").split(",")
-    # First, as the stack's output is all that remembers them.
-    removed = [region for region in before if region not in {"none", session.region_name, *regions}]
-    delete_forwarding(session, stack, removed)
-    run(["deploy", *of_profile, *approval, *of_table], environment)
-    topics = _outputs(formation, stack) or {}
-    protect_table(dynamodb, topics["TableName"], stack)
-    create_forwarding(session, (account, session.region_name), stack, regions)
-    refused = list(_subscribe(sns, topics, wanted))
+    member_regions = [region for region in policy.members.regions if region != session.region_name]
+    old_member_regions = old_outputs.get(MEMBER_REGIONS, "none").split(",")
+    # Before the deployment, as only the stack's old output has the regions to remove.
+    removed_regions = [
+        region
+        for region in old_member_regions
+        if region not in {"none", session.region_name, *member_regions}
+    ]
+    delete_forwarding(session, stack, removed_regions)
+    run(["deploy", *profile_options, *approval, *table_options], environment)
+    outputs = _outputs(formation, stack) or {}
+    protect_table(dynamodb, outputs["TableName"], stack)
+    create_forwarding(session, (account, session.region_name), stack, member_regions)
+    refused = list(_subscribe(sns, outputs, addresses_by_topic))
     channels = [name for name in policy.channels if name != OWN_TOPIC]
     for line in _describe_subscribers(
-        sns, topics, channels, is_observe_mode=policy.mode == "observe"
+        sns, outputs, channels, is_observe_mode=policy.mode == "observe"
     ):
         click.echo(line)
     if refused:
@@ -119,12 +126,14 @@ def _environment(session: Any) -> dict[str, str]:
 
 
 def _ask_subscribers(
-    flags: Flags, sns: Any, topics: Mapping[str, str]
+    flags: Flags, sns: Any, outputs: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
     """Returns the addresses to subscribe, by the name of the topic's output."""
     return {
-        topic: ask_for_addresses(answered, topic_name, _read_subscribers(sns, topics.get(topic)))
-        for topic, topic_name, answered in (
+        output_name: ask_for_addresses(
+            flag_value, topic_name, _read_subscribers(sns, outputs.get(output_name))
+        )
+        for output_name, topic_name, flag_value in (
             (ALARMS_TOPIC, "Alarms of sageaudit", flags.alarms_to),
             (NOTICES_TOPIC, "Messages about jobs", flags.notices_to),
         )
@@ -132,14 +141,14 @@ def _ask_subscribers(
 
 
 def _describe_subscribers(
-    sns: Any, topics: Mapping[str, str], channels: Sequence[str], *, is_observe_mode: bool
+    sns: Any, outputs: Mapping[str, str], channels: Sequence[str], *, is_observe_mode: bool
 ) -> Iterator[str]:
     alarms, notices = (
-        _read_subscribers(sns, topics[name]) for name in (ALARMS_TOPIC, NOTICES_TOPIC)
+        _read_subscribers(sns, outputs[name]) for name in (ALARMS_TOPIC, NOTICES_TOPIC)
     )
-    yield from listeners.alarm_lines(alarms, topics[ALARMS_TOPIC])
+    yield from listeners.alarm_lines(alarms, outputs[ALARMS_TOPIC])
     yield from listeners.notice_lines(
-        notices, topics[NOTICES_TOPIC], channels=channels, is_observe_mode=is_observe_mode
+        notices, outputs[NOTICES_TOPIC], channels=channels, is_observe_mode=is_observe_mode
     )
     yield from listeners.unconfirmed_lines([*alarms, *notices])
 
@@ -149,42 +158,46 @@ def _read_subscribers(sns: Any, topic_arn: str | None) -> list[Subscriber]:
 
 
 def _subscribe(
-    sns: Any, topics: Mapping[str, str], wanted: Mapping[str, Sequence[str]]
+    sns: Any, outputs: Mapping[str, str], addresses_by_topic: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
-    """Subscribes addresses; yields why AWS refused each one that it refused."""
-    for name, addresses in wanted.items():
+    """Subscribes addresses; yields a sentence for each address that AWS refused."""
+    for output_name, addresses in addresses_by_topic.items():
         for address in addresses:
             try:
-                subscribers.subscribe(sns, topics[name], [address])
+                subscribers.subscribe(sns, outputs[output_name], [address])
             except ClientError as error:
                 message = error.response["Error"].get("Message", "no reason given")
-                yield f"{address} could not be subscribed to {topics[name]}: {message}"
+                yield f"{address} could not be subscribed to {outputs[output_name]}: {message}"
 
 
 def create_fingerprint_key(store: Any) -> None:
     """Creates the key once: with a new key, old and new fingerprints of one job would differ."""
-    if not _has(store, FINGERPRINT_KEY):
-        _put(store, FINGERPRINT_KEY, secrets.token_hex(32), "Key of sageaudit's job fingerprints")
+    if not _has_secret(store, FINGERPRINT_KEY):
+        _put_secret(
+            store, FINGERPRINT_KEY, secrets.token_hex(32), "Key of sageaudit's job fingerprints"
+        )
 
 
 def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
-    """Stores the given secrets, and asks for missing ones.
+    """Stores the secrets in `flags`, and asks for missing ones.
 
-    Raises ClickException if it cannot ask anybody.
+    Raises ClickException if one is missing and nobody can be asked.
     """
-    wanted = {
+    secret_by_channel = {
         name: channel.secret
         for name, channel in channels.items()
-        if channel.secret and (name in flags.secrets or not _has(store, channel.secret))
+        if channel.secret and (name in flags.secrets or not _has_secret(store, channel.secret))
     }
-    missing = [name for name in wanted if name not in flags.secrets]
-    if missing and not flags.is_interactive:
-        files = " ".join(f"--secret-file {name}=FILE" for name in missing)
-        raise click.ClickException(f"nothing is stored for {', '.join(missing)}: add {files}")
+    missing_channels = [name for name in secret_by_channel if name not in flags.secrets]
+    if missing_channels and not flags.is_interactive:
+        files = " ".join(f"--secret-file {name}=FILE" for name in missing_channels)
+        raise click.ClickException(
+            f"no secret is stored for {', '.join(missing_channels)}: add {files}"
+        )
     forms = secret_forms(channels)
-    for name, secret in wanted.items():
+    for name, secret in secret_by_channel.items():
         text = flags.secrets.get(name) or ask_for_secret(name, forms[name])
-        _put(store, secret, text, f"{forms[name].kind} of sageaudit's channel {name}")
+        _put_secret(store, secret, text, f"{forms[name].kind} of sageaudit's channel {name}")
 
 
 def secret_forms(channels: ChannelChoices) -> dict[str, SecretFormat]:
@@ -194,7 +207,7 @@ def secret_forms(channels: ChannelChoices) -> dict[str, SecretFormat]:
 
 
 def ask_for_secret(name: str, form: SecretFormat) -> str:
-    """Asks until the answer is a valid address."""
+    """Asks for a channel's secret until the answer is valid."""
     while True:
         text = str(click.prompt(f"{form.kind} for the channel {name} (hidden)", hide_input=True))
         if (reason := form.invalid_reason(text.strip())) is None:
@@ -202,21 +215,21 @@ def ask_for_secret(name: str, form: SecretFormat) -> str:
         click.echo(f"That is not a {form.kind}: {reason}.")
 
 
-def _has(store: Any, name: str) -> bool:
-    """Whether the secret exists. Raises ClickException if it is waiting for its deletion."""
+def _has_secret(store: Any, name: str) -> bool:
+    """Whether the secret exists. Raises ClickException if it is scheduled for deletion."""
     try:
         secret = store.describe_secret(SecretId=name)
     except store.exceptions.ResourceNotFoundException:
         return False
     if secret.get("DeletedDate"):
         raise click.ClickException(
-            f"the secret {name} is scheduled for deletion, so that nobody can read it: restore it "
+            f"the secret {name} is scheduled for deletion and cannot be read: restore it "
             f"with `aws secretsmanager restore-secret --secret-id {name}`"
         )
     return True
 
 
-def _put(store: Any, name: str, value: str, description: str) -> None:
+def _put_secret(store: Any, name: str, value: str, description: str) -> None:
     try:
         store.create_secret(Name=name, SecretString=value, Description=description)
     except store.exceptions.ResourceExistsException:
@@ -240,12 +253,12 @@ def _outputs(formation: Any, stack: str) -> dict[str, str] | None:
 @click.option(
     "--alarms-to",
     type=AddressesType(),
-    help="E-mail addresses that alarms about sageaudit go to, or: nobody.",
+    help="E-mail addresses that get alarms about sageaudit, or: nobody.",
 )
 @click.option(
     "--notices-to",
     type=AddressesType(),
-    help="E-mail addresses that messages about jobs go to, or: nobody.",
+    help="E-mail addresses that get messages about jobs, or: nobody.",
 )
 @click.option(
     "--secret-file",
@@ -257,7 +270,7 @@ def _outputs(formation: Any, stack: str) -> dict[str, str] | None:
 @click.option(
     "--yes",
     is_flag=True,
-    help="Agrees to the account, the bootstrap, permissions and queues to delete.",
+    help="Answers yes to: the account, the bootstrap, permissions, and queues to delete.",
 )
 def main(
     profile: str | None,
@@ -269,7 +282,7 @@ def main(
 ) -> None:
     """Deploys sageaudit to one account and region.
 
-    Without a terminal it asks nothing, and every question needs its flag.
+    Without a terminal it asks nothing, and every question needs its option.
     """
     policy = load_policy(POLICY)
     check_secrets(secret_files, secret_forms(policy.channels))
@@ -283,10 +296,11 @@ def main(
     try:
         profile = profile or os.environ.get("AWS_PROFILE")
         session = boto3.Session(profile_name=profile, region_name=region)
-        missing = [*([] if session.region_name else ["--region"]), *flags.missing_flags()]
-        if missing and not flags.is_interactive:
+        missing_flags = [*([] if session.region_name else ["--region"]), *flags.missing_flags()]
+        if missing_flags and not flags.is_interactive:
             raise click.UsageError(
-                "nothing can be asked, because the input is no terminal: add " + ", ".join(missing)
+                "cannot ask questions, because the input is not a terminal: add "
+                + ", ".join(missing_flags)
             )
         if session.region_name is None:
             raise click.UsageError("no region is configured: add --region")

@@ -1,7 +1,7 @@
-"""The answers to the questions of `make deploy`: from flags, else from the keyboard.
+"""The answers to the questions of `make deploy`: from options, else from the keyboard.
 
-Every question has a flag, so that a pipeline can deploy. Without a terminal the command asks
-nothing: it stops before it changes anything, and names the missing flags.
+Every question has an option, so that a pipeline can deploy. Without a terminal the command asks
+nothing: it stops before it changes anything, and names the missing options.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from sageaudit.adapters.channels.channel import SecretFormat
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Answers from the command line; None if there is none. `secrets`: new ones, by channel.
+    """Answers from the command line; None if an option is missing. `secrets`: new secrets, by
+    channel.
 
-    `is_interactive`: whether there is somebody to ask.
+    `is_interactive`: whether somebody can be asked.
     """
 
     is_interactive: bool = True
@@ -31,7 +32,9 @@ class Flags:
     notices_to: tuple[str, ...] | None = None
 
     def missing_flags(self) -> Iterator[str]:
-        """Yields the flags without which a question would be asked, except for missing secrets."""
+        """Yields the options without which a question would be asked; those for missing secrets are
+        not included.
+        """
         if not self.assume_yes:
             yield "--yes"
         if self.alarms_to is None:
@@ -48,41 +51,51 @@ class Flags:
 
 
 def ask_for_addresses(
-    flag_value: tuple[str, ...] | None, topic_name: str, known: Sequence[Subscriber]
+    flag_value: tuple[str, ...] | None, topic_name: str, known_subscribers: Sequence[Subscriber]
 ) -> tuple[str, ...]:
-    """Returns whom to subscribe to a topic besides the known subscribers; asks until valid."""
+    """Returns the addresses to subscribe to a topic in addition to its known subscribers; asks
+    until the answer is valid.
+    """
     if flag_value is not None:
         return flag_value
-    otherwise = f"keeps {subscribers.subscribers_text(known)}" if known else "for nobody"
+    default_text = (
+        f"keeps {subscribers.subscribers_text(known_subscribers)}"
+        if known_subscribers
+        else "for nobody"
+    )
     while True:
         try:
             text = click.prompt(
-                f"{topic_name} go to (e-mail addresses; Enter {otherwise})",
+                f"{topic_name} go to (e-mail addresses; Enter {default_text})",
                 default="",
                 show_default=False,
             )
             return subscribers.parse_addresses(text)
-        except InvalidAddress as refusal:
-            click.echo(f"Not taken: {refusal}.")
+        except InvalidAddress as error:
+            click.echo(f"Not accepted: {error}.")
 
 
 class SecretFileType(click.ParamType[tuple[str, str]]):
-    """`CHANNEL=FILE`, whose file is read at once; `-` is standard input."""
+    """`CHANNEL=FILE`, whose file is read immediately; `-` is standard input."""
 
     name = "channel=file"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, str]:
-        """Returns the channel and its file's text. Raises BadParameter, which repeats no secret."""
+        """Returns the channel and its file's text. Raises BadParameter, which never quotes the
+        secret.
+        """
         name, equals, path = value.partition("=")
         if not (name and equals and path):
-            self.fail("it is not written CHANNEL=FILE", param, ctx)
+            self.fail("it is not of the form CHANNEL=FILE", param, ctx)
         with click.File("r", encoding="utf-8").convert(path, param, ctx) as file:
             return name, str(file.read()).strip()
 
 
-def check_secrets(given: Iterable[tuple[str, str]], forms: Mapping[str, SecretFormat]) -> None:
-    """Raises BadParameter, which repeats no secret, if a secret is invalid for its channel."""
-    for name, text in given:
+def check_secrets(secrets: Iterable[tuple[str, str]], forms: Mapping[str, SecretFormat]) -> None:
+    """Raises BadParameter if a secret is invalid for its channel; the error never quotes the
+    secret.
+    """
+    for name, text in secrets:
         if name not in forms:
             names = ", ".join(forms) or "no channel with a secret"
             raise click.BadParameter(
@@ -90,7 +103,7 @@ def check_secrets(given: Iterable[tuple[str, str]], forms: Mapping[str, SecretFo
             )
         if reason := forms[name].invalid_reason(text):
             raise click.BadParameter(
-                f"the file for {name} has no {forms[name].kind}: {reason}",
+                f"the file for {name} is not a {forms[name].kind}: {reason}",
                 param_hint="--secret-file",
             )
 
@@ -104,5 +117,5 @@ class AddressesType(click.ParamType[tuple[str, ...]]):
         """Reads the addresses. Raises BadParameter."""
         try:
             return subscribers.parse_addresses(value)
-        except InvalidAddress as refusal:
-            self.fail(str(refusal), param, ctx)
+        except InvalidAddress as error:
+            self.fail(str(error), param, ctx)

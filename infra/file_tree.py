@@ -1,8 +1,8 @@
 """Makes a folder equal on every machine: sets its file modes, and hashes all that is in it.
 
-Lambda runs as another user than the owner of the unzipped files, so it can read only what everybody
-may read; the zip keeps the modes of this machine, where the umask may have taken that away. CDK's
-own hash of an asset has contents only: a repaired mode would not be deployed.
+Lambda does not run as the owner of the unzipped files, so it can read only files that everybody may
+read. The zip has the modes of this machine, whose umask may forbid that. CDK's own hash of an asset
+is only over contents, so a corrected mode would not be deployed.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ FILE_MODE = 0o644
 
 
 def set_modes(root: Path) -> None:
-    """Gives every folder 0755 and every file 0644, whatever the umask was."""
+    """Sets the mode of every folder to 0755 and of every file to 0644, whatever the umask was."""
     for path, _, is_folder in _entries(root):
-        wanted = FOLDER_MODE if is_folder else FILE_MODE
-        if stat.S_IMODE(path.stat().st_mode) != wanted:
-            path.chmod(wanted)
+        mode = FOLDER_MODE if is_folder else FILE_MODE
+        if stat.S_IMODE(path.stat().st_mode) != mode:
+            path.chmod(mode)
 
 
 def tree_hash(root: Path) -> str:
-    """Returns the SHA-256 of every path, mode and content, as 64 hexadecimal digits."""
+    """Returns the SHA-256 of all paths, modes and contents, as 64 hexadecimal digits."""
     digest = hashlib.sha256()
     for path, name, is_folder in _entries(root):
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -35,7 +35,7 @@ def tree_hash(root: Path) -> str:
 
 
 def _entries(root: Path) -> Iterator[tuple[Path, str, bool]]:
-    """Yields the root and all below it: folders before their contents, in the order of names."""
+    """Yields the root and everything below it: folders before their contents, sorted by name."""
     yield root, ".", True
     for path in sorted(root.rglob("*")):
         yield path, path.relative_to(root).as_posix(), path.is_dir()

@@ -31,7 +31,7 @@ class HandlerFunction(Construct):
         is_traced: bool = False,
         role_name: str | None = None,
     ) -> None:
-        """Creates the function; `role_name` is for a role that other accounts trust."""
+        """Creates the function. `role_name`: only for a role that other accounts trust."""
         super().__init__(scope, construct_id)
         self.timeout = timeout
         self.log_group = logs.LogGroup(
@@ -61,7 +61,7 @@ class HandlerFunction(Construct):
             tracing=lambda_.Tracing.ACTIVE if is_traced else None,
             timeout=timeout,
             memory_size=memory_mib,
-            # audit and notify send themselves what must wait, and count how often.
+            # audit and notify send messages that must wait to themselves, and count how often.
             recursive_loop=lambda_.RecursiveLoop.ALLOW,
             environment={
                 "POWERTOOLS_SERVICE_NAME": name,
@@ -74,7 +74,7 @@ class HandlerFunction(Construct):
     def allow(
         self, actions: Sequence[str], *resources: str, conditions: Mapping[str, Any] | None = None
     ) -> None:
-        """Allows this function `actions` on exactly `resources`, under `conditions`."""
+        """Allows this function `actions` on exactly these `resources`, under `conditions`."""
         self._role.add_to_policy(
             iam.PolicyStatement(
                 actions=list(actions),

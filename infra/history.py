@@ -10,11 +10,13 @@ from sageaudit.adapters.history.dynamo import keys as schema
 
 
 class HistoryTable(Construct):
-    """One table, kept when the stack is deleted, with the keys and indexes of the adapter.
+    """The history table, with the keys and indexes of the adapter. It is kept if the stack is
+    deleted.
 
-    Or an `existing_table`, by its name and its stream's ARN, which the stack does not change. `make
-    deploy` checks whether it fits, and protects both kinds from deletion: CloudFormation could not
-    roll back a first deployment whose template protects the table.
+    With `existing_table` (its name and its stream's ARN) the stack uses that table and does not
+    change it. `make deploy` checks whether it fits. It also protects both kinds of table from
+    deletion, which the template does not: CloudFormation could not roll back a first deployment
+    with a protected table.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class HistoryTable(Construct):
 
     @property
     def stream_arn(self) -> str:
-        """The stream of new images."""
+        """The ARN of the table's stream of new images."""
         arn = self.table.table_stream_arn
         if arn is None:
             raise ValueError("the history table has no stream")

@@ -1,4 +1,4 @@
-"""The history table outside its stack: adopting an existing one, and protecting either.
+"""Changes the history table outside of its stack: adopts an existing table, and protects any table.
 
 A restored table has no stream, no expiry, no point-in-time recovery and no tag.
 """
@@ -13,31 +13,33 @@ STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
 
 
 class NotAHistoryTable(Exception):
-    """The table to adopt does not fit; says why."""
+    """The table to adopt does not fit; the message says why."""
 
 
 def adopt_table(dynamodb: Any, name: str) -> str:
-    """Returns the ARN of the stream of a table that fits; switches the stream on if it is off.
+    """Returns the ARN of a fitting table's stream; switches the stream on if it is off.
 
-    Raises NotAHistoryTable, ClientError.
+    Raises NotAHistoryTable or ClientError.
     """
     try:
         table = dynamodb.describe_table(TableName=name)["Table"]
     except dynamodb.exceptions.ResourceNotFoundException as error:
         raise NotAHistoryTable(f"there is no table {name} in this account and region") from error
-    keys = [
+    table_keys = [
         _keys(table),
-        {i["IndexName"]: _keys(i) for i in table.get("GlobalSecondaryIndexes", ())},
+        {index["IndexName"]: _keys(index) for index in table.get("GlobalSecondaryIndexes", ())},
     ]
-    wanted = [
+    expected_keys = [
         (schema.PARTITION_KEY, schema.SORT_KEY),
         {index.name: (index.partition_key, index.sort_key) for index in schema.INDEXES},
     ]
     projections = {
         index["Projection"]["ProjectionType"] for index in table.get("GlobalSecondaryIndexes", ())
     }
-    if keys != wanted or projections != {"ALL"}:
-        raise NotAHistoryTable(f"the table {name} has not the keys and indexes of this version")
+    if table_keys != expected_keys or projections != {"ALL"}:
+        raise NotAHistoryTable(
+            f"the table {name} does not have the keys and indexes of this version"
+        )
     stream = table.get("StreamSpecification", {})
     if not stream.get("StreamEnabled"):
         table = dynamodb.update_table(TableName=name, StreamSpecification=STREAM)[
@@ -45,12 +47,16 @@ def adopt_table(dynamodb: Any, name: str) -> str:
         ]
         dynamodb.get_waiter("table_exists").wait(TableName=name)
     elif stream.get("StreamViewType") not in {"NEW_IMAGE", "NEW_AND_OLD_IMAGES"}:
-        raise NotAHistoryTable(f"the stream of the table {name} has no new images: switch it off")
+        raise NotAHistoryTable(
+            f"the stream of the table {name} has no new images: switch the stream off"
+        )
     return str(table["LatestStreamArn"])
 
 
 def protect_table(dynamodb: Any, name: str, stack: str) -> None:
-    """Switches on what is off: protection, recovery, expiry; and tags it. Raises ClientError."""
+    """Switches on deletion protection, point-in-time recovery and expiry, if they are off; and tags
+    the table. Raises ClientError.
+    """
     table = dynamodb.describe_table(TableName=name)["Table"]
     if not table.get("DeletionProtectionEnabled"):
         dynamodb.update_table(TableName=name, DeletionProtectionEnabled=True)
@@ -58,12 +64,14 @@ def protect_table(dynamodb: Any, name: str, stack: str) -> None:
     backups = dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
     recovery = backups.get("PointInTimeRecoveryDescription", {})
     if recovery.get("PointInTimeRecoveryStatus") != "ENABLED":
-        wanted = {"PointInTimeRecoveryEnabled": True}
-        dynamodb.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=wanted)
+        recovery_settings = {"PointInTimeRecoveryEnabled": True}
+        dynamodb.update_continuous_backups(
+            TableName=name, PointInTimeRecoverySpecification=recovery_settings
+        )
     expiry = dynamodb.describe_time_to_live(TableName=name)["TimeToLiveDescription"]
     if expiry.get("TimeToLiveStatus") not in {"ENABLED", "ENABLING"}:
-        on = {"Enabled": True, "AttributeName": schema.TTL_ATTRIBUTE}
-        dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification=on)
+        expiry_settings = {"Enabled": True, "AttributeName": schema.TTL_ATTRIBUTE}
+        dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification=expiry_settings)
     dynamodb.tag_resource(
         ResourceArn=table["TableArn"], Tags=[{"Key": "sageaudit", "Value": stack}]
     )

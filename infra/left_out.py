@@ -1,8 +1,8 @@
-"""Parts of the wheels that no handler reads, which the asset goes without.
+"""Removes the parts of wheels that no handler reads from the asset.
 
-Most of botocore is models of services. Those stay that our adapters call, by the permissions beside
-the calls. Nothing that stays is changed; licences and notices stay. A notice at the root of the
-asset says what was done, as Apache-2.0 asks.
+Most of botocore is models of services. It keeps the models of services that our adapters call,
+according to their lists of permissions. No remaining file is changed; licences and notices stay. A
+notice at the root of the asset says what was removed, as Apache-2.0 requires.
 """
 
 from __future__ import annotations
@@ -22,32 +22,35 @@ _PRUNED_PATHS = (
     "boto3/examples",
     "*.dist-info/RECORD",
 )
-"""Examples; boto3's resources, as we use clients; lists of files that are no longer true."""
+"""Examples; boto3's resources, as only clients are used; lists of files that are no longer
+correct."""
 _TEXT = """\
-Of the wheels in this folder, these parts were left out; no file that is here was changed.
+These parts of the wheels were removed from this folder; no remaining file was changed.
 
-botocore: the models of all services but {services}, and all examples
+botocore: the models of all services except {services}, and all examples
 boto3: the models of its resources, and its examples
 each *.dist-info: the file RECORD
 
-The name, the version and the licence of each wheel stand in its *.dist-info folder.
+Each wheel's name, version and licence are in its *.dist-info folder.
 """
 
 
 def called_actions() -> frozenset[str]:
-    """Returns the IAM actions of all that the Lambda functions call, as listed beside the calls."""
+    """Returns the IAM actions of all calls of the Lambda functions, from the adapters' lists of
+    permissions.
+    """
     modules = pkgutil.walk_packages(adapters.__path__, f"{adapters.__name__}.")
     lists = (getattr(import_module(module.name), "PERMISSIONS", ()) for module in modules)
     return frozenset().union(*lists)
 
 
 def called_services() -> list[str]:
-    """Returns the services that are called: IAM's names for them are botocore's."""
+    """Returns the services that are called. IAM's names for them are also botocore's."""
     return sorted({action.partition(":")[0] for action in called_actions()})
 
 
 def prune(folder: Path) -> None:
-    """Deletes the unused parts from a folder of wheels, and writes a notice about them."""
+    """Deletes the unused parts from a folder of wheels, and writes the notice about them."""
     services = called_services()
     for models in list((folder / _MODELS).glob("*/")):
         if models.is_dir() and models.name not in services:

@@ -1,4 +1,4 @@
-"""What `make deploy` prints at its end: who gets alarms and findings, or that nobody does."""
+"""What `make deploy` prints at its end: who gets alarms and messages, or that nobody does."""
 
 from __future__ import annotations
 
@@ -10,36 +10,45 @@ from infra.subscribers import Subscriber
 _CONFIRM = "AWS sends each new address a request to confirm; open its link within two days"
 
 
-def alarm_lines(known: Sequence[Subscriber], topic_arn: str) -> Iterator[str]:
-    """Yields lines about the topic of alarms."""
-    if any(subscriber.is_confirmed for subscriber in known):
-        yield f"Alarms go to {subscribers.subscribers_text(known)}."
+def alarm_lines(known_subscribers: Sequence[Subscriber], topic_arn: str) -> Iterator[str]:
+    """Yields a line about who gets alarms."""
+    if any(subscriber.is_confirmed for subscriber in known_subscribers):
+        yield f"Alarms go to {subscribers.subscribers_text(known_subscribers)}."
     else:
         yield (
-            "Nobody is told of alarms: when sageaudit itself fails, only the CloudWatch console "
-            f"shows it.{_next_step(known, '--alarms-to', topic_arn)}"
+            "Nobody gets alarms: if sageaudit itself fails, only the CloudWatch console "
+            f"shows it.{_next_step(known_subscribers, '--alarms-to', topic_arn)}"
         )
 
 
 def notice_lines(
-    known: Sequence[Subscriber], topic_arn: str, *, channels: Sequence[str], is_observe_mode: bool
+    known_subscribers: Sequence[Subscriber],
+    topic_arn: str,
+    *,
+    channels: Sequence[str],
+    is_observe_mode: bool,
 ) -> Iterator[str]:
-    """Yields lines about the messages to job owners; `channels` are those besides the topic."""
+    """Yields lines about who gets the messages to job owners. `channels`: those other than the
+    topic.
+    """
     if is_observe_mode:
-        yield 'Nothing is posted: policy.toml says mode = "observe"; audits are only stored.'
-    if channels or any(subscriber.is_confirmed for subscriber in known):
-        receivers = [*channels, *([subscribers.subscribers_text(known)] if known else [])]
-        yield f"Findings go to {', '.join(receivers)}."
+        yield 'No messages are sent: policy.toml has mode = "observe", so audits are only stored.'
+    if channels or any(subscriber.is_confirmed for subscriber in known_subscribers):
+        receivers = [
+            *channels,
+            *([subscribers.subscribers_text(known_subscribers)] if known_subscribers else []),
+        ]
+        yield f"Messages go to {', '.join(receivers)}."
     else:
         yield (
-            "Nobody is told of findings: they are only in the table, for `sageaudit top`."
-            f"{_next_step(known, '--notices-to', topic_arn)}"
+            "Nobody gets messages: findings are only in the table, for `sageaudit top`."
+            f"{_next_step(known_subscribers, '--notices-to', topic_arn)}"
         )
 
 
-def unconfirmed_lines(known: Sequence[Subscriber]) -> Iterator[str]:
-    """Yields what unconfirmed addresses must do, which get nothing yet."""
-    if any(not subscriber.is_confirmed for subscriber in known):
+def unconfirmed_lines(known_subscribers: Sequence[Subscriber]) -> Iterator[str]:
+    """Yields a line on how to confirm, if an address is unconfirmed and gets nothing yet."""
+    if any(not subscriber.is_confirmed for subscriber in known_subscribers):
         yield f"{_CONFIRM}."
 
 

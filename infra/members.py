@@ -1,7 +1,8 @@
-"""Other accounts and regions: what they may do here, what the functions may do there.
+"""Other accounts and regions: what they may do here, and what the functions may do there.
 
-`infra/member.yaml` is their side. `make deploy` creates it in the other regions of this account;
-in other accounts, whoever administers the organization does (docs/organization.md).
+`infra/member.yaml` is the template for members. `make deploy` creates its stack in the other
+regions of this account; in other accounts, an administrator of the organization does
+(docs/organization.md).
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from sageaudit.domain.policy.scope import MemberAccounts
 
 TEMPLATE = Path(__file__).parent / "member.yaml"
 MAX_MEMBERS_WITHOUT_ORGANIZATION = 100
-"""Most accounts that can be listed: IAM and EventBridge limit the length of their policies."""
+"""The maximum number of listed accounts: IAM and EventBridge limit the length of their policies."""
 Grant = tuple[list[str], Mapping[str, Any] | None]
-"""Resources, and the condition under which they are granted."""
+"""Resources, and the condition of the grant."""
 
 
 def check_members(members: MemberAccounts) -> MemberAccounts:
-    """Raises ValueError for more accounts than policies without an organization can name."""
+    """Returns the members. Raises ValueError for more accounts than policies without an
+    organization can list.
+    """
     if (
         members.organization is None
         and len(members.role_by_account) > MAX_MEMBERS_WITHOUT_ORGANIZATION
@@ -36,15 +39,20 @@ def check_members(members: MemberAccounts) -> MemberAccounts:
 
 
 def forward_statement(members: MemberAccounts, bus_arn: str) -> dict[str, Any]:
-    """Returns the bus's policy: for the accounts of the organization, or for the listed ones."""
+    """Returns the bus's policy: it allows the accounts of the organization, or the listed
+    accounts.
+    """
     senders: dict[str, Any] = {
         "Principal": {
-            "AWS": [f"arn:{cdk.Aws.PARTITION}:iam::{id_}:root" for id_ in members.role_by_account]
+            "AWS": [
+                f"arn:{cdk.Aws.PARTITION}:iam::{account}:root"
+                for account in members.role_by_account
+            ]
         }
     }
     if members.organization is not None:
-        in_it = {"StringEquals": {"aws:PrincipalOrgID": members.organization}}
-        senders = {"Principal": "*", "Condition": in_it}
+        condition = {"StringEquals": {"aws:PrincipalOrgID": members.organization}}
+        senders = {"Principal": "*", "Condition": condition}
     return {
         "Sid": "sageaudit",
         "Effect": "Allow",
@@ -55,18 +63,20 @@ def forward_statement(members: MemberAccounts, bus_arn: str) -> dict[str, Any]:
 
 
 def assumable_roles(members: MemberAccounts) -> Iterator[Grant]:
-    """Yields the roles of one name in the organization, and those that the policy has by ARN."""
-    by_arn = {role for role in members.role_by_account.values() if ":" in role}
-    by_name = {
-        account: role for account, role in members.role_by_account.items() if role not in by_arn
+    """Yields the roles that the functions may assume: those of one name in the organization, and
+    those that the policy names by ARN.
+    """
+    arns = {role for role in members.role_by_account.values() if ":" in role}
+    name_by_account = {
+        account: role for account, role in members.role_by_account.items() if role not in arns
     }
     if members.organization is None:
-        by_arn |= {_role(account, role) for account, role in by_name.items()}
-    elif by_name:
-        in_it = {"StringEquals": {"aws:ResourceOrgID": members.organization}}
-        yield sorted({_role("*", role) for role in by_name.values()}), in_it
-    if by_arn:
-        yield sorted(by_arn), None
+        arns |= {_role(account, role) for account, role in name_by_account.items()}
+    elif name_by_account:
+        condition = {"StringEquals": {"aws:ResourceOrgID": members.organization}}
+        yield sorted({_role("*", role) for role in name_by_account.values()}), condition
+    if arns:
+        yield sorted(arns), None
 
 
 def _role(account: str, name: str) -> str:
@@ -76,37 +86,41 @@ def _role(account: str, name: str) -> str:
 def create_forwarding(
     session: Any, home_account_region: tuple[str, str], stack: str, regions: list[str]
 ) -> None:
-    """Forwards this account's events of other regions.
+    """Creates the stacks that forward this account's events from other regions.
 
-    `home_account_region`: where the stack is. Raises ClientError, WaiterError.
+    `home_account_region`: where sageaudit is deployed. Raises ClientError or WaiterError.
     """
     account, region = home_account_region
-    values = {"HomeAccount": account, "HomeRegion": region, "HomeStack": stack, "OfHome": "yes"}
-    for place in regions:
+    parameters = {"HomeAccount": account, "HomeRegion": region, "HomeStack": stack, "OfHome": "yes"}
+    for member_region in regions:
         _create_or_update(
-            session.client("cloudformation", region_name=place), f"{stack}-member", values
+            session.client("cloudformation", region_name=member_region),
+            f"{stack}-member",
+            parameters,
         )
 
 
 def delete_forwarding(session: Any, stack: str, regions: list[str]) -> None:
-    """Deletes the forwarding from these regions, if there is any. Raises ClientError."""
-    for place in regions:
-        session.client("cloudformation", region_name=place).delete_stack(
+    """Deletes these stacks from regions, if they exist. Raises ClientError."""
+    for region in regions:
+        session.client("cloudformation", region_name=region).delete_stack(
             StackName=f"{stack}-member"
         )
 
 
-def _create_or_update(formation: Any, name: str, values: Mapping[str, str]) -> None:
-    """Creates or updates the stack; replaces one whose creation failed."""
-    call = {
+def _create_or_update(formation: Any, name: str, parameters: Mapping[str, str]) -> None:
+    """Creates or updates a stack; replaces a stack whose creation failed."""
+    arguments = {
         "StackName": name,
         "TemplateBody": TEMPLATE.read_text(encoding="utf-8"),
-        "Parameters": [{"ParameterKey": k, "ParameterValue": v} for k, v in values.items()],
+        "Parameters": [
+            {"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()
+        ],
         "Capabilities": ["CAPABILITY_NAMED_IAM"],
-        "Tags": [{"Key": "sageaudit", "Value": values["HomeStack"]}],
+        "Tags": [{"Key": "sageaudit", "Value": parameters["HomeStack"]}],
     }
     try:
-        formation.update_stack(**call)
+        formation.update_stack(**arguments)
         waiter = "stack_update_complete"
     except ClientError as error:
         message = error.response["Error"].get("Message", "")
@@ -117,6 +131,6 @@ def _create_or_update(formation: Any, name: str, values: Mapping[str, str]) -> N
             formation.get_waiter("stack_delete_complete").wait(StackName=name)
         elif "does not exist" not in message:
             raise
-        formation.create_stack(**call)
+        formation.create_stack(**arguments)
         waiter = "stack_create_complete"
     formation.get_waiter(waiter).wait(StackName=name)

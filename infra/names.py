@@ -1,4 +1,4 @@
-"""Names and numbers that the stack shares with `make deploy` and tests, which do without CDK."""
+"""Names and numbers that the stack shares with `make deploy` and tests, which do not import CDK."""
 
 STACK = "SageAudit"
 FINGERPRINT_KEY = "sageaudit/fingerprint-key"
@@ -11,10 +11,11 @@ PLACEHOLDER_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
 """The functions' code in the committed template; the local AWS puts a stub there."""
 AUDIT_TIMEOUT_S = 180
 VISIBILITY_FACTOR = 6
-"""AWS advises at least six function timeouts, so that throttled invokes do not repeat a batch."""
+"""The visibility timeout in function timeouts. AWS recommends at least six, so that throttled
+invocations do not repeat a batch."""
 MAX_RECEIVES = 120
-"""A function abandons a message, with a reason, at an age of 3.5 days (`batch.py`). This limit is
-for messages that crash its process each time, and is reached later than an outage lasts."""
+"""A function abandons a message with a reason at an age of 3.5 days (`batch.py`). This limit is for
+messages that crash the process each time; an outage ends before it is reached."""
 POLL_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 POLL_STREAM = (
     "dynamodb:DescribeStream",
@@ -23,4 +24,4 @@ POLL_STREAM = (
     "dynamodb:ListStreams",
 )
 SEND_MESSAGES = ("sqs:SendMessage",)
-"""Permissions of the pollers, and to send a message on."""
+"""Permissions to poll queues and streams, and to send messages."""

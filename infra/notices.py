@@ -1,4 +1,4 @@
-"""The queues of notices and decisions, the topic, and where undecided audits go."""
+"""The queues of notices, decisions and undecided audits, and the topic."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from infra.queues import dead_letter_queue, work_queue
 from sageaudit.adapters.aws.stack_outputs import pascal_case
 
 SNS_MANAGED_KEY = "alias/aws/sns"
-"""SNS creates this key if an account uses it for the first time by this name. By its ARN, which the
-CDK uses for an alias, it is not created, and the topic accepts no message (aws-cdk issue 22605)."""
+"""SNS creates this key if an account uses it by this name for the first time. The CDK would use its
+ARN, with which SNS does not create it, so that the topic accepts no message (aws-cdk issue
+22605)."""
 OWN_KEY_PERMISSIONS = ("kms:GenerateDataKey*", "kms:Decrypt")
-"""What publishers need on the topic's own key; on the managed key they need nothing."""
+"""The permissions that publishers need on the topic's own key; the managed key needs none."""
 
 
 class Notices(Construct):
-    """One queue in `queues` for each channel, so that a channel that hangs delays no other.
+    """The queues of notices and decisions, and the topic. Each channel has its own queue in
+    `queues`, so that a channel that hangs does not delay the others.
 
     A message of `queues` is one notice; a message of `decisions` names an audit that notify must
-    decide about again. `own_key` is the ARN of the topic's KMS key, if it is not the managed one.
+    decide about again. `own_key`: the ARN of the topic's KMS key, if it is not the managed one.
     """
 
     def __init__(

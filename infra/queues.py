@@ -9,11 +9,11 @@ from constructs import Construct
 from infra.names import MAX_RECEIVES, VISIBILITY_FACTOR
 
 RETENTION = cdk.Duration.days(14)
-"""The longest that SQS keeps a message."""
+"""The longest time that SQS keeps a message."""
 
 
 def dead_letter_queue(scope: Construct, construct_id: str) -> sqs.Queue:
-    """Creates a queue that keeps failed messages."""
+    """Creates a queue for messages that failed."""
     return sqs.Queue(
         scope,
         construct_id,
@@ -31,7 +31,7 @@ def work_queue(
     dead_letters: sqs.Queue,
     delay: cdk.Duration | None = None,
 ) -> sqs.Queue:
-    """Creates a queue for one function."""
+    """Creates a queue that one function reads. `delay`: how long its messages wait at first."""
     return sqs.Queue(
         scope,
         construct_id,

@@ -1,4 +1,4 @@
-"""When EventBridge Scheduler invokes the functions that no event does: the sweep and the digest."""
+"""The schedules on which EventBridge Scheduler invokes the sweep and the digest."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sageaudit.domain.policy.scope import DigestSchedule
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """An `expression` in `timezone`. Failures are retried for `retry_period`, until the next
-    regular time.
+    """A schedule: an `expression` in `timezone`. Failures are retried for `retry_period`, until the
+    next scheduled time.
     """
 
     description: str
@@ -29,33 +29,35 @@ class ScheduleSpec:
 
 SWEEP_INTERVAL = cdk.Duration.minutes(15)
 SWEEP_SCHEDULE = ScheduleSpec(
-    "sageaudit: finds lost jobs, and has due audits made again",
+    "sageaudit: finds lost jobs, and sends due audits again",
     f"rate({int(SWEEP_INTERVAL.to_minutes())} minutes)",
     SWEEP_INTERVAL,
 )
 
 
-def digest_schedule(times: DigestSchedule | None) -> ScheduleSpec:
-    """Returns the hour of the digest, and the one after it.
+def digest_schedule(digest: DigestSchedule | None) -> ScheduleSpec:
+    """Returns the schedule of the digest: its hour, and the hour after it.
 
-    The second start finds the digest written. It is for an hour that summer time skips, in which
-    EventBridge Scheduler starts nothing, and for a first start that failed.
+    The second invocation normally finds that the digest was written. It is needed if daylight
+    saving time skips the first hour, in which EventBridge Scheduler invokes nothing, or if the
+    first invocation failed.
     """
-    at = times or DigestSchedule()
+    digest_time = digest or DigestSchedule()
     return ScheduleSpec(
         "sageaudit: the weekly digest",
-        f"cron(0 {at.hour},{at.hour + 1} ? * {at.day[:3].upper()} *)",
+        f"cron(0 {digest_time.hour},{digest_time.hour + 1} ? * {digest_time.day[:3].upper()} *)",
         cdk.Duration.hours(1),
-        at.timezone,
-        is_enabled=times is not None,
+        digest_time.timezone,
+        is_enabled=digest is not None,
     )
 
 
 class Schedule(Construct):
-    """Invokes `function`; what cannot be delivered or ends in an error becomes a dead letter.
+    """Invokes `function`. An invocation that cannot be delivered or ends in an error becomes a dead
+    letter.
 
-    No reserved concurrency: a new account has too little of it. A lease in the table separates two
-    invocations at once.
+    It has no reserved concurrency, of which a new account has too little. A lease in the table
+    prevents two sweeps at the same time.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class Schedule(Construct):
         )
         self._allow("lambda:InvokeFunction", function.function_arn)
         self._allow("sqs:SendMessage", self.dead_letters.queue_arn)
-        # One that fails once leaves no dead letter; the table keeps two apart.
+        # Two retries, so that a single failure leaves no dead letter.
         invocations = lambda_.CfnEventInvokeConfig(
             self,
             "Invocations",
@@ -87,7 +89,7 @@ class Schedule(Construct):
                 )
             ),
         )
-        # Lambda looks whether the function's role may send there.
+        # Lambda checks that the function's role may send to the destination.
         invocations.node.add_dependency(function)
         schedule = scheduler.CfnSchedule(
             self,

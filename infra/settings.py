@@ -1,4 +1,4 @@
-"""The settings of a deployment outside the policy: the context of cdk.json."""
+"""The settings of a deployment that are not in the policy: the context of cdk.json."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from infra.bundling import ROOT
 from infra.names import STACK
 
 _STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,29}\Z")
-"""Shorter than CloudFormation allows: names of roles contain it, and the region."""
+"""Shorter than CloudFormation allows, as names of roles contain the stack's name and the region."""
 _STREAM_ARN = re.compile(
     r"arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/[\w.-]+/stream/[\w.:-]+\Z"
 )
 SETTING_NAMES = ("stack", "table_name", "table_stream_arn", "audits_at_once", "tracing")
 _MAX_AUDITS_AT_ONCE = 1000
-"""Lambda's own limit for one event source mapping. The least is 2."""
+"""Lambda's maximum for one event source mapping; its minimum is 2."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`table`: name and stream's ARN of one that is there already, kept from an earlier stack or
-    restored. `audits_at_once`: how many functions audit. `tracing`: by X-Ray.
+    """The settings. `table`: name and stream ARN of an existing table, kept from an earlier stack
+    or restored.
+
+    `audits_at_once`: how many audits run at the same time. `tracing`: whether X-Ray traces the
+    functions.
     """
 
     stack: str = STACK
@@ -34,23 +37,29 @@ class Settings:
 
 
 def read_settings(context: Mapping[str, Any]) -> Settings:
-    """Reads the settings of a context. Raises ValueError with the key."""
+    """Reads the settings from a context. Raises ValueError with the key."""
     table, stream = (str(context.get(key) or "") for key in ("table_name", "table_stream_arn"))
     stack, tracing = str(context.get("stack") or STACK), str(context.get("tracing") or "off")
     at_once = str(context.get("audits_at_once") or Settings().audits_at_once)
     if not _STACK_NAME.match(stack):
-        raise ValueError("context stack: not 1 to 30 letters, digits or -, a letter first")
+        raise ValueError(
+            "context stack: must be 1 to 30 letters, digits or -, beginning with a letter"
+        )
     if table and not _STREAM_ARN.match(stream):
         raise ValueError("context table_name: needs table_stream_arn, which make deploy finds")
     if not at_once.isdecimal() or not 1 < int(at_once) <= _MAX_AUDITS_AT_ONCE:
-        raise ValueError(f"context audits_at_once: is no number from 2 to {_MAX_AUDITS_AT_ONCE}")
+        raise ValueError(
+            f"context audits_at_once: must be a number from 2 to {_MAX_AUDITS_AT_ONCE}"
+        )
     if tracing not in {"on", "off"}:
-        raise ValueError(f"context tracing: is on or off, not {tracing!r}")
+        raise ValueError(f"context tracing: must be on or off, not {tracing!r}")
     return Settings(stack, (table, stream) if table else None, int(at_once), tracing == "on")
 
 
 def cdk_context() -> dict[str, Any]:
-    """Returns the context of cdk.json: the stack is the same with and without the CDK CLI."""
+    """Returns the context of cdk.json, so that the stack is the same with and without the CDK
+    CLI.
+    """
     document = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
     context: dict[str, Any] = document["context"]
     return context

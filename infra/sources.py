@@ -1,4 +1,4 @@
-"""The event source mappings of the functions, and the permissions of their pollers."""
+"""The functions' event source mappings, and the permissions of their pollers."""
 
 from __future__ import annotations
 
@@ -23,14 +23,20 @@ Mapping = lambda_.CfnEventSourceMapping
 
 
 def feed_from_queue(
-    worker: HandlerFunction, queue: sqs.Queue, *, max_concurrency: int, construct_id: str = "Source"
+    handler_function: HandlerFunction,
+    queue: sqs.Queue,
+    *,
+    max_concurrency: int,
+    construct_id: str = "Source",
 ) -> None:
-    """Delivers messages one by one: if a function times out, its whole batch comes again."""
-    worker.allow(POLL_QUEUE, queue.queue_arn)
+    """Maps a queue to a function with batches of one message: if the function times out, its whole
+    batch is delivered again.
+    """
+    handler_function.allow(POLL_QUEUE, queue.queue_arn)
     Mapping(
-        worker,
+        handler_function,
         construct_id,
-        function_name=worker.function.function_name,
+        function_name=handler_function.function.function_name,
         event_source_arn=queue.queue_arn,
         batch_size=1,
         function_response_types=["ReportBatchItemFailures"],
@@ -38,24 +44,27 @@ def feed_from_queue(
     )
 
 
-def feed_from_stream(worker: HandlerFunction, stream_arn: str, *, failure_queue: sqs.Queue) -> None:
-    """Delivers INSERTs of audits and notices only: other items cause no message.
+def feed_from_stream(
+    handler_function: HandlerFunction, stream_arn: str, *, failure_queue: sqs.Queue
+) -> None:
+    """Maps the table's stream to a function. It delivers only INSERTs of audits and notices: other
+    items cause no message.
 
     The function answers with the first record that failed; the records before it are done.
     """
-    worker.allow(POLL_STREAM, stream_arn)
-    worker.allow(SEND_MESSAGES, failure_queue.queue_arn)
+    handler_function.allow(POLL_STREAM, stream_arn)
+    handler_function.allow(SEND_MESSAGES, failure_queue.queue_arn)
     Mapping(
-        worker,
+        handler_function,
         "Source",
-        function_name=worker.function.function_name,
+        function_name=handler_function.function.function_name,
         event_source_arn=stream_arn,
-        # Not LATEST, which would miss an audit that is written while the mapping starts.
+        # Not LATEST, which would miss audits that are written while the mapping is created.
         starting_position="TRIM_HORIZON",
         batch_size=10,
         function_response_types=["ReportBatchItemFailures"],
-        # notify sets aside what fails. What it could not set aside is tried for 12 hours, not
-        # a fixed number of times: while SQS is away, its letter would not arrive either.
+        # notify sets failures aside. A record that it could not set aside is tried for 12 hours,
+        # not a fixed number of times: during an outage of SQS, its dead letter would be lost too.
         bisect_batch_on_function_error=True,
         maximum_retry_attempts=-1,
         maximum_record_age_in_seconds=int(cdk.Duration.hours(12).to_seconds()),

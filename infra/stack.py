@@ -1,4 +1,4 @@
-"""The stack: it composes the constructs and grants each function its permissions."""
+"""The stack: composes the constructs and grants each function its permissions."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ DIGEST_TIMEOUT = cdk.Duration.minutes(15)
 
 
 class SageAuditStack(cdk.Stack):
-    """From the event of a finished job to an audit in the table and notices on the channels.
+    """Everything from the event of a finished job to an audit in the table and notices on the
+    channels.
 
-    `members`, `channels`: as in the policy. `digest`: when it is sent; None means never.
+    `members`, `channels`: as in the policy. `digest`: when the digest is sent; None means never.
     """
 
     def __init__(
@@ -100,17 +101,17 @@ class SageAuditStack(cdk.Stack):
             "digest": self._digest(digest),
         }
         self.schedules = {}
-        for name, when in {"sweep": SWEEP_SCHEDULE, "digest": digest_schedule(digest)}.items():
-            function, named = workers[name].function, f"{name.capitalize()}Schedule"
-            self.schedules[name] = Schedule(self, named, function=function, spec=when)
-            # Where Lambda hands on what it could not invoke.
+        for name, spec in {"sweep": SWEEP_SCHEDULE, "digest": digest_schedule(digest)}.items():
+            function, schedule_id = workers[name].function, f"{name.capitalize()}Schedule"
+            self.schedules[name] = Schedule(self, schedule_id, function=function, spec=spec)
+            # Lambda sends failed asynchronous invocations there with the function's role.
             workers[name].allow(SEND_MESSAGES, self.schedules[name].dead_letters.queue_arn)
-        watches = list(self._watches(workers))
-        self.alarms = Alarms(self, "Alarms", watches=watches)
+        alarm_list = list(self._alarm_specs(workers))
+        self.alarms = Alarms(self, "Alarms", specs=alarm_list)
         Dashboard(
             self,
             "Dashboard",
-            watches=watches,
+            specs=alarm_list,
             alarms=self.alarms.all,
             log_groups={name: worker.log_group for name, worker in workers.items()},
         )
@@ -138,7 +139,7 @@ class SageAuditStack(cdk.Stack):
             },
         }.items():
             cdk.CfnOutput(self, name, value=value)
-        # Cost Explorer shows by it what the auditor itself costs.
+        # With this tag, Cost Explorer shows what the auditor itself costs.
         cdk.Tags.of(self).add("sageaudit", self.stack_name)
 
     def _worker(self, construct_id: str, **options: Any) -> HandlerFunction:
@@ -147,10 +148,12 @@ class SageAuditStack(cdk.Stack):
         )
 
     def _trusted_role_name(self, function: str) -> str:
-        """Returns a role name that members' roles trust: one for each stack and region."""
+        """Returns the name of a role that members' roles trust; it is different for each stack and
+        region.
+        """
         return f"{cdk.Aws.STACK_NAME}-{cdk.Aws.REGION}-{function}"
 
-    def _watches(self, workers: Mapping[str, HandlerFunction]) -> Iterator[AlarmSpec]:
+    def _alarm_specs(self, workers: Mapping[str, HandlerFunction]) -> Iterator[AlarmSpec]:
         return alarm_specs(
             functions={name: worker.function.function_name for name, worker in workers.items()},
             work_queues={
@@ -175,7 +178,7 @@ class SageAuditStack(cdk.Stack):
             default=300,
             min_value=0,
             max_value=900,
-            description="How long a finished job waits for its last metrics before it is audited",
+            description="Seconds that a finished job waits for its last metrics before its audit",
         )
         return cdk.Duration.seconds(seconds.value_as_number)
 
@@ -206,8 +209,8 @@ class SageAuditStack(cdk.Stack):
         audit.allow(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
         audit.allow(sqs.WAIT_PERMISSIONS, queue.queue_arn)
         audit.allow(secrets.PERMISSIONS, self._secret(FINGERPRINT_KEY))
-        for roles, only in assumable_roles(self._members):
-            audit.allow(accounts.PERMISSIONS, *roles, conditions=only)
+        for role_arns, condition in assumable_roles(self._members):
+            audit.allow(accounts.PERMISSIONS, *role_arns, conditions=condition)
         feed_from_queue(audit, queue, max_concurrency=self._settings.audits_at_once)
         return audit
 
@@ -232,7 +235,7 @@ class SageAuditStack(cdk.Stack):
             dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes)
         )
         sweep.allow(sqs.SEND_PERMISSIONS, queue.queue_arn)
-        # The jobs that run are looked at with what `audit` reads of those that ended.
+        # The sweep reads of running jobs what `audit` reads of ended ones.
         sweep.allow(sagemaker.JOB_PERMISSIONS, *self._jobs())
         sweep.allow(cloudwatch.PERMISSIONS, "*")
         sweep.allow(price_list.PERMISSIONS, "*")
@@ -243,12 +246,12 @@ class SageAuditStack(cdk.Stack):
             (alert_ledger.WATCH_PERMISSIONS, WATCH_PREFIX),
         ):
             sweep.allow(actions, table, conditions=_leading_keys_condition(prefix))
-        for roles, only in assumable_roles(self._members):
-            sweep.allow(accounts.PERMISSIONS, *roles, conditions=only)
+        for role_arns, condition in assumable_roles(self._members):
+            sweep.allow(accounts.PERMISSIONS, *role_arns, conditions=condition)
         return sweep
 
-    def _digest(self, times: DigestSchedule | None) -> HandlerFunction:
-        """Creates the digest. Its report needs the memory: up to 20,000 jobs have rows."""
+    def _digest(self, schedule: DigestSchedule | None) -> HandlerFunction:
+        """Creates the digest function. Its report needs the memory: up to 20,000 jobs have rows."""
         table = self.history.table.table_arn
         digest = self._worker(
             "Digest",
@@ -268,8 +271,10 @@ class SageAuditStack(cdk.Stack):
         digest.allow(
             dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes)
         )
-        if times and times.report_bucket:
-            reports_arn = f"arn:{self.partition}:s3:::{times.report_bucket}/{report_store.PREFIX}*"
+        if schedule and schedule.report_bucket:
+            reports_arn = (
+                f"arn:{self.partition}:s3:::{schedule.report_bucket}/{report_store.PREFIX}*"
+            )
             digest.allow(report_store.PERMISSIONS, reports_arn)
         return digest
 
@@ -323,30 +328,43 @@ class SageAuditStack(cdk.Stack):
                 **self._notices_queues(),
             },
         )
-        own = _leading_keys_condition(DELIVERY_PREFIX, CHANNEL_PREFIX)
-        deliver.allow(send_ledger.PERMISSIONS, self.history.table.table_arn, conditions=own)
+        own_items = _leading_keys_condition(DELIVERY_PREFIX, CHANNEL_PREFIX)
+        deliver.allow(send_ledger.PERMISSIONS, self.history.table.table_arn, conditions=own_items)
         deliver.allow(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
-        for permissions, on in self._channel_permissions():
-            deliver.allow(permissions, *on)
+        for permissions, resources in self._channel_permissions():
+            deliver.allow(permissions, *resources)
         for name, queue in self.notices.queues.items():
             deliver.allow(sqs.WAIT_PERMISSIONS, queue.queue_arn)
-            # Slack accepts one message per second and channel: it would refuse more at once.
+            # Slack accepts one message per second and channel, so more concurrency would be
+            # refused.
             feed_from_queue(
                 deliver, queue, max_concurrency=2, construct_id=f"Source{pascal_case(name)}"
             )
         return deliver
 
     def _channel_permissions(self) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-        """Yields permissions of the channels' services on exactly their secrets and topics."""
-        for service, channel in SERVICES.items():
-            own = {name: spec for name, spec in self._channels.items() if spec.service == service}
+        """Yields the permissions of each service of channels, with the secrets and topics that need
+        them.
+        """
+        for service, service_class in SERVICES.items():
+            service_channels = {
+                name: channel_config
+                for name, channel_config in self._channels.items()
+                if channel_config.service == service
+            }
             addresses = (
-                self._secret(spec.secret) if spec.secret else self._address(name)
-                for name, spec in own.items()
+                self._secret(channel_config.secret)
+                if channel_config.secret
+                else self._address(name)
+                for name, channel_config in service_channels.items()
             )
-            if own:
-                yield channel.permissions, list(dict.fromkeys(addresses))
-        if keys := [spec.key_arn for spec in self._channels.values() if spec.key_arn]:
+            if service_channels:
+                yield service_class.permissions, list(dict.fromkeys(addresses))
+        if keys := [
+            channel_config.key_arn
+            for channel_config in self._channels.values()
+            if channel_config.key_arn
+        ]:
             yield OWN_KEY_PERMISSIONS, list(dict.fromkeys(keys))
 
     def _address(self, name: str) -> str:
@@ -355,12 +373,14 @@ class SageAuditStack(cdk.Stack):
         return channel.secret or channel.topic_arn or self.notices.topic.topic_arn
 
     def _jobs(self) -> Iterator[str]:
-        """Returns all jobs, here or in every region: audit knows which are accepted."""
+        """Yields the ARN patterns of all jobs, in this region or in every region: `audit` checks
+        which jobs are accepted.
+        """
         region = "*" if self._members.regions else self.region
         for kind in JobKind:
-            word = kind.spec.arn_word
+            arn_word = kind.spec.arn_word
             yield self.format_arn(
-                service="sagemaker", region=region, resource=word, resource_name="*"
+                service="sagemaker", region=region, resource=arn_word, resource_name="*"
             )
 
     def _secret(self, name: str) -> str:
@@ -374,6 +394,6 @@ class SageAuditStack(cdk.Stack):
 
 
 def _leading_keys_condition(*prefixes: str) -> dict[str, Any]:
-    """Returns a condition that allows only items whose partition keys have these prefixes."""
+    """Returns the condition that allows only items whose partition keys have these prefixes."""
     keys = [f"{prefix}*" for prefix in prefixes]
     return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": keys}}

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 NOBODY = "nobody"
-"""The answer of a pipeline that wants no subscription."""
+"""The answer for no subscription, for pipelines."""
 
 _EMAIL = re.compile(r"[^@\s,;<>\"]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 _PENDING = "PendingConfirmation"
@@ -17,18 +17,18 @@ _UNSUBSCRIBED = "Deleted"
 
 
 class InvalidAddress(ValueError):
-    """A text is not an e-mail address; says what to give instead."""
+    """A text is not an e-mail address; the message says what to give instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """An endpoint of a topic. An unconfirmed one gets nothing yet."""
+    """An endpoint that is subscribed to a topic. If it is unconfirmed, it gets nothing yet."""
 
     endpoint: str
     is_confirmed: bool
 
     def __str__(self) -> str:
-        """Returns the endpoint; an https one without its path, which often holds a key."""
+        """Returns the endpoint; an https endpoint without its path, which often contains a key."""
         parts = urlsplit(self.endpoint)
         return f"{parts.scheme}://{parts.hostname}" if parts.scheme else self.endpoint
 
@@ -41,13 +41,15 @@ def parse_addresses(text: str) -> tuple[str, ...]:
     words = [word for word in re.split(r"[,\s]+", text) if word]
     if words in ([], [NOBODY]):
         return ()
-    if not all(map(_EMAIL.fullmatch, words)):  # not repeated: an endpoint's path may hold a key
+    if not all(
+        map(_EMAIL.fullmatch, words)
+    ):  # the text is not quoted: an endpoint's path may contain a key
         raise InvalidAddress("not an e-mail address; `aws sns subscribe` takes other endpoints")
     return tuple(words)
 
 
 def list_subscribers(sns: Any, topic_arn: str) -> list[Subscriber]:
-    """Returns who is subscribed to a topic, or was asked to confirm."""
+    """Returns the subscribers of a topic, including those that have not confirmed."""
     pages = sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
     return [
         Subscriber(subscription["Endpoint"], subscription["SubscriptionArn"] != _PENDING)
@@ -57,17 +59,19 @@ def list_subscribers(sns: Any, topic_arn: str) -> list[Subscriber]:
     ]
 
 
-def subscribe(sns: Any, topic_arn: str, wanted: Sequence[str]) -> None:
+def subscribe(sns: Any, topic_arn: str, addresses: Sequence[str]) -> None:
     """Subscribes new addresses; AWS asks each to confirm. Raises ClientError."""
-    subscribed = {subscriber.endpoint.lower() for subscriber in list_subscribers(sns, topic_arn)}
-    for address in wanted:
-        if address.lower() not in subscribed:
+    subscribed_endpoints = {
+        subscriber.endpoint.lower() for subscriber in list_subscribers(sns, topic_arn)
+    }
+    for address in addresses:
+        if address.lower() not in subscribed_endpoints:
             sns.subscribe(TopicArn=topic_arn, Protocol="email", Endpoint=address)
 
 
-def subscribers_text(known: Iterable[Subscriber]) -> str:
+def subscribers_text(subscribers: Iterable[Subscriber]) -> str:
     """Returns the subscribers as text."""
     return ", ".join(
         f"{subscriber}{'' if subscriber.is_confirmed else ' (not confirmed yet)'}"
-        for subscriber in known
+        for subscriber in subscribers
     )

@@ -23,12 +23,16 @@ SNAPSHOT, POLICY = ROOT / "local" / "template.json", ROOT / "local" / "policy.to
 
 
 def synthesize_template() -> dict[str, Any]:
-    """Returns the normalized template for the local AWS's policy, which has every service."""
+    """Returns the normalized template with the local AWS's policy, which uses every service of
+    channels.
+    """
     return normalize(synthesize_with_placeholder(load_policy(POLICY)))
 
 
 def synthesize_with_placeholder(policy: Policy, **context: str) -> dict[str, Any]:
-    """Returns a template with a stub for the asset, whose build takes longer than a synthesis."""
+    """Returns a template with a stub instead of the asset, which takes longer to build than the
+    template.
+    """
     with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder, "stub")
         stub.mkdir()
@@ -44,7 +48,7 @@ def synthesize_with_placeholder(policy: Policy, **context: str) -> dict[str, Any
 def normalize(template: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the template without the asset's hash and its key in the bootstrap bucket."""
     copy: dict[str, Any] = json.loads(json.dumps(template))
-    # The check of the bootstrap version, which moto cannot create.
+    # Removes the check of the bootstrap version, which moto does not support.
     copy.pop("Rules", None)
     copy["Parameters"].pop("BootstrapVersion", None)
     for resource in copy["Resources"].values():

@@ -1,7 +1,7 @@
 """The EventBridge rules for finished jobs, and the delayed queue that receives their events.
 
-Events of this account and region are on its default bus. Other accounts and regions forward theirs
-to a bus of this stack (infra/member.yaml): on the default bus, the rules of others would see them.
+Events of this account and region are on its default bus. Other accounts and regions forward their
+events to a bus of this stack (infra/member.yaml): on the default bus, other rules would match them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from sageaudit.domain.policy.scope import MemberAccounts
 
 
 class Trigger(Construct):
-    """The rules, and the queue of finished jobs. `members` may forward to the stack's bus."""
+    """The rules, and the queue of finished jobs. `members`: the accounts that may forward to the
+    stack's bus.
+    """
 
     def __init__(
         self,
@@ -41,11 +43,12 @@ class Trigger(Construct):
             dead_letters=self.dead_letters,
             delay=delay,
         )
-        own = _terminal_states(account=[cdk.Aws.ACCOUNT_ID], region=[cdk.Aws.REGION])
-        self._rule("JobEnded", own, None)
+        own_pattern = _terminal_states(account=[cdk.Aws.ACCOUNT_ID], region=[cdk.Aws.REGION])
+        self._rule("JobEnded", own_pattern, None)
         if members.role_by_account or members.regions:
             self.bus = events.EventBus(self, "Bus", event_bus_name=cdk.Aws.STACK_NAME)
-            # No list of accounts, which would be too long for a pattern: `audit` has it.
+            # Not limited to accounts, as a pattern with all of them would be too long: `audit`
+            # checks them.
             self._rule("MemberJobEnded", _terminal_states(), self.bus)
         if members.role_by_account:
             events.CfnEventBusPolicy(
@@ -62,7 +65,7 @@ class Trigger(Construct):
         events.Rule(
             self,
             construct_id,
-            description="SageMaker jobs that reached a final state, and events that are sent again",
+            description="SageMaker jobs that reached a final state, and replayed events",
             event_bus=bus,
             event_pattern=pattern,
             targets=[
@@ -82,7 +85,7 @@ _KINDS = [kind for kind in JobKind if kind.spec.has_event]
 def _terminal_states(
     account: Sequence[str] | None = None, region: Sequence[str] | None = None
 ) -> events.EventPattern:
-    """Returns the pattern of ended jobs, and of events that a person sends again."""
+    """Returns the event pattern of ended jobs, and of events that a person replays."""
     return events.EventPattern(
         source=list(BUS_SOURCES),
         account=None if account is None else [*account],

@@ -1,6 +1,6 @@
-"""A local AWS: runs the same handlers and template that are deployed, on recorded jobs.
+"""A local AWS: runs the handlers and the template that are deployed with recorded jobs.
 
-Importing it removes all AWS credentials and settings from this process's environment.
+Importing it removes all AWS credentials and settings from the process's environment.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The local AWS: the synthesized template in moto, with events and timing as in AWS, in one thread.
 
 Its only clock is `clock`, which also delays and hides messages of queues. So late metrics, waiting
-tuning jobs and a channel that asks to wait take their real time, but nothing sleeps.
+tuning jobs and a channel that asks to wait take their real time on this clock, but nothing sleeps.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.domain.policy.policy import Policy
 
-_MOST_STEPS = 20_000
+_MAX_STEPS = 20_000
 _LOADER = botocore.loaders.create_loader()
 
 
 class LocalAws:
-    """A running stack. `resources` maps the template's logical ids to moto's physical ids.
+    """A running stack. `resources`: moto's physical ids by the template's logical ids.
 
-    `functions` are by name, `sources` are their event source mappings, `requests` are their
-    requests to AWS. `mails` are those of a subscriber of the topic.
+    `functions` are by name. `sources`: their event source mappings; `requests`: their requests to
+    AWS; `mails`: the messages that a subscriber of the topic got.
     """
 
     def __init__(
@@ -79,18 +79,18 @@ class LocalAws:
             name = function["Handler"].split(".")[0]
             build = {"session": handlers, "clock": clock.now, **wiring[name]}
             self.functions[name] = LocalFunction(function, build, on_step)
-        self._keep_secrets(policy)
+        self._create_secrets(policy)
         if policy.digest and policy.digest.report_bucket:
             self.session.client("s3").create_bucket(Bucket=policy.digest.report_bucket)
         self.sources = list(self._mappings())
         self._events = self.session.client("events")
         self._mailbox = self._subscribe_mailbox()
         self.mails: list[dict[str, Any]] = []
-        self.polled = 0
-        """How often a source had something for its function."""
+        self.delivery_count = 0
+        """How often a source had records for its function."""
 
     def end_job(self, job: RecordedJob, *, with_metrics: bool = True) -> None:
-        """Ends a job: SageMaker and CloudWatch have it, and EventBridge gets its event.
+        """Ends a job: adds it to SageMaker and CloudWatch, and puts its event on the bus.
 
         Without `with_metrics` its metrics are late: add them with `put_metrics`.
         """
@@ -109,20 +109,23 @@ class LocalAws:
         self._events.put_events(Entries=[dict(entry)])
 
     def advance(self, until: datetime | None = None) -> None:
-        """Processes everything that is due until then, or until no message waits."""
-        for _ in range(_MOST_STEPS):
+        """Handles everything that is due until `until`, or until no message waits."""
+        for _ in range(_MAX_STEPS):
             if self.schedule.is_due():
                 self.sweep()
             if self._poll():
                 continue
-            waiting = [source.next_at() for source in self.sources]
-            scheduled = self.schedule.next_at if until is not None else None
-            moment = min((at for at in (*waiting, scheduled) if at is not None), default=None)
-            if moment is None or (until is not None and moment > until):
+            source_times = [source.next_at() for source in self.sources]
+            sweep_time = self.schedule.next_at if until is not None else None
+            next_moment = min(
+                (next_at for next_at in (*source_times, sweep_time) if next_at is not None),
+                default=None,
+            )
+            if next_moment is None or (until is not None and next_moment > until):
                 break
-            self.clock.advance_to(moment)
+            self.clock.advance_to(next_moment)
         else:
-            raise RuntimeError(f"messages still wait on the local AWS after {_MOST_STEPS} steps")
+            raise RuntimeError(f"messages still wait on the local AWS after {_MAX_STEPS} steps")
         self.mails += self._take(self._mailbox)
         if until is not None:
             self.clock.advance_to(until)
@@ -171,16 +174,18 @@ class LocalAws:
         return url
 
     def _poll(self) -> bool:
-        """Polls each source that is due once; returns whether any had something."""
-        polled, now = 0, self.clock.now()
+        """Polls each source that is due once; returns whether any had records."""
+        delivered, now = 0, self.clock.now()
         for source in self.sources:
-            at = source.next_at()
-            polled += at is not None and at <= now and source.poll()
-        self.polled += polled
-        return polled > 0
+            next_at = source.next_at()
+            delivered += next_at is not None and next_at <= now and source.poll()
+        self.delivery_count += delivered
+        return delivered > 0
 
     def _mappings(self) -> Iterator[Source]:
-        """Yields the stack's event source mappings, disabled in moto, which would start Docker."""
+        """Yields the stack's event source mappings. Disables them in moto, which would start
+        Docker.
+        """
         client, sqs = self.session.client("lambda"), self.session.client("sqs")
         by_arn = {function.arn: function for function in self.functions.values()}
         for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
@@ -191,8 +196,8 @@ class LocalAws:
             else:
                 yield QueueSource(sqs, mapping, function)
 
-    def _keep_secrets(self, policy: Policy) -> None:
-        """Creates the channels' secrets; they outlive a stack, so they may exist already."""
+    def _create_secrets(self, policy: Policy) -> None:
+        """Creates the channels' secrets, which may exist already, as they outlive a stack."""
         store = self.session.client("secretsmanager")
         secrets = {FINGERPRINT_KEY: "local"}
         for name, channel in policy.channels.items():
@@ -212,10 +217,11 @@ def local_aws(
     on_step: OnStep = lambda _: None,
     run_sweeps: bool = False,
 ) -> Iterator[LocalAws]:
-    """Starts the local AWS at `start`. `on_step` runs before and after each AWS call of a handler.
+    """Starts the local AWS at `start`. `on_step` is called before and after each AWS call of a
+    handler.
 
-    `policy` is for all functions, with the channels of the template; `transport` posts to Slack and
-    Teams for deliver. With `run_sweeps`, `advance` runs sweeps at their times.
+    `policy`: for all functions, with the channels of the template; `transport` posts to Slack and
+    Teams. With `run_sweeps`, `advance` runs sweeps at their times.
     """
     clock = LocalClock(start)
     with ExitStack() as stack:
@@ -223,7 +229,7 @@ def local_aws(
         stack.enter_context(clock.patch_moto())
         stack.enter_context(count_visibility_from_receive())
         stack.enter_context(
-            # moto sends stream records to functions even where the mapping is disabled
+            # moto sends stream records to functions even if the mapping is disabled
             mock.patch("moto.awslambda.models.LambdaBackend.send_dynamodb_items", return_value=None)
         )
         yield LocalAws(

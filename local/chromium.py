@@ -1,7 +1,7 @@
-"""Drives a headless Chromium over its DevTools pipe: no driver, no package.
+"""Controls a headless Chromium over its DevTools pipe, without a driver or a package.
 
-A new, empty profile each time; nothing of it is kept. `requests` has every address that a page
-asked for, `complaints` what it wrote to the console and every error.
+Each browser has a new, empty profile, which is deleted at the end. `requests` has every address
+that a page requested, `complaints` its console messages and errors.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _FLAGS = (
     "--disable-default-apps", "--disable-extensions", "--hide-scrollbars",
     "--remote-debugging-pipe", "--force-color-profile=srgb",
 )  # fmt: skip
-_HIGH = 10
-"""File descriptors from here on do not collide with 3 and 4, which Chromium uses."""
-_PATIENCE_S = 60.0
+_FIRST_FREE_FD = 10
+"""File descriptors from this number do not conflict with 3 and 4, which Chromium uses."""
+_TIMEOUT_S = 60.0
 _CHUNK = 1 << 16
 
 
 class Browser:
-    """One tab. Every call waits for its answer."""
+    """One tab of a browser. Every call waits for its answer."""
 
     def __init__(self, read: int, write: int) -> None:
         self._read, self._write = read, write
@@ -45,7 +45,7 @@ class Browser:
         self._loaded = False
 
     def attach(self) -> Self:
-        """Opens the tab for all calls."""
+        """Opens the tab that all calls use."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         answer = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = answer["sessionId"]
@@ -54,7 +54,7 @@ class Browser:
         return self
 
     def open(self, path: Path, fragment: str = "") -> None:
-        """Opens a file anew and waits until it is loaded; forgets earlier requests."""
+        """Opens a file and waits until it is loaded; clears earlier requests and complaints."""
         self._go("about:blank")
         self.requests.clear()
         self.complaints.clear()
@@ -63,7 +63,7 @@ class Browser:
     def _go(self, url: str) -> None:
         self._loaded = False
         self.call("Page.navigate", url=url)
-        end = time.monotonic() + _PATIENCE_S
+        end = time.monotonic() + _TIMEOUT_S
         while not self._loaded:
             self._listen(end)
 
@@ -85,8 +85,8 @@ class Browser:
 
     def emulate_media(self, kind: str = "", **features: str) -> None:
         """Emulates `print`, or a colour scheme: `prefers_color_scheme="dark"`."""
-        wanted = [{"name": k.replace("_", "-"), "value": v} for k, v in features.items()]
-        self.call("Emulation.setEmulatedMedia", media=kind, features=wanted)
+        media_features = [{"name": k.replace("_", "-"), "value": v} for k, v in features.items()]
+        self.call("Emulation.setEmulatedMedia", media=kind, features=media_features)
 
     def press(self, key: str, *, shift: bool = False) -> None:
         """Presses a key as the keyboard does: `Tab`, `Enter`, ` `."""
@@ -112,19 +112,21 @@ class Browser:
         return base64.b64decode(answer["data"])
 
     def call(self, method: str, **params: Any) -> Any:
-        """Sends a DevTools command; returns its answer. AssertionError has Chromium's words."""
+        """Sends a DevTools command; returns its answer. Raises AssertionError with Chromium's
+        message.
+        """
         self._number += 1
-        wanted = self._number
-        message = {"id": wanted, "method": method, "params": params}
+        message_id = self._number
+        message = {"id": message_id, "method": method, "params": params}
         if self._session:
             message["sessionId"] = self._session
         unsent = json.dumps(message).encode() + b"\0"
         while unsent:
             unsent = unsent[os.write(self._write, unsent) :]
-        end = time.monotonic() + _PATIENCE_S
+        end = time.monotonic() + _TIMEOUT_S
         while True:
             answer = self._listen(end)
-            if answer.get("id") == wanted:
+            if answer.get("id") == message_id:
                 if "error" in answer:
                     raise AssertionError(f"{method}: {answer['error']}")
                 return answer["result"]
@@ -155,7 +157,7 @@ class Browser:
 
 
 def chromium() -> str | None:
-    """Returns the program, if this machine has one."""
+    """Returns the path of an installed Chromium, or None."""
     return next(filter(None, map(shutil.which, _NAMES)), None)
 
 
@@ -165,26 +167,32 @@ def browser() -> Iterator[Browser]:
     program = chromium()
     if program is None:
         raise FileNotFoundError("no Chromium is installed: on Debian, `apt-get install chromium`")
-    pairs = os.pipe(), os.pipe()
-    (their_read, our_write), (our_read, their_write) = pairs
-    high = [fcntl.fcntl(end, fcntl.F_DUPFD, _HIGH) for end in (their_read, their_write)]
+    pipes = os.pipe(), os.pipe()
+    (their_read, our_write), (our_read, their_write) = pipes
+    high_fds = [fcntl.fcntl(fd, fcntl.F_DUPFD, _FIRST_FREE_FD) for fd in (their_read, their_write)]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(  # noqa: S603 - our own arguments
             [
-                *("/bin/bash", "-c", f'exec "$@" 3<&{high[0]} 4>&{high[1]}', "chromium", program),
+                *(
+                    "/bin/bash",
+                    "-c",
+                    f'exec "$@" 3<&{high_fds[0]} 4>&{high_fds[1]}',
+                    "chromium",
+                    program,
+                ),
                 *_FLAGS,
                 f"--user-data-dir={profile}",
             ],
-            pass_fds=high,
+            pass_fds=high_fds,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        for end in (their_read, their_write, *high):
-            os.close(end)
+        for fd in (their_read, their_write, *high_fds):
+            os.close(fd)
         try:
             yield Browser(our_read, our_write).attach()
         finally:
             process.terminate()
-            process.wait(timeout=_PATIENCE_S)
+            process.wait(timeout=_TIMEOUT_S)
             os.close(our_read)
             os.close(our_write)

@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from unittest import mock
 
-import moto.sts.models  # noqa: F401 - first imported in the block below, it would keep that clock
+import moto.sts.models  # noqa: F401 - if first imported in the block below, it would keep that clock
 
 
 class LocalClock:
-    """A clock that stands still until it is moved, and moves only forward."""
+    """A clock that stands still until it is moved; it moves only forward."""
 
     def __init__(self, start: datetime) -> None:
         self._now = start.astimezone(UTC)
 
     def now(self) -> datetime:
-        """The current time of this clock, in UTC."""
+        """Returns the current time of this clock, in UTC."""
         return self._now
 
     def advance(self, seconds: float) -> None:
@@ -30,7 +30,9 @@ class LocalClock:
 
     @contextmanager
     def patch_moto(self) -> Iterator[None]:
-        """Makes moto's delays, visibility, retention and streams use this clock in this block."""
+        """Makes moto's delays, visibility, retention and streams use this clock inside the
+        block.
+        """
 
         def utcnow() -> datetime:
             return self._now.replace(tzinfo=None)

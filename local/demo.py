@@ -1,8 +1,8 @@
-"""`make demo`: recorded jobs end on the local AWS, and the results are printed.
+"""`make demo`: ends recorded jobs on the local AWS, and prints the results.
 
-The results are read where a user would read them: from the history's table, from a subscriber of
-the topic, and from the posts to Slack. For what needs weeks of jobs, the history of the example
-company is written, as by `sageaudit demo`.
+It reads the results where a user would read them: in the history's table, from a subscriber of the
+topic, and in the posts to Slack. Some commands need weeks of jobs, so it also writes the history of
+the example company, like `sageaudit demo`.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ POLICY = Path(__file__).parent / "policy.toml"
 REPORT = ROOT / "build" / "demo-report.html"
 EXAMPLE = ROOT / "build" / "example-company.db"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
-"""A made-up run: no public recording has several GPUs and every metric that its fix needs."""
+"""A made-up run: no public recording has several GPUs and all metrics that the fix needs."""
 RULE = "gpu-underused"
 _MIN_NAME_WIDTH, _MAX_NAME_WIDTH, _GAP = 18, 48, 2
-"""Widths: shortest and longest column of text, space between columns."""
-_COLUMNS, _TOP = {"Cost": 13, "Avoidable": 10, "Lost": 6}, "Top finding"
-"""Columns of dollars with their widths, and the last one."""
+"""Minimum and maximum width of a text column, and the space between columns."""
+_USD_COLUMN_WIDTHS, _TOP_COLUMN = {"Cost": 13, "Avoidable": 10, "Lost": 6}, "Top finding"
+"""The dollar columns with their widths, and the last column."""
 _POSSIBLE = "An amount after a rule's name is a possible saving; it is not in the totals."
 _ABOUT = 'About: the rate is estimated from that of EC2; "sageaudit audit" says how.'
 _UNKNOWN = "Unknown: the job's metrics were missing or too few to judge what was avoidable."
 
 
 def main() -> int:
-    """Runs the demo; returns 1 if a job was not audited."""
+    """Runs the demo. Returns 1 if a job was not audited."""
     jobs, policy = recorded_jobs(), load_policy(POLICY)
     with (
         slack_stand_in() as slack,
@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def show_example() -> None:
-    """Writes the example company's history, and prints what to ask it."""
+    """Writes the example company's history, and prints commands to query it."""
     console = Console()
     console.print(Text("\nWeeks of jobs, which advice, savings and changes need", "bold"))
     print("The commands below are in .venv/bin.")
@@ -79,16 +79,18 @@ def show_example() -> None:
 
 
 def run_demo(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: FakeSlack) -> int:
-    """Ends the jobs on this local AWS and prints the results; 1 if a job was not audited."""
+    """Ends the jobs on this local AWS and prints the results. Returns 1 if a job was not
+    audited.
+    """
     with Console(stderr=True).status(f"{len(jobs)} recorded jobs end on the local AWS ..."):
         unaudited = _run(aws, jobs)
     console, history = Console(), aws.history()
-    heads = sorted(history.runs(RunQuery.for_account(ACCOUNT)), key=_waste_order)
-    _show_result(console, heads, policy)
-    _show_jobs(console, history, heads)
-    _show_message(console, slack.posts, len(aws.mails), len(slack.taken))
+    summaries = sorted(history.runs(RunQuery.for_account(ACCOUNT)), key=_waste_order)
+    _show_result(console, summaries, policy)
+    _show_jobs(console, history, summaries)
+    _show_message(console, slack.posts, len(aws.mails), len(slack.accepted))
     _show_rule(console, reversed([*history.runs(RunQuery.for_rule(RULE))]))
-    _show_report(console, history, heads)
+    _show_report(console, history, summaries)
     for job in unaudited:
         _explain_missing_audit(job, history, aws)
     return 1 if unaudited else 0
@@ -102,66 +104,79 @@ def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
     aws.advance()
     history = aws.history()
     audits = [(job, history.summary(job.key)) for job in jobs]
-    return [job for job, head in audits if head is None or head.unauditable is not None]
+    return [job for job, summary in audits if summary is None or summary.unauditable is not None]
 
 
-def _waste_order(head: AuditSummary) -> tuple[Decimal, Decimal, str]:
+def _waste_order(summary: AuditSummary) -> tuple[Decimal, Decimal, str]:
     """Returns a sort key: the waste, then the cost."""
-    wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))
-    return -wasted, -(head.total_usd or Decimal(0)), head.job
+    waste = (summary.avoidable_usd or Decimal(0)) + (summary.lost_usd or Decimal(0))
+    return -waste, -(summary.total_usd or Decimal(0)), summary.job
 
 
-def _show_result(console: Console, heads: Sequence[AuditSummary], policy: Policy) -> None:
-    """Prints one sentence with the result, and one on how much of it is real."""
-    jobs = [head for head in heads if not head.rollup]
-    real = [head for head in jobs if head.job != _composed_recording().name]
-    blind = sum(head.avoidable_usd is None for head in jobs)
+def _show_result(console: Console, summaries: Sequence[AuditSummary], policy: Policy) -> None:
+    """Prints one sentence with the result, and one about how much of it is from real jobs."""
+    jobs = [summary for summary in summaries if not summary.rollup]
+    real_jobs = [summary for summary in jobs if summary.job != _composed_recording().name]
+    unjudged_count = sum(summary.avoidable_usd is None for summary in jobs)
     console.print(f"{account_headline(_sums(jobs))}.", style="bold", highlight=False)
     console.print(
-        f"{len(real)} of them really ran, one is made up; without it, "
-        f"{account_headline(_sums(real))}. For {blind} of the jobs nobody can tell what was "
-        "avoidable: their metrics are missing or too few.\n",
+        f"{len(real_jobs)} of them are real, one is made up; without it, "
+        f"{account_headline(_sums(real_jobs))}. For {unjudged_count} of the jobs it is not known "
+        "what was avoidable: their metrics are missing or too few.\n",
         highlight=False,
     )
     console.print(
-        "They ended on a local AWS; nothing left this machine. Public recordings are of small "
+        "They ended on a local AWS; nothing was sent anywhere. Public recordings are of small "
         f"jobs, so local/policy.toml sends messages from {format_usd(policy.floor_usd)} on.",
         style="dim",
         highlight=False,
     )
 
 
-def _sums(heads: Iterable[AuditSummary]) -> Sums:
-    return sum((head.sums or Sums() for head in heads), Sums())
+def _sums(summaries: Iterable[AuditSummary]) -> Sums:
+    return sum((summary.sums or Sums() for summary in summaries), Sums())
 
 
-def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[AuditSummary]) -> None:
-    tops = [_top(history, head) for head in heads]
-    used_width = sum(_COLUMNS.values()) + (len(_COLUMNS) + 1) * _GAP + max(map(len, (_TOP, *tops)))
+def _show_jobs(console: Console, history: DynamoHistory, summaries: Sequence[AuditSummary]) -> None:
+    top_findings = [_top_finding(history, summary) for summary in summaries]
+    used_width = (
+        sum(_USD_COLUMN_WIDTHS.values())
+        + (len(_USD_COLUMN_WIDTHS) + 1) * _GAP
+        + max(map(len, (_TOP_COLUMN, *top_findings)))
+    )
     name_width = min(max(console.width - used_width, _MIN_NAME_WIDTH), _MAX_NAME_WIDTH)
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     table.add_column("Job", width=name_width, no_wrap=True)
-    for word, width in _COLUMNS.items():
+    for word, width in _USD_COLUMN_WIDTHS.items():
         table.add_column(word, justify="right", width=width, no_wrap=True)
-    table.add_column(_TOP, overflow="ellipsis")
-    for head, top in zip(heads, tops, strict=True):
-        name = Text(cut_middle(for_terminal(head.job), name_width), "italic" if head.rollup else "")
-        table.add_row(name, *map(str, summary_amounts(head)[:3]), Text(top))
+    table.add_column(_TOP_COLUMN, overflow="ellipsis")
+    for summary, top_finding in zip(summaries, top_findings, strict=True):
+        name = Text(
+            cut_middle(for_terminal(summary.job), name_width), "italic" if summary.rollup else ""
+        )
+        table.add_row(name, *map(str, summary_amounts(summary)[:3]), Text(top_finding))
     console.print(Text("\nAudited jobs, the most wasteful first", "bold"))
     console.print(table)
-    possible = [_POSSIBLE] if any("$" in top for top in tops) else []
-    guessed = [_ABOUT] if any(head.estimated for head in heads) else []
-    notes = [*possible, *guessed, _UNKNOWN, f"{_composed_recording().name} is made up."]
+    possible_notes = [_POSSIBLE] if any("$" in top_finding for top_finding in top_findings) else []
+    estimate_notes = [_ABOUT] if any(summary.estimated for summary in summaries) else []
+    notes = [
+        *possible_notes,
+        *estimate_notes,
+        _UNKNOWN,
+        f"{_composed_recording().name} is made up.",
+    ]
     console.print(Text("\n".join(notes), "dim"))
 
 
-def _top(history: DynamoHistory, head: AuditSummary) -> str:
-    document = history.audit(head.key) if head.costliest_rule else None
-    if document is None or head.costliest_rule is None:
+def _top_finding(history: DynamoHistory, summary: AuditSummary) -> str:
+    document = history.audit(summary.key) if summary.costliest_rule else None
+    if document is None or summary.costliest_rule is None:
         return "-"
-    finding = next(row for row in document["findings"] if row["rule"] == head.costliest_rule)
+    finding = next(row for row in document["findings"] if row["rule"] == summary.costliest_rule)
     possible = finding["bucket"] == "possible" and finding["saving_usd"]
-    return f"{head.costliest_rule} {saving_figure(finding)}" if possible else head.costliest_rule
+    return (
+        f"{summary.costliest_rule} {saving_figure(finding)}" if possible else summary.costliest_rule
+    )
 
 
 def _composed_recording() -> RecordedJob:
@@ -170,12 +185,12 @@ def _composed_recording() -> RecordedJob:
 
 
 def _show_message(
-    console: Console, posts: Sequence[dict[str, object]], mails: int, taken: int
+    console: Console, posts: Sequence[dict[str, object]], mail_count: int, post_count: int
 ) -> None:
-    on_teams = f"{taken - len(posts)} on Teams"
+    teams_text = f"{post_count - len(posts)} on Teams"
     console.print(
-        f"\nMessages: {len(posts)} on Slack, {on_teams}, {mails} on SNS. The newest on Slack, as on"
-        " a phone:"
+        f"\nMessages: {len(posts)} on Slack, {teams_text}, {mail_count} on SNS."
+        " The newest on Slack, as on a phone:"
     )
     if posts:
         console.print(slack_view.render(posts[-1]))
@@ -210,17 +225,17 @@ def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Audit
     )
     REPORT.parent.mkdir(exist_ok=True)
     REPORT.write_text("".join(text), encoding="utf-8")
-    console.print(Text("\nThe same as a page, with charts and each job's fixes", "bold"))
+    console.print(Text("\nThe same results as a page, with charts and each job's fixes", "bold"))
     print(f"{REPORT.relative_to(ROOT)}: open it in a browser; it loads nothing and sends nothing")
 
 
 def _explain_missing_audit(job: RecordedJob, history: DynamoHistory, aws: LocalAws) -> None:
-    head = history.summary(job.key)
+    summary = history.summary(job.key)
     failures = aws.functions["audit"].failures
-    code = (head and head.unauditable) or (
+    reason = (summary and summary.unauditable) or (
         failures[-1] if failures else "see the dead-letter queue"
     )
-    print(f"{job.name} was not audited: {for_terminal(str(code))}", file=sys.stderr)
+    print(f"{job.name} was not audited: {for_terminal(str(reason))}", file=sys.stderr)
 
 
 if __name__ == "__main__":

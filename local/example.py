@@ -1,4 +1,4 @@
-"""The example company as README, its picture and the tests show it: it ends on a fixed day."""
+"""The example company with a fixed last day, as README, its picture and the tests show it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sageaudit.workflows.example.run import record_example
 
 LAST_DAY = date(2026, 11, 27)
 NOW = datetime(2026, 11, 28, 9, 0, tzinfo=UTC)
-"""The day after its last job, when its history is asked."""
+"""The day after its last job, on which its history is queried."""
 DAYS_OPTIONS = ("--since", "2026-10-03", "--until", "2026-11-27")
 """The eight weeks, as options for commands that run on any day."""
 
@@ -19,5 +19,5 @@ def write_history(path: Path) -> Path:
     """Writes its history to a new file, and returns the path."""
     with SqliteHistory(path) as history:
         for _ in record_example(history, LAST_DAY):
-            pass  # each is recorded as it is made
+            pass  # the generator records each job
     return path

@@ -1,4 +1,4 @@
-"""The part of Lambda that the flow needs: environment, one handler, log and crashes."""
+"""The parts of Lambda that the local AWS needs: environment, one handler, log and crashes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ OnStep = Callable[[str], None]
 
 
 class ProcessKilled(BaseException):
-    """The process of the function ends: tests raise this between two steps of a handler."""
+    """The function's process is killed: tests raise this between two steps of a handler."""
 
 
 class FunctionError(Exception):
-    """An invocation without an answer."""
+    """An invocation ended without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,17 @@ class Context:
         return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.function_name}"
 
     def get_remaining_time_in_millis(self) -> int:
-        """Returns the time left; only a handler that sleeps uses it up."""
+        """Returns the time left. Only a handler that sleeps uses time, since the clock stands
+        still.
+        """
         return int((self.ends_at - self.clock()).total_seconds() * 1000)
 
 
 class LocalFunction:
     """One function of the stack.
 
-    Its handler is built at the first invocation, kept, and built again after a crash. `wiring` has
-    the arguments of its module's `build`, except the environment, which is `variables`.
+    Its handler is built at the first invocation and kept; after a crash it is built again.
+    `wiring`: the arguments of its module's `build`, except the environment, which is `variables`.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class LocalFunction:
             except ProcessKilled as killed:
                 self._handler = None
                 raise FunctionError("killed") from killed
-            except Exception as error:  # as in Lambda, any error is the function's
+            except Exception as error:  # as on Lambda, any error fails only the invocation
                 self.failures.append(f"{type(error).__name__}: {error}")
                 self.log.write(_log_line(error, context))
                 raise FunctionError(self.failures[-1]) from error
@@ -115,14 +117,14 @@ class LocalFunction:
         handler: Handler = module.build(dict(self.variables), **self._wiring)
         for old_handler in logging.getLogger(self.variables["POWERTOOLS_SERVICE_NAME"]).handlers:
             if isinstance(old_handler, logging.StreamHandler):
-                # Loggers are kept longer than the function that made them, and than their streams:
-                # `setStream` would flush one that may be closed.
+                # Loggers outlive the function that created them, and their streams: `setStream`
+                # would flush a stream that may be closed.
                 old_handler.stream = self.log
         return handler
 
     @contextmanager
     def _lambda_environment(self) -> Iterator[None]:
-        """Sets the function's environment variables and log, also for nested invocations."""
+        """Sets the function's environment variables and log; nested invocations share them."""
         if not self._running:
             self._environment.enter_context(mock.patch.dict(os.environ, self.variables))
             self._environment.enter_context(redirect_stdout(self.log))

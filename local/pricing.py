@@ -1,4 +1,4 @@
-"""The Price List API without permission to call it, so that the packaged prices are used."""
+"""Denies the Price List API, so that the packaged prices are used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CALLER_ARN = f"arn:aws:sts::{ACCOUNT}:assumed-role/audit/audit"
 
 
 def refuse_prices(requests: RequestRouter) -> None:
-    """Answers GetProducts with "not permitted" instead of sending the HTTP request."""
+    """Answers GetProducts with AccessDenied."""
     requests.register_answer("before-send.pricing.GetProducts", _access_denied_answer)
 
 

@@ -1,4 +1,4 @@
-"""Corrects moto's queues if they differ from SQS's in a way that matters here."""
+"""Corrects differences between moto's queues and SQS's that matter here."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from moto.sqs.models import SQSBackend
 
 @contextmanager
 def count_visibility_from_receive() -> Iterator[None]:
-    """Counts SQS's limit of twelve hours from a message's receive; moto counts from its send.
+    """Counts SQS's limit of twelve hours from a message's receive; moto counts it from its send.
 
-    Otherwise a message that comes back for days could not be hidden any more.
+    Otherwise a message that comes back for days could no longer be hidden.
     """
 
-    def received(self: SQSBackend, queue_name: str, receipt_handle: str) -> list[Any]:
-        messages = self.get_queue(queue_name)._messages  # noqa: SLF001 - hidden ones too
+    def received_messages(self: SQSBackend, queue_name: str, receipt_handle: str) -> list[Any]:
+        messages = self.get_queue(queue_name)._messages  # noqa: SLF001 - also hidden messages
         return [candidate for candidate in messages if candidate.had_receipt_handle(receipt_handle)]
 
     change = SQSBackend.change_message_visibility
 
-    def from_now(
+    def change_from_now(
         self: SQSBackend, queue_name: str, receipt_handle: str, visibility_timeout: int
     ) -> None:
-        matches = received(self, queue_name, receipt_handle)
-        sent = [message.sent_timestamp for message in matches]
+        matches = received_messages(self, queue_name, receipt_handle)
+        sent_timestamps = [message.sent_timestamp for message in matches]
         try:
             for message in matches:
                 message.sent_timestamp = int(unix_time_millis())
             change(self, queue_name, receipt_handle, visibility_timeout)
         finally:
-            for message, timestamp in zip(matches, sent, strict=True):
+            for message, timestamp in zip(matches, sent_timestamps, strict=True):
                 message.sent_timestamp = timestamp
 
-    with mock.patch.object(SQSBackend, "change_message_visibility", from_now):
+    with mock.patch.object(SQSBackend, "change_message_visibility", change_from_now):
         yield

@@ -1,4 +1,4 @@
-"""Recorded jobs, each with AWS's data: the event of its end, its series, its Describe answer."""
+"""Recorded jobs with their data in AWS: the event of their end, series and Describe answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RecordedJob(Struct, frozen=True):
 
     @property
     def arn(self) -> str:
-        """Returns the job's ARN."""
+        """The job's ARN."""
         return str(self.describe[self.kind.spec.arn_key])
 
     @property
@@ -55,25 +55,33 @@ class RecordedJob(Struct, frozen=True):
         return JobKey(self.arn, self.ended_at)
 
     def describe_at(self, now: datetime) -> Mapping[str, Any]:
-        """Returns Describe's answer while it runs, and its last one from its end on."""
-        row = self.kind.spec
+        """Returns Describe's answer at a time: that of a running job before its end, the last
+        answer afterwards.
+        """
+        spec = self.kind.spec
         if now >= self.ended_at:
             return self.describe
-        later = (row.end_key, "TrainingTimeInSeconds", "BillableTimeInSeconds")
-        running = {key: value for key, value in self.describe.items() if key not in later}
-        running |= {row.status_key: "InProgress", "LastModifiedTime": now.isoformat()}
-        begun = [
-            {key: value for key, value in row.items() if key != "EndTime" or _past(row, key, now)}
-            for row in self.describe.get("SecondaryStatusTransitions", ())
-            if _past(row, "StartTime", now)
+        end_keys = (spec.end_key, "TrainingTimeInSeconds", "BillableTimeInSeconds")
+        running = {key: value for key, value in self.describe.items() if key not in end_keys}
+        running |= {spec.status_key: "InProgress", "LastModifiedTime": now.isoformat()}
+        started_phases = [
+            {
+                key: value
+                for key, value in phase.items()
+                if key != "EndTime" or _is_past(phase, key, now)
+            }
+            for phase in self.describe.get("SecondaryStatusTransitions", ())
+            if _is_past(phase, "StartTime", now)
         ]
-        if begun:
-            running["SecondaryStatusTransitions"] = begun
-            running["SecondaryStatus"] = begun[-1]["Status"]
+        if started_phases:
+            running["SecondaryStatusTransitions"] = started_phases
+            running["SecondaryStatus"] = started_phases[-1]["Status"]
         return running
 
     def event(self, source: str = "aws.sagemaker") -> dict[str, Any]:
-        """Returns the entry for PutEvents: times as epoch milliseconds, tags as a flat map."""
+        """Returns the event of the job's end for PutEvents, with times in epoch milliseconds and
+        tags as a flat map.
+        """
         created_at = fields.time(self.describe, "CreationTime")
         prefix = self.kind.spec.prefix
         detail = {
@@ -92,7 +100,7 @@ class RecordedJob(Struct, frozen=True):
         }
 
 
-def _past(row: Mapping[str, Any], key: str, now: datetime) -> bool:
+def _is_past(row: Mapping[str, Any], key: str, now: datetime) -> bool:
     moment = fields.time(row, key)
     return moment is not None and moment <= now
 
@@ -104,7 +112,7 @@ def recorded_jobs(folder: Path = RECORDINGS) -> list[RecordedJob]:
 
 
 def jobs_in_file(path: Path) -> Iterator[RecordedJob]:
-    """Returns the jobs of one recording: one, or the children of a roll-up."""
+    """Yields the jobs of one recording: its job, or the children of a roll-up."""
     recorded = read(path)
     for recording in recorded.children if isinstance(recorded, RecordedSet) else (recorded,):
         yield _job(recording, path)

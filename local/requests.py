@@ -1,4 +1,4 @@
-"""The HTTP requests of the handlers, answered by recordings, by moto or by an interceptor."""
+"""Answers the HTTP requests of the handlers with recordings, with moto or with an interceptor."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from moto.core.models import botocore_stubber
 Answer = Callable[..., AWSResponse]
 Send = Callable[[], AWSResponse]
 Interceptor = Callable[[str, AWSPreparedRequest, Send], AWSResponse]
-"""Called with the operation, such as "sqs.SendMessage", its request, and what sends it."""
-_SENT = "before-send."
+"""Called with the operation, such as "sqs.SendMessage", its request, and a function that sends
+it."""
+_EVENT_PREFIX = "before-send."
 
 
 class RequestRouter:
     """Answers every request of a session without the network.
 
-    An interceptor may answer a request itself, raise what a connection raises, or send it on.
+    An interceptor may answer a request itself, raise an error of the connection, or send the
+    request.
     """
 
     def __init__(self, session: Any) -> None:
-        self.between: Interceptor | None = None
+        self.interceptor: Interceptor | None = None
         self._answers: dict[str, Answer] = {}
         session.events.unregister("before-send", botocore_stubber)
         session.events.register("before-send", self._answer)
 
     def register_answer(self, event: str, answer: Answer) -> None:
-        """Registers the answer of one operation by its event: before-send.<service>.<operation>."""
+        """Registers the answer to an operation, by its event: before-send.<service>.<operation>."""
         self._answers[event] = answer
 
     def _answer(self, event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
@@ -39,14 +41,14 @@ class RequestRouter:
         def send() -> AWSResponse:
             return answer(event_name=event_name, request=request)
 
-        if self.between is None:
+        if self.interceptor is None:
             return send()
-        return self.between(event_name.removeprefix(_SENT), request, send)
+        return self.interceptor(event_name.removeprefix(_EVENT_PREFIX), request, send)
 
 
 def http_answer(
     url: str, status: int, body: Mapping[str, Any] | bytes, headers: Mapping[str, str] | None = None
 ) -> AWSResponse:
-    """Returns an answer as it comes from the network; a mapping is sent as JSON."""
+    """Returns an answer like one from the network; a mapping becomes JSON."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     return AWSResponse(url, status, dict(headers or {}), MockRawResponse(raw))

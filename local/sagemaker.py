@@ -1,8 +1,8 @@
 """The parts of SageMaker and CloudWatch that an audit calls, answered from recordings.
 
-SageMaker's answers are HTTP answers: botocore checks the request, repeats it after a throttle and
-parses the JSON as it does with AWS. CloudWatch's points are put into moto, which averages them over
-the period of each request.
+SageMaker's answers are HTTP answers: botocore validates the request, repeats it after a throttle
+and parses the JSON as with AWS. CloudWatch's points are put into moto, which averages them over the
+period of each request.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _URL = "https://api.sagemaker"
 
 
 class RecordedSageMaker:
-    """Describe*, List*, ListTags and the lists of launched jobs, for the jobs that were added.
+    """Answers Describe*, List*, ListTags and the lists of launched jobs, for the jobs that were
+    added.
 
-    Only the list of its roll-up still has a deleted job.
-
-    `session` is a boto3 session, or its RequestRouter. `clock`: a job that was added early is not
-    listed before its end, or its creation if it was added as running. `page`: rows of a list.
+    A deleted job is only in the list of its roll-up. `session`: a boto3 session, or its
+    RequestRouter. `clock`: a job that was added early is not listed before its end, or before its
+    creation if it was added as running. `page`: the rows of a page.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class RecordedSageMaker:
         self._jobs: dict[tuple[str, str], RecordedJob] = {}
         self._running: set[str] = set()
         self._added: dict[str, RecordedJob] = {}
-        """By ARN; also those that were deleted since."""
+        """All jobs by ARN, including deleted ones."""
         requests = session if isinstance(session, RequestRouter) else RequestRouter(session)
         self._model = botocore.session.get_session().get_service_model("sagemaker")
         for kind in JobKind:
@@ -65,7 +65,7 @@ class RecordedSageMaker:
         self._jobs[job.kind.spec.prefix, job.name] = self._added[job.arn] = job
 
     def add_running(self, job: RecordedJob) -> None:
-        """Adds a job that is seen while it runs."""
+        """Adds a job that Describe and lists show as running until its end."""
         self.add(job)
         self._running.add(job.arn)
 
@@ -73,53 +73,57 @@ class RecordedSageMaker:
         return job.describe_at(self._clock()) if job.arn in self._running else job.describe
 
     def _is_listed(self, job: RecordedJob) -> bool:
-        from_ = job.key.created_at if job.arn in self._running else job.ended_at
-        return from_ <= self._clock()
+        listed_from = job.key.created_at if job.arn in self._running else job.ended_at
+        return listed_from <= self._clock()
 
     def delete(self, job: RecordedJob) -> None:
         """Deletes a job."""
         del self._jobs[job.kind.spec.prefix, job.name]
 
-    def _describe(self, row: KindSpec) -> Callable[..., AWSResponse]:
-        shape = self._shape(row.describe_call)
+    def _describe(self, spec: KindSpec) -> Callable[..., AWSResponse]:
+        shape = self._shape(spec.describe_call)
 
         def answer(request: Any, **_: Any) -> AWSResponse:
-            job = self._jobs.get((row.prefix, json.loads(request.body)[row.name_key]))
-            return _answer(job and _wire(self._now(job), shape))
+            job = self._jobs.get((spec.prefix, json.loads(request.body)[spec.name_key]))
+            return _answer(job and _to_service_json(self._now(job), shape))
 
         return answer
 
-    def _list(self, row: KindSpec) -> Callable[..., AWSResponse]:
-        """Answers with the newest creation first; the token is the number of earlier rows."""
-        row_shape = self._shape(row.list_call).members[row.list_key].member
+    def _list(self, spec: KindSpec) -> Callable[..., AWSResponse]:
+        """Returns an answer with the newest creation first; the token is the number of earlier
+        rows.
+        """
+        row_shape = self._shape(spec.list_call).members[spec.list_key].member
 
         def answer(request: Any, **_: Any) -> AWSResponse:
-            asked = json.loads(request.body)
+            request_body = json.loads(request.body)
             matching = [
                 {**self._now(job), "CreationTime": job.key.created_at.isoformat()}
                 for (prefix, _), job in self._jobs.items()
-                if prefix == row.prefix and self._is_listed(job)
+                if prefix == spec.prefix and self._is_listed(job)
             ]
             rows = sorted(
-                (_wire(job, row_shape) for job in matching),
+                (_to_service_json(job, row_shape) for job in matching),
                 key=lambda job: float(job["CreationTime"]),
                 reverse=True,
             )
-            after, before = asked["CreationTimeAfter"], asked["CreationTimeBefore"]
+            after, before = request_body["CreationTimeAfter"], request_body["CreationTimeBefore"]
             rows = [job for job in rows if after < job["CreationTime"] < before]
-            start = int(asked.get("NextToken", 0))
-            end = start + min(self.page, asked["MaxResults"])
+            start = int(request_body.get("NextToken", 0))
+            end = start + min(self.page, request_body["MaxResults"])
             more = {"NextToken": str(end)} if end < len(rows) else {}
-            return _answer({row.list_key: rows[start:end], **more})
+            return _answer({spec.list_key: rows[start:end], **more})
 
         return answer
 
-    def _list_children(self, row: KindSpec, rollup: RollUp) -> Callable[..., AWSResponse]:
-        """Answers with the jobs that name the roll-up as parent; a candidate has all steps."""
+    def _list_children(self, spec: KindSpec, rollup: RollUp) -> Callable[..., AWSResponse]:
+        """Returns an answer with the jobs that name the roll-up as parent; a candidate has all
+        steps.
+        """
         listing = rollup.child_list
 
         def answer(request: Any, **_: Any) -> AWSResponse:
-            parent = self._jobs.get((row.prefix, json.loads(request.body)[row.name_key]))
+            parent = self._jobs.get((spec.prefix, json.loads(request.body)[spec.name_key]))
             if parent is None:
                 return _answer(None)
             rows = [
@@ -146,16 +150,16 @@ class RecordedSageMaker:
 
 
 def _answer(body: Any) -> AWSResponse:
-    """Answers; with body None, there is no such job.
+    """Returns an HTTP answer; with body None it says that there is no such job.
 
-    SageMaker then answers ValidationException, which its service model does not declare.
+    SageMaker's answer is then ValidationException, which its service model does not declare.
     """
-    gone = {"__type": "ValidationException", "message": "Requested resource not found."}
-    return http_answer(_URL, 400 if body is None else 200, gone if body is None else body)
+    not_found = {"__type": "ValidationException", "message": "Requested resource not found."}
+    return http_answer(_URL, 400 if body is None else 200, not_found if body is None else body)
 
 
 def put_series(session: Any, job: RecordedJob) -> None:
-    """Publishes a job's series, as its hosts did during the run."""
+    """Puts a job's series into CloudWatch, as its hosts did during the run."""
     published = job.kind.spec.metrics
     if published is None:
         return
@@ -168,30 +172,41 @@ def put_series(session: Any, job: RecordedJob) -> None:
 
 
 def _points(series: RawSeries, job: RecordedJob, published: JobMetrics) -> Iterator[dict[str, Any]]:
-    """In series of algorithm metrics, the host is the job itself, and there is no unit."""
-    own = series.host == job.name
+    """Yields the points of a series. The host of an algorithm metric is the job itself, and it has
+    no unit.
+    """
+    is_algorithm_metric = series.host == job.name
     for number, value in enumerate(series.values):
         if value is not None and isfinite(value):
             yield {
                 "MetricName": series.metric,
                 "Dimensions": [
-                    {"Name": published.algorithm_dimension if own else "Host", "Value": series.host}
+                    {
+                        "Name": published.algorithm_dimension if is_algorithm_metric else "Host",
+                        "Value": series.host,
+                    }
                 ],
                 "Timestamp": series.start + timedelta(seconds=number * series.period_s),
                 "Value": value,
-                "Unit": "None" if own else "Percent",
+                "Unit": "None" if is_algorithm_metric else "Percent",
             }
 
 
-def _wire(value: Any, shape: Any) -> Any:
-    """From an answer as the AWS CLI prints it to the service's JSON: times as epoch numbers."""
+def _to_service_json(value: Any, shape: Any) -> Any:
+    """Converts an answer that the AWS CLI printed to the service's JSON, with times as epoch
+    numbers.
+    """
     if value is None:
         return None
     if shape.type_name == "structure":
         members = shape.members
-        return {key: _wire(item, members[key]) for key, item in value.items() if key in members}
+        return {
+            key: _to_service_json(item, members[key])
+            for key, item in value.items()
+            if key in members
+        }
     if shape.type_name == "list":
-        return [_wire(item, shape.member) for item in value]
+        return [_to_service_json(item, shape.member) for item in value]
     if shape.type_name == "timestamp":
         return _epoch(value)
     return value

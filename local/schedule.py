@@ -1,4 +1,4 @@
-"""EventBridge Scheduler: when the sweep is invoked, as the template says."""
+"""A stand-in for EventBridge Scheduler: invokes the sweep at the template's rate."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ _RATE = re.compile(r"rate\((\d+) minutes\)")
 
 
 class Schedule:
-    """The times of the stack's one schedule with a rate; none if it is off."""
+    """The times of the stack's only schedule with a rate; no times if it is off."""
 
     def __init__(self, clock: LocalClock, *, is_enabled: bool) -> None:
-        self.every = _rate()
-        self.on = is_enabled
+        self.interval = _rate()
+        self.is_enabled = is_enabled
         self._clock = clock
-        self._next = clock.now() + self.every
+        self._next = clock.now() + self.interval
 
     def is_due(self) -> bool:
         """Whether the clock has passed the next time."""
-        return self.on and self._clock.now() >= self._next
+        return self.is_enabled and self._clock.now() >= self._next
 
     def mark_run(self) -> None:
-        """Sets the next time to the first one after now: the clock may have skipped some."""
+        """Sets the next time to the first one after now, as the clock may have skipped some."""
         while self._next <= self._clock.now():
-            late = self._clock.now() - self._next
-            self._next += self.every * max(late // self.every, 1)
+            lateness = self._clock.now() - self._next
+            self._next += self.interval * max(lateness // self.interval, 1)
 
     @property
     def next_at(self) -> datetime | None:
-        """Returns the next time; None if the schedule is off."""
-        return self._next if self.on else None
+        """The next time; None if the schedule is off."""
+        return self._next if self.is_enabled else None
 
 
 def _rate() -> timedelta:

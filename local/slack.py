@@ -1,4 +1,6 @@
-"""A stand-in for Slack and Teams on the loopback address: it answers posts by a script."""
+"""A stand-in for Slack and Teams on the loopback address: it answers posts according to a
+script.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,11 @@ from sageaudit.errors import ChannelUnavailable, PossiblySent
 
 _HOME, _URL = "127.0.0.1", "X-Address"
 _TIMEOUT_S = 2
-"""Long enough for loopback on a busy machine, short enough for tests of a Slack that hangs."""
+"""Long enough for a busy machine, short enough for tests of a Slack that hangs."""
 
 
 class Answer(Struct, frozen=True):
-    """The answer to one post. With `never_answers`, the post is accepted and not answered."""
+    """The answer to one post. With `never_answers`, the post is accepted but not answered."""
 
     status: int = HTTPStatus.OK
     body: str = "ok"
@@ -34,7 +36,7 @@ class Answer(Struct, frozen=True):
 
 
 OK, ACCEPTED = Answer(), Answer(HTTPStatus.ACCEPTED, "")
-"""What Slack, and a workflow of Teams, answer to an accepted post."""
+"""The answers of Slack and of a Teams workflow to an accepted post."""
 
 
 class Post(Struct, frozen=True):
@@ -45,37 +47,40 @@ class Post(Struct, frozen=True):
 
 
 class FakeSlack:
-    """`taken` has the posts that were answered with success; `tried` counts all.
+    """The stand-in. `accepted`: the posts that were answered with success; `post_count` counts all
+    posts.
 
-    `elsewhere` has posts to other webhooks, with their address: they use up no scripted answer.
+    `other_posts`: posts to other webhooks, with their addresses, which use no scripted answer.
     """
 
-    def __init__(self, port: int, script: deque[Answer], taken: list[Post]) -> None:
-        self.taken = taken
-        self.tried = 0
-        self.elsewhere: list[tuple[str, dict[str, Any]]] = []
+    def __init__(self, port: int, script: deque[Answer], accepted: list[Post]) -> None:
+        self.accepted = accepted
+        self.post_count = 0
+        self.other_posts: list[tuple[str, dict[str, Any]]] = []
         self._port = port
         self._script = script
 
     @property
     def posts(self) -> list[dict[str, Any]]:
-        """Returns the accepted posts of all Slack webhooks."""
-        return [post.payload for post in self.taken if webhook_invalid_reason(post.url) is None]
+        """The accepted posts of all Slack webhooks."""
+        return [post.payload for post in self.accepted if webhook_invalid_reason(post.url) is None]
 
     def payloads_for_channel(self, channel: str) -> list[dict[str, Any]]:
-        """Returns the posts to one channel of the local AWS, whose address ends with its name."""
-        return [post.payload for post in self.taken if post.url.endswith(channel)]
+        """Returns the accepted posts to a channel of the local AWS, whose address ends with the
+        channel's name.
+        """
+        return [post.payload for post in self.accepted if post.url.endswith(channel)]
 
     def queue_answers(self, *answers: Answer) -> None:
-        """Sets the answers to the next posts; later posts are accepted again."""
+        """Sets the answers to the next posts; posts after these are accepted."""
         self._script.extend(answers)
 
     def transport(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
-        """Posts to the stand-in instead of `url`, as https_post does."""
+        """Posts to the stand-in instead of `url`, with the interface of https_post."""
         if webhook_invalid_reason(url) is not None and workflow_invalid_reason(url) is not None:
-            self.elsewhere.append((url, json.loads(body)))
+            self.other_posts.append((url, json.loads(body)))
             return Response(HTTPStatus.OK, body=b"ok")
-        self.tried += 1
+        self.post_count += 1
         connection = HTTPConnection(_HOME, self._port, timeout=_TIMEOUT_S)
         try:
             try:
@@ -85,32 +90,32 @@ class FakeSlack:
             try:
                 connection.request("POST", urlsplit(url).path, body, {**headers, _URL: url})
                 answer = connection.getresponse()
-                read = answer.read()
+                answer_body = answer.read()
             except (OSError, HTTPException) as error:
                 raise PossiblySent("no answer came") from error
         finally:
             connection.close()
-        named = {name.lower(): value for name, value in answer.getheaders()}
-        return Response(answer.status, named, read)
+        answer_headers = {name.lower(): value for name, value in answer.getheaders()}
+        return Response(answer.status, answer_headers, answer_body)
 
 
 @contextmanager
 def slack_stand_in() -> Iterator[FakeSlack]:
-    """Starts a stand-in that listens in this block."""
+    """Runs a stand-in inside the block."""
     script: deque[Answer] = deque()
     posts: list[Post] = []
-    over = threading.Event()
+    is_over = threading.Event()
 
     class Webhook(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             """Accepts one post."""
             payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            usual = OK if webhook_invalid_reason(self.headers[_URL]) is None else ACCEPTED
-            answer = script.popleft() if script else usual
-            if answer.status == usual.status:
+            success = OK if webhook_invalid_reason(self.headers[_URL]) is None else ACCEPTED
+            answer = script.popleft() if script else success
+            if answer.status == success.status:
                 posts.append(Post(self.headers[_URL], payload))
             if answer.never_answers:
-                over.wait()
+                is_over.wait()
                 return
             self.send_response(answer.status)
             for name, value in answer.headers.items():
@@ -127,7 +132,7 @@ def slack_stand_in() -> Iterator[FakeSlack]:
     try:
         yield FakeSlack(server.server_port, script, posts)
     finally:
-        over.set()
+        is_over.set()
         server.shutdown()
         server.server_close()
         thread.join()

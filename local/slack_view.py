@@ -1,4 +1,4 @@
-"""Draws a Slack message from its Block Kit on the terminal, about as wide as on a phone."""
+"""Shows a Slack message (Block Kit) on the terminal, about as wide as on a phone."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ def _line(line: str) -> Text:
     line_text = Text()
     position = 0
     for match in _MARKUP.finditer(line):
-        line_text.append(_inert(line[position : match.start()]))
+        line_text.append(_plain_text(line[position : match.start()]))
         line_text.append_text(_styled(match))
         position = match.end()
-    line_text.append(_inert(line[position:]))
+    line_text.append(_plain_text(line[position:]))
     return line_text
 
 
 def _styled(match: re.Match[str]) -> Text:
     if match["bold"]:
-        return Text(_inert(match["bold"]), "bold")
+        return Text(_plain_text(match["bold"]), "bold")
     if match["code"]:
-        return Text(_inert(match["code"]), "cyan")
+        return Text(_plain_text(match["code"]), "cyan")
     address, _, word = match["link"].partition("|")
-    return Text(_inert(word or address), "blue underline")
+    return Text(_plain_text(word or address), "blue underline")
 
 
-def _inert(text: str) -> str:
-    """Undoes Slack's three escapes. Spaces at either end stay, as part of the line."""
+def _plain_text(text: str) -> str:
+    """Undoes Slack's three escapes. Spaces at both ends stay, as parts of the line."""
     start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
     return f"{start}{for_terminal(html.unescape(text))}{end}" if text.strip() else text

@@ -1,4 +1,4 @@
-"""Event source mappings of queues, processed as Lambda's pollers do."""
+"""The event source mappings of queues, which work like Lambda's pollers."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ class Source(Protocol):
         """Invokes the function with a batch."""
 
     def next_at(self) -> datetime | None:
-        """Returns when there is something to send; None if there is nothing."""
+        """Returns when there is something to send; None if nothing waits."""
 
 
 class QueueSource:
-    """Messages of a queue, in batches. Failed ones stay, and are visible again later."""
+    """Delivers messages of a queue, in batches. Failed messages stay, and become visible again
+    later.
+    """
 
     def __init__(self, sqs: Any, mapping: Mapping[str, Any], function: LocalFunction) -> None:
         self._sqs = sqs
@@ -68,16 +70,16 @@ class QueueSource:
     def feed(self, batch: Sequence[dict[str, Any]]) -> None:
         """Invokes the function with a batch, and deletes the messages that did not fail."""
         try:
-            answer = self.function.invoke({"Records": [self._record(entry) for entry in batch]})
+            answer = self.function.invoke({"Records": [self._record(message) for message in batch]})
         except FunctionError:
             return
-        failed = self._failed_ids(answer)
+        failed_ids = self._failed_ids(answer)
         for message in batch:
-            if message["MessageId"] not in failed:
+            if message["MessageId"] not in failed_ids:
                 self._sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
 
     def next_at(self) -> datetime | None:
-        """Returns when the next message can be received, as only moto itself knows."""
+        """Returns when the next message can be received; only moto's own objects have this."""
         messages = sqs_backends[ACCOUNT][REGION].queues[self.url.rpartition("/")[2]]._messages  # noqa: SLF001
         times = [max(message.visible_at + 1, message.delayed_until) for message in messages]
         if not times:

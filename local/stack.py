@@ -19,7 +19,7 @@ _READS_TEMPLATE = "moto.cloudformation.models.Stack.parse_template"
 def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
     """Creates the stack with the template's defaults; returns physical ids by logical id.
 
-    `template`: another template's text than the snapshot.
+    `template`: the text of another template than the snapshot.
     """
     text = template or TEMPLATE.read_text(encoding="utf-8")
     logging.getLogger("moto").setLevel(logging.ERROR)
@@ -30,7 +30,7 @@ def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
     s3.create_bucket(Bucket="assets")
     s3.put_object(Bucket="assets", Key="functions.zip", Body=archive.getvalue())
     formation = session.client("cloudformation")
-    # moto reads each template as YAML first, which takes most of the start
+    # moto parses each template as YAML first, which takes most of the start time
     as_json = mock.patch(_READS_TEMPLATE, staticmethod(json.loads))
     with as_json, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tests/infra lists what moto does not create
@@ -49,9 +49,9 @@ def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
 
 
 def adapt_to_moto(text: str) -> str:
-    """Removes the dashboard, which names alarms that moto does not create.
+    """Returns the template without the dashboard, which names alarms that moto does not create.
 
-    moto knows only the older word for resources that outlive their stack.
+    Also replaces the newer deletion policy by "Retain", as moto knows only that.
     """
     template = json.loads(text.replace("RetainExceptOnCreate", "Retain"))
     template["Resources"] = {

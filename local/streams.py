@@ -1,4 +1,4 @@
-"""The event source mapping of the table's stream, processed as Lambda's poller does."""
+"""The event source mapping of the table's stream, which works like Lambda's poller."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from local.functions import FunctionError, LocalFunction
 from local.sources import PARTIAL_FAILURES
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1, 60
-"""Pauses between two tries double each time. Lambda does not document its own: our choice."""
+"""The pauses between tries double each time. Lambda does not document its pauses: our choice."""
 
 
 class StreamSource:
-    """Records of the table's stream that match the filter, in order and in batches.
+    """Delivers records of the table's stream that match the filter, in order and in batches.
 
-    A failing batch is halved until only the failing record is left. The stream waits while this
-    record is retried, until it is too old for the mapping: then it goes to the mapping's
+    A batch that fails is halved until only the failing record is left. The stream waits while this
+    record is retried. When the record is too old for the mapping, it goes to the mapping's
     destination, and the stream continues.
     """
 
@@ -40,8 +40,10 @@ class StreamSource:
         self._partial = PARTIAL_FAILURES in mapping.get("FunctionResponseTypes", ())
         self._bisect = bool(mapping.get("BisectBatchOnFunctionError"))
         if int(mapping["MaximumRetryAttempts"]) != -1:
-            raise NotImplementedError("a number of retries: here only a record's age ends them")
-        self._given_up_after = timedelta(seconds=int(mapping["MaximumRecordAgeInSeconds"]))
+            raise NotImplementedError(
+                "a limit of retries: the local AWS supports only a limit of the record's age"
+            )
+        self._abandoned_after = timedelta(seconds=int(mapping["MaximumRecordAgeInSeconds"]))
         self._destination: str = mapping["DestinationConfig"]["OnFailure"]["Destination"]
         filters = mapping.get("FilterCriteria", {}).get("Filters", ())
         self._patterns = [EventPattern.load(item["Pattern"]) for item in filters]
@@ -50,23 +52,23 @@ class StreamSource:
         self._read = 0
         self._records: list[dict[str, Any]] = []
         self._pause_s = FIRST_PAUSE_S
-        self._tried_again_at: datetime | None = None
+        self._retry_at: datetime | None = None
         """None while no record has failed."""
 
     def poll(self) -> bool:
-        """Sends new records, or one that may be retried, to the function."""
-        at = self.next_at()
-        if at is None or at > self._clock():
+        """Sends new records, or a record that may be retried, to the function."""
+        next_at = self.next_at()
+        if next_at is None or next_at > self._clock():
             return False
         while batch := self._records[: self._batch_size]:
-            done = self._done(batch)
-            del self._records[:done]
-            if done == len(batch):
-                self._pause_s, self._tried_again_at = FIRST_PAUSE_S, None
+            done_count = self._count_done(batch)
+            del self._records[:done_count]
+            if done_count == len(batch):
+                self._pause_s, self._retry_at = FIRST_PAUSE_S, None
             elif self._is_old(self._records[0]):
-                self._give_up(self._records.pop(0))
+                self._abandon(self._records.pop(0))
             else:
-                self._tried_again_at = self._clock() + timedelta(seconds=self._pause_s)
+                self._retry_at = self._clock() + timedelta(seconds=self._pause_s)
                 self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
                 break
         return True
@@ -74,37 +76,39 @@ class StreamSource:
     def receive(self) -> list[dict[str, Any]]:
         """Takes new records that match the filter.
 
-        They are read from moto's table itself: after a failed transaction moto has another table,
+        Reads them from moto's table itself: after a failed transaction moto has a new table object,
         and an older shard iterator sees no new records.
         """
         table = dynamodb_backends[ACCOUNT][REGION].tables.get(self._arn.split("/")[1])
         items = table.stream_shard.items if table and table.stream_shard else []
-        new, self._read = items[self._read :], len(items)
-        records = [self._record(item.to_json()) for item in new]
-        return [record for record in records if self._passes(record)]
+        new_items, self._read = items[self._read :], len(items)
+        records = [self._record(item.to_json()) for item in new_items]
+        return [record for record in records if self._matches_filter(record)]
 
     def feed(self, batch: Sequence[dict[str, Any]]) -> None:
-        """Invokes the function with a batch once, whatever it answers."""
+        """Invokes the function with a batch once, and ignores its answer."""
         self._failed_at(batch)
 
     def next_at(self) -> datetime | None:
         """Returns now for a new record, or the time of the next retry."""
         self._records += self.receive()
-        return (self._tried_again_at or self._clock()) if self._records else None
+        return (self._retry_at or self._clock()) if self._records else None
 
-    def _done(self, batch: Sequence[dict[str, Any]]) -> int:
-        """Returns how many records are done, from the first one on."""
+    def _count_done(self, batch: Sequence[dict[str, Any]]) -> int:
+        """Returns how many of the first records are done."""
         failed_at = self._failed_at(batch)
         if failed_at is None:
             return len(batch)
         if failed_at == 0 and self._bisect and len(batch) > 1:
             half = len(batch) // 2
-            done = self._done(batch[:half])
-            return done if done < half else half + self._done(batch[half:])
+            done_count = self._count_done(batch[:half])
+            return done_count if done_count < half else half + self._count_done(batch[half:])
         return failed_at
 
     def _failed_at(self, batch: Sequence[dict[str, Any]]) -> int | None:
-        """Returns where to start again: the first record in the answer, or the batch's start."""
+        """Returns the index at which to start again: of the first record in the answer, or 0; None
+        if all records are done.
+        """
         try:
             answer = self.function.invoke({"Records": list(batch)})
         except FunctionError:
@@ -117,9 +121,9 @@ class StreamSource:
 
     def _is_old(self, record: Mapping[str, Any]) -> bool:
         written_at_s: int = record["dynamodb"]["ApproximateCreationDateTime"]
-        return self._clock().timestamp() - written_at_s > self._given_up_after.total_seconds()
+        return self._clock().timestamp() - written_at_s > self._abandoned_after.total_seconds()
 
-    def _give_up(self, record: Mapping[str, Any]) -> None:
+    def _abandon(self, record: Mapping[str, Any]) -> None:
         number = record["dynamodb"]["SequenceNumber"]
         url = self._sqs.get_queue_url(QueueName=self._destination.rpartition(":")[2])["QueueUrl"]
         info = {
@@ -131,7 +135,7 @@ class StreamSource:
         body = {"version": "1.0", "DDBStreamBatchInfo": info}
         self._sqs.send_message(QueueUrl=url, MessageBody=json.dumps(body))
 
-    def _passes(self, record: Any) -> bool:
+    def _matches_filter(self, record: Any) -> bool:
         return not self._patterns or any(rule.matches_event(record) for rule in self._patterns)
 
     def _record(self, record: Mapping[str, Any]) -> dict[str, Any]:

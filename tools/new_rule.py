@@ -43,7 +43,7 @@ MIN_VOLUME = api.Threshold("min_volume_gb", 12_000, "GB", "$mark: why this numbe
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(MIN_VOLUME,),
-    not_applicable=(api.serverless,),
+    not_applicable=(api.serverless_reason,),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """$mark: what it looks at. The example judges the size of the volume."""

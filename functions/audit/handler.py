@@ -58,12 +58,12 @@ WAIT_COUNT_PREFIX = "waited-"
 """Prefix of the attributes that count a message's waits, one for each reason."""
 _STOP_BEFORE_MS = (RESERVE_S + 20) * 1000
 """Below this remaining time, no further record is started."""
-_LOG_MESSAGES = {
+_MESSAGE_BY_METRIC = {
     "JobsAudited": "audited",
     "DueAudited": "audited again",
     "DuplicateEvents": "already audited",
 }
-"""The log message, by the metric that counts the audit."""
+"""The log message about an audit, by the metric that counts it."""
 
 
 def audit_message(
@@ -76,7 +76,7 @@ def audit_message(
     *,
     now: datetime,
 ) -> None:
-    """Audits the job of one event, or sends the event again for later."""
+    """Audits the job of one event, or sends the event again with a delay."""
     members = deps.policy.members
     ended = parse_job_end_event(
         message.body,
@@ -84,12 +84,12 @@ def audit_message(
         regions={settings.region, *members.regions},
     )
     report.set_labels(job=ended.ref.arn)
-    waited = {
-        wait: message.attribute_number(f"{WAIT_COUNT_PREFIX}{wait}", 0) for wait in WaitReason
+    wait_counts = {
+        reason: message.attribute_number(f"{WAIT_COUNT_PREFIX}{reason}", 0) for reason in WaitReason
     }
     caller = AuditTrigger.REDELIVERY if message.receive_count > 1 else AuditTrigger.DELIVERY
     try:
-        outcome = audit_finished_job(ended, deps, now=now, caller=caller, wait_counts=waited)
+        outcome = audit_finished_job(ended, deps, now=now, caller=caller, wait_counts=wait_counts)
     except RejectedEvent:
         raise
     except Exception:  # after any error the message is redelivered
@@ -97,81 +97,94 @@ def audit_message(
         raise
     match outcome:
         case AuditDeferred():
-            _send_again(message, outcome, waited, queue)
+            _send_again(message, outcome, wait_counts, queue)
             _record_event_arrival(ended, sweep_store, now)
             report.count("EventsWaiting")
             report.info("later", wait=outcome.wait_reason, reason=outcome.explanation)
         case EventDropped(reason):
             report.count("UnknownJobs")
             report.warning("nothing to audit", reason=reason)
-        case AlreadyAudited(head):
-            _report_repeat(head, message, deps.history, report)
-        case AuditRecorded(recorded, _, document):
-            repeated = (
-                recorded.outcome is not RecordOutcome.RECORDED and caller is AuditTrigger.DELIVERY
+        case AlreadyAudited(summary):
+            _report_repeat(summary, message, deps.history, report)
+        case AuditRecorded(result, _, document):
+            is_repeated = (
+                result.outcome is not RecordOutcome.RECORDED and caller is AuditTrigger.DELIVERY
             )
-            first = "DuplicateEvents" if repeated else "JobsAudited"
-            _report_audit(recorded, document, report, "DueAudited" if outcome.is_reaudit else first)
+            metric = "DuplicateEvents" if is_repeated else "JobsAudited"
+            _report_audit(result, document, report, "DueAudited" if outcome.is_reaudit else metric)
 
 
-def _record_event_arrival(ended: JobEndEvent, notes: SweepStore, now: datetime) -> None:
+def _record_event_arrival(ended: JobEndEvent, sweep_store: SweepStore, now: datetime) -> None:
     """Tells the sweep that the event of a run without an audit was not lost.
 
-    A person's event is not recorded, since the job may still run. Without the record the sweep
-    sends the event again and counts it as found.
+    A person's event is not recorded, since the job may still run. Without the record, the sweep
+    sends the event again and counts it as lost.
     """
     if ended.created_at is None or ended.is_replayed:
         return
     with suppress(AwsError):
-        notes.record_event_arrival(JobKey(ended.ref.arn, ended.created_at), now)
+        sweep_store.record_event_arrival(JobKey(ended.ref.arn, ended.created_at), now)
 
 
 def _send_again(
-    message: SqsMessage, later: AuditDeferred, waited: Mapping[WaitReason, int], queue: Queue
+    message: SqsMessage,
+    deferred: AuditDeferred,
+    wait_counts: Mapping[WaitReason, int],
+    queue: Queue,
 ) -> None:
-    """Sends the event as a new message with its counters and age, so no receive is used up."""
-    counts = {**waited, later.wait_reason: waited[later.wait_reason] + 1}
+    """Sends the event as a new message with its wait counts and age, so that the wait uses up no
+    receive.
+    """
+    counts = {**wait_counts, deferred.wait_reason: wait_counts[deferred.wait_reason] + 1}
     attributes = {
-        f"{WAIT_COUNT_PREFIX}{wait}": str(count) for wait, count in counts.items() if count
+        f"{WAIT_COUNT_PREFIX}{reason}": str(count) for reason, count in counts.items() if count
     }
     if message.first_sent_ms:
         attributes[FIRST_SENT_ATTRIBUTE] = str(message.first_sent_ms)
-    queue.send(message.body, delay_s=later.delay_s, attributes=attributes)
+    queue.send(message.body, delay_s=deferred.delay_s, attributes=attributes)
 
 
 def _report_repeat(
-    head: AuditSummary, message: SqsMessage, history: History, report: RecordReport
+    summary: AuditSummary, message: SqsMessage, history: History, report: RecordReport
 ) -> None:
-    """Counts a repeat. A redelivered message may have recorded the audit before it was killed.
+    """Counts an event whose audit exists.
 
-    Its findings are then counted now: each audit at least once. It is counted twice if the message
-    failed while another one about the same job was audited.
+    An earlier delivery of the message may have been killed after it recorded the audit. So the
+    audit of a redelivered message is counted now, each audit at least once. It is counted twice if
+    the message failed while another message about the job was audited.
     """
-    document = history.audit(head.key, head.version) if message.receive_count > 1 else None
+    document = history.audit(summary.key, summary.version) if message.receive_count > 1 else None
     if document is None:
         report.count("DuplicateEvents")
-        report.info("already audited", version=head.version)
+        report.info("already audited", version=summary.version)
         return
-    prior = RecordResult(RecordOutcome.DUPLICATE, head.version)
+    earlier_result = RecordResult(RecordOutcome.DUPLICATE, summary.version)
     with malformed_errors("document"):
-        _report_audit(prior, document, report, "JobsAudited" if head.version == 1 else "DueAudited")
+        _report_audit(
+            earlier_result,
+            document,
+            report,
+            "JobsAudited" if summary.version == 1 else "DueAudited",
+        )
 
 
 def _report_audit(
-    recorded: RecordResult, document: AuditDocument, report: RecordReport, metric: str
+    result: RecordResult, document: AuditDocument, report: RecordReport, metric: str
 ) -> None:
     report.count(metric)
-    for unknown in document["unknown"]:
-        if unknown["code"] == RULE_FAILED:
+    for unknown_outcome in document["unknown"]:
+        if unknown_outcome["code"] == RULE_FAILED:
             report.count("RuleFailed")
-            report.error("rule failed", rule=unknown["rule"], reason=unknown["reason"])
+            report.error(
+                "rule failed", rule=unknown_outcome["rule"], reason=unknown_outcome["reason"]
+            )
     if document["unauditable"] is not None:
         report.count("JobsUnauditable")
         report.error("unauditable", reason=document["unauditable"])
     report.info(
-        _LOG_MESSAGES[metric],
-        verdict=recorded.outcome.value,
-        version=recorded.version,
+        _MESSAGE_BY_METRIC[metric],
+        verdict=result.outcome.value,
+        version=result.version,
         total_usd=document["bill"]["total_usd"],
         estimated=bool(document["bill"]["estimated"]),
         judged=document["judged"],
@@ -190,10 +203,15 @@ def build(
     policy: Policy | None = None,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, limit = AuditSettings.from_env(environ), TimeLimit(session or new_session(), clock)
+    settings, time_limit = (
+        AuditSettings.from_env(environ),
+        TimeLimit(session or new_session(), clock),
+    )
     report, policy = RecordReport(environ), policy or stored_policy.load()
-    sqs, dynamodb = client(limit, "sqs", config=QUEUE_CONFIG), client(limit, "dynamodb")
-    accounts = AccountClients.for_members(limit, settings.account_id, policy.members, time.time)
+    sqs, dynamodb = client(time_limit, "sqs", config=QUEUE_CONFIG), client(time_limit, "dynamodb")
+    accounts = AccountClients.for_members(
+        time_limit, settings.account_id, policy.members, time.time
+    )
     jobs, metrics = accounts.client_factory("sagemaker"), accounts.client_factory("cloudwatch")
     for client_for in (jobs, metrics):  # create clients during init, which has a full core
         client_for(settings.account_id, settings.region)
@@ -210,25 +228,29 @@ def build(
         ),
         policy=policy,
         ruleset=catalogue.ruleset(),
-        fingerprint_key=_fingerprint_key(settings, limit, report),
+        fingerprint_key=_fingerprint_key(settings, time_limit, report),
     )
     queue = SqsQueue(sqs, settings.finished_queue_url)
-    notes = DynamoSweepStore(dynamodb, settings.table_name)
+    sweep_store = DynamoSweepStore(dynamodb, settings.table_name)
     return Batch(
         SqsMessage,
-        lambda message: audit_message(message, deps, settings, queue, report, notes, now=clock()),
+        lambda message: audit_message(
+            message, deps, settings, queue, report, sweep_store, now=clock()
+        ),
         failed="AuditFailed",
         stop_before_ms=_STOP_BEFORE_MS,
         retries=QueueRetries([queue], SqsQueue(sqs, settings.finished_dlq_url), clock),
         report=report,
-        begin=limit.start,
+        begin=time_limit.start,
     )
 
 
 def _fingerprint_key(
     settings: AuditSettings, session: TimeLimit, report: RecordReport
 ) -> Callable[[], bytes | None]:
-    """Reads the key when called; without a key the job is audited without a fingerprint."""
+    """Returns a function that reads the key. Without a key, the job is audited without a
+    fingerprint.
+    """
     if settings.fingerprint_secret_id is None:
         return lambda: None
     store = client(session, "secretsmanager")

@@ -1,12 +1,13 @@
-"""SQS messages of notices -> each posted on its channel.
+"""SQS messages with notices -> posts on their channels.
 
 Each message is one notice:
 
     {"schema": 1, "notice_id": "<pk>|<version>|slack", "channel": "slack", "payload": {...}}
 
-One that has to wait becomes visible again later. One that cannot be posted goes to the dead letters
-with its reason: malformed, its channel broken or gone, or its outcome unknown twice. One with an
-hour (`"held_hour": "2026-05-20T14"`) stands for the messages held in that hour.
+A notice that has to wait becomes visible again later. A notice that cannot be posted goes to the
+dead letters with its reason: it is malformed, its channel is broken or missing, or the outcome of
+two tries is not known. A notice with an hour (`"held_hour": "2026-05-20T14"`) stands for all
+messages held in that hour.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Deliverer(Struct, frozen=True):
             notice = parse_notice(message.body, self.payload_checks)
         except MalformedData as error:
             raise RejectedEvent("malformed_notice", str(error)) from error
-        # a channel that has left the policy has no known queue here: `deliver` reports it
+        # a channel that the policy no longer has has no queue here: `deliver` reports it
         if self.queue_names.get(notice.channel, message.queue_name) != message.queue_name:
             reason = f"a notice for {notice.channel} came from the queue {message.queue_name}"
             raise RejectedEvent("malformed_notice", reason)
@@ -94,11 +95,11 @@ class Deliverer(Struct, frozen=True):
         channel, report = notice.channel, self.report
         report.set_labels(notice=notice.notice_id, channel=channel)
         match deliver(notice, self.deps, receive_count=message.receive_count):
-            case NoticePosted(repeat, unmarked):
+            case NoticePosted(may_be_duplicate, mark_error):
                 report.count("NoticesSent", channel=channel)
-                report.info("posted", repeat=repeat)
-                if unmarked is not None:
-                    report.warning("posted, not marked", reason=str(unmarked))
+                report.info("posted", repeat=may_be_duplicate)
+                if mark_error is not None:
+                    report.warning("posted, not marked", reason=str(mark_error))
             case AlreadySent():
                 report.count("DuplicateNotices", channel=channel)
             case NoticeAbandoned() as abandoned:
@@ -106,10 +107,10 @@ class Deliverer(Struct, frozen=True):
                     "NotifyUnknown" if abandoned.is_outcome_unknown else "NotifyFailed",
                     channel=channel,
                 )
-                report.error("notice given up", error=abandoned.code, reason=abandoned.explanation)
+                report.error("notice abandoned", error=abandoned.code, reason=abandoned.explanation)
                 self._set_aside(message, notice, abandoned)
             case RetryLater(wait_s, refusal):
-                reason = "it has to wait for its channel, or for another try"
+                reason = "it must wait for its channel or for another try"
                 if refusal is not None:
                     reason = str(refusal)
                     report.count("DeliveryFailed")
@@ -117,11 +118,12 @@ class Deliverer(Struct, frozen=True):
                 raise RetryRecord(reason, wait_s)
 
     def _set_aside(self, message: SqsMessage, notice: Notice, abandoned: NoticeAbandoned) -> None:
-        """Writes the dead letter, then the mark: a process that dies in between loses nothing.
+        """Writes the dead letter, then marks the notice: if the process dies in between, nothing is
+        lost.
 
-        Raises AwsError if the dead letter cannot be written. A notice that was certainly not posted
-        is marked anyway; one that may have been posted keeps its claim, so that it is not posted
-        again.
+        Raises AwsError if the dead letter cannot be written. Then a notice that was certainly not
+        posted is marked anyway. A notice that may have been posted keeps its claim, so that it is
+        not posted again.
         """
         try:
             self.retries.reject(message, abandoned.code, abandoned.explanation)
@@ -131,7 +133,9 @@ class Deliverer(Struct, frozen=True):
             raise
         try:
             record_abandoned(notice, abandoned, self.deps)
-        except AwsError as error:  # its lease ends: when it is sent again, it is marked as a repeat
+        except (
+            AwsError
+        ) as error:  # its lease ends by itself; if it is sent again, it is marked as a repeat
             self.report.warning("not marked", reason=str(error))
 
 
@@ -149,10 +153,14 @@ def build(
     dynamodb = client(session, "dynamodb", config=QUICK_CONFIG)
     ledger = DynamoSendLedger(dynamodb, settings.table_name)
     channels = (policy or stored_policy.load()).channels
-    posting = connect_channels(channels, settings.topic_arn, ChannelConnections(session, transport))
-    place = HistoryLocation.for_table(settings.table_name, settings.region)
+    connected_channels = connect_channels(
+        channels, settings.topic_arn, ChannelConnections(session, transport)
+    )
+    history_location = HistoryLocation.for_table(settings.table_name, settings.region)
     return assemble(
-        DeliverDependencies(ledger, posting, clock, channel_writers(channels), place),
+        DeliverDependencies(
+            ledger, connected_channels, clock, channel_writers(channels), history_location
+        ),
         queues={
             channel: SqsQueue(sqs, url) for channel, url in settings.notices_queue_urls.items()
         },
@@ -170,7 +178,7 @@ def assemble(
     checks: Mapping[str, Check],
     report: RecordReport,
 ) -> Handler:
-    """The Lambda function with these dependencies; `queues` and `checks` are by channel."""
+    """Returns the Lambda function with these dependencies. `queues` and `checks` are by channel."""
     retries = QueueRetries(list(queues.values()), dead_letters, deps.clock)
     names = {channel: queue.name for channel, queue in queues.items()}
     return Batch(

@@ -1,7 +1,7 @@
-"""A schedule -> the weekly digest into the table, once a week, with a notice for each channel.
+"""A schedule -> the weekly digest in the table, written once, with a notice for each channel.
 
-The schedule's event has no content: the week is the newest one that is over. Errors are raised:
-Lambda retries twice, then an alarm follows.
+The schedule's event has no content: the week is the last finished one. Errors are raised: Lambda
+retries twice, then an alarm is raised.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sageaudit.workflows.digest import DigestDependencies, send_digest
 from sageaudit.workflows.report import ReportSource
 
 _WRITE_RESERVE_MS = 60_000
-"""The time that the report leaves, so that a digest without it can still be written."""
+"""Time that the report must leave, so that a digest without it can still be written."""
 
 
 class Digester(Struct, frozen=True):
@@ -42,7 +42,9 @@ class Digester(Struct, frozen=True):
     begin: Callable[[float], None] = lambda _: None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Returns the last day of the digest, or null if it writes none. Raises what failed."""
+        """Returns the last day of the digest, or null if it wrote none. Raises the error if it
+        failed.
+        """
         del event
         self.report.start_invocation(context)
         self.begin(context.get_remaining_time_in_millis())
@@ -81,14 +83,14 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, session = DigestSettings.from_env(environ), session or new_session()
-    limit, report_limit = TimeLimit(session, clock), TimeLimit(session, clock)
-    dynamodb = client(limit, "dynamodb")
+    time_limit, report_time_limit = TimeLimit(session, clock), TimeLimit(session, clock)
+    dynamodb = client(time_limit, "dynamodb")
     history = DynamoHistory(dynamodb, settings.table_name)
-    reader = DynamoHistory(client(report_limit, "dynamodb"), settings.table_name)
+    report_history = DynamoHistory(client(report_time_limit, "dynamodb"), settings.table_name)
 
     def begin(remaining_ms: float) -> None:
-        limit.start(remaining_ms)
-        report_limit.start(remaining_ms - _WRITE_RESERVE_MS)
+        time_limit.start(remaining_ms)
+        report_time_limit.start(remaining_ms - _WRITE_RESERVE_MS)
 
     policy = policy or stored_policy.load()
     bucket = policy.digest and policy.digest.report_bucket
@@ -98,10 +100,12 @@ def build(
         decisions=history,
         policy=policy,
         writers=channel_writers(policy.channels),
-        report_store=S3ReportStore(client(report_limit, "s3"), bucket, settings.account_id)
+        report_store=S3ReportStore(client(report_time_limit, "s3"), bucket, settings.account_id)
         if bucket
         else None,
-        report_source=ReportSource(reader, packaged.instance_types(), max_runs=MAX_FAMILY_RUNS),
+        report_source=ReportSource(
+            report_history, packaged.instance_types(), max_runs=MAX_FAMILY_RUNS
+        ),
         history_location=HistoryLocation.for_table(settings.table_name, settings.region),
     )
     return Digester(deps, clock, RecordReport(environ), begin)

@@ -1,7 +1,7 @@
 """DynamoDB stream batch of the history -> alerts in the table, and notices on their queues.
 
-Each record of the stream is an insert of an audit's version or of a notice. Whether to send a
-message about the version is decided here; the notice goes to the queue of its channel.
+Each record of the stream is an insert of an audit's version or of a notice. This function decides
+whether to send a message about a version, and puts a notice on the queue of its channel.
 
     {"eventName": "INSERT", "dynamodb": {"SequenceNumber": "100", "NewImage": {
         "pk": {"S": "JOB#<arn>#<created ms>"}, "sk": {"S": "AUDIT#00001"},
@@ -83,8 +83,8 @@ class Notifier(Struct, frozen=True):
                 self.report.set_labels(**notice_labels(change.pk, change.sk))
                 self.enqueue_notice(change.attribute_text("channel"), change.body())
             else:
-                key, version = self._about(change.pk, change.sk)
-                self.save_decision_notification(key, version, change.document())
+                key, version = self._read_version(change.pk, change.sk)
+                self.notify_about(key, version, change.document())
 
     def handle_message(self, message: SqsMessage) -> None:
         """Handles an item that failed before, by its keys. Raises RejectedEvent or AwsError."""
@@ -94,19 +94,19 @@ class Notifier(Struct, frozen=True):
                 self.report.set_labels(**notice_labels(pk, sk))
                 self.enqueue_notice(*_require(self.deps.ledger.notice(pk, sk)))
             else:
-                key, version = self._about(pk, sk)
+                key, version = self._read_version(pk, sk)
                 document = _require(_stored_document(self.deps.history, key, version))
-                self.save_decision_notification(key, version, document)
+                self.notify_about(key, version, document)
 
-    def _about(self, pk: str, sk: str) -> tuple[JobKey, int]:
-        """The audit's key and version. Raises MalformedData."""
+    def _read_version(self, pk: str, sk: str) -> tuple[JobKey, int]:
+        """Returns the audit's key and version, which become labels of the log. Raises
+        MalformedData.
+        """
         key, version = parse_version(pk, sk)
         self.report.set_labels(job=key.arn, version=version)
         return key, version
 
-    def save_decision_notification(
-        self, key: JobKey, version: int, document: AuditDocument
-    ) -> None:
+    def notify_about(self, key: JobKey, version: int, document: AuditDocument) -> None:
         """Decides whether to send a message about an audit. Raises MalformedData or AwsError."""
         notification = notify(key, version, document, self.deps, now=self.clock())
         decision = notification.decision
@@ -117,11 +117,11 @@ class Notifier(Struct, frozen=True):
         if notification.alert is None:
             self.report.info("quiet", reason=decision.suppressed_because)
             return
-        recommendation, to = (
+        recommendation, destination = (
             decision.recommendation.id if decision.recommendation else None,
             notification.alert.destination,
         )
-        labels = {"to": to.channels, "routes": to.route_numbers}
+        labels = {"to": destination.channels, "routes": destination.route_numbers}
         self.report.info(
             "notified",
             kind=decision.kind,
@@ -129,15 +129,17 @@ class Notifier(Struct, frozen=True):
             recommendation=recommendation,
             **labels,
         )
-        if self.deps.policy.routes.rows and not to.route_numbers:
+        if self.deps.policy.routes.rows and not destination.route_numbers:
             self.report.count("MessagesUnrouted")
 
     def enqueue_notice(self, channel: str, body: str) -> None:
-        """Puts a notice on its queue. If that happens twice, `deliver` knows it by its id."""
+        """Puts a notice on its channel's queue. A notice that is queued twice is posted once, by
+        its id.
+        """
         if not channel or not body:
-            raise RejectedEvent("malformed_notice", "it has no channel, or no body")
+            raise RejectedEvent("malformed_notice", "it lacks its channel or its body")
         if channel not in self.queues:
-            reason = f"the policy that is deployed has no channel {channel}"
+            reason = f"the deployed policy has no channel {channel}"
             raise RejectedEvent("no_channel", reason)
         self.queues[channel].send(body)
         self.report.info("queued", channel=channel)
@@ -152,7 +154,7 @@ def _reject_malformed() -> Iterator[None]:
 
 
 def _stored_document(history: History, key: JobKey, version: int) -> AuditDocument | None:
-    """A version's document; None if there is none. Raises MalformedData or AwsError."""
+    """Returns a version's document; None if there is none. Raises MalformedData or AwsError."""
     with malformed_errors("document"):
         document = history.audit(key, version)
     if document is not None and not isinstance(document, dict):
@@ -174,10 +176,13 @@ def build(
     policy: Policy | None = None,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, limit = NotifySettings.from_env(environ), TimeLimit(session or new_session(), clock)
+    settings, time_limit = (
+        NotifySettings.from_env(environ),
+        TimeLimit(session or new_session(), clock),
+    )
     policy = policy or stored_policy.load()
-    dynamodb = client(limit, "dynamodb", config=QUICK_CONFIG)
-    sqs = client(limit, "sqs", config=QUEUE_CONFIG)
+    dynamodb = client(time_limit, "dynamodb", config=QUICK_CONFIG)
+    sqs = client(time_limit, "sqs", config=QUEUE_CONFIG)
     history = DynamoHistory(dynamodb, settings.table_name)
     deps = NotifyDependencies(
         history=history,
@@ -195,7 +200,7 @@ def build(
         undecided=SqsQueue(sqs, settings.undecided_queue_url),
         clock=clock,
         report=RecordReport(environ),
-        on_record_start=limit.start,
+        on_record_start=time_limit.start,
     )
 
 
@@ -209,7 +214,9 @@ def assemble(
     report: RecordReport,
     on_record_start: Callable[[float | None], None] = lambda _: None,
 ) -> Handler:
-    """The Lambda function with these dependencies; `on_record_start` is Batch's `begin`."""
+    """Returns the Lambda function with these dependencies. `on_record_start` is the `begin` of
+    Batch.
+    """
     notifier = Notifier(deps, queues, report, clock)
 
     def make_batch(record: Any, work: Callable[[Any], None], retries: Any) -> Handler:

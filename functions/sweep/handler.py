@@ -1,9 +1,9 @@
 """A schedule -> due audits and lost jobs, as events in the queue of finished jobs; and messages
 about running jobs that are idle, take too long or near their limit.
 
-The schedule's event has no content. A lease in the table makes a second sweep at the same time do
-nothing. An event of `sageaudit doctor --members` asks instead which permissions the members lack:
-`{"members_after": ""}`, or the account after which to continue.
+The schedule's event has no content. A lease in the table prevents two sweeps at the same time. An
+event of `sageaudit doctor --members` asks which permissions the members lack, and starts no sweep:
+`{"members_after": ""}`, or the account and region after which to continue.
 """
 
 from __future__ import annotations
@@ -47,26 +47,28 @@ STOP_BEFORE_MS = RESERVE_S * 1000
 """Below this remaining time, no further page is read, since no request would start."""
 _LIST_METRICS = ("JobsEnded", "JobsMissing", "ReconcilerFound")
 LEASE_S = 660
-"""Longer than a sweep may run, shorter than the time to the next one."""
+"""Longer than a sweep may run, shorter than the time between two sweeps."""
 
 
 MEMBER_CHECK_LIMIT = timedelta(seconds=40)
-"""The limit for a question about members, since a person waits for the answer."""
+"""How long one invocation checks members, since a person waits for the answer."""
 
 
 class Sweeper(Struct, frozen=True):
-    """The Lambda function: one sweep for each event. `deps` makes the dependencies of one sweep.
+    """The Lambda function: one sweep for each event. `make_deps` makes the dependencies of one
+    sweep.
 
-    `lacking` returns the actions that a member refuses; `members` are accounts and regions.
+    `missing_permissions` returns the actions that a member refuses, with the reasons. `members`:
+    accounts and regions.
     """
 
-    deps: Callable[[Callable[[], bool]], SweepDependencies]
-    notes: SweepStore
+    make_deps: Callable[[Callable[[], bool]], SweepDependencies]
+    sweep_store: SweepStore
     clock: Callable[[], datetime]
     report: RecordReport
     begin: Callable[[float], None] = lambda _: None
     members: Sequence[tuple[str, str]] = ()
-    lacking: Callable[[str, str], dict[str, str]] = lambda *_: {}
+    missing_permissions: Callable[[str, str], dict[str, str]] = lambda *_: {}
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Returns how many parts of the sweep failed, or what members lack.
@@ -74,9 +76,9 @@ class Sweeper(Struct, frozen=True):
         Raises any error that is not an AwsError.
         """
         self.report.start_invocation(context)
-        if (after := event.get("members_after")) is not None:
+        if (last_place := event.get("members_after")) is not None:
             self.begin(context.get_remaining_time_in_millis())
-            return self._check_members(after)
+            return self._check_members(last_place)
         try:
             failed = self._run_sweep(context)
         except AwsError as error:
@@ -91,39 +93,43 @@ class Sweeper(Struct, frozen=True):
             self.report.flush()
         return {"failed": failed}
 
-    def _check_members(self, after: str) -> dict[str, Any]:
-        """What each member lacks, until the time is up; `next` is where to continue, or null."""
+    def _check_members(self, last_place: str) -> dict[str, Any]:
+        """Returns what each member lacks, until the time is up; `next` is where to continue, or
+        null.
+        """
         until, rows = self.clock() + MEMBER_CHECK_LIMIT, list[dict[str, Any]]()
         for account, region in self.members:
             place = f"{account} {region}"
-            if place <= after:
+            if place <= last_place:
                 continue
             if rows and self.clock() >= until:
-                return {"members": rows, "next": after}
-            lacks = self.lacking(account, region)
-            rows.append({"account": account, "region": region, "lacks": lacks})
-            after = place
+                return {"members": rows, "next": last_place}
+            missing = self.missing_permissions(account, region)
+            rows.append({"account": account, "region": region, "lacks": missing})
+            last_place = place
         return {"members": rows, "next": None}
 
     def _run_sweep(self, context: Any) -> int:
         self.begin(context.get_remaining_time_in_millis())
         owner = context.aws_request_id
-        if not self.notes.acquire_lease(owner, self.clock(), LEASE_S):
-            self.report.info("another sweep runs")
+        if not self.sweep_store.acquire_lease(owner, self.clock(), LEASE_S):
+            self.report.info("another sweep is running")
             return 0
         try:
-            parts = sweeping.sweep(self.deps(partial(_is_out_of_time, context)))
+            parts = sweeping.sweep(self.make_deps(partial(_is_out_of_time, context)))
             return sum(self._report_part(part) for part in parts)
         finally:
-            self.notes.release_lease(owner)
+            self.sweep_store.release_lease(owner)
 
     def _report_part(self, part: DueAuditsSent | ListSweepResult | WatchResult) -> bool:
-        """Logs and counts one part immediately, so that a failure of a later one cannot lose it."""
+        """Logs and counts one part immediately, so that a failure of a later part cannot lose it;
+        returns whether the part failed.
+        """
         match part:
             case DueAuditsSent(sent, error):
                 self.report.info("due audits sent", sent=sent)
                 if error is not None:
-                    self._report_failure("due audits not all sent", error)
+                    self._report_failure("not all due audits sent", error)
             case ListSweepResult(error=error):
                 self._report_list(part)
                 if error is not None:
@@ -132,34 +138,36 @@ class Sweeper(Struct, frozen=True):
                 self._report_watch(part)
                 if error is not None:
                     self._report_failure(
-                        "running jobs not all looked at", error, **_list_labels(part)
+                        "not all running jobs checked", error, **_list_labels(part)
                     )
         for reason in part.unreadable:
             self.report.count("SweepFailed")
             self.report.error("cannot be read", reason=reason)
         self.report.flush()
-        defects = isinstance(part, WatchResult) and bool(part.defects)
-        return part.error is not None or bool(part.unreadable) or defects
+        has_defects = isinstance(part, WatchResult) and bool(part.defects)
+        return part.error is not None or bool(part.unreadable) or has_defects
 
-    def _report_list(self, swept: ListSweepResult) -> None:
-        """Counts only values that are not 0: a metric with values costs as much as three alarms."""
-        counts = {"ended": swept.ended, "missing": swept.missing, "found": swept.lost_events}
+    def _report_list(self, result: ListSweepResult) -> None:
+        """Logs one list; counts only values that are not 0, as a metric with values costs as much
+        as three alarms.
+        """
+        counts = {"ended": result.ended, "missing": result.missing, "found": result.lost_events}
         for metric, number in zip(_LIST_METRICS, counts.values(), strict=True):
             if number:
                 self.report.count(metric, number=number)
-        sent = {"sent_first": swept.sent_without_event, "looked_back": swept.sent_from_before}
+        sent = {"sent_first": result.sent_without_event, "looked_back": result.sent_from_before}
         self.report.info(
-            "list swept", **_list_labels(swept), **counts, **sent, whole=swept.is_complete
+            "list swept", **_list_labels(result), **counts, **sent, whole=result.is_complete
         )
 
-    def _report_watch(self, watched: WatchResult) -> None:
+    def _report_watch(self, result: WatchResult) -> None:
         counts = {
-            "running": watched.running,
-            "looked": watched.checked,
-            "left": watched.not_checked,
+            "running": result.running,
+            "looked": result.checked,
+            "left": result.not_checked,
         }
-        self.report.info("running jobs", **_list_labels(watched), **counts)
-        for message in watched.messages:
+        self.report.info("running jobs", **_list_labels(result), **counts)
+        for message in result.messages:
             labels = {
                 "kinds": message.kinds,
                 "to": message.destination.channels,
@@ -168,21 +176,21 @@ class Sweeper(Struct, frozen=True):
             self.report.info("notified", running=message.job, **labels)
             if message.has_no_route:
                 self.report.count("MessagesUnrouted")
-        for arn, error in watched.defects:
+        for arn, error in result.defects:
             self.report.count("SweepFailed")
             self.report.count(DEFECTS)
             self.report.defect("running job failed", error, job=arn)
 
-    def _report_failure(self, message: str, error: AwsError, **named: str) -> None:
+    def _report_failure(self, message: str, error: AwsError, **labels: str) -> None:
         self.report.count("SweepFailed")
-        self.report.error(message, **named, error=type(error).__name__, reason=str(error))
+        self.report.error(message, **labels, error=type(error).__name__, reason=str(error))
 
 
-def _list_labels(swept: ListSweepResult | WatchResult) -> dict[str, str]:
+def _list_labels(result: ListSweepResult | WatchResult) -> dict[str, str]:
     return {
-        "account": swept.job_list.account,
-        "region": swept.job_list.region,
-        "kind": swept.job_list.kind.value,
+        "account": result.job_list.account,
+        "region": result.job_list.region,
+        "kind": result.job_list.kind.value,
     }
 
 
@@ -201,47 +209,52 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, session = SweepSettings.from_env(environ), session or new_session()
-    report, limit = RecordReport(environ), TimeLimit(session, clock)
+    report, time_limit = RecordReport(environ), TimeLimit(session, clock)
     policy = policy or stored_policy.load()
     members = policy.members
-    accounts = AccountClients.for_members(limit, settings.account_id, policy.members, time.time)
-    # The notes' client has no time limit: a sweep that runs out of time still stores its progress.
-    notes = DynamoSweepStore(client(session, "dynamodb"), settings.table_name)
+    accounts = AccountClients.for_members(
+        time_limit, settings.account_id, policy.members, time.time
+    )
+    # This client has no time limit, so that a sweep that runs out of time still stores its
+    # progress.
+    sweep_store = DynamoSweepStore(client(session, "dynamodb"), settings.table_name)
     lists = accounts.client_factory("sagemaker")
     lists(settings.account_id, settings.region)  # create clients during init, which has a full core
-    pages = PacedJobPages(lists, seconds, sleep)
-    history = DynamoHistory(client(limit, "dynamodb"), settings.table_name)
+    job_pages = PacedJobPages(lists, seconds, sleep)
+    history = DynamoHistory(client(time_limit, "dynamodb"), settings.table_name)
     queue = SqsQueue(client(session, "sqs", config=QUEUE_CONFIG), settings.finished_queue_url)
 
-    watching = None
+    watch = None
     if policy.watch is not None and policy.mode == "notify":
-        watching = _watching(accounts, history, client(limit, "dynamodb"), settings, policy, clock)
+        watch = _watch_dependencies(
+            accounts, history, client(time_limit, "dynamodb"), settings, policy, clock
+        )
 
-    def deps(out_of_time: Callable[[], bool]) -> SweepDependencies:
+    def make_deps(out_of_time: Callable[[], bool]) -> SweepDependencies:
         return SweepDependencies(
-            job_pages=pages,
+            job_pages=job_pages,
             history=history,
-            sweep_store=notes,
+            sweep_store=sweep_store,
             queue=queue,
             accounts=list(dict.fromkeys([settings.account_id, *members.role_by_account])),
             regions=list(dict.fromkeys([settings.region, *members.regions])),
             clock=clock,
             is_out_of_time=out_of_time,
-            watch=watching,
+            watch=watch,
         )
 
     return Sweeper(
-        deps,
-        notes,
+        make_deps,
+        sweep_store,
         clock,
         report,
-        limit.start,
+        time_limit.start,
         members=sorted(product(members.role_by_account, (settings.region, *members.regions))),
-        lacking=partial(missing_permissions, accounts),
+        missing_permissions=partial(missing_permissions, accounts),
     )
 
 
-def _watching(
+def _watch_dependencies(
     accounts: AccountClients,
     history: DynamoHistory,
     dynamodb: Any,
@@ -249,7 +262,9 @@ def _watching(
     policy: Policy,
     clock: Callable[[], datetime],
 ) -> WatchDependencies:
-    """What the watch of running jobs needs: jobs and prices as in `audit`, two metrics."""
+    """Returns the dependencies of the watch: jobs and prices as in `audit`, but only two
+    metrics.
+    """
     price_list = PriceList(
         lambda endpoint: accounts.client_factory("pricing")(settings.account_id, endpoint)
     )

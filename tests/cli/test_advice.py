@@ -181,7 +181,7 @@ def test_what_was_saved_stays_after_the_change_is_undone(asked: Asked) -> None:
         "predicted_usd": 4.59,
         "measured_usd": 6,
     }
-    assert "ended: 1 advice, predicted $4.59, measured $6.00" in asked("savings").stderr
+    assert "ended: 1 recommendation, predicted $4.59, measured $6.00" in asked("savings").stderr
     assert {row["state"] for row in rows(asked("advice", "--output", "json"))} == {"open"}
     page = " ".join(re.sub(r"<[^>]+>", " ", asked("report", "-o", "-").stdout).split())
     assert "Ended 1 - $4.59 $6.00" in page

@@ -158,7 +158,7 @@ def test_jobs_cost_and_hours_are_said_before_anything_is_sent(
 ) -> None:
     """Old metrics before the list; nobody to answer ends it, and a no sends nothing."""
     said = deployed("--since", "100d", "--dry-run").stderr.splitlines()
-    assert "have metrics of an hour at best" in said[0]
+    assert "have metrics with a period of an hour at best" in said[0]
     assert said[1].startswith("sageaudit: of 3 accounts of the stack this lists yours")
     assert said[2].startswith("sageaudit: listing the jobs that ended")
     assert said[3] == "sageaudit: 12 jobs: 12 to send"
@@ -274,7 +274,7 @@ def test_a_scans_audits_are_written_once_and_no_newer_one_is_touched(
     assert head is not None
     assert (head.last_modified_at, head.version, before) == (NOW, 1, None)
     again = deployed("--from-history", path, "--since", "250d", "--yes").stderr
-    assert "3 jobs: 2 audited, 1 not of the past" in again
+    assert "3 jobs: 2 audited, 1 too recent" in again
     assert "0 audits" in deployed("--from-history", path, "--since", "2020-01", "--yes").stderr
 
 

@@ -257,9 +257,7 @@ def test_a_key_that_is_there_twice_is_said(run: Run, tmp_path: Path) -> None:
     path.write_text(text.replace("{", "{" + twice, 1), encoding="utf-8")
     written = json.loads(run("check", path, "--output", "json").stdout)
     [said] = written["not_checked"]
-    assert re.fullmatch(
-        r"ResourceConfig is there twice \(line \d+\): only the last one counts", said
-    )
+    assert re.fullmatch(r"ResourceConfig occurs twice \(line \d+\): only the last one counts", said)
     assert "At most $0.24" in run("check", path).stdout
 
 
@@ -375,7 +373,7 @@ def test_without_account_or_region_the_history_is_not_asked(
     """The note says which option helps."""
     nobody = request(tmp_path, {"RoleArn": None})
     shown = " ".join(run("check", nobody, "--history", history).stdout.split())
-    assert "The history is not asked without account (give --account)" in shown
+    assert "The history cannot be read without account (give --account)" in shown
     assert (
         "First run"
         in run("check", nobody, "--history", history, "--account", "111122223333").stdout

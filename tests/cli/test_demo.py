@@ -75,7 +75,7 @@ def test_a_history_with_other_audits_is_refused(run: Run, tmp_path: Path) -> Non
         before = path.read_bytes()
         done = run("demo", "--history", path)
         assert done.exit_code == 2
-        assert f"{path} has audits that are not of the example company" in done.stderr
+        assert f"{path} has audits of other jobs than the example company's" in done.stderr
         assert path.read_bytes() == before
 
 

@@ -67,7 +67,7 @@ def test_all_that_works_is_0_and_every_permission_has_its_line(calls: AwsCalls, 
     assert set(permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ())) <= found.keys()
     assert {"versions", "prices", "region", "credentials"} <= found.keys()
     costs = found.pop("ce:GetCostAndUsage")
-    assert (costs["state"], costs["found"]) == ("not_checked", "asking costs $0.01")
+    assert (costs["state"], costs["found"]) == ("not_checked", "a check costs $0.01")
     assert {check["state"] for check in found.values()} == {"ok"}
     assert not calls.of("ce:GetCostAndUsage")
     assert len(calls.of("cloudwatch:GetMetricData")) == 1
@@ -130,9 +130,9 @@ def test_throttled_is_5_and_not_found_is_permitted(
 @pytest.mark.parametrize(
     ("answer", "exit_code", "said", "next_"),
     [
-        (ResponseParserError("not XML"), 5, "is a proxy between?", "HTTPS_PROXY"),
+        (ResponseParserError("not XML"), 5, "perhaps because of a proxy", "HTTPS_PROXY"),
         (EndpointConnectionError(endpoint_url="https://sts"), 5, "sts", "HTTPS_PROXY"),
-        ({"Arn": "a"}, 5, "has no Account; is a proxy between?", "HTTPS_PROXY"),
+        ({"Arn": "a"}, 5, "has no Account, perhaps because of a proxy", "HTTPS_PROXY"),
         ("ExpiredToken", 4, "aws sso login", None),
         ("RequestExpired", 4, "set its clock", None),
     ],
@@ -179,7 +179,7 @@ def test_settings_that_cannot_be_used_have_their_code(
     assert said in found[name]["found"]
     assert done.exit_code == exit_code
     if name == "region":
-        assert found["permissions"]["found"] == "without the region nothing can be asked"
+        assert found["permissions"]["found"] == "cannot be checked without the region"
 
 
 @pytest.mark.usefixtures("calls")

@@ -82,7 +82,7 @@ def test_a_stack_in_order_is_0(stack: Stack, run: Run) -> None:
     assert {row["state"] for row in found.values()} == {"ok"}
     assert [row["found"] for name, row in found.items() if name.startswith("dead")] == ["none"] * 5
     assert found["alarms"]["found"] == "they go to 1 subscriber (email)"
-    assert "has looked for all jobs" in found["sweep"]["found"]
+    assert "it has read all jobs" in found["sweep"]["found"]
     holds = "the secret sageaudit/channel/slack holds a Slack incoming webhook URL"
     assert found["channel slack"]["found"] == holds
 
@@ -99,7 +99,7 @@ def test_a_stack_in_order_is_0(stack: Stack, run: Run) -> None:
             "holds a Microsoft",
         ),
         (None, "sns {topic}", "ok", "the topic has 1 subscriber (email)"),
-        (None, "sns {empty}", "failed", "nobody gets the topic"),
+        (None, "sns {empty}", "failed", "the topic has no subscriber"),
         (None, "pager x", "not_checked", "pager is not known to this version"),
     ],
 )
@@ -134,7 +134,7 @@ def test_audits_may_take_half_of_the_accounts_executions(
     stack.calls.answer("lambda:GetAccountSettings", account_of(executions))
     row = checks(run, exit_code=int(state == "failed"))["executions"]
     assert row["state"] == state
-    assert f"5 audits at once, of {executions} functions" in row["found"]
+    assert f"5 audits at once; this account may run {executions} functions at once" in row["found"]
 
 
 def test_the_own_topic_may_have_nobody(stack: Stack, run: Run) -> None:
@@ -146,7 +146,7 @@ def test_the_own_topic_may_have_nobody(stack: Stack, run: Run) -> None:
     said.append({"OutputKey": "ChannelSns", "OutputValue": f"sns {empty}"})
     stack.calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
     row = checks(run, exit_code=0)["channel sns"]
-    assert (row["state"], row["found"]) == ("ok", "nobody gets the stack's own topic")
+    assert (row["state"], row["found"]) == ("ok", "the stack's own topic has no subscriber")
 
 
 @pytest.mark.parametrize("kind", [*DEAD, "sweep", "digest"])
@@ -176,12 +176,12 @@ def test_a_list_of_an_account_that_left_does_not_fail_the_sweep(stack: Stack, ru
 def test_nobody_told_and_a_late_sweep_are_said(stack: Stack, run: Run) -> None:
     """With what to do; a stack that never swept is not checked."""
     found = checks(run, exit_code=1)
-    assert found["alarms"]["found"] == "nobody gets them"
+    assert found["alarms"]["found"] == "they have no subscriber"
     assert "make deploy" in found["alarms"]["next"]
     assert found["sweep"]["state"] == "not_checked"
     swept(stack, timedelta(hours=4))
     late = checks(run, exit_code=1)["sweep"]
-    assert (late["state"], "no sweep has looked" in late["found"]) == ("failed", True)
+    assert (late["state"], "no sweep has read" in late["found"]) == ("failed", True)
 
 
 def test_it_calls_what_it_declares_and_a_refusal_is_one_line(stack: Stack, run: Run) -> None:
@@ -215,4 +215,4 @@ def test_without_a_region_the_stack_is_named_as_not_checked(
         monkeypatch.delenv(name, raising=False)
     done = run("doctor", "doctor", "--stack", "SageAudit", "--output", "json")
     [row] = [row for row in json.loads(done.stdout)["checks"] if row["name"].startswith("stack ")]
-    assert (row["state"], row["found"]) == ("not_checked", "without a region nothing can be asked")
+    assert (row["state"], row["found"]) == ("not_checked", "cannot be checked without a region")

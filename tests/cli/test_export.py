@@ -86,7 +86,7 @@ def test_parquet_without_duckdb_says_what_to_install(
     monkeypatch.setitem(sys.modules, "duckdb", None)
     done = run("export", "--history", file, "-o", tmp_path / "a.parquet")
     assert done.exit_code == 2
-    assert "(--format csv is without it) needs DuckDB: `pip install duckdb`" in done.stderr
+    assert "(--format csv works without it) needs DuckDB: `pip install duckdb`" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

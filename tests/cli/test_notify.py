@@ -83,7 +83,7 @@ def test_a_job_of_a_history_is_decided_about_with_its_family(tmp_path: Path, run
 @pytest.mark.parametrize(
     ("recording", "policy", "why"),
     [
-        ("training-020-c4-8xlarge-x2-failed.json", "", "under the floor of 5.00"),
+        ("training-020-c4-8xlarge-x2-failed.json", "", "below the $5.00 floor"),
         ("training-048-g4dn-xlarge-completed.json", "", "no finding worth a message"),
         ("composed-g4dn-12xlarge.json", 'mode = "observe"', "observe mode"),
     ],
@@ -193,7 +193,7 @@ def test_it_sends_one_and_says_what_came_back(slack: FakeSlack, run: Run, tmp_pa
         "sageaudit: ml: 403 invalid_token: the webhook is revoked or not permitted",
     )
     assert [post["text"] for post in slack.posts] == [TITLE] * 2
-    assert len(slack.taken) == 3
+    assert len(slack.accepted) == 3
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_a_message_that_a_table_has_is_not_due_again(
         ledger = DynamoAlertLedger(client, name)
         past = ledger.past_alerts(KEY, "111122223333/us-east-1/none")
         assert ledger.write_alert(past, past.with_alerts(sent, []), {}, sent.at)
-        assert "no message: version 1 was notified" in run(*words).stderr
+        assert "no message: version 1 was sent" in run(*words).stderr
 
 
 @pytest.fixture
@@ -295,7 +295,7 @@ to = ["of-ana"]
             ROUTED,
             "of-ana",
             "Week to 2026-11-22: $10.00, $4.00 of it avoidable",
-            "route tag team=x: none, as tags.show does not have its tag",
+            "route tag team=x: no digest, as tags.show lacks its tag",
             id="to a route by a tag that no sum has",
         ),
         pytest.param(

@@ -118,7 +118,7 @@ def test_a_file_of_something_else_or_of_another_kind_is_not_touched(
     other.write_text("{}")
     done = learn("--cur", path)
     assert (done.exit_code, other.read_text()) == (2, "{}")
-    assert "is no file of own rates" in done.stderr
+    assert "is not a file of own rates" in done.stderr
     other.unlink()
     assert learn("--cur", path).exit_code == 0
     for words, said in (

@@ -16,6 +16,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.exits import Exit
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.recordings.run import audit_recording
@@ -207,6 +208,25 @@ def test_a_whole_month_is_read_and_the_next_one_for_its_volumes(history: SqliteH
     assert (november.jobs, len(november.lines)) == (2, 4)
     december = command.read_month(history, ACCOUNT, date(2025, 12, 1))
     assert [one.item for one in december.lines] == ["storage"]
+
+
+def test_a_month_without_an_audited_job_is_not_found(
+    run: Run, history: SqliteHistory, tmp_path: Path
+) -> None:
+    """If only the volume of a job that ended in the next month was audited, it is compared."""
+    usage = {
+        "line_item_resource_id": f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:training-job/across",
+        "line_item_usage_type": "USE1-Train:VolumeUsage.gp2",
+    }
+    file = report(tmp_path / "cur.csv", usage, month="2026-10")
+    words = ("reconcile", "--month", "2026-10", "--account", ACCOUNT)
+    files = ("--cur", file, "--history", tmp_path / "history.db")
+    empty = run(*words, *files)
+    assert (empty.exit_code, empty.stdout) == (Exit.NOT_FOUND, "")
+    assert f"has no job of account {ACCOUNT} in 2026-10" in empty.stderr
+    history.record(entry(ran("across", "2026-10-31T20:00:00Z", "2026-11-01T04:00:00Z")))
+    compared = of(run(*words, *files, "--output", "json"))
+    assert compared["jobs"]["matched"] == 1
 
 
 def test_roll_ups_and_what_could_not_be_audited_are_counted_and_left_out(

@@ -195,12 +195,15 @@ def test_every_command_that_takes_a_recording_reads_it(
 def test_the_file_is_for_its_owner_only_and_never_replaced_unasked(
     account: LiveAccount, run: Run, tmp_path: Path
 ) -> None:
-    """Mode 0600; a second run exits with 2 and leaves the file as it is, --force replaces it."""
+    """Mode 0600; a second run exits with 2 before AWS is asked and leaves the file as it is,
+    --force replaces it.
+    """
     job, path = account.add(FAILED), tmp_path / "job.json"
     path.write_text("mine", encoding="utf-8")
     refused = run("record", job.arn, "-o", path)
     assert (refused.exit_code, path.read_text(encoding="utf-8")) == (2, "mine")
     assert "--force" in refused.stderr
+    assert account.calls == []
     assert run("record", job.arn, "-o", path, "--force").exit_code == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [one.name for one in tmp_path.iterdir()] == ["job.json"]

@@ -213,7 +213,7 @@ def test_a_channel_that_is_not_set_up_keeps_its_notices(calls: AwsCalls, redrive
     stack = Stack(calls, without=("NoticesQueueUrlSlack",))
     stack.put("notices", notice("a", "sns"), reason="no_channel", why="x")
     stack.put("notices", notice("b", "slack"), reason="no_channel", why="x")
-    assert "slack is not set up" in redrive("notices", "--dry-run").stdout
+    assert "the stack has no queue for" in redrive("notices", "--dry-run").stdout
     assert "moved 1 letter to SageAudit-sns, 1 stay" in redrive("notices").stderr
     assert stack.bodies("NoticesQueueUrlSns") == [notice("a", "sns")]
     assert stack.left("notices") == 1
@@ -228,9 +228,9 @@ def test_letters_of_aws_itself_say_why(stack: Stack, redrive: Redrive) -> None:
     assert {one["job"].rpartition("/")[2]: (one["reason"], one["why"]) for one in found} == {
         "from-eventbridge": (
             "NO_PERMISSIONS",
-            "EventBridge could not send: No permissions to send",
+            "EventBridge could not deliver it: No permissions to send",
         ),
-        "from-sqs": ("no_reason", "received 1 time: the function never answered"),
+        "from-sqs": ("no_reason", "received 1 time, and the function never answered"),
     }
     stack.put("undecided", failed_batch())
     [letter] = printed(redrive("undecided", "--output", "json"))["letters"]
@@ -328,7 +328,7 @@ def test_a_letter_that_sqs_refuses_alone_stays(stack: Stack, redrive: Redrive) -
     by_fate = {one["fate"]: one["note"] for one in printed(done)["letters"]}
     assert by_fate == {
         "failed": "SQS refused it: InvalidMessageContents",
-        "moved": "sent, and still here: it may come twice",
+        "moved": "sent but not deleted: it may be sent twice",
     }
 
 

@@ -178,7 +178,7 @@ def test_an_aws_that_does_not_answer_is_one_sentence(
         account.refuse(operation, code)
     done = run("scan", "--history", history, "--region", "eu-west-1", "--region", "us-east-1")
     assert (done.exit_code, done.stdout) == (5, "")
-    assert "no list of jobs could be read, so nothing is known of this account: " in done.stderr
+    assert "no list of jobs could be read, so nothing is known about this account: " in done.stderr
     assert len(done.stderr.splitlines()) == 2
     assert "0 jobs" not in done.stderr
 

@@ -118,7 +118,7 @@ def test_a_recording_with_an_arn_that_is_no_jobs_is_not_audited(
     done = run("scan", "--recordings", folder, "--history", history)
     assert done.exit_code == 2
     assert done.stdout.startswith("1 job cost ")
-    assert "local.json: its ARN is no job's" in done.stderr
+    assert "local.json: its ARN is not the ARN of a job" in done.stderr
     assert "Not audited" in done.stdout
     both = run(
         "audit",
@@ -127,7 +127,7 @@ def test_a_recording_with_an_arn_that_is_no_jobs_is_not_audited(
         *("--history", history, "--output", "json"),
     )
     assert both.exit_code == 2
-    assert "local.json: its ARN is no job's" in both.stderr
+    assert "local.json: its ARN is not the ARN of a job" in both.stderr
     assert json.loads(both.stdout)["job"]["name"] == recording["describe"]["ProcessingJobName"]
 
 

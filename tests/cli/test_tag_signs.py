@@ -92,7 +92,7 @@ def test_a_value_with_the_form_of_a_secret_is_not_read_and_the_audit_says_so(
     document = json.loads(done.stdout)
     assert document["job"]["owner"] is None
     assert (
-        "tags: the value of owner was not read: it has the form of a secret"
+        "tags: the value of owner was not read: it looks like a secret"
         in document["audit"]["coverage"]["missing"]
     )
     assert secret not in done.stdout

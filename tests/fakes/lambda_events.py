@@ -65,7 +65,7 @@ class RecordedReport(RecordReport):
         return names
 
     def _keep(self, message: str, named: Mapping[str, Any]) -> None:
-        self.lines.append((message, str({**self._about, **named})))
+        self.lines.append((message, str({**self._labels, **named})))
 
     def info(self, message: str, **named: Any) -> None:
         self._keep(message, named)

@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.prices.price_list import Stored
+from sageaudit.adapters.prices.price_list import StoredListing
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import ROLES, STORAGE, ListedRate, PriceListing
 
@@ -134,6 +134,6 @@ def listing(
     )
 
 
-def stored(rates: dict[str, str], read_at: datetime) -> Stored:
+def stored(rates: dict[str, str], read_at: datetime) -> StoredListing:
     """The same as it was read at a moment."""
-    return Stored(listing(rates), read_at)
+    return StoredListing(listing(rates), read_at)

@@ -30,6 +30,7 @@ from sageaudit.domain.bill.finding import (
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.rules.judge import RULE_FAILED
 from tests.fakes.jobs import TYPES, Points, by_point, even, host_series, usage
 from tests.fakes.judging import usd
 
@@ -79,7 +80,10 @@ def finds(summary: str = "…", **parts: Any) -> FindingLike:
 
 
 def cannot_judge(code: str) -> AnswerLike:
-    """Unknown, for this code ("<code>"), or for this code and reason ("<code>: <reason>")."""
+    """Unknown, for this code ("<code>"), or for this code and reason ("<code>: <reason>").
+
+    A rule that raised an error fails the comparison: it is a defect, and not an answer.
+    """
     return AnswerLike(f"unknown: {code}")
 
 
@@ -138,6 +142,7 @@ def _texts(outcome: object) -> Sequence[str]:
     if isinstance(outcome, Clear):
         return ["clear"]
     if isinstance(outcome, Unknown):
+        assert outcome.code != RULE_FAILED, outcome.reason
         return [f"unknown: {outcome.code}", f"unknown: {outcome.code}: {outcome.reason}"]
     assert isinstance(outcome, NotApplicable), outcome
     return [f"not applicable: {outcome.reason}"]

@@ -282,8 +282,10 @@ def dearer_document() -> AuditDocument:
         severity="info",
         bucket="none",
         confidence="measured",
-        summary="Expected about $24.00 (the median of 9 earlier runs), got $182.00. Changed: "
-        "Training +4 h 12 min.",
+        summary=(
+            "The run cost $182.00, and about $24.00 was expected (the median of 9 earlier runs). "
+            "Changed: Training +4 h 12 min."
+        ),
         saving_usd=None,
         evidence={
             "total_usd": Decimal(182),

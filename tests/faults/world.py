@@ -77,7 +77,7 @@ class World:
     @property
     def invocations(self) -> int:
         """How often a queue or the stream had something for a function."""
-        return self.aws.polled
+        return self.aws.delivery_count
 
     @property
     def now(self) -> datetime:
@@ -252,5 +252,5 @@ def world(
         holder.append(aws)
         stack.enter_context(mock.patch("time.sleep", wait))
         stack.enter_context(mock.patch("time.monotonic", seconds))
-        aws.requests.between = network
+        aws.requests.interceptor = network
         yield World(aws, slack, network, timeouts)

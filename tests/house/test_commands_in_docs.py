@@ -50,9 +50,7 @@ def _sageaudit(words: list[str]) -> None:
     command: click.Command = cli
     context = click.Context(cli, **cli.context_settings)
     while isinstance(command, DefaultGroup) or (
-        isinstance(command, click.Group)
-        and words
-        and not words[0].startswith("-")
+        isinstance(command, click.Group) and words and not words[0].startswith("-")
     ):
         command.parse_args(context, words)  # `prices TYPE` is `prices show TYPE`
         arguments = [*context._protected_args, *context.args]

@@ -27,12 +27,12 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def template(templates: Path) -> dict[str, Any]:
     """The stack with every channel and no further account."""
-    made: dict[str, Any] = read(templates, "every-channel.json")
-    return made
+    parsed: dict[str, Any] = read(templates, "every-channel.json")
+    return parsed
 
 
 @pytest.fixture(scope="session")
 def quiet_template(templates: Path) -> dict[str, Any]:
     """The stack without Slack and with one further account."""
-    made: dict[str, Any] = read(templates, "quiet.json")
-    return made
+    parsed: dict[str, Any] = read(templates, "quiet.json")
+    return parsed

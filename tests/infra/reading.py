@@ -67,7 +67,7 @@ def of_type(template: Template, kind: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def one(template: Template, kind: str, prefix: str = "") -> dict[str, Any]:
+def only_resource(template: Template, kind: str, prefix: str = "") -> dict[str, Any]:
     """The properties of the only resource of its type whose logical id starts so."""
     [properties] = [
         properties
@@ -93,7 +93,7 @@ def text(value: object) -> str:
 
 def statements(template: Template, prefix: str) -> Iterator[tuple[str, str]]:
     """Every (action, resource) that the role whose id starts so is allowed."""
-    policy = one(template, "AWS::IAM::Policy", prefix)
+    policy = only_resource(template, "AWS::IAM::Policy", prefix)
     for statement in policy["PolicyDocument"]["Statement"]:
         assert statement["Effect"] == "Allow"
         for action in _listed(statement["Action"]):

@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
     """The app as it deploys in `assembly`; templates and refusals beside it."""
     (folder / "stub").mkdir()
 
-    def of(**context: str) -> dict[str, Any]:
+    def synthesize_for(**context: str) -> dict[str, Any]:
         code = lambda_.Code.from_asset(str(folder / "stub"))
         out = str(folder / "out")
         policy = replace(WITH_KEYS, members=TOO_MANY if "too_many" in context else MemberAccounts())
@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
 
     def refusal(key: str, value: str) -> str:
         try:
-            of(**{key: value})
+            synthesize_for(**{key: value})
         except ValueError as error:
             return str(error)
         return ""
@@ -75,7 +75,7 @@ def main(folder: Path) -> None:
         "tuned": normalize(
             synthesize_with_placeholder(Policy(), tracing="on", audits_at_once="20", stack="Mine")
         ),
-        "own-keys": of(),
+        "own-keys": synthesize_for(),
         "refused": [refusal(key, value) for key, value in REFUSED],
         "too-many": refusal("too_many", "accounts"),
     }

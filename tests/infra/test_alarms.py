@@ -12,7 +12,7 @@ from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.adapters.lambda_runtime import batch
 from tests.fakes.runbook import PAGE, entries, named, queries, sections
-from tests.infra.reading import of_type, one, text
+from tests.infra.reading import of_type, only_resource, text
 from tools.bench.deployed import month_items
 from tools.pages import alarms, running_cost
 
@@ -65,21 +65,23 @@ def test_about_25_alarms_however_many_channels(quiet_template: dict[str, Any]) -
 def test_one_cause_is_counted_by_one_alarm() -> None:
     """No two alarms watch a metric of one function or queue, but for a sum that leaves one out."""
     seen = [
-        (source.metric, tuple(source.dimensions.items())) for one in EVERY for source in one.sources
+        (source.metric, tuple(source.dimensions.items()))
+        for spec in EVERY
+        for source in spec.sources
     ]
     twice = {metric for metric in seen if seen.count(metric) > 1}
     assert twice == {("ReconcilerFound", (("service", "sweep"),))}
     # A time-out is an error; a notice or an event that is given up is a dead letter.
-    metrics = {source.metric for one in EVERY for source in one.sources}
+    metrics = {source.metric for spec in EVERY for source in spec.sources}
     assert not metrics & {"Duration", "RejectedEvents", "NotifyFailed", "NotifyUnknown"}
 
 
 def test_the_dashboard_shows_money_freshness_and_every_alarm(template: dict[str, Any]) -> None:
     """Its queries are the runbook's, which are all saved."""
     saved = {q["QueryString"] for q in of_type(template, "AWS::Logs::QueryDefinition").values()}
-    asked = {query for _, query in queries(PAGE) if "REQUEST ID" not in query}
-    assert saved == asked
-    body = json.dumps(one(template, "AWS::CloudWatch::Dashboard")["DashboardBody"])
+    expected_queries = {query for _, query in queries(PAGE) if "REQUEST ID" not in query}
+    assert saved == expected_queries
+    body = json.dumps(only_resource(template, "AWS::CloudWatch::Dashboard")["DashboardBody"])
     for _, query in queries(sections()["money-and-messages"]):
         assert query.partition("|")[2].strip() in body
     for word in ("ApproximateAgeOfOldestMessage", "IteratorAge", "JobsMissing"):
@@ -117,7 +119,7 @@ def test_every_alarm_goes_to_the_operators(template: dict[str, Any]) -> None:
 
 def test_only_cloudwatch_of_this_account_may_publish_alarms(template: dict[str, Any]) -> None:
     """Nobody can tell operators of what did not happen."""
-    policy = one(template, "AWS::SNS::TopicPolicy", "AlarmsTopicPolicy")
+    policy = only_resource(template, "AWS::SNS::TopicPolicy", "AlarmsTopicPolicy")
     allowed = [s for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Allow"]
     [statement] = allowed
     assert statement["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
@@ -167,10 +169,14 @@ def test_what_an_alarm_watches(
 ) -> None:
     """By the names under which AWS and the functions count; the rest is in the snapshot."""
     alarm = by_name(template)[name]
-    stats = [one["MetricStat"]["Metric"] for one in alarm.get("Metrics", ()) if "MetricStat" in one]
+    stats = [
+        metric["MetricStat"]["Metric"]
+        for metric in alarm.get("Metrics", ())
+        if "MetricStat" in metric
+    ]
     watched = [
-        (one["MetricName"], {d["Name"]: text(d["Value"]) for d in one["Dimensions"]})
-        for one in stats or [alarm]
+        (metric["MetricName"], {d["Name"]: text(d["Value"]) for d in metric["Dimensions"]})
+        for metric in stats or [alarm]
     ]
     assert (metric, dimensions) in watched
 

@@ -172,7 +172,9 @@ def test_it_answers_events_in_the_form_that_lambda_reads(
     """The handler is found by its name in the template; a broken event is an answer too."""
     asset = build_asset(THIS_MACHINE, policy_file.load_policy(ROOT / "policy.toml")).folder
     functions = of_type(read(templates, "deployed.json"), "AWS::Lambda::Function")
-    [function] = [one for one in functions.values() if one["Handler"].startswith(f"{name}.")]
+    [function] = [
+        function for function in functions.values() if function["Handler"].startswith(f"{name}.")
+    ]
     events, expected = CASES[name]
     with runtime_api(events) as api:
         process = subprocess.Popen(

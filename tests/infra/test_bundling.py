@@ -117,13 +117,17 @@ def test_every_call_of_the_adapters_is_in_the_models_that_are_left(lambda_asset:
     session = botocore.session.Session()
     session.register_component("data_loader", models)
     code = [path.read_text(encoding="utf-8") for path in bundling.source_files()]
-    made = set(re.findall(r'(?:client\(\w*(?:\.\w+)?,? ?|client_factory\()"(\w+)"', "".join(code)))
+    called_services = set(
+        re.findall(r'(?:client\(\w*(?:\.\w+)?,? ?|client_factory\()"(\w+)"', "".join(code))
+    )
     assert (
-        made == set(models.list_available_services("service-2")) == set(left_out.called_services())
+        called_services
+        == set(models.list_available_services("service-2"))
+        == set(left_out.called_services())
     )
     methods = {
         name: session.create_client(name, region_name="us-east-1").meta.method_to_api_mapping
-        for name in made
+        for name in called_services
     }
     for action in left_out.called_actions():
         service, _, operation = action.partition(":")

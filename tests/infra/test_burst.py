@@ -45,7 +45,7 @@ def test_a_new_account_can_run_every_function_while_audits_take_all_that_they_ma
     assert audits == Settings().audits_at_once
     assert audits + len(sources) - 1 + len(schedules) <= NEW_ACCOUNT
     functions = of_type(template, "AWS::Lambda::Function").values()
-    assert not [one for one in functions if "ReservedConcurrentExecutions" in one]
+    assert not [function for function in functions if "ReservedConcurrentExecutions" in function]
 
 
 def done_after(jobs: int, at_once: int) -> list[float]:

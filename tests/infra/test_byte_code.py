@@ -80,12 +80,12 @@ def test_the_byte_code_is_the_same_wherever_and_whenever_it_is_made(tmp_path: Pa
     It is never checked against its source, which reads each one, and names the path on Lambda,
     which a traceback shows.
     """
-    one, other = modules(tmp_path / "one"), modules(tmp_path / "deep" / "other")
-    for folder in (one, other):
+    first, second = modules(tmp_path / "one"), modules(tmp_path / "deep" / "other")
+    for folder in (first, second):
         byte_code.compile_folder(folder, HERE)
-    assert len(compiled(one)) == 2
-    assert compiled(one) == compiled(other)
-    for name, content in compiled(one).items():
+    assert len(compiled(first)) == 2
+    assert compiled(first) == compiled(second)
+    for name, content in compiled(first).items():
         assert name.endswith(f".{sys.implementation.cache_tag}.pyc")
         assert content[:4] == importlib.util.MAGIC_NUMBER
         assert int.from_bytes(content[4:8], "little") == UNCHECKED_HASH

@@ -42,12 +42,12 @@ def test_a_message_is_given_up_by_its_function_and_not_by_its_queue() -> None:
 def test_an_outage_of_six_hours_is_asked_about_a_dozen_times() -> None:
     """And is over for every message within the hour after it."""
     for number in range(20):
-        hidden, asked = hidden_s(f"m{number}"), 0
+        hidden, request_count = hidden_s(f"m{number}"), 0
         age_s = 0
         while age_s < timedelta(hours=6).total_seconds():
-            age_s += hidden[asked]
-            asked += 1
-        assert 10 <= asked <= 15
+            age_s += hidden[request_count]
+            request_count += 1
+        assert 10 <= request_count <= 15
         assert age_s <= timedelta(hours=7).total_seconds()
 
 

@@ -98,9 +98,12 @@ def dialogue(
 def subscribed(output: str) -> list[tuple[str, str]]:
     """Who listens to the topic that an output of the stack names."""
     [stack] = boto3.client("cloudformation").describe_stacks(StackName="SageAudit")["Stacks"]
-    arns = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
+    arns = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
     listed = boto3.client("sns").list_subscriptions_by_topic(TopicArn=arns[output])
-    return [(one["Protocol"], one["Endpoint"]) for one in listed["Subscriptions"]]
+    return [
+        (subscription["Protocol"], subscription["Endpoint"])
+        for subscription in listed["Subscriptions"]
+    ]
 
 
 def stored(name: str) -> str:
@@ -139,14 +142,14 @@ def test_nothing_happens_in_an_account_that_is_not_confirmed(runs: Runs) -> None
     assert not runs.calls
 
 
-NOBODY_IS_TOLD = ("Nobody is told of alarms: when sageaudit itself fails", "--alarms-to")
+NOBODY_IS_TOLD = ("Nobody gets alarms: if sageaudit itself fails", "--alarms-to")
 
 
 @pytest.mark.parametrize(
     ("before", "typed", "flags", "policy", "kept", "said"),
     [
         ("", "", NO_FLAGS, PLAIN, None, (*NOBODY_IS_TOLD, "of findings", "--notices-to")),
-        ("", f"{WEBHOOK}\n", NO_FLAGS, SLACK, WEBHOOK, ("Findings go to slack.\n",)),
+        ("", f"{WEBHOOK}\n", NO_FLAGS, SLACK, WEBHOOK, ("Messages go to slack.\n",)),
         (WEBHOOK, "", NO_FLAGS, SLACK, WEBHOOK, NOBODY_IS_TOLD),
         (WEBHOOK, "", Flags(secrets={"slack": OTHER_WEBHOOK}), SLACK, OTHER_WEBHOOK, ()),
         (WEBHOOK, "", NO_FLAGS, PLAIN, WEBHOOK, ()),
@@ -219,7 +222,7 @@ def test_alarms_and_messages_go_to_the_addresses_that_were_typed(runs: Runs) -> 
         ("email", "lead@example.com"),
     ]
     assert "Alarms go to ops@example.com.\n" in result.output
-    assert "Findings go to team@example.com, lead@example.com.\n" in result.output
+    assert "Messages go to team@example.com, lead@example.com.\n" in result.output
 
 
 def test_an_address_is_subscribed_once(runs: Runs) -> None:
@@ -235,14 +238,14 @@ def test_an_address_is_subscribed_once(runs: Runs) -> None:
 def test_a_policy_that_only_observes_is_said(runs: Runs) -> None:
     """Otherwise people wait for messages."""
     output = dialogue(runs, "y\n", NO_FLAGS, OBSERVES).output
-    assert 'Nothing is posted: policy.toml says mode = "observe"' in output
+    assert 'No messages are sent: policy.toml has mode = "observe"' in output
 
 
 @pytest.mark.parametrize("wrong", ["ops", "ops@", "ops@localhost", "https://[x", WEBHOOK])
 def test_what_is_no_address_is_asked_for_again(runs: Runs, wrong: str) -> None:
     """With what takes it. The answer is not repeated after it was typed."""
     result = dialogue(runs, f"y\n{wrong}\nops@example.com\n")
-    assert "Not taken: not an e-mail address; `aws sns subscribe`" in result.output
+    assert "Not accepted: not an e-mail address; `aws sns subscribe`" in result.output
     assert result.output.count(WEBHOOK) == (wrong == WEBHOOK)  # as it was typed
     assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]
 
@@ -259,7 +262,7 @@ def test_an_address_that_aws_refuses_does_not_hide_the_deployment(
     result = dialogue(runs, "y\nops@example.com\n")
     assert result.exit_code == 1
     assert "sageaudit is deployed, but ops@example.com could not be subscribed" in result.output
-    assert "Nobody is told of alarms" in result.output
+    assert "Nobody gets alarms" in result.output
 
 
 def test_flags_answer_every_question(runs: Runs) -> None:
@@ -290,7 +293,7 @@ def test_a_script_stops_where_a_secret_is_missing(runs: Runs) -> None:
     flags = Flags(is_interactive=False, assume_yes=True, alarms_to=(), notices_to=())
     result = dialogue(runs, "", flags, SLACK)
     assert result.exit_code == 1
-    assert "nothing is stored for slack: add --secret-file slack=FILE" in result.output
+    assert "no secret is stored for slack: add --secret-file slack=FILE" in result.output
     assert (runs.calls, names()) == ([], set())
 
 
@@ -321,7 +324,7 @@ def test_without_a_terminal_the_missing_flags_are_named(monkeypatch: pytest.Monk
         result = command("--notices-to", "nobody")
     assert result.exit_code == 2
     assert (
-        "nothing can be asked, because the input is no terminal: "
+        "cannot ask questions, because the input is not a terminal: "
         "add --region, --yes, --alarms-to ADDRESS|nobody\n"
     ) in result.output
     assert names() == set()
@@ -334,7 +337,7 @@ def test_a_file_without_a_webhook_is_refused_without_showing_it(tmp_path: Path) 
     for given, why in (
         (f"slack={file}", "the file for slack has no Slack incoming webhook URL"),
         (f"slak={file}", "the policy has slack, not 'slak'"),
-        (str(file), "it is not written CHANNEL=FILE"),
+        (str(file), "it is not of the form CHANNEL=FILE"),
     ):
         result = command("--secret-file", given)
         assert result.exit_code == 2
@@ -394,10 +397,14 @@ def test_a_table_that_is_named_is_adopted_with_its_stream_of_today(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The setting is in cdk.json, so that the next deployment has it too."""
-    kept = new_table(boto3.client("dynamodb"))
-    monkeypatch.setattr(deploy, "cdk_context", lambda: {"stack": "SageAudit", "table_name": kept})
+    existing_table = new_table(boto3.client("dynamodb"))
+    monkeypatch.setattr(
+        deploy, "cdk_context", lambda: {"stack": "SageAudit", "table_name": existing_table}
+    )
     assert dialogue(runs, "y\n").exit_code == 0
-    stream = boto3.client("dynamodb").describe_table(TableName=kept)["Table"]["LatestStreamArn"]
+    stream = boto3.client("dynamodb").describe_table(TableName=existing_table)["Table"][
+        "LatestStreamArn"
+    ]
     assert runs.calls[-1][0] == ["deploy", "--context", f"table_stream_arn={stream}"]
 
 
@@ -420,8 +427,8 @@ def test_a_region_that_leaves_the_policy_is_cleared_before_the_deployment(
     """The outputs name it until then: what fails later is made up for by the next deployment."""
     session = boto3.Session(region_name="us-east-1")
     create_forwarding(session, ("111122223333", "us-east-1"), "SageAudit", ["eu-west-1"])
-    known = {MEMBER_REGIONS: "eu-west-1,us-east-1"}
-    monkeypatch.setattr(deploy, "_outputs", lambda *_: known)
+    old_outputs = {MEMBER_REGIONS: "eu-west-1,us-east-1"}
+    monkeypatch.setattr(deploy, "_outputs", lambda *_: old_outputs)
     monkeypatch.setattr(
         deploy, "protect_table", mock.Mock(side_effect=NotAHistoryTable("not protected"))
     )

@@ -41,24 +41,24 @@ def test_a_stack_that_is_deployed_again_has_the_history_of_the_one_before(templa
     """Deployed, audited, removed, deployed again with the old table: it goes on where it was."""
     first = a_failed_job()
     later = renamed(first, "another-job", later=timedelta(days=3))
-    with scene(first.ended_at) as one:
-        one.aws.end_job(first)
-        one.aws.advance()
-        assert one.headlines()
-        formation = one.aws.session.client("cloudformation")
-        dynamodb = one.aws.session.client("dynamodb")
-        table = one.aws.physical_id("HistoryTable")
+    with scene(first.ended_at) as current_scene:
+        current_scene.aws.end_job(first)
+        current_scene.aws.advance()
+        assert current_scene.headlines()
+        formation = current_scene.aws.session.client("cloudformation")
+        dynamodb = current_scene.aws.session.client("dynamodb")
+        table = current_scene.aws.physical_id("HistoryTable")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # moto names again what it does not create
             formation.delete_stack(StackName=STACK)
-        assert not one.aws.session.client("lambda").list_functions()["Functions"]
-        posted = len(one.slack.posts)
+        assert not current_scene.aws.session.client("lambda").list_functions()["Functions"]
+        posted = len(current_scene.slack.posts)
         text = (templates / "adopted.json").read_text(encoding="utf-8")
         text = text.replace(KEPT_STREAM, adopt_table(dynamodb, table)).replace(KEPT_TABLE, table)
         again = LocalAws(
-            one.aws.clock,
+            current_scene.aws.clock,
             policy=load_policy(POLICY),
-            transport=one.slack.transport,
+            transport=current_scene.slack.transport,
             on_step=lambda _: None,
             sweeps=False,
             template=text,
@@ -73,7 +73,9 @@ def test_a_stack_that_is_deployed_again_has_the_history_of_the_one_before(templa
             assert (audit["job"]["name"], audit["audit"]["version"]) == (job.name, 1)
             assert history.audit(job.key, 2) is None
         # Of the first job nobody is told again, though the stream is read from its start.
-        assert [first.name in headline for headline in one.headlines()[posted:]] == [False]
+        assert [first.name in headline for headline in current_scene.headlines()[posted:]] == [
+            False
+        ]
 
 
 @pytest.fixture

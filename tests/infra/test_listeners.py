@@ -17,7 +17,7 @@ class FakeSns:
     """The subscriptions of one topic; a new one waits for its confirmation, as in AWS."""
 
     def __init__(self, *listed: Mapping[str, str]) -> None:
-        self.listed = [dict(one) for one in listed]
+        self.listed = [dict(subscription) for subscription in listed]
 
     def get_paginator(self, _name: str) -> "FakeSns":
         """Pages of one."""
@@ -26,8 +26,8 @@ class FakeSns:
     def paginate(self, **_: Any) -> Iterator[dict[str, Any]]:
         """Also an empty page."""
         yield {"Subscriptions": []}
-        for one in self.listed:
-            yield {"Subscriptions": [one]}
+        for subscription in self.listed:
+            yield {"Subscriptions": [subscription]}
 
     def subscribe(self, *, TopicArn: str, Protocol: str, Endpoint: str) -> None:  # noqa: N803
         """Adds one."""
@@ -57,7 +57,7 @@ def test_only_pending_addresses_are_nobody_yet() -> None:
     """They get nothing until they confirm."""
     known = [Subscriber(OPS, is_confirmed=False)]
     [line] = listeners.alarm_lines(known, TOPIC)
-    assert line.startswith("Nobody is told of alarms: ")
+    assert line.startswith("Nobody gets alarms: ")
     assert line.endswith("Not confirmed yet: ops@example.com.")
     [confirm] = listeners.unconfirmed_lines(known)
     assert "within two days" in confirm

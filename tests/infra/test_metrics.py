@@ -33,5 +33,5 @@ def test_the_page_of_operations_has_every_metric_and_no_other() -> None:
 
 def test_alarms_watch_what_is_counted() -> None:
     """An alarm on a name that nobody counts would never ring."""
-    own = {one.metric for watch in EVERY for one in watch.sources if one.namespace is None}
+    own = {source.metric for watch in EVERY for source in watch.sources if source.namespace is None}
     assert own <= counted()

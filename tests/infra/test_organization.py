@@ -16,7 +16,7 @@ from moto.cloudformation.models import cloudformation_backends
 from infra.members import TEMPLATE, create_forwarding, delete_forwarding
 from sageaudit.adapters.aws import cloudwatch, sagemaker
 from sageaudit.domain.policy.scope import MEMBER_ROLE
-from tests.infra.reading import ACCOUNTS, ORGANIZATION, Template, of_type, one, read
+from tests.infra.reading import ACCOUNTS, ORGANIZATION, Template, of_type, only_resource, read
 
 MEMBER: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
 HOME, OTHER, REGION, FAR = "111122223333", "222233334444", "us-east-1", "eu-west-1"
@@ -125,15 +125,17 @@ def assuming(template: Template, function: str) -> list[dict[str, Any]]:
 def test_events_of_the_organization_come_to_a_bus_of_the_stack(templates: Path) -> None:
     """The rules of others on the default bus see none of them; any other account is refused."""
     template = read(templates, "organization.json")
-    bus = one(template, "AWS::Events::EventBus")
+    bus = only_resource(template, "AWS::Events::EventBus")
     assert bus["Name"] == {"Ref": "AWS::StackName"}
-    statement = one(template, "AWS::Events::EventBusPolicy")["Statement"]
+    statement = only_resource(template, "AWS::Events::EventBusPolicy")["Statement"]
     assert (statement["Principal"], statement["Action"]) == ("*", "events:PutEvents")
     in_it = {"StringEquals": {"aws:PrincipalOrgID": ORGANIZATION.organization}}
     assert statement["Condition"] == in_it
-    own = one(template, "AWS::Events::Rule", "TriggerJobEnded")["EventPattern"]
+    own = only_resource(template, "AWS::Events::Rule", "TriggerJobEnded")["EventPattern"]
     assert own["account"] == [{"Ref": "AWS::AccountId"}]
-    forwarded = one(template, "AWS::Events::Rule", "TriggerMemberJobEnded")["EventPattern"]
+    forwarded = only_resource(template, "AWS::Events::Rule", "TriggerMemberJobEnded")[
+        "EventPattern"
+    ]
     assert {*own} - {*forwarded} == {"account", "region"}
 
 
@@ -156,7 +158,7 @@ def test_a_member_forwards_what_the_stack_takes(templates: Path) -> None:
     rule = MEMBER["Resources"]["ForwardRule"]["Properties"]
     assert (
         rule["EventPattern"]
-        == one(template, "AWS::Events::Rule", "TriggerMemberJobEnded")["EventPattern"]
+        == only_resource(template, "AWS::Events::Rule", "TriggerMemberJobEnded")["EventPattern"]
     )
     [target] = rule["Targets"]
     names = values(OTHER, FAR)
@@ -203,7 +205,7 @@ def test_what_a_member_makes_where(account: str, region: str, of_home: str, made
         if "Condition" in resource and holds(MEMBER["Conditions"][resource["Condition"]], known)
     }
     assert found == made
-    assert [n for n, one in MEMBER["Resources"].items() if "Condition" not in one] == [
+    assert [n for n, resource in MEMBER["Resources"].items() if "Condition" not in resource] == [
         "Placeholder"
     ]
 

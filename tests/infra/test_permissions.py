@@ -11,7 +11,7 @@ from infra.names import POLL_QUEUE, POLL_STREAM, SEND_MESSAGES
 from infra.template import POLICY
 from sageaudit.adapters.aws.stack_outputs import pascal_case
 from sageaudit.adapters.files.policy_file import load_policy
-from tests.infra.reading import OTHER_ROLE, of_type, one, statements
+from tests.infra.reading import OTHER_ROLE, of_type, only_resource, statements
 
 ROLES = ("Audit", "Notify", "Deliver", "SweepRole", "DigestRole")
 """Of the functions. Those of the schedules invoke the sweep and the digest."""
@@ -66,7 +66,7 @@ def test_there_are_no_other_roles(template: dict[str, Any]) -> None:
     assert sorted(trusted) == services
     assert not [role for role in roles.values() if "ManagedPolicyArns" in role]
     for name in SCHEDULED:
-        role = one(template, "AWS::IAM::Role", f"{name}ScheduleRole")
+        role = only_resource(template, "AWS::IAM::Role", f"{name}ScheduleRole")
         [statement] = role["AssumeRolePolicyDocument"]["Statement"]
         assert statement["Condition"] == {
             "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
@@ -125,10 +125,12 @@ def test_the_digest_writes_its_own_items_and_its_reports_alone(
         if name.startswith("DigestRole")
     ]
     written = [
-        one for one in policy["PolicyDocument"]["Statement"] if one["Action"] == "dynamodb:PutItem"
+        statement
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Action"] == "dynamodb:PutItem"
     ]
     only = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DIGEST#*"]}}
-    assert [one["Condition"] for one in written] == [only]
+    assert [statement["Condition"] for statement in written] == [only]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,7 @@ TOUCHED = {
         "sns": {"${NoticesTopic}"},
         "sqs": {*NOTICES, "${NoticesNoticesDeadLetters.Arn}"},
         "secretsmanager": {
-            f"{SECRET}{one.secret}-??????" for one in CHANNELS.values() if one.secret
+            f"{SECRET}{channel.secret}-??????" for channel in CHANNELS.values() if channel.secret
         },
         "logs": {"${DeliverLog.Arn}"},
     },
@@ -202,7 +204,7 @@ TOUCHED = {
         "logs": {"${SweepLog.Arn}"},
     },
     "DigestRole": {
-        "dynamodb": {TABLE, *(f"{TABLE}/index/{one}" for one in INDEXES_OF["DigestRole"])},
+        "dynamodb": {TABLE, *(f"{TABLE}/index/{index}" for index in INDEXES_OF["DigestRole"])},
         "sqs": {"${DigestScheduleDeadLetters.Arn}"},
         "s3": {REPORTS},
         "logs": {"${DigestLog.Arn}"},

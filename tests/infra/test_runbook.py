@@ -11,7 +11,9 @@ from tests.fakes import log_insights, runbook
 
 PAGES = ("before-you-deploy", "update-and-remove", "organization")
 TEXTS = [(ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8") for page in PAGES]
-COMMANDS = sorted({one for text in (runbook.PAGE, *TEXTS) for one in runbook.aws_commands(text)})
+COMMANDS = sorted(
+    {command for text in (runbook.PAGE, *TEXTS) for command in runbook.aws_commands(text)}
+)
 QUERIES = sorted(set(runbook.queries(runbook.PAGE)))
 LINES = "\n".join(
     json.dumps(line)

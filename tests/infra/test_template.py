@@ -22,7 +22,7 @@ from sageaudit.adapters.lambda_runtime.settings import notices_queue_variable
 from sageaudit.domain.policy.scope import DigestSchedule
 from sageaudit.workflows import deliver as delivering
 from sweep import handler
-from tests.infra.reading import of_type, one, text
+from tests.infra.reading import of_type, only_resource, text
 
 CHANNELS = load_policy(POLICY).channels
 WORK_QUEUES = {
@@ -61,7 +61,7 @@ def test_a_work_queue_waits_for_its_consumer_and_gives_up_late(
     template: dict[str, Any], queue_id: str, consumer: str
 ) -> None:
     """Visibility is six function timeouts, as AWS asks; what is given up stays for 14 days."""
-    function = one(template, "AWS::Lambda::Function", consumer)
+    function = only_resource(template, "AWS::Lambda::Function", consumer)
     [queue] = [
         queue
         for queue_name, queue in of_type(template, "AWS::SQS::Queue").items()
@@ -73,7 +73,9 @@ def test_a_work_queue_waits_for_its_consumer_and_gives_up_late(
 
 def test_a_lease_to_send_outlives_its_holder(template: dict[str, Any]) -> None:
     """Else a second process could send while the first still does."""
-    assert one(template, "AWS::Lambda::Function", "Deliver")["Timeout"] < delivering.LEASE_S
+    assert (
+        only_resource(template, "AWS::Lambda::Function", "Deliver")["Timeout"] < delivering.LEASE_S
+    )
 
 
 def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -> None:
@@ -95,7 +97,7 @@ def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -
 
 def test_a_turn_outlives_its_sweep_and_ends_before_the_next(template: dict[str, Any]) -> None:
     """Two sweeps never work at once, and one that was killed holds up none."""
-    timeout_s = one(template, "AWS::Lambda::Function", "SweepFunction")["Timeout"]
+    timeout_s = only_resource(template, "AWS::Lambda::Function", "SweepFunction")["Timeout"]
     assert timeout_s < handler.LEASE_S < 15 * 60
     assert timeout_s * 1000 > handler.STOP_BEFORE_MS
 
@@ -104,8 +106,10 @@ def test_topics_take_tls_only_and_notices_are_encrypted(template: dict[str, Any]
     """CloudWatch cannot publish under the AWS managed key, so alarms have a topic without it."""
     policies = of_type(template, "AWS::SNS::TopicPolicy").values()
     assert [_refuses_plain_http(policy) for policy in policies] == [True, True]
-    assert one(template, "AWS::SNS::Topic", "Notices")["KmsMasterKeyId"] == "alias/aws/sns"
-    assert "KmsMasterKeyId" not in one(template, "AWS::SNS::Topic", "Alarms")
+    assert (
+        only_resource(template, "AWS::SNS::Topic", "Notices")["KmsMasterKeyId"] == "alias/aws/sns"
+    )
+    assert "KmsMasterKeyId" not in only_resource(template, "AWS::SNS::Topic", "Alarms")
 
 
 def test_every_function_may_answer_for_a_part_of_its_batch(template: dict[str, Any]) -> None:
@@ -119,7 +123,7 @@ def test_the_stream_has_new_audits_and_notices_only_for_twelve_hours(
     template: dict[str, Any],
 ) -> None:
     """However often that fails; by default one poison record would stop its shard for a day."""
-    mapping = one(template, "AWS::Lambda::EventSourceMapping", "NotifySource")
+    mapping = only_resource(template, "AWS::Lambda::EventSourceMapping", "NotifySource")
     [entry] = mapping["FilterCriteria"]["Filters"]
     assert json.loads(entry["Pattern"]) == {
         "eventName": ["INSERT"],
@@ -177,9 +181,10 @@ def test_the_schedules_are_as_the_policy_says(
     template: dict[str, Any], quiet_template: dict[str, Any]
 ) -> None:
     """What fails is tried again until the next start."""
-    for made in (template, quiet_template):
+    for tested_template in (template, quiet_template):
         sweep, digest = (
-            one(made, "AWS::Scheduler::Schedule", f"{name}Schedule") for name in ("Sweep", "Digest")
+            only_resource(tested_template, "AWS::Scheduler::Schedule", f"{name}Schedule")
+            for name in ("Sweep", "Digest")
         )
         assert sweep["ScheduleExpression"] == "rate(15 minutes)"
         assert digest["ScheduleExpression"] == "cron(0 8,9 ? * MON *)"
@@ -193,7 +198,7 @@ def test_the_schedules_are_as_the_policy_says(
 def test_without_channels_there_is_the_own_topic_alone(quiet_template: dict[str, Any]) -> None:
     """No queue of another, and no secret but that of fingerprints."""
     for name in ("Notify", "Deliver"):
-        function = one(quiet_template, "AWS::Lambda::Function", name)
+        function = only_resource(quiet_template, "AWS::Lambda::Function", name)
         assert function["Environment"]["Variables"]["CHANNELS"] == "sns"
     queues = {name[:-8] for name in of_type(quiet_template, "AWS::SQS::Queue")}
     assert {name for name in queues if "Queue" in name} == {"NoticesQueueSns"}
@@ -202,14 +207,14 @@ def test_without_channels_there_is_the_own_topic_alone(quiet_template: dict[str,
 
 def test_the_outputs_say_what_each_channel_is(template: dict[str, Any]) -> None:
     """For `doctor` and `redrive`, which read no policy."""
-    outputs = {name: text(one["Value"]) for name, one in template["Outputs"].items()}
+    outputs = {name: text(output["Value"]) for name, output in template["Outputs"].items()}
     said = outputs_by_channel(outputs, CHANNEL)
     assert (said["sns"], said["research"]) == (
         "sns ${NoticesTopic}",
         "teams sageaudit/channel/research",
     )
     assert {name: words.split()[0] for name, words in said.items()} == {
-        name: one.service for name, one in CHANNELS.items()
+        name: channel.service for name, channel in CHANNELS.items()
     }
     assert outputs_by_channel(outputs, QUEUE_URL_PREFIX).keys() == CHANNELS.keys()
 
@@ -221,7 +226,7 @@ def _keys(schema: dict[str, Any]) -> tuple[str, str]:
 
 
 def _environment(template: dict[str, Any], prefix: str) -> set[str]:
-    function = one(template, "AWS::Lambda::Function", prefix)
+    function = only_resource(template, "AWS::Lambda::Function", prefix)
     return set(function["Environment"]["Variables"])
 
 

@@ -51,8 +51,8 @@ class AlarmStates:
 
     def breaching(self) -> set[str]:
         """Which alarms a value of all the time since this was made, or of now, breaches."""
-        local = {name: one for name, one in self._alarms.items() if not _not_local(one)}
-        values = {name: self._value(one) for name, one in local.items()}
+        local = {name: alarm for name, alarm in self._alarms.items() if not _not_local(alarm)}
+        values = {name: self._value(alarm) for name, alarm in local.items()}
         return {
             name
             for name, value in values.items()
@@ -77,20 +77,26 @@ class AlarmStates:
         """Of one metric, or of an expression about several."""
         if "Metrics" not in alarm:
             return self._of_metric(alarm, alarm["Statistic"])
-        stats = {one["Id"]: one["MetricStat"] for one in alarm["Metrics"] if "MetricStat" in one}
-        [expression] = [one["Expression"] for one in alarm["Metrics"] if "Expression" in one]
-        values = [self._of_metric(one["Metric"], one["Stat"]) for one in stats.values()]
-        known = [value or 0.0 for value in values]
+        stats = {
+            metric["Id"]: metric["MetricStat"]
+            for metric in alarm["Metrics"]
+            if "MetricStat" in metric
+        }
+        [expression] = [
+            metric["Expression"] for metric in alarm["Metrics"] if "Expression" in metric
+        ]
+        values = [self._of_metric(stat["Metric"], stat["Stat"]) for stat in stats.values()]
+        known_values = [value or 0.0 for value in values]
         if expression.startswith("SUM"):
-            return sum(known)
+            return sum(known_values)
         if expression.startswith("MAX"):
-            return max(known)
-        first, second = known
+            return max(known_values)
+        first, second = known_values
         return first - second if " - " in expression else float(first > 0 and second < 1)
 
-    def _of_metric(self, one: Mapping[str, Any], statistic: str) -> float | None:
-        dimensions = {d["Name"]: self._physical(d["Value"]) for d in one["Dimensions"]}
-        metric, namespace = one["MetricName"], self._physical(one["Namespace"])
+    def _of_metric(self, metric_query: Mapping[str, Any], statistic: str) -> float | None:
+        dimensions = {d["Name"]: self._physical(d["Value"]) for d in metric_query["Dimensions"]}
+        metric, namespace = metric_query["MetricName"], self._physical(metric_query["Namespace"])
         values: list[float]
         if namespace == "AWS/SQS":
             values = [self._of_queue(metric, dimensions["QueueName"])]
@@ -113,9 +119,9 @@ class AlarmStates:
                     json.loads(line) if line.startswith('{"_aws"') or '"_aws":' in line else {}
                 )
                 for directive in printed.get("_aws", {}).get("CloudWatchMetrics", ()):
-                    exact = any(set(one) == set(dimensions) for one in directive["Dimensions"])
+                    exact = any(set(names) == set(dimensions) for names in directive["Dimensions"])
                     same = all(printed.get(key) == value for key, value in dimensions.items())
-                    counted = {one["Name"] for one in directive["Metrics"]}
+                    counted = {metric["Name"] for metric in directive["Metrics"]}
                     if directive["Namespace"] == namespace and exact and same and metric in counted:
                         value = printed[metric]
                         yield from map(float, value if isinstance(value, list) else [value])
@@ -167,7 +173,9 @@ def _not_local(alarm: Mapping[str, Any]) -> bool:
 def _period_s(alarm: Mapping[str, Any]) -> int:
     """All metrics of an alarm have one period."""
     periods = {
-        one["MetricStat"]["Period"] for one in alarm.get("Metrics", ()) if "MetricStat" in one
+        metric["MetricStat"]["Period"]
+        for metric in alarm.get("Metrics", ())
+        if "MetricStat" in metric
     } or {alarm["Period"]}
     [period] = periods
     return int(period)

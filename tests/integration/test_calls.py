@@ -42,11 +42,11 @@ INVOCATIONS = {"audit": 1, "notify": 2, "deliver": 1}
 def test_an_audit_makes_these_requests_and_no_other() -> None:
     """Of a one-host GPU job whose event has tags; the functions have just started."""
     audit, after, nothing = counts()
-    asked = {
+    expected = {
         name: requests | {"invocations": INVOCATIONS[name]} for name, requests in REQUESTS.items()
     }
     assert audit.calls == {
-        (of, name): n for of, names in asked.items() for name, n in names.items()
+        (service, name): n for service, names in expected.items() for name, n in names.items()
     }
     assert audit.used["metrics requested"] == 5
     assert audit.used["SQS requests"] == 6

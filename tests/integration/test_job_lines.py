@@ -45,25 +45,25 @@ def test_each_command_of_a_message_works_where_it_is_pasted(
     """By a reader whose default region is another one: the answer is in the stack's table."""
     [job] = jobs_in_file(COMPOSED)
     policy = to_mail(lines_to_slack=False)
-    with scene(job.ended_at, policy=policy) as one:
-        aws = one.aws
+    with scene(job.ended_at, policy=policy) as current_scene:
+        aws = current_scene.aws
         aws.end_job(job)
         aws.advance()
         monkeypatch.setenv("AWS_DEFAULT_REGION", ELSEWHERE)
         monkeypatch.setattr(asking, "utc_now", aws.clock.now)
-        [mail] = one.mails()
+        [mail] = current_scene.mails()
         commands = re.findall(r"sageaudit [a-z].*$", mail, re.MULTILINE)
-        assert [shlex.split(one)[1] for one in commands] == ["rules", "advice"]
-        assert [pasted(one, monkeypatch) for one in commands] == [0, 0]
+        assert [shlex.split(current_scene)[1] for current_scene in commands] == ["rules", "advice"]
+        assert [pasted(current_scene, monkeypatch) for current_scene in commands] == [0, 0]
         table = aws.physical_id("HistoryTable")
         written = f"written to the table {table} in {REGION}\n"
         assert capsys.readouterr().err.endswith(written)
-        [kept] = DynamoHistory(aws.session.client("dynamodb"), table).decisions()
-        assert (kept.action, kept.until) == (
+        [decision] = DynamoHistory(aws.session.client("dynamodb"), table).decisions()
+        assert (decision.action, decision.until) == (
             DecisionAction.SNOOZE,
             (aws.clock.now() + timedelta(days=30)).date(),
         )
-        assert kept.recommendation_id in commands[-1]
+        assert decision.recommendation_id in commands[-1]
 
 
 def test_several_jobs_end_and_each_has_one_line() -> None:
@@ -76,20 +76,23 @@ def test_several_jobs_end_and_each_has_one_line() -> None:
         for job, name in ((failed, failed.name), (healthy, "features"), (composed, "classifier"))
     ]
     policy = to_mail(lines_to_slack=True)
-    with scene(failed.ended_at, policy=policy) as one:
-        aws = one.aws
+    with scene(failed.ended_at, policy=policy) as current_scene:
+        aws = current_scene.aws
         for job in (*jobs, *children, tuning):
             aws.advance(max(job.ended_at, aws.clock.now()))
             aws.end_job(job)
         aws.advance()
-        lines = [line.strip("*") for line in one.headlines()]
+        lines = [line.strip("*") for line in current_scene.headlines()]
         about = {line.partition(" ")[0]: line for line in lines}
         assert sorted(about) == sorted(job.name for job in (*jobs, tuning))
         assert len(lines) == len(about)
         assert about["classifier"].endswith("avoidable: use 1 x ml.g4dn.2xlarge")
         assert f": {len(children)} trials, " in about[tuning.name]
-        told = len(one.mails())
+        mail_count = len(current_scene.mails())
         for job in jobs:
             aws.put_event(job.event())
         aws.advance()
-        assert (len(one.headlines()), len(one.mails())) == (len(lines), told)
+        assert (len(current_scene.headlines()), len(current_scene.mails())) == (
+            len(lines),
+            mail_count,
+        )

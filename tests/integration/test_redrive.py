@@ -25,7 +25,7 @@ def redrive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     """Calls the command for the local stack; returns what it prints as JSON."""
     monkeypatch.setattr(sqs, "LONG_POLL_S", 0)  # the local clock stands still
 
-    def call(one: Scene, *words: str) -> dict[str, Any]:
+    def call(current_scene: Scene, *words: str) -> dict[str, Any]:
         stack = ("--stack", "sageaudit", "--region", REGION, "--output", "json")
         monkeypatch.setattr(sys, "argv", ["sageaudit", "redrive", *words, *stack])
         capsys.readouterr()
@@ -33,7 +33,7 @@ def redrive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
             main()
         printed = capsys.readouterr()
         assert int(str(stopped.value.code)) == 0, printed.err
-        one.aws.clock.advance(1)  # moto shows a released message only after its moment
+        current_scene.aws.clock.advance(1)  # moto shows a released message only after its moment
         document: dict[str, Any] = json.loads(printed.out)
         return document
 
@@ -45,10 +45,10 @@ def failures(*names: str) -> list[RecordedJob]:
     return [renamed(a_failed_job(), name) for name in names]
 
 
-def sent(one: Scene, queue: str, body: str, **attributes: str) -> None:
+def sent(current_scene: Scene, queue: str, body: str, **attributes: str) -> None:
     """A message in one of the stack's queues."""
-    one.aws.session.client("sqs").send_message(
-        QueueUrl=one.aws.physical_id(queue),
+    current_scene.aws.session.client("sqs").send_message(
+        QueueUrl=current_scene.aws.physical_id(queue),
         MessageBody=body,
         MessageAttributes={
             name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()
@@ -62,29 +62,29 @@ def test_a_webhook_revoked_for_three_days_loses_nothing(redrive: Redrive) -> Non
     SNS had each already.
     """
     jobs = failures("aaa", "bbb")
-    with scene(jobs[0].ended_at) as one:
-        one.slack.queue_answers(*[GONE] * 3)
+    with scene(jobs[0].ended_at) as current_scene:
+        current_scene.slack.queue_answers(*[GONE] * 3)
         for job in jobs:
-            one.aws.end_job(job)
-        one.aws.advance(one.aws.clock.now() + timedelta(days=3))
-        assert (one.slack.posts, len(one.aws.mails)) == ([], 2)
-        shown = redrive(one, "notices", "--dry-run")
+            current_scene.aws.end_job(job)
+        current_scene.aws.advance(current_scene.aws.clock.now() + timedelta(days=3))
+        assert (current_scene.slack.posts, len(current_scene.aws.mails)) == ([], 2)
+        shown = redrive(current_scene, "notices", "--dry-run")
         assert shown["counts"]["moves"] == 2
         assert {letter["reason"] for letter in shown["letters"]} == {"channel_broken"}
         assert all(letter["why"] for letter in shown["letters"])
         # moto counts the 12 hours that a message may be hidden from its send, AWS from its receive:
         # it does not show an old one again at once
-        one.aws.clock.advance(HIDDEN_S)
-        assert redrive(one, "notices", "--limit", "1")["counts"]["moved"] == 1
-        one.aws.advance()
-        assert one.slack.posts == []
-        one.aws.clock.advance(HIDDEN_S)
-        assert redrive(one, "notices")["counts"]["moved"] == 2
-        one.aws.advance()
-        assert len({*one.headlines()}) == len(one.headlines()) == 2
-        assert not any("repeat" in headline for headline in one.headlines())
-        assert len(one.aws.mails) == 2
-        assert redrive(one, "notices")["letters"] == []
+        current_scene.aws.clock.advance(HIDDEN_S)
+        assert redrive(current_scene, "notices", "--limit", "1")["counts"]["moved"] == 1
+        current_scene.aws.advance()
+        assert current_scene.slack.posts == []
+        current_scene.aws.clock.advance(HIDDEN_S)
+        assert redrive(current_scene, "notices")["counts"]["moved"] == 2
+        current_scene.aws.advance()
+        assert len({*current_scene.headlines()}) == len(current_scene.headlines()) == 2
+        assert not any("repeat" in headline for headline in current_scene.headlines())
+        assert len(current_scene.aws.mails) == 2
+        assert redrive(current_scene, "notices")["letters"] == []
 
 
 def test_jobs_and_audits_that_were_given_up_are_audited_and_notified_after_a_redrive(
@@ -92,24 +92,28 @@ def test_jobs_and_audits_that_were_given_up_are_audited_and_notified_after_a_red
 ) -> None:
     """As SQS moves them, without a reason, and as a function does; what is malformed stays."""
     crashed, aged = failures("aaa", "bbb")
-    with scene(crashed.ended_at) as one:
+    with scene(crashed.ended_at) as current_scene:
         for job, attributes in ((crashed, {}), (aged, {"reason": "gave_up", "why": "throttled"})):
-            one.aws.sagemaker.add(job)
-            sent(one, "TriggerFinishedJobsDeadLetters", delivered(job), **attributes)
-        shown = redrive(one, "finished", "--dry-run")
+            current_scene.aws.sagemaker.add(job)
+            sent(current_scene, "TriggerFinishedJobsDeadLetters", delivered(job), **attributes)
+        shown = redrive(current_scene, "finished", "--dry-run")
         assert {letter["job"] for letter in shown["letters"]} == {crashed.arn, aged.arn}
         assert {letter["reason"] for letter in shown["letters"]} == {"no_reason", "gave_up"}
-        assert redrive(one, "finished")["counts"]["moved"] == 2
-        one.aws.advance()
-        assert [one.versions(job) for job in (crashed, aged)] == [1, 1]
-        assert len(one.slack.posts) == len(one.aws.mails) == 2
+        assert redrive(current_scene, "finished")["counts"]["moved"] == 2
+        current_scene.aws.advance()
+        assert [current_scene.versions(job) for job in (crashed, aged)] == [1, 1]
+        assert len(current_scene.slack.posts) == len(current_scene.aws.mails) == 2
         created_ms = int(aged.key.created_at.timestamp() * 1000)
         pk = f"JOB#{aged.arn}#{created_ms}"
         for keys in ({"pk": pk, "sk": "AUDIT#00001"}, {"pk": "JOB#nobody", "sk": "AUDIT#00001"}):
-            sent(one, "NoticesUndecidedAudits", json.dumps(keys), reason="gave_up", why="x")
+            sent(
+                current_scene, "NoticesUndecidedAudits", json.dumps(keys), reason="gave_up", why="x"
+            )
         notice = {"pk": f"ALERT#{pk}", "sk": "NOTICE#00001#slack"}
-        sent(one, "NoticesUndecidedAudits", json.dumps(notice), reason="gave_up", why="x")
-        counts = redrive(one, "undecided")["counts"]
+        sent(current_scene, "NoticesUndecidedAudits", json.dumps(notice), reason="gave_up", why="x")
+        counts = redrive(current_scene, "undecided")["counts"]
         assert (counts["moved"], counts["stays"]) == (2, 1)
-        one.aws.advance()
-        assert len(one.slack.posts) == len(one.aws.mails) == 2, "they were notified before"
+        current_scene.aws.advance()
+        assert len(current_scene.slack.posts) == len(current_scene.aws.mails) == 2, (
+            "they were notified before"
+        )

@@ -102,10 +102,13 @@ def world(job: RecordedJob, *, sweeps: bool = False) -> Iterator[World]:
 
         return invoked
 
-    with scene(job.ended_at, step, sweeps=sweeps) as one, pytest.MonkeyPatch.context() as patch:
-        for function in one.aws.functions.values():
+    with (
+        scene(job.ended_at, step, sweeps=sweeps) as current_scene,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        for function in current_scene.aws.functions.values():
             patch.setattr(function, "invoke", named(function))
-        yield World(one, AlarmStates(one.aws), faults)
+        yield World(current_scene, AlarmStates(current_scene.aws), faults)
 
 
 def refused(code: str, operation: str) -> ClientError:
@@ -113,14 +116,14 @@ def refused(code: str, operation: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": f"{code} of the test"}}, operation)
 
 
-def rises(one: World, name: str) -> None:
+def rises(current_world: World, name: str) -> None:
     """The alarm is raised."""
-    assert one.alarms.becomes(name, raised=True), f"{name} is not raised"
+    assert current_world.alarms.becomes(name, raised=True), f"{name} is not raised"
 
 
-def ends(one: World, name: str) -> None:
+def ends(current_world: World, name: str) -> None:
     """The alarm is over, by itself."""
-    assert one.alarms.becomes(name, raised=False), f"{name} is not over"
+    assert current_world.alarms.becomes(name, raised=False), f"{name} is not over"
 
 
 class Failing(Struct, frozen=True):
@@ -183,11 +186,11 @@ CALLS = [
 def test_a_call_that_fails_for_hours(of: Failing) -> None:
     """What waits is done once, as soon as it can be; nobody has to send it again."""
     job, function = a_failed_job(), of.call.split()[0]
-    with world(job, sweeps=function == "sweep") as one:
-        one.faults[of.call] = of.error
-        one.aws.end_job(job)
-        rises(one, of.alarm)
-        row = one.ask(of.entry, function)[of.query][0]
+    with world(job, sweeps=function == "sweep") as current_world:
+        current_world.faults[of.call] = of.error
+        current_world.aws.end_job(job)
+        rises(current_world, of.alarm)
+        row = current_world.ask(of.entry, function)[of.query][0]
         assert of.shows.items() <= row.items()
         if of.entry == "unexpected-errors":
             assert row["job"] == job.arn
@@ -195,89 +198,97 @@ def test_a_call_that_fails_for_hours(of: Failing) -> None:
             assert row["function_request_id"]
         else:
             assert row["times"] >= (1 if function == "sweep" else 4)
-        one.faults.clear()
-        ends(one, of.alarm)
-        assert one.scene.versions(job) == 1
-        assert len(one.slack_posts()) == 1
-        assert not one.scene.dead_letters()
+        current_world.faults.clear()
+        ends(current_world, of.alarm)
+        assert current_world.scene.versions(job) == 1
+        assert len(current_world.slack_posts()) == 1
+        assert not current_world.scene.dead_letters()
 
 
 def test_a_healthy_installation_is_quiet_in_its_first_hour() -> None:
     """Its first sweep has a day to look back on, and jobs end; no value is above its threshold."""
     job = a_failed_job()
-    with world(job, sweeps=True) as one:
+    with world(job, sweeps=True) as current_world:
         for hours in (2, 8, 20):
-            one.aws.sagemaker.add(renamed(job, f"before-{hours}", later=-timedelta(hours=hours)))
-        one.aws.end_job(job)
+            current_world.aws.sagemaker.add(
+                renamed(job, f"before-{hours}", later=-timedelta(hours=hours))
+            )
+        current_world.aws.end_job(job)
         for _ in range(12):
-            one.aws.advance(one.aws.clock.now() + timedelta(minutes=5))
-            assert one.alarms.breaching() == set()
-        assert one.scene.versions(job) == 1
-        assert one.scene.count("JobsAudited", "audit") == 4
+            current_world.aws.advance(current_world.aws.clock.now() + timedelta(minutes=5))
+            assert current_world.alarms.breaching() == set()
+        assert current_world.scene.versions(job) == 1
+        assert current_world.scene.count("JobsAudited", "audit") == 4
 
 
 def test_function_errors() -> None:
     """A setting is missing after a deployment; the next deployment brings it back."""
     job = a_failed_job()
-    with world(job) as one:
-        variables = one.aws.functions["audit"].variables
+    with world(job) as current_world:
+        variables = current_world.aws.functions["audit"].variables
         table = variables.pop("TABLE_NAME")
-        one.aws.end_job(job)
-        rises(one, "AuditErrors")
-        crashed, *_ = one.ask("function-errors", "audit")
+        current_world.aws.end_job(job)
+        rises(current_world, "AuditErrors")
+        crashed, *_ = current_world.ask("function-errors", "audit")
         assert {row["errorType"] for row in crashed} == {"BadSettings"}
         assert "TABLE_NAME" in crashed[0]["errorMessage"]
         variables["TABLE_NAME"] = table
-        ends(one, "AuditErrors")
-        assert one.scene.versions(job) == 1
+        ends(current_world, "AuditErrors")
+        assert current_world.scene.versions(job) == 1
 
 
 def test_queue_late() -> None:
     """Somebody disabled the event source mapping, and forgot it."""
     job = a_failed_job()
-    with world(job) as one:
-        [mapping] = [source for source in one.aws.sources if source.function.name == "audit"]
-        one.aws.sources.remove(mapping)
-        one.aws.end_job(job)
-        rises(one, "FinishedJobsLate")
+    with world(job) as current_world:
+        [mapping] = [
+            source for source in current_world.aws.sources if source.function.name == "audit"
+        ]
+        current_world.aws.sources.remove(mapping)
+        current_world.aws.end_job(job)
+        rises(current_world, "FinishedJobsLate")
         waiting, mappings = runbook.aws_commands(runbook.entries()["queue-late"])
-        assert one.run(waiting)["Attributes"]["ApproximateNumberOfMessages"] == "1"
-        assert len(one.run(mappings)) == 1
-        one.aws.sources.append(mapping)
-        ends(one, "FinishedJobsLate")
-        assert one.scene.versions(job) == 1
+        assert current_world.run(waiting)["Attributes"]["ApproximateNumberOfMessages"] == "1"
+        assert len(current_world.run(mappings)) == 1
+        current_world.aws.sources.append(mapping)
+        ends(current_world, "FinishedJobsLate")
+        assert current_world.scene.versions(job) == 1
 
 
 def test_a_failing_channel() -> None:
     """Slack asks to wait for hours; the message comes when it is taken, and once."""
     job = a_failed_job()
-    with world(job) as one:
-        one.scene.slack.queue_answers(*[Answer(429, "rate_limited", {"Retry-After": "1800"})] * 12)
-        one.aws.end_job(job)
-        rises(one, "DeliverFailing")
-        row = one.ask("failing", "deliver")[2][0]
+    with world(job) as current_world:
+        current_world.scene.slack.queue_answers(
+            *[Answer(429, "rate_limited", {"Retry-After": "1800"})] * 12
+        )
+        current_world.aws.end_job(job)
+        rises(current_world, "DeliverFailing")
+        row = current_world.ask("failing", "deliver")[2][0]
         assert row["channel"] == "slack"
-        ends(one, "DeliverFailing")
-        assert len(one.slack_posts()) == 1
-        assert not one.scene.dead_letters()
+        ends(current_world, "DeliverFailing")
+        assert len(current_world.slack_posts()) == 1
+        assert not current_world.scene.dead_letters()
 
 
 def test_events_rejected() -> None:
     """An event in the name of another account: it is counted, and kept with its reason."""
     job = a_failed_job()
-    with world(job) as one:
+    with world(job) as current_world:
         arn = job.arn.replace("111122223333", "999999999999")
         forged = replace(job, describe={**job.describe, "TrainingJobArn": arn})
-        one.aws.put_event(forged.event())
-        rises(one, "FinishedJobsDeadLettersNotEmpty")
-        [[row]] = one.ask("events-rejected", "audit")
+        current_world.aws.put_event(forged.event())
+        rises(current_world, "FinishedJobsDeadLettersNotEmpty")
+        [[row]] = current_world.ask("events-rejected", "audit")
         assert row["error"] == "wrong_account"
         assert row["function_request_id"]
-        assert "wrong_account" in redrive(one, "finished", "--dry-run")
-        assert "moved 0 letters, 1 stay" in redrive(one, "finished", "--yes")  # refused for good
-        url = one.aws.physical_id("TriggerFinishedJobsDeadLetters")
-        one.aws.session.client("sqs").purge_queue(QueueUrl=url)
-        ends(one, "FinishedJobsDeadLettersNotEmpty")
+        assert "wrong_account" in redrive(current_world, "finished", "--dry-run")
+        assert "moved 0 letters, 1 stay" in redrive(
+            current_world, "finished", "--yes"
+        )  # refused for good
+        url = current_world.aws.physical_id("TriggerFinishedJobsDeadLetters")
+        current_world.aws.session.client("sqs").purge_queue(QueueUrl=url)
+        ends(current_world, "FinishedJobsDeadLettersNotEmpty")
 
 
 @pytest.mark.parametrize(
@@ -289,28 +300,28 @@ def test_events_rejected() -> None:
 )
 def test_dead_letters(alarm: str, queue: str) -> None:
     """A message that is none of ours."""
-    with world(a_failed_job()) as one:
-        url = one.aws.physical_id(queue)
-        one.aws.session.client("sqs").send_message(QueueUrl=url, MessageBody="{}")
-        rises(one, alarm)
-        [letter] = one.scene.dead_letters()
+    with world(a_failed_job()) as current_world:
+        url = current_world.aws.physical_id(queue)
+        current_world.aws.session.client("sqs").send_message(QueueUrl=url, MessageBody="{}")
+        rises(current_world, alarm)
+        [letter] = current_world.scene.dead_letters()
         assert letter["MessageAttributes"]["reason"]["StringValue"].startswith("malformed")
         assert letter["MessageAttributes"]["why"]["StringValue"]
-        ends(one, alarm)
+        ends(current_world, alarm)
 
 
 def test_unauditable() -> None:
     """Three jobs that are gone when their events are read."""
     job = a_failed_job()
-    with world(job) as one:
+    with world(job) as current_world:
         for name in ("one", "two", "three"):
-            one.aws.put_event(renamed(job, name).event())
-        rises(one, "JobsUnauditable")
-        reasons, jobs = one.ask("unauditable", "audit")
+            current_world.aws.put_event(renamed(job, name).event())
+        rises(current_world, "JobsUnauditable")
+        reasons, jobs = current_world.ask("unauditable", "audit")
         assert [row["jobs"] for row in reasons] == [1, 1, 1]
         assert all("there is no training job" in row["reason"] for row in reasons)
         assert {row["job"].rpartition("/")[2] for row in jobs} == {"one", "two", "three"}
-        ends(one, "JobsUnauditable")
+        ends(current_world, "JobsUnauditable")
 
 
 def broken(_: object) -> NoReturn:
@@ -321,39 +332,39 @@ def broken(_: object) -> NoReturn:
 def test_rules_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     """One rule raises; the audit is stored with all others."""
     job = a_failed_job()
-    with world(job) as one:
+    with world(job) as current_world:
         rules = [
             replace(rule, check=broken) if rule.info.name == "failed-spend" else rule
             for rule in catalogue.load()
         ]
         monkeypatch.setattr(catalogue, "load", lambda: tuple(rules))
-        one.aws.end_job(job)
-        rises(one, "RulesFailed")
-        [[row]] = one.ask("rules-failed", "audit")
+        current_world.aws.end_job(job)
+        rises(current_world, "RulesFailed")
+        [[row]] = current_world.ask("rules-failed", "audit")
         assert (row["job"], row["rule"]) == (job.arn, "failed-spend")
-        assert one.scene.versions(job) == 1
-        ends(one, "RulesFailed")
+        assert current_world.scene.versions(job) == 1
+        ends(current_world, "RulesFailed")
 
 
 def test_channel_broken() -> None:
     """The webhook was revoked."""
     job = a_failed_job()
-    with world(job) as one:
-        one.scene.slack.queue_answers(Answer(404, "no_service"))
-        one.aws.end_job(job)
-        rises(one, "NoticesDeadLettersNotEmpty")
-        counted, failed = one.ask("channel-broken", "deliver")
+    with world(job) as current_world:
+        current_world.scene.slack.queue_answers(Answer(404, "no_service"))
+        current_world.aws.end_job(job)
+        rises(current_world, "NoticesDeadLettersNotEmpty")
+        counted, failed = current_world.ask("channel-broken", "deliver")
         assert {row["channel"] for row in counted} == {"slack"}
         assert failed[0]["notice"].endswith("|slack")
-        assert len(one.aws.mails) == 1
-        assert "channel_broken" in redrive(one, "notices", "--dry-run")
-        redrive(one, "notices", "--yes")
-        one.aws.advance()
-        assert len(one.slack_posts()) == len(one.aws.mails) == 1
-        ends(one, "NoticesDeadLettersNotEmpty")
+        assert len(current_world.aws.mails) == 1
+        assert "channel_broken" in redrive(current_world, "notices", "--dry-run")
+        redrive(current_world, "notices", "--yes")
+        current_world.aws.advance()
+        assert len(current_world.slack_posts()) == len(current_world.aws.mails) == 1
+        ends(current_world, "NoticesDeadLettersNotEmpty")
 
 
-def redrive(one: World, kind: str, *words: str) -> str:
+def redrive(current_world: World, kind: str, *words: str) -> str:
     """What the entries have their reader type, and what it prints."""
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # moto names again what it does not create
@@ -363,73 +374,80 @@ def redrive(one: World, kind: str, *words: str) -> str:
             main.cli, ["redrive", kind, *words, "--stack", "sageaudit", "--region", REGION]
         )
     assert result.exit_code == 0, result.output
-    one.aws.clock.advance(1)  # in moto, what was put back is visible after that moment
+    current_world.aws.clock.advance(1)  # in moto, what was put back is visible after that moment
     return result.output
 
 
 def test_channel_unknown() -> None:
     """Slack fails twice after it took the post; it is well again, and the notice sent again."""
     job = a_failed_job()
-    with world(job) as one:
-        one.scene.slack.queue_answers(*[Answer(500, "server_error")] * 2)
-        one.aws.end_job(job)
-        rises(one, "NoticesDeadLettersNotEmpty")
-        counted, given_up = one.ask("channel-unknown", "deliver")
+    with world(job) as current_world:
+        current_world.scene.slack.queue_answers(*[Answer(500, "server_error")] * 2)
+        current_world.aws.end_job(job)
+        rises(current_world, "NoticesDeadLettersNotEmpty")
+        counted, given_up = current_world.ask("channel-unknown", "deliver")
         assert {row["channel"] for row in counted} == {"slack"}
         assert given_up[0]["notice"].endswith("|slack")
-        assert "unknown_outcome" in redrive(one, "notices", "--dry-run")
-        redrive(one, "notices", "--yes")
-        one.aws.advance()
-        assert [headline[:17] for headline in one.scene.headlines()] == ["(possible repeat)"]
-        ends(one, "NoticesDeadLettersNotEmpty")
+        assert "unknown_outcome" in redrive(current_world, "notices", "--dry-run")
+        redrive(current_world, "notices", "--yes")
+        current_world.aws.advance()
+        assert [headline[:17] for headline in current_world.scene.headlines()] == [
+            "(possible repeat)"
+        ]
+        ends(current_world, "NoticesDeadLettersNotEmpty")
 
 
 def test_jobs_missing() -> None:
     """Events are lost, and the audits that the sweep asks for are refused for hours."""
     job = a_failed_job()
-    with world(job, sweeps=True) as one:
-        one.faults["audit DescribeTrainingJob"] = refused("AccessDeniedException", "Describe")
+    with world(job, sweeps=True) as current_world:
+        current_world.faults["audit DescribeTrainingJob"] = refused(
+            "AccessDeniedException", "Describe"
+        )
         jobs = [
             renamed(job, f"job-{minute}", later=timedelta(minutes=minute))
             for minute in (20, 21, 22)
         ]
         for lost in jobs:
-            one.aws.sagemaker.add(lost)
-        rises(one, "JobsMissing")
-        one.aws.advance(one.aws.clock.now() + timedelta(minutes=10))
-        missing, failures = one.ask("jobs-missing", "sweep")[0], one.ask("jobs-missing", "audit")[1]
+            current_world.aws.sagemaker.add(lost)
+        rises(current_world, "JobsMissing")
+        current_world.aws.advance(current_world.aws.clock.now() + timedelta(minutes=10))
+        missing, failures = (
+            current_world.ask("jobs-missing", "sweep")[0],
+            current_world.ask("jobs-missing", "audit")[1],
+        )
         assert {row["missing"] for row in missing} == {3}
         assert {row["job"] for row in failures} == {lost.arn for lost in jobs}
-        one.faults.clear()
-        ends(one, "JobsMissing")
-        one.aws.advance(one.aws.clock.now() + timedelta(hours=2))
-        assert all(one.scene.versions(lost) for lost in jobs)
+        current_world.faults.clear()
+        ends(current_world, "JobsMissing")
+        current_world.aws.advance(current_world.aws.clock.now() + timedelta(hours=2))
+        assert all(current_world.scene.versions(lost) for lost in jobs)
 
 
 def test_sweep_silent() -> None:
     """Somebody disabled the schedule."""
     job = a_failed_job()
-    with world(job, sweeps=True) as one:
-        ends(one, "SweepSilent")
-        one.aws.schedule.on = False
-        rises(one, "SweepSilent")
-        one.aws.schedule.on = True
-        ends(one, "SweepSilent")
+    with world(job, sweeps=True) as current_world:
+        ends(current_world, "SweepSilent")
+        current_world.aws.schedule.is_enabled = False
+        rises(current_world, "SweepSilent")
+        current_world.aws.schedule.is_enabled = True
+        ends(current_world, "SweepSilent")
 
 
 def test_events_lost() -> None:
     """The rule was disabled: no event comes, and the sweep finds each job."""
     job = a_failed_job()
-    with world(job, sweeps=True) as one:
-        one.aws.advance(one.aws.clock.now() + timedelta(hours=1))
+    with world(job, sweeps=True) as current_world:
+        current_world.aws.advance(current_world.aws.clock.now() + timedelta(hours=1))
         jobs = [renamed(job, f"job-{hour}", later=timedelta(hours=hour)) for hour in (2, 3, 4)]
         for lost in jobs:
-            one.aws.sagemaker.add(lost)
-        rises(one, "EventsLost")
-        found = one.ask("events-lost", "sweep")[0]
+            current_world.aws.sagemaker.add(lost)
+        rises(current_world, "EventsLost")
+        found = current_world.ask("events-lost", "sweep")[0]
         assert sum(row["found"] for row in found) == 3
-        ends(one, "EventsLost")
-        assert [one.scene.versions(lost) for lost in jobs] == [1, 1, 1]
+        ends(current_world, "EventsLost")
+        assert [current_world.scene.versions(lost) for lost in jobs] == [1, 1, 1]
 
 
 NOT_PROVOKED_HERE = {

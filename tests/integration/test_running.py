@@ -59,17 +59,17 @@ def test_of_six_running_jobs_two_hang_and_one_recovers() -> None:
         running("busy", (300, BUSY)),
     ]
     cheap = [running(f"cheap-{n}", (300, HUNG), instance="ml.m5.large") for n in range(3)]
-    with scene(NOON - MINUTE, sweeps=True) as one:
+    with scene(NOON - MINUTE, sweeps=True) as current_scene:
         for job in (*dear, *cheap):
-            one.aws.sagemaker.add_running(job)
+            current_scene.aws.sagemaker.add_running(job)
         for job in dear:
-            one.aws.put_metrics(job)
-        one.aws.advance(NOON + 4 * HOUR)
+            current_scene.aws.put_metrics(job)
+        current_scene.aws.advance(NOON + 4 * HOUR)
         hangs = "has done no GPU work for 59 min: it costs $25.25 an hour"
         works = "is at work again after 90 min without work: it cost $37.88 meanwhile"
         news = [("vision-recovers", hangs), ("llm-7b-hangs", hangs), ("vision-recovers", works)]
         said = [f"ml.p4d.24xlarge training job {name} {what}" for name, what in news]
-        assert sorted(mail.splitlines()[0] for mail in one.mails()) == sorted(said)
-        assert sorted(one.headlines()) == sorted(f"*{line}*" for line in said)
-        assert not one.dead_letters()
-        assert one.count("SweepFailed", "sweep") == 0
+        assert sorted(mail.splitlines()[0] for mail in current_scene.mails()) == sorted(said)
+        assert sorted(current_scene.headlines()) == sorted(f"*{line}*" for line in said)
+        assert not current_scene.dead_letters()
+        assert current_scene.count("SweepFailed", "sweep") == 0

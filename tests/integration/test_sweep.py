@@ -16,20 +16,20 @@ def test_a_job_whose_audit_is_throttled_for_hours_is_missing_and_not_found() -> 
     """Its event came: it is not sent once more, and no alarm says that events are lost."""
     job = a_failed_job()
     until = job.ended_at + 2 * HOUR
-    with scene(job.ended_at - HOUR, sweeps=True) as one:
-        one.aws.advance(job.ended_at)
+    with scene(job.ended_at - HOUR, sweeps=True) as current_scene:
+        current_scene.aws.advance(job.ended_at)
 
         def throttled(asked: str, _: Any, send: Send) -> AWSResponse:
-            if asked == "sagemaker.DescribeTrainingJob" and one.aws.clock.now() < until:
+            if asked == "sagemaker.DescribeTrainingJob" and current_scene.aws.clock.now() < until:
                 said = {"Error": {"Code": "ThrottlingException", "Message": "Rate exceeded"}}
                 raise ClientError(said, "DescribeTrainingJob")
             return send()
 
-        one.aws.requests.between = throttled
-        one.aws.end_job(job)
-        one.aws.advance(job.ended_at + 4 * HOUR)
-        assert one.count("JobsAudited", "audit") == 1
-        assert one.count("JobsMissing", "sweep") > 2
-        assert one.count("ReconcilerFound", "sweep") == 0
-        assert one.count("DuplicateEvents", "audit") == 0
-        assert not one.dead_letters()
+        current_scene.aws.requests.interceptor = throttled
+        current_scene.aws.end_job(job)
+        current_scene.aws.advance(job.ended_at + 4 * HOUR)
+        assert current_scene.count("JobsAudited", "audit") == 1
+        assert current_scene.count("JobsMissing", "sweep") > 2
+        assert current_scene.count("ReconcilerFound", "sweep") == 0
+        assert current_scene.count("DuplicateEvents", "audit") == 0
+        assert not current_scene.dead_letters()

@@ -23,36 +23,36 @@ def test_metrics_that_come_late_are_waited_for_also_by_one_that_is_killed() -> N
     Killed after it was sent, the event is in the queue twice: as it first came, and again.
     """
     job, steps = recorded("profiled-053-g4dn-xlarge"), Steps(kill_first="after SendMessage")
-    with scene(job.ended_at, steps) as one:
-        one.aws.end_job(job, with_metrics=False)
-        one.aws.advance(job.ended_at + timedelta(minutes=10))
-        assert one.aws.history().summary(job.key) is None
-        one.aws.put_metrics(job)
-        one.aws.advance()
+    with scene(job.ended_at, steps) as current_scene:
+        current_scene.aws.end_job(job, with_metrics=False)
+        current_scene.aws.advance(job.ended_at + timedelta(minutes=10))
+        assert current_scene.aws.history().summary(job.key) is None
+        current_scene.aws.put_metrics(job)
+        current_scene.aws.advance()
         assert steps.killed
-        assert one.versions(job) == 1
-        assert "gpu-underused" in {found["rule"] for found in one.audit(job)["findings"]}
-        assert not one.dead_letters()
+        assert current_scene.versions(job) == 1
+        assert "gpu-underused" in {found["rule"] for found in current_scene.audit(job)["findings"]}
+        assert not current_scene.dead_letters()
 
 
 def test_a_tuning_job_waits_for_its_children_and_tells_for_them() -> None:
     """Its event may come first; none of its children is told by itself."""
     children, tuning = tuning_set("Failed")
-    with scene(tuning.ended_at) as one:
-        one.aws.end_job(tuning)
-        one.aws.advance(tuning.ended_at + timedelta(minutes=10))
-        assert one.aws.history().summary(tuning.key) is None
+    with scene(tuning.ended_at) as current_scene:
+        current_scene.aws.end_job(tuning)
+        current_scene.aws.advance(tuning.ended_at + timedelta(minutes=10))
+        assert current_scene.aws.history().summary(tuning.key) is None
         for child in children:
-            one.aws.end_job(child)
-        one.aws.advance()
-        assert [one.versions(job) for job in (*children, tuning)] == [1] * 6
-        lost = [one.audit(child)["lost_usd"] or Decimal(0) for child in children]
+            current_scene.aws.end_job(child)
+        current_scene.aws.advance()
+        assert [current_scene.versions(job) for job in (*children, tuning)] == [1] * 6
+        lost = [current_scene.audit(child)["lost_usd"] or Decimal(0) for child in children]
         assert all(lost)
-        assert one.audit(tuning)["lost_usd"] == sum(lost)
-        [headline] = one.headlines()
+        assert current_scene.audit(tuning)["lost_usd"] == sum(lost)
+        [headline] = current_scene.headlines()
         assert headline.startswith(f"*{tuning.name} lost about $0.02 in a tuning job: ")
-        assert len(one.aws.mails) == 1
-        assert "5 of 5 training jobs" in json.dumps(one.slack.posts)
+        assert len(current_scene.aws.mails) == 1
+        assert "5 of 5 training jobs" in json.dumps(current_scene.slack.posts)
 
 
 def test_messages_go_by_their_routes_to_two_slacks_and_a_teams() -> None:
@@ -65,21 +65,21 @@ def test_messages_go_by_their_routes_to_two_slacks_and_a_teams() -> None:
             Route(kind="training", min_usd_per_month=Decimal(5), channels=("research",)),
         ),
     )
-    with scene(failed.ended_at, routes=routes) as one:
+    with scene(failed.ended_at, routes=routes) as current_scene:
         for job in (failed, composed):
-            one.aws.end_job(job)
-            one.aws.advance()
-        [lost] = one.slack.payloads_for_channel("slack")
+            current_scene.aws.end_job(job)
+            current_scene.aws.advance()
+        [lost] = current_scene.slack.payloads_for_channel("slack")
         assert lost["text"].startswith("c7n-job lost about $0.15 in 1 run")
-        [vision] = one.slack.payloads_for_channel("vision")
-        [research] = one.slack.payloads_for_channel("research")
+        [vision] = current_scene.slack.payloads_for_channel("vision")
+        [research] = current_scene.slack.payloads_for_channel("research")
         assert vision["text"] == next(text_lines(research))
         assert vision["text"].startswith("tile-classifier wasted about $10 in 1 run")
-        [mail] = one.aws.mails
+        [mail] = current_scene.aws.mails
         assert "c7n-job" in mail["Body"]
-        assert one.count("MessagesUnrouted", "notify") == 1
-        assert one.count("NoticesSent", "deliver") == 4
-        assert not one.dead_letters()
+        assert current_scene.count("MessagesUnrouted", "notify") == 1
+        assert current_scene.count("NoticesSent", "deliver") == 4
+        assert not current_scene.dead_letters()
 
 
 def test_the_demo_names_a_job_that_is_not_audited(

@@ -30,11 +30,16 @@ class Played:
 def played() -> Iterator[Played]:
     """The demo's own run on a terminal of 80 columns; every job was audited."""
     jobs = recorded_jobs()
-    with scene(jobs[0].ended_at) as one:
+    with scene(jobs[0].ended_at) as current_scene:
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
             patch.setenv("COLUMNS", "80")
-            assert demo.run_demo(jobs, load_policy(demo.POLICY), one.aws, one.slack) == 0
-        yield Played(one, jobs, out.getvalue())
+            assert (
+                demo.run_demo(
+                    jobs, load_policy(demo.POLICY), current_scene.aws, current_scene.slack
+                )
+                == 0
+            )
+        yield Played(current_scene, jobs, out.getvalue())
 
 
 def test_the_demo_shows_what_happened(played: Played) -> None:
@@ -42,7 +47,7 @@ def test_the_demo_shows_what_happened(played: Played) -> None:
     first = " ".join(played.shown.split()[:18])
     figures = "about $11.40 or more was avoidable and about $0.16 was lost"
     assert first == f"26 jobs cost up to about $33.12: {figures}."
-    for part in ("25 of them really ran", "not judged", "up to $0.74", "about $0.54"):
+    for part in ("25 of them are real", "not judged", "up to $0.74", "about $0.54"):
         assert part in played.shown
     assert "The GPU averaged 6% (P95 7%)" in played.shown
     assert "\x1b" not in played.shown
@@ -132,7 +137,7 @@ def test_the_demo_writes_weeks_of_a_made_up_company(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Beside the recorded jobs, in a file of its own, with what to ask it."""
-    alone = [one for one in company.WORKLOADS if one.name == "map-tiles"]
+    alone = [workload for workload in company.WORKLOADS if workload.name == "map-tiles"]
     monkeypatch.setattr(company, "WORKLOADS", alone)
     monkeypatch.setattr(demo, "EXAMPLE", tmp_path / "example.db")
     demo.show_example()

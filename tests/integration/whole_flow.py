@@ -128,8 +128,8 @@ def renamed(job: RecordedJob, name: str, *, later: timedelta = timedelta(0)) -> 
     )
     describe |= {f"{prefix}JobName": name, f"{prefix}JobArn": arn}
     series = tuple(
-        replace(one, host=one.host.replace(old, name, 1), start=one.start + later)
-        for one in job.series
+        replace(series, host=series.host.replace(old, name, 1), start=series.start + later)
+        for series in job.series
     )
     return replace(job, describe=describe, series=series)
 

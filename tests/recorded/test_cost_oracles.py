@@ -44,7 +44,7 @@ def of(case: dict[str, Any]) -> Job:
 
 
 def in_ireland(hours: Decimal, instance: str, **changes: Any) -> Job:
-    """A job of the bill: eu-west-1 in December 2023, 30 GB an instance."""
+    """A job of the bill: eu-west-1 in December 2023, 30 GB per instance."""
     seconds = int(hours * HOUR_S)
     return ran(seconds, instance, at=DECEMBER, region="eu-west-1", volume_gb=30, **changes)
 

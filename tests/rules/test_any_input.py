@@ -37,9 +37,9 @@ ANY = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 @given(st.data())
 def test_any_job_gets_an_answer_of_every_rule(data: st.DataObject) -> None:
     """None fails, what they find can be read and recomputed, and no dollar is counted twice."""
-    of = data.draw(likely_jobs() | odd_jobs())
-    usage = measured(of, data.draw(series(of)))
-    sound(case(of, usage, earlier=data.draw(families(of))))
+    run = data.draw(likely_jobs() | odd_jobs())
+    usage = measured(run, data.draw(series(run)))
+    sound(case(run, usage, earlier=data.draw(families(run))))
 
 
 @pytest.mark.parametrize("field", sorted(DRAWN))
@@ -64,7 +64,7 @@ def clusters(instance: str, kind: JobKind, hosts: int, mode: str) -> FamilyCase:
         hints=Hints(deep_learning=True),
     )
     shares = [0.0] * 10 + [1.0, 0.2] * 20 + [0.0] * 10
-    most = {"cores": 3, "memory": 30, "gpu": 400, "gpu_memory": 60, "disk": 5}
+    maxima = {"cores": 3, "memory": 30, "gpu": 400, "gpu_memory": 60, "disk": 5}
     lines = [
         line
         for n in range(hosts)
@@ -72,7 +72,7 @@ def clusters(instance: str, kind: JobKind, hosts: int, mode: str) -> FamilyCase:
             f"train/algo-{n + 1}",
             {
                 word: [value * (1 - (n % 4) / 5) * share for share in shares]
-                for word, value in most.items()
+                for word, value in maxima.items()
             },
         )
     ]
@@ -95,11 +95,11 @@ def counting() -> Iterator[list[int]]:
         sys.settrace(before)
 
 
-def work(rule: Rule, of: FamilyCase) -> tuple[type[Outcome], int]:
+def work(rule: Rule, family_case: FamilyCase) -> tuple[type[Outcome], int]:
     """What a rule answers, and how many lines it ran for it."""
-    judge(of, [rule])
+    judge(family_case, [rule])
     with counting() as count:
-        [(_, outcome)] = judge(of, [rule])
+        [(_, outcome)] = judge(family_case, [rule])
     return type(outcome), count[0]
 
 
@@ -113,12 +113,12 @@ def test_no_rule_compares_each_host_with_each_other() -> None:
         ("ml.r5.24xlarge", JobKind.PROCESSING, "File"),
         ("ml.r5.24xlarge", JobKind.TRANSFORM, "File"),
     ):
-        few, many = (clusters(instance, kind, hosts, mode) for hosts in (8, 64))
+        small, large = (clusters(instance, kind, hosts, mode) for hosts in (8, 64))
         for rule in catalogue.load():
             if issubclass(rule.scope, JobCase):
-                (answer, lines), (same, more) = work(rule, few), work(rule, many)
-                assert same is answer, rule.info
-                assert more <= 12 * lines, rule.info
+                (answer, lines), (large_answer, large_lines) = work(rule, small), work(rule, large)
+                assert large_answer is answer, rule.info
+                assert large_lines <= 12 * lines, rule.info
                 if rule.required_metrics and answer in {Detection, Clear}:
                     judged.add(rule.info.name)
     assert judged >= {rule.info.name for rule in catalogue.load() if rule.required_metrics}

@@ -61,8 +61,8 @@ FAMILIES: dict[str, tuple[AuditSummary, ...] | None] = {
 )
 def test_no_bad_series_makes_a_rule_fail(cases: Cases) -> None:
     """Whatever is wrong with what was measured; `test_any_input` has what is wrong with jobs."""
-    for one in cases():
-        sound(one)
+    for bad_case in cases():
+        sound(bad_case)
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,15 @@ def test_no_bad_series_makes_a_rule_fail(cases: Cases) -> None:
 )
 def test_every_word_of_aws_has_an_answer(cases: Cases) -> None:
     """Those that AWS has today, and those that it may have."""
-    for one in cases():
-        sound(one)
+    for bad_case in cases():
+        sound(bad_case)
 
 
 @pytest.mark.parametrize("value", [0, 1, 100, 1e6])
 def test_no_threshold_makes_a_rule_fail(value: float) -> None:
     """The policy takes any number from 0 on."""
-    for one in bad_input.every_threshold(value):
-        sound(one)
+    for bad_case in bad_input.every_threshold(value):
+        sound(bad_case)
 
 
 @pytest.mark.parametrize("what", FAMILIES)
@@ -110,17 +110,22 @@ def tunings() -> Iterator[TuningSettings | None]:
     for objective in (None, Objective("", None), Objective("auc", Direction.MAXIMIZE)):
         for strategy in ("Bayesian", "Random", "Grid", "Hyperband", "Odd", None):
             for early in ("Auto", "Off", None):
-                for most in (None, 0, 4):
+                for max_jobs in (None, 0, 4):
                     counters = {"Completed": 0, "": -1}
                     yield TuningSettings(
-                        strategy, early, counters, objective, max_jobs=most, max_parallel=most
+                        strategy,
+                        early,
+                        counters,
+                        objective,
+                        max_jobs=max_jobs,
+                        max_parallel=max_jobs,
                     )
 
 
 def trials(objective: Callable[[int], object], **changes: Any) -> tuple[Trial, ...]:
     """Twenty-nine, each with the objective that its number gives."""
     values = ((n, objective(n)) for n in range(1, 30))
-    return tuple(trial(n, None if one is None else str(one), **changes) for n, one in values)
+    return tuple(trial(n, None if value is None else str(value), **changes) for n, value in values)
 
 
 TRIALS: dict[str, tuple[Trial, ...]] = {
@@ -137,7 +142,7 @@ TRIALS: dict[str, tuple[Trial, ...]] = {
     "in no time": trials(lambda n: n, elapsed_s=Decimal(0)),
     "for nothing": trials(lambda n: n, total_usd=Decimal(0)),
     "claimed whole": trials(lambda _: "0.5", counted_usd=Decimal(1)),
-    "the same name": tuple(replace(one, name="trial") for one in trials(lambda _: "0.5")),
+    "the same name": tuple(replace(trial, name="trial") for trial in trials(lambda _: "0.5")),
     "of every status": tuple(
         trial(n, "0.5", status=status)
         for n, status in enumerate(

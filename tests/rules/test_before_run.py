@@ -45,13 +45,13 @@ def test_what_a_rule_reads_is_a_parameter_of_aws(name: str) -> None:
 def test_a_rule_does_not_judge_what_is_known_later(name: str) -> None:
     """The first parameter that it reads is not known."""
     for kind in RULES[name].kinds:
-        own = [
+        own_parameters = [
             path
             for path in RULES[name].required_parameters
             if "[]" not in path and known(kind, path)
         ]
-        if own:
-            answer = request_answer(name, {own[0]: LATER}, kind=kind)
+        if own_parameters:
+            answer = request_answer(name, {own_parameters[0]: LATER}, kind=kind)
             assert isinstance(answer, Unknown)
             assert answer.code == "not_known_yet"
 
@@ -62,15 +62,15 @@ def test_a_rule_can_be_switched_off(name: str) -> None:
     policy = Policy(disabled_rules=frozenset({name}))
     for kind in RULES[name].kinds & set(REQUESTED):
         answers = {n.name: answer for n, answer in planned(kind=kind, policy=policy).outcomes}
-        assert answers[name] == NotApplicable("switched off by the policy")
+        assert answers[name] == NotApplicable("the policy disables it")
 
 
 def test_a_healthy_request_of_each_kind_has_no_finding() -> None:
     """Nor a rule that fails."""
     for kind in REQUESTED:
-        found = planned(kind=kind)
-        assert found.findings == ()
-        assert not [o for _, o in found.outcomes if getattr(o, "code", "") == "rule_failed"]
+        findings = planned(kind=kind)
+        assert findings.findings == ()
+        assert not [o for _, o in findings.outcomes if getattr(o, "code", "") == "rule_failed"]
 
 
 DAY = {RUN: 86_400}
@@ -96,7 +96,9 @@ def test_an_old_type_is_priced_at_the_limit_and_by_the_familys_runs_a_cent_an_ho
 def test_spot_without_checkpoints_is_found_from_an_hour_on() -> None:
     """The limit is how long it may run."""
     assert request_answer("spot-without-checkpoint", SPOT | {RUN: 3600}) == CLEAR
-    assert request_answer("spot-without-checkpoint", SPOT | {RUN: 7200}) == finds("…May run 2 h…")
+    assert request_answer("spot-without-checkpoint", SPOT | {RUN: 7200}) == finds(
+        "The run may take 2 h…"
+    )
     result = request_answer(
         "spot-without-checkpoint", SPOT | {RUN: 7200, "CheckpointConfig": {"S3Uri": LATER}}
     )

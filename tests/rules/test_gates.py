@@ -50,24 +50,24 @@ def every_metric(
     }
 
 
-def measured(run: Job, of: Mapping[Metric, list[RawSeries]]) -> Measurements:
+def measured(run: Job, points_by_metric: Mapping[Metric, list[RawSeries]]) -> Measurements:
     """What is measured of such lines."""
-    return usage(run, *(line for made in of.values() for line in made))
+    return usage(run, *(line for lines in points_by_metric.values() for line in lines))
 
 
 def gate_answer(
-    rule: Rule, run: Job, of: Measurements | None = None, earlier: int | None = 50
+    rule: Rule, run: Job, measurements: Measurements | None = None, earlier: int | None = 50
 ) -> Outcome:
     """What the gates let through to a rule that applies to every job; REACHED: they are open."""
     probe = replace(rule, check=lambda _: REACHED, not_applicable=())
     runs = None if earlier is None else [earlier_run(n) for n in range(1, earlier + 1)]
-    [(_, answer)] = judge(case(run, of, earlier=runs, policy=EVERY_RULE_ON), [probe])
+    [(_, answer)] = judge(case(run, measurements, earlier=runs, policy=EVERY_RULE_ON), [probe])
     return answer
 
 
-def gate_code(*args: Any, **more: Any) -> str:
+def gate_code(*args: Any, **facts: Any) -> str:
     """Of the Unknown that the gates give; "reached" where they are open."""
-    answer = gate_answer(*args, **more)
+    answer = gate_answer(*args, **facts)
     assert isinstance(answer, Unknown), answer
     return answer.code
 
@@ -87,7 +87,7 @@ def test_no_rule_judges_a_job_that_has_not_ended(name: str, status: str) -> None
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_can_be_switched_off(name: str) -> None:
     """The policy's word is the reason."""
-    assert outcome(name, job(), off=True) == NotApplicable("switched off by the policy")
+    assert outcome(name, job(), off=True) == NotApplicable("the policy disables it")
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -144,8 +144,10 @@ def test_without_a_metric_that_it_needs_a_rule_does_not_know(name: str, metric: 
     """One of several is not enough; the sentence names it with the adapter's reason."""
     rule = RULES[name]
     run = job_for(rule, 120)
-    of = measured(run, {m: made for m, made in every_metric([60] * 120).items() if m is not metric})
-    answer = gate_answer(rule, run, of)
+    measurements = measured(
+        run, {m: lines for m, lines in every_metric([60] * 120).items() if m is not metric}
+    )
+    answer = gate_answer(rule, run, measurements)
     assert answer == Unknown("metric_missing", f"{metric.value}: no points"), (
         f"take Metric.{metric.name} from `required_metrics` of {name}'s card if it judges without"
     )
@@ -199,8 +201,8 @@ def test_points_further_apart_than_the_card_allows_are_too_coarse(name: str) -> 
     ):
         points = max(4, math.ceil(60 * rule.min_active_minutes / period_s) + 1)
         run = job_for(rule, (points + 1) * period_s / 60)
-        of = measured(run, every_metric([60] * (points + 2), period_s))
-        assert gate_code(rule, run, of) == code, (
+        measurements = measured(run, every_metric([60] * (points + 2), period_s))
+        assert gate_code(rule, run, measurements) == code, (
             f"set `max_period_s` of {name}'s card: points of {period_s} s are {code}"
         )
 
@@ -236,8 +238,8 @@ def test_a_long_gap_hides_what_would_take_a_judgement_back(name: str, metric: Me
     """Points come up to six minutes late; a longer gap is only for rules that look around it."""
     for minutes in (6, 7):
         holes: Points = [60.0] * 40 + [None] * minutes + [60.0] * (80 - minutes)
-        long = minutes > 6 and not RULES[name].tolerates_gaps
-        assert _with_points(name, metric, holes).code == ("gap_long" if long else "reached"), (
+        is_long = minutes > 6 and not RULES[name].tolerates_gaps
+        assert _with_points(name, metric, holes).code == ("gap_long" if is_long else "reached"), (
             f"set `tolerates_gaps` of {name}'s card: True if its check looks around gaps itself"
         )
 
@@ -272,8 +274,8 @@ def test_a_rule_that_compares_hosts_wants_them_of_one_type(name: str) -> None:
     run = replace(
         job_for(rule, 120), groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.m5.xlarge", 1))
     )
-    for of in (None, measured(job_for(rule, 120), every_metric([60] * 120, hosts=2))):
-        assert gate_code(rule, run, of) == "hosts_unmapped", (
+    for measurements in (None, measured(job_for(rule, 120), every_metric([60] * 120, hosts=2))):
+        assert gate_code(rule, run, measurements) == "hosts_unmapped", (
             f"set `compares_hosts` of {name}'s card: True if its check compares hosts"
         )
 
@@ -346,9 +348,9 @@ def test_a_rule_that_raises_is_unknown_and_stops_no_other() -> None:
     def raises(_: JobCase) -> Outcome:
         raise ZeroDivisionError
 
-    [first, *others] = catalogue.load()
+    [first, *rest] = catalogue.load()
     hour = case(HOUR, flat(HOUR, 60))
-    broken = judge(hour, [replace(first, check=raises, not_applicable=()), *others])
+    broken = judge(hour, [replace(first, check=raises, not_applicable=()), *rest])
     whole = judge(hour, catalogue.load())
     assert broken[0] == (first.info, Unknown(RULE_FAILED, "the rule failed with ZeroDivisionError"))
     assert broken[1:] == whole[1:]

@@ -33,38 +33,38 @@ def run(
     minutes: int, use: Mapping[str, float], instance: str = GPU, hosts: int = 1
 ) -> Measurements:
     """A run of so many even minutes."""
-    on = ran(60 * minutes, instance, hosts)
-    return flat(on, minutes, hosts=hosts, **use)
+    job = ran(60 * minutes, instance, hosts)
+    return flat(job, minutes, hosts=hosts, **use)
 
 
-def pool(own: Measurements, earlier: Sequence[Measurements]) -> PooledRuns:
+def pool(own_usage: Measurements, earlier: Sequence[Measurements]) -> PooledRuns:
     """The minutes of a short run and of these runs before it."""
-    active = short_run_usage(own)
+    active = short_run_usage(own_usage)
     assert active is not None
-    return pool_runs(active, [(f"run-{number}", one) for number, one in enumerate(earlier)])
+    return pool_runs(active, [(f"run-{number}", usage) for number, usage in enumerate(earlier)])
 
 
 def answer(
-    rule: str, own: Measurements, earlier: Sequence[Measurements] | None, instance: str = GPU
+    rule: str, own_usage: Measurements, earlier: Sequence[Measurements] | None, instance: str = GPU
 ) -> Outcome:
     """The outcome for a run whose family had these runs before it; None: without a family."""
-    on = ran(own.seconds, instance, own.hosts_expected or 1)
-    minutes = None if earlier is None else pool(own, earlier)
-    [(_, outcome)] = judge(replace(case(on, own), pool=minutes), [card(rule)])
+    job = ran(own_usage.seconds, instance, own_usage.hosts_expected or 1)
+    minutes = None if earlier is None else pool(own_usage, earlier)
+    [(_, outcome)] = judge(replace(case(job, own_usage), pool=minutes), [card(rule)])
     return outcome
 
 
-def audited(own: Measurements, earlier: Sequence[Measurements]) -> Audit:
+def audited(own_usage: Measurements, earlier: Sequence[Measurements]) -> Audit:
     """The audit of such a run."""
-    on, minutes = ran(own.seconds, GPU), pool(own, earlier)
+    job, minutes = ran(own_usage.seconds, GPU), pool(own_usage, earlier)
     ruleset = Ruleset(catalogue.load(), "test")
     return audit_job(
-        on,
-        own,
+        job,
+        own_usage,
         market(),
         Policy(),
         ruleset,
-        now=on.ended_at or START,
+        now=job.ended_at or START,
         earlier_runs=(),
         pool=minutes,
     )
@@ -86,23 +86,37 @@ CASES: dict[str, tuple[str, int, dict[str, float]]] = {
 def test_it_finds_together_what_it_finds_in_one_long_run(rule: str) -> None:
     """8 minutes are too few alone, with 3 such runs before they are 32; and the finding says so."""
     instance, hosts, use = CASES[rule]
-    short = run(8, use, instance, hosts)
-    alone = answer(rule, short, [], instance)
-    assert isinstance(alone, Unknown)
-    assert alone.reason.endswith("minutes, the rule needs 15")
-    with_one = answer(rule, run(3, use, instance, hosts), [short], instance)
-    assert with_one == Unknown(
+    short_run = run(8, use, instance, hosts)
+    alone_outcome = answer(rule, short_run, [], instance)
+    assert isinstance(alone_outcome, Unknown)
+    assert alone_outcome.reason.endswith("minutes, the rule needs 15")
+    outcome_with_one_run = answer(rule, run(3, use, instance, hosts), [short_run], instance)
+    assert outcome_with_one_run == Unknown(
         "too_short", "11 active minutes, with 1 earlier run of its family; the rule needs 15"
     )
-    assert alone.code == "too_short"
-    together = answer(rule, short, [short] * 3, instance)
+    assert alone_outcome.code == "too_short"
+    together = answer(rule, short_run, [short_run] * 3, instance)
     assert isinstance(together, Detection), together
     assert "32 active minutes of this family's last 4 runs" in together.summary
     assert together.evidence["pooled_runs"] == 4
     assert together.evidence["own_active_minutes"] == 8
-    long = answer(rule, run(32, use, instance, hosts), None, instance)
-    assert isinstance(long, Detection)
-    assert (long.change, long.best, long.fix) == (together.change, together.best, together.fix)
+    long_run_outcome = answer(rule, run(32, use, instance, hosts), None, instance)
+    assert isinstance(long_run_outcome, Detection)
+    assert (long_run_outcome.change, long_run_outcome.best, long_run_outcome.fix) == (
+        together.change,
+        together.best,
+        together.fix,
+    )
+
+
+def test_a_rule_without_required_metrics_sizes_types_by_the_minutes_of_all_runs() -> None:
+    """cheaper-type judges any run, and the 8 minutes of one run are too few to size a type."""
+    instance, hosts, use = CASES["cpu-underused"]
+    short = run(8, use, instance, hosts)
+    assert isinstance(answer("cheaper-type", short, [], instance), Unknown)
+    together = answer("cheaper-type", short, [short] * 3, instance)
+    assert isinstance(together, Detection), together
+    assert together.evidence["pooled_runs"] == 4
 
 
 def test_every_rule_that_pools_is_tried() -> None:
@@ -131,7 +145,7 @@ def test_a_busy_run_is_never_blamed_for_idle_ones(rule: str) -> None:
     assert not isinstance(outcome, Detection)
     low = answer("gpu-underused", run(8, BUSY), [run(8, IDLE)] * 5)
     assert low == Unknown(
-        "unlike_family", "its 8 active minutes are unlike those of its family's last runs"
+        "unlike_family", "its 8 active minutes differ from those of its family's last runs"
     )
 
 
@@ -159,9 +173,9 @@ def test_a_run_is_sized_by_what_any_of_them_used() -> None:
     of_own = answer("gpu-idle", run(3, large), [run(14, small)] * 3)
     assert isinstance(quiet, Detection)
     assert quiet.change is not None
-    for other in (of_others, of_own):
-        assert isinstance(other, Detection)
-        assert other.change != quiet.change
+    for use in (of_others, of_own):
+        assert isinstance(use, Detection)
+        assert use.change != quiet.change
 
 
 uses = st.fixed_dictionaries(
@@ -181,10 +195,10 @@ def test_no_run_is_blamed_for_what_it_would_not_be_blamed_for_alone(
     own: dict[str, int], minutes: int, others: list[tuple[int, dict[str, int]]]
 ) -> None:
     """If an hour of its own use is clear, its few minutes are no finding in any family."""
-    long, mine = run(60, own), run(minutes, own)
+    long_run, own_run = run(60, own), run(minutes, own)
     for rule in POOLING:
-        if rule.required_metrics and answer(rule.info.name, long, None) == Clear():
-            outcome = answer(rule.info.name, mine, [run(m, use) for m, use in others])
+        if rule.required_metrics and answer(rule.info.name, long_run, None) == Clear():
+            outcome = answer(rule.info.name, own_run, [run(m, use) for m, use in others])
             assert not isinstance(outcome, Detection), rule.info.name
 
 
@@ -194,35 +208,39 @@ def test_each_run_counts_its_own_dollars_only(
     own: dict[str, int], minutes: int, others: list[tuple[int, dict[str, int]]]
 ) -> None:
     """Its bill, phases, idle hours and all other rules are as without the family's minutes."""
-    mine, earlier = run(minutes, own), [run(m, use) for m, use in others]
-    with_family, alone = audited(mine, earlier), audited(mine, [])
-    assert with_family.bill == alone.bill
+    own_run, earlier = run(minutes, own), [run(m, use) for m, use in others]
+    with_family, without_family = audited(own_run, earlier), audited(own_run, [])
+    assert with_family.bill == without_family.bill
     total = with_family.bill.total_usd
     counted = (with_family.savings.avoidable_usd, with_family.savings.lost_usd)
     assert sum(usd or 0 for usd in counted) <= (total or 0)
     pooling = {rule.info.name for rule in POOLING}
-    for (name, outcome), (_, before) in zip(with_family.outcomes, alone.outcomes, strict=True):
+    for (name, outcome), (_, before) in zip(
+        with_family.outcomes, without_family.outcomes, strict=True
+    ):
         assert name.name in pooling or outcome == before
-    one, other = with_family.idle_capacity, alone.idle_capacity
-    assert (one and (one.paid, one.worked)) == (other and (other.paid, other.worked))
+    capacity, capacity_alone = with_family.idle_capacity, without_family.idle_capacity
+    assert (capacity and (capacity.paid, capacity.worked)) == (
+        capacity_alone and (capacity_alone.paid, capacity_alone.worked)
+    )
 
 
 def test_the_document_names_the_runs() -> None:
     """With how many minutes; None where a run was judged alone or not at all."""
-    made = document(audited(run(8, LOW), [run(8, LOW)] * 2))
-    pooled = made["audit"]["pool"]
+    pooled_document = document(audited(run(8, LOW), [run(8, LOW)] * 2))
+    pooled = pooled_document["audit"]["pool"]
     assert pooled is not None
     assert (pooled["runs"], pooled["active_minutes"], pooled["own_active_minutes"]) == (3, 24, 8)
     assert pooled["earlier_runs"] == ["run-0", "run-1"]
-    assert made["judged"] == "yes"
-    alone = document(audited(run(8, LOW), []))
-    assert alone["audit"]["pool"] is None
-    assert alone["judged"] == "no"
-    [reason] = alone["not_judged"]
+    assert pooled_document["judged"] == "yes"
+    document_alone = document(audited(run(8, LOW), []))
+    assert document_alone["audit"]["pool"] is None
+    assert document_alone["judged"] == "no"
+    [reason] = document_alone["not_judged"]
     assert reason == (
         "Its own code ran for only 8 min: at least 15 min are needed to judge its use. "
         "Shorter runs are judged together with the last runs of their family on the same "
-        "instances, where these have that much in all."
+        "instances, if these have that much in total."
     )
     [reason] = document(audited(run(3, LOW), [run(8, LOW)]))["not_judged"]
     assert reason == (

@@ -105,8 +105,8 @@ def test_a_rule_has_a_test_a_page_and_a_story(name: str) -> None:
     test = ROOT / "tests/rules" / file_of(rule).with_name(f"test_{file_of(rule).name}")
     assert test.is_file(), f"write the rule's test, {test.relative_to(ROOT)}"
     assert (ROOT / f"docs/rules/{name}.md").is_file(), "run `make docs`, which writes its page"
-    told = any(story.truth(name) for story in labelled())
-    assert told or rule.scope in {AccountCase, RequestCase}, (
+    has_story = any(story.truth(name) for story in labelled())
+    assert has_story or rule.scope in {AccountCase, RequestCase}, (
         f"add {name} to `must_find` of a story in tests/labelled/stories: make one or find one"
     )
 
@@ -114,22 +114,26 @@ def test_a_rule_has_a_test_a_page_and_a_story(name: str) -> None:
 @pytest.mark.parametrize("rule", catalogue.load(), ids=lambda rule: rule.info.name)
 def test_a_page_has_every_section(rule: Rule) -> None:
     """In the usual order, each with a text; nothing of the docstring is lost on the way."""
-    found = docstring_sections(rule.page)
-    assert [heading for heading, _ in found] == list(SECTION_NAMES), (
+    sections = docstring_sections(rule.page)
+    assert [heading for heading, _ in sections] == list(SECTION_NAMES), (
         f"give the docstring of {file_of(rule)} these sections, in this order:"
         f" {list(SECTION_NAMES)}"
     )
-    shown = " ".join([rule.title, *(f"{heading}: {text}" for heading, text in found)])
-    assert shown.split() == rule.page.split(), (
+    text = " ".join([rule.title, *(f"{heading}: {text}" for heading, text in sections)])
+    assert text.split() == rule.page.split(), (
         f"start each part of the docstring of {file_of(rule)} with its heading and a text"
     )
 
 
 def test_the_pages_are_those_of_the_rules() -> None:
     """`make docs` writes them: ids, cards and thresholds change in a review, or not at all."""
-    shown = {path.name: path.read_text("utf-8") for path in (ROOT / "docs/rules").glob("*.md")}
+    pages_on_disk = {
+        path.name: path.read_text("utf-8") for path in (ROOT / "docs/rules").glob("*.md")
+    }
     written = rule_pages.pages()
-    stale = {name for name in {*shown, *written} if shown.get(name) != written.get(name)}
+    stale = {
+        name for name in {*pages_on_disk, *written} if pages_on_disk.get(name) != written.get(name)
+    }
     assert not stale, f"run `make docs`, read the diff and commit these pages: {stale}"
 
 
@@ -197,5 +201,9 @@ def test_a_rule_subsumes_only_rules_that_are() -> None:
         unknown = subsumed - set(RULES)
         assert not unknown, f"no rule has these names of `subsumes` of {name}'s card: {unknown}"
         assert name not in subsumed, f"take {name} from `subsumes` of its own card"
-        mutual = [other for other in subsumed if name in RULES[other].info.subsumes]
+        mutual = [
+            subsumed_name
+            for subsumed_name in subsumed
+            if name in RULES[subsumed_name].info.subsumes
+        ]
         assert not mutual, f"take {name} from `subsumes` of these cards, or them from its: {mutual}"

@@ -88,12 +88,12 @@ def test_it_stays_when_what_decides_nothing_changes(package: Path, before: str, 
 def test_a_module_that_moves_changes_it(package: Path, before: str) -> None:
     """The path is part of it: a rule's folder is its range of ids."""
     path = package / RULE
-    moved = path.with_name("renamed.py")
-    path.rename(moved)
+    new_path = path.with_name("renamed.py")
+    path.rename(new_path)
     try:
         assert digest(package) != before
     finally:
-        moved.rename(path)
+        new_path.rename(path)
 
 
 def test_a_built_package_says_what_its_sources_said(package: Path, before: str) -> None:

@@ -26,7 +26,7 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.adapters.prices.price_list import PriceCache, Stored
+from sageaudit.adapters.prices.price_list import PriceCache, StoredListing
 from sageaudit.domain.advice.advice import Decision, DecisionAction
 from sageaudit.domain.alert.alert import alert_subject_key
 from sageaudit.domain.audit.record import RunQuery
@@ -76,7 +76,9 @@ def played() -> list[Item]:
         place = one.aws.session.client("dynamodb"), one.aws.physical_id("HistoryTable")
         DynamoSendLedger(*place).replace_circuit("slack", Circuit(), Circuit(3, 1779300000), NOON)
         DynamoHistory(*place).save_decision(_DECISION)
-        PriceCache(*place).write(Stored(PriceListing(REGION, Component.TRAINING, _RATES), NOON))
+        PriceCache(*place).write(
+            StoredListing(PriceListing(REGION, Component.TRAINING, _RATES), NOON)
+        )
         return _items(*place)
 
 

@@ -156,7 +156,7 @@ def counts() -> tuple[Meter, Meter, Meter]:
         ExitStack() as patches,
     ):
         aws = running_scene.aws
-        aws.requests.between = meter.count_request
+        aws.requests.interceptor = meter.count_request
         for function in aws.functions.values():
             patches.enter_context(
                 mock.patch.object(function, "invoke", meter.wrap_invoke(function))

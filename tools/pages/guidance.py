@@ -16,17 +16,18 @@ ANSWERS = ("rules", "guides", "fields", "commands")
 _INTRODUCTION = """\
 # Guidance
 
-sageaudit was built on two documents about the cost of training jobs. This page has each piece of
-their advice, in our words, and the part of sageaudit that gives it: a [rule](rules/README.md), a
-[guide](#guides), a key of an audit's JSON, or a command. A test checks that each part exists, and
-that every piece of advice has one.
+sageaudit is based on two documents about the cost of training jobs. This page lists each piece of
+their advice in our words, and where the product has it: a [rule](rules/README.md), a
+[guide](#guides), a key of an audit's JSON, or a command. A test checks that each of these exists
+and that every point has one.
 """
 _GUIDES = """\
 ## Guides
 
-A guide is advice without dollars: no recorded data of a job shows what it would save. It is
-chosen by traits of the job or request; if a trait is not known, the guide is left out. Guides are
-never stored, counted or sent. `--guides` prints them, also with `--output json`:
+A guide is advice without dollars: nothing recorded about a job shows what it would save. sageaudit
+chooses guides by traits of the job or request, and leaves a guide out if a trait is not known.
+Guides are never stored, counted or sent. `--guides` prints them; `--output json` has them only with
+that option:
 
 ```
 sageaudit audit --recording job.json --guides
@@ -34,7 +35,7 @@ sageaudit check request.json --guides
 sageaudit show my-training-job --guides
 ```
 
-The page of a job (`sageaudit report JOB`) has them in a closed section.
+The page of a job (`sageaudit report JOB`) has them in a collapsed section.
 """
 
 

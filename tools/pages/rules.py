@@ -13,27 +13,28 @@ FOLDER = DOCS / "rules"
 _INDEX = """\
 # Rules
 
-**The table was measured on made-up jobs**, which this project wrote for its own tests. It shows
-whether a rule does what its page says. How often a rule is right in real accounts is not known yet:
-no figure here is from a user's account, and there are few [recorded jobs](#other-measurements).
+**Which jobs the table was measured on:** made-up jobs, which this project wrote for its own tests.
+It shows whether a rule does what its page says. It is not known yet how often a rule is right in
+real accounts: no figure here is from a user's account, and there are few
+[recorded jobs](#other-measurements).
 
-Each page has the rule's reasons and thresholds, a job in which it finds something, and one in
+Each page has the rule's reasons and thresholds, a job in which the rule finds something, and one in
 which it does not. The last three columns are shares from 0 to 1, measured on jobs whose waste is
 known. *Precision* is the share of the rule's findings that are right. *Recall* is the share of the
-waste that the rule found, by count. *Dollars* is the share of the rule's counted dollars that is
-within the experts' upper limit. An empty cell means no such job, or no dollars.
+waste, by count, that the rule found. *Dollars* is the share of the rule's counted dollars that are
+within the upper limit that experts set. An empty cell means no such job, or no dollars.
 
 ## Other measurements
 
 - On generated jobs whose waste is known, every rule reaches 95% precision and recall
-  ([table](../../tests/golden/labelled/confusion.txt)). The columns below include the jobs of the
-  next line, on which some rules do worse.
-- For made-up jobs and families of short runs, experts gave the least and the most dollars that
-  were wasted. The audit counts at least 80% of their lower figure, and for no job more than their
-  upper figure ([table](../../tests/golden/labelled/expert-jobs.txt)).
+  ([table](../../tests/golden/labelled/confusion.txt)). The columns below also include the jobs of
+  the next point, on which some rules do worse.
+- On made-up jobs and families of short runs, experts estimated the least and the most dollars
+  that were wasted. The audit counts at least 80% of their lower figure, and on no job more than
+  their upper one ([table](../../tests/golden/labelled/expert-jobs.txt)).
 - An author who did not know the code
-  [simulated 119 cases](../../tests/labelled/simulated_jobs/README.md). The rules were then
-  improved. Now they count 94% of the dollars that these recordings prove
+  [simulated 119 cases](../../tests/labelled/simulated_jobs/README.md), and the rules were changed
+  accordingly. Now the audits count 94% of the dollars that these recordings prove
   ([table](../../tests/golden/labelled/simulated-jobs.txt)).
 - For rules that judge requests, an expert labelled 107 requests with 72 issues. The first version
   of the rules found 45 of them, with one false alarm. The rules were then changed until they
@@ -68,13 +69,13 @@ def _row(rule: Rule) -> str:
 
 
 def pages() -> dict[str, str]:
-    """Returns the text of each file of docs/rules, by file name."""
+    """Returns every file of docs/rules with its text."""
     rules = catalogue.load()
     return {"README.md": index(rules)} | {f"{rule.info.name}.md": _page(rule) for rule in rules}
 
 
 def _page(rule: Rule) -> str:
-    """Returns the rule's own page, with how often the rule was right."""
+    """Returns the rule's own page with how often the rule was right."""
     record = track_record.load_records().get(rule.info.name)
     return rule_page(rule) + ("\n".join([*track_record.section(record), ""]) if record else "")
 

@@ -18,11 +18,11 @@ from tools.pages import DOCS
 FILE = DOCS / "rules" / "track_records.json"
 _MEASURED = (
     "Measured on made-up and recorded jobs whose labels name this rule. Precision is the share of",
-    "its findings that are right, recall the share of the waste that it found (0 to 1).",
+    "its findings that are right; recall is the share of the labelled jobs that it found (0 to 1).",
 )
 _MONEY = (
-    "By dollars: what it counted on jobs whose waste an expert limited; right is the part within",
-    "the expert's upper limit.",
+    "By dollars: those that it counted on jobs whose waste an expert bounded. Dollars within",
+    "the expert's upper bound are right.",
 )
 
 

@@ -1,9 +1,10 @@
-"""Guides: advice without dollars, chosen by the traits of a job or request.
+"""Guides: recommendations without dollars, chosen by the traits of a job or request.
 
-They are printed on request and folded on the page of a job; they are never stored, counted or sent.
+They are printed on request, and folded on the page of a job. They are never stored, counted or
+sent.
 
-A trait is a word, True or False. It is None if neither the request, a recording nor the history
-shows it: guides that need it are then left out.
+A trait is a word, True or False. It is None if the request, recording or history does not show it;
+guides that need it are then left out.
 """
 
 from __future__ import annotations
@@ -30,22 +31,23 @@ from sageaudit.domain.resize.type_vetoes import has_tensor_cores
 TraitValue = bool | str
 Traits = Mapping[str, TraitValue | None]
 NEVER_RUN = "not_run"
-"""The value of a trait of runs, for a request whose family has no known run."""
+"""The value of traits of runs, for a request whose family has no known run."""
 _BUSY_SHARE = Decimal("0.5")
-"""Share of the paid GPU hours: Jobstats' target of a job's mean GPU utilisation."""
+"""GPUs are busy from this share of the paid GPU hours: Jobstats' target of a job's mean GPU
+utilisation."""
 _EARLY_FAILURE_S = 1800
-"""A failure within half an hour: our choice."""
+"""A failure is early within half an hour: our choice."""
 _SHORT_S = 900
-"""A run under 15 minutes is short: our choice."""
+"""A run is short under 15 minutes: our choice."""
 _EXPENSIVE_USD = Decimal(5)
-"""Instances from $5 an hour are expensive: our choice."""
+"""Instances are expensive from $5 an hour: our choice."""
 _LONG_S = 3600
-"""Runs from an hour on are worth a profile: our choice."""
+"""Runs are worth a profile from one hour: our choice."""
 _DOWNLOAD_S = Decimal(300)
-"""A download is long from five minutes on, if it is a tenth of the billed time: our choice."""
+"""A download is long from five minutes, if it also takes a tenth of the billed time: our choice."""
 _DOWNLOAD_SHARE = Decimal("0.1")
 _FAMILY_RUNS = 3
-"""Fewer runs are not judged: our choice."""
+"""Fewer runs of a family are not judged: our choice."""
 _PRETRAINED_CHANNELS = frozenset({"model", "pretrained", "pretrained_model", "base_model"})
 _PLATEAU = ("metric-plateau",)
 _INPUT_BOUND = ("cpu-bottleneck", "gpu-starved")
@@ -67,15 +69,15 @@ _METHODS = {
     "mpi": "MPI",
     "parameter_server": "a parameter server",
 }
-"""The texts for distribution methods; guides without `{distribution}` need none."""
+"""The texts for `{distribution}` in guides, by distribution method."""
 
 
 class TraitSource(Struct, frozen=True):
     """A job that ran, or a request, from which traits are read.
 
-    `types`: that of each instance group, None if it is not in the catalogue. `audit` and
-    `newest_run` are of the run; for a request, of its family's newest run. `runs`: the family's
-    earlier runs, newest first. `is_isolated`: EnableNetworkIsolation of a request.
+    `types`: one for each instance group, None if it is not in the catalogue. `audit` and
+    `newest_run`: those of the run; for a request, those of its family's newest run. `runs`: the
+    family's earlier runs, newest first. `is_isolated`: EnableNetworkIsolation of a request.
     """
 
     kind: JobKind
@@ -97,10 +99,13 @@ def traits_of_audit(
 ) -> Traits:
     """Returns the traits of a job that ran. `runs`: the earlier runs of its family.
 
-    `job` is None if its description is no longer stored; summaries are stored longer.
+    `job` is None if its description is no longer stored. Summaries are stored longer.
     """
-    kind, last = JobKind(audit["job"]["kind"]), summary if summary and summary.purchase else None
-    return _traits(TraitSource(kind, job, _types(job, types), audit, last, tuple(runs)))
+    kind, run_summary = (
+        JobKind(audit["job"]["kind"]),
+        summary if summary and summary.purchase else None,
+    )
+    return _traits(TraitSource(kind, job, _types(job, types), audit, run_summary, tuple(runs)))
 
 
 def traits_of_request(
@@ -111,11 +116,13 @@ def traits_of_request(
     *,
     is_isolated: bool | None,
 ) -> Traits:
-    """Returns the traits of the job that is requested; `audit`: that of its family's newest run."""
-    last = runs[0] if runs else None
-    own = _types(job, types)
+    """Returns the traits of a requested job. `audit`: that of its family's newest run."""
+    newest_run = runs[0] if runs else None
+    own_types = _types(job, types)
     return _traits(
-        TraitSource(job.kind, job, own, audit, last, tuple(runs), is_isolated, is_request=True)
+        TraitSource(
+            job.kind, job, own_types, audit, newest_run, tuple(runs), is_isolated, is_request=True
+        )
     )
 
 
@@ -135,14 +142,14 @@ def _devices(job: Job, types: Sequence[InstanceType]) -> str:
 
 
 def _has_useless_volume(job: Job, types: Sequence[InstanceType]) -> bool | None:
-    """Whether it sets a volume size for types that get no volume."""
+    """Returns whether the job sets a volume size, although its types get no volume."""
     if any(instance.is_ebs_billed is None for instance in types):
         return None
     return job.volume_gb is not None and not any(instance.is_ebs_billed for instance in types)
 
 
 def _gpu_use(subject: TraitSource) -> str | None:
-    """Returns whether the GPUs are busy or wait; unknown hours count as worked."""
+    """Returns whether the GPUs are `busy` or `waits`. Unknown hours count as worked."""
     if subject.audit is None:
         return NEVER_RUN if subject.is_request else None
     idle = subject.audit["idle_capacity"]
@@ -152,7 +159,9 @@ def _gpu_use(subject: TraitSource) -> str | None:
 
 
 def _network_isolation(subject: TraitSource) -> bool | None:
-    """Returns the setting; None for a job whose stored answer does not have it."""
+    """Returns whether the network is isolated; None if the stored answer does not have the
+    setting.
+    """
     if subject.is_request or subject.job is None:
         return subject.is_isolated
     values = subject.job.settings.get("EnableNetworkIsolation")
@@ -165,7 +174,7 @@ def _is_pretrained(job: Job) -> bool:
 
 
 def _has_finding(subject: TraitSource, rules: Sequence[str]) -> bool | None:
-    """Whether one of these rules has a finding; None if not all of them could judge."""
+    """Returns whether one of these rules has a finding; None if one of them could not judge."""
     audit = subject.audit
     if audit is None:
         return None
@@ -175,26 +184,28 @@ def _has_finding(subject: TraitSource, rules: Sequence[str]) -> bool | None:
 
 
 def _has_failed_early(subject: TraitSource) -> bool | None:
-    """Whether the run, or the family's newest one, had a code error soon after its start."""
-    last = subject.newest_run
-    if last is None or last.status != "Failed":
-        return None if last is None else False
-    if last.elapsed_s is None or last.reason is None:
+    """Returns whether the run, or the family's newest one, had a code error soon after its
+    start.
+    """
+    run = subject.newest_run
+    if run is None or run.status != "Failed":
+        return None if run is None else False
+    if run.elapsed_s is None or run.reason is None:
         return None
-    return last.reason == "code error" and last.elapsed_s < _EARLY_FAILURE_S
+    return run.reason == "code error" and run.elapsed_s < _EARLY_FAILURE_S
 
 
 def _is_short_and_expensive(subject: TraitSource) -> bool | None:
-    """Whether the run completed in a short time on expensive instances."""
+    """Returns whether the run completed in a short time on expensive instances."""
     if subject.newest_run is None or subject.audit is None:
         return None
-    last = subject.newest_run
+    run = subject.newest_run
     lines = subject.audit["bill"]["lines"]
     rates = [line["rate_usd"] for line in lines if line["item"] == "compute"]
-    if last.elapsed_s is None or not rates or None in rates:
+    if run.elapsed_s is None or not rates or None in rates:
         return None
     hourly_usd = max(rate for rate in rates if rate is not None)
-    return last.status == "Completed" and last.elapsed_s < _SHORT_S and hourly_usd >= _EXPENSIVE_USD
+    return run.status == "Completed" and run.elapsed_s < _SHORT_S and hourly_usd >= _EXPENSIVE_USD
 
 
 def _is_long(subject: TraitSource) -> bool | None:
@@ -203,11 +214,11 @@ def _is_long(subject: TraitSource) -> bool | None:
 
 
 def _waits_longer_than_billed(subject: TraitSource) -> bool | None:
-    """Whether the runs of the family waited longer for their instances than they were billed."""
-    own = [subject.newest_run] if subject.newest_run and not subject.is_request else []
+    """Returns whether the family's runs waited longer for their instances than they ran."""
+    own_run = [subject.newest_run] if subject.newest_run and not subject.is_request else []
     times = [
         (sum((run.phase_s.get(name, Decimal(0)) for name in START_PHASES), Decimal(0)), elapsed_s)
-        for run in (*own, *subject.runs)
+        for run in (*own_run, *subject.runs)
         if (elapsed_s := run.elapsed_s) and any(name in run.phase_s for name in START_PHASES)
     ]
     if len(times) < _FAMILY_RUNS:
@@ -229,7 +240,7 @@ def _download(subject: TraitSource) -> str | None:
 
 
 def _inputs(job: Job) -> str:
-    """Returns how its channels read; "copied" is S3 in File mode."""
+    """Returns how the channels read their data: `copied` is S3 in File mode."""
     channels = job.channels
     if not channels:
         return "none"
@@ -305,7 +316,7 @@ def _traits(subject: TraitSource) -> Traits:
 
 
 class Guide(Struct, frozen=True):
-    """One row of the table: `when` has the accepted values of each trait that it needs."""
+    """One row of the table. `when`: the accepted values of each trait that it needs."""
 
     name: str
     when: Mapping[str, tuple[TraitValue, ...]]
@@ -313,7 +324,7 @@ class Guide(Struct, frozen=True):
     source: str
 
     def applies(self, traits: Traits) -> bool:
-        """Whether each trait that it needs is known and has an accepted value."""
+        """Returns whether each trait that it needs is known and has an accepted value."""
         return all(traits[name] in values for name, values in self.when.items())
 
 

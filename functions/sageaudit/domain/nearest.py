@@ -7,22 +7,22 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 _MIN_SIMILARITY = 0.6
-"""difflib's ratio from which two names are near."""
+"""difflib's ratio from which two names are similar."""
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str | None:
     """Returns the name that was probably meant, ignoring case and punctuation."""
-    by_form = {_plain_form(other): other for other in names}
-    if (same := by_form.get(_plain_form(name))) is not None:
-        return same
-    close = get_close_matches(_plain_form(name), by_form, n=1, cutoff=_MIN_SIMILARITY)
-    return by_form[close[0]] if close else None
+    by_form = {_plain_form(candidate): candidate for candidate in names}
+    if (exact := by_form.get(_plain_form(name))) is not None:
+        return exact
+    similar = get_close_matches(_plain_form(name), by_form, n=1, cutoff=_MIN_SIMILARITY)
+    return by_form[similar[0]] if similar else None
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Returns a suffix such as `: did you mean ml.g5.xlarge?`; "" if no name is near."""
-    near = nearest_name(name, names)
-    return f": did you mean {near}?" if near else ""
+    """Returns a suffix such as `: did you mean ml.g5.xlarge?`; "" if no name is similar."""
+    suggestion = nearest_name(name, names)
+    return f": did you mean {suggestion}?" if suggestion else ""
 
 
 def _plain_form(name: str) -> str:

@@ -24,28 +24,29 @@ from sageaudit.structs import replace
 
 METRICS_WINDOW = timedelta(hours=24)
 """How much of a running job's metrics is read: a day of minutes, the most that one read returns. It
-must include the first GPU work, because one busy core before it may prepare that work."""
+must include the first GPU work, because one busy core before that may prepare the work."""
 MAX_METRIC_DELAY = timedelta(minutes=15)
-"""If the newest points are older than this, nothing is known. Our choice: AWS states no delay, and
-a finished job's points are complete after 5 minutes."""
+"""If the newest points are older than this, nothing is known. Our choice: AWS documents no delay,
+and a finished job's points are complete after 5 minutes."""
 MAX_IDLE_MESSAGES = 3
-"""The most messages that one run is idle: after two unanswered ones, people know. Our choice."""
+"""The most messages that one run is idle: after two without a reaction, people know. Our choice."""
 MIN_COMPLETED_RUNS = 3
 """Fewer completed runs cannot predict that a limit is reached. Our choice, as for a usual cost."""
 _MAX_COMPLETED_RUNS = 10
 _MIN_LONG_RUN_S = 3600
-"""A shorter run is never too long: the one before may have been a test. Our choice."""
+"""A shorter run is never too long, because the family's earlier runs may have been tests. Our
+choice."""
 _RESUMED_WINDOW_S = 900
 """A job works again if 5 of its last 15 minutes had work, and its last 5 are not all idle. One
 minute alone proves neither. Our choice."""
 _RESUMED_MIN_S = 300
 _NEAR_LIMIT_DIVISOR = 10
-"""A limit is near in its last tenth, or half hour, but never in its first half."""
+"""A limit is near in its last tenth, or last half hour, but never in its first half."""
 _NEAR_LIMIT_S = 1800
 
 
 class RunningKind(enum.StrEnum):
-    """What a message about a running job is; subscriptions can filter by it."""
+    """The kind of a message about a running job; subscriptions can filter by it."""
 
     IDLE = "idle"
     RESUMED = "at-work"
@@ -59,16 +60,17 @@ EQUIVALENT_RULES = {
     RunningKind.LONG_RUN: ("max-runtime-loose",),
     RunningKind.LIMIT: ("limit-hit",),
 }
-"""By kind, the rules that report the same about a finished job. One that is off, or whose finding
-is accepted or snoozed for the family, silences the message. Routes match the first one."""
+"""By kind, the rules that report the same about a finished job. A message is not sent if such a
+rule is off, or if its finding is accepted or snoozed for the family. Routes match the first rule.
+"""
 
 
 class WatchState(Struct, frozen=True):
     """The stored state of a watched run. `revision` counts the writes; 0: nothing is stored.
 
-    `usd_per_hour` and `gpus` are of all instances and do not change. While `idle_since` is set,
-    the last message to `channels`, number `idle_message_count`, reported the run idle up to
-    `idle_until`. `sent` has the kinds that are sent once a run.
+    `usd_per_hour` and `gpus` are of all instances and do not change. While `idle_since` is set, the
+    last message to `channels` reported the run idle up to `idle_until`; it was number
+    `idle_message_count`. `sent`: the kinds that are sent once per run.
     """
 
     key: JobKey
@@ -84,11 +86,11 @@ class WatchState(Struct, frozen=True):
 
 
 class Idleness(Struct, frozen=True):
-    """How a running job's metrics end: idle from `idle_since` to `known_until`.
+    """Whether a running job is idle at the end of its metrics.
 
-    `idle_since` is None if the job is not idle at the end. `is_at_least`: it was idle in all of
-    `METRICS_WINDOW`. `resumed_at`: when enough work began after the idle time that was reported.
-    `is_working`: the last minutes had enough work.
+    `idle_since`: None if the job is not idle at `known_until`, the end of the metrics.
+    `is_at_least`: it was idle in all of `METRICS_WINDOW`. `resumed_at`: when enough work began
+    after the idle time that was reported. `is_working`: the last minutes had enough work.
     """
 
     idle_since: datetime | None
@@ -99,7 +101,7 @@ class Idleness(Struct, frozen=True):
 
     @property
     def idle_minutes(self) -> int:
-        """Minutes without work at the end of the metrics."""
+        """The minutes without work at the end of the metrics."""
         return (
             0
             if self.idle_since is None
@@ -108,44 +110,50 @@ class Idleness(Struct, frozen=True):
 
 
 def working_since(job: Job) -> datetime | None:
-    """Returns since when the job's own code runs without a break; None if it does not run now.
+    """Returns since when the job's own code has been running without a break; None if it is not
+    running.
 
     A job that waits, downloads, uploads or stops is neither working nor idle.
     """
-    last: Phase | None = job.phases[-1] if job.phases else None
-    running = job.status == "InProgress" and last is not None and is_work_phase(last)
-    return last.started_at if last is not None and running else None
+    last_phase: Phase | None = job.phases[-1] if job.phases else None
+    is_running = job.status == "InProgress" and last_phase is not None and is_work_phase(last_phase)
+    return last_phase.started_at if last_phase is not None and is_running else None
 
 
 def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness | None:
-    """Returns how these metrics end; None if that is not known for every host."""
+    """Returns whether the job is idle at the end of these metrics; None if that is unknown for a
+    host.
+    """
     trimmed, period_s = trim_to_last_points(usage), usage.period_s or 0
     if trimmed is None or trimmed.begins_at is None:
         return None
     begins_at, period = trimmed.begins_at, timedelta(seconds=period_s)
-    until = begins_at + trimmed.points * period
-    if now - until > MAX_METRIC_DELAY:
+    known_until = begins_at + trimmed.points * period
+    if now - known_until > MAX_METRIC_DELAY:
         return None
-    tail, works = idle_tail_so_far(trimmed), does_real_work(trimmed)
-    last_works = works[-max(_RESUMED_WINDOW_S // period_s, 1) :]
+    tail, work_flags = idle_tail_so_far(trimmed), does_real_work(trimmed)
+    last_work_flags = work_flags[-max(_RESUMED_WINDOW_S // period_s, 1) :]
     resumed = [
         moment
-        for at, has_work in enumerate(works)
-        if has_work and state.idle_until and (moment := begins_at + at * period) >= state.idle_until
+        for period_index, has_work in enumerate(work_flags)
+        if has_work
+        and state.idle_until
+        and (moment := begins_at + period_index * period) >= state.idle_until
     ]
     return Idleness(
         idle_since=begins_at + tail.start * period if tail else None,
-        known_until=until,
-        is_at_least=tail.start == 0 and until - begins_at >= METRICS_WINDOW - MAX_METRIC_DELAY,
+        known_until=known_until,
+        is_at_least=tail.start == 0
+        and known_until - begins_at >= METRICS_WINDOW - MAX_METRIC_DELAY,
         resumed_at=resumed[0] if len(resumed) * period_s >= _RESUMED_MIN_S else None,
-        is_working=sum(last_works) * period_s >= _RESUMED_MIN_S > len(tail) * period_s,
+        is_working=sum(last_work_flags) * period_s >= _RESUMED_MIN_S > len(tail) * period_s,
     )
 
 
 class FinishedRuns(Struct, frozen=True):
-    """Seconds of a family's finished runs of a kind on the same instances, newest first.
+    """The seconds of a family's finished runs of one kind on the same instances, newest first.
 
-    `completed_s`: only those that no limit ended.
+    `completed_s`: only runs that no limit ended.
     """
 
     all_s: tuple[Decimal, ...] = ()
@@ -158,7 +166,7 @@ class FinishedRuns(Struct, frozen=True):
 
 
 def finished_comparable_runs(job: Job, runs: Iterable[AuditSummary]) -> FinishedRuns:
-    """Returns the runs on the same instances that completed or that their limit ended."""
+    """Returns the runs on the same instances that completed, or that were ended by their limit."""
     if len(job.groups) != 1:
         return FinishedRuns()
     instances = (job.kind.value, job.groups[0].instance_type, job.groups[0].count)
@@ -178,8 +186,10 @@ def finished_comparable_runs(job: Job, runs: Iterable[AuditSummary]) -> Finished
 
 
 class RunTimeLimit(Struct, frozen=True):
-    """A job's time limit, which ends it in `left_s`. `slower_runs` of the last `completed_runs`
-    needed more time. `includes_waiting`: it limits a spot job's whole time.
+    """A job's time limit, which ends it in `left_s`.
+
+    `slower_runs` of the last `completed_runs` needed more time than that. `includes_waiting`: it
+    limits a spot job's whole time.
     """
 
     seconds: int
@@ -190,7 +200,7 @@ class RunTimeLimit(Struct, frozen=True):
 
     @property
     def is_unlikely_to_finish(self) -> bool:
-        """Whether three of four completed runs took longer, of `MIN_COMPLETED_RUNS` or more."""
+        """Whether three of four completed runs took longer, out of `MIN_COMPLETED_RUNS` or more."""
         return (
             self.completed_runs >= MIN_COMPLETED_RUNS
             and 4 * self.slower_runs >= 3 * self.completed_runs
@@ -200,33 +210,36 @@ class RunTimeLimit(Struct, frozen=True):
 def next_limit(job: Job, runs: FinishedRuns, now: datetime) -> RunTimeLimit | None:
     """Returns the limit that ends the job first: of its run time, or of a spot job's whole time.
 
-    Waiting counts only for the second.
+    Waiting counts only towards the second.
     """
     ran_s, limits = job.ran_s or billed_seconds(job)[0], list[tuple[Decimal, int, bool]]()
     if job.max_runtime_s is not None and ran_s is not None:
         limits.append((job.max_runtime_s - ran_s, job.max_runtime_s, False))
     if job.max_wait_s is not None and job.created_at is not None:
-        since_s = Decimal(round((now - job.created_at).total_seconds()))
-        limits.append((job.max_wait_s - since_s, job.max_wait_s, True))
+        waited_and_ran_s = Decimal(round((now - job.created_at).total_seconds()))
+        limits.append((job.max_wait_s - waited_and_ran_s, job.max_wait_s, True))
     if not limits:
         return None
-    left_s, seconds, waiting = min(limits)
+    left_s, seconds, includes_waiting = min(limits)
     slower = sum(took_s - (ran_s or 0) > left_s for took_s in runs.completed_s)
-    return RunTimeLimit(seconds, max(left_s, Decimal(0)), slower, len(runs.completed_s), waiting)
+    return RunTimeLimit(
+        seconds, max(left_s, Decimal(0)), slower, len(runs.completed_s), includes_waiting
+    )
 
 
 def is_limit_near(limit: RunTimeLimit, ran_s: Decimal, runs: FinishedRuns) -> bool:
-    """Whether little time is left, and no completed run of the family was running this long."""
+    """Returns whether little time is left, and no completed run of the family took this long."""
     near_s = min(max(limit.seconds / _NEAR_LIMIT_DIVISOR, _NEAR_LIMIT_S), limit.seconds / 2)
-    usual = len(runs.completed_s) >= MIN_COMPLETED_RUNS and max(runs.completed_s) > ran_s
-    return limit.left_s <= near_s and not usual
+    is_usual = len(runs.completed_s) >= MIN_COMPLETED_RUNS and max(runs.completed_s) > ran_s
+    return limit.left_s <= near_s and not is_usual
 
 
 class RunningJob(Struct, frozen=True):
     """A running job as of `now`. `idleness` is None if its metrics do not show it.
 
-    `usd_per_hour` and `gpus` are of all instances; the first is None without a price. `spent_usd`:
-    so far. `is_upper_bound`: both are bounds, as spot costs less. `estimated`: their rate is one.
+    `usd_per_hour` and `gpus` are of all instances; the former is None without a price. `spent_usd`:
+    so far. `is_upper_bound`: both amounts are upper bounds, as Spot costs less. `estimated`: both
+    are at an estimated rate.
     """
 
     job: Job
@@ -253,7 +266,7 @@ class RunningJob(Struct, frozen=True):
 
     @property
     def remaining_cost_usd(self) -> Decimal | None:
-        """The most that it costs until its limit, in USD; None without a limit or price."""
+        """The most that it still costs until its limit, in USD; None without a limit or price."""
         if self.limit is None or self.usd_per_hour is None:
             return None
         return self.usd_per_hour * self.limit.left_s / 3600
@@ -265,32 +278,34 @@ def due_messages(
     settings: WatchSettings,
     silenced_kinds: Collection[RunningKind] = (),
 ) -> tuple[RunningKind, ...]:
-    """Returns the kinds that are due in one message; the first is its headline."""
-    works = working_since(running.job) is not None
+    """Returns the kinds that are due, in one message; the first is its headline."""
+    is_working = working_since(running.job) is not None
     due = {
         RunningKind.IDLE: _is_idle(running, state, settings),
-        RunningKind.LIMIT: works and _is_near_limit(running),
-        RunningKind.LONG_RUN: works and _is_long(running, settings),
+        RunningKind.LIMIT: is_working and _is_near_limit(running),
+        RunningKind.LONG_RUN: is_working and _is_long(running, settings),
         RunningKind.RESUMED: _has_resumed(running, state),
     }
     return tuple(kind for kind in due if due[kind] and kind not in {*state.sent, *silenced_kinds})
 
 
 def _has_resumed(running: RunningJob, state: WatchState) -> bool:
-    idle = running.idleness
-    return bool(state.idle_since and idle and idle.resumed_at and idle.is_working)
+    idleness = running.idleness
+    return bool(state.idle_since and idleness and idleness.resumed_at and idleness.is_working)
 
 
-def _is_idle(running: RunningJob, state: WatchState, watching: WatchSettings) -> bool:
-    """Whether it is idle for long enough, and new or idle again since the last message."""
-    idle = running.idleness
+def _is_idle(running: RunningJob, state: WatchState, settings: WatchSettings) -> bool:
+    """Returns whether it is idle for long enough, and has not been reported since it last
+    worked.
+    """
+    idleness = running.idleness
     if (
-        idle is None
-        or idle.idle_minutes < watching.idle_minutes
+        idleness is None
+        or idleness.idle_minutes < settings.idle_minutes
         or state.idle_message_count >= MAX_IDLE_MESSAGES
     ):
         return False
-    return state.idle_since is None or idle.resumed_at is not None
+    return state.idle_since is None or idleness.resumed_at is not None
 
 
 def _is_near_limit(running: RunningJob) -> bool:
@@ -300,11 +315,11 @@ def _is_near_limit(running: RunningJob) -> bool:
     return limit.is_unlikely_to_finish or is_limit_near(limit, ran_s, running.runs)
 
 
-def _is_long(running: RunningJob, watching: WatchSettings) -> bool:
+def _is_long(running: RunningJob, settings: WatchSettings) -> bool:
     longest_s, ran_s = running.runs.longest_s, running.ran_s
     if not longest_s or not ran_s or ran_s < _MIN_LONG_RUN_S:
         return False
-    return ran_s > watching.longest_times * longest_s
+    return ran_s > settings.longest_times * longest_s
 
 
 def advance_state(
@@ -314,9 +329,9 @@ def advance_state(
     channels: tuple[str, ...],
 ) -> WatchState:
     """Returns the state after a message of these kinds was sent to these channels."""
-    once = frozenset(kinds) - {RunningKind.IDLE, RunningKind.RESUMED}
+    sent_once = frozenset(kinds) - {RunningKind.IDLE, RunningKind.RESUMED}
     sent = replace(
-        state, revision=state.revision + 1, messages=state.messages + 1, sent=state.sent | once
+        state, revision=state.revision + 1, messages=state.messages + 1, sent=state.sent | sent_once
     )
     if RunningKind.IDLE in kinds and running.idleness is not None:
         return replace(

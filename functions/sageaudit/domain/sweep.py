@@ -1,8 +1,8 @@
 """SageMaker's lists of jobs: their rows, the state of a list, and the event that a sweep sends.
 
 SageMaker sorts its lists only by name, creation time or status, so a sweep reads by creation time.
-It reads back to `next_created_after`: every job created before had ended and was checked when the
-list was last read to its end. docs/decisions/0022-lists-are-read-by-creation-time.md.
+It reads back to `next_created_after`. Every job created before that had ended and was checked when
+the list was last read to its end. docs/decisions/0022-lists-are-read-by-creation-time.md.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from sageaudit.domain.job.ref import SWEEP_SOURCE, JobRef
 from sageaudit.structs import replace
 
 LONGEST_LIFE = timedelta(days=30)
-"""From creation to end: a training job may wait 2 days for capacity and run 28, a tuning job 30.
+"""The longest time from creation to end: a training job may wait 2 days for capacity and run 28, a
+tuning job 30.
 
-Source: botocore's sagemaker model, StoppingCondition and ResourceLimits.
-"""
+Source: botocore's sagemaker model, StoppingCondition and ResourceLimits."""
 _CHILD_PREFIX = 32
-"""A training job of a tuning job is named after it: `<tuning job>-001-1a2b3c4d`."""
+"""The length of a tuning job's name, with which the names of its training jobs begin: `<tuning
+job>-001-1a2b3c4d`."""
 
 FIRST_LOOKBACK = timedelta(hours=24)
 """How far the first sweep of a list looks back."""
 OVERLAP = timedelta(hours=3)
-"""Jobs that changed this long before the watermark are checked once more, as a list or a function's
+"""Jobs that changed this long before the watermark are checked again, as a list or a function's
 clock may be behind: our choice."""
 MAX_UNTRIED_TIME = timedelta(hours=3)
-"""A list that no sweep tried for longer has left the policy; sweeps run every 15 minutes. Our
-choice."""
+"""A list that no sweep tried for longer is no longer in the policy; sweeps run every 15 minutes.
+Our choice."""
 _GRACE = timedelta(minutes=35)
 _ROLLUP_GRACE = timedelta(minutes=80)
 _MAX_OPEN_AGE = LONGEST_LIFE + timedelta(days=2)
@@ -77,7 +78,7 @@ class Period(Struct, frozen=True):
         return datetime.combine(self.until, time(), UTC) + timedelta(days=1)
 
     def contains(self, job: ListedJob) -> bool:
-        """Whether the job ended in the period."""
+        """Returns whether the job ended in the period."""
         return self.since <= job.last_changed_at.astimezone(UTC).date() <= self.until
 
 
@@ -90,22 +91,22 @@ def select_rows(
     """Returns the jobs of these kinds that ended in the period or have not ended.
 
     A roll-up comes with the jobs that it launched, of any day and kind, as it is their sum: those
-    named after it, and `children`. A repeated row (pages shift while jobs are created) counts once.
+    named after it, and `children`. A repeated row counts once; pages shift while jobs are created.
     """
-    wanted, listed = set(kinds), list(dict.fromkeys(rows))
+    wanted_kinds, listed = set(kinds), list(dict.fromkeys(rows))
     arns = {child.arn for child in children}
     prefixes = {
         (rollup.child_kind, row.ref.name): row.created_at
         for row in listed
         if (rollup := row.ref.kind.spec.rollup) is not None
         and rollup.has_name_prefix
-        and row.ref.kind in wanted
+        and row.ref.kind in wanted_kinds
         and _is_in_period(row, period)
     }
     return [
         row
         for row in listed
-        if (row.ref.kind in wanted and _is_in_period(row, period))
+        if (row.ref.kind in wanted_kinds and _is_in_period(row, period))
         or row.ref.arn in arns
         or _is_named_after(row, prefixes)
     ]
@@ -127,7 +128,7 @@ def rollups_with_listed_children(
 
 
 def sort_for_audit(rows: Iterable[ListedJob]) -> list[ListedJob]:
-    """Sorts rows by their end, oldest first, so that a run follows its family's earlier runs.
+    """Sorts rows by their end, oldest first, so that earlier runs of a family are audited first.
 
     Roll-ups come last, after the jobs that they sum.
     """
@@ -148,7 +149,9 @@ def _is_in_period(row: ListedJob, period: Period) -> bool:
 def _is_named_after(
     row: ListedJob, prefixes: Mapping[tuple[JobKind | None, str], datetime]
 ) -> bool:
-    """Whether kind and name show a launching job, which List* does not return."""
+    """Returns whether the row's name and kind show the job that launched it, which List* does not
+    return.
+    """
     parts = row.ref.name.rsplit("-", 2)
     if len(parts) != 3:  # noqa: PLR2004 - name, number, hash
         return False
@@ -157,10 +160,11 @@ def _is_named_after(
 
 
 def grace(kind: JobKind) -> timedelta:
-    """Returns how long after its end a job may have no audit although no event was lost.
+    """Returns how long after its end a job may have no audit although its event was not lost.
 
-    The queue's delay of up to 15 minutes, a wait of 15 for late metrics, and 5 to work. A roll-up
-    waits three times for the audits of its jobs: after its event, or after a sweep has sent one.
+    This is the queue's delay of up to 15 minutes, a wait of 15 for late metrics, and 5 for the
+    work. A roll-up waits up to three times for the audits of its jobs, after its event or after the
+    event that a sweep has sent.
     """
     return _ROLLUP_GRACE if kind.spec.rollup and kind.spec.has_event else _GRACE
 
@@ -177,8 +181,8 @@ class ListProgress(Struct, frozen=True):
     """Where the next sweep continues a list that was not read to its end.
 
     `started_at`: when its first page was read. `created_before`: jobs created from then on are
-    done, and so are those of `edge`, by ARN, which were created just before.
-    `oldest_open_created_at`: the earliest creation of a job that has not ended, or only just.
+    done. `edge`: the ARNs of done jobs that were created just before. `oldest_open_created_at`: the
+    earliest creation of a job that has not ended, or has only just ended.
     """
 
     started_at: datetime
@@ -187,22 +191,24 @@ class ListProgress(Struct, frozen=True):
     edge: frozenset[str] = frozenset()
 
     def after(self, page: Sequence[ListedJob]) -> ListProgress:
-        """Returns the progress after a page. Jobs created together may be on two pages."""
+        """Returns the progress after a page. Jobs that were created together may be on two
+        pages.
+        """
         if not page:
             return self
-        last = min(row.created_at for row in page)
-        before = last + timedelta(milliseconds=1)
-        same_edge = self.edge if before == self.created_before else frozenset[str]()
-        edge = same_edge | {row.ref.arn for row in page if row.created_at == last}
-        return replace(self, created_before=before, edge=edge)
+        oldest = min(row.created_at for row in page)
+        created_before = oldest + timedelta(milliseconds=1)
+        same_edge = self.edge if created_before == self.created_before else frozenset[str]()
+        edge = same_edge | {row.ref.arn for row in page if row.created_at == oldest}
+        return replace(self, created_before=created_before, edge=edge)
 
 
 class ListState(Struct, frozen=True):
     """The state of a list between sweeps.
 
-    `began_at`: when it was swept first; jobs that ended before are not reported as missed.
-    `watermark`: jobs that ended until then were checked. `next_created_after`: the creation time
-    where the next list begins. `tried_at`: the last time that a sweep started on it.
+    `began_at`: when it was first swept; jobs that ended before are not reported as missed.
+    `watermark`: jobs that ended before were checked. `next_created_after`: the creation time from
+    which the next list is read. `tried_at`: the last time that a sweep started on it.
     """
 
     began_at: datetime
@@ -213,7 +219,9 @@ class ListState(Struct, frozen=True):
 
 
 def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, ListState]:
-    """Drops lists that are no longer tried: their account or region has left the policy."""
+    """Returns the lists that are still tried. The account or region of the others is no longer in
+    the policy.
+    """
     newest = max((state.tried_at for state in states.values() if state.tried_at), default=_EPOCH)
     return {
         job_list: state
@@ -223,9 +231,9 @@ def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, L
 
 
 class SentEvent(Struct, frozen=True):
-    """When a run's event was last sent; `due_at`: for which due audit, None for a lost event.
+    """When a run's event was last sent. `due_at`: for which due audit; None for a lost event.
 
-    Also when an event arrived in time but its audit has to wait or failed.
+    It is also set if an event arrived in time but its audit has to wait, or failed.
     """
 
     at: datetime
@@ -233,7 +241,7 @@ class SentEvent(Struct, frozen=True):
 
 
 def first_state(now: datetime) -> ListState:
-    """Returns the state of a list that was never swept; it looks back `FIRST_LOOKBACK`."""
+    """Returns the state of a list that was never swept: it looks back `FIRST_LOOKBACK`."""
     since = now - FIRST_LOOKBACK
     return ListState(
         began_at=now, watermark=since + OVERLAP, next_created_after=since - LONGEST_LIFE
@@ -243,7 +251,7 @@ def first_state(now: datetime) -> ListState:
 def repair_state(state: ListState, kind: JobKind, now: datetime) -> ListState:
     """Returns the state, or a first state if its times are in the future.
 
-    A clock that was ahead wrote such a state, so it is not known what was skipped.
+    A clock that was ahead wrote such a state, so it is unknown what was skipped.
     """
     if state.watermark > now - grace(kind) or state.next_created_after > now:
         fresh = first_state(now)
@@ -254,14 +262,14 @@ def repair_state(state: ListState, kind: JobKind, now: datetime) -> ListState:
 
 
 def start_or_resume(state: ListState, now: datetime) -> ListProgress:
-    """Returns the progress of a list that stopped, or of its beginning."""
+    """Returns the progress of a list that stopped, or that of a new list."""
     return state.progress or ListProgress(now, now + timedelta(days=1), None)
 
 
-def finish_list(state: ListState, under_way: ListProgress, kind: JobKind) -> ListState:
-    """Returns the state after a list's last page; the watermark is from the list's start."""
-    started_at = under_way.started_at
-    oldest_open_created_at = under_way.oldest_open_created_at or started_at
+def finish_list(state: ListState, progress: ListProgress, kind: JobKind) -> ListState:
+    """Returns the state after a list's last page. The watermark counts from the list's start."""
+    started_at = progress.started_at
+    oldest_open_created_at = progress.oldest_open_created_at or started_at
     return ListState(
         began_at=state.began_at,
         watermark=max(state.watermark, started_at - grace(kind)),
@@ -276,7 +284,7 @@ class RowDecision(Struct, frozen=True):
     """What a sweep does about one row of a list.
 
     `needs_audit`: it must have an audit by now. `is_counted`: this sweep is the first to check the
-    time of its end. `is_after_first_sweep`: it ended after the list was first swept.
+    time at which it ended. `is_after_first_sweep`: it ended after the list was first swept.
     `should_have_event`: its event should have arrived.
     """
 
@@ -287,11 +295,11 @@ class RowDecision(Struct, frozen=True):
     should_have_event: bool = False
 
 
-def decide_row(row: ListedJob, state: ListState, under_way: ListProgress) -> RowDecision:
+def decide_row(row: ListedJob, state: ListState, progress: ListProgress) -> RowDecision:
     """Decides what to do about a row."""
     if row.status not in FINISHED:
         return RowDecision(must_be_listed_again=not row.status.startswith("Delet"))
-    if row.last_changed_at > under_way.started_at - grace(row.ref.kind):
+    if row.last_changed_at > progress.started_at - grace(row.ref.kind):
         return RowDecision(must_be_listed_again=True)
     changed_at = max(row.last_changed_at, row.modified_at or row.last_changed_at)
     if changed_at <= state.watermark - OVERLAP:

@@ -1,4 +1,4 @@
-"""The shapes of tokens, and the check that every shown name passes.
+"""The shapes of tokens (secrets), and the check that every shown name passes.
 
 The shapes come from the services' documentation and from secret scanners (gitleaks' default rules,
 GitHub's "supported secret scanning patterns"). Repetitions are bounded, so that no text takes
@@ -51,7 +51,7 @@ _RUN = re.compile(r"[A-Za-z0-9]{20,}")
 
 
 def redact(text: str) -> str:
-    """Replaces each token of a known shape by `[redacted]`: for logs and AWS's errors."""
+    """Replaces each token of a known shape with `[redacted]`, for logs and AWS's errors."""
     return _TOKEN.sub(REDACTED, text)
 
 
@@ -61,15 +61,17 @@ def safe_name(text: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """True for at most 256 letters, digits and signs of names, without anything like a token.
+    """Returns whether a text has at most 256 letters, digits and signs of names, and nothing like a
+    token.
 
-    Variants of letters, such as full-width ones, are read as the plain letters.
+    Variants of letters, such as full-width ones, are checked as the plain letters.
     """
     return _NAME.match(text) is not None and not _has_token(text)
 
 
 def is_tag(text: str) -> bool:
-    """True for a safe name or value of a tag, which may begin with a sign or a space.
+    """Returns whether a text is a safe name or value of a tag, which may begin with a sign or a
+    space.
 
     AWS accepts letters, digits, separators and `_.:/=+-@` (Tag in SageMaker's service model).
     """
@@ -86,5 +88,5 @@ def _has_token(text: str) -> bool:
 
 
 def _is_mixed(word: str) -> bool:
-    """Whether a word has digits and letters of both cases, as tokens do."""
+    """Returns whether a word has digits and letters of both cases, as tokens do."""
     return any(map(str.isdigit, word)) and not (word.islower() or word.isupper())

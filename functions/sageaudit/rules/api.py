@@ -2,25 +2,24 @@
 
 A rule is a docstring (its page), thresholds, a card and a function:
 
-    MIN_DURATION = api.Threshold("min_duration_s", 120, "seconds", "why this number", "where it
-    comes from")
+    MIN_DURATION = api.Threshold("min_duration_s", 120, "seconds", "why this number", "its source")
 
     @api.rule(
         id="SA103", scope=api.JobCase, kinds={api.JobKind.TRAINING}, thresholds=(MIN_DURATION,),
-        not_applicable=(api.serverless,),
+        not_applicable=(api.serverless_reason,),
     )
     def check(case: api.JobCase) -> api.Outcome:
         if short(case, case.threshold(MIN_DURATION)):
             return api.Clear()
         return api.derived_saving("One sentence.", {"uploading_s": seconds}, fix=…, change=…)
 
-The scopes and the card stand in `card`. Below are the reasons why a rule does not apply, the
-builders of findings, and fixes that several rules name.
+The scopes and the card are in `card`. This module has the reasons why a rule does not apply, the
+builders of findings, and the fixes that several rules share.
 
-A rule lists its reasons on its card, the most informative first: the first one that returns a
-sentence is the answer, and the rule is not called. Each takes a case and returns a sentence, or
-None. A builder sets the confidence and bucket that belong together. `summary` is one sentence with
-its numbers, `evidence` the numbers themselves; the other arguments are those of `DetectionDetails`.
+A reason takes a case and returns a clause, or None. A rule lists its reasons on its card, the most
+informative first. The first one that returns a clause is the answer, and the rule is not called. A
+builder sets the confidence and bucket that belong together. `summary` is one sentence with its
+numbers, `evidence` has the numbers themselves. The other arguments are those of `DetectionDetails`.
 """
 
 # ruff: noqa: F401 - the names that rule files use
@@ -88,11 +87,11 @@ BILL_UNKNOWN = Unknown("bill_unknown", "the cost of this run is not known")
 HOSTS_UNMAPPED = Unknown(measurements.HOSTS_UNMAPPED.code, measurements.HOSTS_UNMAPPED.reason)
 _GROUP_TYPE = "ResourceConfig.InstanceGroups[{}].InstanceType"
 CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
-"""Checkpoints for a training job that has none."""
+"""The fix for a training job without checkpoints."""
 INSTANCE_KINDS = set(TYPE_PATHS)
-"""The kinds of jobs that choose an instance type: all but those that launch other jobs."""
+"""The kinds of jobs that have an instance type: all but those that launch other jobs."""
 LIMITED_KINDS = {kind for kind in INSTANCE_KINDS if setting_path(kind, RUN_LIMIT)}
-"""Of these, the kinds of jobs whose run time has a limit."""
+"""Those of `INSTANCE_KINDS` whose run time has a limit."""
 
 
 TYPE_PARAMETERS = (
@@ -100,88 +99,97 @@ TYPE_PARAMETERS = (
     "ResourceConfig.InstanceGroups[].InstanceType",
     "ResourceConfig.InstancePreferences[].InstanceType",
 )
-"""Where a request names the types of its instances."""
+"""The parameters of a request that name instance types."""
 
 
 def unknown_from_missing(missing: Missing) -> Unknown:
-    """A rule's answer where a measurement that it needs is missing."""
+    """Returns the outcome for a missing measurement that a rule needs."""
     return Unknown(missing.code, missing.reason)
 
 
-def serverless(case: JobCase | RequestCase) -> str | None:
-    """Serverless training has no instance to choose, to fill or to leave idle."""
+def serverless_reason(case: JobCase | RequestCase) -> str | None:
+    """Returns why rules about instances do not apply: serverless training has none to choose."""
     return "it is serverless" if case.job.purchase is Purchase.SERVERLESS else None
 
 
-def prepaid(case: JobCase) -> str | None:
-    """Capacity of a training plan is paid in advance."""
-    prepaid = case.job.purchase is Purchase.TRAINING_PLAN
-    return "its training plan is prepaid" if prepaid else None
+def prepaid_reason(case: JobCase) -> str | None:
+    """Returns why rules about rates do not apply: capacity of a training plan is prepaid."""
+    is_prepaid = case.job.purchase is Purchase.TRAINING_PLAN
+    return "its training plan is prepaid" if is_prepaid else None
 
 
-def not_on_spot(case: JobCase) -> str | None:
-    """For rules about managed spot: the job did not use it."""
-    spot = case.job.purchase is Purchase.SPOT
-    return None if spot else "it did not run on managed spot"
+def not_on_spot_reason(case: JobCase) -> str | None:
+    """Returns why rules about managed spot do not apply to a job that did not use it."""
+    is_spot = case.job.purchase is Purchase.SPOT
+    return None if is_spot else "it did not run on managed spot"
 
 
-def accelerated(case: JobCase) -> str | None:
-    """For rules on CPU types: the CPUs of other types have another purpose."""
-    if any(found is not None and found.accelerator for found in case.instance_types):
+def accelerated_reason(case: JobCase) -> str | None:
+    """Returns why rules about CPU types do not apply to types with accelerators."""
+    if any(
+        instance_type is not None and instance_type.accelerator
+        for instance_type in case.instance_types
+    ):
         return "it runs on GPUs or Trainium, and its CPUs are there to feed them"
     return None
 
 
-def free(case: JobCase) -> str | None:
-    """AWS does not bill it: the sentence says why."""
+def free_reason(case: JobCase) -> str | None:
+    """Returns why AWS does not bill the job; None if it does."""
     return case.job.free
 
 
-def never_started(case: JobCase) -> str | None:
-    """Nothing was billed."""
+def never_started_reason(case: JobCase) -> str | None:
+    """Returns why nothing was billed: the job never started."""
     return "it never started" if case.job.has_never_started else None
 
 
-def not_completed(case: JobCase) -> str | None:
-    """A run that failed or was stopped says nothing of one that completes."""
+def not_completed_reason(case: JobCase) -> str | None:
+    """Returns why a run that did not complete is left out: it shows little about complete ones."""
     return None if case.job.status == "Completed" else "the run did not complete"
 
 
-def search_trial(case: JobCase) -> str | None:
-    """For rules that compare the runs of a family."""
+def search_trial_reason(case: JobCase) -> str | None:
+    """Returns why rules that compare a family's runs do not apply to the trials of one search."""
     parent = case.job.parent
-    trial = parent is not None and parent.rollup is not None
-    return "the trials of one search are meant to differ" if trial else None
+    is_trial = parent is not None and parent.rollup is not None
+    return "the trials of one search are meant to differ" if is_trial else None
 
 
-def one_instance(case: JobCase) -> str | None:
-    """For rules that compare hosts or advise on their number."""
+def one_instance_reason(case: JobCase) -> str | None:
+    """Returns why rules about several hosts do not apply to one instance."""
     return "it ran on one instance" if case.job.instance_count == 1 else None
 
 
-def mixed_types(case: JobCase) -> str | None:
-    """For rules that need one type: instance groups mostly have several."""
+def mixed_types_reason(case: JobCase) -> str | None:
+    """Returns why rules that need one type do not apply: instance groups mostly have several."""
     return "its instances are in several groups" if len(case.job.groups) > 1 else None
 
 
-def same_type(case: JobCase) -> str | None:
-    """For rules on clusters of several types."""
+def same_type_reason(case: JobCase) -> str | None:
+    """Returns why rules on clusters of several types do not apply to instances of one type."""
     names = {group.instance_type for group in case.job.groups}
     return None if len(names) > 1 else "its instances are of one type"
 
 
 def is_on_ebs(case: JobCase) -> bool | None:
-    """Do all instances get an EBS volume (True), or none of them? None: unknown, or some do."""
+    """Returns whether all instances get an EBS volume (True) or none (False).
+
+    None: not known, or only some of them do.
+    """
     if case.job.groups_unknown:
         return None
-    answers = {None if found is None else found.is_ebs_billed for found in case.instance_types}
+    answers = {
+        None if instance_type is None else instance_type.is_ebs_billed
+        for instance_type in case.instance_types
+    }
     return answers.pop() if len(answers) == 1 else None
 
 
-def local_storage(case: JobCase) -> str | None:
-    """For rules about volumes."""
-    local = is_on_ebs(case) is False
-    return "its instances have local NVMe storage: no volume is provisioned" if local else None
+def local_storage_reason(case: JobCase) -> str | None:
+    """Returns why rules about volumes do not apply to instances with local storage."""
+    is_local = is_on_ebs(case) is False
+    return "its instances have local NVMe storage: no volume is provisioned" if is_local else None
 
 
 class ChangeRange(TypedDict):
@@ -193,23 +201,23 @@ class ChangeRange(TypedDict):
 
 Numbers = Mapping[str, Scalar]
 lost_spend = partial(Detection, Confidence.MEASURED, Bucket.LOST)
-"""Paid for a run that gave nothing."""
+"""The bill of a run that left no result."""
 measured_saving = partial(Detection, Confidence.MEASURED, Bucket.AVOIDABLE)
-"""Was billed and produced nothing: the change takes exactly that away."""
+"""Billed time that produced nothing: the change cuts exactly that."""
 possible_saving = partial(Detection, Confidence.HEURISTIC, Bucket.POSSIBLE)
-"""Worth a trial: its dollars are shown and are in no total."""
+"""A saving that needs a trial: its dollars are shown, and are in no total."""
 possible_saving_by_runs = partial(Detection, Confidence.DERIVED, Bucket.POSSIBLE)
-"""The same by what the family's own runs cost: such dollars go before those of a guess."""
+"""The same, by the cost of the family's own runs: these dollars rank above a guess."""
 recommendation = partial(Detection, Confidence.HEURISTIC, Bucket.NONE)
-"""Advice with a reason and without dollars."""
+"""A recommendation with a reason and without dollars."""
 measured_fact = partial(Detection, Confidence.MEASURED, Bucket.NONE)
-"""Measured, and without dollars: `caution` says why it has none."""
+"""A measured fact without dollars; `caution` says why it has none."""
 
 
 def possible_loss(
     summary: str, evidence: Numbers, **details: Unpack[DetectionDetails]
 ) -> Detection:
-    """Lost between nothing, which is counted, and `change`: what is left of it is not known."""
+    """A loss between nothing, which is counted, and `change`: what the run left is not known."""
     details["best"] = details.get("change")
     details["change"] = CutPhase("Training", Decimal(0))
     return Detection(Confidence.DERIVED, Bucket.LOST, summary, evidence, **details)
@@ -218,9 +226,9 @@ def possible_loss(
 def derived_saving(
     summary: str, evidence: Numbers, **details: Unpack[DetectionDetails]
 ) -> Detection:
-    """Between `change` (counted) and `best` under an assumption that `caution` states.
+    """A saving between `change`, which is counted, and `best`, under the assumption in `caution`.
 
-    Without a change it is advice without dollars, and `caution` says why there are none.
+    Without a change it is a recommendation without dollars, and `caution` says why.
     """
     if details.get("change") is None:
         return recommendation(summary, evidence, **details)
@@ -228,12 +236,12 @@ def derived_saving(
 
 
 def phase_cut_range(phase: str, seconds: Decimal) -> ChangeRange:
-    """A range from nothing, which is counted, to these seconds of a phase."""
+    """Returns a range from nothing, which is counted, to these seconds of a phase."""
     return {"change": CutPhase(phase, Decimal(0)), "best": CutPhase(phase, seconds)}
 
 
 def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
-    """The parameters that move a job to another type; none without a type."""
+    """Returns the parameters that move a job to another type; none without a type."""
     if instance_type is None:
         return ()
     if job.kind is JobKind.TRAINING and any(group.name for group in job.groups):
@@ -245,8 +253,9 @@ def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
 
 
 def sharding_fix(job: Job, channels: Sequence[InputChannel] | None = None) -> tuple[Parameter, ...]:
-    """For channels that give all data to every host, unless a sampler splits them; of all, or of
-    these.
+    """Returns the parameters that shard the FullyReplicated channels, of all or of `channels`.
+
+    None if a sampler splits the data, or if this kind of job has no such parameter.
     """
     inputs = job.kind.spec.inputs
     path = inputs.distribution if inputs else None
@@ -260,7 +269,9 @@ def sharding_fix(job: Job, channels: Sequence[InputChannel] | None = None) -> tu
 
 
 def first_channel_fix(job: Job) -> tuple[Parameter, ...]:
-    """A training job without any channel fetches its data itself."""
+    """Returns parameters for a first channel, for a training job without any: its code fetches the
+    data.
+    """
     if job.channels or job.kind is not JobKind.TRAINING:
         return ()
     source = "InputDataConfig[train].DataSource.S3DataSource"

@@ -1,8 +1,8 @@
-"""A rule's card: what it needs, when it may judge, and what its thresholds rest on.
+"""A rule's card: what it needs, when it can judge, and the sources of its thresholds.
 
-A rule is one file named after it. Its module docstring is its page, its thresholds are module
-constants, its card is the decorator on `check`. Nothing else is edited to add one: `catalogue`
-finds it. A rule has a scope, and the case that it judges is that scope's.
+A rule is one file with the rule's name. Its module docstring is its page, its thresholds are module
+constants, and its card is the decorator on `check`. `catalogue` finds new rules, so nothing else is
+edited to add one. A rule has a scope: the class of the cases that it judges.
 """
 
 from __future__ import annotations
@@ -59,18 +59,22 @@ HEADROOM = Threshold(
     "room above the recorded peak on a smaller type",
     "Compute Optimizer",
 )
-"""Shared by the rules that name a smaller type."""
+"""Shared by the rules that recommend a smaller type."""
 NO_GAIN = Threshold(
-    "no_gain_percent", 1, "percent of the best value", "no gain worth it", "AWS ConvergenceDetected"
+    "no_gain_percent",
+    1,
+    "percent of the best value",
+    "less is not a gain",
+    "AWS ConvergenceDetected",
 )
-"""Shared by the rules that ask when an objective stopped improving."""
+"""Shared by the rules that look for the last gain of an objective."""
 
 
 class Case(Struct, frozen=True, kw_only=True):
     """What every case has, whatever its scope.
 
-    `overrides` are the policy's values for this rule's thresholds, by key. `duration_basis`: None
-    for a job that ran; for a request (`sageaudit check`), what its length and dollars rest on.
+    `overrides`: the policy's values for this rule's thresholds, by key. `duration_basis`: what the
+    duration and dollars of a request (`sageaudit check`) are based on; None for a job that ran.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -78,7 +82,7 @@ class Case(Struct, frozen=True, kw_only=True):
     duration_basis: DurationBasis | None = None
 
     def threshold(self, threshold: Threshold) -> float:
-        """The policy's value for a threshold, else its default."""
+        """Returns the policy's value for a threshold, else its default."""
         return self.overrides.get(threshold.key, threshold.value)
 
 
@@ -91,25 +95,25 @@ class _InstanceTypes:
 
     @property
     def instance_types(self) -> list[InstanceType | None]:
-        """Of its instance groups; None for a type that the catalogue does not know."""
+        """The types of the instance groups; None for a type that the catalogue does not have."""
         return [self.market.types.get(group.instance_type) for group in self.job.groups]
 
     @property
     def current_type(self) -> InstanceType:
-        """The type of its first group, for rules that need metrics: these come with a type."""
+        """The type of the first group, for rules that need metrics: metrics imply a known type."""
         return self.market.types[self.job.groups[0].instance_type]
 
 
 class JobCase(_InstanceTypes, Case, frozen=True):
     """One job.
 
-    `active_usage` has its metrics from the first work to the last, `whole_run` also the idle
+    `active_usage` has the job's metrics from its first work to its last, `whole_run` also the idle
     minutes before and after. A rule whose card says `uses_whole_run` reads `whole_run`, any other
-    rule `active_usage`; each is what the gates have checked for it.
+    rule `active_usage`: the gates have checked that one for it.
 
-    `earlier_runs`: those of its family, newest first; None if no history was read. `pool`: the
-    minutes of the family's last runs, for a run that is too short to be judged alone. A rule whose
-    card says `can_pool_runs` then gets the pool's minutes in place of the run's.
+    `family_history`: the earlier runs of its family, newest first; None if no history was read.
+    `pool`: the minutes of the family's last runs, for a run too short to be judged alone. A rule
+    whose card says `can_pool_runs` then gets the pool's minutes instead of the run's.
     """
 
     job: Job
@@ -123,60 +127,68 @@ class JobCase(_InstanceTypes, Case, frozen=True):
     _resizes: ResizeCache = field(default_factory=ResizeCache)
 
     def resize(self) -> Resize:
-        """This run on every type that may be cheaper. Ask `impossible` first.
+        """Returns this run on every type that may be cheaper. Ask `resize_refusal` first.
 
-        The cases that rules of one audit get are copies of one, and share the answers.
+        The cases of one audit's rules are copies of each other, and share the results.
         """
         headroom = Decimal(str(self.threshold(HEADROOM)))
-        also = self.pool.usage_for_peaks if self.pool and self.is_pooled else ()
-        of = (self.job, self.whole_run, self.market, headroom, also)
-        return self._resizes.resize(*of, self._read_family_types, self.bill)
+        pooled_usage = self.pool.usage_for_peaks if self.pool and self.is_pooled else ()
+        run = (self.job, self.whole_run, self.market, headroom, pooled_usage)
+        return self._resizes.resize(*run, self._read_family_types, self.bill)
 
     @property
     def smallest_types(self) -> Mapping[str, Decimal] | None:
-        """Those that held the run, by what its rules asked; None where none did, or unknown."""
+        """The smallest types that fit the run, by the resizes of its rules.
+
+        Empty if nothing cheaper fits it; None if that is not known.
+        """
         return smallest_types(self._resizes.results)
 
     def minutes_text(self, minutes: float) -> str:
-        """What these minutes are, for a sentence: `41 min`, or that they are of several runs."""
+        """Returns these minutes for a sentence: `41 min`, or with the number of pooled runs."""
         if self.pool is None or not self.is_pooled:
             return minutes_text(minutes)
         return f"{minutes:.0f} active minutes of this family's last {self.pool.runs} runs"
 
     @property
     def earlier_runs(self) -> tuple[AuditSummary, ...]:
-        """The earlier runs, none when no history was read."""
+        """The earlier runs of the family; none if no history was read."""
         return self.family_history or ()
 
     @property
     def recommended_type(self) -> str | None:
-        """The one that the newest run on the same instances was advised."""
-        advised = (run.recommended_type for run in self.comparable_runs)
-        return next((name for name in advised if name is not None), None)
+        """The type that the newest comparable run with a recommendation got."""
+        names = (run.recommended_type for run in self.comparable_runs)
+        return next((name for name in names if name is not None), None)
 
     @property
     def is_following_recommendation(self) -> bool:
-        """By any earlier run, mostly on other instances."""
-        told = {run.recommended_type for run in self.earlier_runs}
-        return any(group.instance_type in told for group in self.job.groups)
+        """Whether the job runs on a type that was recommended to an earlier run."""
+        names = {run.recommended_type for run in self.earlier_runs}
+        return any(group.instance_type in names for group in self.job.groups)
 
     @property
     def family_smallest_types(self) -> tuple[Mapping[str, Decimal], ...]:
-        """Of those on the same instances for which a smaller type was found; once the family
-        follows that advice, of all: runs that nothing smaller held need today's type.
+        """The smallest fitting types of the newest earlier runs on the same instances that have
+        some.
+
+        If the family follows a recommendation, of all earlier runs for which they are known: a run
+        that fits no smaller type needs the current one.
         """
         runs = self.earlier_runs if self.is_following_recommendation else self.comparable_runs
-        known = (run.smallest_types for run in runs)
-        needs = (
-            need
-            for need in known
-            if need or (self.is_following_recommendation and need is not None)
+        types_by_run = (run.smallest_types for run in runs)
+        judged = (
+            types
+            for types in types_by_run
+            if types or (self.is_following_recommendation and types is not None)
         )
-        return tuple(islice(needs, RECENT_RUNS))
+        return tuple(islice(judged, RECENT_RUNS))
 
     @property
     def costlier_steps(self) -> tuple[CostlierStep, ...] | None:
-        """The steps to a smaller type that made the family's runs dearer; None: not known."""
+        """The steps to a smaller type that made the family's runs more expensive; None if not
+        known.
+        """
         if self.family_history is None:
             return None
         tried = tried_types(self.job, self.bill.total_usd, self.earlier_runs, self.market)
@@ -189,24 +201,27 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def comparable_runs(self) -> tuple[AuditSummary, ...]:
-        """Those on the same instances."""
+        """The earlier runs on the same instances."""
         groups = {(group.instance_type, group.count) for group in self.job.groups}
-        facts = ((run.instance_type, run.instance_count) for run in self.earlier_runs)
-        return tuple(run for run, on in zip(self.earlier_runs, facts, strict=True) if on in groups)
+        return tuple(
+            run for run in self.earlier_runs if (run.instance_type, run.instance_count) in groups
+        )
 
     def recent_runs(self, days: float) -> list[AuditSummary] | None:
-        """Those that ended in so many days before this run's start; None: that is not known."""
+        """Returns the runs that ended in this many days before the job's start; None if that is not
+        known.
+        """
         started_at = self.job.started_at or self.job.created_at
         if started_at is None:
             return None
-        within = timedelta(days=days)
+        window = timedelta(days=days)
         return [
-            run for run in self.earlier_runs if timedelta(0) <= started_at - run.ended_at <= within
+            run for run in self.earlier_runs if timedelta(0) <= started_at - run.ended_at <= window
         ]
 
 
 class FamilyCase(JobCase, frozen=True):
-    """The same, for rules about the earlier runs: `earlier`, and what is made of them."""
+    """One job, for rules that compare it with the earlier runs of its family."""
 
 
 class RollUpCase(Case, frozen=True):
@@ -221,12 +236,12 @@ class RollUpCase(Case, frozen=True):
 
     @property
     def tuning(self) -> TuningSettings | None:
-        """The settings of the search; None when they are not known."""
+        """The settings of the search; None if they are not known."""
         return self.job.tuning if self.job else None
 
 
 class AccountCase(Case, frozen=True):
-    """The audited runs of one account in `days` days, newest first; no roll-ups."""
+    """The audited runs of one account in `days` days, newest first, without roll-ups."""
 
     runs: tuple[AuditSummary, ...]
     days: int
@@ -235,8 +250,8 @@ class AccountCase(Case, frozen=True):
 class RequestCase(_InstanceTypes, Case, frozen=True):
     """One request of a job that has not run.
 
-    `job` is the request as a job that ran as long as `duration_basis` says; `cost` is the most that
-    it can cost. `family_history` are the family's runs, newest first; None if no history was read.
+    `job`: the request as a job that ran as long as `duration_basis` says. `cost`: the most that it
+    can cost. `family_history`: the family's runs, newest first; None if no history was read.
     """
 
     request: Request
@@ -252,45 +267,45 @@ _SENTENCE_END = re.compile(r"\. (?=[A-Z])")
 CaseT = TypeVar("CaseT", bound=Case)
 Check = Callable[[CaseT], Outcome]
 Reason = Callable[[CaseT], str | None]
-"""Why a rule does not apply to a case, as a sentence; None when it applies."""
+"""Returns why a rule does not apply to a case, as a clause; None if it applies."""
 
 
 class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
     """What a rule applies to and needs: the decorator that makes a function a rule.
 
     What it applies to:
-    - `scope`: the case that `check` takes; `kinds`: the kinds of jobs. A rule of scope Case is
-      asked about each job, tuning job and request, but about no account.
-    - `not_applicable`: reasons why it does not apply; the first sentence is the answer.
+    - `scope`: the class of the case that `check` takes; `kinds`: the kinds of jobs. A rule of scope
+      Case judges each job, tuning job and request, but no account.
+    - `not_applicable`: reasons why it does not apply; the first clause is the answer.
     - `skips_busy_gpu`: it does not apply to a job whose GPU is busy.
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
-    - `request_severity`: it also judges a request that has not run; the severity of a finding whose
-      dollars are not known from the family's earlier runs. A rule of scope RequestCase judges
-      nothing else.
+    - `request_severity`: the rule also judges requests before they run, and this is the severity of
+      a finding whose dollars the family's earlier runs do not show. A rule of scope RequestCase
+      judges only requests.
 
     What it needs; without it the answer is Unknown and `check` is not called:
-    - `required_parameters`: those of a request whose value must be known (`[]`: any item).
-    - `required_metrics`: each with `min_coverage` (0..1) of its points and at least MIN_POINTS of
+    - `required_parameters`: parameters of a request whose value must be known (`[]`: any item).
+    - `required_metrics`: each needs `min_coverage` (0..1) of its points and at least MIN_POINTS of
       them, at most `max_period_s` apart, over at least `min_active_minutes`. `uses_whole_run`: idle
-      minutes before and after the work count too. `tolerates_gaps`: it judges only minutes whose
-      points are there; other rules accept no gap above 6 minutes.
+      minutes before and after the work count too. `tolerates_gaps`: the rule judges only minutes
+      that have points; other rules accept no gap above 6 minutes.
     - `compares_hosts`: the hosts must be of one type.
     - `can_pool_runs`: if a run has too few active minutes, the rule judges those of the family's
-      last runs on the same instances together. Only for rules that ask how much was used, never
-      when; its sentence names the minutes by `case.minutes_text`.
-    - `min_earlier_runs`: of the family.
+      last runs on the same instances together. Only for rules that judge how much was used, not
+      when; their sentences name the minutes by `case.minutes_text`.
+    - `min_earlier_runs`: the number of earlier runs of the family.
 
     What follows from its findings:
-    - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
-      can answer, the avoidable dollars of a job are not known.
-    - `severity`: of its findings without dollars, where the policy sets none; None: info.
+    - `finds_waste`: it finds avoidable dollars by the hosts' metrics. If no such rule can answer,
+      the avoidable dollars of a job are not known.
+    - `severity`: the severity of findings without dollars, if the policy sets none; None: info.
     - `report_once_per_family`: a recommendation about a setting that every run of a family
       repeats. It is stored for each run, and posted only for the first one. Counted dollars are
       posted for each, unless the rule names the run (`Detection.reported_for_run`).
     - `used_by_later_runs`: rules read its findings when they judge a later run of the family.
     - `subsumes`: rules whose findings are shown under its own, without dollars.
     - `sent_to_channels`: False for findings that are stored and shown, and never posted.
-    - `can_tag_accept`: False if a job's own tag cannot accept its findings, only the policy.
+    - `can_tag_accept`: False if only the policy can accept its findings, not a job's own tag.
     """
 
     id: str
@@ -320,7 +335,9 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
     can_tag_accept: bool = True
 
     def __call__(self, check: Check[CaseT]) -> Rule:
-        """The rule of `check`'s module: its name is the module's, its page the docstring."""
+        """Returns the rule of `check`'s module, with the module's name and its docstring as the
+        page.
+        """
         module = check.__module__.rpartition(".")[2]
         page = (check.__globals__["__doc__"] or "").strip()
         name = RuleInfo(
@@ -338,13 +355,13 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
 
 
 def _first_step(page: str) -> str | None:
-    """The first sentence of what to do, on one line."""
+    """Returns the first sentence of "What to do", on one line, without a full stop."""
     _, _, steps = page.partition("\nWhat to do:")
     return _SENTENCE_END.split(" ".join(steps.split()), maxsplit=1)[0].rstrip(".") or None
 
 
 rule = RuleSpec
-"""As rule files write it: `@api.rule(id=…, scope=…, kinds=…)`."""
+"""The decorator as rule files write it: `@api.rule(id=…, scope=…, kinds=…)`."""
 
 
 class Rule(RuleSpec[Any], frozen=True, kw_only=True):
@@ -357,7 +374,7 @@ class Rule(RuleSpec[Any], frozen=True, kw_only=True):
 
 
 class Ruleset(Struct, frozen=True):
-    """The rules to judge by, and the name under which audits record them."""
+    """The rules to judge by, and the version under which audits record them."""
 
     rules: tuple[Rule, ...]
     version: str

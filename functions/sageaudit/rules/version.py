@@ -1,6 +1,6 @@
 """The version of a ruleset: the package's, and a digest of the files that decide.
 
-A built package carries its version in a file; a source checkout computes it when asked.
+A built package has its version in a file; a source checkout computes it on demand.
 """
 
 from __future__ import annotations
@@ -24,28 +24,30 @@ RULESET_PATHS = (
     "domain/audit",
     "rules",
 )
-"""Everything between a job's description and its audit. Left out: `domain/reconcile`, which
-compares finished audits with a bill, the words that are chosen (`output`), and where inputs come
-from (`adapters`): prices have a version of their own."""
+"""All code between a job's description and its audit.
+
+Not included: `domain/reconcile`, which compares finished audits with a bill; `output`, which only
+chooses words; and `adapters`, from which inputs come. Prices have a version of their own.
+"""
 BUILT_VERSION_FILE = "data/ruleset.json"
-"""Where a built package keeps its version."""
+"""The file in which a built package has its version."""
 
 
 def read_version(package: Traversable) -> str:
-    """The built version of a package's folder, or what its sources say where there is none."""
-    built = package.joinpath(BUILT_VERSION_FILE)
-    if built.is_file():
-        return str(json.loads(built.read_text(encoding="utf-8"))["version"])
+    """Returns the built version of a package's folder, or computes it from its sources."""
+    version_file = package.joinpath(BUILT_VERSION_FILE)
+    if version_file.is_file():
+        return str(json.loads(version_file.read_text(encoding="utf-8"))["version"])
     return f"{__version__}+{digest(package)}"
 
 
 def version_file_text(package: Traversable) -> str:
-    """What a build writes to `BUILT`."""
+    """Returns what a build writes to `BUILT_VERSION_FILE`."""
     return json.dumps({"version": f"{__version__}+{digest(package)}"}) + "\n"
 
 
 def digest(package: Traversable) -> str:
-    """Eight hexadecimal digits of the files that decide, the same on every Python."""
+    """Returns eight hexadecimal digits of the files that decide, the same on every Python."""
     hashed = hashlib.sha256()
     sources = (_walk_files(package.joinpath(name), name) for name in RULESET_PATHS)
     for path, source in sorted(chain.from_iterable(sources)):
@@ -55,7 +57,7 @@ def digest(package: Traversable) -> str:
 
 def _walk_files(entry: Traversable, path: str) -> Iterator[tuple[str, str]]:
     if entry.is_dir():
-        for inner in entry.iterdir():
-            yield from _walk_files(inner, f"{path}/{inner.name}")
+        for child in entry.iterdir():
+            yield from _walk_files(child, f"{path}/{child.name}")
     elif path.endswith(".py"):
         yield path, entry.read_text(encoding="utf-8")

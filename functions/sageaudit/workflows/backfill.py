@@ -1,8 +1,8 @@
 """Sends jobs that ended before the installation to the queue, at a limited rate.
 
-A backfill stores no state. A run's HEAD item shows that it was audited. Its stored event shows that
-an audit is waiting or failing. So a backfill can stop at any point and be started again. It sends
-only runs that `notify` sends no message about.
+A backfill stores no state. A run's stored summary shows that it was audited; its stored event
+record shows that its audit is waiting or failing. So a backfill can stop at any point and be
+started again. It sends only runs that `notify` sends no message about.
 """
 
 from __future__ import annotations
@@ -42,36 +42,38 @@ from sageaudit.workflows.sweep.run import QUEUE_DELAY_S
 
 _CONFIG = CONFIG.merge(Config(max_pool_connections=THREADS))
 _METRIC_RETENTION = {63: "an hour", 15: "5 minutes"}
-"""The finest period that CloudWatch still has after this many days."""
+"""The shortest period of metrics that CloudWatch still has, by age in days."""
 COPIES_PER_SECOND = 5
-"""Audits copied from a file: one takes about eight DynamoDB requests in a row. Our estimate."""
+"""Audits copied from a file, each with about eight consecutive DynamoDB requests: our estimate."""
 BATCH_SIZE = 10
 _POLL_INTERVAL_S = 15.0
 _TRIES = 10
-"""Minutes without an answer of the queue after which the backfill ends."""
+"""How often a batch is sent if the queue does not answer; the pauses are a minute long."""
 _LOOKAHEAD = 500
-_CLOCKS = timedelta(hours=1)
+_CLOCK_TOLERANCE = timedelta(hours=1)
 """How far this computer's clock may be ahead of the clock of `notify`: our choice."""
 
 
 class BackfillStatus(enum.StrEnum):
-    """What a backfill finds about a past job."""
+    """The status of a past job in a backfill."""
 
     MISSING = "missing"
     AUDITED = "audited"
-    CAME = "came"
+    EVENT_ARRIVED = "came"
     """Its event arrived, and its audit is waiting or failing."""
     RECENT = "recent"
     """It ended recently, after the installation: the sweep sends it, and it may get a message."""
     RUNNING = "running"
-    """It has not ended, or its audit in a history is of an unfinished or unauditable job."""
+    """It has not ended, or the audit to copy is of an unfinished or unauditable job."""
     UNREADABLE = "unreadable"
     ELSEWHERE = "elsewhere"
     """The deployment does not audit its account or region: its event would be a dead letter."""
 
 
 class Deployment(Struct, frozen=True):
-    """A deployment: its history, its sweep's store, and the accounts and regions it audits."""
+    """A deployment: its history, its sweep's store, and the accounts and regions whose jobs it
+    audits.
+    """
 
     history: History
     sweep_store: SweepStore
@@ -88,33 +90,35 @@ class Deployment(Struct, frozen=True):
 
     def status_of_run(self, key: JobKey, ended_at: datetime, now: datetime) -> BackfillStatus:
         """Returns the status of a run that ended. Raises AwsError."""
-        if age_suppression_reason(ended_at, self.installed_at, now - _CLOCKS) is None:
+        if age_suppression_reason(ended_at, self.installed_at, now - _CLOCK_TOLERANCE) is None:
             return BackfillStatus.RECENT
         try:
-            audited = self.history.summary(key) is not None
+            is_audited = self.history.summary(key) is not None
         except BadHistory:  # an audit exists: the sweep reports that it cannot be read
-            audited = True
-        if audited:
+            is_audited = True
+        if is_audited:
             return BackfillStatus.AUDITED
         return (
             BackfillStatus.MISSING
             if self.sweep_store.event_record(key) is None
-            else BackfillStatus.CAME
+            else BackfillStatus.EVENT_ARRIVED
         )
 
 
 def job_statuses(
-    jobs: Sequence[ListedJob], deployed: Deployment, workers: Workers, now: datetime
+    jobs: Sequence[ListedJob], deployment: Deployment, workers: Workers, now: datetime
 ) -> Iterator[tuple[ListedJob, BackfillStatus]]:
-    """Yields each job with its status, in this order; reads several at a time."""
+    """Yields each job with its status, in this order; reads several jobs at a time."""
     for start in range(0, len(jobs), _LOOKAHEAD):
-        part = jobs[start : start + _LOOKAHEAD]
-        calls = [workers.submit(partial(deployed.status, job, now)) for job in part]
-        yield from zip(part, (call.result() for call in calls), strict=True)
+        batch = jobs[start : start + _LOOKAHEAD]
+        calls = [workers.submit(partial(deployment.status, job, now)) for job in batch]
+        yield from zip(batch, (call.result() for call in calls), strict=True)
 
 
 class SendProgress(Struct, frozen=True):
-    """Events sent, SQS's reasons for refusals, and messages in the queue before its own."""
+    """The number of events sent, SQS's reasons for refusals, and the messages that wait in the
+    queue before the next batch.
+    """
 
     sent: int = 0
     refusals: tuple[str, ...] = ()
@@ -128,34 +132,36 @@ def send_events(
     per_minute: int,
     sleep: Callable[[float], None],
 ) -> Iterator[SendProgress]:
-    """Sends the jobs' events, ten together; yields after each batch, and while it waits.
+    """Sends the jobs' events, ten at a time; yields after each batch, and while it waits.
 
-    It waits while the queue has more visible messages than it sends in a minute. So an event of
-    today waits behind at most a minute of past ones, and a burst of today's jobs goes first. Raises
-    AwsError; jobs whose events were sent are audited.
+    It waits while the queue has more visible messages than it sends in a minute. So a new event
+    waits behind at most a minute of past ones, and a burst of new jobs goes first. Raises AwsError;
+    events that were sent are audited.
     """
-    done = SendProgress()
+    progress = SendProgress()
     for start in range(0, len(jobs), BATCH_SIZE):
         batch = jobs[start : start + BATCH_SIZE]
         if start:
             sleep(60 * BATCH_SIZE / per_minute)
-        while (waiting := queue.depth().visible) > per_minute:
-            yield replace(done, queued_before=waiting)
+        while (queued_count := queue.depth().visible) > per_minute:
+            yield replace(progress, queued_before=queued_count)
             sleep(_POLL_INTERVAL_S)
         bodies = [
             make_event(job.ref, job.status, job.created_at, job.last_changed_at) for job in batch
         ]
-        refused = _send_batch(bodies, queue, sleep)
-        done = SendProgress(
-            done.sent + len(batch) - len(refused), (*done.refusals, *refused.values())
+        refusals = _send_batch(bodies, queue, sleep)
+        progress = SendProgress(
+            progress.sent + len(batch) - len(refusals), (*progress.refusals, *refusals.values())
         )
-        yield done
+        yield progress
 
 
 def _send_batch(
     bodies: Sequence[str], queue: PacedQueue, sleep: Callable[[float], None]
 ) -> dict[int, str]:
-    """Sends a batch, again if it may not have been sent: duplicates are audited once."""
+    """Sends a batch; sends it again if SQS may not have received it. Duplicates are audited
+    once.
+    """
     for _ in range(_TRIES - 1):
         try:
             return queue.send_batch(bodies, delay_s=QUEUE_DELAY_S)
@@ -165,67 +171,68 @@ def _send_batch(
 
 
 def iterate_oldest_first(history: History, period: Period) -> Iterator[AuditSummary]:
-    """The runs that ended in the period, day by day."""
+    """Yields the runs that ended in the period, the oldest first."""
     days = (period.until - period.since).days + 1
     for day in (period.since + timedelta(days=number) for number in range(days)):
         yield from reversed([*history.runs(RunQuery.for_day(day))])
 
 
 def copy_audits(
-    heads: Iterator[AuditSummary],
+    summaries: Iterator[AuditSummary],
     source: History,
-    deployed: Deployment,
+    deployment: Deployment,
     now: Callable[[], datetime],
 ) -> Iterator[tuple[AuditSummary, BackfillStatus]]:
-    """Records the audits of another history that are MISSING or CAME, in the order of `heads`.
+    """Records the audits of another history that are MISSING or EVENT_ARRIVED, in the order of
+    `summaries`.
 
-    Their figures stay as they are. Yields each head with its status; UNREADABLE if its audit cannot
+    Their figures do not change. Yields each summary with its status; UNREADABLE if its audit cannot
     be read. Raises AwsError.
     """
-    for head in heads:
-        if (head.account, head.region) not in deployed.account_regions:
-            yield head, BackfillStatus.ELSEWHERE
+    for summary in summaries:
+        if (summary.account, summary.region) not in deployment.account_regions:
+            yield summary, BackfillStatus.ELSEWHERE
             continue
-        if head.status not in FINISHED or head.unauditable:
-            yield head, BackfillStatus.RUNNING
+        if summary.status not in FINISHED or summary.unauditable:
+            yield summary, BackfillStatus.RUNNING
             continue
-        status = deployed.status_of_run(head.key, head.ended_at, now())
-        if status in {BackfillStatus.MISSING, BackfillStatus.CAME}:
+        status = deployment.status_of_run(summary.key, summary.ended_at, now())
+        if status in {BackfillStatus.MISSING, BackfillStatus.EVENT_ARRIVED}:
             try:
-                status = _copy_audit(head, source, deployed.history, now())
+                status = _copy_audit(summary, source, deployment.history, now())
             except BadHistory:
                 status = BackfillStatus.UNREADABLE
-        yield head, status
+        yield summary, status
 
 
 def _copy_audit(
-    head: AuditSummary, source: History, table: History, now: datetime
+    summary: AuditSummary, source: History, history: History, now: datetime
 ) -> BackfillStatus:
-    document = source.audit(head.key)
+    document = source.audit(summary.key)
     if document is None:
-        raise BadHistory(f"the history has a row of {head.job}, and no audit of it")
+        raise BadHistory(f"the history lists {summary.job}, but has no audit of it")
     entry = AuditEntry(
-        key=head.key,
-        last_modified_at=head.last_modified_at,
+        key=summary.key,
+        last_modified_at=summary.last_modified_at,
         document=document,
-        family_version=head.family_version,
-        detail=source.detail(head.key),
-        run_summary=head,
-        earlier_runs=None if head.rollup else read_earlier_runs(head, source),
+        family_version=summary.family_version,
+        detail=source.detail(summary.key),
+        run_summary=summary,
+        earlier_runs=None if summary.rollup else read_earlier_runs(summary, source),
     )
-    recorded = table.record(entry)
+    recorded = history.record(entry)
     if recorded.summary is None or recorded.outcome is not RecordOutcome.RECORDED:
         return BackfillStatus.AUDITED
-    if not head.rollup:
-        recheck_dependents(recorded.summary, table, now=now)
+    if not summary.rollup:
+        recheck_dependents(recorded.summary, history, now=now)
     return BackfillStatus.MISSING
 
 
 _STATUS_LABELS = {
     BackfillStatus.MISSING: "to send",
     BackfillStatus.AUDITED: "audited",
-    BackfillStatus.CAME: "waiting or failing: their events came",
-    BackfillStatus.RECENT: "not of the past: ended after the installation, within the last 30 days",
+    BackfillStatus.EVENT_ARRIVED: "waiting or failing: their events arrived",
+    BackfillStatus.RECENT: "too recent: ended after the installation, within the last 30 days",
     BackfillStatus.RUNNING: "not ended",
     BackfillStatus.UNREADABLE: "that cannot be read",
     BackfillStatus.ELSEWHERE: "of accounts or regions that the stack does not audit",
@@ -235,64 +242,77 @@ _STATUS_LABELS = {
 class BackfillStack(Struct, frozen=True):
     """The parts of a deployed stack that a backfill needs."""
 
-    deployed: Deployment
+    deployment: Deployment
     queue: SqsQueue
     table: str
     history_location: HistoryLocation
-    """The table, for commands that read it."""
+    """Where the table is, for commands that read it."""
 
     @property
     def regions(self) -> list[str]:
         """The regions that it audits."""
-        return sorted({region for _, region in self.deployed.account_regions})
+        return sorted({region for _, region in self.deployment.account_regions})
 
 
 def find_stack(session: Any, name: str) -> BackfillStack:
-    """Finds the stack in the session's region. Raises AwsError, or BadUsage before its first sweep.
+    """Finds the stack in the session's region. Raises AwsError, or BadUsage before the stack's
+    first sweep.
 
-    The first sweep stores when it was installed, which decides which jobs are of the past.
+    The first sweep stores when the stack was installed. A job that ended earlier is a past job.
     """
     outputs = read_queue_outputs(
         session, name, "TableName", WORK_QUEUE_OUTPUTS[LetterKind.FINISHED]
     )
     table, region = outputs["TableName"], session.region_name
     dynamodb = client(session, "dynamodb", region, _CONFIG)
-    notes = DynamoSweepStore(dynamodb, table)
-    installed_at = notes.installed_at()
-    places = {(row.account, row.region) for row in drop_abandoned_lists(notes.all_list_states())}
-    if installed_at is None or not places:
+    sweep_store = DynamoSweepStore(dynamodb, table)
+    installed_at = sweep_store.installed_at()
+    account_regions = {
+        (job_list.account, job_list.region)
+        for job_list in drop_abandoned_lists(sweep_store.all_list_states())
+    }
+    if installed_at is None or not account_regions:
         raise BadUsage(
-            f"the stack {name} has not swept yet, so that messages about jobs of the past could be"
+            f"the stack {name} has not swept yet, so messages about past jobs could be"
             " sent: wait 15 minutes, or see `sageaudit doctor --stack`"
         )
     queue = SqsQueue(
         client(session, "sqs", region), outputs[WORK_QUEUE_OUTPUTS[LetterKind.FINISHED]]
     )
-    deployed = Deployment(DynamoHistory(dynamodb, table), notes, places, installed_at)
-    return BackfillStack(deployed, queue, table, HistoryLocation.for_table(table, region))
+    deployment = Deployment(
+        DynamoHistory(dynamodb, table), sweep_store, account_regions, installed_at
+    )
+    return BackfillStack(deployment, queue, table, HistoryLocation.for_table(table, region))
 
 
 def metrics_warning(period: Period, now: datetime) -> str | None:
-    """A warning about metrics that CloudWatch no longer has; None if it has all."""
-    for days, finest in _METRIC_RETENTION.items():
-        first = (now - timedelta(days=days)).date()
-        if period.since < first:
+    """Returns a warning about metrics that CloudWatch no longer has; None if it has all."""
+    for days, shortest_period in _METRIC_RETENTION.items():
+        first_day = (now - timedelta(days=days)).date()
+        if period.since < first_day:
             return (
-                f"jobs that began before {first} have metrics of {finest} at best: CloudWatch keeps"
-                " finer ones no longer, so less of short jobs can be judged"
+                f"jobs that began before {first_day} have metrics with a period of"
+                f" {shortest_period} at best: CloudWatch has deleted finer ones, so fewer"
+                " short jobs can be judged"
             )
     return None
 
 
-def counts_line(standings: Counter[BackfillStatus], done_label: str = "") -> str:
-    """`12 jobs: 10 to send, 2 audited`; `done_label` replaces "to send"."""
-    words = {**_STATUS_LABELS, BackfillStatus.MISSING: done_label} if done_label else _STATUS_LABELS
-    parts = [f"{standings[status]:,} {word}" for status, word in words.items() if standings[status]]
-    return ": ".join([count_text(standings.total(), "job"), *filter(None, [", ".join(parts)])])
+def counts_line(status_counts: Counter[BackfillStatus], done_label: str = "") -> str:
+    """Returns a line such as `12 jobs: 10 to send, 2 audited`; `done_label` replaces "to send"."""
+    labels = (
+        {**_STATUS_LABELS, BackfillStatus.MISSING: done_label} if done_label else _STATUS_LABELS
+    )
+    parts = [
+        f"{status_counts[status]:,} {label}"
+        for status, label in labels.items()
+        if status_counts[status]
+    ]
+    return ": ".join([count_text(status_counts.total(), "job"), *filter(None, [", ".join(parts)])])
 
 
 def cost_estimate_line(jobs: int, per_minute: int) -> str:
-    """A sentence on what sending this many jobs costs, and how long it takes."""
+    """Returns a sentence on what sending this many jobs costs, and how long it takes."""
     return (
         f"this backfill costs {_usd(SAGEAUDIT_AUDIT_USD * jobs)}, by list prices of 2025 for jobs"
         " of four"
@@ -302,7 +322,7 @@ def cost_estimate_line(jobs: int, per_minute: int) -> str:
 
 
 def copy_estimate_line(jobs: int) -> str:
-    """The same sentence for audits copied from a file, which are only written."""
+    """Returns the same sentence for audits that are copied from a file, which only writes them."""
     return (
         f"this costs {_usd(SAGEAUDIT_WRITE_USD * jobs)}, by list prices of 2025 for DynamoDB,"
         " with a year"

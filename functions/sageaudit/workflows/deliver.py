@@ -1,11 +1,11 @@
-"""Posts a notice on its channel. Only a notice that was sent is never sent again.
+"""Posts a notice on its channel. A notice that is known to be posted is never posted again.
 
-notice -> its hour over? -> circuit closed? -> secret -> claim -> post -> mark
+notice -> is its hour over? -> is the circuit closed? -> secret -> claim -> post -> mark
 
-A lease in the ledger prevents a second post. If it is not known whether a try posted, one repeat
-follows, marked as a possible repeat. If that is not known of the repeat either, the notice is
-abandoned: the caller moves it to the dead letters, from which a person can send it again.
-Nothing sleeps here: a notice that must wait is delivered again later.
+A lease in the ledger prevents two posts at the same time. If it is not known whether a try posted
+the notice, one more try follows, marked as a possible repeat. If its outcome is not known either,
+the notice is abandoned: the caller moves it to the dead letters, and a person can send it again.
+This code never sleeps: a notice that must wait is delivered again later.
 """
 
 from __future__ import annotations
@@ -34,32 +34,36 @@ from sageaudit.ports import Channel, Circuit, SendLedger
 from sageaudit.structs import replace
 
 LEASE_S = 180
-"""Longer than the function's timeout: the holder of an expired lease is no longer running."""
-POST_TIMEOUT_S = 40
-"""The latest start of a post after its delivery began: post and mark need the remaining time."""
+"""Longer than the function's timeout: whoever held an expired lease is no longer running."""
+LATEST_POST_START_S = 40
+"""Seconds after the beginning of a delivery until which a post may start: post and mark need the
+remaining time."""
 RETRY_AFTER_S = 30
-"""Also the least after "too many requests": a service of one post a second then has caught up."""
+"""Also the shortest wait after "too many requests", after which a service that accepts one post a
+second has caught up."""
 REPEAT_AFTER_S = 300
-"""A repeat waits until a short outage is over; otherwise both tries would fail in it."""
+"""A repeat waits this long, so that not both tries fail in the same short outage."""
 MAX_BACKOFF_S = 3_600
-"""Waits doubled up to this use fewer than 100 receives in 3.5 days: our choice."""
+"""Waits double up to this, so that a message is received fewer than 100 times in 3.5 days: our
+choice."""
 
 HELD_HOUR_ENDS_AFTER_S = 3_600 + 300
-"""Counted from the start of an hour: all its messages are written before `notify` times
-out."""
+"""Seconds from the start of an hour until all its messages are written: an hour and the time-out of
+`notify`."""
 
 CIRCUIT_OPENS_AFTER = 3
-"""Consecutive posts without an answer after which a channel gets a pause: our choice."""
+"""After this many consecutive posts without an answer, the channel is not used for a while: our
+choice."""
 MIN_PAUSE_S = 60
 MAX_PAUSE_S = 3_600
 """Also the upper limit of a channel's Retry-After."""
 REPEAT_PAUSE_S = 1_800
-"""A repeat, its notice's last try, tests a silent channel only if no other notice has tested it for
-this long."""
+"""A repeat is its notice's last try, so it tests a silent channel only if no other notice has
+tested the channel for this long."""
 
 
 class DeliverDependencies(Struct, frozen=True):
-    """What `deliver` works with, by channel name; `clock` is read again after a post.
+    """What `deliver` needs, by channel name. `clock` is read again after a post.
 
     `history_location`: the history that the commands in messages read.
     """
@@ -72,10 +76,10 @@ class DeliverDependencies(Struct, frozen=True):
 
 
 class NoticePosted(Struct, frozen=True):
-    """The notice was posted; `may_be_duplicate`: an earlier try may have posted it too.
+    """The notice was posted. `may_be_duplicate`: an earlier try may have posted it too.
 
-    `mark_error` is the ledger's error if the post could not be recorded. The message is still done;
-    only a second delivery of it would post again, as a repeat.
+    `mark_error`: the ledger's error if the post could not be recorded. The message is done anyway;
+    only a second delivery of it would post again, marked as a repeat.
     """
 
     may_be_duplicate: bool
@@ -87,10 +91,10 @@ class AlreadySent(Struct, frozen=True):
 
 
 class NoticeAbandoned(Struct, frozen=True):
-    """The notice needs a person; a retry would end the same way.
+    """The notice needs a person: a retry would end the same way.
 
-    `code` is a stable word, `explanation` a sentence. The caller moves the notice to the dead
-    letters, then calls `record_abandoned`.
+    `code` is a stable word, `explanation` a sentence. `maybe_posted`: a try may have posted it. The
+    caller moves the notice to the dead letters, then calls `record_abandoned`.
     """
 
     code: str
@@ -99,7 +103,7 @@ class NoticeAbandoned(Struct, frozen=True):
 
     @property
     def is_outcome_unknown(self) -> bool:
-        """Whether it is not known if the notice was posted, so that a person has to look."""
+        """Whether a person must check if the notice was posted, since the service did not say."""
         return self.code in (UNKNOWN_OUTCOME, UNEXPECTED_ANSWER)
 
 
@@ -114,52 +118,52 @@ DeliveryOutcome = NoticePosted | AlreadySent | NoticeAbandoned | RetryLater
 
 UNKNOWN_OUTCOME = "unknown_outcome"
 UNEXPECTED_ANSWER = "unexpected_answer"
-_SPENT = (
-    "two tries ended without an answer: look whether the notice was posted; if it was not, send it"
+_TRIES_USED_UP = (
+    "two tries ended without an answer: check whether the notice was posted; if not, send it"
     " again with `sageaudit redrive notices`"
 )
 
 
 def deliver(notice: Notice, deps: DeliverDependencies, *, receive_count: int) -> DeliveryOutcome:
-    """Posts one notice; `receive_count` is the number of this delivery, from 1.
+    """Posts one notice. `receive_count`: the number of this delivery, from 1.
 
-    Raises AwsError from the ledger, or MalformedData for an hour that cannot be read. Any error but
-    a ChannelError leaves the lease in place, since the notice may have been posted.
+    Raises AwsError from the ledger, or MalformedData if the held messages of an hour cannot be
+    read. After any error but a ChannelError the lease stays, since the notice may have been posted.
     """
-    began = deps.clock()
+    began_at = deps.clock()
     channel = deps.channels.get(notice.channel)
     if channel is None:
-        reason = f"the policy that is deployed has no channel {notice.channel}"
+        reason = f"the deployed policy has no channel {notice.channel}"
         return _abandon_unposted(notice, deps, "no_channel", reason)
     if notice.held_hour is not None:
-        wait_s = int((notice.held_hour - began).total_seconds()) + HELD_HOUR_ENDS_AFTER_S
+        wait_s = int((notice.held_hour - began_at).total_seconds()) + HELD_HOUR_ENDS_AFTER_S
         if wait_s > 0:
             return RetryLater(wait_s)
         notice = _with_held_messages(notice, notice.held_hour, deps)
-    circuit = _circuit(notice.channel, deps, began)
-    rest_s = circuit.open_until - int(began.timestamp())
-    if rest_s > 0:
-        return RetryLater(max(rest_s, _backoff_s(RETRY_AFTER_S, receive_count)))
+    circuit = _circuit(notice.channel, deps, began_at)
+    pause_left_s = circuit.open_until - int(began_at.timestamp())
+    if pause_left_s > 0:
+        return RetryLater(max(pause_left_s, _backoff_s(RETRY_AFTER_S, receive_count)))
     try:
         channel.prepare()
     except ChannelUnavailable as unavailable:
         return RetryLater(_backoff_s(RETRY_AFTER_S, receive_count), unavailable)
     except ChannelBroken as broken:
         return _abandon_unposted(notice, deps, broken.code, untrusted.for_log(str(broken)))
-    claim = deps.ledger.claim_send(notice.notice_id, began, LEASE_S)
+    claim = deps.ledger.claim_send(notice.notice_id, began_at, LEASE_S)
     match claim:
         case SendClaim.DONE:
             return AlreadySent()
         case SendClaim.BUSY:
             return RetryLater(LEASE_S)
         case SendClaim.EXHAUSTED:
-            return NoticeAbandoned(UNKNOWN_OUTCOME, _SPENT, maybe_posted=True)
+            return NoticeAbandoned(UNKNOWN_OUTCOME, _TRIES_USED_UP, maybe_posted=True)
     leased = _LeasedNotice(notice, channel, deps, claim is SendClaim.REPEAT, receive_count)
-    return leased.post(began, circuit)
+    return leased.post(began_at, circuit)
 
 
 def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDependencies) -> Notice:
-    """The notice with the messages that were held for its channel in a past hour."""
+    """Returns the notice with the messages that were held for its channel in a past hour."""
     hour = deps.ledger.channel_hour(notice.channel, began_at)
     if not hour.held:
         raise Unavailable("The table answered without the hour of a notice.")
@@ -172,7 +176,9 @@ def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDepende
 
 
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
-    """The channel's circuit. A pause longer than possible is reset to none."""
+    """Returns the channel's circuit. A pause that is longer than any regular one is reset to
+    none.
+    """
     circuit = deps.ledger.circuit(channel)
     if circuit.open_until <= int(now.timestamp()) + MAX_PAUSE_S + LEASE_S:
         return circuit
@@ -181,46 +187,46 @@ def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
     return Circuit()
 
 
-def record_abandoned(notice: Notice, given_up: NoticeAbandoned, deps: DeliverDependencies) -> None:
+def record_abandoned(notice: Notice, abandoned: NoticeAbandoned, deps: DeliverDependencies) -> None:
     """Releases the claim of a notice that is in the dead letters. Raises AwsError."""
-    if given_up.maybe_posted:
-        deps.ledger.mark_unknown(notice.notice_id, deps.clock(), given_up.explanation)
+    if abandoned.maybe_posted:
+        deps.ledger.mark_unknown(notice.notice_id, deps.clock(), abandoned.explanation)
     else:
-        deps.ledger.mark_failed(notice.notice_id, deps.clock(), given_up.explanation)
+        deps.ledger.mark_failed(notice.notice_id, deps.clock(), abandoned.explanation)
 
 
 def _abandon_unposted(
-    notice: Notice, deps: DeliverDependencies, code: str, why: str
+    notice: Notice, deps: DeliverDependencies, code: str, explanation: str
 ) -> DeliveryOutcome:
-    """Abandons a notice that cannot be posted, unless it was sent before."""
+    """Abandons a notice that cannot be posted, unless it was posted before."""
     claim = deps.ledger.claim_send(notice.notice_id, deps.clock(), LEASE_S)
     if claim is SendClaim.DONE:
         return AlreadySent()
     if claim is SendClaim.BUSY:
         return RetryLater(LEASE_S)
-    return NoticeAbandoned(code, why, maybe_posted=claim is not SendClaim.FIRST)
+    return NoticeAbandoned(code, explanation, maybe_posted=claim is not SendClaim.FIRST)
 
 
 class _LeasedNotice(Struct, frozen=True):
-    """A notice whose lease this delivery holds."""
+    """A notice that this delivery may post, since it has the lease."""
 
     notice: Notice
     channel: Channel
     deps: DeliverDependencies
     may_be_duplicate: bool
-    received: int
+    receive_count: int
 
-    def post(self, began: datetime, circuit: Circuit) -> DeliveryOutcome:
+    def post(self, began_at: datetime, circuit: Circuit) -> DeliveryOutcome:
         """Posts the notice and records the outcome in the ledger."""
         now = self.deps.clock()
-        if (now - began).total_seconds() > POST_TIMEOUT_S:
-            late = ChannelUnavailable("there was no time left to post")
-            return self._later(late, _backoff_s(RETRY_AFTER_S, self.received))
+        if (now - began_at).total_seconds() > LATEST_POST_START_S:
+            no_time = ChannelUnavailable("there was no time left to post")
+            return self._later(no_time, _backoff_s(RETRY_AFTER_S, self.receive_count))
         if circuit.failures >= CIRCUIT_OPENS_AFTER:
-            probing = self._probe(circuit, now)
-            if probing is None:
-                return self._later(None, _backoff_s(RETRY_AFTER_S, self.received))
-            circuit = probing
+            test_circuit = self._start_test(circuit, now)
+            if test_circuit is None:
+                return self._later(None, _backoff_s(RETRY_AFTER_S, self.receive_count))
+            circuit = test_circuit
         payload = self.notice.payload
         try:
             self.channel.post(
@@ -230,35 +236,39 @@ class _LeasedNotice(Struct, frozen=True):
             return self._handle_error(error, circuit)
         try:
             self.deps.ledger.mark_sent(self.notice.notice_id, self.deps.clock())
-        except AwsError as unmarked:
-            return NoticePosted(self.may_be_duplicate, unmarked)
-        self._change(circuit, Circuit())
+        except AwsError as mark_error:
+            return NoticePosted(self.may_be_duplicate, mark_error)
+        self._store_circuit(circuit, Circuit())
         return NoticePosted(self.may_be_duplicate)
 
-    def _probe(self, circuit: Circuit, now: datetime) -> Circuit | None:
-        """The circuit while only this notice tests the channel; None if it may not."""
+    def _start_test(self, circuit: Circuit, now: datetime) -> Circuit | None:
+        """Returns the circuit while only this notice tests the channel; None if it may not test
+        it.
+        """
         now_s = int(now.timestamp())
         if self.may_be_duplicate and now_s - circuit.open_until < REPEAT_PAUSE_S:
             return None
-        alone = replace(circuit, open_until=now_s + LEASE_S)
-        changed = self.deps.ledger.replace_circuit(self.notice.channel, circuit, alone, now)
-        return alone if changed else None
+        test_circuit = replace(circuit, open_until=now_s + LEASE_S)
+        was_replaced = self.deps.ledger.replace_circuit(
+            self.notice.channel, circuit, test_circuit, now
+        )
+        return test_circuit if was_replaced else None
 
     def _handle_error(self, error: ChannelError, circuit: Circuit) -> DeliveryOutcome:
         """Records a failed post, first in the claim, then in the circuit; returns the outcome."""
-        answered = Circuit()
+        new_circuit = Circuit()
         now_s = int(self.deps.clock().timestamp())
         outcome: DeliveryOutcome
         match error:
-            case RateLimited(retry_after_s=asked_s):
-                wait_s = max(asked_s, RETRY_AFTER_S)
-                answered = Circuit(0, now_s + wait_s)
-                outcome = self._later(error, max(wait_s, _backoff_s(wait_s, self.received)))
+            case RateLimited(retry_after_s=requested_wait_s):
+                wait_s = max(requested_wait_s, RETRY_AFTER_S)
+                new_circuit = Circuit(0, now_s + wait_s)
+                outcome = self._later(error, max(wait_s, _backoff_s(wait_s, self.receive_count)))
             case ChannelUnavailable():
-                answered = _circuit_after_failure(circuit, now_s)
-                outcome = self._later(error, _backoff_s(RETRY_AFTER_S, self.received))
+                new_circuit = _circuit_after_failure(circuit, now_s)
+                outcome = self._later(error, _backoff_s(RETRY_AFTER_S, self.receive_count))
             case PossiblySent():
-                answered = _circuit_after_failure(circuit, now_s)
+                new_circuit = _circuit_after_failure(circuit, now_s)
                 outcome = self._unknown(error)
             case ChannelBroken(code=code):
                 outcome = NoticeAbandoned(
@@ -267,25 +277,25 @@ class _LeasedNotice(Struct, frozen=True):
             case _:  # UnexpectedResponse
                 reason = untrusted.for_log(str(error))
                 outcome = NoticeAbandoned(UNEXPECTED_ANSWER, reason, maybe_posted=True)
-        self._change(circuit, answered)
+        self._store_circuit(circuit, new_circuit)
         return outcome
 
-    def _later(self, error: ChannelError | None, wait_s: int) -> RetryLater:
-        ledger, reason = self.deps.ledger, str(error or "its channel is tested by another notice")
+    def _later(self, refusal: ChannelError | None, wait_s: int) -> RetryLater:
+        ledger, reason = self.deps.ledger, str(refusal or "another notice tests its channel")
         mark = ledger.mark_unknown if self.may_be_duplicate else ledger.mark_failed
         mark(self.notice.notice_id, self.deps.clock(), untrusted.for_log(reason))
-        return RetryLater(wait_s, error)
+        return RetryLater(wait_s, refusal)
 
     def _unknown(self, error: PossiblySent) -> DeliveryOutcome:
         reason = untrusted.for_log(str(error))
         if self.may_be_duplicate:
             return NoticeAbandoned(
-                UNKNOWN_OUTCOME, f"{_SPENT}. The last answer: {reason}", maybe_posted=True
+                UNKNOWN_OUTCOME, f"{_TRIES_USED_UP}. The last answer: {reason}", maybe_posted=True
             )
         self.deps.ledger.mark_unknown(self.notice.notice_id, self.deps.clock(), reason)
         return RetryLater(max(REPEAT_AFTER_S, error.retry_after_s), error)
 
-    def _change(self, before: Circuit, after: Circuit) -> None:
+    def _store_circuit(self, before: Circuit, after: Circuit) -> None:
         """Stores the circuit. If that fails, no notice is lost or sent twice."""
         if before == after:
             return
@@ -295,7 +305,9 @@ class _LeasedNotice(Struct, frozen=True):
 
 
 def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
-    """The circuit after one more failed post; from CIRCUIT_OPENS_AFTER on, pauses double."""
+    """Returns the circuit after one more failed post; from CIRCUIT_OPENS_AFTER failures on, pauses
+    double.
+    """
     failures = circuit.failures + 1
     if failures < CIRCUIT_OPENS_AFTER:
         return Circuit(failures, 0)
@@ -303,6 +315,8 @@ def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
     return Circuit(failures, now_s + pause_s)
 
 
-def _backoff_s(base_s: int, received: int) -> int:
-    """Seconds to wait, doubled at each receive, so that a long outage uses few receives."""
-    return doubled_s(base_s, received - 1, max(base_s, MAX_BACKOFF_S))
+def _backoff_s(base_s: int, receive_count: int) -> int:
+    """Returns the seconds to wait. They double with each receive, so that a long outage uses few
+    receives.
+    """
+    return doubled_s(base_s, receive_count - 1, max(base_s, MAX_BACKOFF_S))

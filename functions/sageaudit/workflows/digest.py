@@ -1,11 +1,11 @@
-"""Writes the digest of the newest week that is over, once, with a notice for each channel.
+"""Writes the digest of the last finished week, once, with a notice for each channel.
 
 was it written? -> the week's figures -> report -> cards -> one transaction
 
-The transaction creates the week's item on condition that there is none, so only one of two starts
-writes. The table's stream then has the notices, like those of audits
+The transaction creates the week's item on condition that there is none, so only one of two
+invocations writes. The table's stream then has the notices, like those of audits
 (docs/decisions/0024-transactional-outbox.md). The report is named after the week, so that a second
-start writes the same one.
+invocation writes the same one.
 """
 
 from __future__ import annotations
@@ -54,14 +54,15 @@ from sageaudit.structs import replace
 from sageaudit.workflows.report import ReportSource, assemble_account_report, read_report_summaries
 
 REPORT_DAYS = 30
-_REPORT_NOT_WRITTEN = "it could not be written: the log of digest says why"
+_REPORT_NOT_WRITTEN = "it could not be written; the log of the digest function has the reason"
 
 
 class DigestDependencies(Struct, frozen=True):
-    """What the digest reads and writes.
+    """What the digest reads from and writes to.
 
-    `writers` are by channel. `report_source` and `report_store`: where the report is read and
-    stored; None for no report. `history_location`: the history that the digest's commands read.
+    `writers` are by channel. `report_source` and `report_store`: where the report's data is read
+    and where the report is stored; None for no report. `history_location`: the history that the
+    digest's commands read.
     """
 
     history: History
@@ -77,7 +78,8 @@ class DigestDependencies(Struct, frozen=True):
 class DigestWritten(Struct, frozen=True):
     """A digest was written.
 
-    `report_error`: why its report was not. `routes_without_digest`: those routes, with the reason.
+    `report_error`: why its report was not written. `routes_without_digest`: a sentence with the
+    reason for each.
     """
 
     last_day: date
@@ -90,21 +92,21 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | s
 
     Raises AwsError, BadHistory or MalformedData.
     """
-    if never := no_digest_reason(deps.policy):
-        return never
+    if no_digest := no_digest_reason(deps.policy):
+        return no_digest
     week = last_finished_week(deps.policy, now)
     _, last_day = week
-    written = f"the digest of the week to {last_day} was written before"
+    already_written = f"the digest of the week to {last_day} was written before"
     if deps.ledger.has_digest(last_day):
-        return written
-    decided = deps.decisions.decisions()
-    digests = read_digests(deps, week, decided, now)
-    report, unwritten = NO_REPORT, None
+        return already_written
+    decisions = deps.decisions.decisions()
+    digests = read_digests(deps, week, decisions, now)
+    report, report_error = NO_REPORT, None
     try:
-        report = _report(deps, last_day, decided, now)
+        report = _report(deps, last_day, decisions, now)
     except AwsError as error:  # a digest without its report is better than none
-        report, unwritten = DigestReport(missing_reason=_REPORT_NOT_WRITTEN), error
-    routes, left_out = routes_with_digest(deps.policy)
+        report, report_error = DigestReport(missing_reason=_REPORT_NOT_WRITTEN), error
+    routes, routes_without_digest = routes_with_digest(deps.policy)
     bodies = {}
     for number, digest in digests.items():
         route, card = routes[number], digest_card(digest, report, deps.history_location)
@@ -112,59 +114,66 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | s
             payload = deps.writers[channel](card, NO_OWNER_IDS)
             notice = Notice(f"digest to {last_day}|{number}|{channel}", channel, payload)
             bodies[number, channel] = to_json(notice)
-    done = deps.ledger.write_digest(last_day, bodies, now)
-    return DigestWritten(last_day, unwritten, left_out) if done else written
+    is_written = deps.ledger.write_digest(last_day, bodies, now)
+    return (
+        DigestWritten(last_day, report_error, routes_without_digest)
+        if is_written
+        else already_written
+    )
 
 
 def no_digest_reason(policy: Policy) -> str | None:
-    """Why the policy sends no digest; None if it does."""
+    """Returns why the policy sends no digest; None if it sends one."""
     if policy.mode == "observe":
         return "observe mode"
     return "the policy has switched it off" if policy.digest is None else None
 
 
 def last_finished_week(policy: Policy, now: datetime) -> tuple[date, date]:
-    """The newest full week, by the policy or, if it has no digest, by the default schedule."""
+    """Returns the first and last day of the newest full week, by the policy's schedule or, if it
+    has no digest, by the default schedule.
+    """
     return (policy.digest or DigestSchedule()).last_full_week(now)
 
 
 def routes_with_digest(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
-    """The routes with a digest by number, 0 for all jobs; and why each other route has none.
+    """Returns the routes with a digest by number, 0 for all jobs; and for each other route why it
+    has none.
 
-    The history has only the tags of `tags.show`. A route that selects recommendations alone would
-    show the spend of all jobs.
+    The history has only the tags of `tags.show`. A route that selects only recommendations has
+    none, since its digest would show the spend of all jobs.
     """
     routes: dict[int, Route | None] = {0: None}
-    left_out = []
+    routes_without_digest = []
     for number, route in enumerate(policy.routes.rows, 1):
         if route.tag and route.tag[0] not in policy.cost_tag_names:
-            left_out.append(f"{route}: none, as tags.show does not have its tag")
+            routes_without_digest.append(f"{route}: no digest, as tags.show lacks its tag")
         elif not route.has_job_conditions:
-            left_out.append(f"{route}: none, as it selects no jobs")
+            routes_without_digest.append(f"{route}: no digest, as it selects no jobs")
         else:
             routes[number] = route
-    return routes, tuple(left_out)
+    return routes, tuple(routes_without_digest)
 
 
 def read_digests(
     deps: DigestDependencies, week: tuple[date, date], decisions: Sequence[Decision], now: datetime
 ) -> dict[int, Digest]:
-    """The digests, by the numbers of their routes."""
+    """Returns the digests, by the numbers of their routes."""
     routes, _ = routes_with_digest(deps.policy)
     digests = make_digests(deps.history, week, routes.values(), decisions, deps.ledger.alerts, now)
     return dict(zip(routes, digests, strict=True))
 
 
 def _report(
-    deps: DigestDependencies, last_day: date, decided: Sequence[Decision], now: datetime
+    deps: DigestDependencies, last_day: date, decisions: Sequence[Decision], now: datetime
 ) -> DigestReport:
     """Stores the report of the last 30 days and returns its link. Raises AwsError."""
     if deps.report_store is None or deps.report_source is None:
         return NO_REPORT
     period = Period(last_day - timedelta(days=REPORT_DAYS - 1), last_day)
-    heads, left_out = read_report_summaries(deps.report_source, period, None)
+    summaries, omitted_count = read_report_summaries(deps.report_source, period, None)
     contents = assemble_account_report(
-        deps.report_source, period, None, heads, left_out, last_day, decided
+        deps.report_source, period, None, summaries, omitted_count, last_day, decisions
     )
     text = page(
         account_title(contents), account_body(contents), generated_at=now, version=__version__
@@ -181,33 +190,46 @@ def make_digests(
     read_alerts: Callable[[str], Iterable[Alert]],
     now: datetime,
 ) -> Iterator[Digest]:
-    """The digest of a week for each route; None is all jobs.
+    """Yields the digest of a week for each route; the route None means all jobs.
 
     `read_alerts` returns the alerts of a subject, by its key of account, region and name. Each
     family is read once.
     """
-    since, until = week
-    lists = HistoryLists(history, make_window(since, until + ONE_DAY))
-    days = make_window(until - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY)
-    read = by_family(
-        lists.in_window(days), Question(days), decisions, now, most_runs=MAX_FAMILY_RUNS
+    first_day, last_day = week
+    lists = HistoryLists(history, make_window(first_day, last_day + ONE_DAY))
+    recent_window = make_window(
+        last_day - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY
     )
-    families, sent_to = [*read], cache(read_alerts)
+    family_rows = by_family(
+        lists.in_window(recent_window),
+        Question(recent_window),
+        decisions,
+        now,
+        most_runs=MAX_FAMILY_RUNS,
+    )
+    recommendations_by_family, read_alerts_once = [*family_rows], cache(read_alerts)
     for route in routes:
         question = _question(lists, route)
-        recommendations = sort_by_amount(of_question(families, question), now)
+        recommendations = sort_by_amount(of_question(recommendations_by_family, question), now)
         recommendations = [
-            item for item in recommendations if route is None or _matches(route, item, now)
+            recommendation
+            for recommendation in recommendations
+            if route is None or _is_selected(route, recommendation, now)
         ]
-        unsent = _unsent(recommendations, question, sent_to)
-        spend = _spend_digest(lists, question, now)
+        unsent_recommendations = _unsent(recommendations, question, read_alerts_once)
+        digest = _spend_digest(lists, question, now)
         yield replace(
-            spend, recommendations=recommendations, unsent_recommendations=unsent, route=route
+            digest,
+            recommendations=recommendations,
+            unsent_recommendations=unsent_recommendations,
+            route=route,
         )
 
 
 def _question(lists: HistoryLists, route: Route | None) -> Question:
-    """The jobs of a route. Its rules, severity and dollars select recommendations, not jobs."""
+    """Returns the question about a route's jobs. Its rules, severity and dollars select
+    recommendations, not jobs.
+    """
     if route is None:
         return Question(lists.window)
     return Question.with_filters(
@@ -220,30 +242,30 @@ def _question(lists: HistoryLists, route: Route | None) -> Question:
     )
 
 
-def _matches(route: Route, item: FamilyRecommendation, now: datetime) -> bool:
-    month = estimate_month([item], item.amount_kind, now)
-    return route.matches_recommendation(item.rule, month.severity, month.usd)
+def _is_selected(route: Route, recommendation: FamilyRecommendation, now: datetime) -> bool:
+    month = estimate_month([recommendation], recommendation.amount_kind, now)
+    return route.matches_recommendation(recommendation.rule, month.severity, month.usd)
 
 
 def _spend_digest(lists: HistoryLists, question: Question, now: datetime) -> Digest:
-    """The week's sums beside those of the week before."""
-    before = lists.in_window(window_before(lists.window))
-    covered = is_covered_before(lists, question)
-    first, last = lists.window.first_day, lists.window.last_day
-    changed: Sequence[ChangedFamily] = ()
-    if covered:
-        known_since = last - timedelta(days=LOOK_BACK_DAYS)
-        rows = find_changes(
-            lists, question, GROUPABLE["family"], today=last, history_since=known_since
+    """Returns the week's sums beside those of the week before, without recommendations."""
+    earlier_lists = lists.in_window(window_before(lists.window))
+    is_covered = is_covered_before(lists, question)
+    first_day, last_day = lists.window.first_day, lists.window.last_day
+    changed_rows: Sequence[ChangedFamily] = ()
+    if is_covered:
+        history_since = last_day - timedelta(days=LOOK_BACK_DAYS)
+        changes = find_changes(
+            lists, question, GROUPABLE["family"], today=last_day, history_since=history_since
         )
-        changed = changed_families(rows)
+        changed_rows = changed_families(changes)
     return Digest(
-        since=first,
-        until=last,
+        since=first_day,
+        until=last_day,
         now=now,
         total=sum_all(lists, question),
-        previous_total=sum_all(before, question) if covered else None,
-        changed_families=changed,
+        previous_total=sum_all(earlier_lists, question) if is_covered else None,
+        changed_families=changed_rows,
         recommendations=(),
         unsent_recommendations=(),
     )
@@ -252,17 +274,30 @@ def _spend_digest(lists: HistoryLists, question: Question, now: datetime) -> Dig
 def _unsent(
     recommendations: Iterable[FamilyRecommendation],
     question: Question,
-    alerts: Callable[[str], Iterable[Alert]],
+    read_alerts: Callable[[str], Iterable[Alert]],
 ) -> list[FamilyRecommendation]:
-    """The week's open recommendations whose subjects have had no message since it began."""
+    """Returns the week's open recommendations about whose subjects no message was sent since the
+    week began.
+    """
     since, until = question.window.since, question.window.until
-    due = [
-        one
-        for one in recommendations
-        if one.is_open and any(since <= at < until for at, _ in one.occurrences)
+    open_recommendations = [
+        recommendation
+        for recommendation in recommendations
+        if recommendation.is_open
+        and any(since <= at < until for at, _ in recommendation.occurrences)
     ]
-    subjects = {alert_subject_key(one.account, one.region, one.family) for one in due}
-    sent = {subject for subject in subjects if any(one.at >= since for one in alerts(subject))}
+    subject_keys = {_subject_key(recommendation) for recommendation in open_recommendations}
+    subjects_with_message = {
+        subject
+        for subject in subject_keys
+        if any(alert.at >= since for alert in read_alerts(subject))
+    }
     return [
-        one for one in due if alert_subject_key(one.account, one.region, one.family) not in sent
+        recommendation
+        for recommendation in open_recommendations
+        if _subject_key(recommendation) not in subjects_with_message
     ]
+
+
+def _subject_key(recommendation: FamilyRecommendation) -> str:
+    return alert_subject_key(recommendation.account, recommendation.region, recommendation.family)

@@ -1,6 +1,6 @@
-"""Audits jobs of a live account as the Lambda does, but with an in-memory history.
+"""Audits jobs of a live account as the Lambda function does, by default with an in-memory history.
 
-For a recording, a recorder passes each request on to its source and keeps the answer.
+To record a job, ResponseRecorder passes each request on to AWS and keeps the answer.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from sageaudit.workflows.recordings.jobs import MeasuredJob
 
 T = TypeVar("T")
 _MAX_NAMED = 10
-_METRICS_NOT_REQUESTED = RawUsage((), Missing("metric_missing", "the metrics were not asked for"))
+_METRICS_NOT_REQUESTED = RawUsage((), Missing("metric_missing", "the metrics were not requested"))
 
 
 def live_dependencies(
@@ -63,10 +63,11 @@ def live_dependencies(
     fingerprint_key: Callable[[], bytes | None],
     list_hosts_once: bool = False,
 ) -> AuditDependencies:
-    """The dependencies of an audit that reads from AWS.
+    """Returns the dependencies of an audit that reads from AWS.
 
-    `client_factory` takes a service, and a config if it is not the default one, and returns a
-    function from account and region to a client. `list_hosts_once`: list metrics of jobs together.
+    `client_factory` takes a service, and a config if it is not the default, and returns a function
+    from account and region to a client. `list_hosts_once`: list the hosts of all jobs once, not for
+    each job.
     """
     return AuditDependencies(
         jobs=SageMakerJobs(client_factory("sagemaker")),
@@ -88,8 +89,8 @@ def live_dependencies(
 class LiveAccount:
     """The AWS account of a profile. Calls only APIs that read.
 
-    `warn` gets a sentence about each job that is left out. Audits use and are recorded in
-    `history`; unless it `is_persistent`, rules on a family answer Unknown.
+    `warn` gets a sentence about each job that is left out. `history`: where audits are recorded and
+    earlier runs are read. Unless it `is_persistent`, rules on a family answer Unknown.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class LiveAccount:
         self._profile = profile
         self._region = region
         self._history = history
-        self._lasts = is_persistent and history is not None
+        self._is_history_persistent = is_persistent and history is not None
 
     def audit(self, job: str, kind: JobKind | None, policy: Policy) -> AuditDocument:
         """Audits one job by ARN or name; a roll-up together with the jobs that it launched.
@@ -119,33 +120,36 @@ class LiveAccount:
             children = [
                 *self._read_each(deps.jobs.children(ref), lambda job: self._audit(job, deps, now))
             ]
-        audit, done = self._audit(ref, deps, now)
+        audit, recorded = self._audit(ref, deps, now)
         if not ref.kind.spec.rollup:
-            return done.document
+            return recorded.document
         return document(audit, [child.document for _, child in children])
 
     def record(self, job: str, kind: JobKind | None) -> Recording | RecordedSet:
         """Records what an audit of the job reads from AWS. Raises as `audit` does."""
         ref, now = self._ref(job, kind), datetime.now(UTC)
-        cloudwatch_of = self._accounts.client_factory("cloudwatch")
-        recorder = ResponseRecorder(self._deps(Policy()), cloudwatch_of, packaged.instance_types())
+        cloudwatch_client_for = self._accounts.client_factory("cloudwatch")
+        recorder = ResponseRecorder(
+            self._deps(Policy()), cloudwatch_client_for, packaged.instance_types()
+        )
         deps = recorder.dependencies
 
-        def recorded(job_ref: JobRef) -> Recording:
-            _, done = self._audit(job_ref, deps, now)
-            return recorder.recording(job_ref, done, now)
+        def record_job(job_ref: JobRef) -> Recording:
+            _, audit_recorded = self._audit(job_ref, deps, now)
+            return recorder.recording(job_ref, audit_recorded, now)
 
         if not ref.kind.spec.rollup:
-            return recorded(ref)
+            return record_job(ref)
         launched = tuple(deps.jobs.children(ref) or ())
-        children = dict(self._read_each(launched, lambda child: (child, recorded(child))))
+        children = dict(self._read_each(launched, lambda child: (child, record_job(child))))
         deleted = tuple(child for child in launched if child not in children)
-        return RecordedSet(tuple(children.values()), recorded(ref), deleted)
+        return RecordedSet(tuple(children.values()), record_job(ref), deleted)
 
     def measure(self, job: str, kind: JobKind | None, policy: Policy) -> MeasuredJob:
-        """One job by ARN or name, with its measurements and list prices.
+        """Returns one job by ARN or name, with its measurements and list prices.
 
-        Raises as `audit` does, and BadUsage for a roll-up, naming the jobs that it launched.
+        Raises as `audit` does. Raises BadUsage for a roll-up, with the names of the jobs that it
+        launched.
         """
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)
@@ -176,26 +180,28 @@ class LiveAccount:
     def _audit(
         self, ref: JobRef, deps: AuditDependencies, now: datetime
     ) -> tuple[Audit, AuditRecorded]:
-        ended = JobEndEvent(ref, "Unknown", None, now, {}, is_replayed=True)
+        event = JobEndEvent(ref, "Unknown", None, now, {}, is_replayed=True)
         force = self._history is not None
         try:
-            done = audit_finished_job(ended, deps, now=now, caller=AuditTrigger.PERSON, force=force)
+            outcome = audit_finished_job(
+                event, deps, now=now, caller=AuditTrigger.PERSON, force=force
+            )
         except RejectedEvent as error:
             raise BadUsage(f"{ref.arn} is not a job of this profile: {error}") from error
-        if isinstance(done, EventDropped):
-            raise JobNotFound(done.reason)
-        if not isinstance(done, AuditRecorded) or done.audit is None:
+        if isinstance(outcome, EventDropped):
+            raise JobNotFound(outcome.reason)
+        if not isinstance(outcome, AuditRecorded) or outcome.audit is None:
             raise AwsError(f"{ref.arn}: it cannot be audited now; try again later")
-        if done.document["unauditable"] is not None:
-            raise AwsError(f"{ref.arn}: {done.document['unauditable']}")
-        return done.audit, done
+        if outcome.document["unauditable"] is not None:
+            raise AwsError(f"{ref.arn}: {outcome.document['unauditable']}")
+        return outcome.audit, outcome
 
     def _deps(self, policy: Policy) -> AuditDependencies:
         history = self._history or SqliteHistory()
         deps = live_dependencies(
             self._accounts.client_factory, history, policy, fingerprint_key=lambda: None
         )
-        return replace(deps, is_history_persistent=self._lasts)
+        return replace(deps, is_history_persistent=self._is_history_persistent)
 
     @cached_property
     def _accounts(self) -> AccountClients:
@@ -226,16 +232,16 @@ class LiveAccount:
         return self._find(job, [kind] if kind else list(JobKind), region)
 
     def _find(self, name: str, kinds: list[JobKind], region: str) -> JobRef:
-        """Returns the job with this name; warns of kinds that may not be described.
+        """Returns the job with this name; warns of kinds that it may not describe.
 
-        Raises JobNotFound, AccessDenied if it is in none of the kinds that may be described, or
-        AmbiguousName if two kinds use it.
+        Raises JobNotFound; AccessDenied if it found none and may not describe all kinds;
+        AmbiguousName if jobs of two kinds have the name.
         """
         jobs = SageMakerJobs(self._accounts.client_factory("sagemaker"))
         refs: list[JobRef] = []
         denied: dict[JobKind, AccessDenied] = {}
-        fitting = [kind for kind in kinds if len(name) <= kind.spec.longest_name]
-        for kind in fitting or kinds:
+        possible_kinds = [kind for kind in kinds if len(name) <= kind.spec.longest_name]
+        for kind in possible_kinds or kinds:
             try:
                 refs.append(_describe_ref(jobs, kind, name, region))
             except JobNotFound:
@@ -243,8 +249,8 @@ class LiveAccount:
             except AccessDenied as error:
                 denied[kind] = error
         if len(refs) > 1:
-            named = " and ".join(ref.kind.spec.label_with_article for ref in refs)
-            raise AmbiguousName(f"{name} is {named}: choose with --kind")
+            kind_names = " and ".join(ref.kind.spec.label_with_article for ref in refs)
+            raise AmbiguousName(f"{name} is {kind_names}: choose with --kind")
         actions = " and ".join(error.action for error in denied.values())
         if refs:
             if denied:
@@ -252,21 +258,23 @@ class LiveAccount:
                     f"{actions} is not permitted; if another job has this name too, give its ARN"
                 )
             return refs[0]
-        asked = ", ".join(kind.value for kind in kinds if kind not in denied)
+        asked_kinds = ", ".join(kind.value for kind in kinds if kind not in denied)
         if denied:
-            looked = f"; there is none among the kinds that could be asked ({asked})"
-            raise AccessDenied(actions, f"{actions} is not permitted{looked if asked else ''}.")
-        raise JobNotFound(f"there is no job {name} in {region} (looked for: {asked})")
+            looked_text = f"; no job of the other kinds has this name ({asked_kinds})"
+            raise AccessDenied(
+                actions, f"{actions} is not permitted{looked_text if asked_kinds else ''}."
+            )
+        raise JobNotFound(f"there is no job {name} in {region} (kinds searched: {asked_kinds})")
 
 
 def choose_one_message(children: Sequence[str], name: str, kind: JobKind) -> str:
-    """The sentence that asks the user to name one of a roll-up's jobs."""
-    rollup, is_one = kind.spec.rollup, f"{name} is {kind.spec.label_with_article}"
+    """Returns the sentence that asks the user to name one of a roll-up's jobs."""
+    rollup, roll_up_text = kind.spec.rollup, f"{name} is {kind.spec.label_with_article}"
     if not children or rollup is None:
-        return f"{is_one} that launched no {rollup.child_label if rollup else 'job'}"
-    named = ", ".join(children[:_MAX_NAMED])
-    more = f" and {len(children) - _MAX_NAMED} more" if len(children) > _MAX_NAMED else ""
-    return f"{is_one}: ask about one of its {rollup.children_label}: {named}{more}"
+        return f"{roll_up_text} that launched no {rollup.child_label if rollup else 'job'}"
+    names = ", ".join(children[:_MAX_NAMED])
+    more_text = f" and {len(children) - _MAX_NAMED} more" if len(children) > _MAX_NAMED else ""
+    return f"{roll_up_text}: ask about one of its {rollup.children_label}: {names}{more_text}"
 
 
 def _describe_ref(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) -> JobRef:
@@ -279,7 +287,8 @@ def _describe_ref(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) ->
 
 
 class ResponseRecorder(CloudWatchMetrics):
-    """Wraps an audit's jobs, metrics and markets, and keeps their answers.
+    """Implements the audit's Jobs, Metrics and Markets by those of `source`, and keeps their
+    answers.
 
     Each Describe starts a new recording.
     """
@@ -290,25 +299,27 @@ class ResponseRecorder(CloudWatchMetrics):
         cloudwatch_of: Callable[[str, str], Any],
         types: Mapping[str, InstanceType],
     ) -> None:
-        """`cloudwatch_of` returns the CloudWatch client for an account and region."""
+        """Records the answers of `source`. `cloudwatch_of` returns the CloudWatch client for an
+        account and region.
+        """
         super().__init__(cloudwatch_of, types)
-        self._asked = source
+        self._source = source
         self._begin({})
 
     def _begin(self, answer: Mapping[str, Any]) -> None:
         self._answer = answer
         self._tags: Mapping[str, str] | None = None
-        self._metrics = _METRICS_NOT_REQUESTED
+        self._raw_usage = _METRICS_NOT_REQUESTED
         self._prices: ListedPrices | None = None
 
     @property
     def dependencies(self) -> AuditDependencies:
         """The same dependencies, with the recorder as jobs, metrics and markets."""
-        return replace(self._asked, jobs=self, metrics=self, markets=self)
+        return replace(self._source, jobs=self, metrics=self, markets=self)
 
-    def recording(self, ref: JobRef, done: AuditRecorded, now: datetime) -> Recording:
-        """The recording of the job that was audited last."""
-        metrics = self._metrics
+    def recording(self, ref: JobRef, audit: AuditRecorded, now: datetime) -> Recording:
+        """Returns the recording of the job that was audited last."""
+        metrics = self._raw_usage
         return Recording(
             describe=self._answer,
             tags=self._tags or {},
@@ -317,34 +328,36 @@ class ResponseRecorder(CloudWatchMetrics):
             account=ref.account,
             region=ref.region,
             read_context=ReadContext(
-                now, metrics.missing_reason, metrics.notes, done.notes, self._prices
+                now, metrics.missing_reason, metrics.notes, audit.notes, self._prices
             ),
         )
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
         """Returns and keeps SageMaker's answer."""
-        answer = self._asked.jobs.describe(ref)
+        answer = self._source.jobs.describe(ref)
         self._begin(answer)
         return answer
 
     def tags(self, ref: JobRef) -> dict[str, str]:
         """Returns and keeps the tags."""
-        tags = self._asked.jobs.tags(ref)
+        tags = self._source.jobs.tags(ref)
         self._tags = tags
         return tags
 
     def children(self, ref: JobRef) -> Iterable[JobRef] | None:
-        """The jobs that a roll-up launched."""
-        return self._asked.jobs.children(ref)
+        """Returns the jobs that a roll-up launched; the recording does not keep them."""
+        return self._source.jobs.children(ref)
 
     def read_series(self, job: Job, now: datetime) -> RawUsage:
         """Returns and keeps CloudWatch's answer."""
-        self._metrics = super().read_series(job, now)
-        return self._metrics
+        self._raw_usage = super().read_series(job, now)
+        return self._raw_usage
 
     def market(self, job: Job, now: datetime) -> Market:
         """Returns the market and keeps its price list."""
-        market = self._asked.markets.market(job, now)
+        market = self._source.markets.market(job, now)
         sources = getattr(market.prices, "sources", ())
-        self._prices = next((one for one in sources if isinstance(one, ListedPrices)), None)
+        self._prices = next(
+            (source for source in sources if isinstance(source, ListedPrices)), None
+        )
         return market

@@ -1,4 +1,6 @@
-"""Previews a job's message or the weekly digest: decided as on Lambda, but never written."""
+"""Previews a job's message or the weekly digest: makes the same decisions as Lambda, writes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -39,39 +41,39 @@ def preview_message(
     recording: Path | None,
     job: str | None,
 ) -> Notification:
-    """What `notify` would do about a job of the history, or about a recorded job.
+    """Returns what `notify` would send about a job of the history, or about a recorded job.
 
     Raises JobNotFound, AmbiguousName, or BadRecording.
     """
     history = TableOverlay(source.history)
     if recording is not None:
-        head = _audit_recording(recording, policy, history, source)
+        summary = _audit_recording(recording, policy, history, source)
     else:
-        head = find_job(source.history, JobQuery(job or ""))
-    return _notification(head, history, source, policy, now)
+        summary = find_job(source.history, JobQuery(job or ""))
+    return _notification(summary, history, source, policy, now)
 
 
 def _audit_recording(
     path: Path, policy: Policy, history: History, source: HistorySource
 ) -> AuditSummary:
     """Audits a recorded run into an overlay of the history and returns its summary."""
-    [audited] = audit_recordings([path], policy, history, is_history_persistent=bool(source.name))
-    if isinstance(audited, BadRecording):
-        raise audited
-    job = audited["job"]
+    [document] = audit_recordings([path], policy, history, is_history_persistent=bool(source.name))
+    if isinstance(document, BadRecording):
+        raise document
+    job = document["job"]
     created_at = parse_time(job["created_at"] or job["started_at"])
-    head = history.summary(JobKey(job["arn"], created_at)) if job["arn"] and created_at else None
-    if head is None:
-        raise BadUsage(f"{path}: a message needs the job's ARN and its time of creation")
-    return head
+    summary = history.summary(JobKey(job["arn"], created_at)) if job["arn"] and created_at else None
+    if summary is None:
+        raise BadUsage(f"{path}: a message needs the job's ARN and its creation time")
+    return summary
 
 
 def _notification(
-    head: AuditSummary, history: History, source: HistorySource, policy: Policy, now: datetime
+    summary: AuditSummary, history: History, source: HistorySource, policy: Policy, now: datetime
 ) -> Notification:
-    document = read_audit(history, head.key, head.version)
+    document = read_audit(history, summary.key, summary.version)
     if document is None:
-        raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
+        raise JobNotFound(f"the stored audit of {summary.job} cannot be read: audit it again")
     deps = NotifyDependencies(
         history=history,
         ledger=_ReadOnlyLedger(source),
@@ -80,8 +82,8 @@ def _notification(
         writers=dict.fromkeys(policy.channels, _write_nothing),
         history_location=history_location(source),
     )
-    now = head.ended_at if head.ended_at <= now - MAX_RUN_AGE else now
-    return notify(head.key, head.version, document, deps, now=now)
+    now = summary.ended_at if summary.ended_at <= now - MAX_RUN_AGE else now
+    return notify(summary.key, summary.version, document, deps, now=now)
 
 
 def _write_nothing(card: MessageCard, mentions: Mapping[str, str]) -> Payload:
@@ -93,7 +95,8 @@ def _write_nothing(card: MessageCard, mentions: Mapping[str, str]) -> Payload:
 class DigestPreview(Struct, frozen=True):
     """The digests of the newest full week, by the number of their route; 0 is all jobs.
 
-    `channels`: those of each digest. `routes_without_digest`: those routes, with the reason.
+    `channels`: the channels of each digest. `routes_without_digest`: a sentence with the reason for
+    each.
     """
 
     last_day: date
@@ -105,46 +108,50 @@ class DigestPreview(Struct, frozen=True):
 
 
 def preview_digests(source: HistorySource, policy: Policy, now: datetime) -> DigestPreview | str:
-    """The newest week's digests, or why the policy has none."""
-    if never := weekly.no_digest_reason(policy):
-        return never
+    """Returns the newest week's digests, or why the policy has none."""
+    if no_digest_reason := weekly.no_digest_reason(policy):
+        return no_digest_reason
     ledger = _ReadOnlyLedger(source)
     deps = weekly.DigestDependencies(source.history, ledger, source.decisions, policy, {})
     week = weekly.last_finished_week(policy, now)
     digests = weekly.read_digests(deps, week, source.decisions.decisions(), now)
-    routes, left_out = weekly.routes_with_digest(policy)
+    routes, routes_without_digest = weekly.routes_with_digest(policy)
     channels = {
         number: route.channels if route else policy.routes.default
         for number, route in routes.items()
     }
-    return DigestPreview(week[1], ledger.has_digest(week[1]), digests, routes, channels, left_out)
+    return DigestPreview(
+        week[1], ledger.has_digest(week[1]), digests, routes, channels, routes_without_digest
+    )
 
 
 def history_location(source: HistorySource) -> HistoryLocation:
-    """The history's location for a message's commands, which work in any folder."""
+    """Returns the history's location for the commands in messages, which must work in any
+    folder.
+    """
     if source.session is not None:
         return HistoryLocation.for_table(source.name, source.session.region_name)
-    default = not source.name or source.name == str(histories.default_path())
-    return DEFAULT_HISTORY if default else HistoryLocation(("--history", source.name))
+    is_default = not source.name or source.name == str(histories.default_path())
+    return DEFAULT_HISTORY if is_default else HistoryLocation(("--history", source.name))
 
 
 class _ReadOnlyLedger(Struct, frozen=True):
-    """An alert ledger that reads what was sent, and writes nothing."""
+    """An alert ledger that reads what was sent from a table, and writes nothing."""
 
     source: HistorySource
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        """The alerts in a table; a file has none."""
+        """Returns the alerts in a table; none for a file."""
         table = self._table()
         return table.past_alerts(key, subject) if table else PastAlerts(keys.job_pk(key), subject)
 
     def alerts(self, subject: str) -> Sequence[Alert]:
-        """The subject's alerts in a table; a file has none."""
+        """Returns the subject's alerts in a table; none for a file."""
         table = self._table()
         return table.alerts(subject) if table else ()
 
     def has_digest(self, last_day: date) -> bool:
-        """Whether a table has the digest; a file has none."""
+        """Whether the table has the digest; False for a file."""
         table = self._table()
         return bool(table and table.has_digest(last_day))
 
@@ -154,16 +161,16 @@ class _ReadOnlyLedger(Struct, frozen=True):
         return DynamoAlertLedger(client(self.source.session, "dynamodb"), self.source.name)
 
     def has_job_line(self, key: JobKey) -> bool:
-        """Returns False, so that the line is shown again."""
+        """Returns False, so that the preview always shows the line."""
         del key
         return False
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """An hour without messages, as if this were its first."""
+        """Returns an hour without messages, so that the preview holds none back."""
         return ChannelHour(channel, began_at)
 
     def write_alert(self, *_: object, **__: object) -> bool:
-        """Writes nothing."""
+        """Writes nothing, and returns True."""
         return True
 
     write_digest = write_alert

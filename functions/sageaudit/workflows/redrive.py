@@ -1,4 +1,4 @@
-"""Reads dead letters, finds what each is about and why it is there, and sends them again."""
+"""Reads dead letters, finds the job and the reason of each, and sends them again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sageaudit.output.text.card import parse_notice
 from sageaudit.output.text.words import count_text
 
 STREAM_ABANDONED = "stream_gave_up"
-"""The reason of Lambda's own letter, which names a place in the table's stream."""
+"""The reason of a letter that Lambda itself wrote; it names a place in the table's stream."""
 NOT_RETRYABLE = frozenset(
     {
         *("not_json", "not_an_event", "wrong_source", "not_a_job", "no_detail", "malformed"),
@@ -38,10 +38,10 @@ NOT_RETRYABLE = frozenset(
         *("malformed_audit", "malformed_notice", "not_found"),
     }
 )
-"""Reasons for which a function refuses a message every time it is sent."""
+"""Reasons for which a function refuses a message each time it is sent."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LATEST_MS = 4_102_444_800_000
-"""2100: a later time in an attribute is nonsense."""
+_MAX_TIMESTAMP_MS = 4_102_444_800_000
+"""The beginning of 2100; a later time in an attribute is invalid."""
 _JOB_ARN = re.compile(r"arn:[\w-]+:sagemaker:([\w-]{1,40}):(\d{12}):")
 
 
@@ -54,7 +54,7 @@ class LetterKind(enum.StrEnum):
 
 
 class LetterStatus(enum.StrEnum):
-    """What becomes of a letter; the values are JSON output."""
+    """What happens to a letter; the values are JSON output."""
 
     MOVES = "moves"
     MOVED = "moved"
@@ -63,9 +63,9 @@ class LetterStatus(enum.StrEnum):
 
 
 class DeadLetter(Struct):
-    """One letter. `reason` is a word, `why` a sentence; both are untrusted text.
+    """One dead letter. `reason` is a word, `why` a sentence; both are untrusted text.
 
-    `channel` is "" if there is only one queue. `note` says why it does not move.
+    `channel` is "" if its kind has only one queue. `note` says why it is not sent again.
     """
 
     message: ReceivedMessage
@@ -79,8 +79,8 @@ class DeadLetter(Struct):
     fate: LetterStatus = LetterStatus.MOVES
     note: str = ""
 
-    def stays(self, note: str) -> None:
-        """Marks it as not sent again, with the reason."""
+    def keep(self, note: str) -> None:
+        """Marks the letter as not to be sent again, with the reason."""
         self.fate, self.note = LetterStatus.STAYS, note
 
 
@@ -88,56 +88,66 @@ def parse_letter(
     message: ReceivedMessage, kind: LetterKind, retention: timedelta, now: datetime
 ) -> DeadLetter:
     """Parses any message, even one that this stack did not write."""
-    sent = _moment(message.system_attributes.get("SentTimestamp", "")) or now
+    sent_at = _moment(message.system_attributes.get("SentTimestamp", "")) or now
     letter = DeadLetter(
         message,
         *_reason(message),
-        _moment(message.attributes.get(FIRST_SENT_ATTRIBUTE, "")) or sent,
+        _moment(message.attributes.get(FIRST_SENT_ATTRIBUTE, "")) or sent_at,
         # SQS counts from SentTimestamp, which it keeps when it moves a message to dead letters.
-        sent + retention,
+        sent_at + retention,
     )
     try:
-        _READERS[kind](letter)
+        _READ_BY_KIND[kind](letter)
     except (MalformedData, RejectedEvent, ValueError, RecursionError) as error:
         is_from_lambda = letter.reason == STREAM_ABANDONED
-        letter.stays("it names a place, no audit" if is_from_lambda else f"cannot be read: {error}")
+        letter.keep(
+            "it names a place in the stream, not an audit"
+            if is_from_lambda
+            else f"cannot be read: {error}"
+        )
     return letter
 
 
 def _moment(ms: str) -> datetime | None:
-    is_valid = ms.isascii() and ms.isdecimal() and 0 < int(ms[:20]) < _LATEST_MS
+    is_valid = ms.isascii() and ms.isdecimal() and 0 < int(ms[:20]) < _MAX_TIMESTAMP_MS
     return _EPOCH + timedelta(milliseconds=int(ms)) if is_valid else None
 
 
 def _reason(message: ReceivedMessage) -> tuple[str, str]:
-    attrs = message.attributes
-    if attrs.get("reason"):
-        return attrs["reason"], attrs.get("why", "")
-    if attrs.get("RULE_ARN") or attrs.get("ERROR_CODE"):
-        code = attrs.get("ERROR_CODE") or "EVENTBRIDGE"
-        return code, f"EventBridge could not send: {attrs.get('ERROR_MESSAGE') or 'no message'}"
+    attributes = message.attributes
+    if attributes.get("reason"):
+        return attributes["reason"], attributes.get("why", "")
+    if attributes.get("RULE_ARN") or attributes.get("ERROR_CODE"):
+        code = attributes.get("ERROR_CODE") or "EVENTBRIDGE"
+        return (
+            code,
+            f"EventBridge could not deliver it: {attributes.get('ERROR_MESSAGE') or 'no message'}",
+        )
     if "DDBStreamBatchInfo" in message.body:
-        return STREAM_ABANDONED, "for 12 hours notify neither did these records nor set them aside"
-    received = message.system_attributes.get("ApproximateReceiveCount", "1")
-    times = count_text(int(received) if received.isdecimal() else 1, "time")
-    return "no_reason", f"received {times}: the function never answered"
+        return (
+            STREAM_ABANDONED,
+            "for 12 hours notify neither handled these records nor set them aside",
+        )
+    receive_count = message.system_attributes.get("ApproximateReceiveCount", "1")
+    times = count_text(int(receive_count) if receive_count.isdecimal() else 1, "time")
+    return "no_reason", f"received {times}, and the function never answered"
 
 
 def _read_event(letter: DeadLetter) -> None:
-    # only the function checks the account and region
+    # any account and region of a job ARN in the body: only the function knows which are accepted
     body = letter.message.body
-    places = _JOB_ARN.findall(body[:65_536])
-    accounts = {account for _, account in places}
-    sender = json.loads(body)
-    if isinstance(sender, dict) and isinstance(sender.get("account"), str):
-        accounts.add(sender["account"])
-    regions = {places[0][0]} if places else set()
+    regions_and_accounts = _JOB_ARN.findall(body[:65_536])
+    accounts = {account for _, account in regions_and_accounts}
+    event = json.loads(body)
+    if isinstance(event, dict) and isinstance(event.get("account"), str):
+        accounts.add(event["account"])
+    regions = {regions_and_accounts[0][0]} if regions_and_accounts else set()
     letter.job = parse_job_end_event(body, accounts=accounts, regions=regions).ref.arn
 
 
 def _read_keys(letter: DeadLetter) -> None:
-    about = notice_labels(*parse_change_keys(letter.message.body))
-    letter.job, letter.version = about.get("job") or about["digest"], about.get("version")
+    labels = notice_labels(*parse_change_keys(letter.message.body))
+    letter.job, letter.version = labels.get("job") or labels["digest"], labels.get("version")
 
 
 def _read_notice(letter: DeadLetter) -> None:
@@ -148,7 +158,7 @@ def _read_notice(letter: DeadLetter) -> None:
     letter.version = int(version) if version.isascii() and version.isdecimal() else None
 
 
-_READERS = {
+_READ_BY_KIND = {
     LetterKind.FINISHED: _read_event,
     LetterKind.UNDECIDED: _read_keys,
     LetterKind.NOTICES: _read_notice,
@@ -166,22 +176,22 @@ WORK_QUEUE_OUTPUTS = {
 }
 """The stack's outputs with the queues' URLs; each notice channel has its own queue."""
 HIDDEN_S = 900
-"""How long a letter is hidden from others while it is read, shown and moved: our choice. If this
-process dies, its letters become visible again after this time."""
+"""How long a letter is hidden from other receivers while it is read, shown and moved: our choice.
+If this process dies, its letters become visible again after this time."""
 MAX_BYTES = 200_000_000
-"""The most bytes of bodies in memory; the remaining letters are for the next run."""
-_EMPTY_ANSWERS = 3
+"""The maximum bytes of message bodies in memory; the next run reads the remaining letters."""
+_MAX_EMPTY_RECEIVES = 3
 
 
 class RedriveQueues(Struct, frozen=True):
-    """The queues of one kind; `work_queues` is by channel for notices, under "" otherwise."""
+    """The queues of one kind. `work_queues`: by channel for notices, otherwise one under ""."""
 
     dead_letters: DeadLetterQueue
     work_queues: Mapping[str, SqsQueue]
 
 
-def read_queue_outputs(session: Any, stack: str, *needed: str) -> dict[str, str]:
-    """The outputs of a deployed stack of this version, in the session's region.
+def read_queue_outputs(session: Any, stack: str, *needed_outputs: str) -> dict[str, str]:
+    """Returns the outputs of a deployed stack of this version, in the session's region.
 
     Raises ResourceNotFound, BadUsage or AwsError.
     """
@@ -189,18 +199,21 @@ def read_queue_outputs(session: Any, stack: str, *needed: str) -> dict[str, str]
     if region is None:
         raise BadUsage("no region: give --region, or set one for your profile")
     outputs = read_stack_outputs(client(session, "cloudformation", region), stack)
-    for name in needed:
+    for name in needed_outputs:
         if name not in outputs:
             raise BadUsage(f"the stack {stack} has no output {name}: deploy this version")
     return outputs
 
 
 def find_queues(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
-    """The queues of a deployed stack. Raises ResourceNotFound, BadUsage or AwsError."""
-    needed = (DEAD_LETTER_OUTPUTS[kind], WORK_QUEUE_OUTPUTS.get(kind, DEAD_LETTER_OUTPUTS[kind]))
-    outputs, region = read_queue_outputs(session, stack, *needed), session.region_name
+    """Returns the queues of a deployed stack. Raises ResourceNotFound, BadUsage or AwsError."""
+    needed_outputs = (
+        DEAD_LETTER_OUTPUTS[kind],
+        WORK_QUEUE_OUTPUTS.get(kind, DEAD_LETTER_OUTPUTS[kind]),
+    )
+    outputs, region = read_queue_outputs(session, stack, *needed_outputs), session.region_name
     is_notices = kind is LetterKind.NOTICES
-    work = (
+    work_queue_urls = (
         outputs_by_channel(outputs, QUEUE_URL_PREFIX)
         if is_notices
         else {"": outputs[WORK_QUEUE_OUTPUTS[kind]]}
@@ -208,27 +221,30 @@ def find_queues(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
     sqs = client(session, "sqs", region)
     return RedriveQueues(
         DeadLetterQueue(sqs, outputs[DEAD_LETTER_OUTPUTS[kind]]),
-        {channel: SqsQueue(sqs, url) for channel, url in work.items()},
+        {channel: SqsQueue(sqs, url) for channel, url in work_queue_urls.items()},
     )
 
 
 def receive_letters(
     queue: DeadLetterQueue, kind: LetterKind, now: datetime
 ) -> tuple[list[DeadLetter], bool]:
-    """Receives until no new letter arrives; True if it stopped before the queue was empty.
+    """Receives letters until no new one arrives. Also returns whether it stopped before the queue
+    was empty.
 
-    One received twice is one letter, with the newest receipt handle. Raises AwsError.
+    A letter that is received twice is listed once, with the newest receipt handle. Raises AwsError.
     """
     retention = timedelta(seconds=queue.depth().retention_s)
     letters: dict[str, DeadLetter] = {}
-    size = nothing_new = 0
+    size = empty_receives = 0
     while size < MAX_BYTES:
         messages = queue.receive(visibility_timeout_s=HIDDEN_S)
-        new = [message for message in messages if message.message_id not in letters]
-        letters |= {row.message_id: parse_letter(row, kind, retention, now) for row in messages}
-        size += sum(len(message.body) for message in new)
-        nothing_new = 0 if new else nothing_new + 1
-        if nothing_new == _EMPTY_ANSWERS or (not messages and not queue.depth().visible):
+        new_messages = [message for message in messages if message.message_id not in letters]
+        letters |= {
+            message.message_id: parse_letter(message, kind, retention, now) for message in messages
+        }
+        size += sum(len(message.body) for message in new_messages)
+        empty_receives = 0 if new_messages else empty_receives + 1
+        if empty_receives == _MAX_EMPTY_RECEIVES or (not messages and not queue.depth().visible):
             return list(letters.values()), False
     return list(letters.values()), True
 
@@ -236,9 +252,9 @@ def receive_letters(
 def plan_redrive(
     letters: Iterable[DeadLetter], queues: RedriveQueues, reason: str | None, limit: int | None
 ) -> list[DeadLetter]:
-    """Returns the letters with this reason (None: any), the oldest first, with their status.
+    """Returns the letters with this reason (None: any reason), the oldest first, with their status.
 
-    At most `limit` letters move.
+    At most `limit` letters are sent.
     """
     selected = [letter for letter in letters if reason in (None, letter.reason)]
     selected.sort(key=lambda letter: (letter.first_sent_at, letter.message.message_id))
@@ -247,50 +263,57 @@ def plan_redrive(
         if letter.fate is not LetterStatus.MOVES:
             continue
         if letter.reason in NOT_RETRYABLE and reason is None:
-            letter.stays("it would be refused again; --reason sends it all the same")
+            letter.keep("it would be refused again; --reason sends it anyway")
         elif letter.channel not in queues.work_queues:
-            letter.stays(f"{letter.channel} is not set up")
+            letter.keep(f"the stack has no queue for {letter.channel}")
         elif remaining == 0:
-            letter.stays("over --limit")
+            letter.keep("above --limit")
         elif remaining is not None:
             remaining -= 1
     return selected
 
 
 def move_letters(letters: Sequence[DeadLetter], queues: RedriveQueues) -> AwsError | None:
-    """Sends, then deletes, ten letters at a time. Returns the error that ended it, if any.
+    """Sends letters, ten at a time, and deletes those that were sent. Returns the error that ended
+    it, if any.
 
-    A process that dies in between leaves a letter and its copy; the functions handle them once.
+    If the process dies in between, a letter and its copy remain; the functions handle them once.
     """
     for channel, queue in queues.work_queues.items():
-        moving = [
-            one for one in letters if one.fate is LetterStatus.MOVES and one.channel == channel
+        moving_letters = [
+            letter
+            for letter in letters
+            if letter.fate is LetterStatus.MOVES and letter.channel == channel
         ]
-        for start in range(0, len(moving), BATCH_SIZE):
+        for start in range(0, len(moving_letters), BATCH_SIZE):
             try:
-                _move_batch(moving[start : start + BATCH_SIZE], queue, queues.dead_letters)
+                _move_batch(moving_letters[start : start + BATCH_SIZE], queue, queues.dead_letters)
             except AwsError as error:
                 for letter in letters:
                     if letter.fate is LetterStatus.MOVES:
-                        letter.stays("not reached: run the command again")
+                        letter.keep("not reached: run the command again")
                 return error
     return None
 
 
-def _move_batch(batch: Sequence[DeadLetter], queue: SqsQueue, dead: DeadLetterQueue) -> None:
+def _move_batch(
+    batch: Sequence[DeadLetter], queue: SqsQueue, dead_letters: DeadLetterQueue
+) -> None:
     try:
-        refused = queue.send_batch([letter.message.body for letter in batch])
+        refusal_by_index = queue.send_batch([letter.message.body for letter in batch])
     except AwsError as error:
         for letter in batch:
             letter.fate, letter.note = LetterStatus.FAILED, str(error)
         raise
-    for place, code in refused.items():
-        batch[place].fate, batch[place].note = LetterStatus.FAILED, f"SQS refused it: {code}"
-    sent = [letter for letter in batch if letter.fate is LetterStatus.MOVES]
-    for letter in sent:
-        letter.fate, letter.note = LetterStatus.MOVED, "sent, and still here: it may come twice"
-    if sent:
-        not_deleted = dead.delete([letter.message.receipt_handle for letter in sent])
-        for place, letter in enumerate(sent):
-            if place not in not_deleted:
+    for index, code in refusal_by_index.items():
+        batch[index].fate, batch[index].note = LetterStatus.FAILED, f"SQS refused it: {code}"
+    sent_letters = [letter for letter in batch if letter.fate is LetterStatus.MOVES]
+    for letter in sent_letters:
+        letter.fate, letter.note = LetterStatus.MOVED, "sent but not deleted: it may be sent twice"
+    if sent_letters:
+        undeleted_indexes = dead_letters.delete(
+            [letter.message.receipt_handle for letter in sent_letters]
+        )
+        for index, letter in enumerate(sent_letters):
+            if index not in undeleted_indexes:
                 letter.note = ""

@@ -56,15 +56,16 @@ from sageaudit.workflows.audit.stored import read_audit, read_guides
 ProgressWrapper = Callable[[Iterable[Any], str, str], Iterable[Any]]
 
 
-def _without_progress(rows: Iterable[Any], word: str, doing: str) -> Iterable[Any]:
-    del word, doing
+def _without_progress(rows: Iterable[Any], word: str, activity: str) -> Iterable[Any]:
+    del word, activity
     return rows
 
 
 class ReportSource(Struct, frozen=True):
-    """What a report is read from. `with_progress` shows a person how many rows have been read.
+    """Where a report's data comes from.
 
-    `max_runs`: how many of a family's newest runs its recommendations rest on; None for all.
+    `with_progress` wraps rows, to show how many were read. `max_runs`: how many of a family's
+    newest runs its recommendations are derived from; None for all.
     """
 
     history: History
@@ -80,33 +81,40 @@ def make_account_report(
     today: date,
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
-    """Returns the report of one or all accounts. Raises JobNotFound if no job ended in it."""
-    heads, left_out = read_report_summaries(source, period, account)
-    if not heads:
-        whose = f" of account {account}" if account else ""
+    """Returns the report of one account, or of all if `account` is None. Raises JobNotFound if no
+    job ended in the period.
+    """
+    summaries, omitted_count = read_report_summaries(source, period, account)
+    if not summaries:
+        account_text = f" of account {account}" if account else ""
         window = make_window(period.since, period.until + ONE_DAY)
         raise JobNotFound(
-            f"the history has no audit{whose} of {period.since} to {period.until}:"
+            f"the history has no audit{account_text} of {period.since} to {period.until}:"
             f" {covered_days_text(source.history, window)}"
         )
-    return assemble_account_report(source, period, account, heads, left_out, today, decisions)
+    return assemble_account_report(
+        source, period, account, summaries, omitted_count, today, decisions
+    )
 
 
-def make_job_report(source: ReportSource, head: AuditSummary) -> JobReport:
-    """The report of one run, with its guides. Raises JobNotFound if its audit cannot be read."""
-    report = read_job_report(source, head)
+def make_job_report(source: ReportSource, summary: AuditSummary) -> JobReport:
+    """Returns the report of one run, with its guides. Raises JobNotFound if its audit cannot be
+    read.
+    """
+    report = read_job_report(source, summary)
     if report is None:
-        raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
+        raise JobNotFound(f"the stored audit of {summary.job} cannot be read: audit it again")
     return replace(report, guides=read_guides(source.history, report.document, source.types))
 
 
 def read_report_summaries(
     source: ReportSource, period: Period, account: str | None
 ) -> tuple[list[AuditSummary], int]:
-    """Returns the newest audits of the jobs that ended in the period, in the order of a report.
+    """Returns the newest audits of the jobs that ended in the period, the most wasteful first, and
+    how many more there are.
 
-    Returns at most as many as a page lists, and the number of the others. Reads them by account and
-    month, which is one query instead of one for each day.
+    Returns at most as many audits as a page lists. Reads them by account and month: one query
+    instead of one for each day.
     """
     history = source.history
     sums = history.daily_sums(Scope.ACCOUNT, period.since, period.until)
@@ -114,14 +122,14 @@ def read_report_summaries(
     lists = (audits_of_period(history, period, name) for name in accounts or {None})
     count = 0
 
-    def heads() -> Iterator[AuditSummary]:
+    def counted_summaries() -> Iterator[AuditSummary]:
         nonlocal count
-        for head in source.with_progress(chain.from_iterable(lists), "audit", "reading"):
+        for summary in source.with_progress(chain.from_iterable(lists), "audit", "reading"):
             count += 1
-            yield head
+            yield summary
 
-    first = heapq.nsmallest(MAX_LISTED_JOBS, heads(), key=rank_key)
-    return first, count - len(first)
+    listed = heapq.nsmallest(MAX_LISTED_JOBS, counted_summaries(), key=rank_key)
+    return listed, count - len(listed)
 
 
 def assemble_account_report(
@@ -135,94 +143,104 @@ def assemble_account_report(
 ) -> AccountReport:
     """Returns the report of a period; its sums are the history's daily sums.
 
-    It ends today at the latest, unless the history has a later day, since clocks differ.
+    The report ends today at the latest. It ends later if the history has a later day, since clocks
+    differ.
     """
     question = Question.with_filters(
         make_window(period.since, period.until + ONE_DAY), account=account
     )
     lists = HistoryLists(source.history, question.window)
-    before = (
+    earlier_lists = (
         lists.in_window(window_before(lists.window)) if is_covered_before(lists, question) else None
     )
-    of_accounts = [*lists.daily_sums(Scope.ACCOUNT, account=account)]
-    last = max((row.day for row in of_accounts), default=today)
-    accounts = sorted({row.account for row in of_accounts})
-    named = account or (accounts[0] if len(accounts) == 1 else None)
-    until = min(period.until, max(today, last))
-    recent = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
-    advised = by_family(
-        lists.in_window(recent),
-        Question.with_filters(recent, account=account),
+    account_sums = [*lists.daily_sums(Scope.ACCOUNT, account=account)]
+    newest_day = max((row.day for row in account_sums), default=today)
+    accounts = sorted({row.account for row in account_sums})
+    only_account = account or (accounts[0] if len(accounts) == 1 else None)
+    until = min(period.until, max(today, newest_day))
+    recent_window = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
+    recommendations_by_family = by_family(
+        lists.in_window(recent_window),
+        Question.with_filters(recent_window, account=account),
         decisions,
-        recent.until,
+        recent_window.until,
         most_runs=source.max_runs,
     )
-    by = [*_sums_by(lists, before, account)]
+    sums_by_column = [*_sums_by(lists, earlier_lists, account)]
     if not omitted_count:
-        by += _sums_by_tag(source, summaries, before.window if before else None, account)
-    days_before = None
-    if before is not None:
-        days_before = PeriodBefore(
-            before.window.first_day,
-            before.window.last_day,
-            sum_rows(before.daily_sums(Scope.ACCOUNT, account=account)),
+        sums_by_column += _sums_by_tag(
+            source, summaries, earlier_lists.window if earlier_lists else None, account
+        )
+    period_before = None
+    if earlier_lists is not None:
+        period_before = PeriodBefore(
+            earlier_lists.window.first_day,
+            earlier_lists.window.last_day,
+            sum_rows(earlier_lists.daily_sums(Scope.ACCOUNT, account=account)),
             changed_families(find_changes(lists, question, GROUPABLE["family"], today=today)),
         )
-    advised_first = sort_by_amount((row for _, rows in advised for row in rows), recent.until)
+    recommendations = sort_by_amount(
+        (row for _, rows in recommendations_by_family for row in rows), recent_window.until
+    )
     details = _Details(source, summaries)
-    families = next(sums_by.sums for sums_by in by if sums_by.column == "Family")
+    families = next(sums_by.sums for sums_by in sums_by_column if sums_by.column == "Family")
     return AccountReport(
-        scope=f"Account {named}" if named else f"{len(accounts)} accounts",
+        scope=f"Account {only_account}" if only_account else f"{len(accounts)} accounts",
         since=period.since,
         until=until,
-        total=sum_rows(of_accounts),
-        days=group_rows(of_accounts, lambda row: row.day),
-        by=by,
+        total=sum_rows(account_sums),
+        days=group_rows(account_sums, lambda row: row.day),
+        by=sums_by_column,
         summaries=summaries,
-        recommendations=advised_first,
-        top_changes=[*islice(_top_changes(details, families, advised_first), _MAX_TOP_CHANGES)],
+        recommendations=recommendations,
+        top_changes=[*islice(_top_changes(details, families, recommendations), _MAX_TOP_CHANGES)],
         details=details.read_all(),
-        period_before=days_before,
+        period_before=period_before,
         left_out=omitted_count,
     )
 
 
 def _sums_by(
-    lists: HistoryLists, before: HistoryLists | None, account: str | None
+    lists: HistoryLists, earlier_lists: HistoryLists | None, account: str | None
 ) -> Iterator[SumsBy]:
-    """The sums by each column that has several values, and by family, owner and type."""
+    """Yields the sums by family, owner and type, and by account and region if there are several."""
     for column, scope, name in _COLUMNS:
-        sums, sums_before = (
+        sums, earlier_sums = (
             group_rows(part.daily_sums(scope, account=account), name) if part else None
-            for part in (lists, before)
+            for part in (lists, earlier_lists)
         )
         if sums and (scope is not Scope.ACCOUNT or len(sums) > 1):
-            yield SumsBy(column, sums, sums_before)
+            yield SumsBy(column, sums, earlier_sums)
 
 
 def _sums_by_tag(
-    source: ReportSource, heads: Sequence[AuditSummary], before: Window | None, account: str | None
+    source: ReportSource,
+    summaries: Sequence[AuditSummary],
+    earlier_window: Window | None,
+    account: str | None,
 ) -> Iterator[SumsBy]:
-    """The sums by each cost tag, added up from the jobs, since a history has no daily sums of tags.
+    """Yields the sums by each cost tag, added up from the jobs, since a history has no daily sums
+    of tags.
+
     The earlier sums are None unless all jobs of those days were read.
     """
-    names = sorted({name for head in heads for name in head.tags})
-    heads_before, left_out = list[AuditSummary](), 1
-    if names and before:
-        days = Period(before.first_day, before.last_day)
-        heads_before, left_out = read_report_summaries(source, days, account)
+    names = sorted({name for summary in summaries for name in summary.tags})
+    earlier_summaries, omitted_count = list[AuditSummary](), 1
+    if names and earlier_window:
+        days = Period(earlier_window.first_day, earlier_window.last_day)
+        earlier_summaries, omitted_count = read_report_summaries(source, days, account)
     for name in names:
         yield SumsBy(
             tag_title(name),
-            _sums_of_tag(heads, name),
-            None if left_out else _sums_of_tag(heads_before, name),
+            _sums_of_tag(summaries, name),
+            None if omitted_count else _sums_of_tag(earlier_summaries, name),
         )
 
 
-def _sums_of_tag(heads: Sequence[AuditSummary], name: str) -> dict[str | None, Sums]:
+def _sums_of_tag(summaries: Sequence[AuditSummary], name: str) -> dict[str | None, Sums]:
     parts: dict[str | None, list[Sums]] = defaultdict(list)
-    for head in heads:
-        parts[head.tags.get(name)].append(head.sums)
+    for summary in summaries:
+        parts[summary.tags.get(name)].append(summary.sums)
     return {value: add_sums(sums) for value, sums in parts.items()}
 
 
@@ -237,24 +255,24 @@ _MAX_TOP_CHANGES = 3
 
 
 class _Details(Struct, frozen=True):
-    """The jobs of a report in detail, each read once."""
+    """The jobs of a report in detail. `read`: those that were read, by their index."""
 
     source: ReportSource
     heads: Sequence[AuditSummary]
     read: dict[int, JobReport | None] = field(default_factory=dict)
 
     def read_job(self, index: int) -> JobReport | None:
-        """The job at this index; None if its audit cannot be read."""
+        """Returns the job at this index; None if its audit cannot be read."""
         if index not in self.read:
             self.read[index] = read_job_report(self.source, self.heads[index])
         return self.read[index]
 
     def read_all(self) -> dict[int, JobReport]:
-        """The first jobs of the report, and those that were read before."""
-        first = range(min(MAX_DETAILED_JOBS, len(self.heads)))
-        for at in self.source.with_progress(first, "job", "reading in detail"):
-            self.read_job(at)
-        return {at: job for at, job in sorted(self.read.items()) if job}
+        """Reads the first jobs of the report; returns them and those that were read before."""
+        detailed_indexes = range(min(MAX_DETAILED_JOBS, len(self.heads)))
+        for index in self.source.with_progress(detailed_indexes, "job", "reading in detail"):
+            self.read_job(index)
+        return {index: job for index, job in sorted(self.read.items()) if job}
 
 
 def _top_changes(
@@ -262,13 +280,14 @@ def _top_changes(
     families: Mapping[str | None, Sums],
     recommendations: Sequence[FamilyRecommendation],
 ) -> Iterator[TopChange]:
-    """Each family's most expensive rule that is open and not fixed, the largest amount first.
+    """Yields for each family its most expensive rule that is open and not fixed, the largest amount
+    first.
 
     Without `recommendations`, as for old recordings, a rule need not be open.
     """
-    runs: dict[str, list[int]] = defaultdict(list)
-    for at, head in enumerate(details.heads):
-        runs[head.family].append(at)
+    indexes_by_family: dict[str, list[int]] = defaultdict(list)
+    for index, summary in enumerate(details.heads):
+        indexes_by_family[summary.family].append(index)
     open_values: dict[tuple[str, str], set[str]] = defaultdict(set)
     for recommendation in recommendations:
         if recommendation.state is State.OPEN:
@@ -282,7 +301,9 @@ def _top_changes(
     reported: set[str] = set()
     for *_, name, rule in ranked:
         values = open_values.get((name, rule), set()) if recommendations else None
-        if name not in reported and (change := _change(details, name, rule, runs[name], values)):
+        if name not in reported and (
+            change := _change(details, name, rule, indexes_by_family[name], values)
+        ):
             reported.add(name)
             yield change
 
@@ -290,63 +311,70 @@ def _top_changes(
 def _change(
     details: _Details, family: str, rule: str, runs: Sequence[int], values: Container[str] | None
 ) -> TopChange | None:
-    """A rule's fix for a family, from the run with the rule's largest amount.
+    """Returns a rule's fix for a family, from the run with the rule's largest amount; None if the
+    rule has no fix or is fixed.
 
-    Only runs whose recommendation is one of these `values` are used; all runs if it is None.
+    `runs`: the indexes of the family's runs. Uses only runs with a recommendation of one of these
+    `values`, or all runs if it is None.
     """
-    places = {details.heads[at].key: at for at in runs}
-    newest = sorted((details.heads[at] for at in runs), key=sort_key, reverse=True)
+    index_by_key = {details.heads[index].key: index for index in runs}
+    newest = sorted((details.heads[index] for index in runs), key=sort_key, reverse=True)
 
-    def audit_of(key: JobKey) -> AuditDocument | None:
-        job = details.read_job(places[key])
+    def read_document(key: JobKey) -> AuditDocument | None:
+        job = details.read_job(index_by_key[key])
         return job.document if job else None
 
     fix = rule_fix(
-        rule, (head for head in newest if _has_recommendation(head, rule, values)), audit_of
+        rule,
+        (summary for summary in newest if _has_recommendation(summary, rule, values)),
+        read_document,
     )
     if fix is None or _is_fixed(fix, newest):
         return None
-    at = next(at for at in runs if details.heads[at].job == fix.job)
-    return TopChange(family, fix, at)
+    index = next(index for index in runs if details.heads[index].job == fix.job)
+    return TopChange(family, fix, index)
 
 
 def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
-    """Whether the newest judged runs that did not fail lack the finding, and all others have it.
+    """Whether the newest judged runs that did not fail lack the finding, and all older ones have
+    it.
 
-    An intermittent finding is not fixed by a clean run, nor is a loss of failed runs.
+    A clean run does not fix an intermittent finding or a loss of failed runs.
     """
     if Bucket(fix.finding["bucket"]) is Bucket.LOST:
         return False
     judged = [
-        head
-        for head in newest
-        if head.judged is Judged.YES and head.status != "Failed" and not head.rollup
+        summary
+        for summary in newest
+        if summary.judged is Judged.YES and summary.status != "Failed" and not summary.rollup
     ]
-    have = [fix.finding["rule"] in head.sums.rules for head in judged]
-    clean = have.index(True) if True in have else len(have)
-    return clean > 0 and judged[0].ended_at > fix.ended_at and all(have[clean:])
+    have_finding = [fix.finding["rule"] in summary.sums.rules for summary in judged]
+    clean_runs = have_finding.index(True) if True in have_finding else len(have_finding)
+    return clean_runs > 0 and judged[0].ended_at > fix.ended_at and all(have_finding[clean_runs:])
 
 
-def _has_recommendation(head: AuditSummary, rule: str, values: Container[str] | None) -> bool:
-    advised = head.recommendations or ()
-    return values is None or any(item.rule == rule and item.new in values for item in advised)
+def _has_recommendation(summary: AuditSummary, rule: str, values: Container[str] | None) -> bool:
+    recommendations = summary.recommendations or ()
+    return values is None or any(
+        item.rule == rule and item.new in values for item in recommendations
+    )
 
 
-def read_job_report(source: ReportSource, head: AuditSummary) -> JobReport | None:
-    """A job's newest audit with its series; None if the audit cannot be read."""
-    document = read_audit(source.history, head.key)
+def read_job_report(source: ReportSource, summary: AuditSummary) -> JobReport | None:
+    """Returns a job's newest audit with its series; None if the audit cannot be read."""
+    document = read_audit(source.history, summary.key)
     if document is None:
         return None
-    return JobReport(document, _usage(source, head))
+    return JobReport(document, _usage(source, summary))
 
 
-def _usage(source: ReportSource, head: AuditSummary) -> Measurements | None:
-    """The stored series; None after 90 days, or if they cannot be read."""
+def _usage(source: ReportSource, summary: AuditSummary) -> Measurements | None:
+    """Returns the stored series; None after 90 days, or if they cannot be read."""
     try:
-        detail = source.history.detail(head.key)
+        detail = source.history.detail(summary.key)
         if detail is None or not detail.series:
             return None
-        job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
-        return unpack(detail.series, as_of(job, job.ended_at or head.ended_at), source.types)
+        job = parse(detail.describe, detail.tags, account=summary.account, region=summary.region)
+        return unpack(detail.series, as_of(job, job.ended_at or summary.ended_at), source.types)
     except (BadHistory, MalformedData):
         return None

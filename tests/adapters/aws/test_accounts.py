@@ -102,7 +102,7 @@ def test_the_own_account_is_read_without_a_role() -> None:
 
 def test_a_role_of_another_account_describes_nothing() -> None:
     """STS says whose role it is."""
-    with pytest.raises(RejectedEvent, match="is of another account") as caught:
+    with pytest.raises(RejectedEvent, match="belongs to another account") as caught:
         jobs(Session(THIRD)).describe(JOB)
     assert caught.value.code == "role_disagrees"
     assert not SageMaker.asked

@@ -101,17 +101,17 @@ class HandMade:
             yield {"Metrics": [{"Dimensions": [{"Name": "Host", "Value": host}]}]}
 
 
-def read(client: HandMade, of: Job, now: datetime | None = None) -> Measurements:
+def read(client: HandMade, job: Job, now: datetime | None = None) -> Measurements:
     """What the adapter makes of it, an hour after the job's end unless said otherwise."""
-    asked: list[tuple[str, str]] = []
+    requests: list[tuple[str, str]] = []
 
     def client_of(account: str, region: str) -> HandMade:
-        asked.append((account, region))
+        requests.append((account, region))
         return client
 
-    end = of.ended_at or START
-    measured = CloudWatchMetrics(client_of, TYPES).read(of, now or end + timedelta(hours=1))
-    assert set(asked) <= {(ACCOUNT, REGION)}
+    end = job.ended_at or START
+    measured = CloudWatchMetrics(client_of, TYPES).read(job, now or end + timedelta(hours=1))
+    assert set(requests) <= {(ACCOUNT, REGION)}
     return measured
 
 
@@ -148,7 +148,7 @@ def test_the_period_is_the_smallest_that_age_and_length_allow(
 ) -> None:
     """60 s for 15 days, 300 for 63, 3600 for 455; at most 1,440 points; a multiple of each."""
     kept_s = finest_period_s(START, START + age)
-    assert (kept_s and choose_period_s(START, START + ran_for, kept_s, series=1)) == period_s
+    assert (kept_s and choose_period_s(START, START + ran_for, kept_s, series_count=1)) == period_s
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_run_of_many_hosts_is_read_at_a_longer_period_and_the_audit_says_so(
     assert {query["Period"] for query in queries(client)} == {period_s}
     assert len(queries(client)) * -(-hours * 3600 // period_s) <= MAX_TOTAL_POINTS
     kept_s = 300 if hours > 24 * 15 else 60
-    said = f"one point every {period_s} s was read, not every {kept_s} s"
+    said = f"one point every {period_s} s was read, not one every {kept_s} s"
     assert [note.partition(":")[0] for note in notes if "point" in note] == [said] * (
         period_s > kept_s
     )
@@ -296,8 +296,8 @@ def test_denied_metrics_are_a_reason_not_a_failure(operation: str) -> None:
     said = f"User: r is not authorized to perform: cloudwatch:{operation}"
     for message in (said, "no"):
         client = HandMade(refusal=refused("AccessDenied", operation, message))
-        of = ran(600) if operation == "GetMetricData" else transform()
-        missing = read(client, of).missing[Metric.CPU]
+        job = ran(600) if operation == "GetMetricData" else transform()
+        missing = read(client, job).missing[Metric.CPU]
         assert missing.code == "metric_denied"
         assert missing.reason == f"cloudwatch:{operation} is not permitted"
         assert missing.remedy == f"Allow cloudwatch:{operation}."
@@ -393,12 +393,15 @@ def test_a_reader_of_many_jobs_lists_their_hosts_once() -> None:
     """For each region; each job has its own hosts still."""
     client = HandMade(hosts=("train/i-0a", "other/i-0f"))
     metrics = CloudWatchMetrics(lambda *_: client, TYPES, list_hosts_once=True)
-    one, other = transform(), replace(transform(), name="other")
-    hosts = [metrics.read(of, START + timedelta(hours=1)).hosts for of in (one, other, one)]
+    first_job, second_job = transform(), replace(transform(), name="other")
+    hosts = [
+        metrics.read(job, START + timedelta(hours=1)).hosts
+        for job in (first_job, second_job, first_job)
+    ]
     assert hosts == [("train/i-0a",), ("other/i-0f",), ("train/i-0a",)]
     assert len(client.listed) == 1
     assert "RecentlyActive" not in client.listed[0]
-    metrics.read(replace(one, region="eu-west-1"), START)
+    metrics.read(replace(first_job, region="eu-west-1"), START)
     assert len(client.listed) == 2
 
 
@@ -423,9 +426,9 @@ def test_each_metric_that_is_asked_for_is_needed_by_a_rule_of_the_kind(kind: Job
         if kind in rule.kinds
         for need in rule.required_metrics
     }
-    asked = {query["Metric"]["MetricName"] for query in queries(client)}
-    assert len(asked) >= 4
-    assert asked <= needed
+    requested = {query["Metric"]["MetricName"] for query in queries(client)}
+    assert len(requested) >= 4
+    assert requested <= needed
 
 
 def algorithm_queries(client: HandMade) -> list[dict[str, Any]]:

@@ -43,15 +43,15 @@ class Raw:
 def client(service: str, *answers: tuple[int, bytes]) -> Any:
     """A boto3 client that gets these answers, the last one again and again."""
     config = Config(retries={"mode": "standard", "total_max_attempts": 3})
-    made = boto3.Session().client(service, region_name=REGION, config=config)
+    new_client = boto3.Session().client(service, region_name=REGION, config=config)
     left = list(answers)
 
     def send(**_: Any) -> AWSResponse:
         status, text = left.pop(0) if len(left) > 1 else left[0]
         return AWSResponse("https://aws", status, {}, Raw(text))
 
-    made.meta.events.register("before-send", send)
-    return made
+    new_client.meta.events.register("before-send", send)
+    return new_client
 
 
 GOOD = (200, b"{}")
@@ -73,8 +73,8 @@ def pace(clock: Clock) -> RateLimiter:
 @pytest.mark.parametrize("call", ["list_training_jobs", "list_transform_jobs"])
 def test_requests_are_spread_evenly(pace: RateLimiter, clock: Clock, call: str) -> None:
     """The first one goes at once; a client that is given twice waits once for each request."""
-    one = client("sagemaker", GOOD)
-    paced = pace.limit_clients(lambda *_: one)
+    paced_client = client("sagemaker", GOOD)
+    paced = pace.limit_clients(lambda *_: paced_client)
     for _ in range(4):
         getattr(paced("1", REGION), call)()
     assert clock.now_s == pytest.approx(100 + 3 * 0.5)
@@ -83,9 +83,11 @@ def test_requests_are_spread_evenly(pace: RateLimiter, clock: Clock, call: str) 
 
 def test_each_api_region_and_account_has_a_rate_of_its_own(pace: RateLimiter, clock: Clock) -> None:
     """None waits for another."""
-    made: dict[tuple[str, str], Any] = {}
+    client_by_key: dict[tuple[str, str], Any] = {}
     paced = pace.limit_clients(
-        lambda account, region: made.setdefault((account, region), client("sagemaker", GOOD))
+        lambda account, region: client_by_key.setdefault(
+            (account, region), client("sagemaker", GOOD)
+        )
     )
     for place in (("1", "eu-west-1"), ("1", "us-east-1"), ("2", "eu-west-1")):
         paced(*place).list_training_jobs()

@@ -176,7 +176,7 @@ def test_the_jobs_of_an_automl_job_are_the_steps_of_its_candidates() -> None:
         ("list_candidates_for_auto_ml_job", {}),
         ("paginate", {"AutoMLJobName": "Nightly"}),
     ]
-    assert [(one.kind.value, one.name) for one in found] == [
+    assert [(ref.kind.value, ref.name) for ref in found] == [
         ("processing", "churn-db-1"),
         ("training", "churn-dpp0-1"),
         ("transform", "churn-dpp1-rpb"),

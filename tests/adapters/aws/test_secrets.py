@@ -68,7 +68,7 @@ def test_an_expired_one_is_used_while_the_store_does_not_answer() -> None:
         stub.add_client_error("get_secret_value", "InternalServiceError")
         stub.add_client_error("get_secret_value", "ResourceNotFoundException")
         secret = SecretReader(client, NAME, clock)
-        secret._kept = (clock.now - 301, "one")  # as after a read five minutes ago
+        secret._cached = (clock.now - 301, "one")  # as after a read five minutes ago
         assert [secret.value(), secret.value()] == ["one", "one"]
         with pytest.raises(BadSettings, match="no such secret"):
             secret.value()
@@ -84,8 +84,8 @@ def test_spaces_around_it_are_not_part_of_it() -> None:
     [
         ("ResourceNotFoundException", BadSettings, f"{NAME}: there is no such secret"),
         ("InvalidRequestException", BadSettings, f"{NAME}: it is marked for deletion"),
-        ({"SecretBinary": b"123"}, BadSettings, "holds no text"),
-        ({"SecretString": "  "}, BadSettings, "holds no text"),
+        ({"SecretBinary": b"123"}, BadSettings, "has no text"),
+        ({"SecretString": "  "}, BadSettings, "has no text"),
         ("ThrottlingException", Throttled, "throttled"),
         ("AccessDeniedException", AccessDenied, "not permitted"),
         ("InternalServiceError", Unavailable, "was refused"),

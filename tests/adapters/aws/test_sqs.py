@@ -25,8 +25,8 @@ def client() -> Iterator[Any]:
 @pytest.fixture
 def url(client: Any) -> str:
     """The URL of an empty queue."""
-    made: str = client.create_queue(QueueName="queue")["QueueUrl"]
-    return made
+    queue_url: str = client.create_queue(QueueName="queue")["QueueUrl"]
+    return queue_url
 
 
 def received(client: Any, url: str) -> list[dict[str, Any]]:
@@ -129,5 +129,5 @@ def test_a_refusal_of_the_second_try_says_nothing_of_the_first() -> None:
             answer: Any = {"Error": {"Code": "ThrottlingException"}}
             raise ClientError(answer | {"ResponseMetadata": {"RetryAttempts": 1}}, "SendMessage")
 
-    with pytest.raises(Unavailable, match="may have taken an earlier try"):
+    with pytest.raises(Unavailable, match="may have accepted an earlier try"):
         SqsQueue(Retried(), URL).send("x")

@@ -41,16 +41,16 @@ class _Body:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """A clock that the SDK's pauses move too."""
-    one = Clock()
-    monkeypatch.setattr("botocore.endpoint.time.sleep", one.move)
-    return one
+    fake_clock = Clock()
+    monkeypatch.setattr("botocore.endpoint.time.sleep", fake_clock.move)
+    return fake_clock
 
 
-def made(limit: TimeLimit, service: str, wire: Wire, config: Any = CONFIG) -> Any:
+def make_client(limit: TimeLimit, service: str, wire: Wire, config: Any = CONFIG) -> Any:
     """A client whose requests go to the wire."""
-    one = client(limit, service, "us-east-1", config)
-    one.meta.events.register_last("before-send", wire.send)
-    return one
+    new_client = client(limit, service, "us-east-1", config)
+    new_client.meta.events.register_last("before-send", wire.send)
+    return new_client
 
 
 def limited(clock: Clock) -> TimeLimit:
@@ -71,7 +71,7 @@ def test_requests_that_hang_end_before_the_function(
 ) -> None:
     """Six tries of 13 s and a dozen requests, or each request answered at its last try."""
     limit, wire = limited(clock), Wire(clock, answers_after)
-    dynamodb = made(limit, "dynamodb", wire)
+    dynamodb = make_client(limit, "dynamodb", wire)
     limit.start(TIMEOUT_S * 1000)
 
     def audit() -> None:
@@ -95,21 +95,21 @@ def test_once_the_time_is_up_nothing_is_asked(
 ) -> None:
     """The error names what was not asked; the next record has its own time."""
     limit, wire = limited(clock), Wire(clock, 1)
-    one = made(limit, service, wire)
+    limited_client = make_client(limit, service, wire)
     limit.start(TIMEOUT_S * 1000)
     clock.now += timedelta(seconds=TIMEOUT_S - RESERVE_S)
     with pytest.raises(Unavailable, match="no time was left to ask "):
-        asks(lambda: ask(one))
+        asks(lambda: ask(limited_client))
     assert wire.tries == 0
     limit.start(TIMEOUT_S * 1000)
-    asks(lambda: ask(one))
+    asks(lambda: ask(limited_client))
     assert wire.tries == 1
 
 
 def test_sqs_still_hears_of_the_record(clock: Clock) -> None:
     """Within two tries: the reserve is for it."""
     limit, wire = limited(clock), Wire(clock)
-    sqs = made(limit, "sqs", wire, QUEUE_CONFIG)
+    sqs = make_client(limit, "sqs", wire, QUEUE_CONFIG)
     limit.start(0)
     with pytest.raises(Unavailable):
         asks(lambda: sqs.send_message(QueueUrl="https://queue", MessageBody="{}"))
@@ -119,7 +119,7 @@ def test_sqs_still_hears_of_the_record(clock: Clock) -> None:
 def test_where_nobody_ends_the_function_there_is_no_end(clock: Clock) -> None:
     """On the command line of a developer, say."""
     limit, wire = limited(clock), Wire(clock, 1)
-    dynamodb = made(limit, "dynamodb", wire)
+    dynamodb = make_client(limit, "dynamodb", wire)
     limit.start(None)
     clock.now += timedelta(days=1)
     asks(dynamodb.list_tables)

@@ -47,8 +47,8 @@ class Client:
         self._pages = pages
         self.asked: list[dict[str, Any]] = []
 
-    def get_cost_and_usage(self, **asked: Any) -> dict[str, Any]:
-        self.asked.append(dict(asked))
+    def get_cost_and_usage(self, **request: Any) -> dict[str, Any]:
+        self.asked.append(dict(request))
         answer = self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
         if isinstance(answer, Exception):
             raise answer
@@ -86,8 +86,8 @@ def test_it_asks_for_one_account_one_service_one_month_and_usage_alone() -> None
     assert usage["TimePeriod"] == {"Start": "2026-10-01", "End": "2026-11-01"}
     assert usage["Granularity"] == "MONTHLY"
     assert usage["Metrics"] == ["UnblendedCost", "UsageQuantity"]
-    assert [one["Key"] for one in usage["GroupBy"]] == ["USAGE_TYPE", "REGION"]
-    service, account, records = (one["Dimensions"] for one in usage["Filter"]["And"])
+    assert [group["Key"] for group in usage["GroupBy"]] == ["USAGE_TYPE", "REGION"]
+    service, account, records = (condition["Dimensions"] for condition in usage["Filter"]["And"])
     assert service == {"Key": "SERVICE", "Values": ["Amazon SageMaker"]}
     assert account == {"Key": "LINKED_ACCOUNT", "Values": [ACCOUNT]}
     assert records["Key"] == "RECORD_TYPE"
@@ -100,7 +100,7 @@ def test_every_page_is_read_and_counted() -> None:
     explorer = CostExplorer(client)
     spend = explorer.usage([ACCOUNT], OCTOBER, LAST)
     assert [line.usage_type[-1] for line in spend.lines] == ["2", "3", "4"]
-    assert [asked.get("NextPageToken") for asked in client.asked] == [None, "2", "3"]
+    assert [request.get("NextPageToken") for request in client.asked] == [None, "2", "3"]
     assert explorer.requests == 3
 
 

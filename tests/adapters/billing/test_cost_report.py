@@ -65,7 +65,7 @@ def spend(path: Path) -> AwsSpend:
 def paid(*paths: Path, account: str | None = None, basis: RateBasis = RateBasis.NET) -> PaidReport:
     """What was paid, with no file's name in it."""
     report = cost_report.read_paid_usage(paths, account, basis)
-    usage = tuple(replace(one, largest_line="") for one in report.usage)
+    usage = tuple(replace(line, largest_line="") for line in report.usage)
     return replace(report, usage=usage)
 
 
@@ -106,7 +106,7 @@ def test_parquet_numbers_count_as_they_print(tmp_path: Path) -> None:
     duckdb: Any = importlib.import_module("duckdb")
     source, path = tmp_path / "of.csv", tmp_path / "report [1].parquet"
     source.write_text(cur2([replace(CHARGE, quantity=Decimal("0.1"))] * 10))
-    columns = ", ".join(f"CAST({name} AS {of}) AS {name}" for name, of in types.items())
+    columns = ", ".join(f"CAST({name} AS {sql_type}) AS {name}" for name, sql_type in types.items())
     read = f"SELECT * REPLACE ({columns}) FROM read_csv('{source}', all_varchar = true)"  # noqa: S608
     duckdb.execute(f"SET TimeZone = 'UTC'; COPY ({read}) TO '{path}' (FORMAT parquet)")
     assert spend(path).lines == (LINE,)
@@ -227,7 +227,9 @@ def test_corrections_and_usage_without_a_price_are_left_out(write: Write) -> Non
         "Usage without a quantity": {"PricingQuantity": "1E-40"},
         "no kind of charge": {"ChargeCategory": ""},
     }
-    charges = [replace(CHARGE, changes={"ChargeClass": "", **of}) for of in kinds.values()]
+    charges = [
+        replace(CHARGE, changes={"ChargeClass": "", **changes}) for changes in kinds.values()
+    ]
     report = paid(*write(SHAPES["focus-1.2"](charges)))
     assert (report.usage, [left.kind for left in report.excluded]) == ((), [*kinds])
 
@@ -323,14 +325,17 @@ def test_another_column_may_serve_but_a_comparison_needs_resource_ids(write: Wri
     ("change", "said"),
     [
         ({"line_item_currency_code": "CNY"}, "is in CNY: only USD can be read"),
-        ({"line_item_usage_amount": "many"}, "has a quantity that is no amount: many"),
+        ({"line_item_usage_amount": "many"}, "has a quantity that is not a number: many"),
         ({"line_item_usage_amount": ""}, "is usage without a quantity"),
-        ({"line_item_usage_amount": "1e400"}, "quantity that is no amount"),
+        ({"line_item_usage_amount": "1e400"}, "quantity that is not a number"),
         ({"line_item_unblended_cost": ""}, "is usage without a cost"),
-        ({"line_item_unblended_cost": "NaN"}, "has a cost that is no amount: NaN"),
-        ({"line_item_net_unblended_cost": "Infinity"}, "has a net cost that is no amount"),
-        ({"savings_plan_savings_plan_effective_cost": "?"}, "Savings Plan that is no amount"),
-        ({"line_item_usage_start_date": "yesterday"}, "starts on no day: yesterday"),
+        ({"line_item_unblended_cost": "NaN"}, "has a cost that is not a number: NaN"),
+        ({"line_item_net_unblended_cost": "Infinity"}, "has a net cost that is not a number"),
+        (
+            {"savings_plan_savings_plan_effective_cost": "?"},
+            "Savings Plan cost that is not a number",
+        ),
+        ({"line_item_usage_start_date": "yesterday"}, "has no valid start date: yesterday"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_refused(

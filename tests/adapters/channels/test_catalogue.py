@@ -55,8 +55,14 @@ def test_every_channel_class_is_a_service() -> None:
     """A class that SERVICES does not name would never post, and no other test would fail."""
     modules = pkgutil.iter_modules(channels.__path__, f"{channels.__name__}.")
     product = [importlib.import_module(module.name) for module in modules]
-    named = {one for module in product for one in vars(module).values() if isinstance(one, type)}
-    whole = {one for one in named if issubclass(one, NoticeChannel) and not isabstract(one)}
+    named = {
+        value for module in product for value in vars(module).values() if isinstance(value, type)
+    }
+    whole = {
+        channel_class
+        for channel_class in named
+        if issubclass(channel_class, NoticeChannel) and not isabstract(channel_class)
+    }
     assert whole == set(SERVICES.values()), "add it to SERVICES in adapters/channels/services.py"
     assert SERVICES.keys() == set(get_args(Service))
 
@@ -142,11 +148,11 @@ def test_a_policys_channels_are_of_their_services_and_have_their_addresses(
     connections: ChannelConnections,
 ) -> None:
     """The stack's own topic is that of the environment; a topic's ARN says its region."""
-    made = connect_channels(CHOSEN, OWN, connections)
-    assert {name: type(one).service for name, one in made.items()} == {
-        name: one.service for name, one in CHOSEN.items()
+    channels = connect_channels(CHOSEN, OWN, connections)
+    assert {name: type(channel).service for name, channel in channels.items()} == {
+        name: config.service for name, config in CHOSEN.items()
     }
-    topics = {name: vars(made[name]) for name in ("sns", "data")}
+    topics = {name: vars(channels[name]) for name in ("sns", "data")}
     assert topics["sns"]["_topic_arn"] == OWN
     assert topics["data"]["_client"].meta.region_name == "eu-west-1"
     assert channel_writers(CHOSEN)["vision"] is SERVICES["slack"].write

@@ -168,8 +168,8 @@ def test_no_whole_answer_leaves_it_open(
     caplog.set_level(logging.DEBUG)
     with tls_server(tmp_path, saying(answer)) as server, pytest.raises(PossiblySent) as raised:
         https_post(server.url, b"{}", HEADERS)
-    told = "".join(traceback.format_exception(raised.value)) + caplog.text
-    assert "s3cr3t" not in told
+    error_and_log = "".join(traceback.format_exception(raised.value)) + caplog.text
+    assert "s3cr3t" not in error_and_log
 
 
 def test_a_connection_that_breaks_leaves_it_open(tmp_path: Path) -> None:

@@ -296,5 +296,5 @@ def test_the_address_is_in_no_error_and_no_log(
     caplog.set_level(logging.DEBUG)
     with pytest.raises(ChannelError) as raised:
         posted(Wire(answer, answer))
-    told = "".join(traceback.format_exception(raised.value)) + caplog.text
-    assert "s3cr3t" not in told
+    error_and_log = "".join(traceback.format_exception(raised.value)) + caplog.text
+    assert "s3cr3t" not in error_and_log

@@ -47,10 +47,10 @@ def test_what_is_written_is_read_back(
     account: str | None,
 ) -> None:
     """Digit by digit."""
-    known = group_own_rates(basis, account, rates)
+    rates_before = group_own_rates(basis, account, rates)
     path = tmp_path_factory.mktemp("rates") / "own-rates.json"
-    path.write_text(policy_file.own_rates_text(known), encoding="utf-8")
-    assert policy_file.read_own_rates(path) == known
+    path.write_text(policy_file.own_rates_text(rates_before), encoding="utf-8")
+    assert policy_file.read_own_rates(path) == rates_before
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def document(**changes: Any) -> dict[str, Any]:
     return dict(written)
 
 
-NO_FILE = "is no file of own rates"
+NO_FILE = "is not a file of own rates"
 NO_FILES = ("", "[]", "{}", '{"schema": 1}', "[" * 100_000)
 DAMAGED = ({"usd": "much"}, {"first": "soon"}, {"typo": 1}, {"component": "Hosting"})
 IMPOSSIBLE = [{"usd": usd} for usd in (-1, 10**6, "NaN")]

@@ -23,7 +23,9 @@ def test_the_shipped_policy_is_that_of_a_fresh_install() -> None:
 def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
     """The whole policy with every example's mark removed is valid."""
     lines = SHIPPED.read_text(encoding="utf-8").splitlines()
-    taken = [one.removeprefix("# ") if one[:3] == "# [" or " = " in one else one for one in lines]
+    taken = [
+        line.removeprefix("# ") if line[:3] == "# [" or " = " in line else line for line in lines
+    ]
     path = tmp_path / "policy.toml"
     path.write_text("\n".join(taken), encoding="utf-8")
     rates = policy_file.own_rates_text(OwnRates(RateBasis.NET))

@@ -13,7 +13,7 @@ import pytest
 from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.files.recording import ReadContext, RecordedSet, Recording
-from sageaudit.adapters.prices.price_list import ListedPrices, Stored
+from sageaudit.adapters.prices.price_list import ListedPrices, StoredListing
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
@@ -35,43 +35,45 @@ READ = ReadContext(
 )
 
 
-def written(made: Recording | RecordedSet) -> Any:
+def written(recorded: Recording | RecordedSet) -> Any:
     """What is read back of a recording that was written."""
-    return recording.parse(json.loads(recording_file.to_text(recording_file.make_document(made))))
+    return recording.parse(
+        json.loads(recording_file.to_text(recording_file.make_document(recorded)))
+    )
 
 
-def audit(made: Recording | RecordedSet) -> Any:
+def audit(recorded: Recording | RecordedSet) -> Any:
     """Its audit, as it is printed."""
-    done = recorded_audits.audit_parsed_recording(made, Policy())
+    done = recorded_audits.audit_parsed_recording(recorded, Policy())
     return from_json(to_json(done))
 
 
-def live(made: Recording, as_of: datetime | None = None) -> Recording:
+def live(recorded: Recording, as_of: datetime | None = None) -> Recording:
     """The recording as if a live job had been read, two days after its end or at a moment."""
-    moment = as_of or measure_recording(made).now + timedelta(days=2)
-    return replace(made, read_context=replace(READ, read_at=moment))
+    moment = as_of or measure_recording(recorded).now + timedelta(days=2)
+    return replace(recorded, read_context=replace(READ, read_at=moment))
 
 
 @pytest.mark.parametrize("story", stories_of_kind(ONE), ids=lambda story: story.name)
 def test_the_hints_of_a_story_survive_without_its_settings(story: Any) -> None:
     """Hyperparameters, environment and arguments are gone; the job that rules see is the same."""
-    made = live(recording.parse_job(story.recordings(1)[0]))
-    text = recording_file.to_text(recording_file.make_document(made))
+    live_recording = live(recording.parse_job(story.recordings(1)[0]))
+    text = recording_file.to_text(recording_file.make_document(live_recording))
     assert "HyperParameters" not in text
     assert '"Environment"' not in text
-    before, after = measure_recording(made), measure_recording(written(made))
+    before, after = measure_recording(live_recording), measure_recording(written(live_recording))
     assert (after.job, after.usage, after.now) == (before.job, before.usage, before.now)
 
 
 @pytest.mark.parametrize("path", recorded.files()[::4], ids=lambda path: path.stem)
 def test_the_audit_of_what_was_written_is_the_audit(path: Path) -> None:
     """Of jobs and sets, finished or not, as of any moment after their end."""
-    made = recording.read(path)
-    if isinstance(made, RecordedSet):
-        made = replace(made, children=tuple(map(live, made.children)))
+    live_recording = recording.read(path)
+    if isinstance(live_recording, RecordedSet):
+        live_recording = replace(live_recording, children=tuple(map(live, live_recording.children)))
     else:
-        made = live(made)
-    assert audit(written(made)) == audit(made)
+        live_recording = live(live_recording)
+    assert audit(written(live_recording)) == audit(live_recording)
 
 
 def test_what_was_read_is_read_back() -> None:
@@ -82,23 +84,27 @@ def test_what_was_read_is_read_back() -> None:
         "ml.p4d.24xlarge": InvalidPrice("it is priced in CNY, not in USD"),
     }
     listing = PriceListing("us-east-1", Component.TRAINING, entries)
-    prices = ListedPrices("us-east-1", Component.TRAINING, Stored(listing, AS_OF), "throttled")
-    made = recorded.one("profiled-053").recording
-    made = replace(made, tags={"owner": "ana"}, read_context=replace(READ, prices=prices))
-    again = written(made)
-    assert again.read_context == made.read_context
-    assert (again.tags, again.series) == (made.tags, made.series)
-    assert (again.account, again.region) == (made.account, made.region)
+    prices = ListedPrices(
+        "us-east-1", Component.TRAINING, StoredListing(listing, AS_OF), "throttled"
+    )
+    live_recording = recorded.one("profiled-053").recording
+    live_recording = replace(
+        live_recording, tags={"owner": "ana"}, read_context=replace(READ, prices=prices)
+    )
+    again = written(live_recording)
+    assert again.read_context == live_recording.read_context
+    assert (again.tags, again.series) == (live_recording.tags, live_recording.series)
+    assert (again.account, again.region) == (live_recording.account, live_recording.region)
 
 
 def test_an_audit_is_made_at_the_recorded_prices() -> None:
     """And says the day on which they were read."""
-    made = live(recorded.one("profiled-053").recording, AS_OF)
-    known = stored({"ml.g4dn.xlarge": "7.36"}, AS_OF)
-    listing = Stored(replace(known.listing, region="us-east-1"), AS_OF)
+    live_recording = live(recorded.one("profiled-053").recording, AS_OF)
+    stored_prices = stored({"ml.g4dn.xlarge": "7.36"}, AS_OF)
+    listing = StoredListing(replace(stored_prices.listing, region="us-east-1"), AS_OF)
     prices = ListedPrices("us-east-1", Component.TRAINING, listing, None)
-    assert made.read_context is not None
-    dear = replace(made, read_context=replace(made.read_context, prices=prices))
+    assert live_recording.read_context is not None
+    dear = replace(live_recording, read_context=replace(live_recording.read_context, prices=prices))
     [line, *_] = audit(written(dear))["bill"]["lines"]
     assert (line["rate_usd"], line["price_source"]) == (Decimal("7.36"), "Price List API")
     assert line["price_as_of"] == "2026-11-22"
@@ -125,16 +131,21 @@ def test_settings_that_differ_stay_different_without_being_in_the_file() -> None
 
 def test_a_set_shares_its_moment_and_prices() -> None:
     """They stand once in the file, and each training job has them."""
-    one = live(recorded.one("profiled-053").recording, AS_OF)
+    first_child = live(recorded.one("profiled-053").recording, AS_OF)
     prices = ListedPrices("us-east-1", Component.TRAINING, None, "throttled")
-    assert one.read_context is not None
-    one = replace(one, read_context=replace(one.read_context, prices=prices))
-    document = recording_file.make_document(RecordedSet((one, one), None))
+    assert first_child.read_context is not None
+    first_child = replace(
+        first_child, read_context=replace(first_child.read_context, prices=prices)
+    )
+    document = recording_file.make_document(RecordedSet((first_child, first_child), None))
     assert (document["as_of"], len(document["children"])) == ("2026-11-22T09:30:00Z", 2)
     assert not [child for child in document["children"] if {"as_of", "prices"} & child.keys()]
     again = recording.parse(document)
     assert isinstance(again, RecordedSet)
-    assert [child.read_context for child in again.children] == [one.read_context, one.read_context]
+    assert [child.read_context for child in again.children] == [
+        first_child.read_context,
+        first_child.read_context,
+    ]
 
 
 def test_the_text_is_for_people_too() -> None:
@@ -154,7 +165,7 @@ RATE = "prices.rates.ml.m5.large"
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"schema": 2}, "schema is not 1: a newer sageaudit reads this file"),
+        ({"schema": 2}, "schema is not 1: use a newer sageaudit to read this file"),
         ({"as_of": "yesterday"}, "as_of is not a time"),
         ({"as_of": "2026-01-01", "notes": "a"}, "notes is not a list of sentences"),
         ({"as_of": "2026-01-01", "prices": {"component": "Cluster"}}, "prices.component"),
@@ -233,4 +244,4 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(BadUsage, match="No space left"):
         recording_file.write(path, "new", replace=True)
-    assert [one.read_text(encoding="utf-8") for one in tmp_path.iterdir()] == ["old"]
+    assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["old"]

@@ -32,8 +32,10 @@ def test_no_more_threads_than_allowed() -> None:
         assert begun.acquire(timeout=60)
         assert not begun.acquire(timeout=0.1)
         go.set()
-        for one in calls:
-            one.result()
+        for pending_call in calls:
+            pending_call.result()
+
+
 
 
 def test_an_error_is_raised_where_the_result_is_asked_for() -> None:
@@ -69,4 +71,4 @@ def test_the_end_waits_for_no_call() -> None:
     go.set()
     with pytest.raises(CancelledError):
         second.result(timeout=60)
-    assert all(one.daemon for one in threading.enumerate() if one.name == "sageaudit")
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "sageaudit")

@@ -22,8 +22,8 @@ from tests.fakes.memory_ledger import MemoryAlertLedger, MemorySendLedger
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """A DynamoDB for one file of tests: each test makes its own table."""
-    with dynamodb() as made:
-        yield made
+    with dynamodb() as new_client:
+        yield new_client
 
 
 @pytest.fixture

@@ -76,6 +76,24 @@ def test_a_list_reads_on_over_dynamodbs_pages_and_no_further_than_asked(
         client.meta.events.unregister("provide-client-params.dynamodb.Query", small_pages)
 
 
+def test_each_further_page_of_a_list_may_be_twice_as_long(client: Any, table: str) -> None:
+    """So a few rows cost little, and a long list needs few queries."""
+    history, asked = DynamoHistory(client, table), list[int | None]()
+    for minute in range(5):
+        history.record(ended(f"job-{minute}", NOON + timedelta(minutes=minute)))
+
+    def note_limit(params: dict[str, Any], **_: Any) -> None:
+        asked.append(params.get("Limit"))
+
+    client.meta.events.register("provide-client-params.dynamodb.Query", note_limit)
+    try:
+        family = RunQuery.for_family(ACCOUNT, REGION, "training/resnet")
+        assert len(list(history.runs(family, page_size=1))) == 5
+        assert asked == [1, 2, 4]
+    finally:
+        client.meta.events.unregister("provide-client-params.dynamodb.Query", note_limit)
+
+
 def _use_history(history: DynamoHistory) -> None:
     history.record(with_detail(entry()))
     history.record(entry(modified_s=60))

@@ -31,19 +31,23 @@ SINCE, UNTIL = date(2026, 10, 1), date(2026, 12, 31)
 usd = st.integers(0, 10**10).map(lambda micros: Decimal(micros).scaleb(-6))
 
 
-def _entry(name: str, second: int, kind: str | None, rules: set[str], **of: Any) -> AuditEntry:
-    saving: Decimal = of["saving"]
+def _entry(name: str, second: int, kind: str | None, rules: set[str], **fields: Any) -> AuditEntry:
+    saving: Decimal = fields["saving"]
     given = entry(
         name,
         modified_s=second,
-        again=of["again"],
-        job={"family": of["family"], "owner": of["owner"], "ended_at": f"2026-{of['day']}T12:00Z"},
-        bill={"total_usd": of["total"]},
+        again=fields["again"],
+        job={
+            "family": fields["family"],
+            "owner": fields["owner"],
+            "ended_at": f"2026-{fields['day']}T12:00Z",
+        },
+        bill={"total_usd": fields["total"]},
         avoidable_usd=saving * len(rules),
         findings=[finding(name, saving_usd=saving) for name in sorted(rules)],
-        rollup=of["rollup"],
+        rollup=fields["rollup"],
         rollup_rules=["r1"],
-        audit={"settled": of["settled"], "due_at": f"2026-11-20T1{of['due']}:00:00Z"},
+        audit={"settled": fields["settled"], "due_at": f"2026-11-20T1{fields['due']}:00:00Z"},
     )
     return replace(given, run_summary=run_summary(Purchase.ON_DEMAND, instance_type=kind))
 
@@ -79,7 +83,9 @@ def listed(history: History) -> list[Any]:
         RunQuery.due_until(datetime(2026, 11, 20, 15, tzinfo=UTC)),
     ]
     rows = [
-        list(history.runs(of, before=before)) for of in queries for before in (None, before_first)
+        list(history.runs(query, before=before))
+        for query in queries
+        for before in (None, before_first)
     ]
     return [rows, [(history.summary(key(name)), history.audit(key(name))) for name in NAMES]]
 
@@ -105,7 +111,7 @@ def expected(history: History, scope: Scope) -> dict[Any, Sums]:
         }
         place = names[scope], date.fromisoformat((document["job"]["ended_at"] or "")[:10])
         sums[place] = sums.get(place, Sums()) + sums_from_document(document)
-    return {place: of for place, of in sums.items() if of != Sums()}
+    return {place: place_sums for place, place_sums in sums.items() if place_sums != Sums()}
 
 
 class Recording(RuleBasedStateMachine):
@@ -212,8 +218,8 @@ def answers(history: History, heads: list[AuditSummary]) -> Iterator[Any]:
         yield scope, added_of(rows)
         for part in ("account", "region", "name"):
             for value in sorted({getattr(row, part) or "" for row in rows} - {""}):
-                of = list(history.daily_sums(scope, since, until, **{part: value}))
-                yield scope, value, added_of(of)
+                sum_rows = list(history.daily_sums(scope, since, until, **{part: value}))
+                yield scope, value, added_of(sum_rows)
     yield [history.audit(head.key) for head in heads]
 
 

@@ -166,9 +166,9 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
 
 
 def _line(item: str, quantity: str, usd: str | None) -> dict[str, Any]:
-    known = {"quantity": Decimal(quantity), "usd": usd and Decimal(usd), "rate_usd": Decimal(2)}
+    figures = {"quantity": Decimal(quantity), "usd": usd and Decimal(usd), "rate_usd": Decimal(2)}
     of_price = dict.fromkeys(("usage_type", "unit", "price_kind", "note"))
-    return {"item": item, **known, **of_price}
+    return {"item": item, **figures, **of_price}
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def last(name: str, version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
     return alert(figures, version, NOON, keys.job_pk(key(name)))
 
 
-def one(name: str, version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
+def make_alert(name: str, version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
     """What it was about."""
     return replace(
         last(name, version, figures),
@@ -68,7 +68,7 @@ def written(
 ) -> PastAlerts | None:
     """Reads what is there, and writes an alert; None where it was not written."""
     past = ledger.past_alerts(key(name), group)
-    after = past.with_alerts(last(name, version, figures), [one(name, version, figures)])
+    after = past.with_alerts(last(name, version, figures), [make_alert(name, version, figures)])
     return after if ledger.write_alert(past, after, BODIES, NOON) else None
 
 
@@ -82,7 +82,7 @@ def test_the_line_about_a_job_is_written_once_with_its_notices(alerts: AlertLedg
     assert alerts.past_alerts(key("a"), "f") == past
     assert alerts.notice(keys.run_alerts_pk(RUN_A), keys.notice_sk(1, "slack")) == ("slack", "{}")
     assert not alerts.write_alert(past, past, {"slack": "again"}, NOON, includes_job_line=True)
-    after = past.with_alerts(last("a"), [one("a")])
+    after = past.with_alerts(last("a"), [make_alert("a")])
     assert not alerts.write_alert(
         past, after, {"sns": "{}", "slack": "{}"}, NOON, includes_job_line=True
     )
@@ -106,7 +106,7 @@ def test_an_alert_comes_back_as_it_was_written(alerts: AlertLedger) -> None:
     assert alerts.past_alerts(key("a"), "f") == first
     second = written(alerts, "b", UNKNOWN, 3)
     assert second is not None
-    assert second.subject_alerts == (one("a"), one("b", 3, UNKNOWN))
+    assert second.subject_alerts == (make_alert("a"), make_alert("b", 3, UNKNOWN))
     assert alerts.past_alerts(key("b"), "f") == second
     assert alerts.past_alerts(key("a"), "f") == replace(second, run=RUN_A, last_run_alert=last("a"))
     assert alerts.past_alerts(key("c"), "g").last_run_alert is None
@@ -153,10 +153,10 @@ def test_what_was_written_since_is_not_overwritten(alerts: AlertLedger) -> None:
     """Of two that read the same, one writes: by the family, or by the run; all or nothing."""
     before = {name: alerts.past_alerts(key(name), "f") for name in ("a", "b")}
     elsewhere = alerts.past_alerts(key("a"), "g")
-    first = before["a"].with_alerts(last("a"), [one("a")])
+    first = before["a"].with_alerts(last("a"), [make_alert("a")])
     assert alerts.write_alert(before["a"], first, BODIES, NOON)
     for past in (before["a"], before["b"], elsewhere):
-        late = past.with_alerts(last("a", 2), [one("a", 2)])
+        late = past.with_alerts(last("a", 2), [make_alert("a", 2)])
         assert not alerts.write_alert(past, late, {"late": "{}"}, NOON)
     assert alerts.past_alerts(key("a"), "f") == first
     assert alerts.past_alerts(key("b"), "f").last_run_alert is None
@@ -168,9 +168,12 @@ def test_a_correction_takes_the_place_of_what_it_corrects(alerts: AlertLedger) -
     written(alerts, "a")
     past = alerts.past_alerts(key("a"), "f")
     assert alerts.write_alert(past, past.with_alerts(last("a", 2, UNKNOWN), []), BODIES, NOON)
-    assert alerts.past_alerts(key("a"), "f").subject_alerts == (one("a", 2, UNKNOWN),)
+    assert alerts.past_alerts(key("a"), "f").subject_alerts == (make_alert("a", 2, UNKNOWN),)
     past = alerts.past_alerts(key("b"), "f")
-    many = [one("b"), replace(one("b"), kind=AlertKind.COST_SPIKE, amount_kind=None)] * 50
+    many = [
+        make_alert("b"),
+        replace(make_alert("b"), kind=AlertKind.COST_SPIKE, amount_kind=None),
+    ] * 50
     assert alerts.write_alert(past, past.with_alerts(last("b"), many), BODIES, NOON)
     assert alerts.past_alerts(key("b"), "f").subject_alerts == tuple(many)
     assert alerts.past_alerts(key("a"), "f").last_run_alert == last("a", 2, UNKNOWN)
@@ -206,7 +209,7 @@ def test_an_item_that_cannot_be_read_is_named(
     """So that somebody can delete it."""
     ledger = DynamoAlertLedger(client, table)
     written(ledger, "a")
-    [item] = [one for one in everything(client, table) if one["sk"]["S"] == sk]
+    [item] = [item for item in everything(client, table) if item["sk"]["S"] == sk]
     client.put_item(TableName=table, Item=item | damage)
     with pytest.raises(MalformedData, match=rf"'{sk}' cannot be read .*; delete it"):
         ledger.past_alerts(key("a"), "f")
@@ -225,10 +228,10 @@ def test_ledger_items_expire(client: Any, table: str) -> None:
     sends.mark_failed("failed", NOON, "no_service")
     sends.replace_circuit("slack", Circuit(), Circuit(1), NOON)
     items = everything(client, table)
-    expiring = [one["expires_at"]["N"] for one in items if "expires_at" in one]
+    expiring = [item["expires_at"]["N"] for item in items if "expires_at" in item]
     days = [(int(at) - NOON.timestamp()) / 86_400 for at in expiring]
     assert sorted(days) == [45, 45, 45, 45, 45, 45, 400]
-    assert [one["sk"]["S"] for one in items if "expires_at" not in one] == ["LAST"]
+    assert [item["sk"]["S"] for item in items if "expires_at" not in item] == ["LAST"]
 
 
 def test_the_table_is_called_for_what_is_declared(client: Any, table: str) -> None:
@@ -397,14 +400,16 @@ def test_a_damaged_row_is_a_repeat(client: Any, table: str) -> None:
     ledger = DynamoSendLedger(client, table)
     for number, damage in enumerate(DAMAGES):
         ledger.claim_send(f"n{number}", NOON, 60)
-        [item] = [one for one in everything(client, table) if one["pk"]["S"].endswith(str(number))]
+        [item] = [
+            item for item in everything(client, table) if item["pk"]["S"].endswith(str(number))
+        ]
         client.put_item(TableName=table, Item=item | damage)
         assert ledger.claim_send(f"n{number}", NOON, 60) is SendClaim.REPEAT
         assert ledger.claim_send(f"n{number}", NOON, 60) is SendClaim.BUSY
         ledger.mark_sent(f"n{number}", NOON)
         assert ledger.claim_send(f"n{number}", NOON, 60) is SendClaim.DONE
     ledger.replace_circuit("slack", Circuit(), Circuit(9, 9), NOON)
-    [item] = [one for one in everything(client, table) if "failures" in one]
+    [item] = [item for item in everything(client, table) if "failures" in item]
     bad = {"failures": {"S": "x"}, "open_until": {"NULL": True}}
     client.put_item(TableName=table, Item=item | bad)
     assert ledger.circuit("slack") == Circuit()
@@ -461,11 +466,11 @@ def test_the_ledgers_never_differ() -> None:
 
         @settings(max_examples=25, deadline=None)
         @given(st.lists(operations, max_size=12))
-        def holds(asked: list[tuple[str, str, int]]) -> None:
+        def holds(calls: list[tuple[str, str, int]]) -> None:
             table = new_table(client)
             dynamo = DynamoAlertLedger(client, table), DynamoSendLedger(client, table)
             memory = MemoryAlertLedger(), MemorySendLedger()
-            for what, name, second in asked:
+            for what, name, second in calls:
                 expected = answer(*memory, what, name, second)
                 assert answer(*dynamo, what, name, second) == expected
 

@@ -78,11 +78,11 @@ def dollars_of(document: AuditDocument) -> Dollars:
         parts: dict[str, Any] = {**document, "total_usd": document["bill"]["total_usd"]}
         return {name: parts[name] or _ZERO for name in AMOUNTS} | {"jobs": 1}
     added: Dollars = dict.fromkeys(AMOUNTS, _ZERO)
-    for one in filter(is_standing, document["findings"]):
-        name = f"{one['bucket']}_usd"
-        known = document[name] is not None  # type: ignore[literal-required]
-        if one["rule"] in (document["rollup_rules"] or ()) and known:
-            added[name] += one["saving_usd"] or _ZERO
+    for standing in filter(is_standing, document["findings"]):
+        name = f"{standing['bucket']}_usd"
+        is_known = document[name] is not None  # type: ignore[literal-required]
+        if standing["rule"] in (document["rollup_rules"] or ()) and is_known:
+            added[name] += standing["saving_usd"] or _ZERO
     return added
 
 
@@ -155,13 +155,15 @@ def ask(kept: History, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 def truth() -> list[Dollars]:
     """What each newest audit adds, worked out without the code that sums them elsewhere."""
     found = [dollars_of(both[-1].document) for both in versions()]
-    assert all(sum(one[name] for one in found) for name in AMOUNTS)
+    assert all(sum(ref[name] for ref in found) for name in AMOUNTS)
     return found
 
 
 def agrees(answer: Dollars, truth: list[Dollars]) -> bool:
     """Whether all that the answer tells is that of the audits."""
-    return all(usd == sum(one.get(name, 0) for one in truth) for name, usd in answer.items())
+    return all(
+        usd == sum(amounts.get(name, 0) for amounts in truth) for name, usd in answer.items()
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,7 +203,9 @@ def test_daily_sums_and_a_scans_ranking_are_that_number(
     for scope in Scope:
         assert agrees(of_sums(sum_rows(kept.daily_sums(scope, SINCE, UNTIL))), truth)
     places = {(row.account, row.region) for row in kept.daily_sums(Scope.ACCOUNT, SINCE, UNTIL)}
-    lanes: list[Any] = [SimpleNamespace(account=one, region=region) for one, region in places]
+    lanes: list[Any] = [
+        SimpleNamespace(account=account, region=region) for account, region in places
+    ]
     nobody: Any = None
     run = ScanRun(kept, scope=nobody, workers=nobody, warn=nobody, lanes=lanes)
     assert agrees(of_sums(run.ranking(Period(SINCE, UNTIL)).total), truth)
@@ -209,7 +213,9 @@ def test_daily_sums_and_a_scans_ranking_are_that_number(
 
 def test_the_dearest_jobs_are_the_dearest_audits(ask: Ask, truth: list[Dollars]) -> None:
     """In their order."""
-    wastes = sorted((one["avoidable_usd"] + one["lost_usd"] for one in truth), reverse=True)
+    wastes = sorted(
+        (amounts["avoidable_usd"] + amounts["lost_usd"] for amounts in truth), reverse=True
+    )
     rows = json_rows(ask("top", "--limit", "20", "--output", "json"))
     assert [row["waste_usd"] for row in rows] == wastes[:20]
 
@@ -218,5 +224,5 @@ def test_a_reports_headline_is_that_number_to_the_cent(ask: Ask, truth: list[Dol
     """With the jobs that are counted."""
     [news] = re.findall(r'<h1 class="headline">(.*?)</h1>', ask("report", "-o", "-"))
     for name in ("total_usd", "avoidable_usd", "lost_usd"):
-        assert format_usd(sum((Decimal(one[name]) for one in truth), _ZERO)) in news
-    assert news.startswith(f"{sum(one.get('jobs', 0) for one in truth):,} jobs cost about ")
+        assert format_usd(sum((Decimal(amounts[name]) for amounts in truth), _ZERO)) in news
+    assert news.startswith(f"{sum(amounts.get('jobs', 0) for amounts in truth):,} jobs cost about ")

@@ -43,7 +43,7 @@ def ended_at(
     history: History, order: list[AuditEntry]
 ) -> tuple[AuditSummary | None, list[bool], int]:
     """Where deliveries end: the head without its number, whose findings, how many versions."""
-    versions = [history.record(one).outcome for one in order].count(RecordOutcome.RECORDED)
+    versions = [history.record(entry).outcome for entry in order].count(RecordOutcome.RECORDED)
     head = history.summary(key())
     found = [bool(list(history.runs(RunQuery.for_rule(rule)))) for rule in RULES]
     assert head is not None
@@ -60,6 +60,6 @@ def test_order_and_number_of_deliveries_do_not_matter(
 ) -> None:
     """Any order with any repetition ends with the same head, and no more versions than audits."""
     once, often = orders
-    one, other = ended_at(SqliteHistory(), once), ended_at(SqliteHistory(), often)
-    assert one[:2] == other[:2]
-    assert max(one[2], other[2]) <= len(once)
+    first, second = ended_at(SqliteHistory(), once), ended_at(SqliteHistory(), often)
+    assert first[:2] == second[:2]
+    assert max(first[2], second[2]) <= len(once)

@@ -71,9 +71,9 @@ def test_a_roll_up_without_findings_of_its_own_adds_nothing() -> None:
 def test_a_run_that_none_is_compared_with_has_no_row_in_its_family() -> None:
     """A job that could not be audited; its stamp would be none."""
     given = entry()
-    made = make_summary(given, 1, "d")
-    assert family_row(given, replace(made, stamp="s")) is not None
-    assert family_row(given, replace(made, stamp=None)) is None
+    summary = make_summary(given, 1, "d")
+    assert family_row(given, replace(summary, stamp="s")) is not None
+    assert family_row(given, replace(summary, stamp=None)) is None
 
 
 def test_a_day_is_a_day_in_utc() -> None:

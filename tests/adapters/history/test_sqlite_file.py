@@ -125,9 +125,29 @@ def test_details_expire_after_90_days(path: Path) -> None:
         assert history.detail(key()) is None
         history.record(entry("another"))
         assert history.audit(key()) is not None
+    assert details_in(path) == 0
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT count(*) FROM details").fetchone() == (0,)
         assert connection.execute("PRAGMA freelist_count").fetchone() == (0,)
+
+
+def test_expired_details_are_looked_for_once_for_each_opening(path: Path) -> None:
+    """The first recording deletes them: a scan that records thousands does not search each time."""
+    now = NOON
+    with SqliteHistory(path, clock=lambda: now) as history:
+        history.record(with_detail(entry()))
+        now = NOON + timedelta(days=90)
+        history.record(entry("same-opening"))
+        assert details_in(path) == 1
+    with SqliteHistory(path, clock=lambda: now) as history:
+        history.record(entry("next-opening"))
+        assert details_in(path) == 0
+
+
+def details_in(path: Path) -> int:
+    """The number of details in the file, expired ones too."""
+    with closing(sqlite3.connect(path)) as connection:
+        [count] = connection.execute("SELECT count(*) FROM details").fetchone()
+    return int(count)
 
 
 def test_what_does_not_exist_is_said(path: Path) -> None:
@@ -271,7 +291,7 @@ def test_a_drive_without_shared_memory_gets_another_journal(path: Path) -> None:
 
 def test_a_history_in_memory_is_lost_when_it_is_closed() -> None:
     """Each is another one; nothing is written anywhere."""
-    with SqliteHistory() as one, SqliteHistory() as other:
-        one.record(entry())
-        assert one.summary(key()) is not None
-        assert other.summary(key()) is None
+    with SqliteHistory() as first, SqliteHistory() as second:
+        first.record(entry())
+        assert first.summary(key()) is not None
+        assert second.summary(key()) is None

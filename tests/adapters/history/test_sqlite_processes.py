@@ -62,7 +62,9 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
         assert len(heads) == 2 * JOBS + 1
         assert heads["shared"].version == versions
         stored = [history.audit(key("shared"), version) for version in range(1, versions + 1)]
-        assert [one and one["audit"]["version"] for one in stored] == [*range(1, versions + 1)]
+        assert [document and document["audit"]["version"] for document in stored] == [
+            *range(1, versions + 1)
+        ]
         sums = sum_rows(history.daily_sums(Scope.ACCOUNT, DAY, DAY))
         assert sums.jobs == 2 * JOBS + 1
         assert sums.avoidable_usd == sum(head.avoidable_usd or 0 for head in heads.values())
@@ -86,13 +88,13 @@ def test_a_process_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     killed.start()
     killed.join(timeout=300)
     assert killed.exitcode == -signal.SIGKILL
-    told = 0
+    reported_count = 0
     while not queue.empty():
-        told = queue.get() + 1
-    assert told
+        reported_count = queue.get() + 1
+    assert reported_count
     with SqliteHistory(path, create=False) as history:
         heads = list(history.runs(RunQuery.for_day(DAY)))
-        assert len(heads) in {told, told + 1}
+        assert len(heads) in {reported_count, reported_count + 1}
         assert all(history.audit(head.key) and history.detail(head.key) for head in heads)
         assert sum_rows(history.daily_sums(Scope.ACCOUNT, DAY, DAY)).jobs == len(heads)
         assert history.record(entry("next")).outcome is RecordOutcome.RECORDED
@@ -127,8 +129,8 @@ def read_without_rights(queue: Any, path: Path, mode: int, folder_mode: int) -> 
 @pytest.fixture
 def recorded() -> Iterator[Path]:
     """A closed history in a folder that every user may enter, as a private TMPDIR is not."""
-    with TemporaryDirectory(dir="/tmp") as made:
-        path = Path(made) / "folder" / "history.db"
+    with TemporaryDirectory(dir="/tmp") as folder:
+        path = Path(folder) / "folder" / "history.db"
         path.parent.mkdir()
         path.parent.parent.chmod(0o755)
         with SqliteHistory(path) as history:

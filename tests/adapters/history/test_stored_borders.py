@@ -30,6 +30,6 @@ def test_the_last_trim_keeps_50_entries_of_300_characters() -> None:
     """A longer text says that it was cut."""
     whole: Any = document()
     whole["audit"]["coverage"]["missing"] = ["a" * 300, "b" * 301, *["c" * 400] * 1_000]
-    kept = json.loads(to_stored_json(whole, 1))["audit"]["coverage"]["missing"]
-    assert kept[:2] == ["a" * 300, "b" * 299 + "…"]
-    assert sum(text[:1] in "abc" for text in kept) == 50
+    stored_notes = json.loads(to_stored_json(whole, 1))["audit"]["coverage"]["missing"]
+    assert stored_notes[:2] == ["a" * 300, "b" * 299 + "…"]
+    assert sum(text[:1] in "abc" for text in stored_notes) == 50

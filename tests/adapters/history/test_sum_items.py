@@ -81,7 +81,9 @@ def test_an_update_is_within_dynamodbs_limits(known: list[str]) -> None:
         name: Decimal("1234567.123456") if name.endswith("_usd") else 1 for name in known
     }
     of_rule = RuleSums(1, **figures)
-    others: dict[str, Any] = {of.name: 1 for of in fields(Sums) if of.name != "rules"}
+    others: dict[str, Any] = {
+        field_info.name: 1 for field_info in fields(Sums) if field_info.name != "rules"
+    }
     older, newer = (
         replace(
             make_summary(entry(), 1, "d"),

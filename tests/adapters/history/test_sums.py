@@ -25,25 +25,27 @@ ONE = Sums(
 )
 
 
-def asked(history: History, scope: Scope = Scope.FAMILY, **of: Any) -> dict[str | None, Sums]:
+def sums_by_name(
+    history: History, scope: Scope = Scope.FAMILY, **filters: Any
+) -> dict[str | None, Sums]:
     """The sums of three days by name."""
-    rows = history.daily_sums(scope, DAY - timedelta(days=1), DAY + timedelta(days=1), **of)
+    rows = history.daily_sums(scope, DAY - timedelta(days=1), DAY + timedelta(days=1), **filters)
     return group_rows(rows, lambda row: row.name)
 
 
 def test_an_empty_history_has_no_sums(history: History) -> None:
     """Nor has one of other days."""
-    assert asked(history) == {}
+    assert sums_by_name(history) == {}
     history.record(ended("before", NOON - timedelta(days=2)))
     history.record(ended("after", NOON + timedelta(days=2)))
-    assert asked(history) == {}
+    assert sums_by_name(history) == {}
 
 
 def test_a_job_is_in_each_scope_by_its_name(history: History) -> None:
     """Account, family, owner, and instance type."""
     facts = run_summary(Purchase.ON_DEMAND, instance_type="ml.g5.xlarge")
     history.record(replace(entry(), run_summary=facts))
-    assert {scope: asked(history, scope) for scope in Scope} == {
+    assert {scope: sums_by_name(history, scope) for scope in Scope} == {
         Scope.ACCOUNT: {None: ONE},
         Scope.FAMILY: {FAMILY: ONE},
         Scope.OWNER: {"ana": ONE},
@@ -54,8 +56,8 @@ def test_a_job_is_in_each_scope_by_its_name(history: History) -> None:
 def test_a_job_without_owner_or_single_type_has_no_name_there(history: History) -> None:
     """It counts all the same."""
     history.record(entry(job={"owner": None}))
-    assert asked(history, Scope.OWNER) == {None: ONE}
-    assert asked(history, Scope.TYPE) == {None: ONE}
+    assert sums_by_name(history, Scope.OWNER) == {None: ONE}
+    assert sums_by_name(history, Scope.TYPE) == {None: ONE}
 
 
 def test_jobs_of_a_day_add_up(history: History) -> None:
@@ -77,12 +79,12 @@ def test_only_the_newest_version_counts(history: History) -> None:
     """A newer state replaces what the older one added; what comes twice or late adds nothing."""
     for again in (False, False, True, True):
         history.record(entry(again=again))
-    assert asked(history) == {FAMILY: ONE}
+    assert sums_by_name(history) == {FAMILY: ONE}
     newer = entry(modified_s=60, avoidable_usd=Decimal("0.5"), findings=[])
     history.record(newer)
     history.record(newer)
     history.record(entry(modified_s=30, avoidable_usd=Decimal(9)))
-    assert asked(history) == {FAMILY: replace(ONE, avoidable_usd=Decimal("0.5"), rules={})}
+    assert sums_by_name(history) == {FAMILY: replace(ONE, avoidable_usd=Decimal("0.5"), rules={})}
 
 
 def test_months_and_years_are_crossed(history: History) -> None:
@@ -109,7 +111,7 @@ def test_rows_are_asked_for_by_account_region_and_name(history: History) -> None
     for number, (account, region, family) in enumerate(places):
         job = {"account": account, "region": region, "family": family}
         history.record(entry(f"job-{number}", job=job))
-    for of in (
+    for filters in (
         {},
         {"account": "1"},
         {"region": "r"},
@@ -121,11 +123,12 @@ def test_rows_are_asked_for_by_account_region_and_name(history: History) -> None
         {"account": "3"},
         {"name": "h"},
     ):
-        rows = list(history.daily_sums(Scope.FAMILY, DAY, DAY, **of))
+        rows = list(history.daily_sums(Scope.FAMILY, DAY, DAY, **filters))
         wanted = [
             place
             for place in places
-            if of.items() <= dict(zip(("account", "region", "name"), place, strict=True)).items()
+            if filters.items()
+            <= dict(zip(("account", "region", "name"), place, strict=True)).items()
         ]
         assert sorted((row.account, row.region, row.name) for row in rows) == wanted
         assert sum_rows(rows).jobs == len(wanted)
@@ -139,10 +142,10 @@ def test_a_family_of_any_name_has_its_own_sums(history: History, name: str) -> N
     others = ("a", "a#", "a#b#", "x" * 2_501 if len(name) < 2_000 else "y", f"{name}z"[:1_900])
     for number, family in enumerate((name, *others)):
         history.record(entry(f"job-{number}", job={"family": family}))
-    for of in ({}, {"account": ACCOUNT}, {"account": ACCOUNT, "region": REGION}):
-        rows = list(history.daily_sums(Scope.FAMILY, DAY, DAY, name=name, **of))
+    for filters in ({}, {"account": ACCOUNT}, {"account": ACCOUNT, "region": REGION}):
+        rows = list(history.daily_sums(Scope.FAMILY, DAY, DAY, name=name, **filters))
         assert sum_rows(rows) == ONE
-    assert asked(history, name="b") == {}
+    assert sums_by_name(history, name="b") == {}
 
 
 def test_a_region_of_any_name_has_its_own_sums(history: History) -> None:
@@ -156,15 +159,15 @@ def test_a_region_of_any_name_has_its_own_sums(history: History) -> None:
         ("f", "unknown", "unknown"),
         ("f#g", ACCOUNT, "r"),
     ]
-    of = {"account": ACCOUNT, "region": "g#r", "name": "f"}
-    assert sum_rows(history.daily_sums(Scope.FAMILY, DAY, DAY, **of)) == ONE
+    filters = {"account": ACCOUNT, "region": "g#r", "name": "f"}
+    assert sum_rows(history.daily_sums(Scope.FAMILY, DAY, DAY, **filters)) == ONE
 
 
 def test_what_is_not_known_is_counted_beside_the_dollars(history: History) -> None:
     """A job without a price adds itself and no dollars."""
     history.record(entry("a", bill={"total_usd": None}, avoidable_usd=None, findings=[]))
     history.record(entry("b", avoidable_usd=Decimal("1E+40")))
-    sums = asked(history)[FAMILY]
+    sums = sums_by_name(history)[FAMILY]
     assert (sums.jobs, sums.unpriced, sums.total_usd) == (2, 1, Decimal("4.545"))
     assert sums.avoidable_usd == 0
 
@@ -184,7 +187,7 @@ def test_a_roll_up_counts_its_own_findings_once(history: History) -> None:
     )
     history.record(rollup)
     history.record(replace(rollup, force_new_version=True))
-    sums = asked(history)[FAMILY]
+    sums = sums_by_name(history)[FAMILY]
     assert (sums.jobs, sums.total_usd) == (2, Decimal("9.09"))
     assert (sums.avoidable_usd, sums.lost_usd) == (Decimal(3), Decimal("0.25"))
     assert sums.rules["trials-fail"] == RuleSums(1, lost_usd=Decimal("0.25"))

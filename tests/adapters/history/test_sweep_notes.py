@@ -61,8 +61,8 @@ def test_all_lists_are_found_but_those_that_cannot_be_read(client: Any, table: s
         TRAINING: ListState(NOON, NOON, NOON - DAY, UNDER_WAY, NOON),
         left: ListState(NOON, NOON, NOON - DAY, None, NOON - 4 * HOUR),
     }
-    for of, state in states.items():
-        notes.save_list_state(of, state)
+    for job_list, state in states.items():
+        notes.save_list_state(job_list, state)
     notes.record_event_sent(KEY, SentEvent(NOON, None))
     for name in ("111122223333#us-east-1#other", "1", "111122223333#us-east-1#transform"):
         item = {"pk": {"S": "SWEEP"}, "sk": {"S": f"LIST#{name}"}}

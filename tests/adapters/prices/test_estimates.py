@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.prices import packaged, sources
-from sageaudit.adapters.prices.price_list import ListedPrices, Stored
+from sageaudit.adapters.prices.price_list import ListedPrices, StoredListing
 from sageaudit.adapters.prices.sources import EstimatedPrices, PriceBook, estimated_prices
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices
@@ -34,7 +34,9 @@ def offline(name: str, component: Component = TRAINING, region: str = REGION) ->
 def listed(rates: dict[str, str]) -> ListedPrices:
     """The live price list of the region with these rates alone."""
     read_at = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    return ListedPrices(REGION, TRAINING, Stored(listing(rates, region=REGION), read_at), None)
+    return ListedPrices(
+        REGION, TRAINING, StoredListing(listing(rates, region=REGION), read_at), None
+    )
 
 
 FACTORS = [
@@ -82,8 +84,10 @@ def test_an_estimate_is_a_kind_of_its_own_and_says_how_it_was_made() -> None:
     rates = {REGION: {"ml.c5n.large": Decimal("0.108")}}
     provenance = {"as_of": "2026-07-20", "source": "EC2"}
     table = {"factors": FACTORS, "ec2_usd_per_hour": rates, "provenance": provenance}
-    [one] = EstimatedPrices({**table, "unlisted": []}).quote(REGION, TRAINING, "ml.c5n.large").rates
-    assert one.rate == Rate(
+    [dated_rate] = (
+        EstimatedPrices({**table, "unlisted": []}).quote(REGION, TRAINING, "ml.c5n.large").rates
+    )
+    assert dated_rate.rate == Rate(
         Decimal("0.1296"),
         "2026-07-20",
         f"EC2's on-demand rate in {REGION} x 1.20: EC2",

@@ -121,5 +121,5 @@ def test_the_catalogue_has_all_types_of_the_api() -> None:
     assert [kind.name for kind in kinds if kind.is_ebs_billed is None] == ["ml.p6e-gb200.36xlarge"]
     rates = [PRICES.hourly_rate("us-east-1", TRAINING, name) for name in MARKET.types]
     usd = [rate.usd for rate in rates if rate]
-    assert all(isinstance(one, Decimal) and len(str(one)) <= 12 for one in usd)
+    assert all(isinstance(amount, Decimal) and len(str(amount)) <= 12 for amount in usd)
     assert PRICES.version == "packaged 2026-05-20"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.prices.price_list import ASK_AGAIN_AFTER, FRESH_FOR, PriceCache, PriceList
+from sageaudit.adapters.prices.price_list import MAX_LISTING_AGE, RETRY_AFTER, PriceCache, PriceList
 from sageaudit.adapters.prices.sources import PricedMarkets, live_markets, offline_markets
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.job import Job
@@ -60,9 +60,11 @@ class World:
 
     def hourly(self, name: str = M5, **changes: Any) -> Rate:
         """The rate of a type for such a job."""
-        asked = job(**changes)
-        prices = self.markets.market(asked, self.now).prices
-        return known(prices.hourly_rate(asked.region or "", asked.kind.spec.component, name))
+        priced_job = job(**changes)
+        prices = self.markets.market(priced_job, self.now).prices
+        return known(
+            prices.hourly_rate(priced_job.region or "", priced_job.kind.spec.component, name)
+        )
 
 
 def job(at: datetime = NOW, region: str | None = "eu-west-1", **changes: Any) -> Job:
@@ -73,8 +75,8 @@ def job(at: datetime = NOW, region: str | None = "eu-west-1", **changes: Any) ->
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """A DynamoDB of moto's."""
-    with dynamodb() as made:
-        yield made
+    with dynamodb() as new_client:
+        yield new_client
 
 
 @pytest.fixture
@@ -113,15 +115,17 @@ def test_rates_are_live_or_packaged_with_the_reason(world: World) -> None:
     assert elsewhere.note == "packaged 2026-05-20: the price list was not read for it"
     assert bill(job(), world.market()).compute_usd == Decimal("0.26")
     # each component has its own storage: Processing's is not listed here
-    kept = known(world.market(kind=JobKind.PROCESSING).prices.storage_rate("eu-west-1", PROCESSING))
-    assert (kept.usd, absent in (kept.note or "")) == (Decimal("0.11"), True)
+    storage_rate = known(
+        world.market(kind=JobKind.PROCESSING).prices.storage_rate("eu-west-1", PROCESSING)
+    )
+    assert (storage_rate.usd, absent in (storage_rate.note or "")) == (Decimal("0.11"), True)
 
 
 def test_another_process_reads_the_table_and_not_the_api_for_a_day(world: World) -> None:
     """Then the list is read again, and rates that were kept end with the read they come from."""
     world.hourly()
     world.markets = world.start()
-    world.now += FRESH_FOR - timedelta(seconds=1)
+    world.now += MAX_LISTING_AGE - timedelta(seconds=1)
     assert world.hourly() == LIVE
     assert len(world.api.calls) == 2
     world.now += timedelta(seconds=1)
@@ -140,7 +144,7 @@ def test_without_permission_the_audit_goes_on_with_the_packaged_rate(world: Worl
     assert world.market().prices.version == "packaged 2026-05-20"
     assert world.unknown(M6I)
     assert len(world.api.calls) == 1
-    world.now += ASK_AGAIN_AFTER
+    world.now += RETRY_AFTER
     world.api.refusal = None
     assert world.hourly().usd == Decimal("0.26")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.codec import epoch_s
-from sageaudit.adapters.prices.price_list import KEPT_DAYS, PriceCache, Stored
+from sageaudit.adapters.prices.price_list import CACHE_DAYS, PriceCache, StoredListing
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import (
     STORAGE,
@@ -27,8 +27,8 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """A DynamoDB of moto's."""
-    with dynamodb() as made:
-        yield made
+    with dynamodb() as new_client:
+        yield new_client
 
 
 @pytest.fixture
@@ -52,8 +52,8 @@ def test_what_was_written_is_read_back_exactly(cache: PriceCache) -> None:
         STORAGE: ListedRate(Decimal("0.154"), None, "EU-Train:VolumeUsage.gp2"),
     }
     whole = PriceListing("eu-west-1", Component.TRAINING, entries)
-    cache.write(Stored(whole, NOW))
-    assert cache.read("eu-west-1", Component.TRAINING) == Stored(whole, NOW)
+    cache.write(StoredListing(whole, NOW))
+    assert cache.read("eu-west-1", Component.TRAINING) == StoredListing(whole, NOW)
 
 
 def test_regions_and_components_do_not_mix(cache: PriceCache) -> None:
@@ -75,7 +75,7 @@ def test_items_expire(client: Any, table: str) -> None:
     """45 days after they were read."""
     PriceCache(client, table).write(stored({"ml.m5.xlarge": "0.257"}, NOW))
     items = client.scan(TableName=table)["Items"]
-    expected = str(epoch_s(NOW + timedelta(days=KEPT_DAYS)))
+    expected = str(epoch_s(NOW + timedelta(days=CACHE_DAYS)))
     assert [item["expires_at"]["N"] for item in items] == [expected]
     assert {item["pk"]["S"] for item in items} == {"PRICE#eu-west-1#Training"}
 

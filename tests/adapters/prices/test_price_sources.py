@@ -71,14 +71,14 @@ def test_a_source_that_does_not_know_leaves_its_reason(why: str | None) -> None:
     assert rate.note == (f"packaged {plain.as_of}: {why}" if why else plain.note)
 
 
-def _first(source: ListedPrices, known: PriceBook) -> PriceBook:
-    return replace(known, sources=(source, *known.sources))
+def _first(source: ListedPrices, packaged_book: PriceBook) -> PriceBook:
+    return replace(packaged_book, sources=(source, *packaged_book.sources))
 
 
 def test_all_reasons_are_given_in_order() -> None:
     """Two sources before the packaged one."""
-    made = _first(UNREAD, book(Negotiated(why="no contract for it")))
-    rate = known(made.storage_rate(REGION, TRAINING))
+    price_book = _first(UNREAD, book(Negotiated(why="no contract for it")))
+    rate = known(price_book.storage_rate(REGION, TRAINING))
     assert rate.note == f"packaged {rate.as_of}: {UNREAD.unavailable_because}; no contract for it"
 
 

@@ -21,6 +21,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.any_input import likely_jobs, odd_jobs, series
 from tests.fakes.bad_input import measured
+from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, TYPES, flat, job, market, phases, ran, usage
 
 ANY = settings(max_examples=80, deadline=None, derandomize=True, database=None)
@@ -105,7 +106,7 @@ def test_a_short_run_is_not_judged() -> None:
     assert reason == (
         "Its own code ran for only 10 min: at least 15 min are needed to judge its use. "
         "Shorter runs are judged together with the last runs of their family on the same "
-        "instances, where these have that much in all."
+        "instances, if these have that much in total."
     )
 
 
@@ -145,6 +146,22 @@ def test_a_rule_that_fails_is_not_taken_for_an_answer() -> None:
     audit = audit_job(run, busy(run, 120), market(), Policy(), ruleset, now=NOW)
     assert audit.judgement.judged is Judged.PARTLY
     assert "defect of sageaudit" in audit.judgement.not_judged[0]
+
+
+def test_a_finding_whose_rule_names_an_earlier_run_carries_it_in_the_audit() -> None:
+    """cost-regression names the run that reported the same cost, so that it is posted once."""
+    reported = {"rules_with_findings": frozenset({"cost-regression"})}
+    costs = [Decimal("0.46"), *[Decimal("0.23")] * 10]
+    earlier = tuple(
+        earlier_run(day, total_usd=usd, **(reported if day == 1 else {}))
+        for day, usd in enumerate(costs, 1)
+    )
+    run = ran(7200, volume_gb=None)
+    audit = audit_job(run, usage(run), market(), Policy(), RULES, now=NOW, earlier_runs=earlier)
+    [found] = [
+        finding for finding in document(audit)["findings"] if finding["rule"] == "cost-regression"
+    ]
+    assert found["reported_for_run"] == "train-1"
 
 
 def test_a_sum_of_0_beside_a_finding_without_a_figure_is_not_known() -> None:

@@ -12,10 +12,12 @@ from sageaudit.adapters.prices import sources
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import (
-    AMORTISED,
+    AMORTISED_NOTE,
     NOT_INCLUDED_NOTE,
     SAVINGS_PLAN_NOTE,
+    Attempts,
     BillFacts,
+    attempts,
     facts,
 )
 from sageaudit.domain.job.describe import parse
@@ -143,6 +145,26 @@ def test_what_spot_saved_counts_no_waiting_and_no_repeated_download() -> None:
     assert saved == Decimal("0.69")
 
 
+@pytest.mark.parametrize(
+    ("first_attempt_s", "repeated"),
+    [
+        pytest.param(0, None, id="an attempt without training repeats nothing"),
+        pytest.param(
+            1,
+            Attempts(Decimal(10), Decimal(1), Decimal(0), Decimal("0.1")),
+            id="one second is repeated",
+        ),
+    ],
+)
+def test_training_before_the_last_interruption_is_repeated_work(
+    first_attempt_s: int, repeated: Attempts | None
+) -> None:
+    """9 s were billed: the last attempt takes these, so no repeated second is surely billed."""
+    parts = (("Training", first_attempt_s), ("Interrupted", -60), ("Training", 9))
+    run = ran(100, purchase=Purchase.SPOT, billable_s=Decimal(9), phases=phases(*parts))
+    assert attempts(run) == repeated
+
+
 RULES = [
     {"RuleConfigurationName": "mine", "InstanceType": "ml.r5.4xlarge", "VolumeSizeInGB": 500},
     {"RuleConfigurationName": "LossNotDecreasing", "VolumeSizeInGB": 0},
@@ -222,7 +244,7 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
     )
     learnt = group_own_rates(RateBasis.AMORTISED, None, [rate])
     amortised = audited(path, Policy(discounts=Discounts(savings_plan=True, own_rates=learnt)))
-    assert AMORTISED in amortised["bill"]["notes"]
+    assert AMORTISED_NOTE in amortised["bill"]["notes"]
     assert SAVINGS_PLAN_NOTE not in amortised["bill"]["notes"]
 
 

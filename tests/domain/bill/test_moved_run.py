@@ -574,7 +574,7 @@ def test_the_same_gpu_with_twice_the_memory() -> None:
         counted="1",
         best="1",
         says=(
-            "Its S has 80 GiB of memory, today's has 40 GiB; the GPU was busy for 10% of the time."
+            "Its S has 80 GiB of memory, the current one has 40 GiB; the GPU was busy for 10% of the time."
         ),
     )
 

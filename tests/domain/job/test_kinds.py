@@ -26,7 +26,7 @@ from sageaudit.domain.job.kinds import (
 from sageaudit.domain.job.ref import TERMINAL, parse_job_end_event
 from sageaudit.domain.prices.price_list import ROLES
 from tests.fakes.request import known
-from tests.infra.reading import one, statements
+from tests.infra.reading import only_resource, statements
 
 EVERY_KIND = pytest.mark.parametrize("kind", list(JobKind))
 
@@ -96,7 +96,7 @@ def test_an_event_and_a_bare_answer_of_every_kind_are_read(kind: JobKind) -> Non
 def test_the_event_pattern_takes_every_kind_and_no_other(template: Mapping[str, Any]) -> None:
     """Its detail types, and a terminal state of each."""
     announced = [kind for kind in JobKind if kind.spec.has_event]
-    pattern = one(template, "AWS::Events::Rule")["EventPattern"]
+    pattern = only_resource(template, "AWS::Events::Rule")["EventPattern"]
     assert pattern["detail-type"] == [kind.spec.detail_type for kind in announced]
     assert pattern["detail"]["$or"] == [
         {f"{kind.spec.prefix}JobStatus": sorted(TERMINAL)} for kind in announced

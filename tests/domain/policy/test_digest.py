@@ -78,9 +78,9 @@ def test_a_table_is_read(table: dict[str, object], expected: DigestSchedule | No
         ({"hour": True}, "digest.hour is not a whole hour"),
         (
             {"timezone": "Europe/Atlantis"},
-            "digest.timezone is no time zone that this computer knows",
+            "digest.timezone is not a time zone that this computer knows",
         ),
-        ({"timezone": "../etc"}, "digest.timezone is no time zone"),
+        ({"timezone": "../etc"}, "digest.timezone is not a time zone"),
         ({"report_bucket": "s3://ours"}, "digest.report_bucket is not the name of a bucket"),
         ({"minute": 5}, "unknown key digest.minute"),
     ],

@@ -196,7 +196,7 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
         ("[rules.no-owner]\nseverity = 1", "rules.no-owner.severity is not a string"),
         (
             "[rules.no-owner]\nmin_duration_s = 1",
-            "min_duration_s is no threshold of this rule; it has severity",
+            "min_duration_s is not a threshold of this rule; it has severity",
         ),
         ("[for]\nfamily = 'x'", "for is not a list of tables: write [[for]]"),
         ("for = [5]", "for is not a list of tables: write [[for]]"),

@@ -66,7 +66,7 @@ def test_a_path_may_be_written_without_quotes() -> None:
         (f'"{LIMIT}" = []', "is not a number"),
         ('EnableNetworkIsolation = "true"', "is not true or false, without quotes"),
         ("VpcConfig = true", 'is not "set" or "not set"'),
-        ('"OutputDataConfig.KmsKeyId" = "alias/x"', "its value is not kept"),
+        ('"OutputDataConfig.KmsKeyId" = "alias/x"', "its value is not stored"),
         ('"OutputDataConfig.CompressionType" = "GZIPP"', "did you mean GZIP?"),
         ('"OutputDataConfig.CompressionType" = "<= NONE"', "only == and != do"),
         ('"Tags.stage" = 3', "is not a text"),

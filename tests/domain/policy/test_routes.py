@@ -146,8 +146,8 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
         ("[channels.ml]\nservice = 'slack'\ntopic_arn = 'x'", "unknown key channels.ml.topic_arn"),
         ("[channels.ml]\nservice = 'slack'\nmax_per_hour = 0", "is not a number from 1 on"),
         ("[channels.ml]\nservice = 'slack'\nmax_per_hour = true", "is not"),
-        ("[channels.ML]\nservice = 'slack'", "channels.ML is no name of a channel"),
-        ("[channels.a-1]\nservice = 'slack'", "channels.a-1 is no name of a channel"),
+        ("[channels.ML]\nservice = 'slack'", "channels.ML is not a channel name"),
+        ("[channels.a-1]\nservice = 'slack'", "channels.a-1 is not a channel name"),
         (f"[channels.{'a' * 21}]\nservice = 'slack'", "digits and -, 20 at most"),
         (
             f"{CHANNELS}[channels.b]\nservice = 'slack'\nsecret = 'vision/teams'",

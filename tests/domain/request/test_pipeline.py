@@ -79,7 +79,7 @@ def test_nonsense_is_no_step() -> None:
     """A definition that somebody writes by hand."""
     assert requests_in_definition({"Steps": [1, None, {"Type": "Training"}]}).requests[0].body == {}
     whole = read({"Name": "T", "Type": "Training", "Arguments": {"Get": "Parameters.Type"}})
-    assert whole.unchecked_sentences == ("step T: its Arguments are no object",)
+    assert whole.unchecked_sentences == ("step T: its Arguments are not an object",)
     assert requests_in_definition({"Steps": "none", "Parameters": 3}).requests == ()
 
 

@@ -64,16 +64,16 @@ def test_the_user_may_say_what_it_is() -> None:
     ("document", "says"),
     [
         ([], "is a list"),
-        (3, "is no object"),
-        ({}, "told apart"),
-        ({"RoleArn": "x"}, "told apart"),
+        (3, "is not an object"),
+        ({}, "not recognised"),
+        ({"RoleArn": "x"}, "not recognised"),
         ({"describe": {}}, "audit --recording"),
         ({"TrainingJobName": "x", "TrainingJobStatus": "Completed"}, "DescribeTrainingJob"),
         ({"terraform_version": "1.9", "values": {}}, "Terraform state"),
         ({"AWSTemplateFormatVersion": "2010-09-09", "Resources": {}}, "CloudFormation"),
         ({"resource_changes": []}, "without any resource of AWS"),
         ({"PipelineDefinition": "{"}, "not JSON"),
-        ({"PipelineDefinition": "[]"}, "no pipeline definition"),
+        ({"PipelineDefinition": "[]"}, "not a pipeline definition"),
     ],
 )
 def test_what_is_no_request_is_refused_with_what_to_do(document: object, says: str) -> None:

@@ -116,7 +116,7 @@ def test_a_definition_that_cannot_be_read_is_named() -> None:
     later = plan(resource(kind, {}), unknown={"pipeline_definition": True})
     assert "after apply" in later.unchecked_sentences[0]
     assert (
-        "no JSON object"
+        "not a JSON object"
         in plan(resource(kind, {"pipeline_definition": "{"})).unchecked_sentences[0]
     )
 

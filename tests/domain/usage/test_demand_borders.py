@@ -8,7 +8,7 @@ from sageaudit.domain.usage.demand import BusyCores, demand
 from sageaudit.domain.usage.edges import quiet_cores
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.series import Series
-from sageaudit.rules.utilisation.idle_start import what_came_before_gpu
+from sageaudit.rules.utilisation.idle_start import count_wait_periods
 from tests.fakes.jobs import TYPES, Points, ran, series, usage
 
 
@@ -63,4 +63,4 @@ def test_a_memory_that_fills_up_twice_in_a_row_loads(memory: Points, is_calm: bo
         series(Metric.MEMORY, [*memory, 20.0, 20.0]),
         series(Metric.GPU_MEMORY, [0.0] * 8 + [50.0] * 2),
     )
-    assert what_came_before_gpu(run, range(4, 5), calm_cores=1.2).one_core_busy == is_calm
+    assert count_wait_periods(run, range(4, 5), calm_cores=1.2).one_core_busy == is_calm

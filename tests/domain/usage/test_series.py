@@ -6,7 +6,7 @@ from itertools import groupby
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sageaudit.domain.usage.measure import _normal, _normal_all
+from sageaudit.domain.usage.measure import _normalise, _normalise_all
 from sageaudit.domain.usage.series import (
     MAX_IDLE_GAP_S,
     Series,
@@ -46,8 +46,8 @@ def test_the_busiest_hosts_percentile(hosts: list[list[float]], percent: float) 
 @example(raw=[None, None], divisor=4)
 def test_points_that_are_normalised_at_once(raw: list[float | None], divisor: int) -> None:
     """None of what is no utilisation is kept."""
-    each = tuple(_normal(value, divisor) for value in raw)
-    line = _normal_all(tuple(raw), divisor)
+    each = tuple(_normalise(value, divisor) for value in raw)
+    line = _normalise_all(tuple(raw), divisor)
     assert line.values == each
     if known := Series(each).present:
         assert (line.lowest, line.highest) == (min(known), max(known))

@@ -52,7 +52,7 @@ def on_trainium() -> Measurements:
 
 TOGETHER = (
     "Shorter runs are judged together with the last runs of their family on the same instances, "
-    "where these have that much in all."
+    "if these have that much in total."
 )
 NEEDED = "at least 15 min are needed to judge its use"
 MACHINES = "The use of its machines was not judged"

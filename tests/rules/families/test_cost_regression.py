@@ -74,10 +74,9 @@ def test_a_run_at_four_times_the_median_is_found_with_what_changed() -> None:
         market=market(storage_usd="0"),
     )
     assert result == finds(
-        "Expected about $0.23 (the median of 5 earlier runs), got $0.92. Changed: type "
-        "ml.m5.xlarge to "
-        "ml.m5.2xlarge; purchase on_demand to spot; image, data or hyperparameters; "
-        "Training +1 h 1 min.",
+        "The run cost $0.92, and about $0.23 was expected (the median of 5 earlier runs). "
+        "Changed: type ml.m5.xlarge to ml.m5.2xlarge; purchase on_demand to spot; image, data or "
+        "hyperparameters; Training +1 h 1 min.",
         builder="fact",
         evidence={
             "above_median_usd": Decimal("0.69"),
@@ -208,7 +207,8 @@ def test_a_lasting_step_is_named_until_it_has_stood_for_three_runs_and_posted_on
     # The data doubled: the second and the third run are the same event, the fourth is usual.
     result = verdict(DOUBLED, earlier=in_order((20, "0.23", {})))
     assert result == finds(
-        "Expected about $0.23 (the median of 10 earlier runs), got $0.46.…", reported_for_run=None
+        "The run cost $0.46, and about $0.23 was expected (the median of 10 earlier runs).…",
+        reported_for_run=None,
     )
     result = verdict(DOUBLED, earlier=in_order((20, "0.23", {}), (1, "0.46", REPORTED)))
     assert result == finds(reported_for_run="train-1")
@@ -250,8 +250,8 @@ def test_advice_that_is_undone_is_named_at_its_first_runs() -> None:
         earlier=in_order((30, "0.92", ON_4XLARGE), (8, "0.23", ON_XLARGE)),
     )
     assert result == finds(
-        "Expected about $0.23 (the median of 8 earlier runs), got $0.92. Changed: type "
-        "ml.m5.xlarge to ml.m5.4xlarge…"
+        "The run cost $0.92, and about $0.23 was expected (the median of 8 earlier runs). "
+        "Changed: type ml.m5.xlarge to ml.m5.4xlarge…"
     )
     result = verdict(
         ran(3600, "ml.m5.4xlarge", **NO_STORAGE),

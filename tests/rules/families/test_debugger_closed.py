@@ -8,11 +8,11 @@ RULE = "debugger-closed"
 HOOK = {"S3OutputPath": "s3://bucket/debug"}
 
 
-def rules(**more: Any) -> dict[str, Any]:
+def rules(**facts: Any) -> dict[str, Any]:
     """One profiler rule."""
     return {
         "ProfilerRuleConfigurations": [
-            {"RuleConfigurationName": "mine", "RuleEvaluatorImage": "i", **more}
+            {"RuleConfigurationName": "mine", "RuleEvaluatorImage": "i", **facts}
         ]
     }
 
@@ -47,7 +47,7 @@ def test_a_switch_that_is_known_later_is_not_judged() -> None:
 def test_a_dropped_rule_is_named_by_what_it_invokes() -> None:
     """Whatever it is called here."""
     result = verdict(rules(RuleParameters={"rule_to_invoke": "StepOutlier"}))
-    assert result == finds("…mine is of a kind that was dropped…")
+    assert result == finds("…mine is a rule that Debugger has not supported…")
 
 
 def test_other_built_in_rules_are_not_named_custom_ones_are() -> None:

@@ -40,9 +40,9 @@ ONE_T4 = "ml.g4dn.xlarge"
 """$0.736 an hour."""
 
 
-def busy_cores(*each: list[float]) -> Measured:
+def busy_cores(*host_points: list[float]) -> Measured:
     """Busy cores of hosts without GPU, minute by minute."""
-    return hosts(*({"cores": of_host} for of_host in each))
+    return hosts(*({"cores": of_host} for of_host in host_points))
 
 
 SPINS_FROM_MINUTE_40 = one_host(gpu=[90.0] * 40 + [0.0] * 80, cores=[3.0] * 40 + [1.01] * 80)
@@ -58,7 +58,7 @@ def test_a_run_that_was_idle_for_most_of_its_time_says_so_first() -> None:
         "The run was idle from minute 20 on, for 40 min. The run failed after 1 h on "
         "1 x ml.m5.xlarge (code error).",
         usd="0.235645",
-        first_step="Read its log after 20 min for what it waited for, and set a timeout there",
+        first_step="Read its log after 20 min to see what it waited for, and set a timeout there",
         evidence={"idle_from_s": 1200},
     )
     result = verdict(failed("InternalServerError: try again"), busy_cores([3.0] * 20 + [0.1] * 40))
@@ -86,7 +86,7 @@ def test_several_waits_are_added_up() -> None:
     """No moment is given where work came after most of them."""
     assert verdict(failed(), busy_cores(WAITS_TWICE)) == finds(
         "The run was idle for 35 min. The run failed…",
-        first_step="Read its log for what…",
+        first_step="Read its log to see what…",
         evidence={"idle_s": 2100},
         lacks="idle_from_s",
     )
@@ -291,5 +291,5 @@ def test_with_checkpoints_lost_is_up_to_the_whole_bill() -> None:
         confidence="derived",
         usd="0.000000",
         span=("0.000000", "0.235645"),
-        caution="…if nobody resumes it, all of it is lost…",
+        caution="…If nobody resumes it, all of it is lost…",
     )

@@ -57,10 +57,10 @@ def fifths(*percents: float) -> list[float]:
     return [percent for percent in percents for _ in range(5)]
 
 
-def with_a_fall(points: Iterable[float], to: float) -> list[float]:
+def with_a_fall(points: Iterable[float], low: float) -> list[float]:
     """The same with one point of the last fifth lower."""
     whole = list(points)
-    whole[22] = to
+    whole[22] = low
     return whole
 
 
@@ -171,9 +171,13 @@ def test_a_sawtooth_does_not_rise_steadily_however_its_teeth_lie() -> None:
 
 
 def test_falls_of_5_points_on_the_way_do_not_hide_a_rise_and_one_of_half_the_rise_does() -> None:
-    result = verdict(*filled_gpu([value - 5 * (at % 7 == 0) for at, value in enumerate(LEAK)]))
+    result = verdict(
+        *filled_gpu([value - 5 * (minute % 7 == 0) for minute, value in enumerate(LEAK)])
+    )
     assert result == ROSE
-    result = verdict(*filled_gpu([value - 30 * (at == 40) for at, value in enumerate(LEAK)]))
+    result = verdict(
+        *filled_gpu([value - 30 * (minute == 40) for minute, value in enumerate(LEAK)])
+    )
     assert result == DID_NOT_RISE
 
 

@@ -85,14 +85,14 @@ def test_a_run_that_was_idle_for_31_of_60_minutes_says_so_and_gets_no_longer_lim
     # 30 are not most of the hour. Lost is the same: $0.23 + 30 GB x 1 h / 744 h x $0.14.
     assert verdict(cut(), idle_after(minutes=29)) == finds(
         "The run was idle from minute 29 on, for 31 min. MaxRuntimeInSeconds ended the run "
-        "after 1 h on 1 x ml.m5.xlarge; it left neither artifact nor checkpoints.",
+        "after 1 h on 1 x ml.m5.xlarge; it left neither an artifact nor checkpoints.",
         builder="lost",
         usd="0.235645",
         fix=[CHECKPOINTS],
-        first_step="Read its log after 29 min for what it "
+        first_step="Read its log after 29 min to see what it "
         "waited for, and set a timeout there; a longer limit…",
         evidence={"idle_s": 1860, "idle_from_s": 1740},
-        caution="This money is spent: a run that waits…",
+        caution="This money is spent. Another run that waits…",
     )
     assert verdict(cut(), idle_after(minutes=30)) == finds(
         "MaxRuntimeInSeconds ended…",
@@ -144,7 +144,7 @@ def test_a_limit_that_left_nothing_lost_the_whole_run() -> None:
     # Compute and volume: $0.23 + 30 GB x 1 h / 744 h x $0.14.
     assert verdict(cut()) == finds(
         "MaxRuntimeInSeconds ended the run after 1 h on 1 x ml.m5.xlarge; "
-        "it left neither artifact nor checkpoints.",
+        "it left neither an artifact nor checkpoints.",
         builder="lost",
         usd="0.235645",
     )
@@ -261,7 +261,7 @@ def test_a_limit_that_left_something_is_a_time_box_without_dollars(
         usd=None,
         fix=[],
         ways=[],
-        caution="…may be planned…",
+        caution="…may be intended…",
     )
 
 
@@ -288,7 +288,7 @@ def test_the_loss_is_counted_once() -> None:
     """failed-spend is about the same dollars: it is marked, and gets none."""
     job = cut()
     savings = savings_of(("failed-spend", RULE), job)
-    by_name = {one.rule.name: one for one in savings.findings}
+    by_name = {finding.rule.name: finding for finding in savings.findings}
     assert by_name["failed-spend"].subsumed_by == RULE
     assert by_name["failed-spend"].saving_usd == 0
     assert savings.lost_usd == by_name[RULE].saving_usd == bill(job, market()).total_usd

@@ -89,10 +89,14 @@ def test_a_size_or_a_strategy_that_is_known_later_is_not_judged() -> None:
 def test_what_aws_refuses_of_a_search_is_found() -> None:
     """Each with the parameter to change."""
     assert verdict({f"{CONFIG}.Strategy": "Hyperband"}, kind=JobKind.TUNING) == finds("…Hyperband…")
-    assert verdict({"TrainingJobDefinition": None}, kind=JobKind.TUNING) == finds("…no definition…")
+    assert verdict({"TrainingJobDefinition": None}, kind=JobKind.TUNING) == finds(
+        "…no training job definition…"
+    )
     result = verdict({"TrainingJobDefinitions": [{"DefinitionName": "a"}]}, kind=JobKind.TUNING)
     assert result == finds("…TrainingJobDefinitions…")
-    assert verdict({PARALLEL: 9, IN_ALL: 8}, kind=JobKind.TUNING) == finds("…in parallel…")
+    assert verdict({PARALLEL: 9, IN_ALL: 8}, kind=JobKind.TUNING) == finds(
+        "…9 parallel training jobs…"
+    )
 
 
 def test_8_training_jobs_of_8_in_parallel_are_no_mistake() -> None:

@@ -31,24 +31,24 @@ NETWORK = {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
 
 def required(table: Mapping[str, object], **rules: Any) -> Policy:
     """The policy of a `[require]`."""
-    known: dict[str, dict[str, str]] = {rule.info.name: {} for rule in catalogue.load()}
-    return parse_policy({"require": dict(table), "rules": rules}, known)
+    tables: dict[str, dict[str, str]] = {rule.info.name: {} for rule in catalogue.load()}
+    return parse_policy({"require": dict(table), "rules": rules}, tables)
 
 
 def of_job(rule: str, table: Mapping[str, object], job: Job, **rules: Any) -> Finding | Outcome:
     """What is said of a job that ran."""
     policy = required(table, **rules)
     if job.kind is JobKind.TUNING:
-        [(_, said)] = judge(RollUpCase(job, (), policy=policy), [card(rule)])
-        return said
+        [(_, outcome)] = judge(RollUpCase(job, (), policy=policy), [card(rule)])
+        return outcome
     return answer(rule, job, policy=policy)
 
 
 def of_request(
-    rule: str, table: Mapping[str, object], changes: Mapping[str, Any] | None = None, **more: Any
+    rule: str, table: Mapping[str, object], changes: Mapping[str, Any] | None = None, **facts: Any
 ) -> Finding | Outcome:
     """What is said of a request."""
-    return request_answer(rule, changes, policy=required(table), **more)
+    return request_answer(rule, changes, policy=required(table), **facts)
 
 
 def ran(tags: Mapping[str, str] | None = None, *, stored: bool = False, **changes: Any) -> Job:
@@ -62,27 +62,27 @@ def ran(tags: Mapping[str, str] | None = None, *, stored: bool = False, **change
             if key not in {"VpcConfig", "EnableNetworkIsolation", "EnableManagedSpotTraining"}
         }
     names = required({**TEAM, **STAGE}).tag_names
-    kept = tags_to_store(tags or {}, names, is_complete=tags is not None)
-    return parse(described, kept)
+    tag_presence = tags_to_store(tags or {}, names, is_complete=tags is not None)
+    return parse(described, tag_presence)
 
 
 def other(kind: JobKind, **changes: Any) -> Job:
     """A job of another kind by AWS's answer."""
     row, name = kind.spec, f"{kind.value}-1"
     arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{row.arn_word}/{name}"
-    named = {row.name_key: name, row.arn_key: arn, row.status_key: "Completed"}
+    names = {row.name_key: name, row.arn_key: arn, row.status_key: "Completed"}
     times = {
         "CreationTime": "2026-05-20T10:00:00Z",
         row.start_key: "2026-05-20T10:00:00Z",
         row.end_key: "2026-05-20T11:00:00Z",
     }
     whole = {"RoleArn": ROLE, "TransformOutput": {}}
-    return parse({**times, **named, **whole, **changes}, {})
+    return parse({**times, **names, **whole, **changes}, {})
 
 
 def search(*definitions: Mapping[str, Any]) -> Job:
     """A tuning job with these definitions."""
-    whole = [{"RoleArn": ROLE, **one} for one in definitions]
+    whole = [{"RoleArn": ROLE, **definition} for definition in definitions]
     if len(whole) == 1:
         return other(JobKind.TUNING, TrainingJobDefinition=whole[0])
     return other(JobKind.TUNING, TrainingJobDefinitions=whole)
@@ -92,7 +92,7 @@ verdict = partial(of_job, RULE)
 
 
 def test_without_a_requirement_nothing_is_asked() -> None:
-    assert verdict({}, ran()) == does_not_apply("nothing is required…")
+    assert verdict({}, ran()) == does_not_apply("the policy requires nothing…")
 
 
 def test_a_switch_that_is_off_or_not_set_is_not_what_is_required() -> None:
@@ -180,7 +180,7 @@ def test_a_tag_may_have_to_have_one_value() -> None:
 
 def test_what_a_stored_answer_does_not_hold_is_unknown_and_never_a_finding() -> None:
     assert verdict(ISOLATED, ran(stored=True)) == cannot_judge(
-        "setting_unknown: EnableNetworkIsolation: its stored answer does not say"
+        "setting_unknown: EnableNetworkIsolation: its stored answer does not have it"
     )
     assert verdict(ISOLATED, ran(RoleArn=None)) == cannot_judge("setting_unknown…")
     assert verdict(TEAM, ran()) == cannot_judge(
@@ -194,7 +194,7 @@ def test_what_is_known_to_be_wrong_is_said_beside_what_is_not_known() -> None:
     )
     assert result == finds(
         "…: StoppingCondition.MaxRuntimeInSeconds is 86401 (required: at most 86400).",
-        caution="…EnableNetworkIsolation: its stored answer does not say.",
+        caution="…EnableNetworkIsolation: its stored answer does not have it.",
     )
 
 
@@ -223,7 +223,7 @@ def test_a_processing_job_has_its_network_under_networkconfig_and_never_runs_on_
 
 def test_a_transform_job_has_neither_network_nor_limit() -> None:
     result = verdict(ISOLATED | VPC | SPOT | DAY, other(JobKind.TRANSFORM))
-    assert result == does_not_apply("it has none of the settings…")
+    assert result == does_not_apply("this kind of job has none of the required settings")
     result = verdict({"OutputDataConfig.KmsKeyId": "set"}, other(JobKind.TRANSFORM))
     assert result == finds("…: TransformOutput.KmsKeyId is not set (required: set).")
 
@@ -246,7 +246,7 @@ def test_spot_needs_its_longest_wait_without_which_aws_refuses_the_request() -> 
     result = verdict(
         SPOT, ran(TuningJobArn=f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/s")
     )
-    assert result == does_not_apply("its tuning job is asked")
+    assert result == does_not_apply("its tuning job is checked instead")
 
 
 def test_awss_own_debugger_job_is_nobodys_to_change() -> None:
@@ -316,9 +316,9 @@ def test_each_kind_has_its_own_paths() -> None:
 def test_the_policy_sets_another_severity() -> None:
     """In place of medium."""
     rules = {RULE: {"severity": "high"}}
-    said = request_answer(RULE, policy=required(ISOLATED, **rules))
-    assert isinstance(said, Finding)
-    assert said.severity is Severity.HIGH
+    finding = request_answer(RULE, policy=required(ISOLATED, **rules))
+    assert isinstance(finding, Finding)
+    assert finding.severity is Severity.HIGH
 
 
 def test_a_jobs_own_tag_does_not_accept_it() -> None:

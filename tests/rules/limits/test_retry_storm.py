@@ -154,10 +154,10 @@ def test_errors_of_aws_belong_into_a_retry_strategy() -> None:
 
 
 def test_the_evidence_says_whether_the_settings_were_the_same() -> None:
-    for second, same in (("a", True), ("b", False), (None, None)):
+    for second, is_same in (("a", True), ("b", False), (None, None)):
         runs = [before(hours=1, fingerprint="a"), before(hours=2, fingerprint=second)]
         result = verdict(failed(fingerprint="a"), earlier=runs)
-        assert result == finds(evidence={"same_settings": same})
+        assert result == finds(evidence={"same_settings": is_same})
 
 
 def test_trials_and_free_jobs_are_not_its_concern() -> None:

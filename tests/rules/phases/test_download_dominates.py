@@ -149,7 +149,7 @@ def test_a_download_of_more_than_10_dollars_is_found_whatever_its_share() -> Non
 def test_a_pull_that_the_message_names_gets_no_advice_about_data() -> None:
     # Up to 1,800 s image-pull-heavy says it instead. No image takes longer.
     result = verdict(loads(download_s=1800, train_s=3600, image_pull_in_download=True))
-    assert result == does_not_apply("…image was pulled…")
+    assert result == does_not_apply("…names the image pull…")
     result = answer(
         "image-pull-heavy", loads(download_s=1800, train_s=3600, image_pull_in_download=True)
     )
@@ -166,7 +166,7 @@ def test_a_shard_for_each_host_is_no_advice_for_an_image_pull() -> None:
     on_four_hosts = loads(download_s=1500, train_s=3600, instances=4)
     assert answer("replicated-input", on_four_hosts) == FOUND
     result = answer("replicated-input", replace(on_four_hosts, image_pull_in_download=True))
-    assert result == does_not_apply("…image was pulled…")
+    assert result == does_not_apply("…names the image pull…")
 
 
 def test_the_image_pull_is_named_since_it_is_inside() -> None:

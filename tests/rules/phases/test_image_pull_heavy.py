@@ -57,7 +57,7 @@ def test_what_takes_longer_than_any_image_pull_is_a_mount_or_a_fetch() -> None:
     result = verdict(pulls(download_s=3000, train_s=3600, channels=(mounted(DataSource.EFS),)))
     assert result == finds(
         "Downloading took 50 min of 1 h 50 min billed (45%). No channel copies data, and no "
-        "image pull takes over 30 min: mounting EFS or fetching from there.",
+        "image pull takes over 30 min: it mounted EFS or fetched from there.",
         fix=[],
         ways=[],
         first_step="…NFS (port 2049)…",
@@ -71,7 +71,7 @@ def test_what_takes_longer_than_any_image_pull_is_a_mount_or_a_fetch() -> None:
         first_step="Check the mount of EFS…",
     )
     result = verdict(pulls(download_s=1801, train_s=3600, channels=(mounted(DataSource.FSX),)))
-    assert result == finds("…mounting FSx for Lustre or fetching…", first_step="…988…")
+    assert result == finds("…mounted FSx for Lustre or fetched…", first_step="…988…")
     result = verdict(
         pulls(
             download_s=1801,
@@ -79,9 +79,9 @@ def test_what_takes_longer_than_any_image_pull_is_a_mount_or_a_fetch() -> None:
             channels=(mounted(DataSource.EFS), InputChannel("s", DataSource.S3, "FastFile", None)),
         )
     )
-    assert result == finds("…mounting EFS and S3 channels or fetching…")
+    assert result == finds("…mounted EFS and S3 channels or fetched…")
     assert verdict(pulls(download_s=1801, train_s=3600)) == finds(
-        "…what it was is not recorded.", fix=[], first_step="…what was fetched before…"
+        "…the cause is not recorded.", fix=[], first_step="…what was fetched before…"
     )
     result = verdict(
         pulls(
@@ -90,7 +90,7 @@ def test_what_takes_longer_than_any_image_pull_is_a_mount_or_a_fetch() -> None:
             channels=(InputChannel("code", DataSource.S3, "File", None),),
         )
     )
-    assert result == finds("…what it was is not recorded.")
+    assert result == finds("…the cause is not recorded.")
 
 
 def test_a_run_that_restarts_pulls_its_image_again_twice_20_minutes_are_no_mount() -> None:
@@ -116,7 +116,7 @@ def test_a_run_that_restarts_pulls_its_image_again_twice_20_minutes_are_no_mount
             ("Training", 1800),
         )
     )
-    assert result == finds("…what it was is not recorded.")
+    assert result == finds("…the cause is not recorded.")
 
 
 def test_half_an_hour_that_the_policy_calls_an_image_pull_is_one() -> None:

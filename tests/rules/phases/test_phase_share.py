@@ -26,7 +26,7 @@ def test_all_occurrences_of_all_names_count() -> None:
 
 def test_the_seconds_of_each_attempt_are_apart() -> None:
     """A phase that had another name belongs to its attempt; what is not billed does not count."""
-    first, image, train, again, rest = phases(
+    first, image, train, second_download, rest = phases(
         ("Downloading", 100),
         ("DownloadingTrainingImage", 50),
         ("Training", 500),
@@ -34,11 +34,11 @@ def test_the_seconds_of_each_attempt_are_apart() -> None:
         ("Training", 100),
     )
     names = ("Downloading", "DownloadingTrainingImage")
-    run = job(phases=(first, image, train, again, rest))
+    run = job(phases=(first, image, train, second_download, rest))
     assert phase_seconds_by_attempt(run, *names) == [150, 70]
-    lasts = replace(run, phases=(first, train, replace(again, seconds=None)))
+    lasts = replace(run, phases=(first, train, replace(second_download, seconds=None)))
     assert phase_seconds_by_attempt(lasts, *names) == [100, None]
-    free = replace(run, phases=(first, train, replace(again, billed=False), rest))
+    free = replace(run, phases=(first, train, replace(second_download, billed=False), rest))
     assert phase_seconds_by_attempt(free, *names) == [100]
 
 
@@ -73,10 +73,12 @@ def test_a_sentence_that_speaks_of_billed_time_means_the_billable_seconds(
 
 def test_a_repeated_download_has_no_share_of_the_bill() -> None:
     """Half of what is billed, not two thirds."""
-    first, train, again, rest = phases(
+    first, train, second_download, rest = phases(
         ("Downloading", 600), ("Training", 300), ("Downloading", 600), ("Training", 300)
     )
-    run = replace(SPOT, phases=(first, train, replace(again, billed=False, is_repeated=True), rest))
+    run = replace(
+        SPOT, phases=(first, train, replace(second_download, billed=False, is_repeated=True), rest)
+    )
     share = known(phase_share(run, "Downloading"))
     assert (share.seconds, share.phases_s, share.phase_billed_s) == (600, 1200, 600)
 

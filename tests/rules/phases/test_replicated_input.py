@@ -118,5 +118,5 @@ def test_serverless_jobs_are_not_its_concern() -> None:
 def test_beside_download_dominates_nothing_is_counted_twice() -> None:
     """Both are about the same minutes: the possible dollars are those of the copy."""
     savings = savings_of(("download-dominates", RULE), loads(download_s=1200, train_s=2400))
-    alone = savings_of(("download-dominates",), loads(download_s=1200, train_s=2400))
-    assert (savings.avoidable_usd, savings.possible_usd) == (0, alone.possible_usd)
+    without_rule = savings_of(("download-dominates",), loads(download_s=1200, train_s=2400))
+    assert (savings.avoidable_usd, savings.possible_usd) == (0, without_rule.possible_usd)

@@ -112,7 +112,7 @@ def test_checkpoints_are_named_only_where_the_job_writes_some_and_not_to_s3_alre
     result = verdict(sends(train_s=2700, upload_s=900, hints=Hints(own_checkpoints=True)))
     assert result == finds(
         ways=[[("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")]],
-        caution="…only where the upload consists of checkpoints…",
+        caution="…only if the upload consists of checkpoints…",
     )
     result = verdict(
         sends(train_s=2700, upload_s=900, hints=Hints(own_checkpoints=True), checkpointed=True)

@@ -55,7 +55,7 @@ def test_a_long_idle_end_with_end_of_job_outputs_is_found() -> None:
         ends_idle(idle_minutes=18),
     )
     assert result == finds(
-        "All hosts were idle for the last 18 min of 1 h: outputs in mode EndOfJob are "
+        "All hosts were idle for the last 18 min of 1 h: outputs with S3UploadMode EndOfJob are "
         "uploaded then.",
         builder="derived",
         fix=[
@@ -128,10 +128,10 @@ def test_the_tail_is_one_story() -> None:
     tail = replace(
         here, confidence=Confidence.MEASURED, change=CutPhase("Processing", Decimal(1080))
     )
-    both = [(card(RULE).info, here), (RuleInfo("SA211", "idle-tail"), tail)]
-    savings = allocate_savings(run, bill(run, market()), both, market(), Severities(), {})
+    findings = [(card(RULE).info, here), (RuleInfo("SA211", "idle-tail"), tail)]
+    savings = allocate_savings(run, bill(run, market()), findings, market(), Severities(), {})
     assert savings.avoidable_usd == 0
-    [quiet] = [one for one in savings.findings if one.subsumed_by]
+    [quiet] = [finding for finding in savings.findings if finding.subsumed_by]
     assert (quiet.rule.name, quiet.subsumed_by) == ("idle-tail", RULE)
 
 

@@ -9,11 +9,11 @@ from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 RULE = "transform-one-request"
 AT_A_TIME, TYPE = "MaxConcurrentTransforms", "TransformResources.InstanceType"
 BIG = instance_type("ml.m5.8xlarge", 32, 128)
-ON = Market({**TYPES, BIG.name: BIG}, FixedPrices())
+MARKET = Market({**TYPES, BIG.name: BIG}, FixedPrices())
 LARGE = {TYPE: "ml.m5.8xlarge"}
 
 
-verdict = partial(request_answer, RULE, market=ON)
+verdict = partial(request_answer, RULE, market=MARKET)
 
 
 def test_one_request_at_a_time_on_32_vcpus_is_found() -> None:

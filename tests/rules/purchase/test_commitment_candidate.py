@@ -52,7 +52,7 @@ verdict = partial(account_outcome, RULE)
 def test_hours_as_steady_as_the_plan_are_found() -> None:
     # 30 days at $72 a day are $3 an hour; the plan asks for $2.
     assert verdict(month(usd=72), policy=TWO_DOLLARS_AN_HOUR) == finds(
-        "In 80% of the hours of 30 days on-demand jobs cost at least $3.00 after all "
+        "In 80% of the hours of 30 days, on-demand jobs cost at least $3.00 an hour after all "
         "other fixes: compare a Savings Plan of $2.00 an hour.",
         builder="possible",
         change=None,
@@ -118,7 +118,7 @@ def test_spot_advice_is_to_be_decided_first() -> None:
         policy=TWO_DOLLARS_AN_HOUR,
     )
     assert result == finds(
-        caution="Without the runs that managed spot may suit, $1.00 an hour are steady: "
+        caution="Without the runs that managed spot may suit, the steady spend is $1.00 an hour: "
         "decide on spot…",
         evidence={"steady_without_spot_candidates_usd_per_hour": Decimal("1.0000")},
     )

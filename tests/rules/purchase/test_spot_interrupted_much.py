@@ -100,7 +100,7 @@ def test_a_wait_that_was_too_long_has_no_second_figure() -> None:
         spot(has_artifact=False, status="Stopped", secondary_status="MaxWaitTimeExceeded")
     )
     assert result == finds(
-        "Waiting and work together passed MaxWaitTimeInSeconds after 2 interruptions; "
+        "Waiting and work together took longer than MaxWaitTimeInSeconds, after 2 interruptions; "
         "1 h 30 min was billed.",
         usd=None,
         bucket="none",
@@ -110,7 +110,7 @@ def test_a_wait_that_was_too_long_has_no_second_figure() -> None:
         spot(checkpointed=True, status="Stopped", secondary_status="MaxWaitTimeExceeded")
     )
     assert result == finds(
-        caution="…can be used…",
+        caution="…left results…",
         paths=["EnableManagedSpotTraining", "StoppingCondition.MaxWaitTimeInSeconds"],
     )
     result = verdict(
@@ -162,7 +162,7 @@ def test_the_advised_run_is_not_sent_back_to_spot() -> None:
 def test_a_long_run_without_checkpoints_gets_them_first() -> None:
     # One figure, and it is spot-without-checkpoint's: on demand is no fix for lost work.
     result = verdict(spot(training_s=Decimal(7200), ended_at=START + timedelta(hours=2)))
-    assert result == does_not_apply("…checkpoints come first…")
+    assert result == does_not_apply("it has no checkpoints…")
     result = answer(
         "spot-without-checkpoint",
         spot(training_s=Decimal(7200), ended_at=START + timedelta(hours=2)),
@@ -183,7 +183,7 @@ def test_a_policy_of_no_runs_leaves_the_last_attempt() -> None:
 def test_more_billed_than_on_demand_is_found() -> None:
     # 5400 s were billed; the last attempt did it all in 3600: half an hour of $0.23 too much.
     assert verdict(spot()) == finds(
-        "After 2 interruptions managed spot was billed for 1 h 30 min; on demand the run "
+        "After 2 interruptions, managed spot was billed for 1 h 30 min; on demand the run "
         "takes 1 h.",
         usd="0.115000",
         builder="derived",

@@ -222,7 +222,7 @@ def test_own_runs_outweigh_missing_checkpoints() -> None:
         builder="derived",
         usd="9.090000",
         paths=CHECKPOINTS_FIRST,
-        caution="…Without checkpoints an interruption starts it again.",
+        caution="…Without checkpoints an interruption starts the run again.",
     )
 
 

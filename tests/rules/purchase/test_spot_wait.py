@@ -16,7 +16,7 @@ verdict = partial(request_answer, RULE)
 def test_spot_without_a_wait_is_refused() -> None:
     """The fix gives the run as long again."""
     assert verdict(SPOT | {RUN: 3600}) == finds(
-        "…MaxWaitTimeInSeconds is missing…", severity="high", fix=[(WAIT, None, 7200)]
+        "…without MaxWaitTimeInSeconds…", severity="high", fix=[(WAIT, None, 7200)]
     )
 
 
@@ -27,7 +27,7 @@ def test_the_default_limit_is_a_day() -> None:
 
 def test_a_wait_without_spot_is_refused() -> None:
     """One of the two is a mistake."""
-    assert verdict({WAIT: 7200}) == finds("…managed spot is not on…")
+    assert verdict({WAIT: 7200}) == finds("…set without managed spot…")
     assert verdict() == CLEAR
 
 

@@ -51,7 +51,7 @@ def test_a_long_spot_run_without_checkpoints_is_told() -> None:
 
 
 def test_a_run_of_3600_s_is_clear_and_of_3601_s_is_found() -> None:
-    # 3,600 s is the longest wait without checkpoints.
+    # 3,600 s is the longest MaxWait without checkpoints.
     assert verdict(spot(seconds=3600)) == CLEAR
     assert verdict(spot(seconds=3601)) == FOUND
 
@@ -66,8 +66,8 @@ def test_training_that_was_done_again_has_a_range() -> None:
     # Half of all training; 4,800 s were billed, fewer than the last attempt's: nothing is
     # certain. At best half of the $2.02 of 4,800 s on a type of $1.515 an hour.
     assert verdict(spot(phases=TWICE)) == finds(
-        "Interrupted 2 times on managed spot without checkpoints: 2 h of 4 h of training "
-        "were done again.",
+        "Interrupted 2 times on managed spot without checkpoints: 2 h of 4 h of training were "
+        "repeated.",
         builder="derived",
         usd="0.000000",
         span=("0.000000", "1.010000"),

@@ -21,7 +21,7 @@ COPIED = (InputChannel("train", DataSource.S3, "File", "FullyReplicated"),)
 MOUNTED = (InputChannel("train", DataSource.EFS, "File", None),)
 
 
-def run(worked_s: int = WORKED_S, pulled_s: int = PULLED_S, **more: Any) -> Job:
+def run(worked_s: int = WORKED_S, pulled_s: int = PULLED_S, **facts: Any) -> Job:
     """Two hosts of $0.23 an hour: 200 s of waiting, 300 s of image pull, 15 minutes of work."""
     seconds = Decimal(pulled_s + worked_s)
     plain: dict[str, Any] = {
@@ -35,7 +35,7 @@ def run(worked_s: int = WORKED_S, pulled_s: int = PULLED_S, **more: Any) -> Job:
         "volume_gb": 0,
         "channels": STREAMED,
     }
-    return job("ml.m5.xlarge", 2, **plain | more)
+    return job("ml.m5.xlarge", 2, **plain | facts)
 
 
 def before(*gaps_s: int, worked_s: int = WORKED_S, **facts: Any) -> tuple[AuditSummary, ...]:
@@ -63,7 +63,7 @@ def test_a_pool_that_costs_less_than_the_pulls_that_it_spares_is_worth_a_trial()
     # 120 s of the last one. Spared are 3 x 200 s of waiting and 3 x 300 s of pulls on two hosts:
     # 900 s x 2 x $0.23 / 3600 = $0.115, less 300 s of pool, $0.0383. A run in the mean: 150 s.
     assert verdict(run(), earlier=before(60, 60, 60)) == finds(
-        "A warm pool kept for 2 min would have spared 3 of the family's last 4 starts: "
+        "A warm pool kept for 2 min would have avoided 3 of the family's last 4 starts: "
         "10 min of waiting and 15 min of billed image pulls ($0.12), for 5 min of pool ($0.04).",
         builder="possible",
         usd="0.019167",
@@ -87,12 +87,12 @@ def test_a_spared_pull_also_spares_the_volumes_of_its_time() -> None:
 def test_a_pool_that_costs_more_than_the_pulls_buys_less_waiting_and_has_no_dollars() -> None:
     # Gaps of 5 minutes: 3 x 300 s and 360 s of pool, 21 min ($0.16), for 15 min of pulls ($0.12).
     assert verdict(run(), earlier=before(300, 300, 300)) == finds(
-        "A warm pool kept for 6 min would have spared 3 of the family's last 4 starts: "
+        "A warm pool kept for 6 min would have avoided 3 of the family's last 4 starts: "
         "10 min of waiting and 15 min of billed image pulls ($0.12), for 21 min of pool ($0.16).",
         builder="advice",
         usd=None,
         fix=[(KEEP, None, 360)],
-        caution="The pool costs $0.05 more than the pulls that it spares: it buys less waiting, no "
+        caution="The pool costs $0.05 more than the pulls that it avoids: it saves waiting, not "
         "dollars…",
     )
 

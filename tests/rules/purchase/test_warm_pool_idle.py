@@ -18,7 +18,7 @@ from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, f
 RULE = "warm-pool-idle"
 
 
-def pooled(retained_s: int | None = 3600, status: str | None = "Terminated", **more: Any) -> Job:
+def pooled(retained_s: int | None = 3600, status: str | None = "Terminated", **facts: Any) -> Job:
     """Two hosts of $0.23 an hour; 2 minutes of download, 58 of training; no volume."""
     retained = None if retained_s is None else Decimal(retained_s)
     plain: dict[str, Any] = {
@@ -28,7 +28,7 @@ def pooled(retained_s: int | None = 3600, status: str | None = "Terminated", **m
         "volume_gb": 0,
         "warm_pool": WarmPool(status, 3600, retained),
     }
-    return job("ml.m5.xlarge", 2, **plain | more)
+    return job("ml.m5.xlarge", 2, **plain | facts)
 
 
 def pools(*gaps_s: int) -> tuple[AuditSummary, ...]:
@@ -85,8 +85,8 @@ def test_a_pool_that_was_taken_over_within_1199_s_is_clear() -> None:
 def test_a_pool_that_waited_much_longer_than_a_start_takes_is_found() -> None:
     # 57 minutes for one start: two hosts at $0.46 an hour, less the 10 minutes of that start.
     assert verdict(pooled(retained_s=3420, status="Reused")) == finds(
-        "The warm pool waited 57 min on 2 x ml.m5.xlarge until another run took it over, "
-        "to save a start of at most 10 min.",
+        "The warm pool waited 57 min on 2 x ml.m5.xlarge until another run reused it, to save a "
+        "start of at most 10 min.",
         usd=usd(Decimal("0.46") * (3420 - 600) / 3600),
         span=(usd(Decimal("0.46") * (3420 - 600) / 3600), usd(Decimal("0.46") * 3420 / 3600)),
         builder="derived",

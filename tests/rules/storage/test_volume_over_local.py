@@ -9,11 +9,11 @@ from tests.fakes.rule_cases import CLEAR, finds
 
 RULE = "volume-over-local"
 SMALL = replace(TYPES["ml.g4dn.xlarge"], local_gb=125)
-ON = Market({**TYPES, SMALL.name: SMALL}, FixedPrices())
+MARKET = Market({**TYPES, SMALL.name: SMALL}, FixedPrices())
 TRAINING = {"ResourceConfig.InstanceType": SMALL.name}
 
 
-verdict = partial(request_answer, RULE, market=ON)
+verdict = partial(request_answer, RULE, market=MARKET)
 
 
 def test_125_gb_on_125_gb_of_local_storage_are_clear() -> None:

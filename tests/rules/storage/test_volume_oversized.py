@@ -41,10 +41,10 @@ def copies(volume_gb: int, download_s: int, train_s: int = 7200, **changes: Any)
 
 
 @given_job
-def filled(on: Job, percent: float, minutes: int = 120) -> Any:
+def filled(run: Job, percent: float, minutes: int = 120) -> Any:
     """The volume's use, the same all the time."""
-    begun = next(phase.started_at for phase in on.phases if phase.name != "Downloading")
-    return usage(on, series(Metric.DISK, [percent] * minutes, start=known(begun)))
+    begun = next(phase.started_at for phase in run.phases if phase.name != "Downloading")
+    return usage(run, series(Metric.DISK, [percent] * minutes, start=known(begun)))
 
 
 verdict = partial(answer, RULE)
@@ -79,7 +79,7 @@ def test_a_download_cannot_bring_more_than_the_network_carries() -> None:
         builder="possible",
         span=("0.335840", "0.364301"),
         evidence={"copied_at_most_gb": 75},
-        caution="The download can have brought 75 GB at most…Under 334 GB a gp2 volume reads…",
+        caution="The download can have copied 75 GB at most…Under 334 GB a gp2 volume reads…",
     )
     assert verdict(
         copies(volume_gb=1000, download_s=60, channels=(STREAMED, COPIED)), filled(percent=2)
@@ -97,7 +97,7 @@ def test_16_tb_for_ten_hours_of_a_large_instance() -> None:
 def test_what_its_download_may_have_filled_is_not_called_unused() -> None:
     # 13 minutes at 10 Gbit/s are 975 GB.
     assert verdict(copies(volume_gb=1000, download_s=780), filled(percent=2)) == does_not_apply(
-        "its download may have brought up to 975 GB"
+        "its download may have copied up to 975 GB"
     )
     assert verdict(copies(volume_gb=1000, download_s=60), filled(percent=35.1)) == CLEAR
 
@@ -163,7 +163,7 @@ def test_without_a_metric_it_is_not_known() -> None:
 
 def test_what_the_code_fetches_itself_or_a_processing_job_copies_has_no_bound_silent() -> None:
     assert verdict(trains(volume_gb=400, channels=()), filled(percent=10)) == does_not_apply(
-        "how much data is on its volume…"
+        "how much data its volume holds…"
     )
     result = verdict(
         batch_job(
@@ -174,7 +174,7 @@ def test_what_the_code_fetches_itself_or_a_processing_job_copies_has_no_bound_si
         ),
         filled(percent=10, minutes=60),
     )
-    assert result == does_not_apply("how much data is on its volume…")
+    assert result == does_not_apply("how much data its volume holds…")
 
 
 def test_no_volume_under_30_gb_is_advised() -> None:

@@ -21,7 +21,7 @@ verdict = partial(tuning_answer, RULE)
 def test_ten_long_trials_without_early_stopping_are_found() -> None:
     """The parameter is Auto."""
     assert verdict(TEN, tuning_job()) == finds(
-        "Early stopping is off: 10 trials ran to their end, in a median of 1 h.",
+        "Early stopping is off: 10 trials ran to their end, with a median of 1 h.",
         fix=[("HyperParameterTuningJobConfig.TrainingJobEarlyStoppingType", "Off", "Auto")],
     )
 

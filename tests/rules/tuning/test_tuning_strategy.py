@@ -75,7 +75,7 @@ def test_a_sequential_random_search_is_found() -> None:
     """30 trials, 2 at a time: 15 rounds."""
     result = verdict(completed(trials=30), tuning_job(strategy="Random", max_parallel=2))
     assert result == finds(
-        "Random search ran 30 trials in 15 rounds and learnt from none.",
+        "Random search ran 30 trials in 15 rounds and learned nothing from them.",
         fix=[(f"{CONFIG}.Strategy", "Random", "Bayesian")],
         ways=[],
     )
@@ -103,7 +103,7 @@ def test_a_large_grid_is_found() -> None:
         completed(trials=20), tuning_job(strategy="Grid", max_jobs=None, max_parallel=10)
     )
     assert result == finds(
-        "Grid search ran 20 trials and learnt from none.",
+        "Grid search ran 20 trials and learned nothing from them.",
         fix=[
             (f"{CONFIG}.Strategy", "Grid", "Bayesian"),
             (f"{CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs", None, 20),

@@ -27,24 +27,32 @@ LITTLE = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 30.0, "memory": 10.0}
 WELL_USED = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 15.0, "memory": 10.0}
 
 
-def audited(run: Job, of: Measurements) -> Audit:
+def audited(run: Job, measurements: Measurements) -> Audit:
     """By every rule."""
     ruleset = catalogue.ruleset()
     policy = Policy(enabled_rules=frozenset(rule.info.name for rule in ruleset.rules))
     assert run.ended_at is not None
-    return audit_job(run, of, market(), policy, ruleset, now=run.ended_at, earlier_runs=None)
+    return audit_job(
+        run, measurements, market(), policy, ruleset, now=run.ended_at, earlier_runs=None
+    )
 
 
 def audited_after(earlier: list[AuditSummary], **changes: Any) -> Audit:
     """A run on the middle type, after these of its family."""
-    of, ruleset, run = (
+    measurements, ruleset, run = (
         flat(T4_HALF, 60, 1, **LITTLE),
         catalogue.ruleset(),
         replace(T4_HALF, **changes),
     )
     assert run.ended_at is not None
     return audit_job(
-        run, of, market(), Policy(), ruleset, now=run.ended_at, earlier_runs=tuple(earlier)
+        run,
+        measurements,
+        market(),
+        Policy(),
+        ruleset,
+        now=run.ended_at,
+        earlier_runs=tuple(earlier),
     )
 
 
@@ -232,7 +240,7 @@ def test_it_is_said_beside_a_certain_saving() -> None:
         fix=["ml.m6i.2xlarge"],
         usd="0.060000",
         caution="…Going back to ml.m5.4xlarge is "
-        "worth a trial (about $0.15 a run). The family's runs took 0.33 times as long there "
+        "worth a trial (about $0.15 per run). The family's runs took 0.33 times as long there "
         "(medians of 3 and 4 runs). They cost $0.31, not $0.46; the data may differ.",
     )
 
@@ -245,7 +253,7 @@ def test_too_few_runs_or_unlike_ones_are_no_measure() -> None:
         earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 7000, "1.431"), count=2),
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
-    for unlike in (
+    for runs in (
         {"purchase": Purchase.SPOT},
         {"instance_count": 2},
         {"kind": "processing"},
@@ -254,7 +262,7 @@ def test_too_few_runs_or_unlike_ones_are_no_measure() -> None:
         result = verdict(
             T4,
             even_use(minutes=60, **WELL_USED),
-            earlier=[*tried(ON_TODAYS), *tried(("ml.g4dn.xlarge", 7000, "1.431"), **unlike)],
+            earlier=[*tried(ON_TODAYS), *tried(("ml.g4dn.xlarge", 7000, "1.431"), **runs)],
         )
         assert result == finds(fix=["ml.g4dn.xlarge"])
 
@@ -371,27 +379,29 @@ def test_a_job_that_never_started_has_nothing_to_move() -> None:
 
 def test_a_run_is_stored_with_the_type_that_it_was_advised() -> None:
     """One of the findings that stand; none where nothing names a type."""
-    told, clear = (
+    recommended, clear = (
         run_summary(audited(T4, flat(T4, 60, 1, **use))).recommended_type
         for use in (WELL_USED, dict.fromkeys(WELL_USED, 95.0))
     )
-    assert (told, clear) == ("ml.g4dn.xlarge", None)
+    assert (recommended, clear) == ("ml.g4dn.xlarge", None)
 
 
 def test_an_old_type_with_a_newer_one_is_left_to_old_generation() -> None:
     """One story, told once."""
     kinds = {**TYPES, "ml.g4dn.4xlarge": replace(TYPES["ml.g4dn.4xlarge"], is_legacy=True)}
-    on = replace(market(), types=kinds)
-    answer = outcome(RULE, T4, flat(T4, 60, hosts=1, **WELL_USED), market=on)
+    catalogue_market = replace(market(), types=kinds)
+    answer = outcome(RULE, T4, flat(T4, 60, hosts=1, **WELL_USED), market=catalogue_market)
     assert "old-generation" in str(answer)
 
 
 def test_a_rule_that_names_the_reason_speaks_instead() -> None:
     """A little used GPU: gpu-underused has the same type and dollars."""
     audit = audited(T4, flat(T4, 60, gpu=10, gpu_memory=10, cpu=15, memory=10))
-    shown = {one.rule.name for one in audit.savings.findings if not one.subsumed_by}
-    assert "gpu-underused" in shown
-    assert RULE not in shown
+    rules_shown = {
+        finding.rule.name for finding in audit.savings.findings if not finding.subsumed_by
+    }
+    assert "gpu-underused" in rules_shown
+    assert RULE not in rules_shown
     answers = {name.name: answer for name, answer in audit.outcomes}
     assert isinstance(answers[RULE], Detection)
 

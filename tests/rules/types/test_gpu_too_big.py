@@ -44,7 +44,7 @@ def hours(instance: str = "ml.p3.2xlarge", instances: int = 1, **changes: Any) -
 
 
 @given_job
-def used(run: Job, minutes: int = 120, **percent: float) -> Measurements:
+def even_use(run: Job, minutes: int = 120, **percent: float) -> Measurements:
     """Even use over so many minutes, in percent of all there is."""
     hosts = run.instance_count or 1
     return by_point(run, hosts, even(minutes, LITTLE | percent), types=packaged.instance_types())
@@ -55,7 +55,7 @@ verdict = partial(answer, RULE, market=market_without())
 
 def test_a_v100_at_10_percent_fits_an_a10g_that_takes_1_06_times_as_long_at_most() -> None:
     # 1.6 times as long if busy: 2 h x $3.825 - 2 h x $1.515 x 1.06, and 2 h x ($3.825 - $1.515).
-    assert verdict(hours(), used(), market=market_without("ml.g4dn.2xlarge")) == finds(
+    assert verdict(hours(), even_use(), market=market_without("ml.g4dn.2xlarge")) == finds(
         "2 h on 1 x ml.p3.2xlarge used 10% of the GPU and 4.8 GiB of its memory: "
         "ml.g5.2xlarge has enough.",
         usd="4.438200",
@@ -68,7 +68,7 @@ def test_a_v100_at_10_percent_fits_an_a10g_that_takes_1_06_times_as_long_at_most
 
 def test_of_several_gpus_the_memory_is_that_of_all_of_them_together() -> None:
     # 20% of 4 x 16 GiB are 12.8 GiB, which may lie on one GPU: never the mean of 3.2 for each.
-    result = verdict(hours("ml.p3.8xlarge"), used(gpu=4, gpu_memory=20, cpu=5, memory=5))
+    result = verdict(hours("ml.p3.8xlarge"), even_use(gpu=4, gpu_memory=20, cpu=5, memory=5))
     assert result == finds(
         "2 h on 1 x ml.p3.8xlarge used 4% of its 4 GPUs and 12.8 GiB of their memory "
         "together: …has enough.",
@@ -77,38 +77,44 @@ def test_of_several_gpus_the_memory_is_that_of_all_of_them_together() -> None:
 
 
 def test_a_mean_of_20_percent_of_all_gpus_is_little_and_of_20_1_percent_is_not() -> None:
-    assert verdict(hours(), used(gpu=20)) == FOUND
-    assert verdict(hours(), used(gpu=20.1)) == CLEAR
+    assert verdict(hours(), even_use(gpu=20)) == FOUND
+    assert verdict(hours(), even_use(gpu=20.1)) == CLEAR
 
 
 def test_62_5_percent_of_16_gib_of_gpu_memory_are_10_and_little_and_more_is_not() -> None:
-    assert verdict(hours(), used(gpu_memory=62.5)) == FOUND
-    assert verdict(hours(), used(gpu_memory=62.6)) == CLEAR
+    assert verdict(hours(), even_use(gpu_memory=62.5)) == FOUND
+    assert verdict(hours(), even_use(gpu_memory=62.6)) == CLEAR
 
 
 def test_12_busy_cores_a_gpu_are_few_and_12_2_are_not() -> None:
     # 75% and 76% of the 16 vCPUs of a p5.4xlarge; 12 with headroom fit on g5.4xlarge.
-    assert verdict(hours("ml.p5.4xlarge"), used(gpu=5, cpu=75, gpu_memory=10, memory=10)) == FOUND
-    assert verdict(hours("ml.p5.4xlarge"), used(gpu=5, cpu=76, gpu_memory=10, memory=10)) == CLEAR
+    assert (
+        verdict(hours("ml.p5.4xlarge"), even_use(gpu=5, cpu=75, gpu_memory=10, memory=10)) == FOUND
+    )
+    assert (
+        verdict(hours("ml.p5.4xlarge"), even_use(gpu=5, cpu=76, gpu_memory=10, memory=10)) == CLEAR
+    )
 
 
 def test_a_g_type_on_which_it_may_take_more_than_twice_as_long_is_none() -> None:
     # An A10G took up to 7.74 times as long as an H100: at 15% 2.01 times, at 14% 1.94.
-    assert verdict(hours("ml.p5.4xlarge"), used(gpu=14, gpu_memory=10)) == FOUND
-    assert verdict(hours("ml.p5.4xlarge"), used(gpu=15, gpu_memory=10)) == CLEAR
+    assert verdict(hours("ml.p5.4xlarge"), even_use(gpu=14, gpu_memory=10)) == FOUND
+    assert verdict(hours("ml.p5.4xlarge"), even_use(gpu=15, gpu_memory=10)) == CLEAR
 
 
 def test_several_gpus_on_nvlink_are_not_moved_to_pcie() -> None:
     """Nor several instances to another GPU."""
-    assert verdict(hours("ml.p3.8xlarge"), used(), market=market_without("ml.p3.2xlarge")) == CLEAR
-    assert verdict(hours("ml.p3.2xlarge", 2), used()) == CLEAR
+    assert (
+        verdict(hours("ml.p3.8xlarge"), even_use(), market=market_without("ml.p3.2xlarge")) == CLEAR
+    )
+    assert verdict(hours("ml.p3.2xlarge", 2), even_use()) == CLEAR
 
 
 def test_a_smaller_type_with_the_same_gpu_is_left_to_another_rule() -> None:
     # 4 x 5% fit one V100, in a p3.2xlarge at $2: cheaper than any g type here.
     rates = {"ml.p3.8xlarge": "14.688", "ml.p3.2xlarge": "2", "ml.g5.8xlarge": "3.06"}
     market = Market(packaged.instance_types(), FixedPrices(hourly_usd=rates))
-    use = used(gpu=5, gpu_memory=5, cpu=5, memory=5)
+    use = even_use(gpu=5, gpu_memory=5, cpu=5, memory=5)
     assert verdict(hours("ml.p3.8xlarge"), use, market=market) == CLEAR
     result = answer("gpu-underused", hours("ml.p3.8xlarge"), use, market=market)
     assert result == finds(fix=["ml.p3.2xlarge"])
@@ -116,7 +122,7 @@ def test_a_smaller_type_with_the_same_gpu_is_left_to_another_rule() -> None:
 
 def test_an_idle_gpu_is_another_story() -> None:
     """It needs no GPU at all."""
-    assert verdict(hours(), used(gpu=0, gpu_memory=0)) == does_not_apply(
+    assert verdict(hours(), even_use(gpu=0, gpu_memory=0)) == does_not_apply(
         "the GPU did nothing: see gpu-idle"
     )
 
@@ -133,7 +139,7 @@ def test_where_no_g_type_can_be_advised_it_says_nothing() -> None:
 
 def test_without_a_region_nothing_is_replayed() -> None:
     """No price, no other type."""
-    assert verdict(hours(region=None), used()) == cannot_judge(
+    assert verdict(hours(region=None), even_use()) == cannot_judge(
         "not_replayable: the region is not known, and so is no price"
     )
 
@@ -157,8 +163,8 @@ def test_points_that_hide_peaks_make_it_unknown() -> None:
 
 def test_the_advised_type_gets_no_advice_back() -> None:
     """It is no p type."""
-    assert verdict(hours(), used()) == finds(fix=["ml.g4dn.2xlarge"])
-    assert verdict(hours("ml.g4dn.2xlarge"), used()) == does_not_apply("…p types…")
+    assert verdict(hours(), even_use()) == finds(fix=["ml.g4dn.2xlarge"])
+    assert verdict(hours("ml.g4dn.2xlarge"), even_use()) == does_not_apply("…p types…")
 
 
 def test_bf16_and_flash_attention_stay_off_old_gpus() -> None:
@@ -178,15 +184,15 @@ def test_bf16_and_flash_attention_stay_off_old_gpus() -> None:
             hourly_usd={"ml.p5.4xlarge": "7.91", "ml.g4dn.4xlarge": "0.5", "ml.g5.4xlarge": "2"}
         ),
     )
-    assert verdict(run, used(**little), market=market) == finds(fix=["ml.g4dn.4xlarge"])
+    assert verdict(run, even_use(**little), market=market) == finds(fix=["ml.g4dn.4xlarge"])
     for hints in (Hints(flash_attention=True), Hints(mixed_precision=True)):
         signed = hours("ml.p5.4xlarge", hints=hints)
-        assert verdict(signed, used(**little), market=market) == finds(fix=["ml.g5.4xlarge"])
+        assert verdict(signed, even_use(**little), market=market) == finds(fix=["ml.g5.4xlarge"])
 
 
 def test_it_tells_the_story_of_gpu_underused() -> None:
     """Both are found; only this one has dollars."""
-    savings = savings_of((RULE, "gpu-underused"), hours(), used(), market=market_without())
+    savings = savings_of((RULE, "gpu-underused"), hours(), even_use(), market=market_without())
     by_name = {finding.rule.name: finding for finding in savings.findings}
     assert by_name["gpu-underused"].subsumed_by == RULE
     assert savings.avoidable_usd == by_name[RULE].saving_usd

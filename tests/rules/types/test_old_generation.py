@@ -63,10 +63,12 @@ def market_without(*names: str) -> Market:
 
 
 @given_job
-def used(run: Job, gpu: float = 40, memory: float = 20) -> Measurements:
+def even_use(run: Job, gpu: float = 40, memory: float = 20) -> Measurements:
     """Even use, in percent of all there is; CPU and GPU memory at a quarter."""
-    of = {"cpu": 25, "memory": memory, "gpu": gpu, "gpu_memory": 25}
-    return by_point(run, run.instance_count or 1, even(60, of), types=packaged.instance_types())
+    percents = {"cpu": 25, "memory": memory, "gpu": gpu, "gpu_memory": 25}
+    return by_point(
+        run, run.instance_count or 1, even(60, percents), types=packaged.instance_types()
+    )
 
 
 verdict = partial(answer, RULE, market=market_with())
@@ -109,13 +111,13 @@ def test_without_both_prices_there_is_no_figure() -> None:
     result = verdict(hour("ml.m4.xlarge"), market=market_without("ml.m4.xlarge", "ml.m7i.xlarge"))
     assert result == finds(usd=None, caution="…no price of ml.m4.xlarge is known…")
     result = verdict(hour("ml.m4.xlarge"), market=market_without("ml.m5.xlarge", "ml.m7i.xlarge"))
-    assert result == finds(usd=None, caution="…no type with a known price is cheaper…")
+    assert result == finds(usd=None, caution="…no type with a known price costs less…")
 
 
 def test_another_gpu_is_a_range_by_what_was_measured() -> None:
     # V100 to A10G: 1.6 times at most, at 40% busy 1 + 0.4 x 0.6 = 1.24 times.
     # 3.825 - 1.515 x 1.24, and 3.825 - 1.515
-    assert verdict(hour("ml.p3.2xlarge"), used()) == finds(
+    assert verdict(hour("ml.p3.2xlarge"), even_use()) == finds(
         "It ran on 1 x ml.p3.2xlarge: ml.g5.2xlarge has a cheaper GPU, not a faster one "
         "(counted as 1.24 times as long), at $1.515 instead of $3.825 an hour.",
         fix=["ml.g5.2xlarge"],
@@ -127,8 +129,10 @@ def test_another_gpu_is_a_range_by_what_was_measured() -> None:
 
 def test_eight_gpus_on_nvlink_move_to_nvlink_only() -> None:
     # g5.48xlarge is cheaper, but joins its GPUs over PCIe: p4d.24xlarge it is, $2.902 less.
-    assert verdict(hour("ml.p3.16xlarge"), used()) == finds(fix=["ml.p4d.24xlarge"], usd="2.902000")
-    assert verdict(hour("ml.p3.8xlarge"), used()) == finds(
+    assert verdict(hour("ml.p3.16xlarge"), even_use()) == finds(
+        fix=["ml.p4d.24xlarge"], usd="2.902000"
+    )
+    assert verdict(hour("ml.p3.8xlarge"), even_use()) == finds(
         fix=[],
         change=None,
         caution="Nothing is counted: the nearest cheaper type, ml.g5.12xlarge, does not fit "
@@ -138,10 +142,10 @@ def test_eight_gpus_on_nvlink_move_to_nvlink_only() -> None:
 
 def test_several_gpu_instances_that_may_exchange_data_stay_where_they_are() -> None:
     # What the network between them (EFA above all) does on another type is not known.
-    assert verdict(hour("ml.p3.2xlarge", 2), used()) == finds(
+    assert verdict(hour("ml.p3.2xlarge", 2), even_use()) == finds(
         fix=[], caution="…its instances may exchange data, as nothing splits it…"
     )
-    result = verdict(hour("ml.p3.2xlarge", 2, hints=Hints(distribution="ddp")), used())
+    result = verdict(hour("ml.p3.2xlarge", 2, hints=Hints(distribution="ddp")), even_use())
     assert result == finds(fix=[], caution="…its instances exchange data as they work (ddp)…")
 
 
@@ -194,7 +198,7 @@ def test_a_run_without_region_times_or_points_does_not_raise() -> None:
         hour("ml.m4.xlarge", region=None, ended_at=START, training_s=None, billable_s=None)
     )
     assert result == FOUND
-    assert verdict(hour("ml.p3.2xlarge", region=None), used()) == finds(caution="…region…")
+    assert verdict(hour("ml.p3.2xlarge", region=None), even_use()) == finds(caution="…region…")
     result = verdict(
         replace(
             hour("ml.p3.2xlarge", region=None),
@@ -208,13 +212,15 @@ def test_a_run_without_region_times_or_points_does_not_raise() -> None:
 
 def test_host_memory_must_hold_on_the_successor() -> None:
     # p3.2xlarge has 61 GiB, g5.2xlarge 32: 43% with a fifth of headroom is 31.5, 44% is 32.2.
-    assert verdict(hour("ml.p3.2xlarge"), used(memory=43)) == finds(fix=["ml.g5.2xlarge"])
-    assert verdict(hour("ml.p3.2xlarge"), used(memory=44)) == finds(fix=[], caution="…host memory…")
+    assert verdict(hour("ml.p3.2xlarge"), even_use(memory=43)) == finds(fix=["ml.g5.2xlarge"])
+    assert verdict(hour("ml.p3.2xlarge"), even_use(memory=44)) == finds(
+        fix=[], caution="…host memory…"
+    )
 
 
 def test_signs_of_16_bits_on_a_v100_are_no_veto() -> None:
     """It has no bf16 itself, so it cannot be that."""
-    result = verdict(hour("ml.p3.2xlarge", hints=Hints(mixed_precision=True)), used())
+    result = verdict(hour("ml.p3.2xlarge", hints=Hints(mixed_precision=True)), even_use())
     assert result == finds(fix=["ml.g5.2xlarge"])
 
 
@@ -228,7 +234,7 @@ def test_a_cheaper_successor_is_taken_and_one_at_the_same_price_is_not_it_is_nam
         fix=[],
         change=None,
         bucket="none",
-        caution="Nothing is counted: no type with a known price is cheaper by the hour; without "
+        caution="Nothing is counted: no type with a known price costs less per hour; without "
         "a price to compare: ml.m6i.xlarge, ml.m8i.xlarge, ml.r5.xlarge and 3 more. Its "
         "successors: ml.m5.xlarge or ml.m6i.xlarge (no price known here) or ml.m7i.xlarge.",
     )
@@ -240,8 +246,8 @@ def test_every_advised_type_is_clear_itself() -> None:
         kind for kind in packaged.instance_types().values() if kind.is_legacy and not kind.gpus
     ]
     for kind in legacy:
-        what = expect_found(RULE, hour(kind.name), market=packaged_market())
-        for fix in what.fix:
+        finding = expect_found(RULE, hour(kind.name), market=packaged_market())
+        for fix in finding.fix:
             assert outcome(RULE, hour(str(fix.new)), market=packaged_market()) == Clear()
     assert len(legacy) == 9
 
@@ -272,5 +278,5 @@ def test_a_run_too_short_to_size_says_what_its_gpu_did() -> None:
     assert result == finds(
         fix=["ml.g5.4xlarge"],
         caution="…how busy it was is not known, so it is counted as always busy…active minutes "
-        "the GPU averaged 2%: too few of them to choose a smaller type by.",
+        "the GPU averaged 2%: too few to choose a smaller type by.",
     )

@@ -22,26 +22,30 @@ TODAY = "ml.p3.2xlarge"
 M5, C5 = "ml.m5.4xlarge", "ml.c5.2xlarge"
 
 
-def audited(percent: float, on: str, earlier: Sequence[AuditSummary]) -> Audit:
+def audited(percent: float, instance_type: str, earlier: Sequence[AuditSummary]) -> Audit:
     """An hour whose GPU, or CPU without one, is so busy, with little of anything else."""
-    run = ran(3600, on, volume_gb=0)
+    run = ran(3600, instance_type, volume_gb=0)
     run = replace(run, hints=replace(run.hints, mixed_precision=True))
     assert run.ended_at is not None
     market = sources.offline_markets().market(run, run.ended_at)
     use = {"gpu": percent, "gpu_memory": 20.0, "cpu": 8.0, "memory": 8.0}
-    if not market.types[on].gpus:
+    if not market.types[instance_type].gpus:
         use = {"cpu": percent, "memory": 8.0}
-    of: Measurements = by_point(run, 1, even(60, use), types=market.types)
-    now, ruleset = run.ended_at + timedelta(days=1), catalogue.ruleset()
-    return audit_job(run, of, market, Policy(), ruleset, now=now, earlier_runs=tuple(earlier))
+    measurements: Measurements = by_point(run, 1, even(60, use), types=market.types)
+    audited_at, ruleset = run.ended_at + timedelta(days=1), catalogue.ruleset()
+    return audit_job(
+        run, measurements, market, Policy(), ruleset, now=audited_at, earlier_runs=tuple(earlier)
+    )
 
 
-def told(*stretches: tuple[str, Sequence[float]]) -> Iterator[str]:
+def recommended_types(*stretches: tuple[str, Sequence[float]]) -> Iterator[str]:
     """What each run was told, in turn; of each stretch the type and how busy its GPU was."""
     runs: list[AuditSummary] = []
-    for on, percent in ((on, percent) for on, loads in stretches for percent in loads):
-        made = audited(percent, on, runs)
-        facts, usd = run_summary(made), made.bill.total_usd
+    for instance_type, percent in (
+        (instance_type, percent) for instance_type, loads in stretches for percent in loads
+    ):
+        audit = audited(percent, instance_type, runs)
+        facts, usd = run_summary(audit), audit.bill.total_usd
         run = earlier_run(total_usd=usd, job=f"run-{len(runs)}", **run_fields(facts))
         runs.insert(0, run)
         yield facts.recommended_type or "nothing"
@@ -76,11 +80,11 @@ def test_a_family_is_told_one_type(
     stretches: list[tuple[str, list[float]]], types: list[str]
 ) -> None:
     """In a row, each as often as it was told."""
-    assert [name for name, _ in groupby(told(*stretches))] == types
+    assert [name for name, _ in groupby(recommended_types(*stretches))] == types
 
 
 def test_the_reason_names_the_type_that_others_need() -> None:
     """The run itself would fit on less."""
     busy = earlier_run(**run_fields(run_summary(audited(90.0, TODAY, []))))
     findings = audited(8.0, TODAY, [busy]).savings.findings
-    assert f"{SMALL} holds this run, and fewer of its family's last" in str(findings[0].detection)
+    assert f"This run fits {SMALL}, but fewer of its family's last" in str(findings[0].detection)

@@ -35,8 +35,8 @@ verdict = partial(answer, RULE)
 def test_6_hours_are_worth_a_trial_on_a_type_at_3_49_times_the_rate() -> None:
     """$24.73 / $7.09 = 3.49; both parameters change together."""
     assert verdict(deep_learning(), market=MARKET) == finds(
-        "6 h of deep learning on 1 x ml.g5.12xlarge: worth a trial on ml.trn1.32xlarge, "
-        "which costs less if it is over 3.49 times as fast.",
+        "6 h of deep learning on 1 x ml.g5.12xlarge: try ml.trn1.32xlarge, which costs less if it "
+        "is over 3.49 times as fast.",
         fix=[
             ("ResourceConfig.InstanceType", "ml.g5.12xlarge", "ml.trn1.32xlarge"),
             (

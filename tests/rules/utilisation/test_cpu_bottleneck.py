@@ -26,10 +26,10 @@ FOUR_T4 = ran(3600, "ml.g4dn.12xlarge")
 
 def stretches(minutes: list[int], cpu: list[float], gpu: list[float]) -> Measured:
     """Stretches of so many minutes, with CPU in percent of 4 vCPUs, and GPU in percent."""
-    each = list(zip(minutes, cpu, gpu, strict=True))
+    parts = list(zip(minutes, cpu, gpu, strict=True))
     return one_host(
-        cores=[4 * cpu / 100 for minutes, cpu, _ in each for _ in range(minutes)],
-        gpu=[gpu for minutes, _, gpu in each for _ in range(minutes)],
+        cores=[4 * cpu / 100 for minutes, cpu, _ in parts for _ in range(minutes)],
+        gpu=[gpu for minutes, _, gpu in parts for _ in range(minutes)],
     )
 
 

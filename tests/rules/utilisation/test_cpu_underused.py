@@ -22,6 +22,12 @@ def test_10_percent_of_16_vcpus_and_64_gib_fit_an_eighth_of_the_instance() -> No
     )
 
 
+def test_its_percentages_are_rounded_to_a_tenth() -> None:
+    percentages = {"cpu_p95_percent": 12.3, "memory_p95_percent": 5.7}
+    used = even_use(minutes=60, cpu=12.34, memory=5.68)
+    assert verdict(SIXTEEN_VCPUS, used) == finds(evidence=percentages)
+
+
 def test_the_cheapest_type_that_holds_the_peaks_and_20_percent_more_is_advised() -> None:
     # They need 7.7 vCPUs, 30.6 GiB, 3.8 vCPUs, and 3.1 vCPUs: half as much again as a large has.
     assert verdict(SIXTEEN_VCPUS, even_use(minutes=60, cpu=39.9, memory=5)) == finds(

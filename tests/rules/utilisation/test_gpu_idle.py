@@ -35,7 +35,7 @@ def test_a_gpu_at_0_percent_saves_the_difference_to_a_cpu_type_with_as_much_else
         "The GPU did nothing for 1 h on 1 x ml.g4dn.xlarge.",
         usd="0.500355",
         builder="derived",
-        caution="…correct that instead…",
+        caution="…correct the code instead…",
         fix=[("ResourceConfig.InstanceType", "ml.g4dn.xlarge", "ml.m5.xlarge")],
         evidence={"cpu_mean_cores": 2.0},
     )
@@ -170,7 +170,7 @@ def test_cpu_use_that_no_cheaper_type_holds_gets_no_figure() -> None:
         even_use(minutes=60, gpu=0, cpu=95, memory=10),
         market=market(hourly_usd={"ml.g4dn.xlarge": "0.736"}),
     )
-    assert result == finds(caution="…no type with a known price is cheaper by the hour…")
+    assert result == finds(caution="…no type with a known price costs less per hour…")
 
 
 def test_unrecorded_use_does_not_shrink() -> None:

@@ -38,8 +38,8 @@ def spiky(*gpu: float) -> Measured:
 
 def with_ratios(a10g_memory_gib: int = 16) -> Market:
     """The same types with the packaged ratios of T4 and A10G."""
-    known = {kind.gpu_model: kind.gpu_ratios for kind in packaged.instance_types().values()}
-    types = {name: replace(kind, gpu_ratios=known[kind.gpu_model]) for name, kind in TYPES.items()}
+    ratios = {kind.gpu_model: kind.gpu_ratios for kind in packaged.instance_types().values()}
+    types = {name: replace(kind, gpu_ratios=ratios[kind.gpu_model]) for name, kind in TYPES.items()}
     a10g = types["ml.g5.2xlarge"]
     types[a10g.name] = replace(a10g, gpu_memory_gib=Decimal(a10g_memory_gib))
     return replace(market(), types=types)
@@ -186,7 +186,7 @@ def test_the_smallest_type_has_no_figure() -> None:
     assert verdict(ONE_T4, even_use(minutes=60, gpu=10, cpu=50)) == finds(
         usd=None,
         bucket="none",
-        caution="…no GPU type with a known price is cheaper by the hour…",
+        caution="…no GPU type with a known price costs less per hour…",
         severity="info",
     )
 

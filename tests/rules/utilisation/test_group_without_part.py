@@ -28,11 +28,11 @@ def group_hosts(
 ) -> Measured:
     """GPU in percent (None: the host has no GPU) and busy cores of each host, all the time."""
     points = minutes * 60 // period_s
-    each = (
+    host_points = (
         {"cores": [of_host] * points} | ({} if percent is None else {"gpu": [percent] * points})
         for percent, of_host in zip(gpu, cores, strict=True)
     )
-    return hosts(*each, period_s=period_s)
+    return hosts(*host_points, period_s=period_s)
 
 
 def beside_training(cores: Points) -> Measured:
@@ -52,7 +52,7 @@ def test_idle_cpu_hosts_beside_a_busy_gpu_are_left_out() -> None:
         builder="derived",
         usd="0.471290",
         fix=[],
-        first_step="Leave the group feed out of ResourceConfig.InstanceGroups…",
+        first_step="Remove the group feed from ResourceConfig.InstanceGroups…",
         caution="Assumes that the other hosts need nothing…",
     )
 
@@ -63,7 +63,7 @@ def test_idle_gpus_beside_busy_cpu_hosts_are_left_out() -> None:
     assert result == finds(
         "1 x ml.g4dn.2xlarge did no work in 1 h, while the CPU of the ml.m5.xlarge averaged 50%.",
         usd="0.940000",
-        first_step="Leave the group train out…",
+        first_step="Remove the group train from…",
     )
     assert verdict(RUN, group_hosts(gpu=[1, None, None], cores=[1.2, BUSY, BUSY])) == finds(
         usd="0.940000"
@@ -104,7 +104,7 @@ def test_two_groups_of_one_type_are_left_out_together_and_none_of_them_in_part()
         ),
         group_hosts(gpu=[90, None, None], cores=[3, ASLEEP, ASLEEP]),
     )
-    assert result == finds(usd="0.471290", first_step="Leave the group feed, read out of…")
+    assert result == finds(usd="0.471290", first_step="Remove the group feed, read from…")
     result = verdict(
         ran(
             3600, groups=(MIXED[0], InstanceGroup(CPUS, 1, "feed"), InstanceGroup(CPUS, 1, "read"))
@@ -112,7 +112,7 @@ def test_two_groups_of_one_type_are_left_out_together_and_none_of_them_in_part()
         group_hosts(gpu=[90, None, None], cores=[3, BUSY, ASLEEP]),
     )
     assert result == cannot_judge(
-        "hosts_unmapped: 1 hosts of ml.m5.xlarge…unknown one of its groups"
+        "hosts_unmapped: 1 hosts of ml.m5.xlarge…their group is not known"
     )
 
 

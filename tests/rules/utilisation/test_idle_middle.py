@@ -30,16 +30,16 @@ def turns(
 ) -> tuple[list[float], list[float]]:
     """Minutes of work and of a wait in turns: GPU in percent and busy cores."""
     gpu, busy = list[float](), list[float]()
-    for at, minutes in enumerate(works):
-        wait = waits[at] if at < len(waits) else 0
+    for turn, minutes in enumerate(works):
+        wait = waits[turn] if turn < len(waits) else 0
         gpu += [90.0] * minutes + [0.0] * wait
         busy += [2.0] * minutes + [cores] * wait
     return gpu, busy
 
 
-def gpu_and_cores(*each: tuple[Points, Points]) -> Measured:
+def gpu_and_cores(*host_points: tuple[Points, Points]) -> Measured:
     """GPU in percent and busy cores of each host, minute by minute."""
-    return hosts(*({"gpu": gpu, "cores": cores} for gpu, cores in each))
+    return hosts(*({"gpu": gpu, "cores": cores} for gpu, cores in host_points))
 
 
 def wait(minutes: int, cores: float) -> tuple[list[float], list[float]]:
@@ -142,7 +142,7 @@ def test_waits_of_similar_length_with_one_core_may_be_an_evaluation() -> None:
         builder="possible",
         usd="0.000000",
         span=("0.000000", "1.880000"),
-        first_step="If the core evaluates…separate job…less often…",
+        first_step="If the core runs an evaluation…less often…separate job…",
         caution="…they are not counted…",
         evidence={
             "recurrences": 3,
@@ -177,7 +177,7 @@ def test_a_hang_beside_an_evaluation_is_counted() -> None:
         builder="derived",
         usd="1.034000",
         span=("1.034000", "2.444000"),
-        caution="…evaluation: not counted.",
+        caution="…evaluation, so they are not counted.",
         evidence={"standstill_s": 3960, "recurring_s": 5400},
     )
 

@@ -278,20 +278,20 @@ LEVELS = (0.05, 1.0, 6.0)
 def counted_s(cores: list[float]) -> Decimal:
     """Of a start with so many busy cores in each minute before the first GPU work."""
     work = 120 - len(cores)
-    said = outcome(
+    result = outcome(
         RULE, ON_GPU, on_gpu(cores=[*cores, *[2.0] * work], gpu=[0] * len(cores) + [90] * work)
     )
-    if not isinstance(said, Detection):
+    if not isinstance(result, Detection):
         return Decimal(0)
-    assert isinstance(said.change, CutPhase)
-    return said.change.seconds
+    assert isinstance(result.change, CutPhase)
+    return result.change.seconds
 
 
 @given(cores=st.lists(st.sampled_from(LEVELS), min_size=1, max_size=60), data=st.data())
 def test_more_idleness_never_counts_less(cores: list[float], data: st.DataObject) -> None:
     """A minute with less work, or one more minute without any."""
-    at = data.draw(st.integers(0, len(cores) - 1))
-    less = LEVELS[max(LEVELS.index(cores[at]) - 1, 0)]
+    minute = data.draw(st.integers(0, len(cores) - 1))
+    lower = LEVELS[max(LEVELS.index(cores[minute]) - 1, 0)]
     before = counted_s(cores)
-    assert counted_s([*cores[:at], less, *cores[at + 1 :]]) >= before
+    assert counted_s([*cores[:minute], lower, *cores[minute + 1 :]]) >= before
     assert before <= counted_s([*cores, LEVELS[0]]) <= before + 60 + 2 * 72

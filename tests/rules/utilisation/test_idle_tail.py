@@ -39,9 +39,9 @@ ONE_T4 = ran(7200, "ml.g4dn.2xlarge")
 """Two hours on one T4 and 8 vCPUs at $0.94 an hour."""
 
 
-def cores(*each: Points) -> Measured:
+def cores(*host_points: Points) -> Measured:
     """Busy cores of each host, minute by minute."""
-    return hosts(*({"cores": of_host} for of_host in each))
+    return hosts(*({"cores": of_host} for of_host in host_points))
 
 
 def without_gpu(last_minutes: int, cores: float) -> Measured:
@@ -258,12 +258,14 @@ def test_hosts_of_a_declared_distribution_share_the_work_already() -> None:
     an_hour_less = cores([3.0] * 120, [3.0] * 60 + [0.02] * 60)
     result = verdict(ran(7200, instances=2), an_hour_less)
     assert result == finds(
-        caution="Unused hosts save only if they take over work of the others: none…"
+        caution="Hosts that finish early save only if they take over work from the others…"
     )
-    for named in ("ddp", "parameter_server"):
-        result = verdict(ran(7200, instances=2, hints=Hints(distribution=named)), an_hour_less)
+    for distribution in ("ddp", "parameter_server"):
+        result = verdict(
+            ran(7200, instances=2, hints=Hints(distribution=distribution)), an_hour_less
+        )
         assert result == finds(
-            caution="Its code spreads the work over all hosts already:…None of it is counted.",
+            caution="Its code already spreads the work over all hosts.…Nothing is counted.",
             without="take over",
         )
 
@@ -301,8 +303,8 @@ def test_at_most_four_early_hosts_are_told() -> None:
     run = ran(7200, "ml.m5.4xlarge", 7)
     early = [[9.0] * (40 + 10 * n) + [0] * (80 - 10 * n) for n in range(6)]
     evidence = expect_found(RULE, run, cores([9.0] * 120, *early)).evidence
-    told = [key for key in evidence if key.endswith(" idle_before_s")]
-    assert told == [f"algo-{n} idle_before_s" for n in (2, 3, 4, 5)]
+    host_keys = [key for key in evidence if key.endswith(" idle_before_s")]
+    assert host_keys == [f"algo-{n} idle_before_s" for n in (2, 3, 4, 5)]
     assert evidence["hosts_ended_early"] == 6
 
 
@@ -316,8 +318,8 @@ def test_on_a_mixed_cluster_only_the_end_of_all_is_told() -> None:
 
     clusters = partial(verdict, run, market=Market(types, FixedPrices()))
 
-    def busy_cores(*each: Points) -> Measured:
-        return hosts(*({"cores": of_host} for of_host in each), types=types)
+    def busy_cores(*host_points: Points) -> Measured:
+        return hosts(*({"cores": of_host} for of_host in host_points), types=types)
 
     assert clusters(busy_cores(*[[9.0] * 90 + [0] * 30] * 2)) == FOUND
     early = clusters(busy_cores([9.0] * 120, [9.0] * 60 + [0] * 60))

@@ -23,8 +23,8 @@ from tests.fakes.rule_cases import (
 RULE = "memory-oversized"
 
 
-def _sized(name: str, vcpu: int, memory_gib: int, category: str, **more: object) -> InstanceType:
-    return instance_type(name, vcpu, memory_gib, category=category, **more)
+def _sized(name: str, vcpu: int, memory_gib: int, category: str, **facts: object) -> InstanceType:
+    return instance_type(name, vcpu, memory_gib, category=category, **facts)
 
 
 KINDS = {
@@ -66,7 +66,7 @@ R5 = ran(3600, "ml.r5.4xlarge")
 
 
 @given_job
-def used(run: Job, **percent: float) -> Measurements:
+def host_use(run: Job, **percent: float) -> Measurements:
     """Even use of each host, in percent of all vCPUs and of memory."""
     return by_point(run, run.instance_count or 1, even(60, percent), types=KINDS)
 
@@ -85,7 +85,7 @@ def test_one_minute_of_60_at_90_percent_of_memory_keeps_the_type() -> None:
 
 def test_other_types_are_not_its_concern() -> None:
     # A c type has no less; a GPU job's memory feeds the GPU; a mix has no one type.
-    result = verdict(C5, used(cpu=70, memory=5))
+    result = verdict(C5, host_use(cpu=70, memory=5))
     assert result == does_not_apply("its type is neither general-purpose nor memory-optimized")
     result = verdict(
         ran(3600, "ml.g4dn.2xlarge"), even_use(minutes=60, cpu=5, memory=5, gpu=90), market=None
@@ -101,7 +101,7 @@ def test_without_a_price_nothing_is_cheaper() -> None:
     """No rate of today's type."""
     result = verdict(
         M5,
-        used(cpu=70, memory=20),
+        host_use(cpu=70, memory=20),
         market=Market(KINDS, FixedPrices({"ml.c5.4xlarge": "0.816"})),
     )
     assert result == CLEAR
@@ -115,7 +115,7 @@ def test_zero_seconds_are_no_advice() -> None:
 
 def test_70_percent_of_cpu_and_20_percent_of_memory_go_to_a_c_type() -> None:
     # With 20% headroom 13.4 of 16 vCPUs and 15.4 of 32 GiB: $0.92 - $0.816.
-    result = verdict(M5, used(cpu=70, memory=20))
+    result = verdict(M5, host_use(cpu=70, memory=20))
     assert result == finds(
         "Memory stayed under 20% of 64 GiB for 95% of 1 h on 1 x ml.m5.4xlarge.",
         builder="derived",
@@ -126,11 +126,11 @@ def test_70_percent_of_cpu_and_20_percent_of_memory_go_to_a_c_type() -> None:
 
 
 def test_35_percent_of_memory_is_used_and_34_9_percent_is_not_unless_the_policy_says_20() -> None:
-    assert verdict(M5, used(cpu=70, memory=35)) == CLEAR
-    assert verdict(M5, used(cpu=70, memory=34.9)) == FOUND
+    assert verdict(M5, host_use(cpu=70, memory=35)) == CLEAR
+    assert verdict(M5, host_use(cpu=70, memory=34.9)) == FOUND
     result = verdict(
         M5,
-        used(cpu=70, memory=20),
+        host_use(cpu=70, memory=20),
         market=MARKET,
         limits={"max_memory_p95_percent": 20},
     )
@@ -140,27 +140,27 @@ def test_35_percent_of_memory_is_used_and_34_9_percent_is_not_unless_the_policy_
 def test_the_cheapest_type_that_holds_all_is_advised() -> None:
     # Never an older family, other storage, or vCPUs that are not steady.
     # 30.7 GiB; 46.1, which no c type of 16 vCPUs has; 7.7 vCPU and 15.4 GiB
-    result = verdict(R5, used(cpu=70, memory=20))
+    result = verdict(R5, host_use(cpu=70, memory=20))
     assert result == finds(fix=["ml.c5.4xlarge"])
-    result = verdict(R5, used(cpu=70, memory=30))
+    result = verdict(R5, host_use(cpu=70, memory=30))
     assert result == finds(fix=["ml.m5.4xlarge"])
-    result = verdict(M5, used(cpu=40, memory=20))
+    result = verdict(M5, host_use(cpu=40, memory=20))
     assert result == finds(fix=["ml.c5.2xlarge"])
 
 
 def test_a_smaller_type_of_the_family_is_the_other_rules_story() -> None:
     # 18 GiB on 8 vCPUs: ml.c5.2xlarge has 16, and ml.m5.2xlarge is cheaper than ml.c5.4xlarge.
-    assert verdict(M5, used(cpu=30, memory=28)) == CLEAR
+    assert verdict(M5, host_use(cpu=30, memory=28)) == CLEAR
     result = answer(
-        "cpu-underused", ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28), market=MARKET
+        "cpu-underused", ran(3600, "ml.m5.4xlarge"), host_use(cpu=30, memory=28), market=MARKET
     )
     assert result == finds(fix=["ml.m5.2xlarge"])
 
 
 def test_the_advised_type_gets_no_advice_back() -> None:
     """The same use as on an ml.r5.4xlarge."""
-    assert verdict(C5, used(cpu=70, memory=80)) == does_not_apply("…")
-    assert verdict(M5, used(cpu=70, memory=60)) == CLEAR
+    assert verdict(C5, host_use(cpu=70, memory=80)) == does_not_apply("…")
+    assert verdict(M5, host_use(cpu=70, memory=60)) == CLEAR
 
 
 def test_a_legacy_type_may_move_within_its_time() -> None:

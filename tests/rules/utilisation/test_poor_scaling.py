@@ -83,7 +83,7 @@ def test_where_the_data_may_have_changed_the_difference_of_the_medians_is_possib
         builder="possible_by_runs",
         usd="0.402500",
         span=None,
-        caution="Possible only: the data may have changed…",
+        caution="Only possible: the data may have changed…",
     )
     result = verdict(
         replace(TWINS, is_data_pinned=None),
@@ -98,7 +98,7 @@ def test_little_used_gpus_are_a_range_from_nothing() -> None:
     result = verdict(FOUR_T4, even_use(minutes=60, hosts=4, cpu=20, memory=10, gpu=20))
     assert result == finds(
         "The GPU of each of 4 hosts averaged 20% or less over 1 h on "
-        "4 x ml.g4dn.2xlarge: 2 have room for it.",
+        "4 x ml.g4dn.2xlarge: 2 have room for the work.",
         fix=[2],
         usd="0.000000",
         span=("0.000000", "1.880000"),

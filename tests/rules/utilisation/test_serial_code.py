@@ -23,12 +23,12 @@ SIXTEEN_VCPUS = ran(3600, "ml.m5.4xlarge")
 """An hour on 16 vCPUs and 64 GiB at $0.92."""
 
 
-def cores(*each: Points, memory: float | None = 5) -> Measured:
+def cores(*host_points: Points, memory: float | None = 5) -> Measured:
     """Busy cores of each host, minute by minute, and the use of its memory in percent."""
     return hosts(
         *(
             {"cores": of_host} | ({} if memory is None else {"memory": [memory] * len(of_host)})
-            for of_host in each
+            for of_host in host_points
         )
     )
 
@@ -59,7 +59,7 @@ def test_a_long_step_on_one_core_is_a_range_a_smaller_type_or_the_step_apart() -
 
 def test_without_a_smaller_type_nothing_is_counted_of_a_long_step() -> None:
     assert verdict(SIXTEEN_VCPUS, cores([1.0] * 40 + [16.0] * 20)) == finds(
-        fix=[], usd="0.000000", caution="…a job of its own…"
+        fix=[], usd="0.000000", caution="…a separate job…"
     )
 
 
@@ -167,6 +167,6 @@ def test_without_a_smaller_type_that_holds_it_there_are_no_dollars() -> None:
 def test_it_tells_the_story_of_the_little_used_cpu() -> None:
     """Both advise ml.m5.large: one gets the dollars, the other says by whom it is told."""
     settled = savings_of((RULE, "cpu-underused"), SIXTEEN_VCPUS, cores([1.0] * 60))
-    told = {one.rule.name: one for one in settled.findings}
-    assert told["cpu-underused"].subsumed_by == RULE
+    by_rule = {finding.rule.name: finding for finding in settled.findings}
+    assert by_rule["cpu-underused"].subsumed_by == RULE
     assert usd(settled.avoidable_usd) == "0.805000"

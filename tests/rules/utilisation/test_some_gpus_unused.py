@@ -40,7 +40,7 @@ def p4_market(*types: object) -> Market:
 
 
 @given_job
-def used(run: Job, **percent: float) -> Measurements:
+def host_use(run: Job, **percent: float) -> Measurements:
     """Even use of eight GPUs and 96 vCPUs, 0..100 of all."""
     return by_point(run, 1, even(60, percent), types={P4D.name: P4D})
 
@@ -102,8 +102,8 @@ def test_4_gpus_at_90_percent_are_clear() -> None:
 
 
 def test_one_of_two_hosts_at_90_percent_keeps_all_gpus() -> None:
-    little, much = ({"gpu": [4 * gpu] * 60, "gpu_memory": [4 * 5] * 60} for gpu in (20, 90))
-    result = verdict(ran(3600, "ml.g4dn.12xlarge", 2), hosts(little, much))
+    little, busy = ({"gpu": [4 * gpu] * 60, "gpu_memory": [4 * 5] * 60} for gpu in (20, 90))
+    result = verdict(ran(3600, "ml.g4dn.12xlarge", 2), hosts(little, busy))
     assert result == CLEAR
 
 
@@ -128,25 +128,29 @@ def test_without_a_type_the_work_is_spread_or_there_is_more_of_it() -> None:
         replace(FOUR_T4, hints=Hints(distribution="ddp")),
         even_use(minutes=60, gpu=20, gpu_memory=5, cpu=30, memory=5),
     )
-    assert result == finds(fix=[], caution="…Give each GPU more work instead: a larger batch.")
+    assert result == finds(
+        fix=[], caution=("…Use a larger batch instead, so that each GPU has more work.")
+    )
 
 
 def test_p4_types_take_amazons_own_library() -> None:
     # SMDDP, whose switch goes with the type; no smaller size of a p4d can be bought.
-    result = verdict(EIGHT_A100, used(gpu=10, gpu_memory=10, cpu=5, memory=5), market=p4_market())
+    result = verdict(
+        EIGHT_A100, host_use(gpu=10, gpu_memory=10, cpu=5, memory=5), market=p4_market()
+    )
     assert result == finds(
         fix=[
             ("HyperParameters.sagemaker_distributed_dataparallel_enabled", "true"),
             ("HyperParameters.sagemaker_instance_type", "ml.p4d.24xlarge"),
         ],
-        caution="…no GPU type with a known price is cheaper by the hour…",
+        caution="…no GPU type with a known price costs less per hour…",
     )
 
 
 def test_a_smaller_size_may_have_more_gpus_than_needed() -> None:
     # One GPU's work on the made-up half of a p4d: still the smaller size.
     result = verdict(
-        EIGHT_A100, used(gpu=10, gpu_memory=10, cpu=5, memory=5), market=p4_market(HALF_A_P4D)
+        EIGHT_A100, host_use(gpu=10, gpu_memory=10, cpu=5, memory=5), market=p4_market(HALF_A_P4D)
     )
     assert result == finds(fix=[HALF_A_P4D.name])
 
@@ -170,7 +174,7 @@ def test_a_catalogue_without_the_gpus_memory_says_nothing() -> None:
     """How many GPUs hold it cannot be said."""
     unsized = replace(P4D, gpu_memory_gib=None)
     market = Market({unsized.name: unsized}, FixedPrices({unsized.name: "32.77"}))
-    result = verdict(EIGHT_A100, used(gpu=10, gpu_memory=10), market=market)
+    result = verdict(EIGHT_A100, host_use(gpu=10, gpu_memory=10), market=market)
     assert result == cannot_judge("not_recorded")
 
 
@@ -213,5 +217,5 @@ def test_it_tells_gpu_underuseds_story_on_the_advised_size_nothing_is_said_again
 
 def test_its_first_step_needs_no_type() -> None:
     """It is shown where no type is advised, beside the reason why none fits."""
-    [rule] = [one for one in catalogue.load() if one.info.name == RULE]
+    [rule] = [item for item in catalogue.load() if item.info.name == RULE]
     assert (rule.info.first_step or "").startswith("Spread the work over all GPUs")

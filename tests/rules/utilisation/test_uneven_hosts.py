@@ -28,15 +28,15 @@ SPARK = replace(
 TWO_T4 = ran(7200, "ml.g4dn.2xlarge", 2)
 
 
-def cpu(*each: Points) -> Measured:
+def cpu(*host_points: Points) -> Measured:
     """CPU of each host in percent of its 16 vCPUs, minute by minute."""
-    return hosts(*({"cores": _percent(of_host, 16)} for of_host in each))
+    return hosts(*({"cores": _percent(of_host, 16)} for of_host in host_points))
 
 
-def gpu(*each: Points, cpu: float = 10) -> Measured:
+def gpu(*host_points: Points, cpu: float = 10) -> Measured:
     """GPU of each host in percent, minute by minute, beside an even CPU in percent of 8 vCPUs."""
     cores = _percent([cpu] * 120, 8)
-    return hosts(*({"gpu": of_host, "cores": cores} for of_host in each))
+    return hosts(*({"gpu": of_host, "cores": cores} for of_host in host_points))
 
 
 def _percent(percent: Points, vcpus: int) -> Points:

@@ -97,11 +97,11 @@ def flow_dependencies(runs: Sequence[Run], **changes: Any) -> AuditDependencies:
     return dependencies(FakeJobs(answers(runs)), metrics, **changes)  # type: ignore[arg-type]
 
 
-def audit(number: int, of: AuditDependencies, *, again: bool = False) -> None:
+def audit(number: int, deps: AuditDependencies, *, again: bool = False) -> None:
     """One delivery, a day later: all metrics are there."""
     done = audit_finished_job(
         ended(f"train-{number}", CreationTime=None),
-        of,
+        deps,
         now=DAY,
         caller=AuditTrigger.PERSON,
         force=again,
@@ -109,34 +109,34 @@ def audit(number: int, of: AuditDependencies, *, again: bool = False) -> None:
     assert isinstance(done, AuditRecorded | AlreadyAudited)
 
 
-def look_again(of: AuditDependencies, *, newest_first: bool = False) -> int:
+def look_again(deps: AuditDependencies, *, newest_first: bool = False) -> int:
     """Audits what is due until nothing is; how many audits that took."""
     looks = 0
-    while heads := due(of.history, FAR):
+    while heads := due(deps.history, FAR):
         head = max(heads, key=lambda head: head.ended_at) if newest_first else heads[0]
-        audit(int(head.job.rpartition("-")[2]), of, again=True)
+        audit(int(head.job.rpartition("-")[2]), deps, again=True)
         looks += 1
         assert looks < 200
     return looks
 
 
-def told(of: AuditDependencies, runs: Sequence[Run]) -> list[AuditDocument]:
+def final_documents(deps: AuditDependencies, runs: Sequence[Run]) -> list[AuditDocument]:
     """The newest audit of each run, without its version."""
-    heads = {head.job: head for head in of.history.runs(RunQuery.for_day(START.date()))}
+    heads = {head.job: head for head in deps.history.runs(RunQuery.for_day(START.date()))}
     documents = []
     for number in range(len(runs)):
-        document = of.history.audit(heads[f"train-{number}"].key)
+        document = deps.history.audit(heads[f"train-{number}"].key)
         assert document is not None
         head: Any = {**document["audit"], "version": 0}
         documents.append(AuditDocument(**{**document, "audit": head}))
     return documents
 
 
-def stamps(of: AuditDependencies) -> dict[str, AuditSummary]:
+def stamps(deps: AuditDependencies) -> dict[str, AuditSummary]:
     """The heads, but for their version."""
     return {
         head.job: replace(head, version=0)
-        for head in of.history.runs(RunQuery.for_day(START.date()))
+        for head in deps.history.runs(RunQuery.for_day(START.date()))
     }
 
 
@@ -164,7 +164,7 @@ def test_the_order_of_audits_does_not_matter(runs: list[Run], data: st.DataObjec
     for number in data.draw(st.permutations(range(len(runs)))):
         audit(number, shuffled)
     look_again(shuffled)
-    assert told(shuffled, runs) == told(in_order, runs)
+    assert final_documents(shuffled, runs) == final_documents(in_order, runs)
     assert stamps(shuffled) == stamps(in_order)
 
 
@@ -185,7 +185,7 @@ def test_a_second_look_between_late_audits_does_not_matter(
         if data.draw(st.booleans()):
             audit(number, shuffled)
     look_again(shuffled)
-    assert told(shuffled, runs) == told(in_order, runs)
+    assert final_documents(shuffled, runs) == final_documents(in_order, runs)
 
 
 @settings(max_examples=15, deadline=None)
@@ -202,34 +202,38 @@ def test_what_is_told_once_is_told_of_the_same_run_in_any_order(
     for number in range(len(runs)):
         audit(number, in_order)
     said = [
-        [one["reported_for_run"] for one in document["findings"] if one["rule"] == "spot-not-used"]
-        for document in told(in_order, runs)
+        [
+            finding["reported_for_run"]
+            for finding in document["findings"]
+            if finding["rule"] == "spot-not-used"
+        ]
+        for document in final_documents(in_order, runs)
     ]
     assert said == [[], [], [None], ["train-2"], ["train-2"]]
     for number in order:
         audit(number, shuffled)
     look_again(shuffled, newest_first=newest_first)
-    assert told(shuffled, runs) == told(in_order, runs)
+    assert final_documents(shuffled, runs) == final_documents(in_order, runs)
 
 
 def test_the_family_shows_the_sum_of_its_runs_own_dollars() -> None:
     """The first runs are too short alone and stay so; the later ones count each its own minutes."""
     runs = [Run(8, 0)] * 5
-    of = flow_dependencies(runs)
+    deps = flow_dependencies(runs)
     for number in range(5):
-        audit(number, of)
-    documents = told(of, runs)
+        audit(number, deps)
+    documents = final_documents(deps, runs)
     assert [document["judged"] for document in documents] == ["no"] + ["yes"] * 4
     own = [document["avoidable_usd"] for document in documents]
     assert own[0] is None
-    known = [usd for usd in own if usd is not None]
-    assert len(set(known)) == 1
+    known_amounts = [usd for usd in own if usd is not None]
+    assert len(set(known_amounts)) == 1
     bill = documents[-1]["bill"]["total_usd"]
     assert bill is not None
-    assert 0 < known[0] < bill
+    assert 0 < known_amounts[0] < bill
     job = documents[0]["job"]
     family = sum_rows(
-        of.history.daily_sums(
+        deps.history.daily_sums(
             Scope.FAMILY,
             START.date(),
             FAR.date(),
@@ -238,15 +242,15 @@ def test_the_family_shows_the_sum_of_its_runs_own_dollars() -> None:
             name=job["family"],
         )
     )
-    assert family.avoidable_usd == sum(known)
+    assert family.avoidable_usd == sum(known_amounts)
 
 
 def test_what_an_audit_reads_of_its_family() -> None:
     """A long run: its family once. A short one: also the details of as many runs as it needs."""
     runs = [Run(6, 3)] * 12 + [Run(60, 3)]
-    of = flow_dependencies(runs)
+    deps = flow_dependencies(runs)
     calls, reads = list[str](), []
-    watched = replace(of, history=cast("Any", Watched(of.history, calls.append)))
+    watched = replace(deps, history=cast("Any", Watched(deps.history, calls.append)))
     for number in range(len(runs)):
         audit(number, watched)
         reads.append(calls.count("detail"))

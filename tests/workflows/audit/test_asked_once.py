@@ -120,9 +120,9 @@ def test_a_market_is_kept_for_the_newest_types_only() -> None:
     """So that a process that sees every type does not keep them all."""
     on = market()
     names = [f"ml.m5.{size}xlarge" for size in range(20)]
-    made = [on.relative_to(ran(60, name)) for name in names]
-    assert on.relative_to(ran(60, names[-1])) is made[-1]
-    assert on.relative_to(ran(60, names[0])) is not made[0]
+    relative_markets = [on.relative_to(ran(60, name)) for name in names]
+    assert on.relative_to(ran(60, names[-1])) is relative_markets[-1]
+    assert on.relative_to(ran(60, names[0])) is not relative_markets[0]
 
 
 def test_an_audit_builds_few_bills(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_an_audit_builds_few_bills(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (billed_job, resize_module, judge):
         monkeypatch.setattr(module, "bill", counted)
     findings = audited().savings.findings
-    changes = [one.detection.change for one in findings if one.detection.change]
+    changes = [finding.detection.change for finding in findings if finding.detection.change]
     assert len(changes) > 1
     assert len(built) <= 1 + len(changes)
 
@@ -166,11 +166,11 @@ def test_the_points_of_a_host_are_picked_once() -> None:
 
 def test_other_minutes_are_another_question() -> None:
     """Also where the job, its market and the headroom are the same."""
-    asked, on = ResizeCache(), market()
+    cache, gpu_market = ResizeCache(), market()
     busy = flat(LARGE, 120, cpu=90, memory=90, gpu=95, gpu_memory=90)
-    little = asked.resize(LARGE, LITTLE_USED, on, HEADROOM)
-    assert asked.resize(LARGE, busy, on, HEADROOM).demand != little.demand
-    assert asked.resize(LARGE, replace(LITTLE_USED), on, HEADROOM) is little
+    little = cache.resize(LARGE, LITTLE_USED, gpu_market, HEADROOM)
+    assert cache.resize(LARGE, busy, gpu_market, HEADROOM).demand != little.demand
+    assert cache.resize(LARGE, replace(LITTLE_USED), gpu_market, HEADROOM) is little
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))

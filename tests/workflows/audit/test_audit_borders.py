@@ -24,13 +24,13 @@ def test_cloudwatch_is_asked_again_while_it_keeps_points_of_a_minute(
     after_end: timedelta, is_asked: bool
 ) -> None:
     """Of a run of which it had answered 20 of 48 minutes. Later it has only averages."""
-    one = AuditFlow([training_answer()], FakeMetrics(minutes=20))
-    one.event(END + 30 * MINUTE)
-    one.sweeps(END + 30 * MINUTE)
-    asked = one.metrics.asked
-    one.history.schedule_reaudit(KEY, END + after_end)
-    one.event(END + after_end)
-    assert (one.metrics.asked > asked) is is_asked
+    audit_flow = AuditFlow([training_answer()], FakeMetrics(minutes=20))
+    audit_flow.event(END + 30 * MINUTE)
+    audit_flow.sweeps(END + 30 * MINUTE)
+    asked = audit_flow.metrics.asked
+    audit_flow.history.schedule_reaudit(KEY, END + after_end)
+    audit_flow.event(END + after_end)
+    assert (audit_flow.metrics.asked > asked) is is_asked
 
 
 @pytest.mark.parametrize(
@@ -40,15 +40,15 @@ def test_metrics_are_waited_for_until_20_minutes_after_the_end(
     after_end: timedelta, outcome: type
 ) -> None:
     """An event that comes later is audited with what is there."""
-    one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
-    assert isinstance(one.event(END + after_end), outcome)
+    audit_flow = AuditFlow([training_answer()], FakeMetrics(minutes=10))
+    assert isinstance(audit_flow.event(END + after_end), outcome)
 
 
-def delays_min(one: AuditFlow, wait: WaitReason) -> list[float]:
+def delays_min(audit_flow: AuditFlow, wait: WaitReason) -> list[float]:
     """For how long an event is sent away each time, until its audit waits no more."""
     delays: list[float] = []
     while isinstance(
-        later := one.event(END + 5 * MINUTE, waited={wait: len(delays)}), AuditDeferred
+        later := audit_flow.event(END + 5 * MINUTE, waited={wait: len(delays)}), AuditDeferred
     ):
         assert later.wait_reason is wait
         delays.append(later.delay_s / 60)
@@ -57,27 +57,27 @@ def delays_min(one: AuditFlow, wait: WaitReason) -> list[float]:
 
 def test_a_run_that_describe_does_not_find_is_waited_for_twice() -> None:
     """One minute, then five: an answer that comes at all comes within seconds."""
-    one = AuditFlow([JobNotFound("there is no training job train-vision")])
-    assert delays_min(one, WaitReason.NOT_FOUND) == [1, 5]
+    audit_flow = AuditFlow([JobNotFound("there is no training job train-vision")])
+    assert delays_min(audit_flow, WaitReason.NOT_FOUND) == [1, 5]
 
 
 def test_a_run_that_describe_says_still_runs_is_waited_for_two_hours() -> None:
     """Twice as long each time, up to SQS's longest delay."""
-    one = AuditFlow([training_answer(TrainingJobStatus="InProgress")])
-    assert delays_min(one, WaitReason.DESCRIBE_BEHIND) == [1, 2, 4, 8, *[15] * 8]
+    audit_flow = AuditFlow([training_answer(TrainingJobStatus="InProgress")])
+    assert delays_min(audit_flow, WaitReason.DESCRIBE_STALE) == [1, 2, 4, 8, *[15] * 8]
 
 
 def test_metrics_that_are_late_are_waited_for_once() -> None:
     """A quarter of an hour, and then they are looked for when the audit is made again."""
-    one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
-    assert delays_min(one, WaitReason.LATE_METRICS) == [15]
+    audit_flow = AuditFlow([training_answer()], FakeMetrics(minutes=10))
+    assert delays_min(audit_flow, WaitReason.LATE_METRICS) == [15]
 
 
 def test_tags_that_are_throttled_are_waited_for_an_hour_and_a_half() -> None:
     """Twice as long each time, up to SQS's longest delay."""
-    one = AuditFlow([training_answer()])
-    one.jobs.tag_answer = Throttled("slow down")
-    assert delays_min(one, WaitReason.TAGS) == [1, 2, 4, 8, *[15] * 5]
+    audit_flow = AuditFlow([training_answer()])
+    audit_flow.jobs.tag_answer = Throttled("slow down")
+    assert delays_min(audit_flow, WaitReason.TAGS) == [1, 2, 4, 8, *[15] * 5]
 
 
 def short_run(number: int, end: datetime, minutes: int) -> dict[str, Any]:
@@ -100,9 +100,9 @@ def short_run(number: int, end: datetime, minutes: int) -> dict[str, Any]:
 def runs_in_pool(ends: list[datetime], minutes: int) -> int:
     """With how many runs the last one of a family was judged, itself included."""
     runs = {f"train-{n}": short_run(n, end, minutes) for n, end in enumerate(ends)}
-    of = AuditFlow(runs, FakeMetrics(minutes=minutes))
+    audit_flow = AuditFlow(runs, FakeMetrics(minutes=minutes))
     audits = [
-        of.audited(end + 30 * MINUTE, name, CreationTime=None)
+        audit_flow.audited(end + 30 * MINUTE, name, CreationTime=None)
         for name, end in zip(runs, ends, strict=True)
     ]
     pooled = audits[-1].document["audit"]["pool"]
@@ -126,11 +126,11 @@ def test_a_short_run_is_judged_with_nine_earlier_ones_at_most(earlier: int, runs
 
 def test_a_pool_that_should_have_ended_is_looked_at_every_half_hour() -> None:
     """It is kept for an hour, and SageMaker still says that it is available."""
-    one = AuditFlow([pool("Available")])
-    one.event(END + 5 * MINUTE)
-    assert one.head.due_at == END + 60 * MINUTE
-    one.event(END + 65 * MINUTE)
-    assert one.head.due_at == END + 95 * MINUTE
+    audit_flow = AuditFlow([pool("Available")])
+    audit_flow.event(END + 5 * MINUTE)
+    assert audit_flow.head.due_at == END + 60 * MINUTE
+    audit_flow.event(END + 65 * MINUTE)
+    assert audit_flow.head.due_at == END + 95 * MINUTE
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_dollars_that_differ_by_a_cent_or_a_hundredth_are_the_same(
     before_usd: str, after_usd: str, is_same: bool
 ) -> None:
     """Series are kept rounded, so an audit made again is no new version for so little."""
-    one, other = (
+    first, second = (
         document(bill=bill(total_usd=Decimal(total))) for total in (before_usd, after_usd)
     )
-    assert has_same_figures(one, other) is is_same
+    assert has_same_figures(first, second) is is_same

@@ -247,7 +247,7 @@ def _defect(world: AuditFunction) -> None:
         raise ZeroDivisionError
 
     [rule] = [rule for rule in world.deps.ruleset.rules if rule.info.name == "gpu-underused"]
-    others = tuple(one for one in world.deps.ruleset.rules if one is not rule)
+    others = tuple(candidate for candidate in world.deps.ruleset.rules if candidate is not rule)
     ruleset = Ruleset((*others, replace(rule, check=fails)), "test")
     world.deps = replace(world.deps, ruleset=ruleset)
 

@@ -47,11 +47,11 @@ def test_each_run_is_judged_beside_those_that_ended_before() -> None:
     """Newest first, with what they cost; audited late or again, the later ones are left out."""
     usage: list[FamilyCase] = []
     jobs = FakeJobs({f"train-{n}": [answer(n)] for n in range(3)})
-    of = dependencies(jobs, ruleset=Ruleset((listening(usage),), "test"))
+    deps = dependencies(jobs, ruleset=Ruleset((listening(usage),), "test"))
     for number in (0, 2, 1):
         now = FIRST_END + timedelta(hours=number, minutes=25)
         result = audit_finished_job(
-            ended(f"train-{number}", CreationTime=None), of, now=now, caller=AuditTrigger.PERSON
+            ended(f"train-{number}", CreationTime=None), deps, now=now, caller=AuditTrigger.PERSON
         )
         assert isinstance(result, AuditRecorded)
     names = [[run.job for run in case.earlier_runs] for case in usage]
@@ -67,10 +67,10 @@ def test_a_failed_run_is_kept_with_the_class_of_its_reason() -> None:
     jobs = FakeJobs(
         {"train-0": [answer(0, TrainingJobStatus="Failed", FailureReason="out of memory")]}
     )
-    of = dependencies(jobs)
-    result = audit_finished_job(ended("train-0"), of, now=FIRST_END, caller=AuditTrigger.PERSON)
+    deps = dependencies(jobs)
+    result = audit_finished_job(ended("train-0"), deps, now=FIRST_END, caller=AuditTrigger.PERSON)
     assert isinstance(result, AuditRecorded)
-    head = of.history.summary(result.key)
+    head = deps.history.summary(result.key)
     assert head is not None
     assert head.reason == "memory error"
     assert head.rules_with_findings == (), "no later run asks for a loss"
@@ -79,10 +79,10 @@ def test_a_failed_run_is_kept_with_the_class_of_its_reason() -> None:
 def test_a_history_that_starts_empty_is_no_history() -> None:
     """The command line's own: a family is unknown there, not new."""
     usage: list[FamilyCase] = []
-    of = dependencies(
+    deps = dependencies(
         FakeJobs({"train-0": [answer(0)]}),
         ruleset=Ruleset((listening(usage),), "test"),
         is_history_persistent=False,
     )
-    audit_finished_job(ended("train-0"), of, now=FIRST_END, caller=AuditTrigger.PERSON)
+    audit_finished_job(ended("train-0"), deps, now=FIRST_END, caller=AuditTrigger.PERSON)
     assert usage[0].family_history is None

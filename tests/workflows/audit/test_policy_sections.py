@@ -42,8 +42,12 @@ def audited(*sections: JobOverride) -> Any:
 )
 def test_a_rule_is_off_for_the_jobs_of_a_section(section: JobOverride) -> None:
     """By tag, by account, by family."""
-    [why] = [one["reason"] for one in audited(section)["not_applicable"] if one["rule"] == RULE]
-    assert why == "switched off by the policy"
+    [why] = [
+        outcome["reason"]
+        for outcome in audited(section)["not_applicable"]
+        if outcome["rule"] == RULE
+    ]
+    assert why == "the policy disables it"
 
 
 def test_a_section_for_other_jobs_changes_nothing() -> None:
@@ -57,9 +61,9 @@ def test_a_section_sets_thresholds_and_severity() -> None:
     """Three hours are short enough under one threshold; under another the severity is as set."""
     tag = ("team", "research")
     high = JobOverride(None, tag, None, RuleSettings(severities={RULE: Severity.HIGH}))
-    [finding] = [one for one in audited(high)["findings"] if one["rule"] == RULE]
+    [finding] = [finding for finding in audited(high)["findings"] if finding["rule"] == RULE]
     assert finding["severity"] == "high"
-    longer = JobOverride(None, tag, None, RuleSettings(thresholds={RULE: {"min_idle_s": 36000}}))
+    longer = JobOverride(None, tag, None, RuleSettings(thresholds={RULE: {"min_duration_s": 36000}}))
     assert RULE in audited(longer)["clear"]
 
 
@@ -67,20 +71,20 @@ def test_a_merged_finding_of_a_tuning_job_follows_its_sections() -> None:
     """The policy's severity for the tuning job's family holds for its merged findings."""
     ran = replace(RAN, parent=Parent(JobKind.TUNING.spec.rollup, SWEEP), tags={})
     child = document(audit_job(ran, usage(ran), market(), Policy(), RULES, now=NOW))
-    assert "high" not in {one["severity"] for one in child["findings"]}
+    assert "high" not in {finding["severity"] for finding in child["findings"]}
     high = JobOverride(SWEEP, None, None, RuleSettings(severities={RULE: Severity.HIGH}))
     policy = Policy(overrides=(high,))
     audit = audit_roll_up(None, [Child(child, {})], policy, RULES, now=NOW)
-    [merged] = [one for one in document(audit)["findings"] if one["rule"] == RULE]
+    [merged] = [finding for finding in document(audit)["findings"] if finding["rule"] == RULE]
     assert merged["severity"] == "high"
 
 
 def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
     """Its family is its ARN."""
     sweep = replace(RAN, kind=JobKind.TUNING, name="sweep", arn=SWEEP)
-    rule = next(one for one in RULES.rules if one.scope is RollUpCase)
+    rule = next(candidate for candidate in RULES.rules if candidate.scope is RollUpCase)
     off = RuleSettings(off=frozenset({rule.info.name}))
     policy = Policy(overrides=(JobOverride(sweep.arn, None, None, off),))
     audit = audit_roll_up(sweep, [], policy, RULES, now=NOW)
-    reasons = {one["rule"]: one["reason"] for one in document(audit)["not_applicable"]}
-    assert reasons[rule.info.name] == "switched off by the policy"
+    reasons = {outcome["rule"]: outcome["reason"] for outcome in document(audit)["not_applicable"]}
+    assert reasons[rule.info.name] == "the policy disables it"

@@ -38,47 +38,47 @@ def pool(status: str, retained_s: int | None = None) -> dict[str, Any]:
 
 def test_a_warm_pools_dollars_are_found_after_it_ended() -> None:
     """Half an hour of two hosts, which the audit of the end could not know."""
-    one = AuditFlow([pool("Available"), pool("Terminated", 1800)])
-    first = one.audited(END + 5 * MINUTE)
-    assert (one.head.settled, one.head.due_at) == (False, END + HOUR)
+    audit_flow = AuditFlow([pool("Available"), pool("Terminated", 1800)])
+    first = audit_flow.audited(END + 5 * MINUTE)
+    assert (audit_flow.head.settled, audit_flow.head.due_at) == (False, END + HOUR)
     assert first.document["bill"]["complete"] is False
-    assert isinstance(one.event(END + 30 * MINUTE), AlreadyAudited)
-    second = one.audited(END + HOUR + 10 * MINUTE)
+    assert isinstance(audit_flow.event(END + 30 * MINUTE), AlreadyAudited)
+    second = audit_flow.audited(END + HOUR + 10 * MINUTE)
     assert (second.result.outcome, second.result.version) == (RecordOutcome.RECORDED, 2)
     assert second.is_reaudit
     paid = first.document["bill"]["total_usd"], second.document["bill"]["total_usd"]
     assert paid[0] is not None
     assert paid[1] is not None
     assert paid[1] - paid[0] == Decimal("0.736")
-    assert (one.head.settled, one.head.due_at) == (True, None)
-    assert isinstance(one.event(END + 2 * HOUR), AlreadyAudited)
+    assert (audit_flow.head.settled, audit_flow.head.due_at) == (True, None)
+    assert isinstance(audit_flow.event(END + 2 * HOUR), AlreadyAudited)
 
 
 def test_a_second_look_keeps_the_whole_metrics_it_has() -> None:
     """CloudWatch is not asked again; what is kept stays to judge by."""
-    one = AuditFlow([pool("Available"), pool("Terminated", 0)])
-    one.event(END + 5 * MINUTE)
-    kept = one.history.detail(KEY)
-    one.event(END + HOUR + MINUTE)
-    again = one.history.detail(KEY)
-    assert one.metrics.asked == 1
-    assert kept is not None
+    audit_flow = AuditFlow([pool("Available"), pool("Terminated", 0)])
+    audit_flow.event(END + 5 * MINUTE)
+    stored_detail = audit_flow.history.detail(KEY)
+    audit_flow.event(END + HOUR + MINUTE)
+    again = audit_flow.history.detail(KEY)
+    assert audit_flow.metrics.asked == 1
+    assert stored_detail is not None
     assert again is not None
-    assert again.series == kept.series
-    assert again.describe["WarmPoolStatus"] != kept.describe["WarmPoolStatus"]
+    assert again.series == stored_detail.series
+    assert again.describe["WarmPoolStatus"] != stored_detail.describe["WarmPoolStatus"]
 
 
 def test_metrics_that_never_come_are_looked_for_for_a_day() -> None:
     """Not each quarter of an hour for ever; that nothing came is said, and is no new version."""
-    one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
-    one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
-    looks = one.sweeps(END + 21 * MINUTE)
+    audit_flow = AuditFlow([training_answer()], FakeMetrics(minutes=10))
+    audit_flow.event(END + 21 * MINUTE, waited={"late_metrics": 1})
+    looks = audit_flow.sweeps(END + 21 * MINUTE)
     assert looks <= 7
-    assert one.head.version == 2
-    assert one.head.settled
+    assert audit_flow.head.version == 2
+    assert audit_flow.head.settled
     assert (
-        "closed: what was missing did not come within a day"
-        in (one.document["audit"]["coverage"]["missing"])
+        "closed: what was missing did not arrive within a day"
+        in (audit_flow.document["audit"]["coverage"]["missing"])
     )
 
 
@@ -96,44 +96,44 @@ def trained_for(seconds: int) -> dict[str, Any]:
 @pytest.mark.parametrize(("seconds", "most"), [(0, 2), (119, 2), (120, 8)])
 def test_of_a_run_that_hardly_ran_metrics_are_looked_for_once_more(seconds: int, most: int) -> None:
     """There is a point or two at best; nor is CloudWatch asked when its family makes it due."""
-    one = AuditFlow([trained_for(seconds)], FakeMetrics(minutes=0))
-    assert isinstance(one.event(END + 5 * MINUTE), AuditDeferred)
-    one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
-    one.sweeps(END + 21 * MINUTE)
-    asked = one.metrics.asked
+    audit_flow = AuditFlow([trained_for(seconds)], FakeMetrics(minutes=0))
+    assert isinstance(audit_flow.event(END + 5 * MINUTE), AuditDeferred)
+    audit_flow.event(END + 21 * MINUTE, waited={"late_metrics": 1})
+    audit_flow.sweeps(END + 21 * MINUTE)
+    asked = audit_flow.metrics.asked
     assert (asked <= most, asked > 2) == (True, most > 2)
-    one.history.schedule_reaudit(KEY, END + DAY)
-    one.sweeps(END + DAY)
-    assert one.head.settled
-    assert one.metrics.asked - asked == (most > 2)
+    audit_flow.history.schedule_reaudit(KEY, END + DAY)
+    audit_flow.sweeps(END + DAY)
+    assert audit_flow.head.settled
+    assert audit_flow.metrics.asked - asked == (most > 2)
 
 
 def test_a_doubled_event_does_not_settle_a_run_whose_metrics_are_late() -> None:
     """The second copy comes after the time in which an event waits, and finds no metrics yet."""
-    one = AuditFlow([training_answer()], FakeMetrics(minutes=0))
-    assert isinstance(one.event(END + 14 * MINUTE), AuditDeferred)
-    first = one.audited(END + 22 * MINUTE)
+    audit_flow = AuditFlow([training_answer()], FakeMetrics(minutes=0))
+    assert isinstance(audit_flow.event(END + 14 * MINUTE), AuditDeferred)
+    first = audit_flow.audited(END + 22 * MINUTE)
     assert first.document["avoidable_usd"] is None
-    assert one.is_open()
-    one.metrics.minutes = 60
-    one.sweeps(END + 22 * MINUTE)
-    assert one.head.settled
-    assert one.document["avoidable_usd"] is not None
+    assert audit_flow.is_open()
+    audit_flow.metrics.minutes = 60
+    audit_flow.sweeps(END + 22 * MINUTE)
+    assert audit_flow.head.settled
+    assert audit_flow.document["avoidable_usd"] is not None
 
 
 def test_a_deleted_job_that_is_due_is_judged_once_more_by_what_is_kept() -> None:
     """By the policy of that day: here with a discount of half the list price."""
-    one = AuditFlow(
+    audit_flow = AuditFlow(
         [pool("Available"), JobNotFound("there is no training job")], FakeMetrics(minutes=60)
     )
-    list_usd = one.audited(END + 21 * MINUTE).document["bill"]["total_usd"]
+    list_usd = audit_flow.audited(END + 21 * MINUTE).document["bill"]["total_usd"]
     assert list_usd is not None
-    assert one.is_open()
+    assert audit_flow.is_open()
     half = Discounts(percent={"Training": Decimal(50)})
-    one.deps = replace(one.deps, policy=Policy(discounts=half))
-    one.sweeps(END + 21 * MINUTE)
-    assert one.head.settled
-    assert one.document["bill"]["total_usd"] == list_usd / 2
+    audit_flow.deps = replace(audit_flow.deps, policy=Policy(discounts=half))
+    audit_flow.sweeps(END + 21 * MINUTE)
+    assert audit_flow.head.settled
+    assert audit_flow.document["bill"]["total_usd"] == list_usd / 2
 
 
 DENIED = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
@@ -146,59 +146,61 @@ def test_a_look_that_may_not_read_the_metrics_takes_no_figure_back(
     kept: bool, minutes: int
 ) -> None:
     """It is due again; a day after the end it is settled with what was known, and says so."""
-    one = AuditFlow([pool("Available")], FakeMetrics(minutes=minutes))
-    first = one.audited(END + 21 * MINUTE)
+    audit_flow = AuditFlow([pool("Available")], FakeMetrics(minutes=minutes))
+    first = audit_flow.audited(END + 21 * MINUTE)
     assert first.document["judged"] == "partly"
     if not kept:
-        one.history.detail = lambda _key: None
-    one.metrics.missing = DENIED
-    one.event(END + 2 * HOUR)
-    assert one.is_open()
-    one.sweeps(END + 2 * HOUR)
-    assert one.head.settled
+        audit_flow.history.detail = lambda _key: None
+    audit_flow.metrics.missing = DENIED
+    audit_flow.event(END + 2 * HOUR)
+    assert audit_flow.is_open()
+    audit_flow.sweeps(END + 2 * HOUR)
+    assert audit_flow.head.settled
     for figure in ("avoidable_usd", "lost_usd", "possible_usd", "judged", "findings"):
-        assert one.document[figure] == first.document[figure]
+        assert audit_flow.document[figure] == first.document[figure]
     assert (
         "closed: its metrics could not be read again (cloudwatch:GetMetricData is not permitted)"
-        in one.document["audit"]["coverage"]["missing"]
+        in audit_flow.document["audit"]["coverage"]["missing"]
     )
 
 
 def test_a_look_that_may_not_read_the_metrics_finds_the_pools_dollars() -> None:
     """The bill needs no metrics, and the use is judged by what is kept."""
-    one = AuditFlow([pool("Available"), pool("Terminated", 1800)], FakeMetrics(minutes=30))
-    first = one.audited(END + 21 * MINUTE)
-    one.metrics.missing = DENIED
-    second = one.audited(END + 2 * HOUR)
+    audit_flow = AuditFlow([pool("Available"), pool("Terminated", 1800)], FakeMetrics(minutes=30))
+    first = audit_flow.audited(END + 21 * MINUTE)
+    audit_flow.metrics.missing = DENIED
+    second = audit_flow.audited(END + 2 * HOUR)
     assert (first.document["bill"]["complete"], second.document["bill"]["complete"]) == (
         False,
         True,
     )
     assert second.document["judged"] == first.document["judged"]
-    one.metrics.missing = None
-    one.metrics.minutes = 60
-    one.sweeps(END + 2 * HOUR)
-    assert one.document["avoidable_usd"] is not None
+    audit_flow.metrics.missing = None
+    audit_flow.metrics.minutes = 60
+    audit_flow.sweeps(END + 2 * HOUR)
+    assert audit_flow.document["avoidable_usd"] is not None
 
 
 def test_a_look_that_reads_fewer_points_than_there_were_judges_by_those_there_were() -> None:
     """A part of CloudWatch's answer failed."""
-    one = AuditFlow([pool("Available")], FakeMetrics(minutes=30))
-    first = one.audited(END + 21 * MINUTE)
-    one.metrics.minutes = 5
-    second = one.audited(END + 2 * HOUR)
+    audit_flow = AuditFlow([pool("Available")], FakeMetrics(minutes=30))
+    first = audit_flow.audited(END + 21 * MINUTE)
+    audit_flow.metrics.minutes = 5
+    second = audit_flow.audited(END + 2 * HOUR)
     assert second.document["judged"] == first.document["judged"]
     assert second.document["avoidable_usd"] == first.document["avoidable_usd"]
-    assert one.is_open()
+    assert audit_flow.is_open()
 
 
 def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None:
     """The event of a sweep has none, and owner and family stay as they are."""
-    one = AuditFlow([pool("Available"), pool("Terminated", 1800)])
-    one.jobs.tag_answer = {"owner": "ana", "sageaudit:family": "vision"}
-    first = one.audited(END + 5 * MINUTE)
-    one.jobs.tag_answer = AccessDenied("sagemaker:ListTags", "sagemaker:ListTags is not permitted.")
-    second = one.audited(END + 2 * HOUR)
+    audit_flow = AuditFlow([pool("Available"), pool("Terminated", 1800)])
+    audit_flow.jobs.tag_answer = {"owner": "ana", "sageaudit:family": "vision"}
+    first = audit_flow.audited(END + 5 * MINUTE)
+    audit_flow.jobs.tag_answer = AccessDenied(
+        "sagemaker:ListTags", "sagemaker:ListTags is not permitted."
+    )
+    second = audit_flow.audited(END + 2 * HOUR)
     assert second.document["bill"]["complete"] is True
     assert first.document["job"]["owner"] == "ana"
     for name in ("owner", "family"):
@@ -208,13 +210,13 @@ def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None
 def test_a_newer_state_of_a_run_whose_metrics_are_denied_keeps_what_was_judged() -> None:
     """A second event of the run, with a later time: its figures stay, and it is due again."""
     changed = training_answer(LastModifiedTime="2026-05-20T11:30:00Z")
-    one = AuditFlow([training_answer(), changed], FakeMetrics(minutes=30))
-    first = one.audited(END + 21 * MINUTE, waited={"late_metrics": 1})
-    one.metrics.missing = DENIED
-    one.audited(END + 40 * MINUTE)
+    audit_flow = AuditFlow([training_answer(), changed], FakeMetrics(minutes=30))
+    first = audit_flow.audited(END + 21 * MINUTE, waited={"late_metrics": 1})
+    audit_flow.metrics.missing = DENIED
+    audit_flow.audited(END + 40 * MINUTE)
     for figure in ("avoidable_usd", "lost_usd", "judged", "findings"):
-        assert one.document[figure] == first.document[figure]
-    assert one.is_open()
+        assert audit_flow.document[figure] == first.document[figure]
+    assert audit_flow.is_open()
 
 
 def test_the_bill_of_a_run_that_had_not_ended_is_made_anew_where_metrics_are_denied() -> None:
@@ -226,41 +228,41 @@ def test_the_bill_of_a_run_that_had_not_ended_is_made_anew_where_metrics_are_den
         TrainingTimeInSeconds=None,
         SecondaryStatusTransitions=[transition("Training", "10:00:00")],
     )
-    one = AuditFlow([running, training_answer()])
-    one.event(END - 20 * MINUTE, waited={"describe_behind": 99})
-    before = one.document["bill"]["total_usd"]
-    one.metrics.missing = DENIED
-    one.event(END + 2 * HOUR)
-    assert one.document["job"]["status"] == "Completed"
-    assert one.document["bill"]["total_usd"] != before
+    audit_flow = AuditFlow([running, training_answer()])
+    audit_flow.event(END - 20 * MINUTE, waited={"describe_behind": 99})
+    before = audit_flow.document["bill"]["total_usd"]
+    audit_flow.metrics.missing = DENIED
+    audit_flow.event(END + 2 * HOUR)
+    assert audit_flow.document["job"]["status"] == "Completed"
+    assert audit_flow.document["bill"]["total_usd"] != before
 
 
 def test_the_last_reaudit_is_a_day_after_the_end_and_not_later() -> None:
     """However long the pause would be: twenty hours after the end, the next one is four away."""
-    one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
-    one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
-    one.event(END + 20 * HOUR)
-    assert one.head.due_at == END + DAY
+    audit_flow = AuditFlow([training_answer()], FakeMetrics(minutes=10))
+    audit_flow.event(END + 21 * MINUTE, waited={"late_metrics": 1})
+    audit_flow.event(END + 20 * HOUR)
+    assert audit_flow.head.due_at == END + DAY
 
 
 def test_an_owner_that_was_tagged_meanwhile_is_a_new_version() -> None:
     """Though no dollar changed: lists and messages go by the owner."""
-    one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
-    one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
-    assert one.head.owner is None
-    one.jobs.tag_answer = {"owner": "ana"}
-    one.event(END + 2 * HOUR)
-    assert (one.head.version, one.head.owner) == (2, "ana")
+    audit_flow = AuditFlow([training_answer()], FakeMetrics(minutes=10))
+    audit_flow.event(END + 21 * MINUTE, waited={"late_metrics": 1})
+    assert audit_flow.head.owner is None
+    audit_flow.jobs.tag_answer = {"owner": "ana"}
+    audit_flow.event(END + 2 * HOUR)
+    assert (audit_flow.head.version, audit_flow.head.owner) == (2, "ana")
 
 
 def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:
     """SageMaker says Available for ever: the figure stays a lower bound."""
-    one = AuditFlow([pool("Available")])
-    one.event(END + 5 * MINUTE)
-    one.sweeps(END + 5 * MINUTE)
-    assert one.head.settled
-    assert one.head.version == 2
-    assert one.document["bill"]["complete"] is False
+    audit_flow = AuditFlow([pool("Available")])
+    audit_flow.event(END + 5 * MINUTE)
+    audit_flow.sweeps(END + 5 * MINUTE)
+    assert audit_flow.head.settled
+    assert audit_flow.head.version == 2
+    assert audit_flow.document["bill"]["complete"] is False
 
 
 @pytest.mark.parametrize(
@@ -274,65 +276,69 @@ def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:
 )
 def test_a_run_that_is_gone_keeps_its_figures_and_is_settled(gone: Any) -> None:
     """It becomes no job that could not be audited, and the other run's pool is not its own."""
-    one = AuditFlow([pool("Available"), gone])
-    first = one.audited(END + 5 * MINUTE)
-    one.audited(END + 2 * HOUR)
-    assert (one.head.settled, one.head.due_at, one.head.unauditable) == (True, None, None)
-    assert one.document["bill"]["total_usd"] == first.document["bill"]["total_usd"]
-    assert one.document["bill"]["complete"] is False
-    assert one.document["audit"]["coverage"]["missing"][-1].startswith("closed: ")
-    assert isinstance(one.event(END + 3 * HOUR), AlreadyAudited)
+    audit_flow = AuditFlow([pool("Available"), gone])
+    first = audit_flow.audited(END + 5 * MINUTE)
+    audit_flow.audited(END + 2 * HOUR)
+    assert (audit_flow.head.settled, audit_flow.head.due_at, audit_flow.head.unauditable) == (
+        True,
+        None,
+        None,
+    )
+    assert audit_flow.document["bill"]["total_usd"] == first.document["bill"]["total_usd"]
+    assert audit_flow.document["bill"]["complete"] is False
+    assert audit_flow.document["audit"]["coverage"]["missing"][-1].startswith("closed: ")
+    assert isinstance(audit_flow.event(END + 3 * HOUR), AlreadyAudited)
 
 
 def test_a_run_that_is_gone_and_forgotten_is_settled_as_it_stands() -> None:
     """Its details have expired."""
-    one = AuditFlow([pool("Available"), JobNotFound("gone")])
-    first = one.audited(END + 5 * MINUTE)
-    one.history.detail = lambda _key: None
-    result = one.audited(END + 91 * DAY)
+    audit_flow = AuditFlow([pool("Available"), JobNotFound("gone")])
+    first = audit_flow.audited(END + 5 * MINUTE)
+    audit_flow.history.detail = lambda _key: None
+    result = audit_flow.audited(END + 91 * DAY)
     assert result.document["bill"] == first.document["bill"]
-    assert (one.head.settled, one.head.due_at) == (True, None)
+    assert (audit_flow.head.settled, audit_flow.head.due_at) == (True, None)
 
 
 def test_a_run_that_is_gone_without_a_stored_audit_is_left_as_it_is() -> None:
     """There is nothing to make final."""
-    one = AuditFlow([pool("Available"), JobNotFound("gone")])
-    one.audited(END + 5 * MINUTE)
-    one.history.audit = lambda *_: None
-    assert isinstance(one.event(END + 91 * DAY), AlreadyAudited)
+    audit_flow = AuditFlow([pool("Available"), JobNotFound("gone")])
+    audit_flow.audited(END + 5 * MINUTE)
+    audit_flow.history.audit = lambda *_: None
+    assert isinstance(audit_flow.event(END + 91 * DAY), AlreadyAudited)
 
 
 def test_tags_that_are_throttled_at_a_second_look_hold_it_up() -> None:
     """It is due once more."""
-    one = AuditFlow([pool("Available"), pool("Terminated", 1800)])
-    one.event(END + 5 * MINUTE)
-    one.jobs.tag_answer = Throttled("sagemaker:ListTags is throttled")
-    one.audited(END + 2 * HOUR)
-    assert one.is_open()
-    one.jobs.tag_answer = {}
-    one.sweeps(END + 2 * HOUR)
-    assert one.head.settled
+    audit_flow = AuditFlow([pool("Available"), pool("Terminated", 1800)])
+    audit_flow.event(END + 5 * MINUTE)
+    audit_flow.jobs.tag_answer = Throttled("sagemaker:ListTags is throttled")
+    audit_flow.audited(END + 2 * HOUR)
+    assert audit_flow.is_open()
+    audit_flow.jobs.tag_answer = {}
+    audit_flow.sweeps(END + 2 * HOUR)
+    assert audit_flow.head.settled
 
 
 def test_a_second_look_that_changes_nothing_is_no_version() -> None:
     """A settled run whose family was told of a further run, which changes no figure of it."""
-    one = AuditFlow([training_answer()])
-    one.event(END + 5 * MINUTE)
-    one.history.schedule_reaudit(KEY, END + HOUR)
-    result = one.audited(END + 2 * HOUR)
-    assert (result.result.outcome, one.head.version) == (RecordOutcome.DUPLICATE, 1)
-    assert (one.head.settled, one.head.due_at) == (True, None)
-    assert one.metrics.asked == 1
+    audit_flow = AuditFlow([training_answer()])
+    audit_flow.event(END + 5 * MINUTE)
+    audit_flow.history.schedule_reaudit(KEY, END + HOUR)
+    result = audit_flow.audited(END + 2 * HOUR)
+    assert (result.result.outcome, audit_flow.head.version) == (RecordOutcome.DUPLICATE, 1)
+    assert (audit_flow.head.settled, audit_flow.head.due_at) == (True, None)
+    assert audit_flow.metrics.asked == 1
 
 
 def test_a_job_that_still_runs_is_looked_at_each_hour_and_not_for_ever() -> None:
     """Describe stays behind; a job lasts 30 days at most."""
     running = training_answer(TrainingJobStatus="InProgress", TrainingEndTime=None)
-    one = AuditFlow([running])
-    one.event(END, waited={"describe_behind": 99})
-    assert one.is_open()
-    looks = one.sweeps(END)
-    assert one.head.settled
+    audit_flow = AuditFlow([running])
+    audit_flow.event(END, waited={"describe_behind": 99})
+    assert audit_flow.is_open()
+    looks = audit_flow.sweeps(END)
+    assert audit_flow.head.settled
     assert looks <= 31 * 24 + 1
 
 

@@ -191,4 +191,4 @@ def test_a_tuning_job_that_still_runs_is_no_sum_yet() -> None:
     assert document["bill"]["total_usd"] is None
     assert (document["audit"]["settled"], document["findings"]) == (False, [])
     assert document["audit"]["due_at"] is not None
-    assert {one["code"] for one in document["unknown"]} == {"job_not_finished"}
+    assert {outcome["code"] for outcome in document["unknown"]} == {"job_not_finished"}

@@ -52,10 +52,10 @@ def test_series_are_kept_as_tenths_of_a_percent() -> None:
 
 def test_the_hosts_that_are_kept_are_the_extreme_ones() -> None:
     """Of 64 hosts of a day of noise."""
-    of = noise(64, 1440, 5)
-    detail = make_detail(training_answer(), {}, of)
+    usage = noise(64, 1440, 5)
+    detail = make_detail(training_answer(), {}, usage)
     document = unpacked(detail.series)
-    medians = {host: sorted(line.present)[720] for host, line in of.series[Metric.CPU].items()}
+    medians = {host: sorted(line.present)[720] for host, line in usage.series[Metric.CPU].items()}
     extremes = {min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)}
     assert set(document["series"]["CPUUtilization"]) == extremes
 
@@ -63,7 +63,7 @@ def test_the_hosts_that_are_kept_are_the_extreme_ones() -> None:
 def a_curve(points: int, dice: random.Random | None = None) -> Curve:
     """One value a minute from 10:00 on; with dice nothing repeats."""
     values = [dice.uniform(0, 1) if dice else n / 8 for n in range(points)]
-    return Curve(tuple((START + timedelta(minutes=n), one) for n, one in enumerate(values)))
+    return Curve(tuple((START + timedelta(minutes=n), value) for n, value in enumerate(values)))
 
 
 def test_curves_are_kept_to_six_digits() -> None:
@@ -79,8 +79,8 @@ def test_curves_are_kept_to_six_digits() -> None:
     after = unpack(pack(before), ran(600), market().types)
     assert list(after.curves) == ["validation:auc", "ünï ${x}"]
     moments = [moment for moment, _ in curve.points]
-    kept = tuple(zip(moments, (0.123457, 123457.0, -1e-9), strict=True))
-    assert after.curves["validation:auc"].points == kept
+    stored_points = tuple(zip(moments, (0.123457, 123457.0, -1e-9), strict=True))
+    assert after.curves["validation:auc"].points == stored_points
 
 
 EXTREMES = "series of the extreme hosts alone"
@@ -103,8 +103,8 @@ def test_what_is_kept_fits(
     """Never more than the limit, whatever was recorded; the note says what was left out."""
     dice = random.Random(5)
     drawn = {f"metric {n}": a_curve(1440, dice) for n in range(curves)}
-    of = replace(noise(hosts, points, metrics), curves=drawn)
-    detail = make_detail(training_answer(), {"team": "vision"}, of)
+    usage = replace(noise(hosts, points, metrics), curves=drawn)
+    detail = make_detail(training_answer(), {"team": "vision"}, usage)
     assert (detail.note, detail.tags) == (note, {"team": "vision"})
     assert len(detail.series) <= MAX_DETAIL_BYTES == 200 * 1024
     if not detail.series:
@@ -118,16 +118,16 @@ def test_what_is_kept_fits(
 
 def test_what_is_kept_judges_the_job_again() -> None:
     """Unpacked, the series give the same outcomes, rule by rule."""
-    of = ran(3600)
+    job = ran(3600)
     before = usage(
-        of,
+        job,
         series(Metric.CPU, [30.0, None, 41.6] * 20),
         series(Metric.MEMORY, [12.3] * 60),
         RawSeries("train", "validation:auc", START, 60, (0.5, None, 0.75)),
     )
     assert len(before.curves["validation:auc"].points) == 2
     types = market().types
-    after = unpack(pack(before), of, types)
+    after = unpack(pack(before), job, types)
     assert after == before
-    first, second = (judge(case(of, measured), catalogue.load()) for measured in (before, after))
+    first, second = (judge(case(job, measured), catalogue.load()) for measured in (before, after))
     assert first == second

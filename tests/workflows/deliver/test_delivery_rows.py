@@ -64,37 +64,37 @@ run = DeliverFunction.run
 
 def notify(channel: str = "slack", **numbers: int) -> Step:
     """New notices."""
-    return lambda one: one.notify(channel, **numbers)
+    return lambda function: function.notify(channel, **numbers)
 
 
 def put(body: str, *, age_s: float = 0) -> Step:
     """A message that was sent so long ago."""
-    return lambda one: one.queues["slack"].put(body, age_s=age_s)
+    return lambda function: function.queues["slack"].put(body, age_s=age_s)
 
 
 def move(seconds: float) -> Step:
     """Time passes."""
-    return lambda one: one.clock.move(seconds)
+    return lambda function: function.clock.move(seconds)
 
 
 def slack_is(behaviour: Behaviour) -> Step:
     """From now on."""
-    return lambda one: setattr(one.services["slack"], "behaviour", behaviour)
+    return lambda function: setattr(function.services["slack"], "behaviour", behaviour)
 
 
 def gave_up(letters: int = 1) -> Step:
     """So many lie in the dead letters, since Slack is gone."""
 
-    def step(one: DeliverFunction) -> None:
-        assert one.reasons() == ["channel_broken"] * letters
+    def step(function: DeliverFunction) -> None:
+        assert function.reasons() == ["channel_broken"] * letters
 
     return step
 
 
-def _set(of: str, **changes: Any) -> Step:
-    def step(one: DeliverFunction) -> None:
+def _set(attribute: str, **changes: Any) -> Step:
+    def step(function: DeliverFunction) -> None:
         for name, value in changes.items():
-            setattr(getattr(one, of), name, value)
+            setattr(getattr(function, attribute), name, value)
 
     return step
 
@@ -106,18 +106,18 @@ def with_secret(value: str | BaseException) -> Case:
 
 def failing(call: str, *errors: BaseException, slack: Behaviour = works) -> Case:
     """Slack, with a table or a secret whose next calls fail."""
-    return Case(slack, before=[lambda one: one.faults.fail(call, *errors)])
+    return Case(slack, before=[lambda function: function.faults.fail(call, *errors)])
 
 
 def answer_lost(call: str, error: BaseException) -> Case:
     """Slack, with a table whose answer to a call is lost."""
-    return Case(before=[lambda one: one.faults.lose_answer(call, error)])
+    return Case(before=[lambda function: function.faults.lose_answer(call, error)])
 
 
 def outage(call: str, error: Exception, since_s: float, until_s: float) -> Step:
     """A call fails between two times, in seconds since the beginning."""
     since, until = (NOON + timedelta(seconds=seconds) for seconds in (since_s, until_s))
-    return lambda one: one.faults.outage(call, error, since, until)
+    return lambda function: function.faults.outage(call, error, since, until)
 
 
 def away(call: str, hours: float) -> Case:
@@ -133,12 +133,12 @@ def with_dead_letters(*errors: Exception) -> Case:
 def arriving(slack: Behaviour, count: int, every_s: float) -> Case:
     """Notices come one after the other."""
 
-    def act(one: DeliverFunction) -> None:
+    def act(function: DeliverFunction) -> None:
         for number in range(1, count + 1):
-            one.notify(first=number)
-            one.run(until_s=every_s)
-            one.clock.move(max(number * every_s - one.clock.age_s, 0))
-        one.run()
+            function.notify(first=number)
+            function.run(until_s=every_s)
+            function.clock.move(max(number * every_s - function.clock.age_s, 0))
+        function.run()
 
     return Case(slack, act=[act])
 
@@ -146,17 +146,17 @@ def arriving(slack: Behaviour, count: int, every_s: float) -> Case:
 def at_the_same_moment(ahead_s: float = 0) -> Case:
     """The second delivery begins while the first posts, by a clock that is ahead."""
 
-    def begins(one: DeliverFunction) -> None:
+    def begins(function: DeliverFunction) -> None:
         def behave(service: Service, text: str) -> Any:
             service.behaviour = works
             works(service, text)
-            one.clock.move(ahead_s)
-            one.notify()
-            one.deliver_next("slack")
-            one.clock.move(-ahead_s)
+            function.clock.move(ahead_s)
+            function.notify()
+            function.deliver_next("slack")
+            function.clock.move(-ahead_s)
             return OK
 
-        one.services["slack"].behaviour = behave
+        function.services["slack"].behaviour = behave
 
     return Case(before=[begins])
 
@@ -164,8 +164,8 @@ def at_the_same_moment(ahead_s: float = 0) -> Case:
 def posted_and_not_marked() -> Case:
     """It is done all the same; where SQS delivers it twice, the second says so."""
 
-    def said(one: DeliverFunction) -> None:
-        assert "posted, not marked" in str(one.report.lines)
+    def said(function: DeliverFunction) -> None:
+        assert "posted, not marked" in str(function.report.lines)
 
     case = failing("mark_sent", Throttled("the table is busy"))
     return replace(case, act=[notify(), run, said, notify(), run])
@@ -188,11 +188,11 @@ def only_this_one(behaviour: Behaviour) -> Case:
         others.append(text)
         return OK
 
-    def five_passed(one: DeliverFunction) -> None:
+    def five_passed(function: DeliverFunction) -> None:
         assert len(others) == 5
-        one.report.counts["NoticesSent", "slack"] -= 5
+        function.report.counts["NoticesSent", "slack"] -= 5
 
-    first_try = [notify(), lambda one: one.run(until_s=0)]
+    first_try = [notify(), lambda function: function.run(until_s=0)]
     return Case(behave, act=[*first_try, notify(first=2, count=5), run, five_passed])
 
 
@@ -210,9 +210,9 @@ def redriven_after(days: float, then: Behaviour = works, *, letters: int = 1) ->
 def redriven_twice() -> Case:
     """Two copies of a dead letter come back."""
 
-    def copied(one: DeliverFunction) -> None:
-        [letter] = one.dead.messages.values()
-        one.dead.put(letter.body)
+    def copied(function: DeliverFunction) -> None:
+        [letter] = function.dead.messages.values()
+        function.dead.put(letter.body)
 
     begin = [notify(), run, DeliverFunction.heal, DeliverFunction.anew, copied]
     return Case(GONE, act=[*begin, DeliverFunction.redrive, run])
@@ -227,8 +227,8 @@ def redriven_after_it_was_sent() -> Case:
 def malformed(*bodies: str) -> list[Case]:
     """Bodies that are no notices; they are not made to wait."""
 
-    def no_wait(one: DeliverFunction) -> None:
-        assert one.queues["slack"].waits_s == []
+    def no_wait(function: DeliverFunction) -> None:
+        assert function.queues["slack"].waits_s == []
 
     return [Case(act=[put(body), run, no_wait]) for body in bodies]
 
@@ -238,14 +238,14 @@ def both(slack: Behaviour, sns: Behaviour = works, *, of: str = "slack", count: 
     return Case(slack, sns, of, act=[notify(count=count), notify("sns", count=count), run])
 
 
-def deaf_queue(one: DeliverFunction) -> None:
+def deaf_queue(function: DeliverFunction) -> None:
     """A message cannot be hidden."""
-    one.queues["slack"].errors = [Unavailable("no answer")]
+    function.queues["slack"].errors = [Unavailable("no answer")]
 
 
-def damaged(one: DeliverFunction) -> None:
+def damaged(function: DeliverFunction) -> None:
     """The row of the notice cannot be read."""
-    one.ledger._leases[f"{PK}|1|slack"] = NO_LEASE
+    function.ledger._leases[f"{PK}|1|slack"] = NO_LEASE
 
 
 def slowly(service: Service, text: str) -> Any:
@@ -362,7 +362,7 @@ CASES = [
             *(once(answers(status, "", shown=True)) for status in (408, 425)),
             once(hangs),
             once(says(CUT, shown=True)),
-            once(says(PossiblySent("half an answer came"), shown=True)),
+            once(says(PossiblySent("the answer is incomplete"), shown=True)),
             once(says(PossiblySent("no answer came (BrokenPipeError)"), shown=True)),
             on_sns(first(says(SILENT_SNS, shown=True))),
         ],
@@ -651,16 +651,16 @@ def test_deliveries_come_to_this(outcome: str, cases: Sequence[Case]) -> None:
         check_always(delivery)
 
 
-def summary(delivery: DeliverFunction, of: str) -> str:
+def summary(delivery: DeliverFunction, row_channel: str) -> str:
     """What the row's channel, the dead letters and the counts say."""
-    service = delivery.services[of]
+    service = delivery.services[row_channel]
     assert not any(queue.messages for queue in delivery.queues.values())
     reasons = sorted(set(delivery.reasons()))
     seen = f"{len(service.shown)} seen{_marked(service.shown)}"
     counts = sorted(
         f"{name} {count}"
         for (name, channel), count in delivery.report.counts.items()
-        if channel in (None, of) and count
+        if channel in (None, row_channel) and count
     )
     parts = [" ".join(reason or "no reason" for reason in reasons) or "sent"]
     parts += [f"{service.posts} posted, {seen}", ", ".join(counts)]
@@ -687,14 +687,14 @@ def check_always(delivery: DeliverFunction) -> None:
         unmarked = [text for text in service.shown if REPEAT not in text]
         assert len(unmarked) == len(set(unmarked))
         marked = [text.partition(REPEAT)[2].strip() for text in service.shown if REPEAT in text]
-        for text in set(marked) & {one.strip() for one in unmarked}:
+        for text in set(marked) & {step_text.strip() for step_text in unmarked}:
             assert service.shown.index(text) < service.shown.index(f"{REPEAT} {text}")
     for attributes in delivery.dead.attributes():
         if attributes:
             assert re.fullmatch(r"[a-z_]+", attributes["reason"])
             assert attributes["why"]
             assert int(attributes["first-sent"]) > 0
-    told = f"{delivery.report.lines} {delivery.dead.attributes()}"
-    assert "s3cr3t" not in told
-    assert "evil.example" not in told
-    assert "<html" not in told
+    outputs = f"{delivery.report.lines} {delivery.dead.attributes()}"
+    assert "s3cr3t" not in outputs
+    assert "evil.example" not in outputs
+    assert "<html" not in outputs

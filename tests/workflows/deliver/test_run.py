@@ -25,7 +25,7 @@ from sageaudit.errors import (
 )
 from sageaudit.output.text.card import Notice, to_json
 from sageaudit.ports import Circuit
-from sageaudit.workflows.deliver import LEASE_S, MAX_PAUSE_S, POST_TIMEOUT_S
+from sageaudit.workflows.deliver import LATEST_POST_START_S, LEASE_S, MAX_PAUSE_S
 from tests.fakes.calls import NOON, Clock, Watched, dying, stepped
 from tests.fakes.deliver_function import RecordingChannel, deliverer, notice_body, slow_claims
 from tests.fakes.lambda_events import PK, Lambda, batch, counted, failures, sqs_record
@@ -200,22 +200,22 @@ def test_what_waits_behind_it_is_not_even_tried() -> None:
 
 def test_the_third_post_without_an_answer_closes_the_circuit() -> None:
     """For a minute; then one notice alone tests the channel, and its answer opens it for all."""
-    ledger, clock, known = MemorySendLedger(), Clock(), list[Circuit]()
+    ledger, clock, circuits = MemorySendLedger(), Clock(), list[Circuit]()
 
     def before(call: str) -> None:
         if call == "post":
-            known.append(ledger.circuit("slack"))
+            circuits.append(ledger.circuit("slack"))
 
     channel = RecordingChannel([ChannelUnavailable("no connection")] * 3)
     handle = deliverer(ledger, {"slack": Watched(channel, before)}, clock=clock)
     now_s = int(clock().timestamp())
     for version in (1, 2, 3, 4):
         handle(batch(sqs_record(notice_body(version=version))), None)
-    assert known == [Circuit(), Circuit(1), Circuit(2)]
+    assert circuits == [Circuit(), Circuit(1), Circuit(2)]
     assert ledger.circuit("slack") == Circuit(3, now_s + 60)
     clock.move(61)
     assert handle(batch(RECORD), None) == DONE
-    assert known[3:] == [Circuit(3, now_s + 61 + LEASE_S)]
+    assert circuits[3:] == [Circuit(3, now_s + 61 + LEASE_S)]
     assert ledger.circuit("slack") == Circuit()
 
 
@@ -300,7 +300,7 @@ def test_without_time_left_to_post_it_comes_back_unposted() -> None:
     clock, channel, queue = Clock(), RecordingChannel(), FakeQueue()
     ledger = MemorySendLedger()
     handle = deliverer(
-        slow_claims(ledger, clock, POST_TIMEOUT_S + 1),
+        slow_claims(ledger, clock, LATEST_POST_START_S + 1),
         {"slack": channel},
         queues={"slack": queue},
         clock=clock,
@@ -313,8 +313,8 @@ def test_without_time_left_to_post_it_comes_back_unposted() -> None:
 def of_an_hour(held: int = 2, *, count: int = 1) -> tuple[MemorySendLedger, dict[str, Any]]:
     """A ledger with an hour of Slack above its most, and the notice of what was held."""
     ledger, began = MemorySendLedger(), start_of_hour(NOON)
-    dearest = tuple((f"family-{n}: <b>", Decimal(n)) for n in range(held))
-    ledger.hours["slack", began] = ChannelHour("slack", began, 20, held, dearest)
+    largest_messages = tuple((f"family-{n}: <b>", Decimal(n)) for n in range(held))
+    ledger.hours["slack", began] = ChannelHour("slack", began, 20, held, largest_messages)
     return ledger, sqs_record(to_json(Notice(NOTICE, "slack", {}, began)), received=count)
 
 

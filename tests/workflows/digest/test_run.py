@@ -53,17 +53,17 @@ class Kept:
 @pytest.fixture
 def history() -> Iterator[SqliteHistory]:
     """A family with an open advice of six weeks."""
-    with SqliteHistory() as made:
+    with SqliteHistory() as history_file:
         for day in range(1, 40, 2):
             record_run(
-                made,
+                history_file,
                 "ranker",
                 NOW - timedelta(days=day),
                 cost_usd=10,
                 avoidable_usd=4,
                 tags={"team": "search"},
             )
-        yield made
+        yield history_file
 
 
 def asked(

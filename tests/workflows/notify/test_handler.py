@@ -150,9 +150,9 @@ def test_no_corrupt_document_holds_its_shard(stream: Stream, text: str) -> None:
     records = run_of(stream, 1), record, run_of(stream, 3)
     assert stream.handler()(batch(*records), None) == DONE
     assert notified(stream) >= {1, 3}
-    kept = [*stream.undecided.sent, *stream.decisions.sent]
-    assert len(kept) <= 1
-    assert all("train-0009" in json.loads(body)["pk"] for body, _ in kept)
+    set_aside = [*stream.undecided.sent, *stream.decisions.sent]
+    assert len(set_aside) <= 1
+    assert all("train-0009" in json.loads(body)["pk"] for body, _ in set_aside)
 
 
 def test_a_failure_is_set_aside_and_counted(

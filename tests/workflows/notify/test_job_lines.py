@@ -29,20 +29,20 @@ BOTH = replace(ASKED, routes=Routes(("sns", "slack")))
 """Slack gets alerts too."""
 
 
-def asked(policy: Policy = ASKED) -> Stream:
+def stream_with_policy(policy: Policy = ASKED) -> Stream:
     """A stream whose jobs are decided about by this policy."""
     return Stream(FamilyStory(policy))
 
 
 def lines(stream: Stream, channel: str = "slack") -> list[str]:
     """The first lines of what a channel is posted."""
-    payloads = [one["payload"] for one in stream.posted(channel)]
+    payloads = [notice["payload"] for notice in stream.posted(channel)]
     return [payload.get("text") or payload["subject"] for payload in payloads]
 
 
-def told(policy: Policy, *audits: AuditDocument, channel: str = "slack") -> list[str]:
+def lines_about(policy: Policy, *audits: AuditDocument, channel: str = "slack") -> list[str]:
     """The first lines that a channel gets about these audits."""
-    stream = asked(policy)
+    stream = stream_with_policy(policy)
     for audit in audits:
         stream.written(audit)
     stream.settle()
@@ -51,31 +51,33 @@ def told(policy: Policy, *audits: AuditDocument, channel: str = "slack") -> list
 
 def test_a_healthy_job_has_a_line_on_the_channel_that_asks_for_one_and_no_alert() -> None:
     """By default nobody asks."""
-    assert told(ASKED, HEALTHY) == [f"{RUN} completed: $0.01, nothing to change"]
-    assert told(ASKED, HEALTHY, channel="sns") == []
+    assert lines_about(ASKED, HEALTHY) == [f"{RUN} completed: $0.01, nothing to change"]
+    assert lines_about(ASKED, HEALTHY, channel="sns") == []
     assert (
-        told(replace(ASKED, channels={**CHANNELS, "slack": ChannelConfig("slack", "w")}), HEALTHY)
+        lines_about(
+            replace(ASKED, channels={**CHANNELS, "slack": ChannelConfig("slack", "w")}), HEALTHY
+        )
         == []
     )
 
 
 def test_a_line_needs_no_floor_and_the_present_rule_stays() -> None:
     """40 cents are under the floor of $5: a line, and no alert."""
-    assert told(ASKED, NOT_MUCH) == [f"{RUN} completed: $0.40, all avoidable: look at it"]
-    assert told(ASKED, NOT_MUCH, channel="sns") == []
-    assert len(told(ASKED, SIXTY, channel="sns")) == 1
+    assert lines_about(ASKED, NOT_MUCH) == [f"{RUN} completed: $0.40, all avoidable: look at it"]
+    assert lines_about(ASKED, NOT_MUCH, channel="sns") == []
+    assert len(lines_about(ASKED, SIXTY, channel="sns")) == 1
 
 
 def test_the_alert_is_the_line_where_both_go_to_one_channel() -> None:
     """Two messages about one job would say the same."""
-    [alert] = told(BOTH, SIXTY)
+    [alert] = lines_about(BOTH, SIXTY)
     assert "$60" in alert
-    assert told(BOTH, HEALTHY) == [f"{RUN} completed: $0.01, nothing to change"]
+    assert lines_about(BOTH, HEALTHY) == [f"{RUN} completed: $0.01, nothing to change"]
 
 
 def test_a_later_version_sends_no_line() -> None:
     """Whether it found more or less; it may cause an alert, which is news."""
-    stream = asked(BOTH)
+    stream = stream_with_policy(BOTH)
     stream.written(HEALTHY)
     stream.settle()
     for version, audit in ((2, NOT_MUCH), (3, HEALTHY), (4, SIXTY)):
@@ -88,7 +90,7 @@ def test_a_later_version_sends_no_line() -> None:
 
 def test_a_line_that_comes_after_the_alert_of_a_later_version_is_left_out() -> None:
     """The first version was set aside for a while; what it would say has been said."""
-    stream = asked(BOTH)
+    stream = stream_with_policy(BOTH)
     stream.written(HEALTHY)
     stream.read_at_once(SIXTY, version=2)
     stream.settle()
@@ -136,7 +138,7 @@ def test_an_alert_of_a_newer_version_at_any_step_leaves_no_line_after_it() -> No
         stream.written(HEALTHY)
 
     for stream in each_step(lambda s: s.read_at_once(SIXTY, version=2), begin):
-        versions = [int(one["notice_id"].split("|")[1]) for one in stream.posted("slack")]
+        versions = [int(notice["notice_id"].split("|")[1]) for notice in stream.posted("slack")]
         outcomes.add(tuple(versions))
     assert outcomes == {(2,), (1, 2)}
 
@@ -149,7 +151,7 @@ def test_trials_have_no_line_and_the_tuning_job_says_how_many_they_were() -> Non
     trials = (
         document(job=job(name=f"sweep-7-{n:03d}", parent=arn, family=arn)) for n in range(1, 13)
     )
-    [line] = told(ASKED, *trials, tuning)
+    [line] = lines_about(ASKED, *trials, tuning)
     assert line.startswith("sweep-7 completed: 12 trials, $12.30, $3.80 avoidable: use")
 
 
@@ -157,12 +159,12 @@ def test_a_step_of_a_pipeline_has_a_line_of_its_own() -> None:
     """A pipeline is no roll-up: its cost is not the sum of its jobs."""
     pipeline = "arn:aws:sagemaker:us-east-1:111122223333:pipeline/nightly/execution/x"
     step = document(job=job(name="prepare", parent=pipeline), findings=[], avoidable_usd=Decimal(0))
-    assert told(ASKED, step) == ["prepare completed: $4.55, nothing to change"]
+    assert lines_about(ASKED, step) == ["prepare completed: $4.55, nothing to change"]
 
 
 def test_a_job_that_could_not_be_audited_has_a_line_that_says_so() -> None:
     """No other message is about it."""
-    assert told(ASKED, unauditable_document()) == [
+    assert lines_about(ASKED, unauditable_document()) == [
         "train-bert-0412 completed: could not be audited: SageMaker knows no such training job"
     ]
 
@@ -180,7 +182,7 @@ def test_in_mode_observe_and_about_the_past_there_is_no_line(
     change: Callable[[Policy], Policy], ended_at: datetime
 ) -> None:
     """As there is no alert."""
-    stream = asked(change(ASKED))
+    stream = stream_with_policy(change(ASKED))
     stream.story.installed_at = datetime(2026, 5, 2, tzinfo=UTC)
     stream.written(run_document(RUN, avoidable="60", ended_at=ended_at))
     stream.settle()
@@ -194,26 +196,26 @@ def test_a_route_asks_for_lines_about_its_own_jobs(owner: str | None, count: int
     channels = {**CHANNELS, "slack": ChannelConfig("slack", "webhook")}
     policy = Policy(channels=channels, routes=Routes(("sns",), (route,)))
     audit = document(job=job(name=RUN, owner=owner), findings=[], avoidable_usd=Decimal(0))
-    assert len(told(policy, audit)) == count
+    assert len(lines_about(policy, audit)) == count
 
 
 def test_lines_above_the_most_of_an_hour_are_held_and_counted() -> None:
     """One message after the hour stands for them."""
     few = replace(CHANNELS["slack"], max_per_hour=2)
-    stream = asked(replace(ASKED, channels={**CHANNELS, "slack": few}))
+    stream = stream_with_policy(replace(ASKED, channels={**CHANNELS, "slack": few}))
     for number in range(5):
         stream.written(run_document(f"healthy-{number}", avoidable="0"))
     stream.settle()
     hour = stream.story.ledger.channel_hour("slack", start_of_hour(NOON))
     assert (hour.sent, hour.held) == (2, 3)
     posted: list[dict[str, Any]] = stream.posted("slack")
-    assert [bool(one["payload"]) for one in posted] == [True, True, False]
+    assert [bool(notice["payload"]) for notice in posted] == [True, True, False]
 
 
 def test_subscriptions_can_leave_the_lines_out() -> None:
     """By `message_kind` = `job`."""
     topic = replace(CHANNELS["sns"], job_lines=True)
-    stream = asked(replace(ASKED, channels={**CHANNELS, "sns": topic}))
+    stream = stream_with_policy(replace(ASKED, channels={**CHANNELS, "sns": topic}))
     stream.written(HEALTHY)
     stream.settle()
     [notice] = stream.posted("sns")

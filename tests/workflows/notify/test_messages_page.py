@@ -34,12 +34,12 @@ class Rows:
         who, _, what = cell.partition(": ")
         if "this run" in who:
             self.versions += 1
-            return self.story.audited(of(what, THIS), at, version=self.versions)
+            return self.story.audited(audit_from_cell(what, THIS), at, version=self.versions)
         self.others += 1
-        return self.story.audited(of(what, f"train-bert-{self.others:04d}"), at)
+        return self.story.audited(audit_from_cell(what, f"train-bert-{self.others:04d}"), at)
 
 
-def of(what: str, name: str) -> AuditDocument:
+def audit_from_cell(what: str, name: str) -> AuditDocument:
     """The audit of `HIGH $412.00 lost` or `nothing`."""
     if nothing := NOTHING.fullmatch(what):
         exempt = plain(nothing["exempt"]) if nothing["exempt"] else None
@@ -65,20 +65,20 @@ def plain(amount: str) -> str:
 @pytest.mark.parametrize(("before", "then", "message"), ROWS)
 def test_a_row_of_the_page_is_what_is_sent(before: str, then: str, message: str) -> None:
     """The first line, or the reason why there is none."""
-    told = Rows()
+    replay = Rows()
     at = MORNING
     for cell in before.split("; "):
         day = timedelta(days=1) if cell.startswith("yesterday") else timedelta(0)
-        assert is_sent(told.audited(cell, at - day))
+        assert is_sent(replay.audited(cell, at - day))
         at += timedelta(minutes=10)
-    told.story.messages.clear()
-    outcome = told.audited(then, at)
+    replay.story.messages.clear()
+    outcome = replay.audited(then, at)
     if message.startswith("none: "):
         assert is_quiet(outcome)
         assert message.removeprefix("none: ") in outcome.suppressed_because
         return
     assert is_sent(outcome)
-    [sent] = told.story.messages
+    [sent] = replay.story.messages
     if message == "first":
         assert sent.first_line.startswith("train-bert wasted about $")
     else:

@@ -71,9 +71,12 @@ def test_of_two_runs_at_once_the_second_has_a_message_only_if_it_is_worse(
     second: str, messages: set[int]
 ) -> None:
     """Another process decides about the second run at any step of the first one's."""
-    one, two = run_document(RUN, avoidable="6"), run_document(ANOTHER, avoidable=second)
+    first_run, second_run = (
+        run_document(RUN, avoidable="6"),
+        run_document(ANOTHER, avoidable=second),
+    )
 
-    for stream in each_step(lambda s: s.read_at_once(two), lambda s: s.written(one)):
+    for stream in each_step(lambda s: s.read_at_once(second_run), lambda s: s.written(first_run)):
         ids = {body["notice_id"].split("|")[0] for body in stream.posted("sns")}
         assert len(ids) in messages
         assert second == "6" or any(ANOTHER in notice_id for notice_id in ids)
@@ -102,7 +105,7 @@ def test_who_loses_too_often_comes_back() -> None:
     stream.read()
     [(letter, attributes)] = stream.decisions.sent
     assert json.loads(letter)["sk"] == "AUDIT#00001"
-    assert attributes["why"] == "Too many audits of one family are decided at once."
+    assert attributes["why"] == "Too many audits of one family are decided at the same time."
     stream.story.ledger.write_alert = write
     stream.settle()
     assert stream.versions() == {1: False}
@@ -188,9 +191,9 @@ def test_above_its_most_a_channel_has_one_notice_for_what_is_held_in_the_hour() 
     assert card["attributes"]["message_kind"]["value"] == "held"
     assert card["message"].split("\n")[:-1] == [
         "And 5 more messages since 13:00 UTC",
-        *(headline for headline, _ in hour.dearest),
+        *(headline for headline, _ in hour.largest_messages),
         "and 2 others",
-        "All open advices: sageaudit advice",
+        "All open recommendations: sageaudit advice",
         "All jobs: sageaudit history --since 2026-05-20",
     ]
     stream.clock.move(3600)
@@ -207,8 +210,8 @@ def test_a_correction_is_never_held() -> None:
     run = job(name="run-0", family="family-0")
     stream.written(document(job=run, avoidable_usd=Decimal(40)), version=2)
     stream.settle()
-    posted = [one["payload"] for one in stream.posted("sns") if one["payload"]]
-    kinds = [one["attributes"]["message_kind"]["value"] for one in posted]
+    posted = [notice["payload"] for notice in stream.posted("sns") if notice["payload"]]
+    kinds = [notice["attributes"]["message_kind"]["value"] for notice in posted]
     assert sorted(kinds) == ["correction", "first"]
     hour = stream.story.ledger.channel_hour("sns", start_of_hour(NOON))
     assert (hour.sent, hour.held) == (1, 2)
@@ -228,7 +231,7 @@ def test_killed_at_any_step_each_message_of_an_hour_is_counted_once() -> None:
             hour = stream.story.ledger.channel_hour("sns", start_of_hour(NOON))
             assert (hour.sent, hour.held) == (1, count - 1)
             notices = stream.posted("sns")
-            assert sorted("held_hour" in one for one in notices) == [False, True]
+            assert sorted("held_hour" in notice for notice in notices) == [False, True]
             assert len(stream.posted("slack")) == count
 
 
@@ -309,5 +312,5 @@ def test_in_any_order_no_large_loss_is_lost(happened: list[tuple[int, int, int]]
     alerts = stream.story.ledger.past_alerts(
         stream.story.audit(document(), NOON).key, group
     ).subject_alerts
-    assert max(one.amount for one in alerts) >= 60_000
-    assert len({one.run for one in alerts}) == len(ids) == len(stream.posted("slack")) <= 5
+    assert max(alert.amount for alert in alerts) >= 60_000
+    assert len({alert.run for alert in alerts}) == len(ids) == len(stream.posted("slack")) <= 5

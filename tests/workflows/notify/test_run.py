@@ -140,7 +140,7 @@ def test_a_family_gets_a_message_once_its_30_days_reach_the_floor(
     story.audit(run_document("train-bert-0001", avoidable=others, ended_at=NOON), NOON)
     outcome = story.audited(whole, NOON + timedelta(hours=1))
     assert is_sent(outcome) if enough else is_quiet(outcome)
-    assert enough or "under the floor" in str(outcome)
+    assert enough or f"below the ${Decimal(floor):,.2f} floor" in str(outcome)
 
 
 def test_a_message_names_the_month_the_advice_and_what_is_new() -> None:
@@ -177,7 +177,7 @@ def test_the_ten_steps_of_a_pipeline_are_one_subject(story: FamilyStory) -> None
             story.audited(step_document(f"step-{step}", str(week), at, usd), at)
 
     weekly(0)
-    assert [one.subject.partition(" wasted")[0] for one in story.messages] == ["nightly"]
+    assert [message.subject.partition(" wasted")[0] for message in story.messages] == ["nightly"]
     assert "Step: step-0" in story.messages[0].text
     assert "Other steps" not in story.messages[0].text
     weekly(1)
@@ -231,18 +231,21 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     story.decisions.save_decision(decision)
     later = NOON + timedelta(days=10)
     quiet = story.audited(named("train-bert-0413", ended_at=later), later)
-    assert quiet == no_alert("the family's 1.01 of 30 days are under the floor of 2.00")
+    assert quiet == no_alert("the family's $1.01 in the last 30 days is below the $2.00 floor")
     much = finding("gpu-idle", saving_usd=Decimal(40), fix=[])
     whole = named("train-bert-0414", ended_at=later, findings=[*ONE["findings"], much])
     whole["avoidable_usd"] = Decimal("42.04")
-    told = story.audited(whole, later)
-    assert is_sent(told)
-    assert (told.kind, told.follow_up_reason) == (AlertKind.FOLLOW_UP, FollowUpReason.OTHER_ADVICE)
+    outcome = story.audited(whole, later)
+    assert is_sent(outcome)
+    assert (outcome.kind, outcome.follow_up_reason) == (
+        AlertKind.FOLLOW_UP,
+        FollowUpReason.OTHER_ADVICE,
+    )
     assert "$42.04" not in story.messages[-1].text
     assert f"snooze {first.recommendation.id} " not in story.messages[-1].text
     story.decisions.save_decision(replace(decision, action=DecisionAction.EXEMPT, at=later))
-    told = story.audited(named("train-bert-0415", ended_at=later), later)
-    assert is_quiet(told)
+    outcome = story.audited(named("train-bert-0415", ended_at=later), later)
+    assert is_quiet(outcome)
 
 
 @pytest.mark.parametrize(
@@ -259,7 +262,7 @@ def test_a_run_that_ended_30_days_ago_is_no_longer_told(
 def test_another_run_with_the_same_advice_is_nothing_new(story: FamilyStory) -> None:
     """On no day; another account is another family."""
     story.audited(ONE, NOON)
-    quiet = no_alert("the family was told of this, and nothing is new")
+    quiet = no_alert("the family already had a message about this, and nothing is new")
     assert story.audited(named("train-bert-0413"), NOON) == quiet
     assert story.audited(named("train-bert-0414"), NOON + timedelta(days=1)) == quiet
     abroad = document(job=job(name="train-bert-0415", account="444455556666"))
@@ -311,7 +314,7 @@ def test_a_writer_that_fails_leaves_nothing_written(story: FamilyStory, defect: 
 
 @pytest.mark.parametrize("error", [KeyError("x"), BadHistory("x"), InvalidOperation("x")])
 @pytest.mark.parametrize(
-    ("method", "what"), [("summary", "head of the run"), ("runs", "runs of the family")]
+    ("method", "what"), [("summary", "summary of the run"), ("runs", "runs of the family")]
 )
 def test_what_is_stored_of_the_family_and_cannot_be_read_is_malformed(
     error: Exception, method: str, what: str
@@ -332,7 +335,7 @@ def test_a_later_version_with_the_same_figures_is_not_sent_again(story: FamilySt
     settled = document(avoidable_usd=Decimal("2.0351"), possible_usd=Decimal(3))
     for number, days in ((2, 1), (3, 60)):
         assert story.audited(settled, NOON + timedelta(days=days), version=number) == no_alert(
-            "version 1 was notified, and what changed since does not matter"
+            "version 1 was sent, and what changed since does not matter"
         )
     assert len(story.ledger.past_alerts(KEY, FAMILY).subject_alerts) == 1
 
@@ -343,7 +346,7 @@ def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
         at = NOON + timedelta(days=number)
         assert is_sent(story.audited(figures, at, version=number))
     assert is_quiet(story.audited(ONE, NOON + timedelta(days=4), version=4))
-    assert [one.subject for one in story.messages[1:]] == [
+    assert [message.subject for message in story.messages[1:]] == [
         "Correction: train-bert wasted $9.04, we said $2.04",
         "Correction: train-bert wasted $2.04, we said $9.04",
     ]
@@ -382,7 +385,7 @@ def test_a_version_that_a_newer_one_overtook_stays_quiet(story: FamilyStory) -> 
     assert story.decided(first, NOON) == overtaken
     assert is_first(story.decided(second, NOON))
     assert story.decided(first, NOON) == overtaken
-    assert story.decided(second, NOON) == no_alert("version 2 was notified")
+    assert story.decided(second, NOON) == no_alert("version 2 was sent")
 
 
 @pytest.mark.parametrize(

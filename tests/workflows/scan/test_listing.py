@@ -39,7 +39,7 @@ def row(
 
 def names(rows: list[ListedJob]) -> list[str]:
     """In order."""
-    return [one.ref.name for one in rows]
+    return [row.ref.name for row in rows]
 
 
 def test_both_days_of_a_period_belong_to_it() -> None:
@@ -119,10 +119,10 @@ def test_pages_are_followed_also_through_an_empty_one(stubbed: tuple[Any, Stubbe
     """SageMaker filters after it has cut a page."""
     client, stubber = stubbed
     for token, page in ((None, ["a"]), ("1", []), ("2", ["b"])):
-        asked = ASKED | ({"NextToken": token} if token else {})
+        request = ASKED | ({"NextToken": token} if token else {})
         following = {"NextToken": str(int(token or 0) + 1)} if token != "2" else {}
         answer = {"TrainingJobSummaries": [summary(name) for name in page], **following}
-        stubber.add_response("list_training_jobs", answer, asked)
+        stubber.add_response("list_training_jobs", answer, request)
     lists = SageMakerJobLists(lambda _: client)
     rows = list(lists.list_jobs(JobKind.TRAINING, REGION, PERIOD))
     assert names(rows) == ["a", "b"]
@@ -165,7 +165,7 @@ def test_a_refused_kind_in_one_region_leaves_the_others() -> None:
     listing = list_jobs(
         Lists(), no_children, ["us-east-1", "eu-west-1"], kinds, PERIOD, VirtualTime()
     )
-    assert sorted(one.ref.name for one in listing.jobs) == [
+    assert sorted(job.ref.name for job in listing.jobs) == [
         "processing-us-east-1",
         "training-eu-west-1",
         "training-us-east-1",

@@ -24,8 +24,8 @@ BYTES_A_JOB = 3_000
 @pytest.fixture(autouse=True)
 def _audits_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each job gets a document of its own, so that one that is kept is seen."""
-    one: AuditDocument = document()
-    monkeypatch.setattr(scanning, "_audit", lambda read, lane: deepcopy(one))
+    template_document: AuditDocument = document()
+    monkeypatch.setattr(scanning, "_audit", lambda read, lane: deepcopy(template_document))
 
 
 def peak_bytes(jobs: int) -> int:

@@ -83,8 +83,8 @@ class Account:
         self.time = VirtualTime()
         self.jobs = LateJobs(time=self.time)
         self.rows: list[ListedJob] = []
-        for one in said:
-            self.add(one)
+        for sentence in said:
+            self.add(sentence)
         self.deps = replace(dependencies(self.jobs), history=SqliteHistory())
 
     def add(self, said: dict[str, Any], kind: JobKind = JobKind.TRAINING) -> None:

@@ -34,13 +34,13 @@ OLD = INSTALLED - DAY
 
 def deployed(**changes: Any) -> Deployment:
     """A stack of 60 days that audits one account and region."""
-    made: Any = {
+    fields: Any = {
         "history": KnownRuns(),
         "sweep_store": MemoryNotes(),
         "account_regions": {(ACCOUNT, REGION)},
         "installed_at": INSTALLED,
     }
-    return Deployment(**made | changes)
+    return Deployment(**fields | changes)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_is_audited_or_came_is_not_sent() -> None:
     """Also where its row cannot be read; `audit` leaves a note while it waits or fails."""
     job, stack = row("a", OLD), deployed()
     stack.sweep_store.record_event_sent(key_of(job), SentEvent(NOON, None))
-    assert stack.status(job, NOON) is BackfillStatus.CAME
+    assert stack.status(job, NOON) is BackfillStatus.EVENT_ARRIVED
     stack.history.audited(job)  # type: ignore[attr-defined]
     assert stack.status(job, NOON) is BackfillStatus.AUDITED
     stack.history.unreadable.add(key_of(job))  # type: ignore[attr-defined]
@@ -158,7 +158,9 @@ def test_jobs_of_today_do_not_wait_for_the_past(burst: int) -> None:
     ended = lives(40_000, 6, burst=burst)
     queue = WorkedOff(time.clock, live=deque(ended))
     sent(past(10_000), queue, time)
-    without = WorkedOff(alone.clock, live=deque(one for one in ended if one <= time.now_s))
+    without = WorkedOff(
+        alone.clock, live=deque(ended_s for ended_s in ended if ended_s <= time.now_s)
+    )
     alone.sleep(time.now_s)
     without.depth()
     pairs = zip(queue.waits_s["today"], without.waits_s["today"], strict=True)

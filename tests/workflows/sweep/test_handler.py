@@ -98,7 +98,7 @@ def test_audits_that_cannot_be_read_are_failures_and_no_defects(
     found = counts(capsys)
     assert (found["SweepFailed"], found.get("Defects"), found["ReconcilerFound"]) == (2, None, 1)
     reasons = [vars(record).get("reason") for record in caplog.records]
-    assert [f"{one.ref.arn} cannot be read" in reasons for one in (old, new)] == [True, True]
+    assert [f"{head.ref.arn} cannot be read" in reasons for head in (old, new)] == [True, True]
 
 
 @pytest.mark.parametrize("error", [Throttled("busy"), Unavailable("no answer")])
@@ -129,18 +129,18 @@ def test_a_second_sweep_does_nothing(capsys: pytest.CaptureFixture[str]) -> None
     """The first one still has its turn."""
     flow = flow_with(row("a", NOON - HOUR))
     flow.notes.acquire_lease("first", flow.now, handler.LEASE_S)
-    asked = len(flow.pages.asked)
+    request_count = len(flow.pages.asked)
     assert sweeper(flow)({}, context("second")) == {"failed": 0}
-    assert len(flow.pages.asked) == asked
+    assert len(flow.pages.asked) == request_count
     assert not counts(capsys)
 
 
 def test_a_sweep_without_time_leaves_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     """It reads no list, and says nothing of any."""
     flow = flow_with(row("a", NOON - HOUR))
-    asked = len(flow.pages.asked)
+    request_count = len(flow.pages.asked)
     assert sweeper(flow)({}, context(left_ms=1_000)) == {"failed": 0}
-    assert len(flow.pages.asked) == asked
+    assert len(flow.pages.asked) == request_count
     assert not counts(capsys)
     assert flow.notes.list_state(TRAINING) is not None
 
@@ -149,7 +149,7 @@ def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> No
     """Whoever asks goes on after the last one; no list is swept."""
     flow, members = flow_with(), [(str(222200000000 + n), "us-east-1") for n in range(300)]
 
-    def lacking(account: str, _: str) -> dict[str, str]:
+    def missing_permissions(account: str, _: str) -> dict[str, str]:
         flow.now += MINUTE / 6
         return {"sts:AssumeRole": "no such role"} if account.endswith("7") else {}
 
@@ -159,14 +159,14 @@ def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> No
         lambda: flow.now,
         RecordReport(ENVIRON),
         members=members,
-        lacking=lacking,
+        missing_permissions=missing_permissions,
     )
     rows: list[dict[str, Any]] = []
-    asked: dict[str, Any] = {"next": ""}
-    while asked["next"] is not None:
-        asked = function({"members_after": asked["next"]}, context())
-        assert len(asked["members"]) <= 4
-        rows += asked["members"]
+    answer: dict[str, Any] = {"next": ""}
+    while answer["next"] is not None:
+        answer = function({"members_after": answer["next"]}, context())
+        assert len(answer["members"]) <= 4
+        rows += answer["members"]
     assert [(row["account"], row["region"]) for row in rows] == members
     assert len([row for row in rows if row["lacks"]]) == 30
     assert not flow.pages.asked
@@ -182,4 +182,6 @@ def test_the_watch_counts_its_defects_and_what_no_route_takes(
     with patch.object(sweeping, "sweep", return_value=[part]):
         assert sweeper(flow_with())({}, context()) == {"failed": 1}
     assert counts(capsys) == {"MessagesUnrouted": 1, "SweepFailed": 1, "Defects": 1}
-    assert [vars(one)["left"] for one in caplog.records if one.msg == "running jobs"] == [7]
+    assert [vars(record)["left"] for record in caplog.records if record.msg == "running jobs"] == [
+        7
+    ]

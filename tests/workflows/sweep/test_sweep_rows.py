@@ -20,9 +20,9 @@ from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, TRAINING, SweepFlow, flow_with, refuses, row
 
 ROWS: dict[str, dict[str, Any]] = {
-    one["story"]: one
+    sweep["story"]: sweep
     for line in Path(__file__).with_name("sweeps.jsonl").read_text().splitlines()
-    for one in [json.loads(line)]
+    for sweep in [json.loads(line)]
 }
 OF_THE_SWEEP = {"ReconcilerFound", "JobsEnded", "JobsMissing", "SweepFailed", "DueAudited"}
 """What these histories count; audits and repeats are counted by `audit`, in its own rows."""
@@ -35,10 +35,10 @@ def _counts(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> Count
     """The metrics of sweeps; the most that were missing at one of them."""
     lists = [part for part in parts if isinstance(part, ListSweepResult)]
     return Counter(
-        ReconcilerFound=sum(one.lost_events for one in lists),
-        JobsEnded=sum(one.ended for one in lists),
-        JobsMissing=max((one.missing for one in lists), default=0),
-        SweepFailed=sum(one.error is not None for one in lists),
+        ReconcilerFound=sum(result.lost_events for result in lists),
+        JobsEnded=sum(result.ended for result in lists),
+        JobsMissing=max((result.missing for result in lists), default=0),
+        SweepFailed=sum(result.error is not None for result in lists),
         DueAudited=sum(part.sent for part in parts if isinstance(part, DueAuditsSent)),
     )
 
@@ -157,7 +157,7 @@ def _third_page_fails() -> Counter[str]:
     both = _counts(parts) + _counts(flow.sweep())
     assert both["ReconcilerFound"] == both["JobsEnded"] == 20
     assert sorted(flow.names) == sorted(job.ref.name for job in jobs)
-    assert len([of for _, of in flow.pages.asked if of == TRAINING]) <= 4
+    assert len([job_list for _, job_list in flow.pages.asked if job_list == TRAINING]) <= 4
     return _counts(parts)
 
 
@@ -176,7 +176,7 @@ def _empty_page() -> Counter[str]:
     flow.history.audited(flow.pages.rows[1])
     flow.pages.size = 1
     pages: list[list[ListedJob]] = [[], flow.pages.rows[:]]
-    flow.pages.spoils = lambda of, n, page: pages[n - 1] if of == TRAINING else page
+    flow.pages.spoils = lambda job_list, n, page: pages[n - 1] if job_list == TRAINING else page
     return _counts(flow.sweep())
 
 
@@ -186,8 +186,8 @@ def _rows_move() -> Counter[str]:
     flow = flow_with(*jobs)
     flow.history.audited(*jobs[1:])
     flow.pages.size = 2
-    flow.pages.spoils = lambda of, n, page: (
-        [one for one in page if one is not jobs[0]] if of == TRAINING and n == 3 else page
+    flow.pages.spoils = lambda job_list, n, page: (
+        [job for job in page if job is not jobs[0]] if job_list == TRAINING and n == 3 else page
     )
     parts = flow.sweep()
     flow.pages.spoils = lambda _of, _number, page: page

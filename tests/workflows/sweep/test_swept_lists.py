@@ -27,7 +27,7 @@ class Wire:
         self.now = 0.0
         self.sent_at: list[float] = []
         session = boto3.Session("key", "secret", region_name=REGION)
-        RequestRouter(session).between = None
+        RequestRouter(session).interceptor = None
         requests = RequestRouter(session)
 
         def between(_operation: str, request: Any, _send: Any) -> Any:
@@ -35,7 +35,7 @@ class Wire:
             status, body = answers(len(self.sent_at))
             return http_answer(request.url, status, body)
 
-        requests.between = between
+        requests.interceptor = between
         config = Config(retries={"mode": "standard", "total_max_attempts": 3})
         self._clients = {
             account: session.client("sagemaker", config=config)

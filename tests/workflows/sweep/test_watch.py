@@ -156,7 +156,7 @@ class Watch:
 
     def said(self, minute: int) -> list[str]:
         """The kinds of what it says, one word for each message."""
-        return ["+".join(one.kinds) for one in self.at(minute).messages]
+        return ["+".join(message.kinds) for message in self.at(minute).messages]
 
     @property
     def cards(self) -> list[str]:
@@ -170,14 +170,14 @@ def earlier(
 ) -> AuditSummary:
     """A finished run of the family on the same instances."""
     listed = row(f"before-{seconds}", NOON - HOUR, status=status)
-    known = run_summary(
+    summary = run_summary(
         Purchase.ON_DEMAND,
         elapsed_s=Decimal(seconds),
         instance_type="ml.g4dn.12xlarge",
         instance_count=2,
         recommendations=(advised,) if advised else (),
     )
-    return replace(head_of(listed), family=FAMILY, **run_fields(replace(known, **facts)))
+    return replace(head_of(listed), family=FAMILY, **run_fields(replace(summary, **facts)))
 
 
 FAMILY = "training/None/None/train"
@@ -233,10 +233,18 @@ def test_a_job_that_does_nothing(run: Run, minute: int, said: list[str]) -> None
 def test_it_is_told_once_then_its_work_once_and_three_times_at_most() -> None:
     """A new message needs work in between; also work that came and went between two sweeps."""
     hang, work, blip = (60, HUNG), (30, BUSY), (6, BUSY)
-    one = Watch(Run(uses=(work, hang, work, hang, blip, hang, work, hang)))
-    told = {minute: kinds for minute in range(0, 350, 15) if (kinds := one.said(minute))}
-    assert told == {90: ["idle"], 105: ["at-work"], 180: ["idle"], 240: ["idle"], 255: ["at-work"]}
-    first, over, again, *_ = (card.splitlines()[0] for card in one.cards)
+    watch = Watch(Run(uses=(work, hang, work, hang, blip, hang, work, hang)))
+    kinds_by_minute = {
+        minute: kinds for minute in range(0, 350, 15) if (kinds := watch.said(minute))
+    }
+    assert kinds_by_minute == {
+        90: ["idle"],
+        105: ["at-work"],
+        180: ["idle"],
+        240: ["idle"],
+        255: ["at-work"],
+    }
+    first, over, again, *_ = (card.splitlines()[0] for card in watch.cards)
     who = "2 x ml.g4dn.12xlarge training job train"
     assert first == f"{who} has done no GPU work for 57 min: it costs $9.78 an hour"
     assert over == f"{who} is at work again after 60 min without work: it cost $9.78 meanwhile"
@@ -275,24 +283,26 @@ def test_a_run_that_takes_too_long(
     heads: tuple[AuditSummary, ...], limit_s: int, minute: int, said: list[str]
 ) -> None:
     """By its family, on the same instances; each once a run."""
-    one = Watch(Run(uses=((600, BUSY),), limit_s=limit_s), heads=heads)
-    assert one.said(minute) == said
-    assert not said or one.said(minute + 1) == []
+    watch = Watch(Run(uses=((600, BUSY),), limit_s=limit_s), heads=heads)
+    assert watch.said(minute) == said
+    assert not said or watch.said(minute + 1) == []
 
 
 def test_one_message_has_all_that_is_due() -> None:
     """A hung run that is also too long."""
-    one = Watch(Run(uses=HANGS), heads=(earlier(1_000),))
-    assert one.said(80) == ["idle+long"]
-    assert "It also: has run 4.8 times as long as the longest of its finished runs" in one.cards[0]
-    assert one.said(120) == []
+    watch = Watch(Run(uses=HANGS), heads=(earlier(1_000),))
+    assert watch.said(80) == ["idle+long"]
+    assert (
+        "It also: has run 4.8 times as long as the longest of its finished runs" in watch.cards[0]
+    )
+    assert watch.said(120) == []
 
 
 def test_the_card_has_the_money_the_limit_and_the_command() -> None:
     """Nobody but the reader runs it."""
-    one = Watch(Run(name="llm-7b", uses=HANGS, tags={"owner": "mara"}))
-    one.at(90)
-    assert one.cards[0].startswith(
+    watch = Watch(Run(name="llm-7b", uses=HANGS, tags={"owner": "mara"}))
+    watch.at(90)
+    assert watch.cards[0].startswith(
         "2 x ml.g4dn.12xlarge training job llm-7b has done no GPU work for 57 min: it costs $9.78 "
         "an hour\n"
         "Seen: on every host no GPU worked, at most one core busy since 2026-05-20 12:30 UTC\n"
@@ -322,9 +332,9 @@ PLAN = {
 )
 def test_a_figure_says_what_it_is(more: Mapping[str, Any], costs: str) -> None:
     """Spot costs less, and prepaid hours have no price."""
-    one = Watch(Run(uses=HANGS, more=more))
-    one.at(90)
-    assert costs in one.cards[0].splitlines()[0]
+    watch = Watch(Run(uses=HANGS, more=more))
+    watch.at(90)
+    assert costs in watch.cards[0].splitlines()[0]
 
 
 IDLES = Recommendation("idle-middle", "", "", Severity.HIGH, amount=Decimal(50))
@@ -365,40 +375,40 @@ def test_it_goes_by_the_routes_and_the_all_clear_to_the_same_place() -> None:
     routes = Routes(("sns",), (Route(rule="idle-middle", channels=("vision",)),))
     channels = {**Policy().channels, "vision": ChannelConfig("slack", "sageaudit/channel/vision")}
     policy = replace(Policy(), channels=channels, routes=routes)
-    one = Watch(Run(uses=((30, BUSY), (60, HUNG), (60, BUSY))), policy=policy)
-    assert [said.destination.channels for said in one.at(90).messages] == [("vision",)]
-    one.policy = replace(policy, routes=Routes())
-    assert [said.destination.channels for said in one.at(120).messages] == [("vision",)]
+    watch = Watch(Run(uses=((30, BUSY), (60, HUNG), (60, BUSY))), policy=policy)
+    assert [said.destination.channels for said in watch.at(90).messages] == [("vision",)]
+    watch.policy = replace(policy, routes=Routes())
+    assert [said.destination.channels for said in watch.at(120).messages] == [("vision",)]
 
 
 def test_a_cheap_job_is_described_once() -> None:
     """What it costs does not change; its metrics are never read."""
-    one = Watch(Run(name="cheap", count=1, uses=HANGS), Run(name="dear", uses=HANGS))
-    looked = [one.at(minute).checked for minute in (15, 30, 60, 120)]
+    watch = Watch(Run(name="cheap", count=1, uses=HANGS), Run(name="dear", uses=HANGS))
+    looked = [watch.at(minute).checked for minute in (15, 30, 60, 120)]
     assert looked == [1, 1, 1, 1]
-    assert one.asked == {"describe cheap": 1, "describe dear": 4, "read dear": 2}
+    assert watch.asked == {"describe cheap": 1, "describe dear": 4, "read dear": 2}
 
 
 def test_one_that_fails_stops_no_other() -> None:
     """It is looked at again at the next sweep."""
     failing = Run(name="first", uses=HANGS, fails=Throttled("DescribeTrainingJob is throttled"))
-    one = Watch(failing, Run(name="second", uses=HANGS))
-    done = one.at(90)
+    watch = Watch(failing, Run(name="second", uses=HANGS))
+    done = watch.at(90)
     assert isinstance(done.error, Throttled)
     assert [said.job for said in done.messages] == ["second"]
     failing.fails = None
-    assert [said.job for said in one.at(105).messages] == ["first"]
+    assert [said.job for said in watch.at(105).messages] == ["first"]
 
 
 def test_of_two_sweeps_at_once_one_tells() -> None:
     """Both have read the same state: the second one's condition fails."""
-    one = Watch(Run(uses=HANGS))
-    state = one.ledger.watch_state(key_of(one.runs_there["train"].list_jobs))
-    assert one.said(90) == ["idle"]
-    kept = dict(one.ledger.notices)
-    with mock.patch.object(one.ledger, "watch_state", return_value=state):
-        assert one.said(90) == []
-    assert one.ledger.notices == kept
+    watch = Watch(Run(uses=HANGS))
+    state = watch.ledger.watch_state(key_of(watch.runs_there["train"].list_jobs))
+    assert watch.said(90) == ["idle"]
+    notices_before = dict(watch.ledger.notices)
+    with mock.patch.object(watch.ledger, "watch_state", return_value=state):
+        assert watch.said(90) == []
+    assert watch.ledger.notices == notices_before
 
 
 SPOT_LEFT = {
@@ -415,23 +425,23 @@ def test_a_job_that_is_not_at_work_neither_nears_its_limit_nor_runs_too_long(pha
         for name, minute in (("Training", 0), (phase, 220))
     ]
     run = Run(phase=phase, limit_s=14_400, more={"SecondaryStatusTransitions": transitions})
-    one = Watch(run, heads=(earlier(1_200),))
-    assert one.said(230) == []
+    watch = Watch(run, heads=(earlier(1_200),))
+    assert watch.said(230) == []
 
 
 def test_an_all_clear_after_a_wait_has_no_cost() -> None:
     """An interrupted spot job waited between the message and its work."""
     run = Run(uses=((30, BUSY), (60, HUNG), (30, NOTHING), (60, BUSY)), more=SPOT)
-    one = Watch(run)
-    assert one.said(90) == ["idle"]
+    watch = Watch(run)
+    assert watch.said(90) == ["idle"]
     phases = (("Training", 0), ("Interrupted", 90), ("Training", 120))
     transitions = [
         {"Status": name, "StartTime": (NOON + minute * MINUTE).isoformat()}
         for name, minute in phases
     ]
     run.more = {**SPOT, "SecondaryStatusTransitions": transitions}
-    assert one.said(140) == ["at-work"]
-    assert one.cards[-1].splitlines()[0].endswith("training job train is at work again")
+    assert watch.said(140) == ["at-work"]
+    assert watch.cards[-1].splitlines()[0].endswith("training job train is at work again")
 
 
 def test_the_run_time_limit_counts_a_repeated_download() -> None:
@@ -450,7 +460,7 @@ def test_the_run_time_limit_counts_a_repeated_download() -> None:
 
 def test_the_limit_of_a_spot_jobs_whole_time_is_named() -> None:
     """It counts waiting, and ends the job first."""
-    one = Watch(
+    watch = Watch(
         Run(
             uses=((900, BUSY),),
             more={
@@ -462,20 +472,20 @@ def test_the_limit_of_a_spot_jobs_whole_time_is_named() -> None:
             },
         )
     )
-    assert one.said(215) == ["limit"]
-    assert "min left until its waiting limit" in one.cards[0].splitlines()[0]
-    assert "Next: copy checkpoints out, or start the next run with a higher limit" in one.cards[0]
+    assert watch.said(215) == ["limit"]
+    assert "min left until its waiting limit" in watch.cards[0].splitlines()[0]
+    assert "Next: copy checkpoints out, or start the next run with a higher limit" in watch.cards[0]
 
 
 def test_a_job_that_does_nothing_is_not_told_to_take_a_higher_limit() -> None:
     """It would only wait longer."""
     limits = {"MaxRuntimeInSeconds": 432_000, "MaxWaitTimeInSeconds": 14_400}
-    one = Watch(
+    watch = Watch(
         Run(uses=((60, BUSY), (900, HUNG)), more={**SPOT_LEFT, "StoppingCondition": limits})
     )
-    assert "limit" in one.said(215)[-1]
-    assert "higher limit only lets it wait longer" in one.cards[-1]
-    assert "start the next run" not in one.cards[-1]
+    assert "limit" in watch.said(215)[-1]
+    assert "higher limit only lets it wait longer" in watch.cards[-1]
+    assert "start the next run" not in watch.cards[-1]
 
 
 def test_one_message_goes_where_each_of_its_kinds_goes() -> None:
@@ -483,31 +493,31 @@ def test_one_message_goes_where_each_of_its_kinds_goes() -> None:
     routes = Routes(("sns",), (Route(rule="limit-hit", channels=("vision",)),))
     channels = {**Policy().channels, "vision": ChannelConfig("slack", "sageaudit/channel/vision")}
     policy = replace(Policy(), channels=channels, routes=routes)
-    one = Watch(Run(uses=HANGS, limit_s=6_000), policy=policy)
-    [message] = one.at(90).messages
+    watch = Watch(Run(uses=HANGS, limit_s=6_000), policy=policy)
+    [message] = watch.at(90).messages
     assert message.kinds == ("idle", "limit")
     assert (message.destination.channels, message.has_no_route) == (("sns", "vision"), False)
-    assert "all may be lost" in one.cards[0]
+    assert "all may be lost" in watch.cards[0]
 
 
 def test_work_again_does_not_lead_where_a_limit_nears() -> None:
     """The commands are shown."""
     run = Run(uses=((30, BUSY), (60, HUNG), (60, BUSY)))
-    one = Watch(run)
-    one.at(90)
+    watch = Watch(run)
+    watch.at(90)
     run.limit_s = 7_500
-    assert one.said(110) == ["limit+at-work"]
-    assert "Stop it" in one.cards[-1]
+    assert watch.said(110) == ["limit+at-work"]
+    assert "Stop it" in watch.cards[-1]
 
 
 def test_a_price_that_was_missing_is_looked_for_again() -> None:
     """One GPU less than is watched without a price, until the price is there."""
-    one = Watch(Run(uses=HANGS, instance="ml.g4dn.12xlarge", count=2))
-    watching = replace(one.policy.watch or WatchSettings(), gpus_unpriced=9)
-    one.policy = replace(one.policy, watch=watching)
+    watch = Watch(Run(uses=HANGS, instance="ml.g4dn.12xlarge", count=2))
+    watching = replace(watch.policy.watch or WatchSettings(), gpus_unpriced=9)
+    watch.policy = replace(watch.policy, watch=watching)
     with mock.patch("sageaudit.workflows.sweep.watch.cluster_usd_per_hour", return_value=None):
-        assert one.said(90) == []
-    assert one.said(105) == ["idle"]
+        assert watch.said(90) == []
+    assert watch.said(105) == ["idle"]
 
 
 def test_a_bug_with_one_job_stops_no_other() -> None:
@@ -524,15 +534,15 @@ def test_a_bug_with_one_job_stops_no_other() -> None:
 def test_denied_metrics_are_a_failure_and_the_limit_is_still_told() -> None:
     """A watch that sees nothing is not silent."""
     run = Run(uses=(), limit_s=6_000)
-    one = Watch(run)
+    watch = Watch(run)
     denied = measure(
         parse(run.describe(), {}, account=ACCOUNT, region=REGION),
         [],
         TYPES,
         missing_reason=Missing(METRIC_DENIED_CODE, "cloudwatch:GetMetricData is denied"),
     )
-    with mock.patch.object(one, "read", return_value=denied):
-        done = one.at(90)
+    with mock.patch.object(watch, "read", return_value=denied):
+        done = watch.at(90)
     assert isinstance(done.error, AccessDenied)
     assert [said.kinds for said in done.messages] == [("limit",)]
 

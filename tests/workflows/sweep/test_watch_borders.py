@@ -12,8 +12,8 @@ def test_points_that_are_15_minutes_late_still_say_that_it_does_nothing(
     late_min: int, said: list[str]
 ) -> None:
     """45 minutes without work are known then; of later points nobody knows why they are late."""
-    one = Watch(Run(uses=HANGS, late=late_min * MINUTE))
-    assert one.said(30 + 45 + late_min) == said
+    watch = Watch(Run(uses=HANGS, late=late_min * MINUTE))
+    assert watch.said(30 + 45 + late_min) == said
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ def test_it_is_at_work_again_after_5_of_its_last_15_minutes(
     since: tuple[Use, ...], said: list[str]
 ) -> None:
     """And not idle for five minutes since then."""
-    one = Watch(Run(uses=((30, BUSY), (60, HUNG), *since)))
-    assert one.said(90) == ["idle"]
-    assert one.said(90 + sum(minutes for minutes, _ in since) + 3) == said
+    watch = Watch(Run(uses=((30, BUSY), (60, HUNG), *since)))
+    assert watch.said(90) == ["idle"]
+    assert watch.said(90 + sum(minutes for minutes, _ in since) + 3) == said
 
 
 @pytest.mark.parametrize(("minute", "said"), [(4.5 * DAY_MIN, ["limit"]), (4.5 * DAY_MIN - 1, [])])
@@ -50,5 +50,5 @@ def test_the_last_ten_completed_runs_forecast_a_limit(
     """Three of four needed longer: eight of ten, though the eleventh did not."""
     heads = [earlier(20_000 + number) for number in range(longer)]
     heads += [earlier(9_000 + number) for number in range(shorter)]
-    one = Watch(Run(uses=((600, BUSY),), limit_s=14_400), heads=tuple(heads))
-    assert one.said(5) == said
+    watch = Watch(Run(uses=((600, BUSY),), limit_s=14_400), heads=tuple(heads))
+    assert watch.said(5) == said

@@ -1,6 +1,6 @@
 """Access to accounts: a person's session, the organization, roles in other accounts.
 
-A role is assumed in each other account, and its credentials are renewed in time.
+A role is assumed in each other account, and its credentials are renewed before they expire.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _NAME = re.compile(r"[\w+=,.@-]{1,64}(?:/[\w+=,.@-]{1,64}){0,8}\Z", re.ASCII)
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
 PERMISSIONS = ("sts:AssumeRole",)
 """Needed only on the roles that the policy lists, or on the roles of one name in one organization.
-The role itself does not need it; for a scan, the user's own credentials do."""
-_EARLY_S = 300
+For a scan, the user's own credentials need it. The role itself does not need it."""
+_RENEW_BEFORE_EXPIRY_S = 300
 _MAX_CLIENTS = 256
-"""Number of clients that are kept, of all accounts: each takes half a megabyte."""
+"""The maximum number of cached clients, of all accounts: each takes half a megabyte."""
 LIST_PERMISSIONS = ("organizations:ListAccounts",)
-"""AWS answers only in the management account and those of delegated administrators."""
+"""AWS answers only in the management account and in accounts of delegated administrators."""
 _NO_ORGANIZATION_CODE = "AWSOrganizationsNotInUseException"
 _MAX_PAGES = 5_000
 
@@ -74,8 +74,8 @@ def role_arn(role: str, account: str, region: str) -> str:
 class AccountClients:
     """Creates clients, on any thread, and keeps them until their credentials expire.
 
-    `own_account` is that of the session; `roles` maps every other account to the ARN or name of the
-    role to assume. It is assumed in `region`, by default in the region of the client. `clock`
+    `own_account` is the session's own; `roles` has for every other account the ARN or name of the
+    role to assume. `region`: where roles are assumed; None for the region of each client. `clock`
     returns seconds since the epoch.
     """
 
@@ -103,34 +103,37 @@ class AccountClients:
     def for_members(
         cls, session: Any, own_account: str, members: MemberAccounts, clock: Callable[[], float]
     ) -> Self:
-        """Returns the clients of a deployment: of its own account and of its members."""
+        """Returns the clients of a deployment: those of its own account and of its members."""
         roles, external_id = members.role_by_account, members.external_id
         return cls(session, own_account, roles, clock, external_id=external_id)
 
     def client_factory(self, service: str, config: Config = CONFIG) -> Callable[[str, str], Any]:
         """Returns a function from account and region to the service's client.
 
-        `config`: retries and timeouts, the same in each call for one service. The function raises
-        AccessDenied if the role is missing or does not trust the caller, which AWS does not tell
-        apart. It raises RejectedEvent if the role is of another account, or another AwsError.
+        `config`: retries and timeouts; the same in each call for one service. The function raises
+        AccessDenied if the role is missing or does not trust the caller: AWS answers both in the
+        same way. It raises RejectedEvent if the role belongs to another account, or another
+        AwsError.
         """
         return lambda account, region: self._client(service, account, region, config)
 
     def _client(self, service: str, account: str, region: str, config: Config) -> Any:
         key = (service, account, region)
-        cached, until = self._clients.get(key, (None, None))
-        if cached is not None and (until is None or self._clock() < until):
+        cached, expires_at = self._clients.get(key, (None, None))
+        if cached is not None and (expires_at is None or self._clock() < expires_at):
             return cached
-        role, credentials, until = self._roles.get(account), dict[str, str](), None
+        role, credentials, expires_at = self._roles.get(account), dict[str, str](), None
         if role is not None and account != self._own:
             arn = role_arn(role, account, region)
-            credentials, until = self.credentials(account, arn, region)
+            credentials, expires_at = self.credentials(account, arn, region)
         with self._lock:
-            api = self._session.client(service, region_name=region, config=config, **credentials)
+            new_client = self._session.client(
+                service, region_name=region, config=config, **credentials
+            )
             if len(self._clients) >= _MAX_CLIENTS:
                 del self._clients[next(iter(self._clients))]
-            self._clients[key] = api, until
-        return api
+            self._clients[key] = new_client, expires_at
+        return new_client
 
     def credentials(self, account: str, role: str, region: str) -> tuple[dict[str, str], float]:
         """Returns a role's credentials and when to renew them. Raises as clients do."""
@@ -147,60 +150,63 @@ class AccountClients:
         except AccessDenied as error:
             raise AccessDenied(
                 error.action,
-                f"{role} cannot be assumed: it is not there, does not trust you, wants another"
+                f"{role} cannot be assumed: it does not exist, does not trust you, requires another"
                 " external id, or you may not call sts:AssumeRole on it.",
             ) from error
         with parse_errors("sts"):
-            own = read_text(require_key(answer, "AssumedRoleUser"), "Arn").split(":")[4:5] == [
-                account
-            ]
-        if not own:
+            is_of_account = read_text(require_key(answer, "AssumedRoleUser"), "Arn").split(":")[
+                4:5
+            ] == [account]
+        if not is_of_account:
             raise RejectedEvent(
-                "role_disagrees", f"the role {role} that reads {account} is of another account"
+                "role_disagrees", f"the role {role} that reads {account} belongs to another account"
             )
-        issued = require_key(answer, "Credentials")
+        issued_credentials = require_key(answer, "Credentials")
         with parse_errors("sts"):
             credentials = {
-                "aws_access_key_id": read_text(issued, "AccessKeyId"),
-                "aws_secret_access_key": read_text(issued, "SecretAccessKey"),
-                "aws_session_token": read_text(issued, "SessionToken"),
+                "aws_access_key_id": read_text(issued_credentials, "AccessKeyId"),
+                "aws_secret_access_key": read_text(issued_credentials, "SecretAccessKey"),
+                "aws_session_token": read_text(issued_credentials, "SessionToken"),
             }
-            return credentials, issued["Expiration"].timestamp() - _EARLY_S
+            return credentials, issued_credentials[
+                "Expiration"
+            ].timestamp() - _RENEW_BEFORE_EXPIRY_S
 
 
 class NamedAccount(Struct, frozen=True):
-    """An account by its id, and its name in the organization; None outside of one."""
+    """An account: its id, and its name in the organization; None outside of an organization."""
 
     id: str
     name: str | None = None
 
 
 def active_accounts(client: Any) -> list[NamedAccount]:
-    """Returns the active accounts of the organization, by id. Raises BadUsage without one.
+    """Returns the active accounts of the organization, sorted by id. Raises BadUsage if there is no
+    organization.
 
-    Raises AccessDenied, which says where to ask from, or another AwsError.
+    Raises AccessDenied, whose text says which credentials to use, or another AwsError.
     """
     accounts: list[NamedAccount] = []
-    call: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for _ in range(_MAX_PAGES):
-        answer = _page(client, call)
+        answer = _page(client, arguments)
         accounts += [
             NamedAccount(str(row["Id"]), str(row.get("Name") or "") or None)
             for row in answer.get("Accounts", ())
             if _is_active(row)
         ]
         token = answer.get("NextToken")
-        if not token or token == call.get("NextToken"):
+        if not token or token == arguments.get("NextToken"):
             return sorted(accounts, key=lambda account: account.id)
-        call["NextToken"] = token
+        arguments["NextToken"] = token
     raise Unavailable("organizations:ListAccounts returned no last page.")
 
 
-def _page(client: Any, call: dict[str, Any]) -> dict[str, Any]:
+def _page(client: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     try:
         with aws_errors("organizations"):
             try:
-                answer: dict[str, Any] = client.list_accounts(**call)
+                answer: dict[str, Any] = client.list_accounts(**arguments)
             except ClientError as error:
                 if error_code(error) == _NO_ORGANIZATION_CODE:
                     raise BadUsage(
@@ -218,14 +224,16 @@ def _page(client: Any, call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_active(row: dict[str, Any]) -> bool:
-    """Reads `State`, which replaces `Status`: AWS retired `Status` on 2026-09-09."""
+    """Whether an account is active: reads `State`, which replaces `Status` (AWS retired it on
+    2026-09-09).
+    """
     return (row.get("State") or row.get("Status")) == "ACTIVE"
 
 
 def open_session(profile: str | None, region: str | None) -> Any:
     """Opens a session for a profile and region, by default those of the AWS settings.
 
-    Its region may be None. Raises NoCredentials, or BadUsage for an invalid region name.
+    The session's region may be None. Raises NoCredentials, or BadUsage for an invalid region name.
     """
     try:
         session = boto3.Session(profile_name=profile, region_name=region)
@@ -245,7 +253,7 @@ class Identity(Struct, frozen=True):
 
 
 class AccountList(Struct, frozen=True):
-    """The accounts that were asked for, and the role to assume in those other than the own."""
+    """The requested accounts, and the role to assume in those that are not the user's own."""
 
     own_identity: Identity
     accounts: tuple[NamedAccount, ...]
@@ -257,12 +265,14 @@ class AccountList(Struct, frozen=True):
         return {account.id: account.name for account in self.accounts}
 
     def make_clients(self, session: Any, region: str) -> AccountClients:
-        """Returns the clients of all accounts; roles are assumed in `region`."""
-        own, role = self.own_identity.account, self.role
-        other_accounts = [name for name in self.account_names if name != own] if role else []
+        """Returns the clients of all accounts. `region`: where roles are assumed."""
+        own_account, role = self.own_identity.account, self.role
+        other_accounts = (
+            [name for name in self.account_names if name != own_account] if role else []
+        )
         return AccountClients(
             session,
-            own,
+            own_account,
             {account: role.arn(account, region) for account in other_accounts if role},
             time.time,
             external_id=role.external_id if role else None,
@@ -271,15 +281,16 @@ class AccountList(Struct, frozen=True):
 
 
 def home_region(session: Any, regions: Sequence[str], *, all_regions: bool) -> str:
-    """Returns the region in which to ask STS: an enabled one in the partition to scan.
+    """Returns the region in which to call STS: an enabled region in the partition to scan.
 
-    The first of all regions may be one that the account has not enabled. Empty without regions.
+    The first of all regions may be one that the account has not enabled. Returns "" if there are no
+    regions.
     """
     if not regions:
         return ""
-    own, partition = session.region_name, region_partition(regions[0])
-    if own is not None and region_partition(own) == partition:
-        return str(own)
+    own_region, partition = session.region_name, region_partition(regions[0])
+    if own_region is not None and region_partition(own_region) == partition:
+        return str(own_region)
     return "us-east-1" if all_regions and partition == "aws" else regions[0]
 
 

@@ -1,6 +1,7 @@
-"""Translates AWS errors into this project's errors, and sets the clients' retries.
+"""Translates AWS errors into this project's errors, and configures the clients' retries.
 
-Only the SDK retries: six attempts in about 10 seconds. Longer waits are left to SQS.
+Only the SDK retries: six attempts in about 10 seconds. After longer outages, SQS delivers the
+message again.
 """
 
 from __future__ import annotations
@@ -49,18 +50,20 @@ CONFIG = Config(
 QUICK_CONFIG = CONFIG.merge(
     Config(retries={"mode": "standard", "total_max_attempts": 3}, connect_timeout=2, read_timeout=3)
 )
-"""For functions that make several calls before their time-out: a call ends within 12 seconds."""
+"""For functions that make several calls before their time-out: a call takes at most 12 seconds."""
 
-_THROTTLES = re.compile(r"Throttl|RequestLimitExceeded|TooManyRequests|SlowDown|LimitExceeded\Z")
+_THROTTLE_CODES = re.compile(
+    r"Throttl|RequestLimitExceeded|TooManyRequests|SlowDown|LimitExceeded\Z"
+)
 _DENIED_CODES = re.compile(r"AccessDenied|UnauthorizedOperation|NotAuthorized|AuthorizationError")
 _CREDENTIAL_CODES = re.compile(
     r"ExpiredToken|InvalidClientTokenId|UnrecognizedClient|InvalidSignature|SignatureDoesNotMatch"
     r"|IncompleteSignature|InvalidAccessKeyId"
 )
-_WRONG_CLOCK = re.compile(
+_WRONG_CLOCK_SIGNS = re.compile(
     r"RequestTimeTooSkewed|RequestExpired|RequestInTheFuture|Signature expired|not yet current"
 )
-"""In the error's code, or in the message of InvalidSignatureException."""
+"""Found in the error's code, or in the message of InvalidSignatureException."""
 _ACTION = re.compile(r"not authorized to perform: ([\w-]+:\w+)")
 _PARSER = ResponseParserError.__module__
 _HTML = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
@@ -74,12 +77,13 @@ _CREDENTIAL_ADVICE: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
         "log in with `aws sso login` or `aws login`, or give a profile that has credentials",
     ),
 )
-"""What a person can do about each kind of missing credentials."""
+"""What a person can do, by the error about missing credentials."""
 SERVICES_WITHOUT_LIMIT = frozenset({"sqs"})
 """The time limit does not apply to SQS: the result of a record must still be sent there."""
 RESERVE_S = 60
-"""No try begins in this many seconds before the function's end. A try takes at most 13 s and a
-pause between two tries 16 s; the result then goes to SQS, within two tries of 8 s each."""
+"""No try begins in the last seconds of the function, of which there are this many. A try takes at
+most 13 s and a pause between two tries 16 s; then the result is sent to SQS, with two tries of 8 s
+each."""
 
 
 def error_code(error: ClientError) -> str:
@@ -90,7 +94,8 @@ def error_code(error: ClientError) -> str:
 def error_message(error: ClientError) -> str:
     """Returns AWS's error message without secrets, at most 300 characters.
 
-    AWS quotes in it what the caller sent. A proxy answers with a page of HTML, which says nothing.
+    AWS quotes in it what the caller sent. A proxy may answer with a page of HTML, which is
+    replaced.
     """
     text = str(error.response.get("Error", {}).get("Message", ""))
     return "(a page of HTML, as a proxy sends)" if _HTML.match(text) else redact(text)[:300]
@@ -100,7 +105,7 @@ def error_message(error: ClientError) -> str:
 def aws_errors(service: str, resource: str = "") -> Iterator[None]:
     """Turns botocore's errors into NoCredentials, AccessDenied, Throttled or Unavailable.
 
-    `service` is the IAM prefix, such as "sagemaker"; `resource` is named in the message.
+    `service` is the IAM prefix, such as "sagemaker"; `resource` is part of the message.
     """
     try:
         yield
@@ -118,7 +123,7 @@ def aws_errors(service: str, resource: str = "") -> Iterator[None]:
 def parse_errors(service: str) -> Iterator[None]:
     """Turns the errors of reading an incomplete or mistyped answer into Unavailable.
 
-    Only for the lines that read an answer: a defect in other lines would pass for a bad answer.
+    Use it only for the lines that read an answer: it would hide a defect in other lines.
     """
     try:
         yield
@@ -127,7 +132,7 @@ def parse_errors(service: str) -> Iterator[None]:
 
 
 def is_parser_error(error: Exception) -> bool:
-    """Whether the SDK could not read an answer: its parser raises many types of error."""
+    """Whether the SDK could not parse an answer: its parser raises many types of error."""
     frame = error.__traceback__
     while frame is not None:
         if frame.tb_frame.f_globals.get("__name__") == _PARSER:
@@ -145,14 +150,16 @@ def read_text(row: Mapping[str, Any], key: str) -> str:
 
 
 def require_key(answer: Mapping[str, Any], key: str) -> Any:
-    """Returns what AWS always answers under a key. Raises Unavailable if it is missing."""
+    """Returns the value of a key that AWS always answers. Raises Unavailable if it is missing."""
     if key not in answer:
-        raise Unavailable(f"An answer of AWS has no {key}; is a proxy between? Try again later.")
+        raise Unavailable(
+            f"An answer of AWS has no {key}, perhaps because of a proxy: try again later."
+        )
     return answer[key]
 
 
 def no_answer_error(error: BotoCoreError, service: str) -> AwsError:
-    """Returns the error for a missing answer: NoCredentials with what to do, or Unavailable."""
+    """Returns the error for a missing answer: NoCredentials, with what to do, or Unavailable."""
     text = redact(str(error)).strip().rstrip(".:")
     for kinds, what_to_do in _CREDENTIAL_ADVICE:
         if isinstance(error, kinds):
@@ -161,33 +168,37 @@ def no_answer_error(error: BotoCoreError, service: str) -> AwsError:
 
 
 def unreadable_answer_error(service: str) -> Unavailable:
-    """Returns the error for an answer that is not AWS's."""
-    return Unavailable(f"{service} sent an answer that cannot be read; is a proxy between?")
+    """Returns the error for an answer that AWS cannot have sent."""
+    return Unavailable(f"{service} sent an answer that cannot be read, perhaps because of a proxy.")
 
 
 def translate_error(error: ClientError, service: str, resource: str = "") -> AwsError:
     """Returns the project's error for a ClientError."""
     code, message = error_code(error), error_message(error)
-    on = f" {resource}" if resource else ""
-    if _THROTTLES.search(code):
-        return Throttled(f"{service}:{error.operation_name}{on} is throttled: try again later.")
-    if _WRONG_CLOCK.search(f"{code} {message}"):
+    resource_text = f" {resource}" if resource else ""
+    if _THROTTLE_CODES.search(code):
+        return Throttled(
+            f"{service}:{error.operation_name}{resource_text} is throttled: try again later."
+        )
+    if _WRONG_CLOCK_SIGNS.search(f"{code} {message}"):
         return NoCredentials(
             f"AWS refuses requests signed at this machine's time ({code}): set its clock."
         )
     if _CREDENTIAL_CODES.search(code):
         return NoCredentials(f"The AWS credentials are expired or not valid ({code}): {_LOG_IN}.")
     if _DENIED_CODES.search(code):
-        named = _ACTION.search(message)
-        action = named[1] if named else f"{service}:{error.operation_name}"
-        return AccessDenied(action, f"{action}{on} is not permitted.")
-    return Unavailable(f"{service}:{error.operation_name}{on} was refused: {code} {message}")
+        match = _ACTION.search(message)
+        action = match[1] if match else f"{service}:{error.operation_name}"
+        return AccessDenied(action, f"{action}{resource_text} is not permitted.")
+    return Unavailable(
+        f"{service}:{error.operation_name}{resource_text} was refused: {code} {message}"
+    )
 
 
 def is_throttle(answer: Any) -> bool:
-    """Whether a parsed response says that too many requests were sent."""
+    """Whether a parsed response says that AWS throttled the request."""
     code = answer.get("Error", {}).get("Code") if isinstance(answer, Mapping) else None
-    return isinstance(code, str) and _THROTTLES.search(code) is not None
+    return isinstance(code, str) and _THROTTLE_CODES.search(code) is not None
 
 
 def new_session() -> Any:
@@ -212,7 +223,7 @@ def known_regions() -> set[str]:
 
 @cache
 def api_model() -> ApiModel:
-    """Returns the model of the installed SDK: a newer SDK knows newer parameters."""
+    """Returns AWS's API model from the installed SDK: a newer SDK knows newer parameters."""
     model = Loader().load_service_model("sagemaker", "service-2")
     return ApiModel(model["shapes"], f"botocore {botocore.__version__}")
 
@@ -225,27 +236,33 @@ def instance_types() -> frozenset[str]:
 
 
 class OutOfTime(BotoCoreError):  # type: ignore[misc]
-    """No time is left. The SDK repeats a request after connection errors, not after this."""
+    """No time is left for a request. The SDK repeats requests after connection errors, but not
+    after this error.
+    """
 
     fmt = "no time was left to ask {operation}"
 
 
 class TimeLimit:
-    """Makes clients as `session` does, whose requests end in time. `clock` is Lambda's clock."""
+    """Creates clients as `session` does, whose requests are limited to the function's time. `clock`
+    is Lambda's clock.
+    """
 
     def __init__(self, session: Any, clock: Callable[[], datetime]) -> None:
         self._session = session
         self._clock = clock
-        self._until: datetime | None = None
+        self._ends_at: datetime | None = None
 
     def start(self, remaining_ms: float | None) -> None:
-        """Begins a record: the function has `remaining_ms` left; None if it has no end."""
-        until = (
+        """Sets the limit for a record: the function has `remaining_ms` left; None if it has no
+        end.
+        """
+        time_left = (
             None
             if remaining_ms is None
             else timedelta(milliseconds=remaining_ms, seconds=-RESERVE_S)
         )
-        self._until = None if until is None else self._clock() + until
+        self._ends_at = None if time_left is None else self._clock() + time_left
 
     def client(self, service: str, **options: Any) -> Any:
         """Returns a client of the service."""
@@ -256,5 +273,5 @@ class TimeLimit:
 
     def _check(self, event_name: str, **_: Any) -> None:
         """Raises OutOfTime if no time is left; the SDK calls it before each try."""
-        if self._until is not None and self._clock() >= self._until:
+        if self._ends_at is not None and self._clock() >= self._ends_at:
             raise OutOfTime(operation=event_name.rpartition(".")[2])

@@ -1,4 +1,4 @@
-"""Reads a job's CloudWatch metrics in few calls, and notes which could not be read."""
+"""Reads a job's CloudWatch metrics in few calls, and reports which could not be read."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ from sageaudit.errors import AccessDenied
 PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")
 
 MAX_POINTS_PER_SERIES = 1440
-"""Most points of a series: one day of minutes. Longer runs are read with a longer period."""
+"""The maximum points of a series: one day of minutes. Longer runs are read with a longer period."""
 MAX_HOSTS = 1_000
-"""Most hosts of a job that are read: our choice."""
+"""The maximum number of hosts of a job that are read: our choice."""
 MAX_TOTAL_POINTS = 1_440_000
-"""Most points of a job: 200 hosts of five metrics over a day of minutes, 1,000 over one of five
-minutes. They take 15 calls, 200 MB and about 45 s of an audit's 120: our choice. A larger run is
-read at a longer period."""
+"""The maximum points of a job: five metrics of 200 hosts for a day at one-minute periods, or of
+1,000 hosts at five-minute periods. They take 15 calls, 200 MB and about 45 s of the 120 s that an
+audit has: our choice. A larger run is read with a longer period."""
 _QUERIES_PER_CALL = 500
 _POINTS_PER_CALL = 100_800
 _MAX_ALGORITHM_METRICS = 40
-"""The most that a training job can define."""
+"""The maximum that a training job can define."""
 _MAX_LISTED_METRICS = 20_000
-"""Number of metrics of a job kind that ListMetrics is searched for one job's hosts."""
+"""The maximum number of listed metrics in which the hosts of one job are searched."""
 _MAX_LISTED_METRICS_ONCE = 250_000
-"""Number of metrics that it is searched for the hosts of all jobs: 500 pages."""
+"""The maximum number of listed metrics in which the hosts of all jobs are searched: 500 pages."""
 _MAX_PAGES = 200
-"""A cap on NextToken loops: 500 queries of 1,440 points are 8 pages."""
+"""Ends a loop of NextToken: 500 queries of 1,440 points are only 8 pages."""
 _SeriesKey = tuple[str, str, str]
-"""Name and value of its dimension, and the metric."""
-_RETENTION = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
+"""The name and value of the series' dimension, and its metric."""
+_PERIOD_BY_AGE = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
 
 
 class CloudWatchMetrics:
     """Implements Metrics. `client_of` returns the CloudWatch client for an account and region.
 
-    `list_hosts_once`: the hosts of all jobs are listed once, for callers that read many jobs that
-    ended earlier. `metrics`: only these are read and paid for.
+    `list_hosts_once`: list the hosts of all jobs once, for callers that read many past jobs.
+    `metrics`: the metrics to read and pay for.
     """
 
     def __init__(
@@ -65,87 +65,95 @@ class CloudWatchMetrics:
         metrics: Collection[Metric] = tuple(Metric),
     ) -> None:
         self._client_of = client_of
-        self._wanted = metrics
+        self._metrics = metrics
         self._types = types
-        self._lists_once = list_hosts_once
-        self._listed: dict[tuple[str | None, str | None, str], tuple[str, ...]] = {}
+        self._list_hosts_once = list_hosts_once
+        self._hosts_by_kind: dict[tuple[str | None, str | None, str], tuple[str, ...]] = {}
         self._lock = threading.Lock()
 
     def read(self, job: Job, now: datetime) -> Measurements:
         """Returns the measurements of a job. Raises Throttled or Unavailable."""
-        read = self.read_series(job, now)
+        raw_usage = self.read_series(job, now)
         return measure(
-            job, read.series, self._types, missing_reason=read.missing_reason, notes=read.notes
+            job,
+            raw_usage.series,
+            self._types,
+            missing_reason=raw_usage.missing_reason,
+            notes=raw_usage.notes,
         )
 
     def read_series(self, job: Job, now: datetime) -> RawUsage:
         """Reads every host and metric, with the shortest period that the run's age and size allow.
 
-        Metrics that are absent or denied are reported as missing; other AWS errors are raised.
+        Reports absent or denied metrics as missing; raises other AWS errors.
         """
         windows = list(work_windows(job))
         published = job.kind.spec.metrics
         if published is None or not windows:
-            return _unread(_no_run_time_reason(job))
+            return _nothing_read(_no_run_time_reason(job))
         if job.account is None or job.region is None:
-            return _unread("the job's account or region is not known")
+            return _nothing_read("the job's account or region is not known")
         start, end = windows[0][0], windows[-1][1]
-        if (kept_s := finest_period_s(start, now)) is None:
-            return _unread("CloudWatch keeps metrics for 455 days")
-        absent = Missing("metric_missing", "CloudWatch has no points", _later(job, now))
+        if (finest_s := finest_period_s(start, now)) is None:
+            return _nothing_read("CloudWatch keeps metrics for 455 days")
+        missing = Missing("metric_missing", "CloudWatch has no points", _wait_hint(job, now))
         try:
             with aws_errors("cloudwatch"), parse_errors("cloudwatch"):
                 client = self._client_of(job.account, job.region)
                 hosts = self._hosts(client, job, published, now)
                 series = self._series(job, published, hosts)
-                period_s = choose_period_s(start, end, kept_s, len(series))
+                period_s = choose_period_s(start, end, finest_s, len(series))
                 queries = _queries(published, series, period_s)
-                raw, notes = _read(client, queries, start, end, period_s)
-        except AccessDenied as denied:
-            allow = f"Allow {denied.action}."
-            return RawUsage((), Missing(METRIC_DENIED_CODE, str(denied).rstrip("."), allow))
+                all_series, notes = _read_queries(client, queries, start, end, period_s)
+        except AccessDenied as error:
+            hint = f"Allow {error.action}."
+            return RawUsage((), Missing(METRIC_DENIED_CODE, str(error).rstrip("."), hint))
         if published.has_numbered_hosts and (job.instance_count or 0) > MAX_HOSTS:
             notes.append(f"the metrics of {MAX_HOSTS} of {job.instance_count} hosts were read")
-        if period_s > kept_s:
-            rarer = f"one point every {period_s} s was read, not every {kept_s} s"
-            notes.append(f"{rarer}: the run has so many days or hosts")
-        return RawUsage(tuple(raw), absent, tuple(notes))
+        if period_s > finest_s:
+            period_text = f"one point every {period_s} s was read, not one every {finest_s} s"
+            notes.append(f"{period_text}, because of the run's length or number of hosts")
+        return RawUsage(tuple(all_series), missing, tuple(notes))
 
     def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
         """Returns the names of the job's hosts.
 
-        ListMetrics returns the hosts of all jobs of a kind. For a job that ended lately, it is
-        asked for recently active metrics only.
+        ListMetrics returns the hosts of all jobs of a kind. If the job has just ended, only
+        recently active metrics are requested.
         """
         if published.has_numbered_hosts:
-            read = min(job.instance_count or 0, MAX_HOSTS)
-            return [f"{job.name}/algo-{n}" for n in range(1, read + 1)]
-        if self._lists_once:
+            host_count = min(job.instance_count or 0, MAX_HOSTS)
+            return [f"{job.name}/algo-{number}" for number in range(1, host_count + 1)]
+        if self._list_hosts_once:
             hosts = self._list_all_hosts(client, job, published)
         else:
-            recent = {"RecentlyActive": "PT3H"} if _has_ended_recently(job, now) else {}
-            hosts = tuple(_list_hosts(client, published, _MAX_LISTED_METRICS, **recent))
+            recency = {"RecentlyActive": "PT3H"} if _has_ended_recently(job, now) else {}
+            hosts = tuple(_list_hosts(client, published, _MAX_LISTED_METRICS, **recency))
         return sorted({host for host in hosts if host.startswith(f"{job.name}/")})
 
     def _list_all_hosts(self, client: Any, job: Job, published: JobMetrics) -> tuple[str, ...]:
-        """Returns the hosts of all jobs of a kind; other threads wait for the listing one."""
+        """Returns the hosts of all jobs of a kind. One thread lists them, while others wait."""
         key = (job.account, job.region, published.namespace)
         with self._lock:
-            if key not in self._listed:
-                self._listed[key] = tuple(_list_hosts(client, published, _MAX_LISTED_METRICS_ONCE))
-            return self._listed[key]
+            if key not in self._hosts_by_kind:
+                self._hosts_by_kind[key] = tuple(
+                    _list_hosts(client, published, _MAX_LISTED_METRICS_ONCE)
+                )
+            return self._hosts_by_kind[key]
 
     def _series(self, job: Job, published: JobMetrics, hosts: list[str]) -> list[_SeriesKey]:
-        """Returns one series per host and metric, and one per algorithm metric of the job.
+        """Returns a key for each host and metric, and one for each algorithm metric of the job.
 
         Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
         """
         instance_types = [self._types.get(group.instance_type) for group in job.groups]
-        gpus = any(instance_type is None or instance_type.gpus for instance_type in instance_types)
-        absent = {*(() if gpus else (Metric.GPU, Metric.GPU_MEMORY))}
+        has_gpus = any(
+            instance_type is None or instance_type.gpus for instance_type in instance_types
+        )
+        absent_metrics = {*(() if has_gpus else (Metric.GPU, Metric.GPU_MEMORY))}
         if not (published.has_disk_metric and is_disk_judged(job, self._types)):
-            absent.add(Metric.DISK)
-        metrics = [metric for metric in self._wanted if metric not in absent]
+            absent_metrics.add(Metric.DISK)
+        metrics = [metric for metric in self._metrics if metric not in absent_metrics]
         series = [("Host", host, metric.value) for host in hosts for metric in metrics]
         if published.algorithm_dimension is not None and job.status == "Completed":
             names = job.metric_names[:_MAX_ALGORITHM_METRICS]
@@ -173,14 +181,14 @@ def _queries(
     ]
 
 
-def _list_hosts(client: Any, published: JobMetrics, limit: int, **recent: str) -> Iterator[str]:
-    """Returns the hosts that ListMetrics names, of all jobs of a kind."""
+def _list_hosts(client: Any, published: JobMetrics, limit: int, **recency: str) -> Iterator[str]:
+    """Yields the hosts that ListMetrics names, of all jobs of a kind."""
     pages = client.get_paginator("list_metrics").paginate(
         Namespace=published.namespace,
         MetricName=Metric.CPU.value,
         Dimensions=[{"Name": "Host"}],
         PaginationConfig={"MaxItems": limit},
-        **recent,
+        **recency,
     )
     for page in pages:
         for metric in require_key(page, "Metrics"):
@@ -189,12 +197,12 @@ def _list_hosts(client: Any, published: JobMetrics, limit: int, **recent: str) -
                     yield read_text(dimension, "Value")
 
 
-def _unread(reason: str) -> RawUsage:
+def _nothing_read(reason: str) -> RawUsage:
     return RawUsage((), Missing("metric_missing", reason))
 
 
 def _no_run_time_reason(job: Job) -> str:
-    """Says why a job has no time in which its own code ran."""
+    """Returns why a job has no time in which its own code ran."""
     if not job.finished:
         return "the job's own code has not run yet"
     if job.started_at is not None and all(phase.seconds is None for phase in job.phases):
@@ -202,15 +210,16 @@ def _no_run_time_reason(job: Job) -> str:
     return "the job's own code did not run"
 
 
-def _later(job: Job, now: datetime) -> str | None:
-    """Advises to wait for the points of a job that ended minutes ago."""
+def _wait_hint(job: Job, now: datetime) -> str | None:
+    """Returns the advice to wait, for a job that ended minutes ago; None for other jobs."""
     return "Audit it again in some minutes." if _has_ended_recently(job, now) else None
 
 
 def _has_ended_recently(job: Job, now: datetime) -> bool:
-    """Whether the job ended under 2 hours ago: ListMetrics counts 3 hours as recently active.
+    """Whether the job ended less than 2 hours ago: ListMetrics lists metrics of the last 3 hours as
+    recently active.
 
-    A job that was read while it ran counts as ended then.
+    A job that was read while it ran counts as ended at that time.
     """
     end = job.ended_at or job.observed_until
     return end is not None and now - end < timedelta(hours=2)
@@ -218,85 +227,91 @@ def _has_ended_recently(job: Job, now: datetime) -> bool:
 
 def finest_period_s(start: datetime, now: datetime) -> int | None:
     """Returns the finest period in seconds that is still stored for `start`; None if none is."""
-    return next((period for age, period in _RETENTION if now - start <= age), None)
+    return next((period for age, period in _PERIOD_BY_AGE if now - start <= age), None)
 
 
-def choose_period_s(start: datetime, end: datetime, finest_period_s: int, series: int) -> int:
-    """Returns a period in seconds: a multiple of `finest_period_s` with at most 1,440 points of
-    each series, and MAX_TOTAL_POINTS in all.
+def choose_period_s(start: datetime, end: datetime, finest_period_s: int, series_count: int) -> int:
+    """Returns a period in seconds: a multiple of `finest_period_s`, with at most 1,440 points of
+    each series and MAX_TOTAL_POINTS in all.
     """
-    most = min(MAX_POINTS_PER_SERIES, MAX_TOTAL_POINTS // max(series, 1))
+    max_points = min(MAX_POINTS_PER_SERIES, MAX_TOTAL_POINTS // max(series_count, 1))
     return (
-        max(1, math.ceil((end - start).total_seconds() / most / finest_period_s)) * finest_period_s
+        max(1, math.ceil((end - start).total_seconds() / max_points / finest_period_s))
+        * finest_period_s
     )
 
 
-def _read(
+def _read_queries(
     client: Any, queries: list[dict[str, Any]], start: datetime, end: datetime, period_s: int
 ) -> tuple[list[RawSeries], list[str]]:
-    first = math.floor(start.timestamp() / period_s) * period_s
-    points = math.ceil((end.timestamp() - first) / period_s)
-    batch = max(1, min(_QUERIES_PER_CALL, _POINTS_PER_CALL // max(points, 1)))
-    values: dict[str, list[float | None]] = {q["Id"]: [None] * points for q in queries}
+    first_s = math.floor(start.timestamp() / period_s) * period_s
+    point_count = math.ceil((end.timestamp() - first_s) / period_s)
+    batch_size = max(1, min(_QUERIES_PER_CALL, _POINTS_PER_CALL // max(point_count, 1)))
+    values: dict[str, list[float | None]] = {q["Id"]: [None] * point_count for q in queries}
     notes: dict[str, None] = {}
-    for position in range(0, len(queries), batch):
-        call = {
-            "MetricDataQueries": queries[position : position + batch],
-            "StartTime": datetime.fromtimestamp(first, UTC),
-            "EndTime": datetime.fromtimestamp(first + points * period_s, UTC),
+    for position in range(0, len(queries), batch_size):
+        request = {
+            "MetricDataQueries": queries[position : position + batch_size],
+            "StartTime": datetime.fromtimestamp(first_s, UTC),
+            "EndTime": datetime.fromtimestamp(first_s + point_count * period_s, UTC),
             "ScanBy": "TimestampAscending",
         }
-        for result in _results(client, call, notes):
+        for result in _results(client, request, notes):
             _place_points(
-                result["Timestamps"], result["Values"], values[result["Id"]], first, period_s
+                result["Timestamps"], result["Values"], values[result["Id"]], first_s, period_s
             )
             if result.get("StatusCode") in {"InternalError", "Forbidden"}:
                 notes[f"CloudWatch returned {result['StatusCode']} for some series"] = None
-    raw = [
+    all_series = [
         RawSeries(
             host=query["MetricStat"]["Metric"]["Dimensions"][0]["Value"],
             metric=query["MetricStat"]["Metric"]["MetricName"],
-            start=datetime.fromtimestamp(first, UTC),
+            start=datetime.fromtimestamp(first_s, UTC),
             period_s=period_s,
             values=tuple(values[query["Id"]]),
         )
         for query in queries
         if any(value is not None for value in values[query["Id"]])
     ]
-    return raw, list(notes)
+    return all_series, list(notes)
 
 
 def _place_points(
     moments: Sequence[datetime],
-    found: Sequence[object],
+    new_values: Sequence[object],
     values: list[float | None],
-    first: int,
+    first_s: int,
     period_s: int,
 ) -> None:
-    """Places an answer's points in their periods, counted from the second `first` on.
+    """Writes an answer's points into `values`, at the indexes of their periods, which are counted
+    from the second `first_s`.
 
-    The answer ascends, one point a period. If it has as many as fit between its first and its last,
-    none is missing. Then only three more moments are checked, each a quarter further: to check all
-    of them costs more than everything else.
+    The answer ascends, with one point a period. If it has as many points as fit between its first
+    and its last, none is missing. Then only three more moments are checked, at a quarter, a half
+    and three quarters: checking all of them costs more than everything else.
     """
     if not moments:
         return
-    start, stop = (_index(moments[at], first, period_s) for at in (0, -1))
+    start_index, end_index = (_index(moments[at], first_s, period_s) for at in (0, -1))
     count = len(moments)
-    whole = count == len(found) == stop + 1 - start and 0 <= start <= stop < len(values)
-    quarters = (count * part // 4 for part in (1, 2, 3))
-    whole = whole and all(_index(moments[at], first, period_s) == start + at for at in quarters)
-    if whole and set(map(type, found)) == {float}:
-        values[start : stop + 1] = cast(Sequence[float], found)
+    is_gapless = count == len(
+        new_values
+    ) == end_index + 1 - start_index and 0 <= start_index <= end_index < len(values)
+    has_regular_quarters = (count * part // 4 for part in (1, 2, 3))
+    is_gapless = is_gapless and all(
+        _index(moments[at], first_s, period_s) == start_index + at for at in has_regular_quarters
+    )
+    if is_gapless and set(map(type, new_values)) == {float}:
+        values[start_index : end_index + 1] = cast(Sequence[float], new_values)
         return
-    for moment, value in zip(moments, found, strict=False):
-        index = _index(moment, first, period_s)
+    for moment, value in zip(moments, new_values, strict=False):
+        index = _index(moment, first_s, period_s)
         if 0 <= index < len(values):
             values[index] = _number(value)
 
 
-def _index(moment: datetime, first: int, period_s: int) -> int:
-    return int(moment.timestamp() - first) // period_s
+def _index(moment: datetime, first_s: int, period_s: int) -> int:
+    return int(moment.timestamp() - first_s) // period_s
 
 
 def _number(value: object) -> float:
@@ -306,16 +321,18 @@ def _number(value: object) -> float:
     return float(value)
 
 
-def _results(client: Any, call: dict[str, Any], notes: dict[str, None]) -> Iterator[dict[str, Any]]:
+def _results(
+    client: Any, request: dict[str, Any], notes: dict[str, None]
+) -> Iterator[dict[str, Any]]:
     """Yields the results of all pages; PartialData means that more pages follow."""
     token: str | None = None
     for _ in range(_MAX_PAGES):
-        answer = client.get_metric_data(**call, **({"NextToken": token} if token else {}))
+        answer = client.get_metric_data(**request, **({"NextToken": token} if token else {}))
         yield from require_key(answer, "MetricDataResults")
-        following = answer.get("NextToken")
-        if not following:
+        next_token = answer.get("NextToken")
+        if not next_token:
             return
-        if following == token:
+        if next_token == token:
             break
-        token = following
+        token = next_token
     notes["CloudWatch's pages did not end: some points were not read"] = None

@@ -1,19 +1,19 @@
-"""Keeps requests within the services' rates, for each account, region and API on its own.
+"""Keeps requests within the services' rate limits, separately for each account, region and API.
 
 | API | requests a second | source |
 |---|--:|---|
 | ListTrainingJobs | 2 | quota of an account, not adjustable (aws-solutions/deepracer-on-aws#87) |
-| the other lists of jobs | 2 | AWS publishes none: as ListTrainingJobs |
+| the other lists of jobs | 2 | AWS publishes none: the same as ListTrainingJobs |
 | Describe*, ListTags of SageMaker | 10 | AWS publishes none: our choice |
 | GetMetricData | 50, and 90,000 points | CloudWatch quotas; AWS also names 396,000 points |
 | ListMetrics | 10 | the quota is 25: our choice |
 | GetProducts | 5 | AWS publishes none: our choice |
 
-Requests are spread evenly, without bursts. When AWS throttles one, the rate of its API falls by 30
-percent; it grows again with each request that is let through.
+Requests are spread evenly, without bursts. If AWS throttles one, the rate of its API falls by 30
+percent; it grows again with each request that is sent.
 
-Threads make calls at the same time. They are daemons, which a pool of the standard library has not:
-a request that is under way when the command ends does not hold it up.
+Several threads make calls at the same time. They are daemons, unlike those of the standard
+library's pools, so that a running request does not delay the end of the command.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ RATES: Mapping[str, float] = {
     "ListMetrics": 10.0,
     "GetProducts": 5.0,
 }
-"""Requests a second of APIs whose rate is not that of their first word."""
+"""Requests a second of APIs with a rate of their own."""
 _RATES_BY_VERB = {"List": LISTS_PER_SECOND, "Describe": DESCRIBES_PER_SECOND}
 POINTS_PER_SECOND = 90_000.0
-"""GetMetricData's data points of more than 3 hours ago."""
+"""The quota for GetMetricData's data points that are older than 3 hours."""
 _POINTS = "GetMetricData points"
 _MIN_RATE_FACTOR = 1 / 16
-"""A throttled API keeps at least this part of its rate."""
-_SLOWS = 0.7
+"""A throttled API keeps at least this share of its rate."""
+_SLOWDOWN_FACTOR = 0.7
 """A throttled answer multiplies the rate by this."""
-_RECOVERS = 1.01
+_RECOVERY_FACTOR = 1.01
 """Each request multiplies a lowered rate by this: 36 requests undo one throttle."""
 _THROTTLE_PAUSE_S = 1.0
-"""Throttled answers within this time count once: they were under way together."""
+"""Throttled answers within this time count once, since their requests overlapped."""
 T = TypeVar("T")
 _POLL_INTERVAL_S = 0.2
-"""Seconds that a caller waits between two checks for a stop."""
+"""Seconds between two checks whether the scan was stopped."""
 _Task = tuple[Future[Any], Callable[[], Any]]
 
 
 class ScanStopped(BaseException):
-    """The scan was stopped while a request waited; no `except Exception` catches it."""
+    """The scan was stopped while a request waited. No `except Exception` catches it."""
 
 
-class _Turns(Struct):
-    """One API of one account and region, and when its next request may be sent."""
+class _ApiPace(Struct):
+    """The pace of one API in one account and region: when its next request may be sent."""
 
     per_second: float
     free_at: float = 0.0
@@ -72,23 +72,25 @@ class _Turns(Struct):
     throttled_at: float = float("-inf")
 
     def reserve(self, now: float, amount: float) -> float:
-        """Returns the seconds to wait before the request."""
-        self.rate_factor = min(1.0, self.rate_factor * _RECOVERS)
+        """Reserves a time for a request; returns the seconds until then. `amount`: the number of
+        requests or points.
+        """
+        self.rate_factor = min(1.0, self.rate_factor * _RECOVERY_FACTOR)
         starts_at = max(self.free_at, now)
         self.free_at = starts_at + amount / (self.per_second * self.rate_factor)
         return starts_at - now
 
     def slow_down(self, now: float) -> None:
-        """Lowers the rate, and lets nothing through for a second."""
+        """Lowers the rate, and sends nothing for a second."""
         if now - self.throttled_at < _THROTTLE_PAUSE_S:
             return
         self.throttled_at = now
-        self.rate_factor = max(_MIN_RATE_FACTOR, self.rate_factor * _SLOWS)
+        self.rate_factor = max(_MIN_RATE_FACTOR, self.rate_factor * _SLOWDOWN_FACTOR)
         self.free_at = max(self.free_at, now + _THROTTLE_PAUSE_S)
 
 
 class RateLimiter(Struct):
-    """Lets requests through at the services' rates, from any thread.
+    """Delays requests to the services' rates, from any thread.
 
     `clock` returns seconds that only grow; `sleep` waits for seconds, or raises ScanStopped.
     """
@@ -96,19 +98,21 @@ class RateLimiter(Struct):
     clock: Callable[[], float]
     sleep: Callable[[float], None]
     requests: Counter[str] = field(default_factory=Counter)
-    """Requests sent, by API, repeats included."""
+    """The number of requests sent, by API, including repeats."""
     metrics_requested: int = 0
-    """Number of metrics asked for, by which GetMetricData is billed."""
+    """The number of metrics requested, by which GetMetricData is billed."""
     throttles: int = 0
-    _apis: dict[tuple[str, str, str], _Turns] = field(default_factory=dict)
+    _apis: dict[tuple[str, str, str], _ApiPace] = field(default_factory=dict)
     _hooked_clients: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def limit_clients(self, client_of: Callable[[str, str], Any]) -> Callable[[str, str], Any]:
-        """Returns the same clients by account and region, whose requests wait for their turn."""
+        """Returns a function from account and region to the same clients, whose requests wait for
+        their turn.
+        """
 
         def client(account: str, region: str) -> Any:
-            with self._lock:  # a boto3 session makes one client at a time
+            with self._lock:  # a boto3 session can create only one client at a time
                 new_client = client_of(account, region)
                 if id(new_client) not in self._hooked_clients:
                     self._hooked_clients[id(new_client)] = new_client
@@ -143,18 +147,18 @@ class RateLimiter(Struct):
         with self._lock:
             if api != _POINTS:
                 self.requests[api] += 1
-            wait_s = self._turns(account, region, api).reserve(self.clock(), amount)
-        self.sleep(wait_s)  # also for 0 s: it may be time to stop
+            wait_s = self._api_pace(account, region, api).reserve(self.clock(), amount)
+        self.sleep(wait_s)  # also for 0 s, since `sleep` may stop the scan
 
     def _slow_down(self, account: str, region: str, api: str) -> None:
         with self._lock:
             self.throttles += 1
-            self._turns(account, region, api).slow_down(self.clock())
+            self._api_pace(account, region, api).slow_down(self.clock())
 
-    def _turns(self, account: str, region: str, api: str) -> _Turns:
+    def _api_pace(self, account: str, region: str, api: str) -> _ApiPace:
         key = (account, region, api)
         if key not in self._apis:
-            self._apis[key] = _Turns(requests_per_second(api))
+            self._apis[key] = _ApiPace(requests_per_second(api))
         return self._apis[key]
 
 
@@ -162,25 +166,25 @@ def requests_per_second(api: str) -> float:
     """Returns an API's requests a second; for the points of GetMetricData, points a second."""
     if api == _POINTS:
         return POINTS_PER_SECOND
-    of_word = (rate for word, rate in _RATES_BY_VERB.items() if api.startswith(word))
-    return RATES.get(api) or next(of_word, DESCRIBES_PER_SECOND)
+    rates = (rate for word, rate in _RATES_BY_VERB.items() if api.startswith(word))
+    return RATES.get(api) or next(rates, DESCRIBES_PER_SECOND)
 
 
-def _points(call: Mapping[str, Any]) -> float:
-    """Returns the data points that a call can return."""
-    start, end = call["StartTime"], call["EndTime"]
+def _points(arguments: Mapping[str, Any]) -> float:
+    """Returns how many data points a call can return."""
+    start, end = arguments["StartTime"], arguments["EndTime"]
     if not isinstance(start, datetime) or not isinstance(end, datetime):
         return 0
     seconds = (end - start).total_seconds()
-    periods = (float(query["MetricStat"]["Period"]) for query in call["MetricDataQueries"])
+    periods = (float(query["MetricStat"]["Period"]) for query in arguments["MetricDataQueries"])
     return sum(seconds / period_s for period_s in periods)
 
 
 class DaemonThreads:
-    """Implements Workers. At its end no call is begun any more, and none is waited for."""
+    """Implements Workers. At its end it starts no further call, and waits for none."""
 
     def __init__(self, max_threads: int) -> None:
-        self._most = max_threads
+        self._max_threads = max_threads
         self._count = 0
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
 
@@ -199,16 +203,16 @@ class DaemonThreads:
             self._tasks.put(None)
 
     def submit(self, call: Callable[[], T]) -> Future[T]:
-        """Lets a thread make the call, as soon as one is free."""
+        """Queues the call; a thread makes it as soon as one is free."""
         future: Future[T] = Future()
         self._tasks.put((future, call))
-        if self._count < self._most:
+        if self._count < self._max_threads:
             self._count += 1
             threading.Thread(target=self._work, name="sageaudit", daemon=True).start()
         return future
 
     def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
-        """Returns the calls that are done; none after 0.2 s without one."""
+        """Returns the calls that are done; an empty collection if none is done within 0.2 s."""
         futures = cast("Collection[Future[T]]", pending)
         return wait(futures, timeout=_POLL_INTERVAL_S, return_when=FIRST_COMPLETED).done
 
@@ -216,11 +220,11 @@ class DaemonThreads:
         while (task := self._tasks.get()) is not None:
             future, call = task
             if future.set_running_or_notify_cancel():
-                _make(future, call)
-            del task, future, call  # nothing of the call is kept while the thread waits
+                _run_task(future, call)
+            del task, future, call  # the waiting thread must not keep the data of the call alive
 
 
-def _make(future: Future[Any], call: Callable[[], Any]) -> None:
+def _run_task(future: Future[Any], call: Callable[[], Any]) -> None:
     try:
         result = call()
     except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for

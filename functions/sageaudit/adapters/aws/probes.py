@@ -1,7 +1,7 @@
 """Harmless calls that show whether an IAM action is permitted.
 
 They describe a job that does not exist, list one row, or read one metric ($0.00001). IAM decides
-before the service looks: any answer about the request itself means that it was let through.
+before the service handles a request, so any answer about its content means that it is permitted.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _CHILDREN = {kind.spec.rollup.child_list.action: kind for kind in JobKind if kin
 def check_permission(
     action: str, client_of: Callable[[str, str], Any], region: str, account: str
 ) -> AwsError | None:
-    """Says what keeps an account from calling an action in a region; None if nothing does.
+    """Returns what prevents an account from calling an action in a region; None if nothing does.
 
-    `client_of` returns the client of a service in a region, `account` is its own. Raises KeyError
-    for an action without a harmless call.
+    `client_of` returns the client of a service in a region, `account` is its own account. Raises
+    KeyError for an action without a harmless call.
     """
     service, _, operation = action.partition(":")
     endpoint = endpoint_region(region) if service == "pricing" else region
-    call = _call(operation, region, account)
+    probe = _call(operation, region, account)
     try:
-        getattr(client_of(service, endpoint), call[0])(**call[1])
+        getattr(client_of(service, endpoint), probe[0])(**probe[1])
     except ClientError as error:
         problem = translate_error(error, service)
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
@@ -55,7 +55,7 @@ def check_permission(
 
 
 def _call(operation: str, region: str, account: str) -> tuple[str, Mapping[str, Any]]:
-    """Returns the client's method and its arguments."""
+    """Returns the client's method to call, and its arguments."""
     if (kind := _SPECS.get(operation)) is not None:
         return kind.spec.describe_method, {kind.spec.name_key: _NAME}
     if (kind := _LISTS.get(operation)) is not None:
@@ -99,19 +99,19 @@ ASSUME_ROLE = "sts:AssumeRole"
 
 
 def missing_permissions(accounts: AccountClients, account: str, region: str) -> dict[str, str]:
-    """Returns the actions that the functions need in a member and may not call, with the reasons.
+    """Returns the actions that the functions need in a member but may not call, with the reasons.
 
-    If its role cannot be assumed, that is the only one.
+    If the member's role cannot be assumed, this is the only action.
     """
     try:
         accounts.client_factory("sagemaker")(account, region)
     except (AwsError, RejectedEvent) as error:
         return {ASSUME_ROLE: str(error)}
 
-    def client_of(service: str, place: str) -> Any:
-        return accounts.client_factory(service)(account, place)
+    def client_of(service: str, client_region: str) -> Any:
+        return accounts.client_factory(service)(account, client_region)
 
-    refused = {
+    errors = {
         action: check_permission(action, client_of, region, account) for action in MEMBER_ACTIONS
     }
-    return {action: str(error) for action, error in refused.items() if error is not None}
+    return {action: str(error) for action, error in errors.items() if error is not None}

@@ -11,7 +11,7 @@ from sageaudit.output.text.links import object_url
 
 PREFIX = "sageaudit/"
 PERMISSIONS = ("s3:PutObject",)
-"""What `put` calls, only on the objects under PREFIX."""
+"""What `put` calls, only on objects under PREFIX."""
 
 
 class S3ReportStore(Struct, frozen=True):
@@ -24,7 +24,7 @@ class S3ReportStore(Struct, frozen=True):
     def put(self, name: str, page: str) -> str:
         """Stores a page, and returns its address in the console. Raises AwsError.
 
-        A bucket of another account is refused: somebody else may have taken the name.
+        S3 refuses a bucket of another account: somebody else may have taken the name.
         """
         key = f"{PREFIX}{name}"
         with aws_errors("s3"):

@@ -1,8 +1,9 @@
 """Calls SageMaker in each account: Describe*, ListTags, and its lists of jobs, newest first.
 
-A filter by LastModifiedTime is not used: SageMaker then answers page after empty page until the
-caller is throttled (aws/aws-cli#7596, docs/decisions/0022-lists-are-read-by-creation-time.md).
-StatusEquals is not used either: it is applied after a page is cut (ListTrainingJobs' reference).
+It does not filter by LastModifiedTime: SageMaker would return many empty pages until it throttles
+the caller (aws/aws-cli#7596, docs/decisions/0022-lists-are-read-by-creation-time.md). It does not
+filter by StatusEquals either, which SageMaker applies to each page after it was cut (reference of
+ListTrainingJobs).
 """
 
 from __future__ import annotations
@@ -36,30 +37,31 @@ JOB_PERMISSIONS = (
     *(f"sagemaker:{kind.spec.describe_call}" for kind in JobKind),
     "sagemaker:ListTags",
 )
-"""Calls about one job, to which IAM can limit them."""
+"""Calls about one job; IAM can limit them to jobs."""
 _ROLL_UPS = [rollup for kind in JobKind if (rollup := kind.spec.rollup)]
 COUNT_PERMISSIONS = tuple(
     f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS if not rollup.has_child_count
 )
-"""An audit lists the jobs of a roll-up that Describe does not count, to find missing ones."""
+"""Calls that count the jobs of a roll-up, if Describe does not, to find out whether any is
+missing."""
 AUDIT_PERMISSIONS = (*JOB_PERMISSIONS, *COUNT_PERMISSIONS)
 """What an audit calls."""
 CHILDREN_PERMISSIONS = tuple(f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS)
 """Only the command line lists every roll-up's jobs; the Lambda reads them from the history."""
 LIST_PERMISSIONS = tuple(f"sagemaker:{kind.spec.list_call}" for kind in JobKind)
-"""What a sweep calls, whose role alone may; none can be limited to certain jobs."""
+"""What a sweep calls; only its role may. None of these calls can be limited to certain jobs."""
 PERMISSIONS = (*AUDIT_PERMISSIONS, *LIST_PERMISSIONS)
 UNSCOPED_ACTIONS = tuple(
     f"sagemaker:{rollup.child_list.action}"
     for rollup in _ROLL_UPS
     if not rollup.child_list.is_resource_limited
 )
-"""Actions that no policy limits to certain jobs: AWS's guide on SageMaker's API permissions says so
-of all List calls but ListTags."""
+"""Actions that no policy can limit to certain jobs, according to AWS's guide on SageMaker's API
+permissions: all List calls but ListTags."""
 PAGE_SIZE = 100
-"""The most rows that one request returns; the default is 10."""
+"""The maximum number of rows that one request returns; the default is 10."""
 _MAX_PAGES_WITHOUT_NEW_ROWS = 50
-"""A list by creation time has full pages: this many pages without a new row have no end."""
+"""A list by creation time has full pages. After this many pages without a new row it has no end."""
 MIN_INTERVAL_S = 1.0
 
 
@@ -82,7 +84,7 @@ class SageMakerJobs:
                     raise JobNotFound(f"there is no {ref.kind.value} job {ref.name}") from error
                 raise
         answer.pop("ResponseMetadata", None)
-        # A page of a proxy is an empty answer to the SDK, and must not pass for a job's.
+        # The SDK reads a page of a proxy as an empty answer, which must not be taken for a job's.
         require_key(answer, ref.kind.spec.arn_key)
         return answer
 
@@ -97,7 +99,7 @@ class SageMakerJobs:
             }
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
-        """Returns the jobs that a roll-up launched, each once. Raises AwsError."""
+        """Yields the jobs that a roll-up launched, each once. Raises AwsError."""
         rollup = ref.kind.spec.rollup
         if rollup is None:
             return
@@ -122,9 +124,9 @@ def _child_rows(page: Mapping[str, Any], child_list: ChildList) -> Iterator[Mapp
 
 
 def _child(row: Mapping[str, Any], child_list: ChildList) -> JobRef | None:
-    """Reads a launched job; None for a row or step without a job of an audited kind.
+    """Reads a launched job; returns None for a row or step without a job of an audited kind.
 
-    A step may have a name of its own.
+    A step may have a name of its own, which is not the job's.
     """
     arn, name = row.get(child_list.arn_key), row.get(child_list.name_key)
     if not isinstance(arn, str):
@@ -133,7 +135,9 @@ def _child(row: Mapping[str, Any], child_list: ChildList) -> JobRef | None:
 
 
 def is_job_missing(error: ClientError) -> bool:
-    """Whether the job does not exist: ResourceNotFound, or in practice ValidationException."""
+    """Whether the job does not exist: the error is ResourceNotFound, or often
+    ValidationException.
+    """
     if error_code(error) in {"ResourceNotFound", "ResourceNotFoundException"}:
         return True
     message = error_message(error).lower()
@@ -143,9 +147,9 @@ def is_job_missing(error: ClientError) -> bool:
 
 
 class SageMakerJobLists:
-    """Implements JobLists and, page by page, JobPageSource for one account.
+    """Implements JobLists, and JobPageSource for one account.
 
-    `client_of` returns its client for a region.
+    `client_of` returns the account's client for a region.
     """
 
     def __init__(self, client_of: Callable[[str], Any]) -> None:
@@ -159,42 +163,49 @@ class SageMakerJobLists:
     def pages(
         self, job_list: JobList, *, created_after: datetime, created_before: datetime
     ) -> Iterator[list[ListedJob]]:
-        """Implements JobPageSource for one account."""
+        """Yields the pages of a list of this account, as JobPageSource does."""
         return _pages(
             self._client_of, job_list.kind, job_list.region, created_after, created_before
         )
 
 
 def _pages(
-    client_of: Callable[[str], Any], kind: JobKind, region: str, after: datetime, before: datetime
+    client_of: Callable[[str], Any],
+    kind: JobKind,
+    region: str,
+    created_after: datetime,
+    created_before: datetime,
 ) -> Iterator[list[ListedJob]]:
-    """Yields the pages of a list; `client_of` is asked for a client before each page.
+    """Yields the pages of a list; calls `client_of` before each page.
 
     Raises Unavailable if a token repeats, or after too many pages without a new row. An incomplete
-    list that seems complete would move the watermark past jobs that nobody saw.
+    list that seems complete would move the watermark past jobs that no sweep has seen.
     """
-    seen, without_news = set[ListedJob](), 0
-    call: dict[str, Any] = {
-        "CreationTimeAfter": after,
-        "CreationTimeBefore": before,
+    seen_jobs, pages_without_new_rows = set[ListedJob](), 0
+    request: dict[str, Any] = {
+        "CreationTimeAfter": created_after,
+        "CreationTimeBefore": created_before,
         "SortBy": "CreationTime",
         "SortOrder": "Descending",
         "MaxResults": PAGE_SIZE,
     }
     while True:
         with aws_errors("sagemaker", f"in {region}"):
-            answer = getattr(client_of(region), kind.spec.list_method)(**call)
+            answer = getattr(client_of(region), kind.spec.list_method)(**request)
         page = list(_rows(kind, answer))
-        without_news = 0 if not seen.issuperset(page) else without_news + 1
-        seen.update(page)
+        pages_without_new_rows = 0 if not seen_jobs.issuperset(page) else pages_without_new_rows + 1
+        seen_jobs.update(page)
         yield page
         token = answer.get("NextToken")
         if not token:
             return
-        if token == call.get("NextToken") or without_news >= _MAX_PAGES_WITHOUT_NEW_ROWS:
+        if (
+            token == request.get("NextToken")
+            or pages_without_new_rows >= _MAX_PAGES_WITHOUT_NEW_ROWS
+        ):
             method = f"sagemaker:{kind.spec.list_call}"
             raise Unavailable(f"{method} in {region} returned no last page.")
-        call["NextToken"] = token
+        request["NextToken"] = token
 
 
 def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[ListedJob]:
@@ -205,19 +216,21 @@ def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[ListedJob]:
 
 
 def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
-    """Reads a row; None without a usable name, ARN or time, as such a job cannot be described."""
-    keys = kind.spec
+    """Reads a row; returns None if name, ARN or time is unusable, as such a job cannot be
+    described.
+    """
+    spec = kind.spec
     try:
-        name, arn = fields.text(row, keys.name_key), fields.text(row, keys.arn_key)
+        name, arn = fields.text(row, spec.name_key), fields.text(row, spec.arn_key)
         created_at = fields.time(row, "CreationTime")
         ref = JobRef.from_arn(arn, name) if arn and name else None
         if ref is None or created_at is None:
             return None
         return ListedJob(
             ref,
-            fields.text(row, keys.status_key) or "",
+            fields.text(row, spec.status_key) or "",
             created_at,
-            fields.time(row, keys.end_key),
+            fields.time(row, spec.end_key),
             fields.time(row, "LastModifiedTime"),
         )
     except MalformedData:
@@ -225,9 +238,11 @@ def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
 
 
 class PacedJobPages(Struct, frozen=True):
-    """Implements JobPageSource. `client_of` returns SageMaker's client for an account and region.
+    """Implements JobPageSource, with a pause between the requests of a client. `client_of` returns
+    SageMaker's client for an account and region.
 
-    `clock` returns seconds that only grow; `sleep` waits for seconds.
+    `clock` returns seconds that only grow; `sleep` waits for seconds. `paced`: the clients that
+    already have the pause.
     """
 
     client_of: Callable[[str, str], Any]
@@ -246,16 +261,20 @@ class PacedJobPages(Struct, frozen=True):
         try:
             with aws_errors("sts"):
                 new_client = self.client_of(account, region)
-        except RejectedEvent as error:  # a role of another account: its lists are not read
+        except (
+            RejectedEvent
+        ) as error:  # the role belongs to another account, whose lists must not be read
             raise Unavailable(f"{error}.") from error
         if new_client not in self.paced:
             self.paced.add(new_client)
-            _keep_apart(new_client, self.clock, self.sleep)
+            _add_pause(new_client, self.clock, self.sleep)
         return new_client
 
 
-def _keep_apart(client: Any, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
-    """Keeps the requests of one client apart: AWS counts them by account and region."""
+def _add_pause(client: Any, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
+    """Adds a pause between the requests of one client, since AWS counts them by account and
+    region.
+    """
     last_s = float("-inf")
 
     def take_turn(**_: Any) -> None:

@@ -22,7 +22,9 @@ _UNUSABLE_REASONS = {
 
 
 class SecretReader:
-    """A secret by name or ARN, cached for `ttl_s` seconds by `clock`, such as time.monotonic."""
+    """A secret by name or ARN. Its value is cached for `ttl_s` seconds of `clock`, such as
+    time.monotonic.
+    """
 
     def __init__(
         self, client: Any, secret_id: str, clock: Callable[[], float], *, ttl_s: float = 300
@@ -31,21 +33,22 @@ class SecretReader:
         self._secret_id = secret_id
         self._clock = clock
         self._ttl_s = ttl_s
-        self._kept: tuple[float, str] | None = None
+        self._cached: tuple[float, str] | None = None
 
     def value(self, *, refresh: bool = False) -> str:
-        """Returns the secret's text, read again with `refresh` or after the cached one has expired.
+        """Returns the secret's text. Reads it again with `refresh`, or if the cached text has
+        expired.
 
-        An expired one is used while Secrets Manager does not answer. Raises BadSettings if the
-        secret is missing or has no text, AwsError if AWS refuses.
+        An expired text is still used while Secrets Manager does not answer. Raises BadSettings if
+        the secret is missing or has no text; AwsError if AWS refuses.
         """
         now_s = self._clock()
-        if refresh or self._kept is None:
-            self._kept = (now_s, self._read())
-        elif now_s - self._kept[0] >= self._ttl_s:
+        if refresh or self._cached is None:
+            self._cached = (now_s, self._read())
+        elif now_s - self._cached[0] >= self._ttl_s:
             with suppress(Throttled, Unavailable):
-                self._kept = (now_s, self._read())
-        return self._kept[1]
+                self._cached = (now_s, self._read())
+        return self._cached[1]
 
     def _read(self) -> str:
         with aws_errors("secretsmanager"):
@@ -58,5 +61,5 @@ class SecretReader:
                 raise BadSettings(f"the secret {self._secret_id}: {reason}") from error
         text = str(answer.get("SecretString") or "").strip()
         if not text:
-            raise BadSettings(f"the secret {self._secret_id}: it holds no text")
+            raise BadSettings(f"the secret {self._secret_id}: it has no text")
         return text

@@ -1,7 +1,7 @@
 """One SQS queue: sends messages, changes the visibility of received ones, and reads dead letters.
 
-A received message is hidden from others for a time. It keeps its MessageId, and each receive gives
-it a new receipt handle: only the newest one deletes it for sure.
+A received message is hidden from other receivers for a time. It keeps its MessageId, and each
+receive gives it a new receipt handle: only the newest handle is certain to delete it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from sageaudit.ports import QueueDepth
 QUEUE_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=3, read_timeout=5
 )
-"""SQS cannot tell a message that is sent again from a new one: the fewer tries, the fewer copies.
-What was not sent comes back anyway."""
+"""SQS cannot distinguish a message that is sent again from a new one, so fewer tries make fewer
+copies. If the message was not sent, its record is delivered again anyway."""
 PERMISSIONS = ("sqs:ChangeMessageVisibility", "sqs:SendMessage")
 SEND_PERMISSIONS = ("sqs:SendMessage",)
 """What `send` calls."""
@@ -34,11 +34,12 @@ DEPTH_PERMISSIONS = ("sqs:GetQueueAttributes",)
 
 BATCH_SIZE = 10
 MAX_BATCH_BYTES = 262_144
-"""Most messages of one request, and most bytes of their bodies (SQS takes 1 MiB since 2025)."""
+"""The maximum messages of one request, and the maximum bytes of their bodies (SQS accepts 1 MiB
+since 2025)."""
 MAX_DELAY_S = 900
 MAX_VISIBILITY_S = 43_200
 _MAX_ATTRIBUTE_LENGTH = 1_000
-"""Most characters of an attribute, so that body and attributes stay under SQS's size limit."""
+"""The maximum length of an attribute, so that body and attributes stay below SQS's size limit."""
 _NO_QUEUE_CODES = re.compile(r"NonExistentQueue|QueueDoesNotExist")
 _NUMBER = re.compile(r"[0-9]{1,38}")
 _INVALID_CHARACTERS = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -50,7 +51,7 @@ CLI_PERMISSIONS = (
     "sqs:ReceiveMessage",
 )
 LONG_POLL_S = 3
-"""Seconds that SQS looks for a message. A short poll (0 s) asks only some of its servers."""
+"""Seconds that SQS waits for a message. A short poll (0 s) asks only some of its servers."""
 
 
 class SqsQueue:
@@ -68,42 +69,49 @@ class SqsQueue:
     def send(
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
     ) -> None:
-        """Sends `body` unchanged. Attributes of digits only are Numbers, others are Strings.
+        """Sends `body` unchanged. An attribute that has only digits becomes a Number, any other one
+        a String.
 
-        Raises AccessDenied, NoCredentials or Throttled if SQS has not taken it. Raises Unavailable
-        if it may have; ValueError for a delay over 15 minutes.
+        Raises AccessDenied, NoCredentials or Throttled if SQS has not accepted the message;
+        Unavailable if SQS may have accepted it; ValueError for a delay over 15 minutes.
         """
         if not 0 <= delay_s <= MAX_DELAY_S:
             raise ValueError(f"SQS delays a message 0 to {MAX_DELAY_S} s, not {delay_s} s")
-        named = {name: _attribute(value) for name, value in (attributes or {}).items() if value}
-        with aws_errors("sqs"), _no_earlier_try():
+        message_attributes = {
+            name: _attribute(value) for name, value in (attributes or {}).items() if value
+        }
+        with aws_errors("sqs"), _refusal_after_retry_errors():
             self._client.send_message(
                 QueueUrl=self.url,
                 MessageBody=body,
-                # Left out at 0, so that the queue's default delay applies.
+                # Omitted if it is 0, so that the queue's default delay applies.
                 **({"DelaySeconds": delay_s} if delay_s else {}),
-                **({"MessageAttributes": named} if named else {}),
+                **({"MessageAttributes": message_attributes} if message_attributes else {}),
             )
 
     def send_batch(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
-        """Sends bodies unchanged, without attributes; returns why SQS refused some, by position.
+        """Sends bodies unchanged, without attributes; returns why SQS refused some, by their index.
 
-        A `delay_s` of 0 means the queue's default. Raises ResourceNotFound or AwsError: then nobody
-        knows which of them were sent.
+        A `delay_s` of 0 means the queue's default. Raises ResourceNotFound or AwsError: then it is
+        not known which of them were sent.
         """
-        refused: dict[int, str] = {}
-        for part in _batches(bodies):
+        refusal_by_index: dict[int, str] = {}
+        for indexes in _batches(bodies):
             delay = {"DelaySeconds": delay_s} if delay_s else {}
-            entries = [{"Id": str(at), "MessageBody": bodies[at], **delay} for at in part]
+            entries = [
+                {"Id": str(index), "MessageBody": bodies[index], **delay} for index in indexes
+            ]
             with queue_errors(self.name):
                 answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
             with parse_errors("sqs"):
-                for failed in answer.get("Failed", []):
-                    refused[int(failed["Id"])] = str(failed.get("Code", "no reason given"))
-        return refused
+                for failure in answer.get("Failed", []):
+                    refusal_by_index[int(failure["Id"])] = str(
+                        failure.get("Code", "no reason given")
+                    )
+        return refusal_by_index
 
     def depth(self) -> QueueDepth:
-        """Returns SQS's own, approximate counts. Raises AwsError."""
+        """Returns SQS's own counts, which are approximate. Raises AwsError."""
         names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
         with queue_errors(self.name):
             attributes = self._client.get_queue_attributes(
@@ -127,7 +135,7 @@ class SqsQueue:
 
 @contextmanager
 def queue_errors(name: str) -> Iterator[None]:
-    """Translates errors as `aws_errors` does; raises ResourceNotFound for a missing queue."""
+    """Translates errors as `aws_errors` does, and raises ResourceNotFound for a missing queue."""
     with aws_errors("sqs", name):
         try:
             yield
@@ -140,39 +148,42 @@ def queue_errors(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _no_earlier_try() -> Iterator[None]:
-    """Raises Unavailable for a refusal after the SDK had tried before."""
+def _refusal_after_retry_errors() -> Iterator[None]:
+    """Raises Unavailable for a refusal if the SDK had sent the message before."""
     try:
         yield
     except ClientError as error:
         if not error.response.get("ResponseMetadata", {}).get("RetryAttempts"):
             raise
-        refused = translate_error(error, "sqs")
-        raise Unavailable(f"{refused} It may have taken an earlier try.") from error
+        refusal = translate_error(error, "sqs")
+        raise Unavailable(f"{refusal} It may have accepted an earlier try.") from error
 
 
 def _batches(bodies: Sequence[str]) -> Iterator[list[int]]:
-    """Yields the positions of bodies that fit into one request together."""
-    part: list[int] = []
-    room = MAX_BATCH_BYTES
-    for place, body in enumerate(bodies):
+    """Yields the indexes of bodies that fit into one request together."""
+    indexes: list[int] = []
+    free_bytes = MAX_BATCH_BYTES
+    for index, body in enumerate(bodies):
         size = len(body.encode("utf-8", "replace"))
-        if part and (len(part) == BATCH_SIZE or size > room):
-            yield part
-            part, room = [], MAX_BATCH_BYTES
-        part.append(place)
-        room -= size
-    if part:
-        yield part
+        if indexes and (len(indexes) == BATCH_SIZE or size > free_bytes):
+            yield indexes
+            indexes, free_bytes = [], MAX_BATCH_BYTES
+        indexes.append(index)
+        free_bytes -= size
+    if indexes:
+        yield indexes
 
 
 def _attribute(value: str) -> dict[str, str]:
-    safe = _INVALID_CHARACTERS.sub("\ufffd", value[:_MAX_ATTRIBUTE_LENGTH])
-    return {"DataType": "Number" if _NUMBER.fullmatch(safe) else "String", "StringValue": safe}
+    safe_value = _INVALID_CHARACTERS.sub("\ufffd", value[:_MAX_ATTRIBUTE_LENGTH])
+    return {
+        "DataType": "Number" if _NUMBER.fullmatch(safe_value) else "String",
+        "StringValue": safe_value,
+    }
 
 
 class ReceivedMessage(Struct, frozen=True):
-    """One message. The sender gave its `attributes`, SQS its `system_attributes`."""
+    """One message. `attributes` are the sender's, `system_attributes` are those of SQS."""
 
     message_id: str
     receipt_handle: str
@@ -185,7 +196,7 @@ class DeadLetterQueue(SqsQueue):
     """`client` is boto3's SQS client of the queue's region. All methods raise AwsError."""
 
     def receive(self, *, visibility_timeout_s: int) -> list[ReceivedMessage]:
-        """Returns up to ten messages, hidden from now on; none if SQS finds none."""
+        """Returns up to ten messages, which are hidden from now on; none if SQS finds none."""
         with queue_errors(self.name):
             answer = self._client.receive_message(
                 QueueUrl=self.url,
@@ -198,14 +209,14 @@ class DeadLetterQueue(SqsQueue):
         return [_parse_message(message) for message in answer.get("Messages", [])]
 
     def make_visible(self, handles: Sequence[str]) -> None:
-        """Lets others receive these messages from now on."""
+        """Makes these messages visible to other receivers."""
         for start in range(0, len(handles), BATCH_SIZE):
             entries = [{**entry, "VisibilityTimeout": 0} for entry in _entries(handles[start:])]
             with queue_errors(self.name):
                 self._client.change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
 
     def delete(self, handles: Sequence[str]) -> set[int]:
-        """Deletes up to ten messages; returns the positions of those that SQS did not delete."""
+        """Deletes up to ten messages; returns the indexes of those that SQS did not delete."""
         with queue_errors(self.name):
             answer = self._client.delete_message_batch(QueueUrl=self.url, Entries=_entries(handles))
         return {int(failed["Id"]) for failed in answer.get("Failed", [])}
@@ -213,8 +224,8 @@ class DeadLetterQueue(SqsQueue):
 
 def _entries(handles: Sequence[str]) -> list[dict[str, Any]]:
     return [
-        {"Id": str(place), "ReceiptHandle": handle}
-        for place, handle in enumerate(handles[:BATCH_SIZE])
+        {"Id": str(index), "ReceiptHandle": handle}
+        for index, handle in enumerate(handles[:BATCH_SIZE])
     ]
 
 

@@ -13,12 +13,12 @@ from sageaudit.errors import ResourceNotFound
 
 CLI_PERMISSIONS = ("cloudformation:DescribeStacks",)
 QUEUE_URL_PREFIX = "NoticesQueueUrl"
-"""Output of each channel, followed by its name: the URL of its queue."""
+"""Prefix of an output for each channel, before the channel's name: the URL of its queue."""
 CHANNEL = "Channel"
-"""Output of each channel, followed by its name: its service and address."""
+"""Prefix of an output for each channel, before the channel's name: its service and address."""
 
 AUDITS_AT_ONCE = "AuditsAtOnce"
-"""Output: how many functions audit at the same time."""
+"""Name of an output: how many audits run at the same time."""
 
 
 def pascal_case(channel: str) -> str:

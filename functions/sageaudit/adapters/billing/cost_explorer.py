@@ -1,7 +1,7 @@
-"""Cost Explorer: SageMaker usage and cost of some days, by usage type and region.
+"""Reads SageMaker usage and cost of some days from Cost Explorer, by usage type and region.
 
-AWS charges for every request and page, so there is a limit on requests. The query groups by region
-because the prefix of a usage type does not name it reliably.
+AWS charges for every request and page, so the number of requests is limited. The query groups by
+region, because the prefix of a usage type is not reliable.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ USD_PER_REQUEST = Decimal("0.01")
 MAX_REQUESTS = 20
 
 _SERVICE = "Amazon SageMaker"
-_USAGE = {"Dimensions": {"Key": "RECORD_TYPE", "Values": list(USAGE_TYPES)}}
-_NOWHERE = frozenset({"", "global", "NoRegion"})
+_USAGE_FILTER = {"Dimensions": {"Key": "RECORD_TYPE", "Values": list(USAGE_TYPES)}}
+_NO_REGION_NAMES = frozenset({"", "global", "NoRegion"})
 _METRICS = ("UnblendedCost", "UsageQuantity")
 _MAX_EXPONENT = 15
 
 
 class CostExplorer:
-    """`client` is boto3's "ce" client in `REGION`; `requests` counts the requests made so far."""
+    """Calls Cost Explorer. `client` is boto3's "ce" client in `REGION`.
+
+    `requests`: the number of requests made so far.
+    """
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -39,14 +42,14 @@ class CostExplorer:
     def usage(self, accounts: Sequence[str], since: date, until: date) -> AwsSpend:
         """Returns the SageMaker usage of accounts from `since` to `until`, both included.
 
-        Usage below zero is left out. Raises AccessDenied, NoCredentials, Throttled or Unavailable,
-        or MalformedData for a response that cannot be read.
+        Leaves out usage below zero. Raises AccessDenied, NoCredentials, Throttled or Unavailable;
+        MalformedData for a response that cannot be read.
         """
         lines: list[AwsLine] = []
         for result in self._results(accounts, _period(since, until), ("USAGE_TYPE", "REGION")):
             for (usage_type, region), usd, quantity, unit in _groups(result, 2):
                 if usd >= 0 and quantity >= 0 and (usd or quantity):
-                    usage_region = None if region in _NOWHERE else region
+                    usage_region = None if region in _NO_REGION_NAMES else region
                     lines.append(AwsLine(usage_type, usage_region, unit, quantity, usd))
         return AwsSpend(tuple(lines))
 
@@ -68,16 +71,16 @@ class CostExplorer:
         group_by: tuple[str, ...],
     ) -> Iterator[dict[str, Any]]:
         """Yields the results of every page. Raises Unavailable after MAX_REQUESTS requests."""
-        of_account = {"Dimensions": {"Key": "LINKED_ACCOUNT", "Values": [*accounts]}}
-        of_service = {"Dimensions": {"Key": "SERVICE", "Values": [_SERVICE]}}
-        asked: dict[str, Any] = {
+        account_filter = {"Dimensions": {"Key": "LINKED_ACCOUNT", "Values": [*accounts]}}
+        service_filter = {"Dimensions": {"Key": "SERVICE", "Values": [_SERVICE]}}
+        request: dict[str, Any] = {
             "TimePeriod": period,
             "Granularity": "MONTHLY",
             "Metrics": [*_METRICS],
-            "Filter": {"And": [of_service, of_account, _USAGE]},
+            "Filter": {"And": [service_filter, account_filter, _USAGE_FILTER]},
             "GroupBy": [{"Type": "DIMENSION", "Key": key} for key in group_by],
         }
-        seen: set[str] = set()
+        seen_tokens: set[str] = set()
         while True:
             if self.requests >= MAX_REQUESTS:
                 spent = self.requests * USD_PER_REQUEST
@@ -87,7 +90,7 @@ class CostExplorer:
                 )
             self.requests += 1
             with aws_errors("ce", "for this account's billing data"):
-                answer = self._client.get_cost_and_usage(**asked)
+                answer = self._client.get_cost_and_usage(**request)
             results = answer.get("ResultsByTime")
             if not isinstance(results, list):
                 raise MalformedData("ResultsByTime", "is missing in Cost Explorer's response")
@@ -95,10 +98,10 @@ class CostExplorer:
             token = answer.get("NextPageToken")
             if not token:
                 return
-            if token in seen:
+            if token in seen_tokens:
                 raise Unavailable("Cost Explorer returned the same page twice.")
-            seen.add(token)
-            asked["NextPageToken"] = token
+            seen_tokens.add(token)
+            request["NextPageToken"] = token
 
 
 def _period(since: date, until: date) -> dict[str, str]:
@@ -107,25 +110,25 @@ def _period(since: date, until: date) -> dict[str, str]:
 
 
 def _groups(
-    result: Mapping[str, Any], keys: int
+    result: Mapping[str, Any], key_count: int
 ) -> Iterator[tuple[list[str], Decimal, Decimal, str]]:
     """Yields each group's keys, dollars, quantity and unit. Raises MalformedData."""
     try:
         for group in result["Groups"]:
             names = [str(key) for key in group["Keys"]]
-            cost, used = (group["Metrics"][name] for name in _METRICS)
-            usd, quantity = (Decimal(str(metric["Amount"])) for metric in (cost, used))
-            amounts = all(
+            cost_metric, usage = (group["Metrics"][name] for name in _METRICS)
+            usd, quantity = (Decimal(str(metric["Amount"])) for metric in (cost_metric, usage))
+            has_valid_amounts = all(
                 amount.is_finite() and amount.adjusted() <= _MAX_EXPONENT
                 for amount in (usd, quantity)
             )
-            if len(names) != keys or not amounts:
+            if len(names) != key_count or not has_valid_amounts:
                 raise MalformedData("Groups", "has a group without its keys or amounts")
-            if cost.get("Unit") not in {None, "USD"}:
+            if cost_metric.get("Unit") not in {None, "USD"}:
                 raise MalformedData(
-                    "UnblendedCost", f"is in {cost['Unit']}: only USD can be compared"
+                    "UnblendedCost", f"is in {cost_metric['Unit']}: only USD can be compared"
                 )
-            unit = str(used.get("Unit") or "")
+            unit = str(usage.get("Unit") or "")
             yield names, usd, quantity, "" if unit == "N/A" else unit
     except (ArithmeticError, AttributeError, KeyError, TypeError) as error:
         raise MalformedData("Groups", "cannot be read in Cost Explorer's response") from error

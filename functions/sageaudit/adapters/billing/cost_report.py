@@ -1,6 +1,6 @@
-"""What cost reports say: SageMaker's usage of a month, and what was paid for usage by days.
+"""Reads SageMaker's usage of a month, and what was paid for usage by days, from cost reports.
 
-DuckDB sums decimals of 18 places; AWS writes ten.
+DuckDB sums decimals with 18 places; AWS writes ten.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ SELECT coalesce(usage_type, ''), region, coalesce(unit, ''),
 FROM line WHERE is_usage(kind) AND amount(quantity) >= 0 AND amount(cost) >= 0
 GROUP BY ALL ORDER BY 6, 1, 2, 3
 """
-"""Sums stay texts: each job has some, and DuckDB takes twice as long to make decimals."""
+"""Sums stay texts, since there are several for each job, and DuckDB would take twice as long for
+decimals."""
 _EXCLUDED = """
 SELECT if(is_usage(kind), kind || ' below zero', kind), count(*), coalesce(sum(amount(cost)), 0)
 FROM line WHERE NOT is_usage(kind) OR amount(quantity) < 0 OR amount(cost) < 0
@@ -50,7 +51,7 @@ SELECT account, coalesce(usage_type, ''), region, coalesce(unit, ''),
 FROM priced WHERE at_price
 GROUP BY account, usage_type, region, unit, first, last, covered ORDER BY ALL
 """
-_LEFT_OUT = """
+_OMITTED_SQL = """
 SELECT CASE WHEN NOT is_paid THEN kind WHEN usd < 0 OR used < 0 THEN 'Usage below zero'
     ELSE 'Usage without a quantity' END, count(*), coalesce(sum(usd), 0)
 FROM priced WHERE NOT coalesce(at_price, false) GROUP BY 1 ORDER BY 1
@@ -60,11 +61,12 @@ SELECT kind FROM line
 WHERE kind LIKE '%Discount' AND amount(cost) <> 0 AND coalesce(payer, '') NOT IN
         (SELECT coalesce(payer, '') FROM line WHERE is_usage(kind) AND net_cost IS NOT NULL)
 """
-"""Discounts on lines of their own, if the payer's usage has no net cost that includes them."""
+"""Selects discounts that are separate lines, if the payer's usage has no net cost that includes
+them."""
 
 
 def read_spend(path: Path, month: str, account: str) -> AwsSpend:
-    """Reads SageMaker's usage of a month (YYYY-MM) and account at on-demand cost, by resource.
+    """Returns SageMaker's usage of a month (YYYY-MM) and account at on-demand cost, by resource.
 
     `path` is a cost report, or a folder with its files. Raises BadUsage naming the file.
     """
@@ -86,7 +88,7 @@ def read_spend(path: Path, month: str, account: str) -> AwsSpend:
 
 
 def _check_month_and_account(report: ReportLines, path: Path, month: str, account: str) -> None:
-    """Raises BadUsage for a report without the month, or without the account in it."""
+    """Raises BadUsage if the report lacks the month, or the account in this month."""
     report_months = report.months()
     if not report_months:
         raise BadUsage(f"{path}: has no lines below its header")
@@ -98,9 +100,9 @@ def _check_month_and_account(report: ReportLines, path: Path, month: str, accoun
 
 
 def read_paid_usage(paths: Sequence[Path], account: str | None, basis: RateBasis) -> PaidReport:
-    """Reads what was paid for SageMaker's usage, by account and days.
+    """Returns what was paid for SageMaker's usage, by account and days.
 
-    `paths`: the files of one report, or folders with them; `account` (12 digits): read only its
+    `paths`: the files of one report, or folders with them. `account` (12 digits): read only its
     lines. Raises BadUsage naming the file, and for discounts that the usage's cost does not
     include.
     """
@@ -108,22 +110,22 @@ def read_paid_usage(paths: Sequence[Path], account: str | None, basis: RateBasis
         if account is not None:
             report.keep_only(account)
         amortised = basis is RateBasis.AMORTISED
-        repeats = report.drop_duplicates()
+        duplicate_count = report.drop_duplicates()
         report.check_readable(amortised=amortised)
         if not report.count():
-            of_account = "" if account is None else f" of account {account}"
+            account_text = "" if account is None else f" of account {account}"
             names = ", ".join(path.name for path in paths)
-            raise BadUsage(f"{names}: has no SageMaker line{of_account}")
+            raise BadUsage(f"{names}: has no SageMaker line{account_text}")
         for [kind] in report.query(_GROSS_DISCOUNTS):
             raise BadUsage(
-                f"the report has discounts ({kind}) as lines of their own, which are in no rate:"
+                f"the report has discounts ({kind}) as separate lines, which no rate includes:"
                 " export it with net costs (line_item_net_unblended_cost)"
             )
         report.connection.execute(_PRICED.format(amortised=amortised))
         return PaidReport(
             tuple(_usage(row, report.files) for row in report.query(_PAID)),
-            tuple(ExcludedLines(*row) for row in report.query(_LEFT_OUT)),
-            repeats,
+            tuple(ExcludedLines(*row) for row in report.query(_OMITTED_SQL)),
+            duplicate_count,
         )
 
 

@@ -1,8 +1,9 @@
-"""SageMaker's lines of cost and usage reports (legacy, CUR 2.0) and FOCUS exports, in DuckDB.
+"""Reads SageMaker's lines of cost and usage reports (legacy, CUR 2.0) and FOCUS exports into
+DuckDB.
 
-CSV, gzipped CSV and Parquet are recognised by their content. Amounts stay text, as AWS wrote them,
-until they are summed; Parquet's binary numbers count as they print. A FOCUS 1.0 export has the
-usage type in x_UsageType, one of 1.2 in SkuMeter (as real exports showed in
+It recognizes CSV, gzipped CSV and Parquet by their content. Amounts stay text, as AWS wrote them,
+until they are summed; binary numbers in Parquet are read as they are printed. A FOCUS 1.0 export
+has the usage type in x_UsageType, an export of 1.2 in SkuMeter (see real exports in
 DigitalPebble/spruce#250).
 """
 
@@ -50,10 +51,9 @@ _COLUMNS = {
     "commitment": ("", "commitment_discount_status"),
     "pricing": ("", "pricing_category"),
 }
-"""The fields to read, and their columns in a CUR and in FOCUS: the first that is not empty counts.
-
-A CUR has net costs only in accounts with a discount; BilledCost is net, and 0 under a Savings Plan.
-"""
+"""The fields to read, and their columns in a CUR and in FOCUS. The first column that is not empty
+counts. A CUR has net costs only in accounts with a discount. BilledCost is net, and 0 under a
+Savings Plan."""
 _REQUIRED_COLUMNS = ("service", "kind", "usage_type", "quantity", "cost", "start")
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MAX_HEADER_LENGTH = 1_000_000
@@ -93,23 +93,24 @@ CREATE TABLE once AS FROM line QUALIFY resource IS NULL OR NOT is_usage(kind) OR
 DROP TABLE line;
 ALTER TABLE once RENAME TO line;
 """
-"""Drops lines of a resource that an earlier file has too: they are of another version of the
-report. Equal lines of one file may be of two hosts; lines without a resource may be of two jobs."""
+"""Drops lines with a resource that an earlier file also has: they are from another version of the
+report. Equal lines in one file may be of two hosts; lines without a resource may be of two jobs."""
 _FAULT = """
 SELECT file, number, fault FROM (SELECT file, number, CASE
     WHEN currency <> 'USD' THEN 'is in ' || left(currency, 10) || ': only USD can be read'
     WHEN is_usage(kind) AND quantity IS NULL THEN 'is usage without a quantity'
     WHEN is_usage(kind) AND cost IS NULL THEN 'is usage without a cost'
     WHEN is_usage(kind) AND amount(quantity) IS NULL
-        THEN 'has a quantity that is no amount: ' || left(quantity, 40)
-    WHEN amount(coalesce(cost, '0')) IS NULL THEN 'has a cost that is no amount: ' || left(cost, 40)
+        THEN 'has a quantity that is not a number: ' || left(quantity, 40)
+    WHEN amount(coalesce(cost, '0')) IS NULL
+        THEN 'has a cost that is not a number: ' || left(cost, 40)
     WHEN amount(coalesce(net_cost, '0')) IS NULL
-        THEN 'has a net cost that is no amount: ' || left(net_cost, 40)
+        THEN 'has a net cost that is not a number: ' || left(net_cost, 40)
     WHEN amount(coalesce(plan_cost, '0')) IS NULL
-        THEN 'has a cost of a Savings Plan that is no amount: ' || left(plan_cost, 40)
-    WHEN first_day(start) IS NULL THEN 'starts on no day: ' || coalesce(left(start, 40), '')
+        THEN 'has a Savings Plan cost that is not a number: ' || left(plan_cost, 40)
+    WHEN first_day(start) IS NULL THEN 'has no valid start date: ' || coalesce(left(start, 40), '')
     WHEN {amortised} AND is_covered(kind) AND plan_cost IS NULL
-        THEN 'is usage under a Savings Plan without the plan''s cost of it'
+        THEN 'is usage under a Savings Plan without the plan''s cost'
             || ' (savings_plan_savings_plan_effective_cost): export it with that column'
     END AS fault FROM line) WHERE fault IS NOT NULL ORDER BY file, number LIMIT 1
 """
@@ -118,43 +119,43 @@ SELECT file, number, fault FROM (SELECT file, number, CASE
 class ReportLines(Struct, frozen=True):
     """The table `line` of a database, with SageMaker's lines of `files`, and a view of each file.
 
-    Lines have the columns of `_COLUMNS`, as text or NULL, with `file` (its index) and `number`.
+    A line has the columns of `_COLUMNS`, as text or NULL, and its `file` (an index) and `number`.
     """
 
     connection: Any
     files: Sequence[Path]
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Returns the rows of a statement; decimals have no zeros at their end."""
+        """Returns the rows of a statement; decimals have no trailing zeros."""
         rows = self.connection.execute(sql).fetchall()
         return [tuple(_trim_decimal(value) for value in row) for row in rows]
 
     def count(self) -> int:
-        """Number of lines."""
+        """Returns the number of lines."""
         [[count]] = self.query("SELECT count(*) FROM line")
         return int(count)
 
     def keep_only(self, account: str, month: str | None = None) -> None:
-        """Drops the lines of other accounts and, with `month` (YYYY-MM), of other months."""
+        """Drops the lines of other accounts and, if `month` (YYYY-MM) is given, of other months."""
         self.connection.execute("DELETE FROM line WHERE account <> ?", [account])
         if month is not None:
-            other = "DELETE FROM line WHERE left(period, 7) IS DISTINCT FROM ?"
-            self.connection.execute(other, [month])
+            delete_other_months = "DELETE FROM line WHERE left(period, 7) IS DISTINCT FROM ?"
+            self.connection.execute(delete_other_months, [month])
 
     def drop_duplicates(self) -> int:
-        """Keeps lines that several files have only once; returns how many were dropped."""
-        before = self.count()
+        """Keeps one of the lines that several files have; returns how many were dropped."""
+        count_before = self.count()
         if len(self.files) > 1:
             self.connection.execute(_DISTINCT_LINES_SQL)
-        return before - self.count()
+        return count_before - self.count()
 
     def check_readable(self, *, amortised: bool) -> None:
-        """Raises BadUsage for the first line that cannot be read; none is taken for 0."""
+        """Raises BadUsage for the first line that cannot be read, so that none is counted as 0."""
         for file, number, fault in self.query(_FAULT.format(amortised=amortised)):
             raise BadUsage(f"{self.files[file]}: line {number} {fault}")
 
     def months(self) -> set[tuple[str | None, str]]:
-        """Returns the months of all services, each with the accounts that have a line."""
+        """Returns the months with lines of any service, each with an account that has one."""
         rows: set[tuple[str | None, str]] = set()
         for file in range(len(self.files)):
             rows.update(self.query(f"FROM source_{file} SELECT DISTINCT left(period, 7), account"))
@@ -171,20 +172,20 @@ def _trim_decimal(value: object) -> object:
 def open_report_lines(
     paths: Sequence[Path], required_columns: Sequence[str] = ()
 ) -> Iterator[ReportLines]:
-    """Reads files, and the reports in folders. Each must also have the `required_columns`.
+    """Reads files, and all reports in folders. Each must also have the `required_columns`.
 
-    Raises BadUsage naming the file that cannot be read, or the column that it lacks.
+    Raises BadUsage with the file that cannot be read, or with the missing column.
     """
     files = [file for path in paths for file in _files(path)]
     with duckdb_connection("reading a cost report") as connection:
         connection.execute(_SETUP)
         for file, path in enumerate(files):
-            with _naming(path):
+            with _file_errors(path):
                 connection.execute(
                     _source(connection, path, file, (*_REQUIRED_COLUMNS, *required_columns))
                 )
-                into = "INSERT INTO line" if file else "CREATE TABLE line AS"
-                connection.execute(into + _LINES.format(file=file))
+                statement = "INSERT INTO line" if file else "CREATE TABLE line AS"
+                connection.execute(statement + _LINES.format(file=file))
         yield ReportLines(connection, files)
 
 
@@ -199,35 +200,35 @@ def _files(path: Path) -> list[Path]:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _file_errors(path: Path) -> Iterator[None]:
     try:
-        with duckdb_errors(f"{path}: is no cost report that can be read"):
+        with duckdb_errors(f"{path}: is not a cost report that can be read"):
             yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise BadUsage(f"{path}: is a broken gzip file") from error
     except OSError as error:
         raise BadUsage(f"{path}: cannot be read ({error.strerror or error})") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise BadUsage(f"{path}: is no cost report: it is not text in UTF-8") from error
+        raise BadUsage(f"{path}: is not a cost report: it is not text in UTF-8") from error
 
 
-def _source(connection: Any, path: Path, file: int, needed: Sequence[str]) -> str:
-    """Returns the statement that makes the view of a file, with a column for each field."""
-    with path.open("rb") as opened:
-        start = opened.read(4)
-    name, is_parquet = glob.escape(str(path)), start == b"PAR1"
+def _source(connection: Any, path: Path, file: int, required_columns: Sequence[str]) -> str:
+    """Returns the statement that creates the view of a file, with a column for each field."""
+    with path.open("rb") as file_object:
+        first_bytes = file_object.read(4)
+    name, is_parquet = glob.escape(str(path)), first_bytes == b"PAR1"
     if is_parquet:
         rows = connection.read_parquet(name)
-        cells = _cells(path, [(column, f'"{column}"') for column in rows.columns], needed)
+        cells = _cells(path, [(column, f'"{column}"') for column in rows.columns], required_columns)
     else:
-        packed = start[:2] == b"\x1f\x8b"
-        header = _header(path, is_gzipped=packed)
+        is_gzipped = first_bytes[:2] == b"\x1f\x8b"
+        header = _header(path, is_gzipped=is_gzipped)
         columns = [f"c{index}" for index in range(len(header))]
-        cells = _cells(path, zip(header, columns, strict=True), needed)
+        cells = _cells(path, zip(header, columns, strict=True), required_columns)
         rows = connection.read_csv(
             name, columns=dict.fromkeys(columns, "VARCHAR"), header=True, auto_detect=False,
             delimiter=",", quotechar='"', escapechar='"', strict_mode=True,
-            compression="gzip" if packed else "none",
+            compression="gzip" if is_gzipped else "none",
         )  # fmt: skip
     rows.create_view(f"rows_{file}")
     return _SOURCE.format(file=file, cells=cells, above=0 if is_parquet else 1)
@@ -239,26 +240,28 @@ def _header(path: Path, *, is_gzipped: bool) -> list[str]:
     return next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
 
 
-def _cells(path: Path, columns: Iterable[tuple[str, str]], needed: Sequence[str]) -> str:
-    """Returns the part of a statement with the cells. `columns`: names as written, and in SQL.
+def _cells(path: Path, columns: Iterable[tuple[str, str]], required_columns: Sequence[str]) -> str:
+    """Returns the select list with a cell for each field. `columns`: names as written, and in SQL.
 
-    `lineItem/UsageType` and `UsageType` are read as CUR 2.0 would write them.
+    `lineItem/UsageType` and `UsageType` are read like the names in CUR 2.0.
     """
     by_name: dict[str, str] = {}
-    for written, column in columns:
+    for column_title, column in columns:
         by_name.setdefault(
-            _CAMEL_CASE_BOUNDARY.sub("_", written.strip().replace("/", "_")).lower(), column
+            _CAMEL_CASE_BOUNDARY.sub("_", column_title.strip().replace("/", "_")).lower(), column
         )
     is_focus = {"charge_category", "billed_cost"} <= by_name.keys()
     cells = []
     for field, formats in _COLUMNS.items():
         names = formats[is_focus].split()
         present_columns = [by_name[name] for name in names if name in by_name]
-        if not present_columns and (field in needed or (is_focus and field == "plan_cost")):
+        if not present_columns and (
+            field in required_columns or (is_focus and field == "plan_cost")
+        ):
             kind = "FOCUS export" if is_focus else "cost report"
             hint = " (export it with resource ids)" if field == "resource" else ""
             raise BadUsage(
-                f"{path}: is no {kind}: the column {' or '.join(names)} is missing{hint}"
+                f"{path}: is not a {kind}: the column {' or '.join(names)} is missing{hint}"
             )
         texts = [f"nullif(trim(CAST({column} AS VARCHAR)), '')" for column in present_columns]
         cells.append(f"coalesce({', '.join([*texts, 'CAST(NULL AS VARCHAR)'])}) AS {field}")

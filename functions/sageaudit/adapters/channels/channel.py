@@ -1,4 +1,4 @@
-"""What a channel is: everything in which services for notices differ.
+"""The interface of a channel: everything in which services for notices differ.
 
 notify needs only `write`; deliver needs `check`, `prepare`, `mark_as_repeat` and `post`; the stack
 needs `permissions`, and `make deploy` needs `secret_format`. The policy lists the channels.
@@ -31,19 +31,19 @@ from sageaudit.errors import (
 from sageaudit.output.text.card import NO_OWNER_IDS, MessageCard, Payload
 
 DEFAULT_WAIT_S = 30
-"""Seconds to wait when the service does not say how long."""
+"""Seconds to wait if the service does not say how long."""
 MAX_WAIT_S = 3_600
-"""Our choice: a service that asks for more is asked again after this time."""
+"""The maximum seconds to wait, even if the service asks for more: our choice."""
 
 _SUCCESS = range(200, 300)
 _REDIRECT_STATUSES = range(300, 400)
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
 _REVOKED_STATUSES = frozenset({401, 403, 404, 410})
-"""A deleted or renewed webhook answers this: the secret may already hold the new address."""
+"""Answers of a deleted or renewed webhook: the secret may already have the new address."""
 _NO_ACCESS_STATUSES = _REVOKED_STATUSES | {407}
 _AMBIGUOUS_STATUSES = frozenset({408, 425})
-"""The server gave up waiting, or asks to send again: it may still have read the notice."""
+"""The server stopped waiting, or asks to send again: it may have read the notice anyway."""
 _HEADERS = {"Content-Type": "application/json; charset=utf-8"}
 _ERROR_WORD = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 _SECONDS = re.compile(r"[0-9]{1,9}")
@@ -58,8 +58,8 @@ class Response(Struct, frozen=True):
 
 
 Transport = Callable[[str, bytes, Mapping[str, str]], Response]
-"""POSTs a body once and follows no redirect. Raises ChannelUnavailable if the request surely did
-not leave, and PossiblySent if no whole answer came."""
+"""POSTs a body once and follows no redirect. Raises ChannelUnavailable if the request was certainly
+not sent, and PossiblySent if the answer is missing or incomplete."""
 
 
 class Secret(Protocol):
@@ -72,8 +72,9 @@ class Secret(Protocol):
 class SecretFormat(Struct, frozen=True):
     """The format of a channel's secret.
 
-    `kind` describes it to a person: "Slack incoming webhook URL". `invalid_reason` says why a text
-    is invalid, or None, and never repeats it. `example` has the right form and leads nowhere.
+    `kind` describes it to a person: "Slack incoming webhook URL". `invalid_reason` returns why a
+    text is invalid, or None, and never quotes the text. `example` has the right form, but is not a
+    real address.
     """
 
     kind: str
@@ -100,33 +101,35 @@ class NoticeChannel(ABC):
     secret_format: ClassVar[SecretFormat | None] = None
     """None if the address is a topic's ARN."""
     permissions: ClassVar[tuple[str, ...]]
-    """What `post` needs on the topic or the secret."""
+    """The permissions that `post` needs on the topic or the secret."""
 
     @staticmethod
     @abstractmethod
     def write(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
         """Returns the payload for a card, within every size limit of the service.
 
-        `owner_ids`: whom to mention, by owner; only Slack uses them.
+        `owner_ids`: the id to mention, by owner; only Slack uses them.
         """
 
     @staticmethod
     @abstractmethod
     def check(payload: Payload) -> None:
-        """Raises MalformedData, and nothing else, for a payload that cannot be posted or marked."""
+        """Raises MalformedData, and no other error, for a payload that cannot be posted or
+        marked.
+        """
 
     @staticmethod
     @abstractmethod
     def mark_as_repeat(payload: Payload) -> Payload:
         """Returns the payload with `card.REPEAT` at its beginning, within the size limits.
 
-        Works on every payload that `check` accepts.
+        It works for every payload that `check` accepts.
         """
 
     @staticmethod
     @abstractmethod
     def text_lines(payload: Payload) -> Iterable[str]:
-        """Returns the lines of a payload as they are read, for `sageaudit notify`."""
+        """Returns the lines of a payload as a person reads them, for `sageaudit notify`."""
 
     @classmethod
     @abstractmethod
@@ -135,7 +138,7 @@ class NoticeChannel(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Reads the address for `post`, so that no notice is claimed without one.
+        """Reads the address for `post`, so that no notice is claimed if there is no address.
 
         Raises ChannelBroken or ChannelUnavailable.
         """
@@ -144,16 +147,16 @@ class NoticeChannel(ABC):
     def post(self, payload: Payload) -> None:
         """Posts once. Raises a ChannelError.
 
-        RateLimited, ChannelUnavailable and ChannelBroken (permanent) mean that nothing reached the
-        service; every doubt is PossiblySent or UnexpectedResponse.
+        RateLimited, ChannelUnavailable and ChannelBroken (permanent) mean that the service has
+        posted nothing. If that is not certain, it raises PossiblySent or UnexpectedResponse.
         """
 
 
 class WebhookChannel(NoticeChannel):
     """A channel whose secret is the address to which JSON is posted.
 
-    The address never appears in a log or an error. With any transport, posts go only to an address
-    of the service.
+    The address never appears in a log or an error. Whatever the transport, payloads are posted only
+    to addresses of the service.
     """
 
     secret_format: ClassVar[SecretFormat]
@@ -170,11 +173,12 @@ class WebhookChannel(NoticeChannel):
 
     @classmethod
     def connect(cls, name: str, address: str, connections: ChannelConnections) -> Self:
-        """Connects; `address` is the secret that holds the webhook's URL."""
+        """Connects the channel; `address` is the name of the secret with the webhook's URL."""
         return cls(name, connections.secret(address), connections.transport)
 
     def prepare(self) -> None:
-        """Reads the address, again if the stored one is invalid and may have been corrected.
+        """Reads the address. Reads it again if the cached one is invalid, since it may have been
+        corrected.
 
         Raises ChannelBroken or ChannelUnavailable.
         """
@@ -182,7 +186,7 @@ class WebhookChannel(NoticeChannel):
             self._checked_url(self._url(refresh=True))
 
     def post(self, payload: Payload) -> None:
-        """Posts the payload, once more if the secret was renewed in the meantime.
+        """Posts the payload; posts it again if the secret was renewed in the meantime.
 
         Raises a ChannelError.
         """
@@ -191,9 +195,9 @@ class WebhookChannel(NoticeChannel):
         url = self._url(refresh=False)
         answer = self._transport(url, body, _HEADERS)
         if answer.status in _REVOKED_STATUSES:
-            renewed = self._url(refresh=True)
-            if renewed != url:
-                answer = self._transport(self._checked_url(renewed), body, _HEADERS)
+            new_url = self._url(refresh=True)
+            if new_url != url:
+                answer = self._transport(self._checked_url(new_url), body, _HEADERS)
         self._judge(answer)
 
     def _url(self, *, refresh: bool) -> str:
@@ -209,38 +213,42 @@ class WebhookChannel(NoticeChannel):
     def _checked_url(self, url: str) -> str:
         """Returns the address. Raises ChannelBroken if it is not valid."""
         if reason := self.secret_format.invalid_reason(url):
-            message = f"{self._name}: the stored webhook is refused: {reason}"
+            message = f"{self._name}: the stored webhook is not valid: {reason}"
             raise ChannelBroken(message, "secret_unusable")
         return url
 
     def _judge(self, answer: Response) -> None:
         """Raises a ChannelError unless the payload was posted."""
         status, word = answer.status, _error_word(answer.body)
-        answered = f"{self._name}: {status} {word}"
+        answer_text = f"{self._name}: {status} {word}"
         if self.is_accepted(status, word):
             return
         if status == _TOO_MANY_REQUESTS or word == "rate_limited":
             raise RateLimited(_retry_after_s(answer.headers))
         if status >= _SERVER_ERROR or status in _AMBIGUOUS_STATUSES:
-            asked = "retry-after" in answer.headers
-            raise PossiblySent(answered, _retry_after_s(answer.headers) if asked else 0)
+            has_retry_after = "retry-after" in answer.headers
+            raise PossiblySent(
+                answer_text, _retry_after_s(answer.headers) if has_retry_after else 0
+            )
         if status in _REDIRECT_STATUSES:
             message = f"{self._name}: {status}, a redirect, which is never followed"
             raise ChannelBroken(message, "redirected")
         if status in _NO_ACCESS_STATUSES:
-            raise ChannelBroken(f"{answered}: the webhook is revoked or not permitted")
+            raise ChannelBroken(f"{answer_text}: the webhook is revoked or not permitted")
         if status in _SUCCESS or status < _SUCCESS.start:
-            raise UnexpectedResponse(f"{answered}: it is not known whether the notice was posted")
-        raise ChannelBroken(f"{answered}: the notice is refused", "refused")
+            raise UnexpectedResponse(
+                f"{answer_text}: it is not known whether the notice was posted"
+            )
+        raise ChannelBroken(f"{answer_text}: the notice is refused", "refused")
 
 
 def _error_word(body: bytes) -> str:
-    """Returns a short error word; other texts are not repeated."""
+    """Returns the error word of an answer; does not quote longer texts."""
     text = body.decode("ascii", "replace").strip()
     return text if _ERROR_WORD.fullmatch(text) else "with an unknown text"
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> int:
-    asked = headers.get("retry-after", "").strip()
-    seconds = int(asked) if _SECONDS.fullmatch(asked) else DEFAULT_WAIT_S
+    header = headers.get("retry-after", "").strip()
+    seconds = int(header) if _SECONDS.fullmatch(header) else DEFAULT_WAIT_S
     return min(max(seconds, 1), MAX_WAIT_S)

@@ -1,8 +1,8 @@
-"""Every service of channels: Slack and Microsoft Teams by a webhook, and SNS.
+"""The services of channels: Slack and Microsoft Teams by a webhook, and SNS.
 
 Posts to webhooks use TLS and the standard library. slack-sdk is not used: it logs the address at
-INFO on a connection retry, follows a redirect and calls the answer a success, and accepts plain
-http. urllib3 logs the path at DEBUG. `http.client` does none of these.
+INFO if it retries a connection, treats a redirect as success, and accepts plain http. urllib3 logs
+the path at DEBUG. `http.client` does none of these.
 """
 
 from __future__ import annotations
@@ -74,40 +74,41 @@ _INVALID_WORKFLOW = (
 )
 CONNECT_TIMEOUT_S = 3
 EXCHANGE_TIMEOUT_S = 10
-"""Seconds for TLS, request and answer together: a socket's own time-out restarts at each byte."""
+"""Seconds for TLS, request and answer together; a socket's own time-out restarts at each byte."""
 _HTTPS = 443
 _MAX_ANSWER_BYTES = 1_000
 PERMISSIONS = ("sns:Publish",)
 NO_RETRY_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
-"""Only for this client: SNS does not recognise a repeated publish, so the SDK must not send one
-unmarked. SQS repeats instead, and the ledger marks possible repeats."""
+"""Only for SNS, which does not recognize a repeated publish: the SDK must not repeat one without a
+mark. SQS delivers the notice again instead, and the ledger marks possible repeats."""
 _REDIRECT = 300
 _REQUEST_TIMEOUT = 408
 _SERVER_ERROR = 500
 _NOT_SENT_ERRORS = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
-"""Errors of requests that did not leave this machine."""
-_UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
-_KEY = "KMS"
+"""Errors of requests that were certainly not sent."""
+_BAD_CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"
+_KMS_PREFIX = "KMS"
 _REFUSALS = {
     "AuthorizationError": ("denied", "deliver may not publish to it"),
-    "InvalidParameter": ("refused", "it takes no message of this form"),
-    "InvalidParameterValue": ("refused", "it takes no message of this form"),
+    "InvalidParameter": ("refused", "it does not accept messages of this form"),
+    "InvalidParameterValue": ("refused", "it does not accept messages of this form"),
     "NotFound": ("channel_broken", "there is no such topic"),
 }
-"""By SNS's error code: this project's code, and what it means."""
+"""This project's code, and an explanation, by SNS's error code."""
 ChannelChoices = Mapping[str, ChannelConfig]
 
 
 def webhook_invalid_reason(url: str) -> str | None:
-    """Says why this is not an address of a Slack webhook, or None; never quotes it.
+    """Returns why this is not the address of a Slack webhook, or None; never quotes the address.
 
-    One strict form: https, Slack's hosts, no user, no port but 443, no dots, queries or fragments.
+    Only one strict form is valid: https, Slack's hosts, no user, no port but 443, no dots, queries
+    or fragments.
     """
     return None if _WEBHOOK.fullmatch(url) else _INVALID_WEBHOOK
 
 
 class SlackChannel(WebhookChannel):
-    """Slack answers 200 with `ok` if it has posted, and an error word otherwise."""
+    """Slack answers 200 with `ok` if it has posted the message, otherwise an error word."""
 
     service = "slack"
     secret_format = SecretFormat(
@@ -128,10 +129,10 @@ class SlackChannel(WebhookChannel):
 
 
 def workflow_invalid_reason(url: str) -> str | None:
-    """Says why this is not an address of a workflow, or None; never quotes it.
+    """Returns why this is not the address of a workflow, or None; never quotes the address.
 
-    One strict form: https, hosts of Power Automate, no user, no port but 443, no dots in the path,
-    no fragment. Whoever knows its `sig` may post.
+    Only one strict form is valid: https, hosts of Power Automate, no user, no port but 443, no dots
+    in the path, no fragment. Anyone who knows its `sig` may post.
     """
     return (
         None if len(url) <= _MAX_ADDRESS_LENGTH and _WORKFLOW.fullmatch(url) else _INVALID_WORKFLOW
@@ -139,7 +140,7 @@ def workflow_invalid_reason(url: str) -> str | None:
 
 
 class TeamsChannel(WebhookChannel):
-    """A workflow answers 202 if it has taken a card, which it posts after that."""
+    """A workflow answers 202 if it has accepted a card, which it posts later."""
 
     service = "teams"
     secret_format = SecretFormat(
@@ -163,79 +164,81 @@ class TeamsChannel(WebhookChannel):
 
 
 def https_post(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
-    """Posts as a Transport: without redirects, proxies and logs."""
+    """Posts a body, as Transport describes: without redirects, proxies and logs."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     path = f"{parts.path}?{parts.query}" if parts.query else parts.path
     context = ssl.create_default_context()
     try:
-        secured = _connect(context, host, parts.port or _HTTPS)
+        secure_socket = _connect(context, host, parts.port or _HTTPS)
     except OSError as error:
         raise ChannelUnavailable(f"no connection ({type(error).__name__})") from None
-    with secured, _ends(secured) as over:
+    with secure_socket, _time_limit(secure_socket) as time_is_up:
         try:
-            secured.do_handshake()
+            secure_socket.do_handshake()
         except OSError as error:
             raise ChannelUnavailable(f"no secure connection ({type(error).__name__})") from None
         with closing(HTTPSConnection(host, parts.port, context=context)) as connection:
-            connection.sock = secured
+            connection.sock = secure_socket
             try:
                 connection.request("POST", path, body, dict(headers))
-                answer = connection.getresponse()
-                read = answer.read(_MAX_ANSWER_BYTES)
+                response = connection.getresponse()
+                body_start = response.read(_MAX_ANSWER_BYTES)
             except (OSError, HTTPException) as error:
-                raise PossiblySent(f"no answer came ({type(error).__name__})") from None
-        if over.is_set() or (answer.length and len(read) < _MAX_ANSWER_BYTES):
-            raise PossiblySent("half an answer came")
-    named = {name.lower(): value for name, value in answer.getheaders()}
-    return Response(answer.status, named, read)
+                raise PossiblySent(f"no answer ({type(error).__name__})") from None
+        if time_is_up.is_set() or (response.length and len(body_start) < _MAX_ANSWER_BYTES):
+            raise PossiblySent("the answer is incomplete")
+    headers_by_name = {name.lower(): value for name, value in response.getheaders()}
+    return Response(response.status, headers_by_name, body_start)
 
 
 def _connect(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
     """Returns a connection before its TLS handshake, which checks the certificate and its name.
 
-    It is wrapped before it connects: on a connection that the other side has reset, `wrap_socket`
-    leaves the socket open.
+    The socket is wrapped before it connects: if the other side has reset a connection,
+    `wrap_socket` leaves the socket open.
     """
-    failed = OSError("no address")
-    for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        secured = context.wrap_socket(
-            socket.socket(family, kind), server_hostname=host, do_handshake_on_connect=False
+    last_error = OSError("no address")
+    for family, socket_type, _, _, address in socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM
+    ):
+        secure_socket = context.wrap_socket(
+            socket.socket(family, socket_type), server_hostname=host, do_handshake_on_connect=False
         )
         try:
-            secured.settimeout(CONNECT_TIMEOUT_S)
-            secured.connect(address)
-            secured.settimeout(EXCHANGE_TIMEOUT_S)
+            secure_socket.settimeout(CONNECT_TIMEOUT_S)
+            secure_socket.connect(address)
+            secure_socket.settimeout(EXCHANGE_TIMEOUT_S)
         except OSError as error:
-            secured.close()
-            failed = error
+            secure_socket.close()
+            last_error = error
         else:
-            return secured
-    raise failed
+            return secure_socket
+    raise last_error
 
 
 @contextmanager
-def _ends(secured: ssl.SSLSocket) -> Iterator[threading.Event]:
-    """Shuts the connection at the end of its time; its reader then sees the end of the data."""
-    over = threading.Event()
+def _time_limit(secure_socket: ssl.SSLSocket) -> Iterator[threading.Event]:
+    """Shuts the connection down when its time is up; its reader then sees the end of the data."""
+    time_is_up = threading.Event()
 
     def shut() -> None:
-        over.set()
+        time_is_up.set()
         with suppress(OSError):
-            # Not SSLSocket.shutdown, which takes TLS away under whoever is still reading.
-            socket.socket.shutdown(secured, socket.SHUT_RDWR)
+            # Not SSLSocket.shutdown, which removes TLS while another thread may still read.
+            socket.socket.shutdown(secure_socket, socket.SHUT_RDWR)
 
     timer = threading.Timer(EXCHANGE_TIMEOUT_S, shut)
     timer.daemon = True
     timer.start()
     try:
-        yield over
+        yield time_is_up
     finally:
         timer.cancel()
 
 
 class SnsChannel(NoticeChannel):
-    """A topic. `client` is boto3's SNS client, made with NO_RETRY_CONFIG."""
+    """An SNS topic. `client` is boto3's SNS client, made with NO_RETRY_CONFIG."""
 
     service = "sns"
     permissions = PERMISSIONS
@@ -250,7 +253,7 @@ class SnsChannel(NoticeChannel):
 
     @classmethod
     def connect(cls, name: str, address: str, connections: ChannelConnections) -> Self:
-        """Connects; `address` is the topic's ARN, which contains its region."""
+        """Connects the channel; `address` is the topic's ARN, which contains its region."""
         del name
         region = address.split(":")[3]
         return cls(
@@ -276,7 +279,7 @@ class SnsChannel(NoticeChannel):
         except ClientError as error:
             raise _refusal(error) from error
         except ParamValidationError as error:
-            message = "sns: the payload is not one that SNS takes"
+            message = "sns: SNS does not accept this payload"
             raise ChannelBroken(message, "refused") from error
         except BotoCoreError as error:
             raise _transport_error(error) from error
@@ -287,43 +290,45 @@ class SnsChannel(NoticeChannel):
 
 
 def _refusal(error: ClientError) -> ChannelError:
-    """Returns the error for a refusal: permanent for a wrong topic, text, permission or key."""
+    """Returns the error for a refusal by SNS; it is permanent for a wrong topic, text, permission
+    or key.
+    """
     code = error_code(error)
-    meant: AwsError = translate_error(error, "sns")
-    if isinstance(meant, Throttled | NoCredentials):
+    aws_error: AwsError = translate_error(error, "sns")
+    if isinstance(aws_error, Throttled | NoCredentials):
         return ChannelUnavailable(f"sns: {code}")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if not _REDIRECT <= status < _SERVER_ERROR or status == _REQUEST_TIMEOUT:
         return PossiblySent(f"sns: {code}")
-    if code.startswith(_KEY):
+    if code.startswith(_KMS_PREFIX):
         return ChannelBroken(f"sns: {code}, the topic's KMS key cannot be used", "key_unusable")
-    reason, means = _REFUSALS.get(code, ("channel_broken", "the topic refuses the notice"))
-    return ChannelBroken(f"sns: {code}, {means}", reason)
+    reason, explanation = _REFUSALS.get(code, ("channel_broken", "the topic refuses the notice"))
+    return ChannelBroken(f"sns: {code}, {explanation}", reason)
 
 
 def _transport_error(error: BotoCoreError) -> ChannelError:
-    """Returns the error of a failed request; in doubt, the request left."""
+    """Returns the error of a request that failed; if it may have been sent, PossiblySent."""
     if (
         isinstance(error, _NOT_SENT_ERRORS)
         or isinstance(no_answer_error(error, "sns"), NoCredentials)
-        or (isinstance(error, SSLError) and _UNTRUSTED in str(error))
+        or (isinstance(error, SSLError) and _BAD_CERTIFICATE in str(error))
     ):
         return ChannelUnavailable(f"sns: no request was sent ({type(error).__name__})")
-    return PossiblySent(f"sns: no answer came ({type(error).__name__})")
+    return PossiblySent(f"sns: no answer ({type(error).__name__})")
 
 
 SERVICES: Mapping[Service, type[NoticeChannel]] = {
-    one.service: one for one in (SlackChannel, TeamsChannel, SnsChannel)
+    channel.service: channel for channel in (SlackChannel, TeamsChannel, SnsChannel)
 }
 
 
 def channel_writers(channels: ChannelChoices) -> dict[str, Writer]:
-    """Returns what writes a card for each channel, with the ids of owners to mention."""
+    """Returns the function that writes a card's payload, by channel."""
     return {name: SERVICES[channel.service].write for name, channel in channels.items()}
 
 
 def payload_checks(channels: ChannelChoices) -> dict[str, Check]:
-    """Returns what checks the payload of each channel."""
+    """Returns the function that checks a payload, by channel."""
     return {name: SERVICES[channel.service].check for name, channel in channels.items()}
 
 

@@ -1,4 +1,6 @@
-"""DuckDB, which reads cost reports and writes Parquet: an optional dependency for its size."""
+"""Uses DuckDB, which reads cost reports and writes Parquet. It is large, so an optional
+dependency.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _MEMORY = "2GB"
 def duckdb_connection(purpose: str) -> Iterator[Any]:
     """Opens an empty database in memory, in UTC. Raises BadUsage if DuckDB is not installed.
 
-    `purpose` is named in that error. An error of DuckDB inside becomes BadUsage too.
+    The error contains `purpose`. DuckDB's own errors in the block become BadUsage too.
     """
     try:
         duckdb = importlib.import_module("duckdb")
@@ -37,7 +39,9 @@ def duckdb_connection(purpose: str) -> Iterator[Any]:
 
 @contextmanager
 def duckdb_errors(message: str) -> Iterator[None]:
-    """Raises BadUsage for an error of DuckDB: `message`, and the first line of DuckDB's own."""
+    """Raises BadUsage for an error of DuckDB in the block, with `message` and the first line of
+    DuckDB's text.
+    """
     duckdb = importlib.import_module("duckdb")
     try:
         yield
@@ -45,8 +49,8 @@ def duckdb_errors(message: str) -> Iterator[None]:
         raise BadUsage(f"{message} ({str(error).partition(chr(10))[0]})") from error
 
 
-_ROWS = 5_000
-"""Number of rows that are in Python's memory together."""
+_BATCH_ROWS = 5_000
+"""The number of rows in Python's memory at a time."""
 ColumnType = Literal["text", "usd", "count", "flag", "time", "day"]
 _TYPES: Mapping[ColumnType, str] = {
     "text": "VARCHAR",
@@ -61,20 +65,20 @@ _TYPES: Mapping[ColumnType, str] = {
 def write_parquet(
     path: Path, columns: Mapping[str, ColumnType], rows: Iterable[Mapping[str, object]]
 ) -> int:
-    """Writes the rows and returns how many. Raises BadUsage if DuckDB is missing.
+    """Writes the rows and returns how many there were. Raises BadUsage if DuckDB is missing.
 
-    Money is a decimal with 6 digits after the point, a time is UTC to the microsecond, an unknown
+    Money is a decimal with 6 digits after the point, a time is in UTC with microseconds, an unknown
     value is null.
     """
     types = {name: _TYPES[column] for name, column in columns.items()}
     count, remaining_rows = 0, iter(rows)
-    with duckdb_connection("writing Parquet (--format csv is without it)") as connection:
-        named = ", ".join(f'"{name}" {sql_type}' for name, sql_type in types.items())
-        connection.execute(f"CREATE TABLE written ({named})")
+    with duckdb_connection("writing Parquet (--format csv works without it)") as connection:
+        column_list = ", ".join(f'"{name}" {sql_type}' for name, sql_type in types.items())
+        connection.execute(f"CREATE TABLE written ({column_list})")
         values = ", ".join(f"unnest(?::{sql_type}[])" for sql_type in types.values())
-        while group := list(islice(remaining_rows, _ROWS)):
-            lists = [[row[name] for row in group] for name in types]
+        while batch := list(islice(remaining_rows, _BATCH_ROWS)):
+            lists = [[row[name] for row in batch] for name in types]
             connection.execute(f"INSERT INTO written SELECT {values}", lists)
-            count += len(group)
+            count += len(batch)
         connection.table("written").write_parquet(str(path), compression="zstd")
     return count

@@ -1,7 +1,7 @@
-"""JSON that keeps decimals exact: money is written digit by digit and read back as Decimal.
+"""JSON that keeps decimals exact: money is written with all its digits and read back as Decimal.
 
-In gzip it is what histories store of documents: any tool opens it, such as `gunzip`. Equal values
-have equal bytes, since the header has no time.
+Histories store documents as this JSON in gzip, which tools such as `gunzip` can open. Equal values
+have equal bytes, since the gzip header has no time.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import Any
 
 _quote = json.encoder.encode_basestring
 _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
-"""The types of most values. They are checked first, as audits have thousands."""
+"""The types of most values. They are checked first, since audits have thousands of values."""
 _read = json.JSONDecoder(parse_float=Decimal).decode
 _MAX_BYTES = 64 * 2**20
-"""Of one value, unpacked: a file from somebody else must not fill the memory."""
+"""The maximum size of one unpacked value, so that a file from somebody else cannot fill the
+memory."""
 _GZIP = zlib.MAX_WBITS | 16
 """Tells zlib to read gzip's header, and its checksum at the end."""
 GZIP_JSON_ERRORS = (ValueError, zlib.error, RecursionError)
@@ -28,7 +29,8 @@ GZIP_JSON_ERRORS = (ValueError, zlib.error, RecursionError)
 
 
 def to_json(value: object, *, sort_keys: bool = False) -> str:
-    """Returns the JSON text of a document; a decimal has a point or an exponent, an int never.
+    """Returns the JSON text of a document. A decimal always has a point or an exponent, an int
+    never.
 
     Values of other types become strings (times in ISO 8601); NaN and infinities become null.
     """
@@ -55,7 +57,7 @@ def replace_surrogates(text: str) -> str:
 
 @lru_cache(maxsize=1_024)
 def _key(name: str) -> str:
-    """Returns a key as JSON. Audits have some hundred keys, each many times."""
+    """Returns a key as JSON. It is cached: audits have some hundred keys, each many times."""
     return _scalar(name)
 
 
@@ -88,7 +90,9 @@ def gzip_text(text: str) -> bytes:
 
 
 def read_gzip_json(packed: bytes) -> Any:
-    """Returns the value; numbers with a point or exponent are Decimal. Raises GZIP_JSON_ERRORS."""
+    """Returns the value in gzipped JSON; numbers with a point or exponent are Decimal. Raises
+    GZIP_JSON_ERRORS.
+    """
     return from_json(read_gzip_text(packed))
 
 
@@ -97,5 +101,5 @@ def read_gzip_text(packed: bytes) -> str:
     unpacker = zlib.decompressobj(wbits=_GZIP)
     data = unpacker.decompress(packed, _MAX_BYTES)
     if not unpacker.eof or unpacker.unused_data:
-        raise ValueError("it is not one whole gzip file of at most 64 MiB")
+        raise ValueError("it is not one complete gzip file of at most 64 MiB")
     return data.decode()

@@ -1,4 +1,4 @@
-"""Files of a user: the folder of this tool's data, written files, and files of other forms."""
+"""A user's files: this tool's data folder, safe writes, and hints about files of a wrong format."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pathlib import Path
 from sageaudit.errors import BadUsage
 
 _MODE = 0o644
-_PREFIX = 40
-"""Number of letters of a name that fit in a temporary file's name."""
-_HEAD = 4096
+_MAX_PREFIX_LENGTH = 40
+"""How many characters of the file's name a temporary file has in its name."""
+_HEAD_BYTES = 4096
 _PLAN_TEXT = re.compile(
     rb"Terraform (used the selected providers|will perform)"
     rb"|^\s*(\x1b\[\d*m)*\s*# \S+ (will|must) be ",
@@ -40,7 +40,7 @@ _FORMS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
     ),
     (re.compile(rb"\s*\[\s*[{\]\"\d]"), "a list", ""),
 )
-"""How a file begins, what it then is, and how to make the right one of it."""
+"""The beginning of a file, what such a file is, and how to convert it."""
 _NAME = "sageaudit"
 _KEY_BYTES = 32
 _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
@@ -48,30 +48,32 @@ _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 
 @contextmanager
 def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
-    """Yields the path to write to: a file beside `path`, which then takes its place.
+    """Yields the path to write to: a temporary file beside `path`, which then replaces it.
 
-    It gets `mode`, by default that of the old file. The target of a link is replaced, the link
-    stays. A device or a pipe is written directly. Raises BadUsage if the file cannot be written; an
-    older one is then kept.
+    The new file gets `mode`, by default the mode of the old one. If `path` is a link, its target is
+    replaced. A device or a pipe is written directly. Raises BadUsage if the file cannot be written;
+    an older file is then kept.
     """
     try:
         if path.exists() and not path.is_file():
             yield path
             return
         target = path.resolve()
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:_PREFIX]}.")
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name[:_MAX_PREFIX_LENGTH]}."
+        )
         os.close(handle)
-        beside = Path(name)
+        temporary = Path(name)
         try:
-            yield beside
+            yield temporary
             file_mode = target.stat().st_mode if target.exists() else _MODE
-            beside.chmod(file_mode if mode is None else mode)
-            beside.replace(target)
+            temporary.chmod(file_mode if mode is None else mode)
+            temporary.replace(target)
         finally:
             with suppress(OSError):
-                beside.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
     except BrokenPipeError as error:
-        raise BadUsage(f"{path} was closed by its reader: name another file") from error
+        raise BadUsage(f"the reader of {path} has closed it: name another file") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise BadUsage(f"{path} cannot be written ({reason}): name another file") from error
@@ -83,38 +85,41 @@ def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
 
 def write_text(path: Path, text: str, mode: int | None = None) -> None:
     """Writes a whole file. Raises BadUsage if it cannot be written."""
-    with atomic_write(path, mode) as beside:
-        beside.write_text(text, encoding="utf-8", errors="replace")
+    with atomic_write(path, mode) as temporary:
+        temporary.write_text(text, encoding="utf-8", errors="replace")
 
 
 def wrong_format_reason(path: Path, hint: str) -> str | None:
-    """Returns `is a folder: ...` or the like, with `advice` if nothing better is known, or None."""
+    """Returns why a file has the wrong format, such as `is a folder: ...`, with `hint` if there is
+    no better one; None if it is not known.
+    """
     if path.is_dir():
         return f"is a folder: {hint}"
     with suppress(OSError), path.open("rb") as file:
-        return wrong_format_reason_of_bytes(str(path), file.read(_HEAD), hint)
+        return wrong_format_reason_of_bytes(str(path), file.read(_HEAD_BYTES), hint)
     return None
 
 
-def wrong_format_reason_of_bytes(path: str, content: bytes, make: str) -> str | None:
-    """Returns the same as `wrong_format_reason` for the content that was read."""
+def wrong_format_reason_of_bytes(path: str, content: bytes, hint: str) -> str | None:
+    """Returns the same as `wrong_format_reason`, for content that was already read."""
     content = content.removeprefix(codecs.BOM_UTF8)
-    if _PLAN_TEXT.search(content, 0, _HEAD):
+    if _PLAN_TEXT.search(content, 0, _HEAD_BYTES):
         return f"is a Terraform plan as text: {_MAKE_PLAN}"
-    for begins, kind, do in _FORMS:
-        if begins.match(content):
-            return f"is {kind}: {do.format(path=path) or make}"
+    for beginning, kind, specific_hint in _FORMS:
+        if beginning.match(content):
+            return f"is {kind}: {specific_hint.format(path=path) or hint}"
     return None
 
 
 def data_folder() -> Path:
-    """Returns this tool's folder, which may not exist yet. Raises BadUsage without a home folder.
+    """Returns this tool's folder, which may not exist yet. Raises BadUsage if there is no home
+    folder.
 
-    It is below XDG_DATA_HOME if that is set; else ~/Library/Application Support on macOS,
-    %LOCALAPPDATA% on Windows, ~/.local/share elsewhere.
+    It is below XDG_DATA_HOME, if that is set. Otherwise it is below ~/Library/Application Support
+    on macOS, %LOCALAPPDATA% on Windows, and ~/.local/share elsewhere.
     """
-    if chosen := _folder_from_variable("XDG_DATA_HOME"):
-        return chosen / _NAME
+    if xdg_folder := _folder_from_variable("XDG_DATA_HOME"):
+        return xdg_folder / _NAME
     if sys.platform == "darwin":
         return _home() / "Library" / "Application Support" / _NAME
     if sys.platform == "win32":
@@ -124,11 +129,12 @@ def data_folder() -> Path:
 
 @cache
 def fingerprint_key() -> bytes | None:
-    """Returns the random key of this machine's fingerprints, made when first needed.
+    """Returns the random key of this machine's fingerprints, which is created when it is first
+    needed.
 
     A fingerprint is a hash of image, data, entry point and hyperparameters, by which runs with the
-    same settings are found; without the key nobody can guess settings from it. None if it can be
-    neither read nor kept: runs then have no fingerprint.
+    same settings are found. Nobody without the key can guess settings from a fingerprint. Returns
+    None if the key can be neither read nor stored: runs then have no fingerprint.
     """
     with suppress(OSError, BadUsage):
         path = data_folder() / "fingerprint.key"
@@ -143,7 +149,7 @@ def fingerprint_key() -> bytes | None:
 
 
 def _folder_from_variable(variable: str) -> Path | None:
-    """Returns the folder in a variable; a relative one is ignored, as the XDG standard says."""
+    """Returns the folder in a variable; ignores a relative path, as the XDG standard requires."""
     path = Path(os.environ.get(variable, ""))
     return path if path.is_absolute() else None
 

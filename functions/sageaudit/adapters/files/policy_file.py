@@ -1,6 +1,6 @@
 """Loads the policy from its TOML file, and the file of own rates that it names.
 
-The latter is JSON with one rate per line, so that a diff shows each new rate.
+The file of own rates is JSON with one rate per line, so that a diff shows each new rate.
 """
 
 from __future__ import annotations
@@ -35,21 +35,23 @@ from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.errors import PARSE_ERRORS, BadPolicy, BadUsage, KeyPath
 from sageaudit.rules.catalogue import threshold_units
 
-_MAKE = "a policy is a TOML file, such as policy.toml of the repository"
+_HINT = "a policy is a TOML file, such as policy.toml of the repository"
 SCHEMA = 1
 _KEYS = ("region", "type", "component", "usd", "first", "last", "quantity", "source", "note")
 
 
 def load_policy(path: Path) -> Policy:
-    """Reads and validates a policy. Raises BadPolicy: one sentence with file, line and key."""
+    """Reads and validates a policy. Raises BadPolicy with one sentence that names file, line and
+    key.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
         table = tomllib.loads(text)
     except OSError as error:
-        reason = wrong_format_reason(path, _MAKE) or f"cannot be read ({error.strerror})"
+        reason = wrong_format_reason(path, _HINT) or f"cannot be read ({error.strerror})"
         raise BadPolicy(f"{path}: {reason}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        reason = wrong_format_reason(path, _MAKE) or f"is not TOML: {error}"
+        reason = wrong_format_reason(path, _HINT) or f"is not TOML: {error}"
         raise BadPolicy(f"{path}: {reason}") from error
     except (ValueError, RecursionError) as error:
         # numbers of thousands of digits, or too deep nesting
@@ -65,7 +67,7 @@ def load_policy(path: Path) -> Policy:
 
 
 def _load_own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
-    """Reads the file of `discounts.own_rates`, from the policy's folder. Raises BadPolicy."""
+    """Reads the file that `discounts.own_rates` names, in the policy's folder. Raises BadPolicy."""
     discounts = table.get("discounts")
     name = discounts.get("own_rates") if isinstance(discounts, dict) else None
     if not isinstance(name, str) or not name:
@@ -78,26 +80,28 @@ def _load_own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
 
 
 def line_number(text: str, key: KeyPath) -> int | None:
-    """Returns the line that sets the last name of `key`; None if no line does, or several."""
+    """Returns the line that sets the last name of `key`; None if no line or several lines do."""
     name = next((re.escape(part) for part in reversed(key) if isinstance(part, str)), None)
-    sets = re.compile(rf"""[\s\[]*(?:[\w."'-]+\.)?["']?{name}["']?\s*[.=\]]""")
-    numbers = [number for number, line in enumerate(text.split("\n"), 1) if sets.match(line)]
+    setting = re.compile(rf"""[\s\[]*(?:[\w."'-]+\.)?["']?{name}["']?\s*[.=\]]""")
+    numbers = [number for number, line in enumerate(text.split("\n"), 1) if setting.match(line)]
     return numbers[0] if name and len(numbers) == 1 else None
 
 
 def _check_names(discounts: Discounts) -> None:
-    """Raises BadPolicy for an unknown family, region or type, so that no typo goes unnoticed."""
+    """Raises BadPolicy for an unknown family, region or type, so that typos are reported."""
     types = packaged.instance_types()
     known_names = {row.family for row in types.values()} | {part.value for part in Component}
-    if strange := sorted(set(discounts.percent) - known_names):
-        raise _bad_policy("is neither a component nor a family", "percent", strange[0])
+    if unknown_names := sorted(set(discounts.percent) - known_names):
+        raise _bad_policy("is neither a component nor a family", "percent", unknown_names[0])
     regions = known_regions() if discounts.rates else set()
     for region, rates in discounts.rates.items():
         if region not in regions:
-            raise _bad_policy("is no AWS region that is known", "rates", region)
-        if strange := sorted(set(rates) - set(types)):
-            near = did_you_mean(strange[0], types)
-            raise _bad_policy(f"is no type of the catalogue{near}", "rates", region, strange[0])
+            raise _bad_policy("is not a known AWS region", "rates", region)
+        if unknown_names := sorted(set(rates) - set(types)):
+            suggestion = did_you_mean(unknown_names[0], types)
+            raise _bad_policy(
+                f"is not a known instance type{suggestion}", "rates", region, unknown_names[0]
+            )
 
 
 def _bad_policy(reason: str, *parts: str) -> BadPolicy:
@@ -112,20 +116,20 @@ def read_own_rates(path: Path) -> OwnRates:
     except OSError as error:
         raise BadUsage(f"{path}: cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:
-        raise BadUsage(f"{path}: is no file of own rates: it is not text in UTF-8") from error
+        raise BadUsage(f"{path}: is not a file of own rates: it is not text in UTF-8") from error
     try:
         document = from_json(text)
         if document["schema"] != SCHEMA:
-            raise BadUsage(f"{path}: is of a newer version of sageaudit (schema)")
+            raise BadUsage(f"{path}: was written by a newer version of sageaudit (schema)")
         account = document["account"]
         rates = [_rate(row) for row in document["rates"]]
         own_rates = group_own_rates(RateBasis(document["basis"]), account and str(account), rates)
     except PARSE_ERRORS as error:
         raise BadUsage(
-            f"{path}: is no file of own rates as `sageaudit prices learn` writes it"
+            f"{path}: is not a file of own rates that `sageaudit prices learn` wrote"
         ) from error
     for rate in own_rates.rows:
-        if not _possible(rate):
+        if not _is_possible(rate):
             raise BadUsage(f"{path}: has an impossible rate of {rate.what} in {rate.region}")
     return own_rates
 
@@ -133,19 +137,19 @@ def read_own_rates(path: Path) -> OwnRates:
 def own_rates_text(rates: OwnRates) -> str:
     """Returns the text of the file that `read_own_rates` reads."""
     rows = ",\n".join(f"  {to_json(_row(rate))}" for rate in rates.rows)
-    head = {
+    header = {
         "schema": SCHEMA,
         "what": "USD per instance-hour, or GB-month of storage, that was paid on these days",
         "basis": rates.basis.value,
         "account": rates.account,
     }
-    lines = [f" {to_json(key)}: {to_json(value)}" for key, value in head.items()]
+    lines = [f" {to_json(key)}: {to_json(value)}" for key, value in header.items()]
     return "{\n" + ",\n".join([*lines, f' "rates": [\n{rows}\n ]']) + "\n}\n"
 
 
 def _rate(row: Mapping[str, Any]) -> OwnRate:
-    if strange := set(row) - set(_KEYS):
-        raise ValueError(strange)
+    if unknown_keys := set(row) - set(_KEYS):
+        raise ValueError(unknown_keys)
     return OwnRate(
         region=str(row["region"]),
         component=Component(row["component"]),
@@ -173,10 +177,10 @@ def _row(rate: OwnRate) -> dict[str, object]:
     return row if rate.note is None else row | {"note": rate.note}
 
 
-def _possible(rate: OwnRate) -> bool:
-    named = TYPE.fullmatch(rate.what) is not None or rate.what == STORAGE
+def _is_possible(rate: OwnRate) -> bool:
+    is_known_product = TYPE.fullmatch(rate.what) is not None or rate.what == STORAGE
     return (
-        named
+        is_known_product
         and REGION.fullmatch(rate.region) is not None
         and rate.usd.is_finite()
         and 0 < rate.usd <= MAX_RATE_USD

@@ -1,8 +1,8 @@
 """Recordings: JSON files with a job's Describe* response, as the AWS CLI prints it, and metrics.
 
-`sageaudit record` writes such files (`recording_file`), with how the job was read: at which moment,
-at which prices, and what could not be read. With it an audit of the recording is the audit that the
-live job got at that moment. docs/schema/recording.schema.json describes all keys.
+`sageaudit record` writes such files (`recording_file`). It adds when the job was read, at which
+prices, and what could not be read. With these, an audit of the recording equals the audit of the
+live job at that time. docs/schema/recording.schema.json describes all keys.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Struct
 from sageaudit.adapters.files.local_files import wrong_format_reason
 from sageaudit.adapters.prices.price_list import (
     ListedPrices,
-    Stored,
+    StoredListing,
     entries_document,
     read_entries,
 )
@@ -31,10 +31,10 @@ from sageaudit.domain.usage.measurements import Missing, RawSeries
 from sageaudit.errors import BadRecording, MalformedData
 
 SCHEMA = 1
-"""The version of the format; files from before there were versions have none."""
+"""The version of the format; the oldest files have none."""
 _FORMS = '"children", "describe", or a ...JobName with a ...JobStatus'
-_MAKE = "`sageaudit record JOB -o job.json` writes one job to a file"
-_TOP = "the top level"
+_HINT = "`sageaudit record JOB -o job.json` writes one job to a file"
+_TOP_LEVEL = "the top level"
 _MAX_POINTS = 1_000_000
 _PRICES = "prices"
 
@@ -42,7 +42,7 @@ _PRICES = "prices"
 class Recording(Struct, frozen=True):
     """One recorded job. Account and region are None if the file does not name them.
 
-    `read_context`: when and how a live audit read the job; None if the file has no time.
+    `read_context`: when and how the job was read from AWS; None if the file does not have the time.
     """
 
     describe: Mapping[str, Any]
@@ -52,11 +52,11 @@ class Recording(Struct, frozen=True):
     region: str | None
     read_context: ReadContext | None = None
     has_all_tags: bool = False
-    """Whether `tags` are all tags of the job, as AWS answered, or only those that an audit kept."""
+    """Whether `tags` are all tags of the job, or only those that audits store."""
 
 
 class RecordedSet(Struct, frozen=True):
-    """The jobs that a roll-up launched, and the roll-up itself if the file has it."""
+    """The recorded jobs that a roll-up launched, and the roll-up itself if the file has it."""
 
     children: tuple[Recording, ...]
     rollup: Recording | None = None
@@ -69,14 +69,14 @@ def read(path: Path) -> Recording | RecordedSet:
     try:
         document = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        reason = wrong_format_reason(path, _MAKE) or f"cannot be read ({error.strerror})"
+        reason = wrong_format_reason(path, _HINT) or f"cannot be read ({error.strerror})"
         raise BadRecording(f"{path}: {reason}") from error
     except (ValueError, RecursionError) as error:
         raise BadRecording(
-            f"{path}: {wrong_format_reason(path, _MAKE) or 'is not JSON'}"
+            f"{path}: {wrong_format_reason(path, _HINT) or 'is not JSON'}"
         ) from error
     if not isinstance(document, dict):
-        reason = wrong_format_reason(path, _MAKE) or f"is not an object with {_FORMS}"
+        reason = wrong_format_reason(path, _HINT) or f"is not an object with {_FORMS}"
         raise BadRecording(f"{path}: {reason}")
     try:
         return parse(document)
@@ -85,7 +85,7 @@ def read(path: Path) -> Recording | RecordedSet:
 
 
 def parse(document: Mapping[str, Any]) -> Recording | RecordedSet:
-    """Reads the recording in parsed JSON. Raises MalformedData with the key."""
+    """Returns the recording in parsed JSON. Raises MalformedData with the key."""
     if "children" not in document:
         return parse_job(document)
     _check_schema(document)
@@ -94,10 +94,12 @@ def parse(document: Mapping[str, Any]) -> Recording | RecordedSet:
     is_rollup = kind is not None and kind.spec.rollup is not None
     if not children and not (is_rollup and "schema" in document):
         raise MalformedData("children", "is empty")
-    shared = {key: document[key] for key in ("as_of",) if key in document}
+    shared_time = {key: document[key] for key in ("as_of",) if key in document}
     prices = parse_prices(document)
     return RecordedSet(
-        tuple(_child(shared | dict(child), at, prices) for at, child in enumerate(children)),
+        tuple(
+            _child(shared_time | dict(child), index, prices) for index, child in enumerate(children)
+        ),
         parse_job(document) if is_rollup else None,
         tuple(_parse_deleted(document)),
     )
@@ -115,7 +117,7 @@ def _parse_deleted(document: Mapping[str, Any]) -> Iterator[JobRef]:
 
 def _check_schema(document: Mapping[str, Any]) -> None:
     if document.get("schema", SCHEMA) != SCHEMA:
-        raise MalformedData("schema", f"is not {SCHEMA}: a newer sageaudit reads this file")
+        raise MalformedData("schema", f"is not {SCHEMA}: use a newer sageaudit to read this file")
 
 
 def _child(document: Mapping[str, Any], position: int, prices: ListedPrices | None) -> Recording:
@@ -123,12 +125,12 @@ def _child(document: Mapping[str, Any], position: int, prices: ListedPrices | No
         return parse_job(document, prices)
     except MalformedData as error:
         where = f"children[{position}]"
-        key = where if error.key == _TOP else f"{where}.{error.key}"
+        key = where if error.key == _TOP_LEVEL else f"{where}.{error.key}"
         raise MalformedData(key, error.reason) from error
 
 
 def parse_job(document: Mapping[str, Any], prices: ListedPrices | None = None) -> Recording:
-    """Reads the recording of one job from parsed JSON; `prices` are those of its set.
+    """Returns the recording of one job in parsed JSON. `prices`: the price list of its set.
 
     Raises MalformedData with the key.
     """
@@ -150,11 +152,13 @@ def parse_job(document: Mapping[str, Any], prices: ListedPrices | None = None) -
     if (kind := kind_from_answer(document)) is not None:
         _check_name(document, kind)
         return Recording(document, _tags(document), (), None, None, has_all_tags="Tags" in document)
-    raise MalformedData(_TOP, f"has none of {_FORMS}")
+    raise MalformedData(_TOP_LEVEL, f"has none of {_FORMS}")
 
 
 def _check_name(answer: Mapping[str, Any], kind: JobKind, key_prefix: str = "") -> None:
-    """Raises MalformedData, without the name, for a name that no SageMaker job can have."""
+    """Raises MalformedData for a name that no SageMaker job can have; the error does not quote the
+    name.
+    """
     name = fields.text(answer, kind.spec.name_key)
     if name is not None and not JOB_NAME.match(name):
         reason = "is not the name of a job: at most 63 letters, digits and hyphens"
@@ -173,17 +177,17 @@ def _tags(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _series(metrics: Mapping[str, Any]) -> list[RawSeries]:
-    common_s = fields.count(metrics, "period_s")
+    default_period_s = fields.count(metrics, "period_s")
     series = []
     for position, item in enumerate(fields.items(metrics, "series")):
-        where = f"metrics.series[{position}]"
+        key = f"metrics.series[{position}]"
         host, metric = fields.text(item, "host"), fields.text(item, "metric")
-        start = fields.parsed_time(item.get("start"), f"{where}.start")
-        period_s = fields.count(item, "period_s") or common_s
+        start = fields.parsed_time(item.get("start"), f"{key}.start")
+        period_s = fields.count(item, "period_s") or default_period_s
         if host is None or metric is None or start is None or not period_s:
-            raise MalformedData(where, "needs host, metric, start and a period_s above 0")
+            raise MalformedData(key, "needs host, metric, start and a period_s above 0")
         if (fields.text(item, "stat") or "Average") == "Average":
-            values = _values(item.get("values"), f"{where}.values")
+            values = _values(item.get("values"), f"{key}.values")
             series.append(RawSeries(host, metric, start, period_s, values))
     return series
 
@@ -193,19 +197,19 @@ def _values(values: object, key: str) -> tuple[float | None, ...]:
         raise MalformedData(key, "is not a list of numbers")
     for value in values:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise MalformedData(key, "holds something that is neither a number nor null")
+            raise MalformedData(key, "has a value that is neither a number nor null")
     try:
         return tuple(None if value is None else float(value) for value in values)
     except OverflowError as error:
-        raise MalformedData(key, "holds a number that is too large") from error
+        raise MalformedData(key, "has a number that is too large") from error
 
 
 class ReadContext(Struct, frozen=True):
-    """How a job was read.
+    """When and how a job was read.
 
-    `read_at` is the time of its audits. `no_points_reason` says why a metric without points has
-    none. `metric_notes`, `notes`: sentences on what else could not be read. `prices`: that day's
-    price list; None if it was not read.
+    `read_at` is the time of its audits. `no_points_reason`: why a metric without points has none.
+    `metric_notes`, `notes`: sentences on what else could not be read. `prices`: that day's price
+    list; None if it was not read.
     """
 
     read_at: datetime
@@ -218,7 +222,9 @@ class ReadContext(Struct, frozen=True):
 def parse_read_context(
     document: Mapping[str, Any], shared_prices: ListedPrices | None
 ) -> ReadContext | None:
-    """Reads how a recording's job was read; None without a time. Raises MalformedData."""
+    """Returns when and how a recording's job was read; None if the file has no time. Raises
+    MalformedData.
+    """
     as_of = fields.parsed_time(document.get("as_of"), "as_of")
     if as_of is None:
         return None
@@ -249,7 +255,9 @@ def _sentences(section: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def prices_document(prices: ListedPrices) -> dict[str, Any]:
-    """Returns a region and component's price list for a recording; rates are texts in USD."""
+    """Returns the price list of a region and component as JSON for a recording; rates are texts in
+    USD.
+    """
     return {
         "region": prices.region,
         "component": prices.component.value,
@@ -262,24 +270,24 @@ def prices_document(prices: ListedPrices) -> dict[str, Any]:
 
 
 def parse_prices(document: Mapping[str, Any]) -> ListedPrices | None:
-    """Reads the price list in a recording's JSON; None if it has none. Raises MalformedData."""
+    """Returns the price list in a recording's JSON; None if it has none. Raises MalformedData."""
     section = fields.section(document, _PRICES)
     if not section:
         return None
-    region, named = fields.text(section, "region"), fields.text(section, "component")
+    region, component_name = fields.text(section, "region"), fields.text(section, "component")
     try:
-        component = Component(named)
+        component = Component(component_name)
     except ValueError as error:
         raise MalformedData(
             f"{_PRICES}.component", "is not a component of the price list"
         ) from error
     read_at = fields.time(section, "read_at")
-    stored = None
+    stored_listing = None
     if read_at is not None and region is not None:
         rates = fields.section(section, "rates")
         try:
             entries = read_entries(rates)
         except MalformedData as error:
             raise MalformedData(f"{_PRICES}.rates.{error.key}", error.reason) from error
-        stored = Stored(PriceListing(region, component, entries), read_at)
-    return ListedPrices(region, component, stored, fields.text(section, "why"))
+        stored_listing = StoredListing(PriceListing(region, component, entries), read_at)
+    return ListedPrices(region, component, stored_listing, fields.text(section, "why"))

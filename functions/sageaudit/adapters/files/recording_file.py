@@ -1,8 +1,8 @@
-"""Writes recordings: what audits read, for their owner's eyes only, or under pseudonyms.
+"""Writes recordings of what audits read: private ones, or anonymized ones to share.
 
-`recording.parse` reads them; no other file is overwritten. For sharing, each name in an answer
-becomes a pseudonym, by the table of `job_fields`; enumerated fields keep values of AWS's service
-model. Our own sentences, numbers and times stay.
+`recording.parse` reads them. In an anonymized recording, each name in an answer is replaced by a
+pseudonym, by the table of `job_fields`; enumerated fields keep the values of AWS's service model.
+Our own sentences, numbers and times stay.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _TAGS = Policy().tag_names
 ANONYMIZED = "anonymized"
 """The key that marks an anonymized file."""
 REDACTED = "not shared"
-"""Replaces sentences that are not our own."""
+"""Replaces sentences that are not our own in an anonymized file."""
 _PUBLIC = ("region", "component", "read_at", "managed_spot", "rates")
-"""Parts of the price list in a recording, which AWS publishes."""
+"""The parts of a recorded price list that AWS publishes."""
 _KNOWN_TAGS = SAGEAUDIT_TAGS.union(Policy().owner_tags)
-"""Names of tags that stay: audits read them by default."""
+"""Names of tags that are not replaced, since audits read them by default."""
 _CODES = frozenset({"metric_missing", METRIC_DENIED_CODE})
-"""Why a job's metrics are absent, in the words of the CloudWatch reader."""
+"""The codes of the CloudWatch reader for absent metrics."""
 _SAFE_SENTENCES = re.compile(
     r"(?:tags: )?[a-z]{1,20}:[A-Za-z]{1,60} (?:is not permitted|is throttled: try again later)"
     r"|CloudWatch has no points|CloudWatch keeps metrics for 455 days"
@@ -60,53 +60,53 @@ _SAFE_SENTENCES = re.compile(
     r"|series of the extreme hosts alone(?:; no curves)?"
     r"|the series were too large to keep"
 )
-"""Our own sentences, which hold nothing of the account."""
+"""Our own sentences, which contain no data of the account."""
 
 
 def make_document(
     recorded: Recording | RecordedSet, key: bytes | None = None, tags: TagNames = _TAGS
 ) -> dict[str, Any]:
-    """Returns the JSON of a recording: a job as a history keeps it, with metrics and prices.
+    """Returns the JSON of a recording: a job as a history stores it, with metrics and prices.
 
-    `key` is the fingerprints' key, by which runs with the same settings are found; without it the
-    recording has no fingerprint. `tags`: names of tags to keep. A set has its time and price list
-    once, for all of its jobs. Raises MalformedData.
+    `key`: the fingerprints' key, by which runs with the same settings are found; None for no
+    fingerprint. `tags`: names of tags to keep. A set has its time and price list once, for all of
+    its jobs. Raises MalformedData.
     """
     if isinstance(recorded, Recording):
         return {"schema": SCHEMA, **_job_document(recorded, key, tags)}
     children = [_job_document(child, key, tags) for child in recorded.children]
-    written = {} if recorded.rollup is None else _job_document(recorded.rollup, key, tags)
-    for part in ("as_of", "prices"):
-        shared = next((child[part] for child in children if child.get(part)), None)
-        if shared is not None and written.setdefault(part, shared) == shared:
+    rollup_document = {} if recorded.rollup is None else _job_document(recorded.rollup, key, tags)
+    for shared_key in ("as_of", "prices"):
+        shared = next((child[shared_key] for child in children if child.get(shared_key)), None)
+        if shared is not None and rollup_document.setdefault(shared_key, shared) == shared:
             for child in children:
-                if child.get(part) == shared:
-                    del child[part]
+                if child.get(shared_key) == shared:
+                    del child[shared_key]
     deleted = {"deleted": [ref.arn for ref in recorded.deleted]} if recorded.deleted else {}
-    return {"schema": SCHEMA, **written, **deleted, "children": children}
+    return {"schema": SCHEMA, **rollup_document, **deleted, "children": children}
 
 
 def _job_document(recorded: Recording, key: bytes | None, tags: TagNames) -> dict[str, Any]:
     stored_tags = tags_to_store(recorded.tags, tags, is_complete=recorded.has_all_tags)
-    read = recorded.read_context
-    named = [raw for raw in recorded.series if is_name(raw.host) and is_name(raw.metric)]
-    metrics: dict[str, Any] = {"series": [_series(raw) for raw in named]}
-    written: dict[str, Any] = {"account": recorded.account, "region": recorded.region}
-    if read is not None:
-        written["as_of"] = iso(read.read_at)
-        if read.notes:
-            written["notes"] = list(read.notes)
+    read_context = recorded.read_context
+    named_series = [raw for raw in recorded.series if is_name(raw.host) and is_name(raw.metric)]
+    metrics: dict[str, Any] = {"series": [_series(raw) for raw in named_series]}
+    document: dict[str, Any] = {"account": recorded.account, "region": recorded.region}
+    if read_context is not None:
+        document["as_of"] = iso(read_context.read_at)
+        if read_context.notes:
+            document["notes"] = list(read_context.notes)
         metrics = {
-            "absent": asdict(read.no_points_reason),
-            **({"notes": list(read.metric_notes)} if read.metric_notes else {}),
+            "absent": asdict(read_context.no_points_reason),
+            **({"notes": list(read_context.metric_notes)} if read_context.metric_notes else {}),
             **metrics,
         }
-    written["describe"] = sanitize_answer(recorded.describe, key)
-    written["tags"] = [{"Key": name, "Value": value} for name, value in stored_tags.items()]
-    written["metrics"] = metrics
-    if read is not None and read.prices is not None:
-        written["prices"] = recording.prices_document(read.prices)
-    return written
+    document["describe"] = sanitize_answer(recorded.describe, key)
+    document["tags"] = [{"Key": name, "Value": value} for name, value in stored_tags.items()]
+    document["metrics"] = metrics
+    if read_context is not None and read_context.prices is not None:
+        document["prices"] = recording.prices_document(read_context.prices)
+    return document
 
 
 def _series(series: RawSeries) -> dict[str, Any]:
@@ -120,15 +120,19 @@ def _series(series: RawSeries) -> dict[str, Any]:
 
 
 def to_text(document: Mapping[str, Any]) -> str:
-    """Returns the JSON text of a recording, readable for people: lists of numbers on one line."""
+    """Returns the JSON text of a recording, readable for people: a list of numbers is on one
+    line.
+    """
     return "".join(_lines(document, "")) + "\n"
 
 
 def _lines(value: object, indent: str) -> Iterator[str]:
-    flat = to_json(value)
-    plain = isinstance(value, list) and not any(isinstance(entry, dict | list) for entry in value)
-    if plain or not isinstance(value, dict | list) or len(indent) + len(flat) <= _WIDTH:
-        yield flat
+    one_line = to_json(value)
+    is_flat_list = isinstance(value, list) and not any(
+        isinstance(entry, dict | list) for entry in value
+    )
+    if is_flat_list or not isinstance(value, dict | list) or len(indent) + len(one_line) <= _WIDTH:
+        yield one_line
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     yield opening
@@ -161,10 +165,10 @@ def check_can_write(path: Path, *, replace: bool) -> None:
 
 
 def write(path: Path, text: str, *, replace: bool) -> None:
-    """Writes a new file as a whole or not at all, readable by its owner only.
+    """Writes a new file completely or not at all, readable only by its owner.
 
-    `replace`: an existing file may be replaced. Raises BadUsage if a file is in the way, or cannot
-    be written.
+    `replace`: an existing file may be replaced. Raises BadUsage if the file exists and may not be
+    replaced, or cannot be written.
     """
     check_can_write(path, replace=replace)
     local_files.write_text(path, text, mode=0o600)
@@ -176,13 +180,17 @@ def anonymize(
     """Returns a recording's JSON for sharing. Raises MalformedData.
 
     `rules`: the names of all rules, which exemptions keep; `types`: the instance types in AWS's
-    service model. The same salt gives the same pseudonyms, in other files too. Times are not
-    shifted: prices are those of a day.
+    service model. The same salt gives the same pseudonyms, also in other files. Times are not
+    changed, since prices depend on the day.
     """
-    file = _File(Pseudonyms(salt, _job_names(document)), rules, types)
-    anonymized = {"schema": document["schema"], ANONYMIZED: True, **file.anonymize_job(document)}
+    anonymizer = _Anonymizer(Pseudonyms(salt, _job_names(document)), rules, types)
+    anonymized = {
+        "schema": document["schema"],
+        ANONYMIZED: True,
+        **anonymizer.anonymize_job(document),
+    }
     if "children" in document:
-        anonymized["children"] = [file.anonymize_job(child) for child in document["children"]]
+        anonymized["children"] = [anonymizer.anonymize_job(child) for child in document["children"]]
     return anonymized
 
 
@@ -193,8 +201,10 @@ def _job_names(document: Mapping[str, Any]) -> Iterator[str]:
         yield from (name for name in names if isinstance(name, str))
 
 
-class _File(Struct, frozen=True):
-    """The names of one file, and what stays in it."""
+class _Anonymizer(Struct, frozen=True):
+    """Anonymizes one file: its pseudonyms, and the rules and instance types that are not
+    replaced.
+    """
 
     names: Pseudonyms
     rules: Collection[str]
@@ -203,8 +213,8 @@ class _File(Struct, frozen=True):
     def anonymize_job(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Returns one recorded job, anonymized."""
         names, account = self.names, document.get("account")
-        shared: Mapping[str, Callable[[Any], Any]] = {
-            "account": lambda known: known and names.account(known),
+        share_by_key: Mapping[str, Callable[[Any], Any]] = {
+            "account": lambda account_id: account_id and names.account(account_id),
             "region": lambda name: name if name and REGION.fullmatch(name) else None,
             "as_of": lambda moment: moment,
             "notes": lambda texts: [_sentence(text) for text in texts],
@@ -220,10 +230,10 @@ class _File(Struct, frozen=True):
                 "why": prices["why"] and _sentence(prices["why"]),
             },
         }
-        return {key: share(document[key]) for key, share in shared.items() if key in document}
+        return {key: share(document[key]) for key, share in share_by_key.items() if key in document}
 
     def _answer(self, answer: Mapping[str, Any], job_account: str | None) -> dict[str, Any]:
-        """Anonymizes an answer; images of `job_account` are not AWS's."""
+        """Anonymizes an answer. Images of `job_account` are not AWS's."""
         names = self.names
         pseudonyms: Mapping[StoredAs, Callable[[str], str]] = {
             StoredAs.TYPE: lambda text: text if text in self.types else UNKNOWN,
@@ -238,12 +248,12 @@ class _File(Struct, frozen=True):
             StoredAs.RULE: names.debugger_rule,
         }
 
-        def shared(field: StoredAs, section: Mapping[str, Any], key: str) -> Any:
+        def share(field: StoredAs, section: Mapping[str, Any], key: str) -> Any:
             text, pseudonym = section[key], pseudonyms.get(field)
             return pseudonym(text) if pseudonym and isinstance(text, str) else text
 
-        plain = sanitize_answer(answer)
-        derived = dict(plain[DERIVED])
+        sanitized = sanitize_answer(answer)
+        derived = dict(sanitized[DERIVED])
         for key, pseudonym in (
             ("EntryPoint", names.script),
             ("TunedFor", names.metric),
@@ -251,7 +261,7 @@ class _File(Struct, frozen=True):
         ):
             if key in derived:
                 derived[key] = pseudonym(derived[key])
-        return {**read_fields(plain, STORED_FIELDS, shared), DERIVED: derived}
+        return {**read_fields(sanitized, STORED_FIELDS, share), DERIVED: derived}
 
     def _metrics(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -275,9 +285,9 @@ class _File(Struct, frozen=True):
         return result
 
     def _tag(self, name: str, value: str) -> dict[str, str]:
-        """Makes pseudonyms of a tag's value, and of its name if that is not common.
+        """Replaces a tag's value by a pseudonym, and its name if audits do not read it by default.
 
-        An exemption stays with its rules and date, so that it has the same effect.
+        An exemption keeps its rules and date, so that it has the same effect.
         """
         names = self.names
         tag_name = name if name in _KNOWN_TAGS else names.word("tag", name)
@@ -288,8 +298,8 @@ class _File(Struct, frozen=True):
         return {"Key": tag_name, "Value": value}
 
     def _exempt(self, word: str) -> str:
-        key, sign, until = word.partition("=")
-        if not sign:
+        key, equals, until = word.partition("=")
+        if not equals:
             return word if word in self.rules else self.names.word("val", word)
         try:
             return f"until={date.fromisoformat(until)}" if key == "until" else "-=-"

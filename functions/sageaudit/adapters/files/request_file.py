@@ -17,12 +17,12 @@ from sageaudit.errors import BadUsage
 
 STDIN = "-"
 MAX_BYTES = 64 * 1024 * 1024
-"""A Terraform plan of thousands of resources has some MB."""
+"""The maximum size; a Terraform plan of thousands of resources has a few MB."""
 _LARGE = 2**20
-"""Files of this many characters have their beginning checked first."""
-_HEAD = 2**16
-"""Number of characters of that beginning."""
-_MAKE = "give the JSON of one request, of a pipeline definition, or of `terraform show -json`"
+"""The keys of a file with more characters are checked before the whole file is parsed."""
+_FIRST_PART = 2**16
+"""The number of characters in which these keys are searched."""
+_HINT = "give the JSON of one request, of a pipeline definition, or of `terraform show -json`"
 TOO_DEEPLY_NESTED = "has too many brackets inside each other"
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
@@ -35,18 +35,19 @@ class RequestFile(Struct, frozen=True):
     text: str
 
     def line_numbers(self) -> tuple[dict[Place, int], list[Place]]:
-        """Returns the line (from 1) of each key and list item, by path, and the repeated keys.
+        """Returns the line (from 1) of each key and list item, by path; and the keys that occur
+        twice.
 
-        Keys inside a repeated key are not listed as well.
+        Does not list keys inside a repeated key again.
         """
         numbers: dict[Place, int] = {(): 1}
         repeated: dict[Place, None] = {}
-        # The key or index, and whether it is a list.
+        # The current key or index of each level, and whether the level is a list.
         stack: list[tuple[str | int | None, bool]] = []
-        line, at, key_next = 1, 0, False
-        for token in _TOKEN.finditer(self.text):
-            line += self.text.count("\n", at, token.start())
-            at, word = token.start(), token[0]
+        line, position, key_next = 1, 0, False
+        for match in _TOKEN.finditer(self.text):
+            line += self.text.count("\n", position, match.start())
+            position, word = match.start(), match[0]
             if stack and stack[-1][1] and word not in {"]", ","}:
                 numbers.setdefault(tuple(_steps(stack)), line)
             if word in {"{", "["}:
@@ -70,29 +71,29 @@ class RequestFile(Struct, frozen=True):
 
 
 def display_name(path: str) -> str:
-    """Returns the file's name for people."""
+    """Returns the file's name for messages."""
     return "standard input" if path == STDIN else path
 
 
 def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
     """Reads a file, or stdin for "-". Raises BadUsage with one sentence that names the file.
 
-    `check_keys` raises MalformedData for a list, or for an object with wrong keys; in a large file
-    it is called before the whole is parsed.
+    `check_keys` raises MalformedData for a list, or for an object with wrong keys. For a large file
+    it is called before the whole file is parsed.
     """
     name = display_name(path)
     try:
         data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == STDIN else _bytes(Path(path))
     except OSError as error:
-        reason = wrong_format_reason(Path(path), _MAKE) or f"cannot be read ({error.strerror})"
+        reason = wrong_format_reason(Path(path), _HINT) or f"cannot be read ({error.strerror})"
         raise BadUsage(f"{name}: {reason}") from error
     if len(data) > MAX_BYTES:
-        raise BadUsage(f"{name}: is larger than {MAX_BYTES // 2**20} MB: no request is so large")
+        raise BadUsage(f"{name}: is larger than {MAX_BYTES // 2**20} MB: no request is as large")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         reason = (
-            wrong_format_reason_of_bytes(path, data, _MAKE)
+            wrong_format_reason_of_bytes(path, data, _HINT)
             or "is not text in UTF-8: give a file with JSON"
         )
         raise BadUsage(f"{name}: {reason}") from error
@@ -107,20 +108,20 @@ def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         reason = (
-            wrong_format_reason_of_bytes(path, data, _MAKE) or f"is not JSON ({where}: {error.msg})"
+            wrong_format_reason_of_bytes(path, data, _HINT) or f"is not JSON ({where}: {error.msg})"
         )
         raise BadUsage(f"{name}: {reason}") from error
     except ValueError as error:
-        reason = str(error).partition(";")[0]  # after it Python advises its programmers
+        reason = str(error).partition(";")[0]  # the rest is advice for Python programmers
         raise BadUsage(f"{name}: is not JSON ({reason})") from error
     return RequestFile(name, document, text)
 
 
 def _first_keys(text: str) -> Iterator[str]:
-    """Returns the keys of the top level, as far as the beginning of the text has them."""
+    """Yields the keys of the top level that are in the first part of the text."""
     depth, key_next = 0, False
-    for token in _TOKEN.finditer(text, 0, _HEAD):
-        word = token[0]
+    for match in _TOKEN.finditer(text, 0, _FIRST_PART):
+        word = match[0]
         if key_next and depth == 1 and word.startswith('"'):
             yield word[1:-1]
         depth += (word in "{[") - (word in "}]")
@@ -133,7 +134,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a number in JSON")
 
 
 def _steps(stack: list[tuple[str | int | None, bool]]) -> list[str | int]:

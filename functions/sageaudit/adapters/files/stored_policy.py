@@ -1,7 +1,7 @@
 """The validated policy in the Lambda asset: written at synth, read without loading any rule.
 
-JSON of `Policy`, field by field, read back by the fields' types. Decimals and dates are strings, so
-that they are read back exactly.
+The file has the fields of `Policy` as JSON, and is read by the fields' types. Decimals and dates
+are strings, so that they stay exact.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ASSET_PATH = Path(__file__).parents[3] / FILE_NAME
 
 
 def load(path: Path | None = None) -> Policy:
-    """Reads the policy of the asset, or of `path`. Raises BadPolicy."""
+    """Reads the policy from the asset, or from `path`. Raises BadPolicy."""
     path = path or ASSET_PATH
     try:
         return from_text(path.read_text(encoding="utf-8"))
@@ -51,9 +51,9 @@ def from_text(text: str) -> Policy:
 
 def _to_json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _to_json_value(inner) for key, inner in value.items()}
+        return {key: _to_json_value(part) for key, part in value.items()}
     if isinstance(value, tuple):
-        return [_to_json_value(inner) for inner in value]
+        return [_to_json_value(part) for part in value]
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, Enum):
@@ -66,15 +66,15 @@ def _to_json_value(value: Any) -> Any:
 
 
 def _read(value: Any, kind: Any) -> Any:
-    """Returns the value of type `kind` that was stored as `value`."""
-    origin, inner = get_origin(kind) or kind, get_args(kind)
+    """Returns the value of type `kind` that is stored as `value`."""
+    origin, arguments = get_origin(kind) or kind, get_args(kind)
     if origin is UnionType:
-        return None if value is None else _read(value, inner[0])
+        return None if value is None else _read(value, arguments[0])
     if origin is Mapping:
-        return {key: _read(part, inner[1]) for key, part in value.items()}
+        return {key: _read(part, arguments[1]) for key, part in value.items()}
     if origin is tuple:
-        kinds = repeat(inner[0], len(value)) if inner[-1] is Ellipsis else inner
-        return tuple(map(_read, value, kinds))
+        part_kinds = repeat(arguments[0], len(value)) if arguments[-1] is Ellipsis else arguments
+        return tuple(map(_read, value, part_kinds))
     if origin in {frozenset, Decimal} or (isinstance(origin, type) and issubclass(origin, Enum)):
         return origin(value)
     if origin is date:

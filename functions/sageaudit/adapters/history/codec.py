@@ -1,10 +1,10 @@
 """Stored forms: times and keys as texts, and rows as table items, by the names and types of fields.
 
-Keys identify runs, and sort them by their ends or rechecks. An attribute has the name of its field;
-a field that is None has no attribute, nor has one that is False, or an empty list or map, by
-default. The fields of a JobKey are attributes like the others. Times and enum values are strings,
-tuples are lists. Money is a number; the figures of RUN_FIELDS and Sums are strings, as a metric may
-have any exponent.
+Keys identify runs, and sort them by their ends or rechecks. An attribute has the name of its field.
+A field that is None has no attribute; neither has a field whose default is False or empty, if it
+has this value. The fields of a JobKey are attributes like the others. Times and enum values are
+strings, tuples are lists. Money is a number; the figures of RUN_FIELDS and Sums are strings, as a
+metric may have any exponent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.resize.candidate import CostlierStep
 
 MAX_TEXT_LENGTH = 2_000
-"""Most characters of a text in rows and keys; the document has the full text."""
+"""The maximum length of a text in rows and keys; the document has the full text."""
 _MAX_PART_BYTES = 512
 """A partition key has at most 2,048 bytes, a sort key 1,024; a longer one fails the transaction."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,7 +39,7 @@ StoredT = TypeVar(
 )
 MAX_NAME_LENGTH = 200
 _MAX_DETAIL_BYTES = 350_000
-"""Description in gzip and series together; above it the series are dropped."""
+"""The maximum size of the gzipped description and the series; a larger detail loses its series."""
 _RUN_FIELD_NAMES = frozenset(RUN_FIELDS)
 _FORMS = (AuditSummary, FindingRow, JobKey, Recommendation, CostlierStep, Decision)
 _FIELDS_IN_FINDINGS = frozenset({"key", "job", "family", "owner", "ended_at"})
@@ -54,33 +54,33 @@ _NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
 
 
 def key_part(text: str) -> str:
-    """Returns the text as one part of a key; a text that is too long is cut and gets a hash."""
+    """Returns the text as one part of a key. A text that is too long is cut, and gets a hash."""
     encoded = text[:MAX_TEXT_LENGTH].encode("utf-8", "replace")
     if len(encoded) <= _MAX_PART_BYTES:
         return encoded.decode()
-    beginning = encoded[: _MAX_PART_BYTES - 65].decode("utf-8", "ignore")
-    return f"{beginning}~{hashlib.sha256(encoded).hexdigest()}"
+    prefix = encoded[: _MAX_PART_BYTES - 65].decode("utf-8", "ignore")
+    return f"{prefix}~{hashlib.sha256(encoded).hexdigest()}"
 
 
 def run_key(key: JobKey) -> str:
-    """Returns a run's identifier: its ARN and creation time in epoch milliseconds."""
+    """Returns a run's identifier: its ARN, and its creation time in epoch milliseconds."""
     return f"{key_part(key.arn)}#{epoch_ms(key.created_at)}"
 
 
 def moment_sk(moment: datetime, key: JobKey) -> str:
-    """Returns a sort key by a moment of each run, its end or recheck. Keys are unique, so that a
-    list can be continued after one.
+    """Returns a sort key for a run's end or recheck. Keys are unique, so that a list can be
+    continued after one of them.
     """
     return f"{moment_text(moment)}#{run_key(key)}"
 
 
 def sk_before(before: datetime | None) -> str:
-    """Returns a key after every `moment_sk` to list: those before a moment, or all."""
+    """Returns a sort key after those of all moments before this one; None: after all keys."""
     return "~" if before is None else moment_text(before)
 
 
 def through_sk(moment: datetime) -> str:
-    """Returns a key after every `moment_sk` up to this moment, since "$" follows "#"."""
+    """Returns a sort key after those of all moments up to this one, since "$" follows "#"."""
     return f"{moment_text(moment)}$"
 
 
@@ -92,7 +92,7 @@ def as_utc(moment: datetime) -> datetime:
 
 
 def moment_text(moment: datetime) -> str:
-    """Returns ISO 8601 in UTC, always 27 characters."""
+    """Returns the moment in ISO 8601 and UTC, always 27 characters."""
     return as_utc(moment).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
@@ -102,7 +102,7 @@ def read_moment(text: str) -> datetime:
 
 
 def epoch_s(moment: datetime) -> int:
-    """Returns whole seconds since 1970, as TTL attributes count."""
+    """Returns whole seconds since 1970, the unit of TTL attributes."""
     return (as_utc(moment) - _EPOCH) // timedelta(seconds=1)
 
 
@@ -112,10 +112,10 @@ def epoch_ms(moment: datetime) -> int:
 
 
 class FieldReader(NamedTuple):
-    """A field, and what converts its stored value (None: it is stored as it is).
+    """A field, and `convert`, which converts its stored value (None: it is stored unchanged).
 
-    `is_optional`: it may be absent; a value equal to `default` is not stored. `is_nested`: it is a
-    list or a map.
+    `is_optional`: its attribute may be absent; a value equal to `default` is not stored.
+    `is_nested`: it is a list or a map.
     """
 
     name: str
@@ -133,11 +133,11 @@ def to_item(row: StoredT) -> Item:
 def to_attributes(row: StoredT, readers: Iterable[FieldReader]) -> Item:
     """Returns the attributes of these fields of a row."""
     item: Item = {}
-    for name, _, optional, default, _ in readers:
+    for name, _, is_optional, default, _ in readers:
         value = getattr(row, name)
         if isinstance(value, JobKey):
             item |= to_item(value)
-        elif value is not None and not (optional and value == default):
+        elif value is not None and not (is_optional and value == default):
             item[name] = _run_value(value) if name in _RUN_FIELD_NAMES else _plain(value)
     return item
 
@@ -148,14 +148,14 @@ def from_item(row_type: type[StoredT], item: Item) -> StoredT:
 
 
 def read_fields(readers: Iterable[FieldReader], item: Item) -> dict[str, Any]:
-    """Reads the fields of these readers from an item. Raises KeyError, like `from_item`."""
+    """Returns the fields of these readers, read from an item. Raises KeyError, like `from_item`."""
     values: dict[str, Any] = {}
-    for name, read, optional, *_ in readers:
+    for name, convert, is_optional, *_ in readers:
         if name in item:
-            values[name] = item[name] if read is None else read(item[name])
-        elif optional:
+            values[name] = item[name] if convert is None else convert(item[name])
+        elif is_optional:
             continue
-        elif read is from_item:
+        elif convert is from_item:
             values[name] = from_item(JobKey, item)
         else:
             raise KeyError(name)
@@ -210,7 +210,7 @@ def _read_sums(item: Item) -> Sums:
 
 
 def parse_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
-    """Reads counts as int and amounts as Decimal (a count has no unit in its name).
+    """Returns an item's counts as int and amounts as Decimal. The name of a count has no unit.
 
     The values may be numbers or texts. Other attributes of the item are left out.
     """
@@ -221,10 +221,10 @@ def parse_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
 def detail_to_item(detail: Detail) -> Item:
     """Returns a detail's attributes: description and tags as JSON in gzip, series as bytes."""
     description = gzip_json({"describe": detail.describe, "tags": detail.tags})
-    fits = len(description) + len(detail.series) <= _MAX_DETAIL_BYTES
-    dropped = None if fits else "The series were too large to keep."
-    notes = [note for note in (detail.note, dropped) if note]
-    series = detail.series if fits else b""
+    is_within_limit = len(description) + len(detail.series) <= _MAX_DETAIL_BYTES
+    dropped_note = None if is_within_limit else "The series were too large to keep."
+    notes = [note for note in (detail.note, dropped_note) if note]
+    series = detail.series if is_within_limit else b""
     return {"description": description, "series": series, "note": " ".join(notes) or None}
 
 
@@ -239,23 +239,27 @@ def _readers(form: type[Any]) -> tuple[FieldReader, ...]:
     readers, hints = [], get_type_hints(form)
     for field in fields(form):
         hint = hints[field.name]
-        unknown = NoneType in get_args(hint)
-        [kind] = [kind for kind in get_args(hint) if kind is not NoneType] if unknown else [hint]
-        default = None if unknown else _empty(field)
-        optional = unknown or default is not None
-        nested = get_origin(kind) in {tuple, Mapping} or kind is Sums
-        readers.append(FieldReader(field.name, _value_reader(kind), optional, default, nested))
+        can_be_none = NoneType in get_args(hint)
+        [value_type] = (
+            [part for part in get_args(hint) if part is not NoneType] if can_be_none else [hint]
+        )
+        default = None if can_be_none else _empty_default(field)
+        is_optional = can_be_none or default is not None
+        is_nested = get_origin(value_type) in {tuple, Mapping} or value_type is Sums
+        readers.append(
+            FieldReader(field.name, _value_reader(value_type), is_optional, default, is_nested)
+        )
     return tuple(readers)
 
 
-def _empty(field: FieldInfo) -> object:
-    """Returns a field's default if it is False or empty; None for any other."""
+def _empty_default(field: FieldInfo) -> object:
+    """Returns a field's default if it is False or empty; None for any other default."""
     default = field.default if field.default_factory is NODEFAULT else field.default_factory()
     return default if default is False or default in ((), {}, Sums()) else None
 
 
 def _value_reader(hint: Any) -> Callable[..., Any] | None:
-    """Returns what converts a stored Decimal, string, ... to the type; None for a text."""
+    """Returns the function that converts a stored value to the type; None for a text."""
     if hint is str:
         return None
     if get_origin(hint) is tuple:
@@ -266,8 +270,8 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
     if get_origin(hint) is Mapping and get_args(hint)[1] is str:
         return lambda values: {intern(name): value for name, value in values.items()}
     if get_origin(hint) is Mapping:
-        read = Decimal if Decimal in get_args(hint) else lambda text: text
-        return lambda values: {intern(name): read(value) for name, value in values.items()}
+        convert = Decimal if Decimal in get_args(hint) else lambda text: text
+        return lambda values: {intern(name): convert(value) for name, value in values.items()}
     reader: Callable[..., Any] = {
         JobKey: from_item,
         date: date.fromisoformat,

@@ -30,7 +30,8 @@ _TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
 class HistorySource(Struct, frozen=True):
     """An open history, for use in a `with` block.
 
-    `name` is the file or the table, for messages. `session` is that of a table; None for a file.
+    `name`: the file or the table, for messages. `session`: the session with which the table is
+    read; None for a file.
     """
 
     history: History
@@ -41,7 +42,7 @@ class HistorySource(Struct, frozen=True):
 
     @property
     def location_text(self) -> str:
-        """Where it is: `/home/ana/history.db`, `the table sageaudit in eu-west-1`."""
+        """Where it is, as text: `/home/ana/history.db`, `the table sageaudit in eu-west-1`."""
         if self.session is None:
             return self.name
         return f"the table {self.name} in {self.session.region_name}"
@@ -54,7 +55,7 @@ class HistorySource(Struct, frozen=True):
 
 
 def default_path() -> Path:
-    """Returns the default history of commands, in the user's data folder."""
+    """Returns the default history file of commands, in the user's data folder."""
     return data_folder() / "history.db"
 
 
@@ -69,8 +70,8 @@ def open_history(
 ) -> HistorySource:
     """Opens the file or the table, by default the user's own file.
 
-    With `create`, a missing file is made. `warn` is called for a file that others may write. Raises
-    BadUsage if both are named, NoHistory, BadHistory or another HistoryFileError for a file,
+    With `create`, a missing file is created. `warn` is called if others may write the file. Raises
+    BadUsage if both are named; NoHistory, BadHistory or another HistoryFileError for a file;
     AwsError for a table.
     """
     if history is not None and table is not None:
@@ -79,8 +80,8 @@ def open_history(
             " option, either SAGEAUDIT_HISTORY or SAGEAUDIT_TABLE in the environment"
         )
     if table is not None:
-        session, of_table, decisions = _open_table(table, profile, region)
-        return HistorySource(of_table, decisions, table, session)
+        session, history_table, decisions = _open_table(table, profile, region)
+        return HistorySource(history_table, decisions, table, session)
     path = history or default_path()
     if history is None and create:
         create_private_folder(path.parent)
@@ -89,10 +90,12 @@ def open_history(
             "there is no history yet: make one with `sageaudit scan`, or name one with --history"
             " FILE or --table NAME"
         )
-    of_file = SqliteHistory(path, create=create)
+    file_history = SqliteHistory(path, create=create)
     if os.name == "posix" and path.stat().st_mode & _WRITABLE_BY_OTHERS:
-        warn(f"others may write {path}, and so change what it says: `chmod go-w {path}` ends that")
-    return HistorySource(of_file, of_file, str(path), close=of_file.close)
+        warn(
+            f"others may write {path}, and so change the history: `chmod go-w {path}` prevents that"
+        )
+    return HistorySource(file_history, file_history, str(path), close=file_history.close)
 
 
 def open_in_memory(name: str) -> HistorySource:
@@ -119,12 +122,12 @@ def _open_table(
     if session.region_name is None:
         raise BadUsage("which region is the table in? name it, or set one for your profile")
     with aws_errors("dynamodb"):
-        of_table = DynamoHistory(client(session, "dynamodb"), table)
-    return session, of_table, of_table
+        history_table = DynamoHistory(client(session, "dynamodb"), table)
+    return session, history_table, history_table
 
 
 def _exists(path: Path) -> bool:
-    """Whether a file may exist; other errors show when it is opened."""
+    """Whether a file may exist. Errors other than its absence show when it is opened."""
     with suppress(OSError):
         return path.exists()
     return True
@@ -141,9 +144,8 @@ def create_private_folder(folder: Path) -> None:
 
 
 class TableOverlay(SqliteHistory):
-    """A table as an audit reads it, with audits in memory added.
-
-    Nothing is written to the table.
+    """A table, with audits in memory added, as an audit reads it. Nothing is written to the
+    table.
     """
 
     def __init__(self, table: History) -> None:
@@ -159,19 +161,19 @@ class TableOverlay(SqliteHistory):
     ) -> Iterator[Row]:
         """Yields the runs of a list.
 
-        For a family they are from both; an audit in memory replaces the stored one. Other lists are
+        A family's runs are from both; an audit in memory replaces the stored one. Other lists are
         from memory alone.
         """
-        own = super().runs(query, before=before, page_size=page_size)
+        in_memory = super().runs(query, before=before, page_size=page_size)
         if query.index is not RunIndex.FAMILY:
-            return own
-        rows: list[Any] = list(own)
-        names = {head.key for head in rows}
-        wider = page_size and page_size + len(rows)
-        stored: Iterator[Any] = self._table.runs(query, before=before, page_size=wider)
-        stored_only = (head for head in stored if head.key not in names)
+            return in_memory
+        rows: list[Any] = list(in_memory)
+        keys_in_memory = {run.key for run in rows}
+        wider_page_size = page_size and page_size + len(rows)
+        stored: Iterator[Any] = self._table.runs(query, before=before, page_size=wider_page_size)
+        stored_only = (run for run in stored if run.key not in keys_in_memory)
         return heapq.merge(
-            rows, stored_only, key=lambda head: moment_sk(head.ended_at, head.key), reverse=True
+            rows, stored_only, key=lambda run: moment_sk(run.ended_at, run.key), reverse=True
         )
 
     def summary(self, key: JobKey) -> AuditSummary | None:

@@ -1,9 +1,9 @@
 """What recording an audit changes, and its stored form.
 
-Every history decides by these pure functions, from the newest version that it holds: the version,
-the family's order and the daily sums. An audit is stored as JSON in gzip: the 5 to 15 KB of a
-typical one take about 2 KB. The stream passes the bytes to `notify` unchanged. A document over the
-limit is trimmed and notes what was left out.
+These pure functions decide for every history, from its newest version of the audit: the version to
+write, the runs to judge again, and the changes to the daily sums. An audit is stored as JSON in
+gzip: the 5 to 15 KB of a typical one take about 2 KB. The stream passes the bytes to `notify`
+unchanged. A document over the limit is trimmed, with a note about what was left out.
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ from sageaudit.structs import replace
 STAMP_LENGTH = 8
 """Number of letters of a run's stamp."""
 MAX_DOCUMENT_BYTES = 350_000
-"""UTF-8 bytes of the JSON of one document: its gzip then always fits the 400 KB of an item, names
-and other attributes included."""
+"""The maximum UTF-8 bytes of a document's JSON. Its gzip then always fits an item of 400 KB, with
+the other attributes."""
 MAX_TEXT_LENGTH = 300
 MAX_LIST_LENGTH = 50
-"""Characters and entries kept of each text and list by the last trim."""
+"""The characters of a text, and the entries of a list, that the last trim keeps."""
 _Document = dict[str, Any]
 
 
 class RecordStep(enum.Enum):
-    """WRITE a new version; ADVANCE only the time of the job's last change; CONFIRM the newest
-    version, which was judged again with the same result; or do nothing.
+    """What recording an entry does.
+
+    WRITE: add a new version. ADVANCE: change only the time of the job's last change. CONFIRM: the
+    newest version was judged again with the same result. DUPLICATE and OLDER: do nothing.
     """
 
     WRITE = "write"
@@ -48,45 +50,49 @@ class RecordStep(enum.Enum):
 
 
 def next_step(newest: AuditSummary | None, entry: AuditEntry, digest: str) -> RecordStep:
-    """Decides so that the result does not depend on the order or number of deliveries.
+    """Returns the step for an entry. The result does not depend on the order or number of
+    deliveries.
 
     ADVANCE stores the newer time of an unchanged document, so that an older state is rejected
     later. For the same state of a job, only its first final audit or an entry with
     `force_new_version` makes a new version: two deliveries that read the metrics a second apart
-    count as one audit. CONFIRM stores by which runs of its family the same document was judged this
+    count as one audit. CONFIRM stores which runs of its family the same document was judged by this
     time.
     """
     if newest is None:
         return RecordStep.WRITE
-    modified_at, known_at = as_utc(entry.last_modified_at), as_utc(newest.last_modified_at)
-    if modified_at < known_at:
+    modified_at, newest_modified_at = (
+        as_utc(entry.last_modified_at),
+        as_utc(newest.last_modified_at),
+    )
+    if modified_at < newest_modified_at:
         return RecordStep.OLDER
-    newer = modified_at > known_at
+    is_newer = modified_at > newest_modified_at
     if digest == newest.digest:
         if entry.force_new_version:
             return RecordStep.CONFIRM
-        return RecordStep.ADVANCE if newer else RecordStep.DUPLICATE
-    becomes_final = entry.document["audit"]["settled"] and not newest.settled
+        return RecordStep.ADVANCE if is_newer else RecordStep.DUPLICATE
+    is_first_final = entry.document["audit"]["settled"] and not newest.settled
     return (
         RecordStep.WRITE
-        if newer or becomes_final or entry.force_new_version
+        if is_newer or is_first_final or entry.force_new_version
         else RecordStep.DUPLICATE
     )
 
 
 def unchanged_result(step: RecordStep, newest: AuditSummary) -> RecordResult:
     """Returns the result for an entry that made no new version."""
-    verdict = RecordOutcome.OUTDATED if step is RecordStep.OLDER else RecordOutcome.DUPLICATE
-    return RecordResult(verdict, newest.version, newest)
+    outcome = RecordOutcome.OUTDATED if step is RecordStep.OLDER else RecordOutcome.DUPLICATE
+    return RecordResult(outcome, newest.version, newest)
 
 
 class FamilyRow(Struct, frozen=True):
-    """One run in its family, in order of ends.
+    """The place of one run in its family, in the order of ends.
 
     A run is judged by the runs of its family that ended before it. `compared`: the stamps of the
     earlier runs that its audit read; None if none were read. `compared_since`: the sort key of the
-    oldest of them, if no more fitted; older ones do not matter. So two rows tell whether one run
-    was missed.
+    oldest of them, if there were more than an audit reads; older runs do not matter. So two rows
+    show whether one run was judged without the other.
     """
 
     key: JobKey
@@ -114,61 +120,72 @@ def read_compared(text: str | None) -> tuple[str, ...] | None:
     return tuple(text[at : at + STAMP_LENGTH] for at in range(0, len(text), STAMP_LENGTH))
 
 
-def family_row(entry: AuditEntry, head: AuditSummary) -> FamilyRow | None:
-    """Returns the row of a run; None for a run that is not compared with others."""
-    if head.stamp is None:
+def family_row(entry: AuditEntry, summary: AuditSummary) -> FamilyRow | None:
+    """Returns the row of a run; None for a run that no other run is compared with."""
+    if summary.stamp is None:
         return None
-    read = entry.earlier_runs
-    full = read is not None and len(read) >= MAX_EARLIER_RUNS
+    earlier_runs = entry.earlier_runs
+    is_limit_reached = earlier_runs is not None and len(earlier_runs) >= MAX_EARLIER_RUNS
     return FamilyRow(
-        key=head.key,
-        ended_sk=moment_sk(head.ended_at, head.key),
-        stamp=head.stamp,
-        compared=None if read is None else tuple(run.stamp for run in read if run.stamp),
-        compared_since=moment_sk(read[-1].ended_at, read[-1].key) if read and full else "",
+        key=summary.key,
+        ended_sk=moment_sk(summary.ended_at, summary.key),
+        stamp=summary.stamp,
+        compared=None
+        if earlier_runs is None
+        else tuple(run.stamp for run in earlier_runs if run.stamp),
+        compared_since=moment_sk(earlier_runs[-1].ended_at, earlier_runs[-1].key)
+        if earlier_runs and is_limit_reached
+        else "",
     )
 
 
 def find_outdated(
-    row: FamilyRow, before: Iterable[FamilyRow], after: Iterable[FamilyRow]
+    row: FamilyRow, earlier_rows: Iterable[FamilyRow], later_rows: Iterable[FamilyRow]
 ) -> Iterator[JobKey]:
-    """Returns the run itself if it missed an earlier run, and later runs that missed it."""
-    if any(row.has_missed(earlier) for earlier in before):
+    """Yields the run itself if it missed an earlier run, and later runs that missed it."""
+    if any(row.has_missed(earlier) for earlier in earlier_rows):
         yield row.key
-    yield from (later.key for later in after if later.has_missed(row))
+    yield from (later.key for later in later_rows if later.has_missed(row))
 
 
-def sum_row(head: AuditSummary, scope: Scope) -> SumRow:
+def sum_row(summary: AuditSummary, scope: Scope) -> SumRow:
     """Returns what an audit adds to one scope of the daily sums."""
     names = {
         Scope.ACCOUNT: None,
-        Scope.FAMILY: head.family,
-        Scope.OWNER: head.owner,
-        Scope.TYPE: head.instance_type,
+        Scope.FAMILY: summary.family,
+        Scope.OWNER: summary.owner,
+        Scope.TYPE: summary.instance_type,
     }
-    day = as_utc(head.ended_at).date()
-    return SumRow(scope, head.account, head.region, names[scope], day, head.sums)
+    day = as_utc(summary.ended_at).date()
+    return SumRow(scope, summary.account, summary.region, names[scope], day, summary.sums)
 
 
-def sum_differences(previous: AuditSummary | None, head: AuditSummary) -> Iterator[SumRow]:
-    """Yields what recording a version adds to the sums, as differences to the newest one before it.
+def sum_differences(previous: AuditSummary | None, summary: AuditSummary) -> Iterator[SumRow]:
+    """Yields what recording a version adds to the sums, as differences to the newest version before
+    it.
 
-    No difference is zero: a roll-up without findings of its own adds nothing anywhere.
+    No difference is zero: a roll-up without findings of its own adds nothing.
     """
     for scope in Scope:
-        new = sum_row(head, scope)
-        rows = [new]
+        new_row = sum_row(summary, scope)
+        rows = [new_row]
         if previous is not None:
-            old = sum_row(previous, scope)
-            moved = replace(old, sums=Sums()) != replace(new, sums=Sums())
-            taken_out = replace(old, sums=-old.sums)
-            rows = [taken_out, new] if moved else [replace(new, sums=new.sums - old.sums)]
+            old_row = sum_row(previous, scope)
+            has_moved = replace(old_row, sums=Sums()) != replace(new_row, sums=Sums())
+            removed_row = replace(old_row, sums=-old_row.sums)
+            rows = (
+                [removed_row, new_row]
+                if has_moved
+                else [replace(new_row, sums=new_row.sums - old_row.sums)]
+            )
         yield from (row for row in rows if row.sums != Sums())
 
 
 def document_digest(document: AuditDocument) -> str:
-    """Returns half a SHA-256 of the document, without its version, which History assigns, and
-    without its recheck time: a recheck that changes nothing else is not a new version.
+    """Returns the first half of the document's SHA-256, in hexadecimal.
+
+    It leaves out the version, which History assigns, and the recheck time: a recheck that changes
+    nothing else is not a new version.
     """
     audit = {name: value for name, value in document["audit"].items() if name != "version"}
     audit["due_at"] = None
@@ -185,18 +202,21 @@ def to_stored_bytes(document: AuditDocument, version: int) -> bytes:
 def to_stored_json(document: AuditDocument, version: int) -> str:
     """Returns the JSON to store, with its version, trimmed to fit one item."""
     audit = {**document["audit"], "version": version}
-    fitting = cast("_Document", {**document, "audit": audit})
-    if more := unlisted_finding_count(document):
-        note = f"Findings that no list shows: {more} (lists have one of each rule, 40 at most)."
-        fitting = _with_note(fitting, note)
-    text = to_json(fitting)
+    stored = cast("_Document", {**document, "audit": audit})
+    if unlisted_count := unlisted_finding_count(document):
+        note = (
+            f"Findings that no list shows: {unlisted_count}"
+            " (lists have one of each rule, 40 at most)."
+        )
+        stored = _with_note(stored, note)
+    text = to_json(stored)
     for trim, note in _TRIMS:
         if len(text.encode()) <= MAX_DOCUMENT_BYTES:
             break
-        trimmed = trim(fitting)
-        if trimmed != fitting:
-            fitting = _with_note(trimmed, note)
-            text = to_json(fitting)
+        trimmed = trim(stored)
+        if trimmed != stored:
+            stored = _with_note(trimmed, note)
+            text = to_json(stored)
     return text
 
 
@@ -214,11 +234,11 @@ def _without_evidence(document: _Document) -> _Document:
 
 
 def _shorten_children(document: _Document) -> _Document:
-    light = [
+    shortened = [
         {**_without_evidence(child), "phases": [], "waterfall": []}
         for child in document["children"] or ()
     ]
-    return {**document, "children": light if document["children"] is not None else None}
+    return {**document, "children": shortened if document["children"] is not None else None}
 
 
 def _without_children(document: _Document) -> _Document:
@@ -241,4 +261,4 @@ _TRIMS: tuple[tuple[Callable[[_Document], _Document], str], ...] = (
     (_without_evidence, "The evidence of the findings was too large to store."),
     (_clip, "Long texts and lists were cut: the audit was too large to store."),
 )
-"""Applied in this order until the document fits; no trim changes a total in dollars."""
+"""The trims, applied in this order until the document fits. No trim changes a total in dollars."""

@@ -1,4 +1,4 @@
-"""Builds the rows that lists show from an entry: its head and its findings."""
+"""Builds the rows that lists show of an entry: its summary and its findings."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ MAX_FINDING_ROWS = 40
 
 
 def make_summary(entry: AuditEntry, version: int, digest: str) -> AuditSummary:
-    """Returns HEAD, the summary of an entry that becomes this version."""
+    """Returns the summary of an entry that becomes this version of the audit."""
     document = entry.document
     job, audit = document["job"], document["audit"]
     due_at = None if audit["settled"] or audit["due_at"] is None else read_moment(audit["due_at"])
-    head = AuditSummary(
+    summary = AuditSummary(
         key=normalized_key(entry),
         version=version,
         settled=audit["settled"],
@@ -75,8 +75,8 @@ def make_summary(entry: AuditEntry, version: int, digest: str) -> AuditSummary:
         possible_usd=storable_usd(document["possible_usd"]),
         **_parts(document),
     )
-    compared = head.is_comparable and job["ended_at"] is not None
-    return replace(head, stamp=comparison_stamp(head)) if compared else head
+    has_stamp = summary.is_comparable and job["ended_at"] is not None
+    return replace(summary, stamp=comparison_stamp(summary)) if has_stamp else summary
 
 
 def _seconds(begin: str | None, end: str | None) -> int | None:
@@ -87,16 +87,18 @@ def _seconds(begin: str | None, end: str | None) -> int | None:
 
 
 def _parts(document: AuditDocument) -> dict[str, Any]:
-    """Returns a bill's parts as lists show them; without lines, as in a roll-up, there are none."""
+    """Returns a bill's parts as lists show them; none for a bill without lines, such as a
+    roll-up's.
+    """
     bill = document["bill"]
     if not bill["lines"]:
         return {}
-    hours, idle = _part(bill, "compute", "quantity"), document["idle_capacity"]
-    gpus = idle if idle and idle["unit"] == "gpu_hours" else None
+    instance_hours, idle_capacity = _part(bill, "compute", "quantity"), document["idle_capacity"]
+    idle_gpus = idle_capacity if idle_capacity and idle_capacity["unit"] == "gpu_hours" else None
     return {
-        "instance_s": None if hours is None else round(hours * _HOUR_S),
-        "gpu_s": gpus and round(gpus["paid"] * _HOUR_S),
-        "idle_gpu_s": gpus and round(gpus["idle"] * _HOUR_S),
+        "instance_s": None if instance_hours is None else round(instance_hours * _HOUR_S),
+        "gpu_s": idle_gpus and round(idle_gpus["paid"] * _HOUR_S),
+        "idle_gpu_s": idle_gpus and round(idle_gpus["idle"] * _HOUR_S),
         "storage_usd": _part(bill, "storage", "usd"),
         "warm_pool_usd": _part(bill, "warm_pool", "usd"),
         "spot_saved_usd": storable_usd(bill["spot_saved_usd"]),
@@ -122,10 +124,12 @@ def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
 
 
 def _part(bill: BillDocument, item: str, figure: Literal["quantity", "usd"]) -> Decimal | None:
-    """Sums the lines whose item begins so; None if one, or the lack of any, is a gap."""
-    parts = [line[figure] for line in bill["lines"] if line["item"].startswith(item)]
-    gap = any(text.startswith(item.replace("_", " ")) for text in bill["missing"])
-    return None if gap and not parts else storable_usd(sum_if_complete(parts))
+    """Returns the sum of the lines whose item begins with `item`; None if a line has no figure, or
+    if the bill reports the item as missing.
+    """
+    figures = [line[figure] for line in bill["lines"] if line["item"].startswith(item)]
+    is_missing = any(text.startswith(item.replace("_", " ")) for text in bill["missing"])
+    return None if is_missing and not figures else storable_usd(sum_if_complete(figures))
 
 
 def _run_fields(entry: AuditEntry) -> dict[str, Any]:
@@ -139,16 +143,17 @@ def _run_fields(entry: AuditEntry) -> dict[str, Any]:
 def finding_rows(entry: AuditEntry) -> tuple[FindingRow, ...]:
     """Returns one row per rule with a finding, at most 40, in the document's order.
 
-    A roll-up repeats its training jobs' findings, which have rows: only its own are returned.
+    A roll-up repeats the findings of its training jobs, which have rows of their own. Only the
+    roll-up's own findings are returned.
     """
     findings = _own_findings(entry.document)
-    first_of = {finding["id"]: finding for finding in reversed(findings)}
-    chosen = [finding for finding in findings if first_of[finding["id"]] is finding]
-    return tuple(_finding_row(finding) for finding in chosen[:MAX_FINDING_ROWS])
+    first_by_rule = {finding["id"]: finding for finding in reversed(findings)}
+    first_findings = [finding for finding in findings if first_by_rule[finding["id"]] is finding]
+    return tuple(_finding_row(finding) for finding in first_findings[:MAX_FINDING_ROWS])
 
 
 def unlisted_finding_count(document: AuditDocument) -> int:
-    """Returns how many findings no list shows: beyond 40, and further ones of one rule."""
+    """Returns how many findings no list shows: those beyond 40, and further findings of a rule."""
     findings = _own_findings(document)
     return len(findings) - min(len({finding["id"] for finding in findings}), MAX_FINDING_ROWS)
 
@@ -156,8 +161,8 @@ def unlisted_finding_count(document: AuditDocument) -> int:
 def _own_findings(document: AuditDocument) -> list[FindingDocument]:
     if not document["rollup"]:
         return document["findings"]
-    own = set(document.get("rollup_rules") or ())
-    return [finding for finding in document["findings"] if finding["rule"] in own]
+    own_rules = set(document.get("rollup_rules") or ())
+    return [finding for finding in document["findings"] if finding["rule"] in own_rules]
 
 
 def _finding_row(finding: FindingDocument) -> FindingRow:
@@ -186,7 +191,7 @@ def rule_finding(
     ended_at: datetime,
     owner: str | None = None,
 ) -> RuleFinding:
-    """Returns a finding with the fields of its run that its row and the ARN have."""
+    """Returns a finding with the fields of its run that the finding's row and the ARN have."""
     ref = JobRef.from_arn(key.arn)
     summary = AuditSummary(
         key=key,
@@ -222,14 +227,16 @@ def _owner(document: AuditDocument) -> str | None:
 
 
 def clip_text(text: str) -> str:
-    """Returns a text for rows: valid Unicode, and cut."""
+    """Returns a text for rows: valid Unicode, cut to the maximum length."""
     return replace_surrogates(text)[:MAX_TEXT_LENGTH]
 
 
 def _top_rule(findings: list[FindingDocument]) -> str | None:
-    """Returns the rule of the most important finding: by counted dollars, severity, then order."""
-    effective = list(filter(is_standing, findings))
-    return max(effective, key=_weight)["rule"] if effective else None
+    """Returns the rule of the most important standing finding: by counted dollars, then severity,
+    then order.
+    """
+    standing = list(filter(is_standing, findings))
+    return max(standing, key=_weight)["rule"] if standing else None
 
 
 def _severity(findings: list[FindingDocument]) -> Severity | None:

@@ -1,6 +1,6 @@
-"""One invocation: processes each record alone, and says which come back, when, and which never.
+"""One invocation of a function: processes each record alone, and decides which to deliver again.
 
-SQS delivers again each message that the answer names. A stream starts again at the record that the
+SQS delivers each message again that the answer names. A stream starts again at the record that the
 answer names, so no record after it is started. Why this is not a Powertools `BatchProcessor`:
 docs/decisions/0010-what-powertools-does.md.
 """
@@ -31,21 +31,23 @@ from sageaudit.ports import Queue
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 DEFECTS = "Defects"
-"""The metric for records that failed with an unexpected error, in each function."""
+"""The metric for records that failed with an unexpected error, in all functions."""
 REJECTED = "RejectedEvents"
 """The metric for records that went to the dead letters without a retry."""
 ABANDONED = "GivenUp"
-"""The metric for messages that were given up at their age limit."""
+"""The metric for messages that were abandoned at their age limit."""
 REQUEUED = "SetAside"
-"""The metric for changes of the table that come again from a queue."""
+"""The metric for changes of the table that were sent to a queue, to be tried again."""
 MIN_WAIT_S = 60
 MAX_WAIT_S = 3_600
-"""A failure hides a message for a minute, then twice as long each time up to this: our choice."""
+"""A failure hides a message for a minute, each further failure twice as long, up to this: our
+choice."""
 _MIN_JITTER_FACTOR = 0.8
-"""Shortest part of a wait, so that failures do not all come back together: our choice."""
+"""The shortest share of a wait. Waits vary, so that failures do not all come back together: our
+choice."""
 ON_LAMBDA = "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ
 _RUN_TIME_RESERVE_S = 900
-"""SQS counts 12 hours of invisibility from the receive; a function may run up to this long."""
+"""SQS limits invisibility to 12 hours from the receive, and a function may run up to this long."""
 
 
 Record = SqsMessage | TableChange
@@ -54,7 +56,7 @@ R_contra = TypeVar("R_contra", contravariant=True)
 
 
 class RetryRecord(Exception):
-    """Makes a record wait for `wait_s` seconds, for the reason in the text."""
+    """Makes a record wait for `wait_s` seconds; `why` is the reason."""
 
     def __init__(self, why: str, wait_s: int) -> None:
         super().__init__(why)
@@ -62,27 +64,30 @@ class RetryRecord(Exception):
 
 
 class RetryPolicy(Protocol[R_contra]):
-    """Where failed records go."""
+    """What happens to failed records."""
 
     def reject(self, record: R_contra, code: str, reason: str) -> None:
-        """Sends away a record that no retry helps. Raises AwsError."""
+        """Sends a dead letter for a record that would fail again. Raises AwsError."""
 
     def retry_later(self, record: R_contra, reason: str, wait_s: int | None = None) -> str | None:
-        """Makes a record come back after `wait_s`, or after a time of this object's choice.
+        """Makes a record come back after `wait_s` seconds, by default after a time that this policy
+        chooses.
 
-        Returns None, or the metric to count if the record was sent elsewhere. Raises AwsError.
+        Returns None, or the metric to count if the record was sent to another queue. Raises
+        AwsError.
         """
 
 
 class Batch(Struct, Generic[R]):
-    """A Lambda function: `work` processes one record, or raises.
+    """A Lambda function. `work` processes one record, or raises an error.
 
-    RejectedEvent sends the record away with its code, because a retry would end the same way. After
-    any other error `retries` says when the record comes back, and the error is logged and counted
-    as `failed`; an unexpected one is also counted as a defect. With less than `stop_before_ms`
-    left, no record is started: a function that times out answers nothing, and its whole batch is
-    delivered again. Counts are printed after each record, so that a later one cannot lose them.
-    `begin` gets the milliseconds that the function has left, before each record.
+    RejectedEvent sends a dead letter with its code, because a retry would end the same way. After
+    any other error `retries` decides when the record comes back. The error is logged, and counted
+    as `failed`; an unexpected one is also counted as a defect.
+
+    With less than `stop_before_ms` left, no record is started: if a function times out, its whole
+    batch is delivered again. Counts are printed after each record, so that a later one cannot lose
+    them. `begin` is called before each record, with the milliseconds that the function has left.
     """
 
     record: type[R]
@@ -94,14 +99,14 @@ class Batch(Struct, Generic[R]):
     begin: Callable[[float | None], None] = lambda _: None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Returns which records to deliver again; the others are done."""
+        """Returns the records to deliver again; all others are done."""
         self.report.start_invocation(context)
-        coming_back = (
+        unprocessed = (
             {"itemIdentifier": record.identifier}
             for record in map(self.record, event["Records"])
             if not self._is_processed_in_time(record, context)
         )
-        failures = list(islice(coming_back, 1) if self.record.IS_ORDERED else coming_back)
+        failures = list(islice(unprocessed, 1) if self.record.IS_ORDERED else unprocessed)
         return {"batchItemFailures": failures}
 
     def _is_processed_in_time(self, record: R, context: Any) -> bool:
@@ -109,44 +114,44 @@ class Batch(Struct, Generic[R]):
         if left_ms is not None and left_ms < self.stop_before_ms:
             return False
         self.begin(left_ms)
-        named = {self.record.LABEL: record.identifier}
+        labels = {self.record.LABEL: record.identifier}
         try:
-            return self._is_processed(record, named)
-        except AwsError as error:  # what was not done could not be sent elsewhere either
-            self.report.error("record failed", **named, **_error_labels(error))
+            return self._is_processed(record, labels)
+        except AwsError as error:  # the record could not be sent to another queue either
+            self.report.error("record failed", **labels, **_error_labels(error))
             return False
         finally:
             self.report.flush()
 
-    def _is_processed(self, record: R, named: Mapping[str, str]) -> bool:
+    def _is_processed(self, record: R, labels: Mapping[str, str]) -> bool:
         try:
             self.work(record)
         except RejectedEvent as rejected:
             self.retries.reject(record, rejected.code, str(rejected))
             self.report.count(REJECTED)
             reason = {"error": rejected.code, "reason": str(rejected)}
-            self.report.error("record rejected", **named, **reason)
-        except RetryRecord as waits:
-            return self._retry(record, named, str(waits), waits.wait_s)
+            self.report.error("record rejected", **labels, **reason)
+        except RetryRecord as retry:
+            return self._retry(record, labels, str(retry), retry.wait_s)
         except (AwsError, BadHistory, MalformedData) as error:
             self.report.count(self.failed)
-            self.report.error("record failed", **named, **_error_labels(error))
-            return self._retry(record, named, str(error))
+            self.report.error("record failed", **labels, **_error_labels(error))
+            return self._retry(record, labels, str(error))
         except Exception as error:  # noqa: BLE001 - a bug with one record must not fail the others
             self.report.count(self.failed)
             self.report.count(DEFECTS)
-            self.report.defect("record failed", error, **named)
-            return self._retry(record, named, f"an unexpected {type(error).__name__}")
+            self.report.defect("record failed", error, **labels)
+            return self._retry(record, labels, f"an unexpected {type(error).__name__}")
         return True
 
     def _retry(
-        self, record: R, named: Mapping[str, str], reason: str, wait_s: int | None = None
+        self, record: R, labels: Mapping[str, str], reason: str, wait_s: int | None = None
     ) -> bool:
-        gone = self.retries.retry_later(record, reason, wait_s)
-        if gone is None:
+        metric = self.retries.retry_later(record, reason, wait_s)
+        if metric is None:
             return False
-        self.report.count(gone)
-        self.report.error("record sent elsewhere", **named, metric=gone, reason=reason)
+        self.report.count(metric)
+        self.report.error("record sent elsewhere", **labels, metric=metric, reason=reason)
         return True
 
 
@@ -155,9 +160,10 @@ def _error_labels(error: Exception) -> dict[str, str]:
 
 
 class QueueRetries:
-    """For messages of queues: hidden for a time, and dead letters once they are too old.
+    """The retries of messages: they are hidden for a time, and become dead letters if they are too
+    old.
 
-    `queues` are those of the messages; `dead_letters` is the one for all of them.
+    `queues`: the queues of the messages. `dead_letters`: one queue for all of them.
     """
 
     def __init__(
@@ -169,18 +175,18 @@ class QueueRetries:
 
     def reject(self, record: SqsMessage, code: str, reason: str) -> None:
         """Sends a dead letter with its reason."""
-        sent_first = (
+        age_attribute = (
             {FIRST_SENT_ATTRIBUTE: str(record.first_sent_ms)} if record.first_sent_ms else {}
         )
-        attributes = {"reason": code, "why": reason, **sent_first}
+        attributes = {"reason": code, "why": reason, **age_attribute}
         self._dead_letters.send(record.dead_letter_body, attributes=attributes)
 
     def is_too_old(self, record: SqsMessage) -> bool:
-        """Whether the message is too old to come back."""
+        """Whether the message is too old to be tried again."""
         return record.age_s(self._clock()) >= GIVE_UP_AFTER.total_seconds()
 
     def retry_later(self, record: SqsMessage, reason: str, wait_s: int | None = None) -> str | None:
-        """Hides the message, or gives it up."""
+        """Hides the message, or abandons it if it is too old."""
         if self.is_too_old(record):
             self.reject(record, "gave_up", reason)
             return ABANDONED
@@ -193,15 +199,19 @@ class QueueRetries:
 
 
 def retry_delay_s(record: SqsMessage) -> int:
-    """Returns how long to hide a failed message: 80 to 100 percent of its time, by its own id."""
+    """Returns how long to hide a failed message: 80 to 100 percent of its full time, derived from
+    its id.
+    """
     longest_s = doubled_s(MIN_WAIT_S, record.receive_count - 1, MAX_WAIT_S)
     digest = hashlib.sha256(f"{record.identifier} {record.receive_count}".encode()).digest()
-    drawn = digest[0] / 255
-    return round(longest_s * (_MIN_JITTER_FACTOR + (1 - _MIN_JITTER_FACTOR) * drawn))
+    fraction = digest[0] / 255
+    return round(longest_s * (_MIN_JITTER_FACTOR + (1 - _MIN_JITTER_FACTOR) * fraction))
 
 
 class StreamRetries(Struct, frozen=True):
-    """For changes of the table: their keys go to a queue, so that none of them blocks its shard."""
+    """The retries of changes of the table: their keys go to a queue, so that no change blocks its
+    shard.
+    """
 
     decisions: Queue
     undecided: Queue
@@ -213,7 +223,7 @@ class StreamRetries(Struct, frozen=True):
     def retry_later(
         self, record: TableChange, reason: str, wait_s: int | None = None
     ) -> str | None:
-        """Sends the keys to the queue. After an AwsError the stream repeats the record."""
+        """Sends the keys to the queue. After an AwsError the stream delivers the record again."""
         del wait_s
         self.decisions.send(record.dead_letter_body, delay_s=MIN_WAIT_S, attributes={"why": reason})
         return REQUEUED
@@ -222,17 +232,17 @@ class StreamRetries(Struct, frozen=True):
 def entry_point(build: Callable[[Mapping[str, str]], Handler]) -> Handler:
     """Returns the function that Lambda calls, built once from the environment.
 
-    On Lambda it is built at once: the start has a full core, whatever the function's memory.
-    Elsewhere, as tests import its module, it is built at the first event.
+    On Lambda it is built immediately: during init it has a full core, whatever the function's
+    memory. Elsewhere, such as in tests that import its module, it is built at the first event.
     """
 
     @cache
-    def built() -> Handler:
+    def built_handler() -> Handler:
         return build(os.environ)
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-        return built()(event, context)
+        return built_handler()(event, context)
 
     if ON_LAMBDA:
-        built()
+        built_handler()
     return handler

@@ -1,4 +1,4 @@
-"""The records that Lambda passes to a function: messages of a queue, and changes of the table."""
+"""The records that Lambda passes to a function: messages of a queue, or changes of the table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sageaudit.errors import MalformedData
 
 T = TypeVar("T")
 FIRST_SENT_ATTRIBUTE = "first-sent"
-"""Attribute of a message that was sent again: its first sending, in ms since the epoch."""
+"""Attribute of a message that was sent again: when it was first sent, in ms since the epoch."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _RUN = re.compile(r"JOB#(?P<arn>.+)#(?P<created_ms>-?[0-9]{1,15})")
 _VERSION = re.compile(
@@ -39,7 +39,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SqsMessage(Struct, frozen=True):
-    """Messages have no order: only those that failed are delivered again."""
+    """A message of a queue. Messages have no order: only those that failed are delivered again."""
 
     LABEL: ClassVar[str] = "message_id"
     """The name of its identifier in a log."""
@@ -49,7 +49,7 @@ class SqsMessage(Struct, frozen=True):
 
     @property
     def identifier(self) -> str:
-        """The record's name in an answer to Lambda."""
+        """The record's identifier in an answer to Lambda."""
         return str(self.raw["messageId"])
 
     @property
@@ -64,7 +64,7 @@ class SqsMessage(Struct, frozen=True):
 
     @property
     def receipt_handle(self) -> str:
-        """The handle to change its visibility."""
+        """The handle with which its visibility is changed."""
         return str(self.raw["receiptHandle"])
 
     @property
@@ -79,25 +79,27 @@ class SqsMessage(Struct, frozen=True):
 
     @property
     def first_sent_ms(self) -> int:
-        """When it was sent first, in ms since the epoch; 0 if SQS does not say."""
-        sent = str(self.raw.get("attributes", {}).get("SentTimestamp", ""))
-        return self.attribute_number(FIRST_SENT_ATTRIBUTE, int(sent) if sent.isdecimal() else 0)
+        """When it was first sent, in ms since the epoch; 0 if that is not known."""
+        sent_text = str(self.raw.get("attributes", {}).get("SentTimestamp", ""))
+        return self.attribute_number(
+            FIRST_SENT_ATTRIBUTE, int(sent_text) if sent_text.isdecimal() else 0
+        )
 
     def age_s(self, now: datetime) -> float:
-        """Returns the seconds since it was sent first; 0 if that is not known."""
+        """Returns the seconds since it was first sent; 0 if that is not known."""
         if not self.first_sent_ms:
             return 0.0
         return now.astimezone(UTC).timestamp() - self.first_sent_ms / 1000
 
     def attribute_number(self, name: str, default: int) -> int:
-        """Returns a number of at most 18 digits from the message attributes."""
+        """Returns a number of at most 18 digits from the message attributes, else `default`."""
         attribute = self.raw.get("messageAttributes", {}).get(name, {})
         value = attribute.get("stringValue", "")
         return int(value) if _NUMBER.fullmatch(value) else default
 
 
 class TableChange(Struct, frozen=True):
-    """Changes have an order: those after a failed one must wait."""
+    """A change of the table. Changes have an order: those after a failed one must wait."""
 
     LABEL: ClassVar[str] = "sequence_number"
     IS_ORDERED: ClassVar[bool] = True
@@ -105,7 +107,7 @@ class TableChange(Struct, frozen=True):
 
     @property
     def identifier(self) -> str:
-        """Where Lambda starts again after a failure; empty means the whole batch."""
+        """Where Lambda starts again after a failure; "" for the whole batch."""
         number = self._stream.get("SequenceNumber")
         return number if isinstance(number, str) else ""
 
@@ -122,31 +124,31 @@ class TableChange(Struct, frozen=True):
 
     @property
     def pk(self) -> str:
-        """The partition key of the item; empty if it has none."""
+        """The partition key of the item; "" if it has none."""
         return self.attribute_text(PARTITION_KEY)
 
     @property
     def sk(self) -> str:
-        """The sort key of the item; empty if it has none."""
+        """The sort key of the item; "" if it has none."""
         return self.attribute_text(SORT_KEY)
 
     @property
     def is_new(self) -> bool:
         """Whether it is an INSERT of a version, a notice, or a malformed item without sort key.
 
-        The event source mapping filters in the same way, but the local AWS sends other records too.
+        The event source mapping has the same filter, but the local AWS also sends other records.
         """
         is_audit_or_notice = self.sk.startswith((AUDIT_PREFIX, NOTICE_PREFIX))
         return self.raw.get("eventName") == "INSERT" and (is_audit_or_notice or not self.sk)
 
     def attribute_text(self, name: str) -> str:
-        """Returns an attribute of the item; empty if it is not a text."""
+        """Returns a text attribute of the item; "" if it has no such text."""
         return self._attribute(name, "S")
 
-    def _attribute(self, name: str, form: str) -> str:
+    def _attribute(self, name: str, type_key: str) -> str:
         image = self._stream.get("NewImage")
         attribute = image.get(name) if isinstance(image, dict) else None
-        text = attribute.get(form) if isinstance(attribute, dict) else None
+        text = attribute.get(type_key) if isinstance(attribute, dict) else None
         return text if isinstance(text, str) else ""
 
     def body(self) -> str:
@@ -173,7 +175,7 @@ class TableChange(Struct, frozen=True):
 
 
 def parse_change_keys(body: str) -> tuple[str, str]:
-    """Reads an item's keys from the `dead_letter_body` of a change. Raises MalformedData."""
+    """Returns an item's keys from the `dead_letter_body` of a change. Raises MalformedData."""
     try:
         letter: Any = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -182,12 +184,12 @@ def parse_change_keys(body: str) -> tuple[str, str]:
         raise MalformedData("body", "is not an object")
     pk, sk = letter.get(PARTITION_KEY), letter.get(SORT_KEY)
     if not isinstance(pk, str) or not isinstance(sk, str):
-        raise MalformedData("body", "has no keys of an item")
+        raise MalformedData("body", "has no item keys")
     return pk, sk
 
 
 def notice_labels(pk: str, sk: str) -> dict[str, Any]:
-    """Returns the audit, running job or week of a notice, for a log. Raises MalformedData."""
+    """Returns log labels for the audit, running job or week of a notice. Raises MalformedData."""
     if _DIGEST.fullmatch(pk) and _VERSION.fullmatch(sk):
         return {"digest": pk.rpartition("#")[2]}
     if pk.startswith(WATCH_PREFIX):
@@ -198,18 +200,18 @@ def notice_labels(pk: str, sk: str) -> dict[str, Any]:
 
 
 def parse_version(pk: str, sk: str) -> tuple[JobKey, int]:
-    """Returns the run and version in the keys of an audit or its notice. Raises MalformedData."""
+    """Returns the run and version from the keys of an audit or its notice. Raises MalformedData."""
     job_pk = pk.removeprefix(keys.run_alerts_pk(""))
-    run, version = _RUN.fullmatch(job_pk), _VERSION.fullmatch(sk)
-    if run is None:
+    run_match, version_match = _RUN.fullmatch(job_pk), _VERSION.fullmatch(sk)
+    if run_match is None:
         raise MalformedData(PARTITION_KEY, "is not a run of a job")
-    if version is None:
+    if version_match is None:
         raise MalformedData(SORT_KEY, "is not a version of an audit")
     try:
-        created_at = _EPOCH + timedelta(milliseconds=int(run["created_ms"]))
+        created_at = _EPOCH + timedelta(milliseconds=int(run_match["created_ms"]))
     except OverflowError as error:
         raise MalformedData(PARTITION_KEY, "has a creation time out of range") from error
-    key = JobKey(run["arn"], created_at)
+    key = JobKey(run_match["arn"], created_at)
     if keys.job_pk(key) != job_pk:
         raise MalformedData(PARTITION_KEY, "is not a run of a job")
-    return key, int(version["version"])
+    return key, int(version_match["version"])

@@ -1,4 +1,4 @@
-"""What a function reports about its records: JSON lines in its log, and counts as EMF lines."""
+"""A function's report about its records: JSON lines in its log, and counts as EMF lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CALLER = 3
 
 
 class _Formatter(LambdaPowertoolsFormatter):
-    """Powertools' JSON lines; the message of an unexpected error may quote a secret."""
+    """Powertools' JSON lines without secrets: the text of an unexpected error may quote one."""
 
     def serialize(self, log: Any) -> str:
         """Returns the line, with no secret in its traceback."""
@@ -28,9 +28,11 @@ class _Formatter(LambdaPowertoolsFormatter):
 
 
 class RecordReport:
-    """Log and counts of one function. Texts may quote user input: each is escaped to one line.
+    """The log and the counts of one function. Texts may quote user input: each is escaped to one
+    line.
 
-    Powertools' `Metrics` is shared by the process, has one set of dimensions and warns if empty.
+    It does not use Powertools' `Metrics`, which the whole process shares, which has only one set of
+    dimensions, and which warns if it is empty.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -39,17 +41,17 @@ class RecordReport:
         self._logger = Logger(service=self._service, logger_formatter=_Formatter())
         self._counts: dict[str | None, Counter[str]] = {}
         self._invocation: dict[str, Any] = {}
-        self._about: dict[str, Any] = {}
+        self._labels: dict[str, Any] = {}
 
     def start_invocation(self, context: Any) -> None:
-        """Begins an invocation: all following lines have its request id, under Powertools' key."""
+        """Begins an invocation: all following lines have its request id."""
         request_id = getattr(context, "aws_request_id", None)
         self._invocation = {} if request_id is None else {REQUEST_ID: request_id}
-        self._about = {}
+        self._labels = {}
 
     def set_labels(self, **labels: Any) -> None:
-        """Sets the job or notice of the following lines, until the counts are printed."""
-        self._about = labels
+        """Sets the labels of the following lines, such as the job, until the counts are printed."""
+        self._labels = labels
 
     def info(self, message: str, **labels: Any) -> None:
         """Logs something that was done."""
@@ -68,7 +70,7 @@ class RecordReport:
         self._logger.error(message, exc_info=error, extra=self._extra(labels), stacklevel=_CALLER)
 
     def count(self, name: str, *, channel: str | None = None, number: int = 1) -> None:
-        """Adds a number, also 0, which gives the metric a value. `channel` is a dimension."""
+        """Adds to a metric. Also 0 gives the metric a value. `channel` is a dimension."""
         self._counts.setdefault(channel, Counter())[name] += number
 
     def flush(self) -> None:
@@ -83,16 +85,16 @@ class RecordReport:
                 metrics.add_metric(name, MetricUnit.Count, count)
             metrics.flush_metrics(raise_on_empty_metrics=True)
         self._counts.clear()
-        self._about = {}
+        self._labels = {}
 
-    def _extra(self, named: Mapping[str, Any]) -> dict[str, Any]:
-        return _safe({**self._invocation, **self._about, **named})
+    def _extra(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+        return _safe({**self._invocation, **self._labels, **labels})
 
 
-def _safe(named: Mapping[str, Any]) -> dict[str, Any]:
+def _safe(labels: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: untrusted.for_log(redact(value)) if isinstance(value, str) else value
-        for key, value in named.items()
+        for key, value in labels.items()
     }
 
 
@@ -100,5 +102,5 @@ def _redacted(part: Any) -> Any:
     if isinstance(part, str | BaseException):
         return redact(str(part))
     if isinstance(part, Mapping):
-        return {key: _redacted(inner) for key, inner in part.items()}
-    return [_redacted(inner) for inner in part] if isinstance(part, list | tuple) else part
+        return {key: _redacted(value) for key, value in part.items()}
+    return [_redacted(value) for value in part] if isinstance(part, list | tuple) else part

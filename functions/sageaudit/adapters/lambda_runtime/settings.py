@@ -24,11 +24,11 @@ class FunctionSettings(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
         """Reads and checks the environment. Raises BadSettings."""
-        read = {
+        values = {
             name: _READERS.get(name, _required)(environ, name.upper())
             for name in cls.__struct_fields__
         }
-        return cls(**read)
+        return cls(**values)
 
 
 class SweepSettings(FunctionSettings, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class SweepSettings(FunctionSettings, frozen=True, kw_only=True):
 
 
 class AuditSettings(SweepSettings, frozen=True, kw_only=True):
-    """Settings of `audit`. Without a fingerprint secret, jobs are stored without a fingerprint."""
+    """Settings of `audit`. Without a fingerprint secret, jobs are stored without fingerprints."""
 
     finished_dlq_url: str
     fingerprint_secret_id: str | None

@@ -1,4 +1,4 @@
-"""The market as packaged: instance types and dated prices that ship with the project.
+"""The instance types and dated prices that are packaged with the project.
 
 Each data file names its sources. A region or type that is absent has no known price.
 """
@@ -23,12 +23,13 @@ from sageaudit.domain.prices.price_list import ROLES, STORAGE
 HOURLY_TABLE = "hourly_prices.json"
 STORAGE_TABLE = "storage_prices.json"
 """File names of the price tables in the package's data."""
-_PROCESSING_DISCOUNT = Decimal("1.4")
-"""Training volumes cost EBS gp2 x 1.4, Processing volumes the plain gp2 price (bill of 2023-12)."""
+_TRAINING_STORAGE_FACTOR = Decimal("1.4")
+"""Training volumes cost 1.4 times the price of EBS gp2, Processing volumes the gp2 price itself
+(bill of 2023-12)."""
 
 
 class PackagedPrices(Struct, frozen=True, dict=True):
-    """Implements PriceSource and SourcePrices over the packaged tables, which have all regions."""
+    """Implements PriceSource and SourcePrices with the packaged tables, which have all regions."""
 
     hourly_table: Mapping[str, Any]
     storage_table: Mapping[str, Any]
@@ -38,7 +39,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
 
     @cached_property
     def _quotes(self) -> dict[tuple[str, Component, str], Quote]:
-        """Each quote is made once: jobs of many days ask for the same ones."""
+        """The quotes that were made, since jobs of many days need the same quotes."""
         return {}
 
     def read(self, region: str | None, component: Component) -> PackagedPrices:
@@ -48,7 +49,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
 
     @property
     def version(self) -> str:
-        """The date of the hourly table."""
+        """The version: the source's name and the date of the hourly table."""
         return f"{self.name} {self.as_of}"
 
     @property
@@ -62,15 +63,15 @@ class PackagedPrices(Struct, frozen=True, dict=True):
         return tuple(sorted(self.hourly_table["usd_per_hour"]))
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """Returns every known price: those of the table's history, then the current one."""
-        asked = region, component, product
-        if asked not in self._quotes:
+        """Returns every known price: the prices of the table's history, then the current one."""
+        key = region, component, product
+        if key not in self._quotes:
             read_rate = self._hourly if product != STORAGE else self._storage
-            self._quotes[asked] = read_rate(*asked)
-        return self._quotes[asked]
+            self._quotes[key] = read_rate(*key)
+        return self._quotes[key]
 
     def _hourly(self, region: str, component: Component, instance_type: str) -> Quote:
-        past = (
+        past_rates = (
             DatedRate.from_observation(
                 Decimal(row["usd"]), row["seen"], row["source"], row.get("note")
             )
@@ -78,21 +79,21 @@ class PackagedPrices(Struct, frozen=True, dict=True):
             if (row["region"], row["type"]) == (region, instance_type)
             and row.get("component", component.value) == component.value
         )
-        present = self.current_rate(region, component, instance_type)
-        return Quote((*past,) if present is None else (*past, present))
+        current_rate = self.current_rate(region, component, instance_type)
+        return Quote((*past_rates,) if current_rate is None else (*past_rates, current_rate))
 
     def current_rate(
         self, region: str, component: Component, instance_type: str
     ) -> DatedRate | None:
-        """Returns the table's current price: one for all components, or each component's own."""
+        """Returns the table's current price: one for all components, or one for each component."""
         listed_rate = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
         source = f"{self.name} Price List rates ({self.hourly_table['provenance']['component']})"
         if isinstance(listed_rate, Mapping):
-            own = listed_rate.get(component.value)
+            component_rate = listed_rate.get(component.value)
             return (
                 None
-                if own is None
-                else DatedRate.from_observation(Decimal(own), self.as_of, source)
+                if component_rate is None
+                else DatedRate.from_observation(Decimal(component_rate), self.as_of, source)
             )
         note = None
         for row in self._exceptions(region, component, instance_type):
@@ -109,18 +110,20 @@ class PackagedPrices(Struct, frozen=True, dict=True):
     def _exceptions(
         self, region: str, component: Component, instance_type: str
     ) -> Iterator[Mapping[str, Any]]:
-        """Returns reasons to doubt a price, until a later read of the price list confirms it."""
+        """Yields the reasons to doubt a price, until a later read of the price list confirms it."""
         for row in self.hourly_table["exceptions"]:
             family = f"ml.{row['family']}." if "family" in row else None
-            named = row.get("type") == instance_type or (
+            is_named = row.get("type") == instance_type or (
                 family is not None and instance_type.startswith(family)
             )
-            component_agrees = row.get("component", component.value) == component.value
-            if row["region"] == region and named and component_agrees and "settled" not in row:
+            is_component = row.get("component", component.value) == component.value
+            if row["region"] == region and is_named and is_component and "settled" not in row:
                 yield row
 
     def _storage(self, region: str, component: Component, _: str) -> Quote:
-        """Returns Training's price; for Processing its own if observed, else Training's / 1.4."""
+        """Returns Training's price; for Processing its own observed price, else Training's price /
+        1.4.
+        """
         row = self.storage_table["regions"].get(region)
         if row is None:
             return Quote()
@@ -128,28 +131,30 @@ class PackagedPrices(Struct, frozen=True, dict=True):
         if component is Component.PROCESSING and "processing" in row:
             usd = row["processing"]
         elif component is Component.PROCESSING:
-            usd = row["training"] / _PROCESSING_DISCOUNT
+            usd = row["training"] / _TRAINING_STORAGE_FACTOR
             source = f"{self.name}, derived: training storage / 1.4"
         as_of = row.get("as_of", self.storage_table["provenance"]["as_of"])
         # No earlier price is known, so this one applies to every day.
         return Quote((DatedRate(Rate(usd, as_of, source), date.min, date.max),))
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """Returns the usage type as bills print it; None if its prefix was never observed."""
+        """Returns the usage type as bills print it; None if the region's prefix was never
+        observed.
+        """
         prefix = self.usage_table["prefixes"].get(region)
         return None if prefix is None else f"{prefix}-{ROLES[component]}:{product}"
 
 
 @cache
 def instance_types() -> Mapping[str, InstanceType]:
-    """The catalogue of instance types."""
+    """Returns the catalogue of instance types, by name."""
     rows = _read("instance_types.json")["types"]
     return {name: _type(name, row) for name, row in rows.items()}
 
 
 @cache
 def packaged_prices() -> PackagedPrices:
-    """The packaged tables."""
+    """Returns the packaged price tables."""
     return PackagedPrices(_read(HOURLY_TABLE), _read(STORAGE_TABLE), _read("usage_types.json"))
 
 
@@ -194,7 +199,9 @@ def _throughput() -> Mapping[str, Any]:
 
 @cache
 def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
-    """Returns peaks by GPU model and memory in GiB; a missing model has no known peaks."""
+    """Returns peak performance by GPU model and memory in GiB; a model that is missing has no known
+    peaks.
+    """
     return {
         (row["gpu"], Decimal(row["gpu_memory_gib"])): GpuPeaks(
             fp32_tflops=_exact_or_none(row["fp32_tflops"]),
@@ -227,7 +234,7 @@ def gpu_ratios() -> tuple[GpuRatio, ...]:
 
 @cache
 def _ratios() -> Mapping[str, tuple[GpuRatio, ...]]:
-    """Yields the ratios of each GPU model."""
+    """Returns the ratios of each GPU model."""
     rows = gpu_ratios()
     models = {model for row in rows for model in (row.fast, row.slow)}
     return {model: tuple(row for row in rows if model in (row.fast, row.slow)) for model in models}

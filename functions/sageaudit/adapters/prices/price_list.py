@@ -1,13 +1,13 @@
 """The Price List API as a source of prices: each region and component is read once a day.
 
-Looks in memory first, then in the table's rows of the last day, then reads SageMaker's current
-on-demand rates. After a failed read, the price list is not read again for 10 minutes, so that
-audits do not wait. A row of the table is for one region and component: some 225 rates, 25 KB of
-JSON, in the form of recordings, for all Lambda functions.
+Rates are searched in memory first, then in the table's items of the last day. Otherwise SageMaker's
+current on-demand rates are read. After a failed read, the price list is not read again for 10
+minutes, so that audits do not wait. An item of the table has the rates of one region and component
+for all Lambda functions: about 225 rates, 25 KB of JSON, in the format of recordings.
 
 A few endpoints serve the prices of all regions, so the endpoint is chosen by partition, not by the
 job's region. One paged read returns all types of a region and component. Recorded prices need no
-boto3: it is imported where AWS is called.
+boto3, so it is imported only in the functions that call AWS.
 """
 
 from __future__ import annotations
@@ -47,33 +47,34 @@ ENDPOINT = "us-east-1"
 CHINA_ENDPOINT = "cn-northwest-1"
 _PAGE = 100
 _MAX_PAGES = 30
-"""225 types take three pages; reading stops with an error after this many."""
-FRESH_FOR = timedelta(days=1)
-"""Rates change only a few times a year."""
-ASK_AGAIN_AFTER = timedelta(minutes=10)
+"""225 types take three pages; after this many pages, reading stops with an error."""
+MAX_LISTING_AGE = timedelta(days=1)
+"""A listing is used this long; rates change only a few times a year."""
+RETRY_AFTER = timedelta(minutes=10)
 """Pause after a failure, so that a broken API is not called for every job."""
 CACHE_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
 """Needed on the table only, not on its indexes."""
-KEPT_DAYS = 45
-"""Days until a cached rate expires: an older one is no better than the packaged price."""
+CACHE_DAYS = 45
+"""Days until a cached listing expires: an older one is no better than the packaged prices."""
 _LISTING_SK = "LISTING"
 
 
 class ListedPrices(Struct, frozen=True):
     """Implements SourcePrices for one region and component.
 
-    Without a listing of today, `unavailable_because` says why, and `last_listing` is the last one.
+    `last_listing`: the newest listing that was read. If it is not of today, `unavailable_because`
+    says why.
     """
 
     region: str | None
     component: Component
-    last_listing: Stored | None
+    last_listing: StoredListing | None
     unavailable_because: str | None
     name: str = "Price List API"
 
     @property
     def version(self) -> str | None:
-        """The day of the read (UTC); None when nothing was read."""
+        """The day of the read (UTC); None if nothing was read."""
         return None if self._read_on is None else f"price list {self._read_on}"
 
     @property
@@ -83,7 +84,7 @@ class ListedPrices(Struct, frozen=True):
         )
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """Returns the product's own usage type; None without a listed rate."""
+        """Returns the product's own usage type; None if the product has no listed rate."""
         entry = self._entry(region, component, product)
         return entry.usage_type if isinstance(entry, ListedRate) else None
 
@@ -103,13 +104,13 @@ class ListedPrices(Struct, frozen=True):
             return Quote(absence_reason=f"not in the price list of {read_on}", is_absent=True)
         if not isinstance(entry, ListedRate):
             return Quote(absence_reason=entry.reason)
-        first = min(entry.effective_from or read_on, read_on)
+        first_day = min(entry.effective_from or read_on, read_on)
         rate = Rate(entry.usd, read_on.isoformat(), self.name, self.unavailable_because)
-        return Quote((DatedRate(rate, first, read_on),))
+        return Quote((DatedRate(rate, first_day, read_on),))
 
 
 class PriceListSource(Struct, frozen=True):
-    """Implements PriceSource. `clock` returns the time with its zone; `cache` may be None."""
+    """Implements PriceSource. `clock` returns a time with its time zone; `cache` may be None."""
 
     price_list: PriceList
     cache: PriceCache | None
@@ -117,7 +118,7 @@ class PriceListSource(Struct, frozen=True):
     memory: dict[tuple[str, Component], tuple[ListedPrices, datetime]] = field(default_factory=dict)
 
     def read(self, region: str | None, component: Component) -> ListedPrices:
-        """Returns today's listing, or the last one read with the reason why it is not today's."""
+        """Returns today's listing, or the last one with the reason why it is not today's."""
         if region is None:
             return ListedPrices(None, component, None, None)
         key, now = (region, component), self.clock()
@@ -129,30 +130,32 @@ class PriceListSource(Struct, frozen=True):
         return cached[0]
 
     def _refresh(
-        self, region: str, component: Component, now: datetime, last: ListedPrices | None
+        self, region: str, component: Component, now: datetime, last_prices: ListedPrices | None
     ) -> tuple[ListedPrices, datetime]:
-        """Returns the newest prices, and until when they stay in memory."""
-        stored = self._read_cache(region, component) or (last.last_listing if last else None)
-        if stored is not None and now < stored.read_at + FRESH_FOR:
-            return ListedPrices(region, component, stored, None), stored.read_at + FRESH_FOR
+        """Returns the newest prices, and how long they may stay in memory."""
+        stored = self._read_cache(region, component) or (
+            last_prices.last_listing if last_prices else None
+        )
+        if stored is not None and now < stored.read_at + MAX_LISTING_AGE:
+            return ListedPrices(region, component, stored, None), stored.read_at + MAX_LISTING_AGE
         try:
             listing = self.price_list.read_listing(region, component)
         except AwsError as error:
             reason = str(error).rstrip(".")
-            return ListedPrices(region, component, stored, reason), now + ASK_AGAIN_AFTER
-        fresh = Stored(listing, now)
-        with suppress(AwsError):  # the rates are known; the next process reads again
+            return ListedPrices(region, component, stored, reason), now + RETRY_AFTER
+        new_listing = StoredListing(listing, now)
+        with suppress(AwsError):  # this process has the rates; the next one reads them again
             if self.cache is not None:
-                self.cache.write(fresh)
-        return ListedPrices(region, component, fresh, None), now + FRESH_FOR
+                self.cache.write(new_listing)
+        return ListedPrices(region, component, new_listing, None), now + MAX_LISTING_AGE
 
-    def _read_cache(self, region: str, component: Component) -> Stored | None:
+    def _read_cache(self, region: str, component: Component) -> StoredListing | None:
         with suppress(AwsError):  # the price list itself is read next
             return self.cache.read(region, component) if self.cache is not None else None
         return None
 
 
-class Stored(Struct, frozen=True):
+class StoredListing(Struct, frozen=True):
     """A listing and the time at which it was read."""
 
     listing: PriceListing
@@ -160,25 +163,27 @@ class Stored(Struct, frozen=True):
 
 
 class PriceCache:
-    """`client` is boto3's low-level DynamoDB client."""
+    """The listings in the history's table. `client` is boto3's low-level DynamoDB client."""
 
     def __init__(self, client: Any, table_name: str) -> None:
         from sageaudit.adapters.history.dynamo.calls import DynamoTable  # noqa: PLC0415 - it needs boto3
 
         self._table = DynamoTable(client, table_name)
 
-    def read(self, region: str, component: Component) -> Stored | None:
-        """Returns the last read; None if there is none that can be read. Raises AwsError."""
+    def read(self, region: str, component: Component) -> StoredListing | None:
+        """Returns the last listing; None if there is none that can be read. Raises AwsError."""
         item = self._table.get(keys.price_pk(region, component.value), _LISTING_SK)
         if item is None:
             return None
         with suppress(MalformedData, *PARSE_ERRORS):  # the price list itself is read instead
             entries = read_entries(from_json(item["rates"]))
-            return Stored(PriceListing(region, component, entries), read_moment(item["read_at"]))
+            return StoredListing(
+                PriceListing(region, component, entries), read_moment(item["read_at"])
+            )
         return None
 
-    def write(self, stored: Stored) -> None:
-        """Stores a read. Raises AwsError."""
+    def write(self, stored: StoredListing) -> None:
+        """Stores a listing. Raises AwsError."""
         listing = stored.listing
         self._table.put(
             {
@@ -186,13 +191,13 @@ class PriceCache:
                 SORT_KEY: _LISTING_SK,
                 "read_at": moment_text(stored.read_at),
                 "rates": to_json(entries_document(listing.entry_by_product)),
-                TTL_ATTRIBUTE: epoch_s(stored.read_at + timedelta(days=KEPT_DAYS)),
+                TTL_ATTRIBUTE: epoch_s(stored.read_at + timedelta(days=CACHE_DAYS)),
             }
         )
 
 
 def entries_document(entries: Mapping[str, Entry]) -> dict[str, Any]:
-    """Returns the entries of a listing by name, as JSON; rates are texts in USD."""
+    """Returns the entries of a listing by product, as JSON; rates are texts in USD."""
     return {name: _entry_document(entry) for name, entry in entries.items()}
 
 
@@ -204,7 +209,9 @@ def _entry_document(entry: Entry) -> dict[str, Any]:
 
 
 def read_entries(rates: Mapping[str, Any]) -> dict[str, Entry]:
-    """Reads entries that `entries_document` made. Raises MalformedData with the name."""
+    """Returns the entries in JSON that `entries_document` made. Raises MalformedData with the
+    product.
+    """
     return {name: _entry(name, fields.section(rates, name)) for name in rates}
 
 
@@ -224,7 +231,7 @@ def _entry(name: str, section: Mapping[str, Any]) -> Entry:
 
 
 def endpoint_region(region: str) -> str:
-    """Returns the region of the endpoint that serves the prices of a region."""
+    """Returns the region of the endpoint that has the prices of a region."""
     return CHINA_ENDPOINT if region.startswith("cn-") else ENDPOINT
 
 
@@ -232,10 +239,10 @@ class PriceList:
     """Reads live prices. `client_of` returns a pricing client for an endpoint's region."""
 
     def __init__(self, client_of: Callable[[str], Any]) -> None:
-        self._clients = client_of
+        self._client_of = client_of
 
     def read_listing(self, region: str, component: Component) -> PriceListing:
-        """Reads all rates of a region and component, ML storage included.
+        """Reads all rates of a region and component, including ML storage.
 
         Raises AccessDenied, NoCredentials, Throttled or Unavailable; Unavailable also if no
         instance type has a rate.
@@ -248,35 +255,37 @@ class PriceList:
             raise Unavailable(_no_rates_reason(listing))
         return listing
 
-    def _products(self, region: str, wanted: dict[str, str]) -> Iterator[object]:
+    def _products(self, region: str, filters: dict[str, str]) -> Iterator[object]:
         from sageaudit.adapters.aws.clients import aws_errors, parse_errors  # noqa: PLC0415
 
-        client = self._clients(endpoint_region(region))
-        asked: dict[str, Any] = {
+        client = self._client_of(endpoint_region(region))
+        request: dict[str, Any] = {
             "ServiceCode": SERVICE,
             "FormatVersion": "aws_v1",
             "MaxResults": _PAGE,
             "Filters": [
                 {"Type": "TERM_MATCH", "Field": name, "Value": value}
-                for name, value in {"regionCode": region, **wanted}.items()
+                for name, value in {"regionCode": region, **filters}.items()
             ],
         }
         for _ in range(_MAX_PAGES):
             with aws_errors("pricing"):
-                answer = client.get_products(**asked)
+                answer = client.get_products(**request)
             with parse_errors("pricing"):
                 texts = list(answer.get("PriceList") or ())
             yield from map(_document, texts)
             if not answer.get("NextToken"):
                 return
-            asked["NextToken"] = answer["NextToken"]
+            request["NextToken"] = answer["NextToken"]
         raise Unavailable(
             f"pricing:GetProducts returned more than {_MAX_PAGES} pages for {region}."
         )
 
 
 def _document(text: object) -> object:
-    """Reads a product; None if it is not JSON, so that the page's other products still count."""
+    """Returns a parsed product; None if it is not JSON, so that the page's other products still
+    count.
+    """
     try:
         return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
@@ -284,10 +293,12 @@ def _document(text: object) -> object:
 
 
 def _no_rates_reason(listing: PriceListing) -> str:
-    where = f"{listing.component.value} prices of {listing.region}"
+    prices_text = f"{listing.component.value} prices of {listing.region}"
     reasons = sorted(
-        e.reason for e in listing.entry_by_product.values() if isinstance(e, InvalidPrice)
+        entry.reason
+        for entry in listing.entry_by_product.values()
+        if isinstance(entry, InvalidPrice)
     )
     if reasons:
-        return f"The price list has no usable {where}: {reasons[0]}."
-    return f"The price list has no {where}."
+        return f"The price list has no usable {prices_text}: {reasons[0]}."
+    return f"The price list has no {prices_text}."

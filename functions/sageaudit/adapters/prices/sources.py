@@ -1,17 +1,16 @@
 """All sources of prices, in the order in which they are used, and the book of their rates.
 
-The first source that has a rate is used. An estimate is not a rate of another day: it answers only
-where no source has ever seen a rate. Later sources add their rates without a caveat as prices of
-other days, so that a past job is billed at the rate of its own day. A rate from a later source
-notes why earlier sources had none.
+The first source that has a rate is used. Later sources add their undisputed rates as prices of
+other days, so that a past job is billed at the rate of its own day. An estimate is never used as a
+rate of another day, but only if no source has a rate. A rate from a later source has a note that
+says why earlier sources had none.
 
-An estimate stands for a rate that nobody has read: EC2's on-demand rate times the factor of the
-instance family. SageMaker's rate over EC2's is one constant for a family, sometimes with another
-one for a size: of 2,186 pairs of rates in 37 regions 98.6% lie within 1% of their family's
-constant, and it predicted 60 of 60 Training rates that nobody had looked at within 0.5%. A family
-without a pair has none. That a type has an estimate does not say that SageMaker sells it; where a
-price list is known to lack it, `unlisted` says so. `python -m tools.ec2_rates` renews the EC2
-rates.
+An estimate is EC2's on-demand rate times a factor of the instance family. The ratio of SageMaker's
+to EC2's rate is constant in a family, except for some sizes. Of 2,186 pairs of rates in 37 regions,
+98.6% are within 1% of their family's constant. The constants predicted 60 of 60 Training rates that
+had not been used for them within 0.5%. A family without a pair has no estimate. An estimate does
+not mean that SageMaker sells the type; if a price list is known to lack it, `unlisted` says so.
+`python -m tools.ec2_rates` renews the EC2 rates.
 """
 
 from __future__ import annotations
@@ -46,24 +45,27 @@ from sageaudit.structs import replace
 ESTIMATES_TABLE = "estimated_prices.json"
 """File name in the package's data."""
 _REFERENCE_COMPONENT = "Hosting"
-"""Its rates stand in for Training, Processing and Transform, as in the packaged table."""
+"""Its rates are used for Training, Processing and Transform, as in the packaged table."""
 
 
 def offline_sources() -> tuple[PriceSource, ...]:
-    """Returns sources without network calls: for recordings, and after the live price list."""
+    """Returns the sources that need no network, for recordings and as fallback of the live price
+    list.
+    """
     return (packaged.packaged_prices(), estimated_prices())
 
 
 def offline_book(region: str, component: Component, day: date | None) -> PriceBook:
-    """Returns the price book of a region and component from the offline sources only."""
+    """Returns the price book of a region and component, from the offline sources only."""
     return PriceBook(tuple(source.read(region, component) for source in offline_sources()), day)
 
 
 @cache
 def offline_markets() -> PricedMarkets:
-    """Implements Markets without network calls: each job at the known prices of its day.
+    """Returns an implementation of Markets without network calls: each job has the known prices of
+    its day.
 
-    There is one for each process, whose jobs share price books.
+    There is one for each process, so that all jobs share price books.
     """
     return PricedMarkets(packaged.instance_types(), offline_sources())
 
@@ -71,14 +73,16 @@ def offline_markets() -> PricedMarkets:
 def live_markets(
     price_list: PriceList, cache: PriceCache | None, clock: Callable[[], datetime]
 ) -> PricedMarkets:
-    """Implements Markets: the live price list first, then the offline sources."""
+    """Returns an implementation of Markets: the live price list first, then the offline sources."""
     return PricedMarkets(
         packaged.instance_types(), (PriceListSource(price_list, cache, clock), *offline_sources())
     )
 
 
 class EstimatedPrices(Struct, frozen=True, dict=True):
-    """Implements PriceSource and SourcePrices over a table like the packaged one."""
+    """Implements PriceSource and SourcePrices with a table of estimates, which is like the packaged
+    one.
+    """
 
     table: Mapping[str, Any]
     name: str = "estimate of"
@@ -87,7 +91,7 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
 
     @cached_property
     def _quotes(self) -> dict[tuple[str, Component, str], Quote]:
-        """Each quote is made once, like those of the packaged prices."""
+        """The quotes that were made, as in the packaged prices."""
         return {}
 
     def read(self, region: str | None, component: Component) -> EstimatedPrices:
@@ -96,24 +100,27 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         return self
 
     def factor(self, instance_type: str, component: Component) -> Mapping[str, Any] | None:
-        """Returns the row of a type's size, else of its family; None if none was tested.
+        """Returns the row of factors of a type's size, else of its family; None if none was tested.
 
-        A tested row has a pair of rates of this component, or of the one that stands in for it.
+        A tested row has a pair of rates of this component, or of the component that is used in its
+        place.
         """
         family, _, size = instance_type.partition(".")[2].partition(".")
         rows = {row.get("size"): row for row in self.table["factors"] if row["family"] == family}
         row = rows.get(size) or rows.get(None)
-        tested = row and (
+        is_tested = row and (
             row["pairs"].get(component.value) or row["pairs"].get(_REFERENCE_COMPONENT)
         )
-        return row if tested else None
+        return row if is_tested else None
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """Returns an estimate; none without EC2's rate or a tested factor, as for all volumes."""
-        asked = region, component, product
-        if asked not in self._quotes:
-            self._quotes[asked] = self._estimate(*asked)
-        return self._quotes[asked]
+        """Returns an estimate; an empty quote if EC2's rate or a tested factor is missing, as for
+        all volumes.
+        """
+        key = region, component, product
+        if key not in self._quotes:
+            self._quotes[key] = self._estimate(*key)
+        return self._quotes[key]
 
     def _estimate(self, region: str, component: Component, product: str) -> Quote:
         ec2_usd = self.table["ec2_usd_per_hour"].get(region, {}).get(product)
@@ -121,47 +128,52 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         if ec2_usd is None or row is None:
             return Quote()
         provenance, usd, factor = self.table["provenance"], Decimal(ec2_usd), Decimal(row["factor"])
-        times, tested = f"x {factor:.2f}", sum(row["pairs"].values())
-        compared = "1 pair of rates" if tested == 1 else f"{tested} pairs of rates"
-        span = f"{Decimal(row['lowest']):f} to {Decimal(row['highest']):f}"
-        source = f"EC2's on-demand rate in {region} {times}: {provenance['source']}"
-        note = f"EC2's ${usd:f} {times}; {compared} of its family: {span}"
-        how = f"SageMaker's rate for {product} is not known here; estimated from EC2's rate {times}"
-        known = DatedRate.from_observation(usd * factor, provenance["as_of"], source, note)
-        reason = self._not_sold_reason(region, component, row["family"])
-        rate = known.rate._replace(kind="estimate", estimated=how, unlisted=reason)
-        return Quote((replace(known, rate=rate),))
+        factor_text, pair_count = f"x {factor:.2f}", sum(row["pairs"].values())
+        pairs_text = "1 pair of rates" if pair_count == 1 else f"{pair_count} pairs of rates"
+        range_text = f"{Decimal(row['lowest']):f} to {Decimal(row['highest']):f}"
+        source = f"EC2's on-demand rate in {region} {factor_text}: {provenance['source']}"
+        note = f"EC2's ${usd:f} {factor_text}; {pairs_text} of its family: {range_text}"
+        explanation = (
+            f"SageMaker's rate for {product} is not known here; estimated from EC2's rate"
+            f" {factor_text}"
+        )
+        dated_rate = DatedRate.from_observation(usd * factor, provenance["as_of"], source, note)
+        unlisted_reason = self._not_sold_reason(region, component, row["family"])
+        rate = dated_rate.rate._replace(
+            kind="estimate", estimated=explanation, unlisted=unlisted_reason
+        )
+        return Quote((replace(dated_rate, rate=rate),))
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """Returns None: an estimate has no product."""
+        """Returns None, as an estimate has no product."""
         del region, component, product
         return None
 
     def _not_sold_reason(self, region: str, component: Component, family: str) -> str | None:
         for row in self.table["unlisted"]:
-            named = (row["region"], row["family"]) == (region, family)
-            if named and component.value in row["components"]:
+            is_named = (row["region"], row["family"]) == (region, family)
+            if is_named and component.value in row["components"]:
                 return str(row["why"])
         return None
 
 
 @cache
 def estimated_prices() -> EstimatedPrices:
-    """The packaged table, read once per process."""
+    """Returns the packaged estimates, read once per process."""
     text = resources.files("sageaudit.data").joinpath(ESTIMATES_TABLE).read_text(encoding="utf-8")
     return EstimatedPrices(json.loads(text, parse_float=Decimal))
 
 
 _RateKey = tuple[date | None, str, Component, str]
-"""Day, region, component, and an instance type or the key of ML storage."""
+"""Day, region, component, and the instance type or the key of ML storage."""
 _CACHED_MARKETS = 8
-"""A process sees jobs of a few components, of today and of the days before."""
+"""A process needs the markets of a few components, of today and of the days before."""
 
 
 class PriceBook(Struct, frozen=True, dict=True):
-    """Implements Prices over sources: the rates of `day`, or the newest without a day.
+    """Implements Prices with several sources: the rates of `day`, or the newest ones if it is None.
 
-    Sources do not change, so each rate is worked out once and kept in `_rates`.
+    Sources do not change, so each rate is computed once and kept in `_rates`.
     """
 
     sources: tuple[SourcePrices, ...]
@@ -178,7 +190,9 @@ class PriceBook(Struct, frozen=True, dict=True):
         return next((version for version in versions if version is not None), "no prices")
 
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """Returns USD per instance-hour on the day. Between two prices it is "ambiguous"."""
+        """Returns USD per instance-hour on the day. A rate between two different prices is
+        "ambiguous".
+        """
         return self._rate_on_day(self.day, region, component, instance_type)
 
     def newest_hourly_rate(
@@ -188,71 +202,83 @@ class PriceBook(Struct, frozen=True, dict=True):
         return self._rate_on_day(None, region, component, instance_type)
 
     def storage_rate(self, region: str, component: Component) -> Rate | None:
-        """Returns USD per GB-month, from one source only: these rates have no dates."""
+        """Returns USD per GB-month from a single source, as these rates have no dates."""
         return self._rate_on_day(self.day, region, component, STORAGE)
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """Returns the usage type from the first source that knows it; None if none does."""
-        named = (source.usage_type(region, component, product) for source in self.sources)
-        return next((usage_type for usage_type in named if usage_type is not None), None)
+        usage_types = (source.usage_type(region, component, product) for source in self.sources)
+        return next((usage_type for usage_type in usage_types if usage_type is not None), None)
 
     def _rate_on_day(
         self, day: date | None, region: str, component: Component, product: str
     ) -> Rate | None:
-        asked = (day, region, component, product)
-        if asked not in self._rates:
+        key = (day, region, component, product)
+        if key not in self._rates:
             quotes = [source.quote(region, component, product) for source in self.sources]
-            self._rates[asked] = self._rate(quotes, day, other_days=product != STORAGE)
-        return self._rates[asked]
+            self._rates[key] = self._rate(quotes, day, allow_other_days=product != STORAGE)
+        return self._rates[key]
 
-    def _rate(self, quotes: Sequence[Quote], day: date | None, *, other_days: bool) -> Rate | None:
-        first = next((index for index, quote in enumerate(quotes) if quote.rates), None)
-        if first is None:
+    def _rate(
+        self, quotes: Sequence[Quote], day: date | None, *, allow_other_days: bool
+    ) -> Rate | None:
+        first_index = next((index for index, quote in enumerate(quotes) if quote.rates), None)
+        if first_index is None:
             return None
-        rates = quotes[first].rates
-        undisputed = (
+        rates = quotes[first_index].rates
+        undisputed_rates = (
             dated
-            for quote in quotes[first + 1 :]
+            for quote in quotes[first_index + 1 :]
             for dated in quote.rates
-            if other_days and dated.rate.note is None and dated.rate.kind == rates[0].rate.kind
+            if allow_other_days
+            and dated.rate.note is None
+            and dated.rate.kind == rates[0].rate.kind
         )
-        rate = rate_on([*undisputed, *rates], day)
-        reason = "; ".join(quote.absence_reason for quote in quotes[:first] if quote.absence_reason)
+        rate = rate_on([*undisputed_rates, *rates], day)
+        reason = "; ".join(
+            quote.absence_reason for quote in quotes[:first_index] if quote.absence_reason
+        )
         if rate is not None and rate.is_estimate:
-            absent = next(
-                (quote.absence_reason for quote in quotes[:first] if quote.is_absent), None
+            absence_reason = next(
+                (quote.absence_reason for quote in quotes[:first_index] if quote.is_absent), None
             )
-            rate = rate._replace(unlisted=absent or rate.unlisted)
+            rate = rate._replace(unlisted=absence_reason or rate.unlisted)
         if rate is None or not reason:
             return rate
-        fallback = f"{self.sources[first].name} {rate.as_of}: {reason}"
-        return rate._replace(note=" · ".join(filter(None, (fallback, rate.note))))
+        source_note = f"{self.sources[first_index].name} {rate.as_of}: {reason}"
+        return rate._replace(note=" · ".join(filter(None, (source_note, rate.note))))
 
 
 class PricedMarkets:
-    """Implements Markets: a book over the same sources for each job.
+    """Implements Markets: a price book with the same sources for each job.
 
-    The last markets are kept: jobs of one day share one, as long as the sources know the same.
+    The last markets are cached: jobs of one day share a market, as long as the sources' prices do
+    not change.
     """
 
     def __init__(self, types: Mapping[str, InstanceType], sources: Sequence[PriceSource]) -> None:
         self._types = types
         self._sources = sources
-        self._kept: deque[Market] = deque(maxlen=_CACHED_MARKETS)
+        self._cached_markets: deque[Market] = deque(maxlen=_CACHED_MARKETS)
 
     def market(
         self, job: Job, now: datetime, recorded_prices: SourcePrices | None = None
     ) -> Market:
-        """Returns types, and prices of the job's region, component and day; missing ones are None.
+        """Returns types, and prices of the job's region, component and day; missing prices are
+        None.
 
-        `recorded_prices` were read before, and come before all sources.
+        `recorded_prices` are used before those of all sources.
         """
         component = job.kind.spec.component
-        read = (source.read(job.region, component) for source in self._sources)
-        known_prices = tuple(read) if recorded_prices is None else (recorded_prices, *read)
+        source_prices = (source.read(job.region, component) for source in self._sources)
+        known_prices = (
+            tuple(source_prices) if recorded_prices is None else (recorded_prices, *source_prices)
+        )
         book = PriceBook(known_prices, pricing_day(job, now))
-        cached_market = next((market for market in self._kept if market.prices == book), None)
+        cached_market = next(
+            (market for market in self._cached_markets if market.prices == book), None
+        )
         if cached_market is None:
             cached_market = Market(self._types, book)
-            self._kept.append(cached_market)
+            self._cached_markets.append(cached_market)
         return cached_market

@@ -137,8 +137,8 @@ class _Backfill:
         missing = list[ListedJob]()
         with DaemonThreads(THREADS) as workers:
             asked = ScanScope(period, tuple(JobKind), None, False, Policy(), tuple(stack.regions))
-            listed = ScanRun(stack.deployed.history, asked, workers, print_message)
-            audited = len({account for account, _ in stack.deployed.account_regions})
+            listed = ScanRun(stack.deployment.history, asked, workers, print_message)
+            audited = len({account for account, _ in stack.deployment.account_regions})
             if not others and audited > 1:
                 print_message(
                     f"of {audited} accounts of the stack this lists yours: --account names more"
@@ -146,7 +146,7 @@ class _Backfill:
             pace = RateLimiter(time.monotonic, self._interruption.sleep)
             list_live_jobs(listed, session, others, session.region_name, pace, self._interruption)
             jobs = sort_for_audit(job for lane in listed.lanes for job in lane.jobs)
-            for job, standing in job_statuses(jobs, stack.deployed, workers, datetime.now(UTC)):
+            for job, standing in job_statuses(jobs, stack.deployment, workers, datetime.now(UTC)):
                 found[standing] += 1
                 if standing is BackfillStatus.MISSING:
                     missing.append(job)
@@ -211,7 +211,7 @@ class _Backfill:
         heads = iterate_oldest_first(source, period)
         try:
             for _, standing in copy_audits(
-                heads, source, stack.deployed, lambda: datetime.now(UTC)
+                heads, source, stack.deployment, lambda: datetime.now(UTC)
             ):
                 found[standing] += 1
                 self._progress(f"{found.total():,} of {jobs:,} looked at")

@@ -42,6 +42,7 @@ Examples:
 )
 @click.option(
     "--advice",
+    "with_recommendations",
     is_flag=True,
     help="Also say what became of advice to these families: reads their runs of 180 days.",
 )
@@ -52,7 +53,7 @@ Examples:
 def changes(
     filters: AuditFilterOptions,
     columns: str,
-    recommendation: bool,
+    with_recommendations: bool,
     limit: int,
     every: bool,
     where: HistoryChoice,
@@ -69,15 +70,15 @@ def changes(
     [column, *more] = parse_columns(columns)
     if more:
         raise BadUsage(f"--by {columns}: changes are by one column")
-    if recommendation and column.name != "family":
+    if with_recommendations and column.name != "family":
         raise BadUsage("--advice is to families: leave out --by")
-    listing = lists.changes_layout(column, with_recommendations=recommendation)
+    listing = lists.changes_layout(column, with_recommendations=with_recommendations)
     shown.chosen_fields(listing)
     with where.open() as opened:
         reader, question = resolve(opened.history, question)
         rows = changes_of(reader, question, column, today=now.date())
         some = rows if every else rows[:limit]
-        if recommendation:
+        if with_recommendations:
             some = [
                 replace(row, recommendations=_recommendations_text(opened, row, question, now))
                 for row in some

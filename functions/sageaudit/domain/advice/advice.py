@@ -1,9 +1,9 @@
-"""A family's recommendations and what became of them, derived from its runs each time; no I/O.
+"""A family's recommendations and their outcome, derived from its runs each time; no I/O.
 
-No state of a recommendation is stored. It follows from people's decisions and the family's runs,
-each with its recommendations and parameter values (`AuditSummary`). So runs that arrive late or
-twice, or are judged again, always give the same result. docs/advice.md has the states as a table,
-docs/decisions/0025 the reasons.
+The state of a recommendation is not stored. It follows from people's decisions and the family's
+runs, each with its recommendations and parameter values (`AuditSummary`). So runs that arrive late
+or twice, or are judged again, always give the same result. docs/advice.md has the states as a
+table, docs/decisions/0025 the reasons.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _OUTCOMES = {
 
 
 class DecisionAction(enum.StrEnum):
-    """What people decide about a recommendation."""
+    """What a person decided about a recommendation."""
 
     ACCEPT = "accept"
     SNOOZE = "snooze"
@@ -83,13 +83,13 @@ STATUS_LABELS = (
     NOT_COMPARABLE,
     WITHDRAWN,
 )
-"""The words by which reports count recommendations: `FamilyRecommendation.word`."""
+"""The words by which reports count recommendations: `FamilyRecommendation.status_label`."""
 
 
 class Silence(Struct, frozen=True):
     """Why a recommendation is in no message: it is accepted, snoozed or exempt (`label`).
 
-    `by` is None if a policy or tag accepts it: then `reason` has who and why.
+    `by` is None if a policy or tag accepts it; `reason` then says who did and why.
     """
 
     label: str
@@ -99,13 +99,15 @@ class Silence(Struct, frozen=True):
 
     @property
     def ends_if_worse(self) -> bool:
-        """Whether a message includes it if it got worse; an exemption never ends so."""
+        """Whether a message includes it if it got worse. An exemption does not end that way."""
         return self.label != _SILENCED_STATUS[DecisionAction.EXEMPT]
 
 
 class Decision(Struct, frozen=True):
-    """A person's decision about a recommendation, by its id. The newest one counts, for any value
-    of its parameter. `until`: its last day, in UTC; None without an end.
+    """A person's decision about a recommendation, given by its id.
+
+    The newest one counts, for any value of the parameter. `until`: its last day, in UTC; None
+    without an end.
     """
 
     recommendation_id: str
@@ -126,12 +128,13 @@ class Decision(Struct, frozen=True):
 
 
 class FamilyRecommendation(Struct, frozen=True):
-    """One recommendation to a family. `amount_kind` is the kind of its amounts; None is unknown.
+    """One recommendation for a family. `amount_kind`: the kind of its amounts, of which None is
+    unknown.
 
-    `amount` is that of the newest run with it. `occurrences`: the end and amount of each such run
+    `amount`: that of the newest run with it. `occurrences`: the end and amount of each such run
     since `since`, when it last appeared, oldest first. `all_amounts`: those of all runs that were
-    read. `appearances`: how often it appeared. `decision`: the newest one; `silence`: if a decision
-    or the policy silences it now. `comparison`: runs before and after it was followed.
+    read. `appearances`: how often it appeared. `decision`: the newest one. `silence`: set if a
+    decision or the policy silences it now. `comparison`: runs before and after it was followed.
     `earlier_comparisons`: what was measured each earlier time that it was followed, until the
     change was undone.
     """
@@ -183,12 +186,12 @@ class FamilyRecommendation(Struct, frozen=True):
 
     @property
     def outcome(self) -> str | None:
-        """`measured`, `not comparable` or `withdrawn`; None before bills show anything."""
+        """`measured`, `not comparable` or `withdrawn`; None until bills show one."""
         return _OUTCOMES.get(self.comparison.effect) if self.comparison else None
 
     @property
     def status_label(self) -> str:
-        """What a report shows: its outcome, else how it is silenced, else its state."""
+        """The word in reports: its outcome, else how it is silenced, else its state."""
         return self.outcome or self.state_label
 
     @property
@@ -209,11 +212,11 @@ class FamilyRecommendation(Struct, frozen=True):
 
     @property
     def line(self) -> tuple[str, str, AmountKind]:
-        """A key that is the same for any value of its parameter."""
+        """A key that is equal for all values of its parameter."""
         return self.rule, self.parameter or self.new, self.amount_kind
 
     def has_same_parameter(self, other: FamilyRecommendation) -> bool:
-        """Whether both are to the same family, with the same or another value."""
+        """Returns whether both are for the same parameter of the same family, with any value."""
         return (self.family, self.line) == (other.family, other.line)
 
     def recent_amounts(self, now: datetime, days: int) -> list[Decimal | None]:
@@ -221,7 +224,7 @@ class FamilyRecommendation(Struct, frozen=True):
         return [amount for at, amount in self.occurrences if at > now - timedelta(days)]
 
     def recent_total(self, now: datetime, days: int) -> Decimal:
-        """Returns the sum of the known ones among them."""
+        """Returns the sum of the known amounts of the last `days`, since it last appeared."""
         return known_sum(self.recent_amounts(now, days))
 
 
@@ -245,8 +248,8 @@ def recommendation_id(
     number = int.from_bytes(hashlib.sha256(json.dumps(identity).encode()).digest()[:8], "big")
     letters = ""
     for _ in range(_ID_LETTERS):
-        number, place = divmod(number, len(_LETTERS))
-        letters += _LETTERS[place]
+        number, letter_index = divmod(number, len(_LETTERS))
+        letters += _LETTERS[letter_index]
     return letters
 
 
@@ -283,14 +286,16 @@ def sort_by_amount(
 
 
 def _start_order(run: AuditSummary) -> tuple[datetime, str, datetime]:
-    """Sort key: runs are in the order of their starts, when their parameters were chosen."""
+    """Sort key: the start of the run, when its parameters were chosen."""
     return started_at(run), run.key.arn, run.key.created_at
 
 
 def _family_recommendations(
     runs: Sequence[AuditSummary], decisions: Mapping[str, Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    """Returns one recommendation for each value of each line; `runs` are in order of start."""
+    """Returns one recommendation for each value of each line. `runs` are in order of their
+    starts.
+    """
     lines: dict[object, dict[str, Recommendation]] = defaultdict(dict)
     for run in runs:
         for advised in run.recommendations or ():
@@ -303,12 +308,12 @@ def _family_recommendations(
     recommendations: list[FamilyRecommendation] = []
     for values in lines.values():
         *replaced, newest = values
-        decided = [decisions[name] for name in values if name in decisions]
-        decision = max(decided, key=lambda row: row.at, default=None)
+        line_decisions = [decisions[name] for name in values if name in decisions]
+        decision = max(line_decisions, key=lambda row: row.at, default=None)
         recommendation = _make_recommendation(
             newest, values[newest], runs, decision, frozenset(paths), now
         )
-        olds = (
+        older = (
             replace(
                 recommendation,
                 id=name,
@@ -318,35 +323,44 @@ def _family_recommendations(
             )
             for name in replaced
         )
-        closed = (replace(old, state=State.CLOSED, comparison=None) for old in olds)
+        closed = (replace(old, state=State.CLOSED, comparison=None) for old in older)
         recommendations += [recommendation, *closed]
     return _count_savings_once(recommendations)
 
 
 def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[FamilyRecommendation]:
-    """Counts the saving of recommendations followed at once only for the largest prediction."""
+    """Counts the saving of recommendations that were followed at once only for the largest
+    prediction.
+    """
     claimed: dict[object, str] = {}
     parts = [
-        (part, recommendation.id)
+        (comparison, recommendation.id)
         for recommendation in recommendations
-        for part in recommendation.measured
+        for comparison in recommendation.measured
     ]
-    for part, name in sorted(parts, key=lambda pair: pair[0].predicted_usd or 0, reverse=True):
-        claimed.setdefault(part.after, name)
+    for comparison, name in sorted(
+        parts, key=lambda pair: pair[0].predicted_usd or 0, reverse=True
+    ):
+        claimed.setdefault(comparison.after, name)
 
-    def once(part: Comparison, name: str) -> Comparison:
-        first = claimed[part.after]
+    def counted_once(comparison: Comparison, name: str) -> Comparison:
+        first = claimed[comparison.after]
         evidence = f"measured together with {first}"
-        return part if first == name else replace(part, evidence=evidence, after_usd=None)
+        return (
+            comparison if first == name else replace(comparison, evidence=evidence, after_usd=None)
+        )
 
     def with_single_savings(recommendation: FamilyRecommendation) -> FamilyRecommendation:
-        now, ended = (
+        comparison_now, ended = (
             recommendation.comparison,
-            tuple(once(part, recommendation.id) for part in recommendation.earlier_comparisons),
+            tuple(
+                counted_once(comparison, recommendation.id)
+                for comparison in recommendation.earlier_comparisons
+            ),
         )
-        if now is not None and now.effect is Effect.CHEAPER:
-            now = once(now, recommendation.id)
-        return replace(recommendation, comparison=now, earlier_comparisons=ended)
+        if comparison_now is not None and comparison_now.effect is Effect.CHEAPER:
+            comparison_now = counted_once(comparison_now, recommendation.id)
+        return replace(recommendation, comparison=comparison_now, earlier_comparisons=ended)
 
     return [with_single_savings(recommendation) for recommendation in recommendations]
 
@@ -359,22 +373,28 @@ def _make_recommendation(
     paths: frozenset[str],
     now: datetime,
 ) -> FamilyRecommendation:
-    """Derives one recommendation from its family's runs; `paths`: those of all recommendations."""
+    """Derives one recommendation from its family's runs. `paths`: the parameters of all
+    recommendations.
+    """
     episodes = list(split_episodes(runs, recommendation))
-    last, advised = episodes[-1], [run for part in episodes for run in part.runs]
-    newest = advised[-1]
-    hits = [(run.ended_at, recommended_amount(run, recommendation)) for run in last.runs]
-    judged = [
-        compare_runs(runs, part.runs, part.runs_with_fix, recommendation, paths)
-        for part in episodes
-        if part.runs_with_fix
+    last, recommended_runs = episodes[-1], [run for episode in episodes for run in episode.runs]
+    newest = recommended_runs[-1]
+    occurrences_ = [(run.ended_at, recommended_amount(run, recommendation)) for run in last.runs]
+    comparisons = [
+        compare_runs(runs, episode.runs, episode.runs_with_fix, recommendation, paths)
+        for episode in episodes
+        if episode.runs_with_fix
     ]
-    current = judged[-1] if judged and last.runs_with_fix else None
+    current = comparisons[-1] if comparisons and last.runs_with_fix else None
     reopened_at = decision.at if decision and decision.action is DecisionAction.REOPEN else None
-    followed = [run.ended_at for part in episodes for run in part.runs_with_fix]
-    undone = reopened_at is not None and reopened_at > max(followed, default=reopened_at)
-    worse = next((row for row in judged if row.effect is Effect.WORSE and not undone), None)
-    earlier = tuple(row for row in judged if row is not current and row.effect is Effect.CHEAPER)
+    followed_at = [run.ended_at for episode in episodes for run in episode.runs_with_fix]
+    is_reopened = reopened_at is not None and reopened_at > max(followed_at, default=reopened_at)
+    worse = next(
+        (row for row in comparisons if row.effect is Effect.WORSE and not is_reopened), None
+    )
+    earlier = tuple(
+        row for row in comparisons if row is not current and row.effect is Effect.CHEAPER
+    )
     draft = FamilyRecommendation(
         id=name,
         account=newest.account,
@@ -389,12 +409,12 @@ def _make_recommendation(
         severity=recommendation.severity,
         amount_kind=recommendation.amount_kind,
         amount=recommendation.amount,
-        occurrences=tuple(sorted(hits, key=lambda hit: hit[0])),
-        all_amounts=tuple(recommended_amount(run, recommendation) for run in advised),
-        appearances=1 + sum(part.is_reappearance for part in episodes),
-        first_at=min(run.ended_at for run in advised),
-        since=min(at for at, _ in hits),
-        last_at=max(run.ended_at for run in advised),
+        occurrences=tuple(sorted(occurrences_, key=lambda hit: hit[0])),
+        all_amounts=tuple(recommended_amount(run, recommendation) for run in recommended_runs),
+        appearances=1 + sum(episode.is_reappearance for episode in episodes),
+        first_at=min(run.ended_at for run in recommended_runs),
+        since=min(at for at, _ in occurrences_),
+        last_at=max(run.ended_at for run in recommended_runs),
         decision=decision,
         exempt=recommendation.exempt,
         comparison=worse or current or fixed_another_way(runs, last.runs[-1], recommendation),
@@ -410,26 +430,26 @@ def _state(recommendation: FamilyRecommendation, last_run_at: datetime, now: dat
     """Returns the state of a recommendation that is not silenced."""
     comparison = recommendation.comparison
     if comparison is None:
-        silent_for = now - min(last_run_at, recommendation.last_at)
-        return State.CLOSED if silent_for >= CLOSED_AFTER else State.OPEN
+        unseen_for = now - min(last_run_at, recommendation.last_at)
+        return State.CLOSED if unseen_for >= CLOSED_AFTER else State.OPEN
     is_unfinished = comparison.effect is Effect.TOO_FEW and now - last_run_at >= CLOSED_AFTER
     is_over = is_unfinished or comparison.effect is Effect.WORSE or comparison.fixed_another_way
     return State.CLOSED if is_over else State.FOLLOWED
 
 
 def _silence(recommendation: FamilyRecommendation, now: datetime) -> Silence | None:
-    """Returns the silence by the policy, a tag or a decision that still holds, if any."""
+    """Returns the current silence by the policy, a tag or a decision, if any."""
     if recommendation.exempt:
         return Silence(_SILENCED_STATUS[DecisionAction.EXEMPT], None, None, recommendation.exempt)
     decision = recommendation.decision
     if decision is None or decision.action not in _SILENCED_STATUS:
         return None
     is_over = decision.ends_at is not None and decision.ends_at <= now
-    was_kept = (
+    was_followed_since = (
         decision.action is DecisionAction.ACCEPT
         and decision.at < recommendation.since
         and recommendation.appearances > 1
     )
-    if is_over or was_kept:
+    if is_over or was_followed_since:
         return None
     return Silence(_SILENCED_STATUS[decision.action], decision.by, decision.until, decision.reason)

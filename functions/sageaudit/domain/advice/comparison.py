@@ -27,7 +27,7 @@ _MAX_LATER_RUNS = 6
 _MAX_BASELINE_AGE = timedelta(days=90)
 _NEW_DATA_FACTOR = Decimal("1.2")
 _MIN_DOWNLOAD_S = 60
-"""A download of at least this many seconds shows how much data there was; 20% more is new data."""
+"""A download of at least this many seconds shows how much data there was. 20% more is new data."""
 _DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput")
 _FINGERPRINT_PATHS = (
     *_DATA_PATHS,
@@ -40,26 +40,27 @@ _FINGERPRINT_PATHS = (
 _AWS_FAILURES = frozenset({"CapacityError", "InternalServerError"})
 
 CLOSED_AFTER = timedelta(days=60)
-"""A recommendation is closed after this long without a run or its finding: our choice."""
+"""A recommendation is closed after this long without a run, or without its finding: our choice."""
 _BASELINE_RUNS = 5
-"""Runs kept from before the finding: if one had the value, only runs in a row are a fix."""
+"""How many runs before the finding are checked for the recommended value. If one had it, only
+several runs in a row count as a fix."""
 
 
 class Effect(enum.Enum):
-    """What the later runs show."""
+    """What the runs after a recommendation was followed show."""
 
     TOO_FEW = "too few runs"
     CHEAPER = "cheaper"
     CONFOUNDED = "something else changed too"
-    WORSE = "dearer, or failing"
+    WORSE = "more expensive, or failing"
 
 
 class Comparison(Struct, frozen=True):
     """Median bills in USD; None if they do not show what the recommendation saved.
 
     `predicted_usd`: the predicted saving of one run. `runs`: how many have completed since.
-    `after`: the keys of the compared later runs. `evidence`: one sentence. `fixed_another_way`: the
-    finding is gone with another value than the recommended one.
+    `after`: the keys of the compared later runs. `evidence`: one sentence. `fixed_another_way`:
+    another value than the recommended one removed the finding.
     """
 
     effect: Effect
@@ -103,11 +104,11 @@ def compare_runs(
 ) -> Comparison:
     """Compares the last runs before the recommendation was followed with the first runs after it.
 
-    All runs are in the order of their starts. `recommended_runs`: those with the recommendation.
-    `paths`: the parameters of the family's other recommendations, which may change too.
+    All runs are in the order of their starts. `recommended_runs`: the runs with the recommendation.
+    `paths`: the parameters of the family's recommendations, which may change too.
     """
-    first, after = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
-    before = [run for run in runs if started_at(run) < first and run.key not in after]
+    fixed_since, fixed_keys = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
+    before = [run for run in runs if started_at(run) < fixed_since and run.key not in fixed_keys]
     is_lost = 2 * len(completed_runs(recommended_runs)) < len(recommended_runs)
     if not is_lost and (failures := _failure_evidence(before, runs_with_fix)):
         return Comparison(Effect.WORSE, failures)
@@ -117,17 +118,17 @@ def compare_runs(
     predictions = [amount for amount in amounts if amount is not None]
     comparison = Comparison(
         Effect.CONFOUNDED,
-        "its dollars lay in runs that did not complete",
+        "its dollars were in runs that did not complete",
         len(completed),
         median(predictions) if predictions else None,
     )
     if len(completed) >= COMPARED_RUNS and is_lost:
         return comparison
-    free = paths | {recommendation.parameter, *recommendation.other_parameters}
+    expected_changes = paths | {recommendation.parameter, *recommendation.other_parameters}
     later = completed[:_MAX_LATER_RUNS]
-    changes = {run.key: list(_other_changes(old, run, free)) for run in later}
+    changes = {run.key: list(_other_changes(old, run, expected_changes)) for run in later}
     new = [run for run in later if not changes[run.key]][:COMPARED_RUNS]
-    effect, evidence = _effect(old, completed, new, first)
+    effect, evidence = _effect(old, completed, new, fixed_since)
     if evidence is None:
         evidence = f"{', '.join(next(filter(None, changes.values())))} changed too"
     comparison = replace(comparison, effect=effect, evidence=evidence)
@@ -143,51 +144,57 @@ def _effect(
     after: Sequence[AuditSummary],
     fixed_since: datetime,
 ) -> tuple[Effect, str | None]:
-    """Returns the outcome and its evidence; the evidence is None if something else changed."""
+    """Returns the effect and its evidence; the evidence is None if something else changed."""
     if len(completed) < COMPARED_RUNS:
         return Effect.TOO_FEW, f"{len(completed)} of {COMPARED_RUNS} runs since"
     if len(before) < COMPARED_RUNS:
-        return Effect.CONFOUNDED, f"only {len(before)} completed runs like them before"
+        return Effect.CONFOUNDED, f"only {len(before)} comparable completed runs before"
     if fixed_since - before[0].ended_at > _MAX_BASELINE_AGE:
-        return Effect.CONFOUNDED, f"the runs before are of {before[0].ended_at:%Y-%m-%d} on"
+        return Effect.CONFOUNDED, f"the runs before begin on {before[0].ended_at:%Y-%m-%d}"
     if len(after) < COMPARED_RUNS:
         enough = len(completed) >= _MAX_LATER_RUNS
-        return (Effect.CONFOUNDED, None) if enough else (Effect.TOO_FEW, "not yet 3 like runs")
+        return (
+            (Effect.CONFOUNDED, None)
+            if enough
+            else (Effect.TOO_FEW, "fewer than 3 comparable runs")
+        )
     before_usd, after_usd = _median_usd(before), _median_usd(after)
     bills = f"${before_usd:,.2f} before, ${after_usd:,.2f} after"
-    worse = after_usd >= before_usd
-    return (Effect.WORSE, f"{bills}: no cheaper") if worse else (Effect.CHEAPER, bills)
+    is_worse = after_usd >= before_usd
+    return (Effect.WORSE, f"{bills}: not cheaper") if is_worse else (Effect.CHEAPER, bills)
 
 
 def fixed_another_way(
     runs: Sequence[AuditSummary], last: AuditSummary, recommendation: Recommendation
 ) -> Comparison | None:
-    """Returns a comparison if another value or other instances removed the finding, else None."""
-    own, old = (run.setting_value(recommendation.parameter) for run in (runs[-1], last))
+    """Returns a comparison if another value, or other instances, removed the finding; else None."""
+    new_value, old_value = (run.setting_value(recommendation.parameter) for run in (runs[-1], last))
     has_other_instances = instances_of(runs[-1]) != instances_of(last)
-    has_other_value = own is not None and own != old
+    has_other_value = new_value is not None and new_value != old_value
     if not recommendation.parameter or not (has_other_instances or has_other_value):
         return None
     last_at = started_at(last)
     since = [run for run in completed_runs(runs) if started_at(run) > last_at]
     if len(since) < COMPARED_RUNS:
         return None
-    value = f"{recommendation.parameter} = {own}" if has_other_value else "other instances"
-    evidence = f"mended with {value} in its place"
+    value = f"{recommendation.parameter} = {new_value}" if has_other_value else "other instances"
+    evidence = f"fixed with {value} instead"
     return Comparison(Effect.CONFOUNDED, evidence, len(since), fixed_another_way=True)
 
 
 def _failure_evidence(
     before: Sequence[AuditSummary], runs_with_fix: Sequence[AuditSummary]
 ) -> str | None:
-    """Returns evidence if two of the first three runs failed, and at most one of three before."""
+    """Returns evidence if two of the first three later runs failed, but at most one of three
+    before.
+    """
     finished = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
     failed = [run for run in finished if run.status == "Failed"]
     earlier = [run for run in before if _is_finished(run)][-COMPARED_RUNS:]
-    failed_before = sum(run.status == "Failed" for run in earlier) > 1
+    has_failed_before = sum(run.status == "Failed" for run in earlier) > 1
     return (
         None
-        if len(failed) < COMPARED_RUNS - 1 or failed_before
+        if len(failed) < COMPARED_RUNS - 1 or has_failed_before
         else f"{len(failed)} of {len(finished)} failed"
     )
 
@@ -200,7 +207,10 @@ def _is_finished(run: AuditSummary) -> bool:
 def _other_changes(
     before: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
 ) -> Iterator[str]:
-    """Yields in words what else differs between the runs before and a later run."""
+    """Yields what else differs between the runs before and a later run, in words.
+
+    Changes of the parameters in `paths` do not count.
+    """
     if run.purchase is None or not before:
         return
     before = [old for old in before if old.purchase is not None]
@@ -210,25 +220,28 @@ def _other_changes(
         "the purchase": ("Spot", "purchase"),
     }
     for word, (ending, name) in words.items():
-        free = any(ending in path for path in paths)
-        if not free and getattr(run, name) not in {getattr(old, name) for old in before}:
+        is_expected = any(ending in path for path in paths)
+        if not is_expected and getattr(run, name) not in {getattr(old, name) for old in before}:
             yield word
-    marks = [old.fingerprint for old in before]
-    is_steady = len(set(marks)) < len(marks) and None not in [*marks, run.fingerprint]
-    free = any(path.startswith(_FINGERPRINT_PATHS) for path in paths)
-    if is_steady and not free and run.fingerprint not in marks:
+    fingerprints = [old.fingerprint for old in before]
+    is_steady = len(set(fingerprints)) < len(fingerprints) and None not in [
+        *fingerprints,
+        run.fingerprint,
+    ]
+    is_expected = any(path.startswith(_FINGERPRINT_PATHS) for path in paths)
+    if is_steady and not is_expected and run.fingerprint not in fingerprints:
         yield "image, code or settings"
     before_s, own_s = [_data_s(old) for old in before], _data_s(run)
     known_s = [seconds for seconds in before_s if seconds is not None]
     if len(known_s) == len(before) and own_s is not None:
         least_s, most_s = sorted((median(known_s), own_s))
-        free = any(path.startswith(_DATA_PATHS) for path in paths)
-        if not free and most_s >= _MIN_DOWNLOAD_S and most_s > _NEW_DATA_FACTOR * least_s:
+        is_expected = any(path.startswith(_DATA_PATHS) for path in paths)
+        if not is_expected and most_s >= _MIN_DOWNLOAD_S and most_s > _NEW_DATA_FACTOR * least_s:
             yield f"the data (read in {own_s:,.0f} s, {median(known_s):,.0f} s before)"
 
 
 def _data_s(run: AuditSummary) -> Decimal | None:
-    """Returns the seconds of the download, or until a batch job's first metric point."""
+    """Returns the seconds of the download: for a batch job, those until its first metric point."""
     return run.first_point_s or run.phase_s.get("Downloading")
 
 
@@ -251,7 +264,7 @@ class CostSpike(Struct, frozen=True):
 def find_cost_spike(
     own: AuditSummary, earlier_runs: Iterable[AuditSummary], policy: Policy
 ) -> CostSpike | None:
-    """Compares a run with the usual cost of earlier ones; None if either cost is unknown."""
+    """Returns a run's cost and the usual cost of earlier runs; None if either is unknown."""
     runs = [run for run in earlier_runs if run.ended_at < own.ended_at]
     earlier = [run for run in runs if run.is_comparable]
     if own.total_usd is None or own.purchase is None:
@@ -262,7 +275,10 @@ def find_cost_spike(
 
 
 class Episode(Struct):
-    """The runs from when a recommendation appears until it comes back."""
+    """The runs from when a recommendation appears until it appears again.
+
+    `is_reappearance`: it appeared again after it had been followed.
+    """
 
     runs: list[AuditSummary] = field(default_factory=list)
     runs_with_fix: list[AuditSummary] = field(default_factory=list)
@@ -278,52 +294,55 @@ def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Dec
 def split_episodes(
     runs: Sequence[AuditSummary], recommendation: Recommendation
 ) -> Iterator[Episode]:
-    """Yields the episodes of a recommendation; `runs` are in the order of their starts. A new one
-    begins if the finding returns after a run with the fix, or after `CLOSED_AFTER`.
+    """Yields the episodes of a recommendation; `runs` are in the order of their starts.
+
+    A new one begins if the finding returns after a run with the fix, or after `CLOSED_AFTER`.
     """
-    episode, before = Episode(), list[AuditSummary]()
-    was_used, in_a_row = False, list[AuditSummary]()
+    episode, earlier_runs = Episode(), list[AuditSummary]()
+    was_used_before, runs_in_a_row = False, list[AuditSummary]()
     for run in runs:
         advised = run.matching_recommendation(recommendation)
         if advised is not None:
             last = episode.runs[-1] if episode.runs else None
             was_gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
             if not episode.runs:
-                was_used = any(
-                    old.setting_value(recommendation.parameter) == advised.new for old in before
+                was_used_before = any(
+                    old.setting_value(recommendation.parameter) == advised.new
+                    for old in earlier_runs
                 )
             if episode.runs_with_fix or was_gone:
                 yield episode
                 episode = Episode(is_reappearance=bool(episode.runs_with_fix))
             episode.runs.append(run)
-            in_a_row = []
+            runs_in_a_row = []
         elif not episode.runs:
-            before = [*before, run][-_BASELINE_RUNS:]
+            earlier_runs = [*earlier_runs, run][-_BASELINE_RUNS:]
         elif _has_fix(run, episode.runs[-1], recommendation):
-            in_a_row.append(run)
-            if not was_used or len(in_a_row) >= COMPARED_RUNS:
-                episode.runs_with_fix[:] = [*episode.runs_with_fix, *in_a_row]
-                in_a_row, was_used = [], False
+            runs_in_a_row.append(run)
+            if not was_used_before or len(runs_in_a_row) >= COMPARED_RUNS:
+                episode.runs_with_fix[:] = [*episode.runs_with_fix, *runs_in_a_row]
+                runs_in_a_row, was_used_before = [], False
     yield episode
 
 
 def _has_fix(run: AuditSummary, before: AuditSummary, recommendation: Recommendation) -> bool:
-    """Whether the run has the recommended value, or a number nearer to it than to the old one.
+    """Returns whether the run has the recommended value, or a number nearer to it than to the old
+    one.
 
-    If the recommendation has a placeholder, such as `s3://<bucket>/<prefix>`, any value will do.
+    If the recommendation has a placeholder, such as `s3://<bucket>/<prefix>`, any new value counts.
     """
-    own, old = (
+    value_now, old_value = (
         run.setting_value(recommendation.parameter),
         before.setting_value(recommendation.parameter),
     )
-    if not recommendation.parameter or own is None or own == old:
+    if not recommendation.parameter or value_now is None or value_now == old_value:
         return False
     advised = before.matching_recommendation(recommendation)
     if advised is None:
         return False
-    numbers = [_number(value) for value in (own, advised.new, old)]
+    numbers = [_number(value) for value in (value_now, advised.new, old_value)]
     if None in numbers:
-        return own == advised.new or "<" in advised.new
+        return value_now == advised.new or "<" in advised.new
     number, target, start = (value or Decimal(0) for value in numbers)
     return abs(number - target) <= abs(number - start)
 

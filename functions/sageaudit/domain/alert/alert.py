@@ -1,4 +1,4 @@
-"""The alerts of a family, the data for a decision about the next one, and the decision.
+"""The alerts of a family, the decision about the next one, and the data for it.
 
 docs/message-rule.md has the rule. No I/O.
 """
@@ -24,21 +24,23 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 ALERT_RETENTION_DAYS = 400
-"""A family's alerts are kept this long after the last one: none is sent twice. Our choice."""
+"""A family's alerts are kept this long after the last one, so that none is sent twice. Our choice.
+"""
 _MAX_NAMED_MESSAGES = 3
-"""How many held messages of an hour are named. Our choice."""
+"""This many held messages of an hour are listed by name. Our choice."""
 _MAX_ALERTS = 100
-"""The newest of a family or pipeline that are kept: an item of the table stays small."""
+"""The newest alerts of a family or pipeline that are kept, so that an item of the table stays
+small."""
 _MAX_STEPS = 50
 """The newest steps of a pipeline whose runs are read for a decision. Our choice."""
 _PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
 
 REPEAT_AFTER = timedelta(days=30)
-"""Until then the same recommendation has no other message, unless it is worse."""
+"""A recommendation gets no other message within this time, unless it is worse."""
 
 
 class AlertKind(enum.StrEnum):
-    """What a message about an audit is; subscriptions can filter by it."""
+    """The kind of a message about an audit; subscriptions can filter by it."""
 
     FIRST = "first"
     FOLLOW_UP = "follow-up"
@@ -49,13 +51,12 @@ class AlertKind(enum.StrEnum):
 
 
 class Alert(Struct, frozen=True):
-    """A message about a run: the `version` of the audit that caused it, its figures, time and
-    channels.
+    """A message about a run: the `version` of the audit that caused it, figures, time and channels.
 
-    `run` is its partition key. One message makes an alert for each amount kind that it is about:
-    `amount_kind`, None for a cost spike. `recommendation_ids`: the ids of the recommendations open
-    then, the largest first. `amount`: the family's month; for a cost spike, how much more the run
-    cost. `is_single_occurrence`: then the month is a guess that no text showed.
+    `run` is the run's partition key. A message makes one alert for each amount kind that it is
+    about: `amount_kind`, None for a cost spike. `recommendation_ids`: the ids of the open
+    recommendations, the largest first. `amount`: the family's month; for a cost spike, how much
+    more the run cost. `is_single_occurrence`: the month is a guess, which no text showed.
     """
 
     run: str
@@ -72,11 +73,11 @@ class Alert(Struct, frozen=True):
 
     @property
     def is_standing(self) -> bool:
-        """False if all dollars were corrected to 0: then it suppresses no other message."""
+        """False if all dollars were corrected to 0. Such an alert suppresses no other message."""
         return self.amount_kind is not AmountKind.COUNTED or self.figures.is_standing
 
     def apply_correction(self, correction: Alert) -> Alert:
-        """Returns this alert as a later message about the run corrects it."""
+        """Returns this alert with the figures of a later message that corrects it."""
         return replace(
             self,
             version=correction.version,
@@ -89,9 +90,9 @@ class Alert(Struct, frozen=True):
 class PastAlerts(Struct, frozen=True):
     """The earlier alerts that a decision about a run depends on.
 
-    `run` is its partition key. `subject_alerts`: the newest ones about its family or pipeline,
-    oldest first; `group` is the key under which they are stored. `steps`: the families of a
-    pipeline that have recommendations. `revision` counts the writes of the family or pipeline.
+    `run` is the run's partition key. `subject_alerts`: the newest ones about its family or
+    pipeline, oldest first; `group` is the key under which they are stored. `steps`: the families of
+    a pipeline that have recommendations. `revision` counts the writes of the family or pipeline.
     """
 
     run: str
@@ -102,7 +103,9 @@ class PastAlerts(Struct, frozen=True):
     revision: int = 0
 
     def with_alerts(self, run_alert: Alert, new_alerts: Sequence[Alert]) -> PastAlerts:
-        """Adds an alert about the run; without `new_alerts` it corrects the run's earlier ones."""
+        """Returns the alerts with one more about the run. Without `new_alerts`, it corrects the
+        earlier ones.
+        """
         earlier = [
             old.apply_correction(run_alert) if old.run == self.run and not new_alerts else old
             for old in self.subject_alerts
@@ -113,7 +116,9 @@ class PastAlerts(Struct, frozen=True):
         )
 
     def with_step(self, family: str) -> PastAlerts:
-        """Adds a step of the pipeline; unchanged for a known step or any other family."""
+        """Returns the alerts with one more step; unchanged for a known step, or a family without
+        pipeline.
+        """
         if alert_subject(family) == family or family in self.steps:
             return self
         steps = (*self.steps, family)[-_MAX_STEPS:]
@@ -134,7 +139,7 @@ def alert_subject(family: str) -> str:
 class ChannelHour(Struct, frozen=True):
     """The messages to one channel in a clock hour (UTC).
 
-    `sent` ones have a notice each; the `held` ones share one, which is posted after the hour.
+    Each of the `sent` ones has a notice; the `held` ones share one, which is posted after the hour.
     `largest_messages`: the first lines of the held messages with the most dollars, and their USD if
     known.
     """
@@ -147,17 +152,19 @@ class ChannelHour(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """All messages of the hour."""
+        """The number of messages in the hour."""
         return self.sent + self.held
 
     @property
     def needs_notice(self) -> bool:
-        """Whether its last message needs a notice: it was sent, or is the first held one."""
+        """Whether its last message needs a notice: it was sent, or it is the first held one."""
         return self.held <= 1
 
     def with_message(self, headline: str, usd: Decimal | None, max_per_hour: int) -> ChannelHour:
-        """Adds a message. It is held above `max_per_hour`, and after any held one, as the limit may
-        be raised within the hour.
+        """Returns the hour with one more message.
+
+        The message is held above `max_per_hour`. It is also held after any held one, because the
+        limit may be raised within the hour.
         """
         if self.sent < max_per_hour and not self.held:
             return replace(self, sent=self.sent + 1)
@@ -188,9 +195,9 @@ class FollowUpReason(enum.StrEnum):
 class AlertCase(Struct, frozen=True):
     """The data for a decision about a run of `family`.
 
-    `recommendation_ids`: those of this run. `recommendations`: all of its subject, by id, counted
-    ones and the most dollars first. `spike`: if the run cost more than comparable ones. `alerts`:
-    those of the subject, oldest first. `history_since`: no older run was read.
+    `recommendation_ids`: those of this run. `recommendations`: all of its subject by id, counted
+    ones and the most dollars first. `spike`: set if the run cost more than comparable ones.
+    `alerts`: those of the subject, oldest first. `history_since`: no older run was read.
     """
 
     family: str
@@ -206,7 +213,9 @@ class AlertCase(Struct, frozen=True):
     def open_recommendations(
         self, amount_kind: AmountKind, *, silenced: bool = False
     ) -> list[FamilyRecommendation]:
-        """Returns the open ones of a kind; with `silenced`, also those that are sent if worse."""
+        """Returns the open recommendations of a kind; with `silenced`, also those that are sent if
+        worse.
+        """
         recommendations = (
             recommendation
             for recommendation in self.recommendations.values()
@@ -219,7 +228,7 @@ class AlertCase(Struct, frozen=True):
     def run_recommendations(
         self, recommendations: Sequence[FamilyRecommendation]
     ) -> list[FamilyRecommendation]:
-        """Returns those of this run."""
+        """Returns the recommendations that this run has."""
         return [
             recommendation
             for recommendation in recommendations
@@ -238,7 +247,7 @@ class AlertCase(Struct, frozen=True):
         )
 
     def last_parameter_alert(self, recommendation: FamilyRecommendation) -> Alert | None:
-        """Returns the family's last alert that had any value of its parameter."""
+        """Returns the family's last alert about any value of the same parameter."""
         same = (
             row for row in self.recommendations.values() if row.has_same_parameter(recommendation)
         )
@@ -248,23 +257,23 @@ class AlertCase(Struct, frozen=True):
         )
 
     def is_recent(self, alert: Alert) -> bool:
-        """Whether the alert is less than `REPEAT_AFTER` old."""
+        """Returns whether the alert is less than `REPEAT_AFTER` old."""
         return self.now - alert.at < REPEAT_AFTER
 
 
 class AlertDecision(Struct, frozen=True):
-    """Send a message of a kind; with `suppressed_because`, none for this reason.
+    """Whether a message is sent, and of which kind; none is sent if `suppressed_because` has a
+    reason.
 
-    The rule fills the first seven fields. `why` states in words what is new; `follow_up_reason` is
-    set if a message is sent again. `previous_alert` is the alert that this message follows, or that
-    a correction replaces: then the last one of the run. `amount_kind` is the kind of amount:
-    COUNTED for a correction and for a `spike`, which is how much more the run cost than comparable
-    ones.
+    The rule fills the first seven fields. `why` is a text about what is new. `follow_up_reason` is
+    set if a message is sent again. `previous_alert`: the alert that this message follows; for a
+    correction, the run's last alert, which it replaces. `amount_kind`: COUNTED for a correction and
+    for a `spike`, which is how much more the run cost than comparable ones.
 
-    `with_details` fills the others, which the card shows. `corrected_audit` is the version behind
-    the alert that a correction replaces; None if it cannot be read. `month`: that of the subject's
-    open recommendations of this amount kind. `advice`: the largest of the run, and `saves` what it
-    alone comes to. `other_steps`: the months of the pipeline's other steps.
+    `with_details` fills the others, which the card shows. `corrected_audit`: the version behind the
+    alert that a correction replaces; None if it cannot be read. `month`: that of the subject's open
+    recommendations of this amount kind. `recommendation`: the run's largest one; `saves`: the month
+    of this one alone. `other_steps`: the months of the pipeline's other steps.
     """
 
     kind: AlertKind = AlertKind.FIRST
@@ -287,7 +296,7 @@ class AlertDecision(Struct, frozen=True):
 
     @property
     def is_run_only(self) -> bool:
-        """Whether it is about this run's dollars, and not about the subject's month."""
+        """Whether it is about this run's dollars, not about the subject's month."""
         return self.is_correction or self.spike is not None
 
     @property
@@ -312,17 +321,23 @@ def no_alert(reason: str) -> AlertDecision:
 def with_details(
     decision: AlertDecision, case: AlertCase, corrected_audit: MessageAudit | None
 ) -> AlertDecision:
-    """Adds to a decision to send a message what its card shows."""
-    kind = decision.amount_kind
-    recommendations = case.open_recommendations(kind, silenced=decision.kind is AlertKind.WORSE)
-    run_advices = case.run_recommendations(recommendations)
+    """Adds what the card shows to a decision to send a message."""
+    amount_kind = decision.amount_kind
+    recommendations = case.open_recommendations(
+        amount_kind, silenced=decision.kind is AlertKind.WORSE
+    )
+    run_recommendations = case.run_recommendations(recommendations)
     return replace(
         decision,
         corrected_audit=corrected_audit,
-        month=estimate_month(recommendations, kind, case.now),
-        saves=estimate_month(run_advices[:1], kind, case.now) if run_advices else None,
-        recommendation=run_advices[0] if run_advices else None,
-        other_steps=() if decision.is_run_only else _other_steps(recommendations, kind, case),
+        month=estimate_month(recommendations, amount_kind, case.now),
+        saves=estimate_month(run_recommendations[:1], amount_kind, case.now)
+        if run_recommendations
+        else None,
+        recommendation=run_recommendations[0] if run_recommendations else None,
+        other_steps=()
+        if decision.is_run_only
+        else _other_steps(recommendations, amount_kind, case),
     )
 
 

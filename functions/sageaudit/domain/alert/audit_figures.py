@@ -1,7 +1,7 @@
 """The findings and figures of an audit that count for a message; no I/O.
 
 Every audit is stored. A message is sent if someone can act on it and enough money is at stake. A
-job that could not be judged has no message, since nobody knows that money is at stake.
+job that could not be judged gets no message, since it is not known that money is at stake.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from sageaudit.domain.bill.idle_capacity import Unit
 from sageaudit.domain.job.ref import rollup_from_arn
 
 _IDLE_MIN_USD = Decimal(10)
-"""Idle capacity is shown from this list value that no finding counts: by default, the amount of a
-medium finding. Our choice."""
+"""Idle capacity is shown if at least this list value of it is in no finding: by default, the amount
+of a medium finding. Our choice."""
 _IDLE_MIN_HOURS: dict[Unit, Decimal] = {"gpu_hours": Decimal(10), "vcpu_hours": Decimal(200)}
-"""The same without a price: about $10 at the cheapest rates of either. Our choice."""
+"""The least hours without a price: about $10 at the cheapest rates of either. Our choice."""
 _IDLE_MIN_SHARE: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": Decimal("0.5")}
-"""Share of the paid hours up to which a job is healthy. A vCPU is half a core, so half of the vCPUs
-can be all of the cores. Our choice."""
+"""The share of the paid hours up to which idle hours are normal. A vCPU is half a core, so half of
+the vCPUs can be all of the cores. Our choice."""
 _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
 MIN_CHANGE_USD = Decimal(1)
@@ -45,10 +45,10 @@ percent, which changes nobody's decision. Our choice."""
 
 
 class AlertFigures(Struct, frozen=True):
-    """The figures of a message: USD to the cent, as they are shown; None is unknown.
+    """The figures of a message: USD to the cent, as they are shown. None means unknown.
 
     `severity` is INFO if no finding counts. `possible_loss_usd`: what may be lost beyond
-    `lost_usd`. `accepted_usd`: the dollars that a policy or tag accepts; no message shows them.
+    `lost_usd`. `accepted_usd`: the dollars that a policy or tag accepts, which no message shows.
     """
 
     severity: Severity
@@ -66,31 +66,33 @@ class AlertFigures(Struct, frozen=True):
 
     @property
     def at_stake_usd(self) -> Decimal:
-        """Avoidable plus lost, with what may be lost."""
+        """Avoidable, lost and possibly lost dollars together."""
         return (self.usd or Decimal(0)) + self.possible_loss_usd
 
     @property
     def has_dollars(self) -> bool:
-        """Whether a finding counts; else the message is about a trial, or withdraws one."""
+        """Whether a finding counts. If none does, the message is about a trial, or withdraws a
+        finding.
+        """
         return self.severity is not Severity.INFO
 
     @property
     def is_standing(self) -> bool:
-        """False if all dollars were corrected to 0: then it suppresses no other message."""
+        """False if all dollars were corrected to 0. Such an alert suppresses no other message."""
         return bool(self.usd is None or self.at_stake_usd)
 
 
 def should_correct(figures: AlertFigures, before: AlertFigures) -> bool:
-    """Whether a figure of the last alert changed enough to be corrected."""
+    """Returns whether a figure of the last alert changed enough to be corrected."""
     if not before.has_dollars and not figures.has_dollars:
         return False
     if (figures.usd is None) != (before.usd is None):
         return True
-    rose = figures.severity.rank > before.severity.rank and figures.usd == before.usd
-    if figures.has_dollars and before.has_dollars and rose:
+    has_higher_severity = figures.severity.rank > before.severity.rank and figures.usd == before.usd
+    if figures.has_dollars and before.has_dollars and has_higher_severity:
         return True
-    certain = _is_changed(figures.usd or Decimal(0), before.usd or Decimal(0))
-    return certain or _is_changed(figures.possible_loss_usd, before.possible_loss_usd)
+    is_usd_changed = _is_changed(figures.usd or Decimal(0), before.usd or Decimal(0))
+    return is_usd_changed or _is_changed(figures.possible_loss_usd, before.possible_loss_usd)
 
 
 def _is_changed(now: Decimal, before: Decimal) -> bool:
@@ -98,12 +100,12 @@ def _is_changed(now: Decimal, before: Decimal) -> bool:
 
 
 class MessageAudit(Struct, frozen=True):
-    """One version of an audit for a decision and a card: its document, parsed once.
+    """One version of an audit for a decision and its card, with the document parsed once.
 
-    `counted_findings` count for a message; `trial_findings` may save dollars after a trial.
-    `run_findings` have dollars of this run, also if an earlier run had the finding. `regressions`
+    `counted_findings` count for a message. `trial_findings` may save dollars after a trial.
+    `run_findings` have dollars of this run, even if an earlier run had the finding. `regressions`
     report that the run cost more than comparable ones. All lists have the largest saving first.
-    `shows_idle`: whether idle hours have a line.
+    `shows_idle`: whether a line about idle hours is shown.
     """
 
     document: AuditDocument
@@ -120,7 +122,7 @@ class MessageAudit(Struct, frozen=True):
 
     @classmethod
     def parse(cls, document: AuditDocument) -> MessageAudit:
-        """Reads a document. Raises KeyError, TypeError or ValueError if its form is wrong."""
+        """Reads a document. Raises KeyError, TypeError or ValueError for an invalid one."""
         findings, lost_usd = sorted(document["findings"], key=_weight), document["lost_usd"]
         counted = tuple(filter(_is_counted, findings))
         possible_loss_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
@@ -147,7 +149,7 @@ class MessageAudit(Struct, frozen=True):
 
     @property
     def is_in_roll_up(self) -> bool:
-        """Whether a roll-up launched the job; then the roll-up's messages have its dollars."""
+        """Whether a roll-up launched the job. The roll-up's messages then have its dollars."""
         return rollup_from_arn(self.job["parent"]) is not None
 
     def without_silenced(
@@ -159,7 +161,8 @@ class MessageAudit(Struct, frozen=True):
     ) -> MessageAudit:
         """Returns the audit without silenced findings, as if the policy accepted them.
 
-        `recommendations` are by id. With `is_worse`, those that are sent if worse stay.
+        `recommendations` are by id. With `is_worse`, the audit keeps those that are sent if they
+        get worse.
         """
 
         def silencing(advised: Recommendation) -> FamilyRecommendation | None:
@@ -180,15 +183,15 @@ class MessageAudit(Struct, frozen=True):
 
 
 def permanent_suppression_reason(audit: MessageAudit) -> str | None:
-    """Returns why an audit has no message whatever its figures; None if they decide."""
+    """Returns why an audit gets no message whatever its figures are; None if the figures decide."""
     if audit.document["unauditable"] is not None:
         return "unauditable"
-    launched_by = rollup_from_arn(audit.job["parent"])
-    return None if launched_by is None else f"child of {launched_by.kind.spec.label_with_article}"
+    roll_up = rollup_from_arn(audit.job["parent"])
+    return None if roll_up is None else f"child of {roll_up.kind.spec.label_with_article}"
 
 
 def _accepted_usd(findings: Sequence[FindingDocument]) -> Decimal:
-    """Returns what the exempt findings would save."""
+    """Returns what the exempt findings would save, in USD."""
     accepted = (
         finding["saving_alone_usd"] or Decimal(0)
         for finding in findings
@@ -209,13 +212,15 @@ def read_recommendations(document: AuditDocument) -> tuple[Recommendation, ...]:
 
 
 def _is_trial(finding: FindingDocument) -> bool:
-    """True for a finding that a trial has to prove, also if an earlier run had it."""
+    """Returns whether only a trial can prove the finding's dollars, even if an earlier run had
+    it.
+    """
     possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
     return possible and finding["sent_to_channels"] and is_standing(finding)
 
 
 def _is_own(finding: FindingDocument) -> bool:
-    """True for dollars of this run, also if an earlier run had the finding.
+    """Returns whether the finding has dollars of this run, even if an earlier run had it.
 
     Unknown savings and possible losses count; a saving of 0 does not.
     """
@@ -228,7 +233,9 @@ def _is_own(finding: FindingDocument) -> bool:
 
 
 def is_regression(finding: FindingDocument) -> bool:
-    """Whether it says that the run cost more than comparable runs, not that this has ended."""
+    """Returns whether it reports that the run cost more than comparable runs (not that this has
+    ended).
+    """
     return finding["rule"] == _REGRESSION and "above_median_usd" in finding["evidence"]
 
 
@@ -236,34 +243,34 @@ def _exempt_silenced(
     document: AuditDocument,
     silencing_recommendation: Callable[[Recommendation], FamilyRecommendation | None],
 ) -> AuditDocument:
-    """Exempts the findings whose recommendation is silenced, as if the policy accepted them.
+    """Exempts the findings with a silenced recommendation, as if the policy accepted them.
 
-    Their dollars leave the sums. Returns the same document if there are none.
+    Their dollars are taken from the sums. Without such findings, the same document is returned.
     """
-    whole: dict[str, Any] = {**document, "findings": []}
+    exempted: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
         advised = None if finding["exempt"] else recommendation_from_finding(finding)
         recommendation = (
             silencing_recommendation(advised) if advised and is_standing(finding) else None
         )
         if recommendation is None:
-            whole["findings"].append(finding)
+            exempted["findings"].append(finding)
             continue
-        whole["findings"].append({**finding, "exempt": _silence_exemption(recommendation)})
+        exempted["findings"].append({**finding, "exempt": _silence_exemption(recommendation)})
         for key, usd in _sum_contributions(finding):
-            if whole[key] is not None:
-                whole[key] = max(whole[key] - usd, Decimal(0))
-    silenced = whole["findings"] != document["findings"]
-    return cast("AuditDocument", whole) if silenced else document
+            if exempted[key] is not None:
+                exempted[key] = max(exempted[key] - usd, Decimal(0))
+    has_silenced = exempted["findings"] != document["findings"]
+    return cast("AuditDocument", exempted) if has_silenced else document
 
 
 def _silence_exemption(recommendation: FamilyRecommendation) -> ExemptDocument:
-    known = recommendation.decision
-    until = known.until.isoformat() if known and known.until else None
+    decision = recommendation.decision
+    until = decision.until.isoformat() if decision and decision.until else None
     return {
-        "by": known.by if known else "its runs",
+        "by": decision.by if decision else "its runs",
         "until": until,
-        "reason": (known.reason if known else None) or recommendation.state_label,
+        "reason": (decision.reason if decision else None) or recommendation.state_label,
     }
 
 
@@ -282,20 +289,22 @@ def worst_severity(findings: tuple[FindingDocument, ...]) -> Severity:
 
 
 def is_postable(finding: FindingDocument) -> bool:
-    """True for a standing finding that may be posted and was not reported for an earlier run."""
+    """Returns whether a finding stands, may be posted, and was not reported for an earlier run."""
     return (
         finding["sent_to_channels"] and is_standing(finding) and not finding.get("reported_for_run")
     )
 
 
 def _is_counted(finding: FindingDocument) -> bool:
-    """True for dollars of this run that were not reported earlier and are not only INFO."""
+    """Returns whether a finding has dollars of this run that no earlier message reported, above
+    INFO.
+    """
     is_new = not finding.get("reported_for_run") and finding["severity"] != Severity.INFO
     return is_new and _is_own(finding)
 
 
 def _possible_loss_usd(finding: FindingDocument) -> Decimal:
-    """Returns the upper end of a lost range; 0 for any other finding."""
+    """Returns the upper end of a loss's range; 0 for any other finding."""
     lost = Bucket(finding["bucket"]) is Bucket.LOST
     return max(finding["saving_range_usd"] or [Decimal(0)]) if lost else Decimal(0)
 
@@ -309,7 +318,7 @@ def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
 
 
 def should_show_idle(figure: IdleCapacityDocument | None) -> bool:
-    """Whether a message mentions the idle hours; `figure` is None if they are not known."""
+    """Returns whether a message mentions the idle hours. `figure` is None if they are unknown."""
     if figure is None:
         return False
     if figure["idle"] <= figure["paid"] * _IDLE_MIN_SHARE[figure["unit"]]:
@@ -320,5 +329,5 @@ def should_show_idle(figure: IdleCapacityDocument | None) -> bool:
 
 
 def _cents(amount: Decimal | None) -> Decimal | None:
-    """Rounds to the cent: metrics read a second later may add a fraction of one."""
+    """Rounds to the cent: metrics that are read a second later may add a fraction of one."""
     return None if amount is None else amount.quantize(_CENT, ROUND_HALF_UP)

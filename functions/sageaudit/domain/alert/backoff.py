@@ -1,14 +1,14 @@
-"""Pauses between tries of what fails for a while."""
+"""The pauses between tries of something that fails temporarily."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 GIVE_UP_AFTER = timedelta(days=3, hours=12)
-"""The age at which a message is abandoned: our choice. A dead letter keeps its message's age, so it
-must not wait until SQS moves it, which takes 4 days or more."""
+"""A message is abandoned at this age: our choice. A dead letter keeps the age of its message, so
+this must be before SQS moves it, which takes at least 4 days."""
 _MOST_DOUBLINGS = 10
-"""More doublings would exceed every pause here, and a large count would give a huge number."""
+"""More doublings are never needed, and a large number would overflow."""
 
 
 def doubled_s(first_s: int, times: int, longest_s: int) -> int:

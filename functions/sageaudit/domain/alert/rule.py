@@ -1,8 +1,8 @@
-"""The rule that decides whether a new audit has a message, and of which kind; no I/O.
+"""The rule that decides whether a new audit gets a message, and which kind; no I/O.
 
-A family, or all steps of a pipeline together, is one subject. It has a message once its 30 days
-reach the floor, and another one only for something new. A run that had a message has another one
-only to correct it. docs/message-rule.md has the rule as a table, docs/decisions/0023 the reasons.
+A family, or all steps of a pipeline together, is one subject. It gets a message once its 30 days
+reach the floor, and another one only for something new. A run with a message gets another one only
+to correct it. docs/message-rule.md has the rule as a table, docs/decisions/0023 the reasons.
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 IMMEDIATE_FACTOR = 10
-"""At ten times the last message's amount, a message is sent at once. Our choice."""
+"""A message is sent at once if the amount is this many times that of the last message. Our choice.
+"""
 GROWTH_FACTOR = Decimal(4) / 3
-"""A month that grew by a third has another message. Our choice."""
+"""A subject gets another message if its month grew by a third. Our choice."""
 _MIN_MESSAGE_INTERVAL = timedelta(hours=24)
-"""The time between a subject's messages of an amount kind, unless it is ten times as much."""
+"""The time between messages of one amount kind, unless the amount grew by `IMMEDIATE_FACTOR`."""
 _MIN_UNPRICED_SEVERITY = Severity.MEDIUM
-"""From this severity on, a finding whose dollars are not known has a message. Our choice."""
+"""A finding of unknown dollars gets a message from this severity. Our choice."""
 FIRST_VERSION = 1
 MAX_RUN_AGE = timedelta(days=30)
-"""A run that ended longer ago has no first message. Our choice."""
+"""A run that ended longer ago gets no first message. Our choice."""
 TOO_OLD_REASON = "it ended more than 30 days ago"
 NO_FINDING_REASON = "no finding worth a message"
 _DECISION_TEXTS = {
@@ -67,12 +68,12 @@ _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
 
 def audit_suppression_reason(version: int, audit: MessageAudit, policy: Policy) -> str | None:
-    """Returns why a version has no alert, whatever its family is; None if its family decides.
+    """Returns why a version gets no alert, whatever its family is; None if the family decides.
 
     Most audits end here, before the history or the ledger is read.
     """
-    if never := permanent_suppression_reason(audit):
-        return never
+    if permanent_reason := permanent_suppression_reason(audit):
+        return permanent_reason
     cost_usd = audit.bill["total_usd"] or Decimal(0)
     can_be_spike = cost_usd >= max(policy.cost_spike_min_usd, Decimal("0.01"))
     if version > FIRST_VERSION or audit.recommendations or can_be_spike:
@@ -88,29 +89,29 @@ def run_suppression_reason(
     installed_at: Callable[[], datetime | None],
     now: datetime,
 ) -> str | None:
-    """Returns why another version of the run, or its age, rules out a message; else None.
+    """Returns why a newer version of the run, or the run's age, rules out a message; else None.
 
-    `summary` is of the run's newest version.
+    `summary`: of the run's newest version.
     """
     if summary.version > version:
         return "a newer version of the audit has taken its place"
     if last_alert is not None and last_alert.version >= version:
-        return f"version {last_alert.version} was notified"
-    too_old = age_suppression_reason(summary.ended_at, installed_at(), now)
-    return None if last_alert is not None and too_old == TOO_OLD_REASON else too_old
+        return f"version {last_alert.version} was sent"
+    age_reason = age_suppression_reason(summary.ended_at, installed_at(), now)
+    return None if last_alert is not None and age_reason == TOO_OLD_REASON else age_reason
 
 
 def age_suppression_reason(
     ended_at: datetime, installed_at: datetime | None, now: datetime
 ) -> str | None:
-    """Returns why a run that ended at `ended_at` has no message; None if it may have one."""
+    """Returns why a run that ended at `ended_at` gets no message; None if it may get one."""
     if installed_at and ended_at < installed_at:
         return "it ended before sageaudit was installed"
     return TOO_OLD_REASON if ended_at <= now - MAX_RUN_AGE else None
 
 
 def decide(case: AlertCase, last_alert: Alert | None) -> AlertDecision:
-    """Decides whether to send a message. `last_alert`: that of the same run."""
+    """Decides whether to send a message about a run. `last_alert`: the last one about this run."""
     if last_alert is not None:
         return _correction(case.figures, last_alert, case.policy)
     decisions = (check(case) for check in ALERT_CHECKS)
@@ -118,7 +119,7 @@ def decide(case: AlertCase, last_alert: Alert | None) -> AlertDecision:
 
 
 def alerts_for_decision(case: AlertCase, decision: AlertDecision, template: Alert) -> list[Alert]:
-    """Returns the alerts of a message: none for a correction, else one for each reason for it."""
+    """Returns the alerts of a message: one for each reason for it, none for a correction."""
     alerts: list[Alert] = []
     if decision.is_correction:
         return alerts
@@ -129,12 +130,12 @@ def alerts_for_decision(case: AlertCase, decision: AlertDecision, template: Aler
     return alerts + [_alert_for_decision(case, part, template) for part in due]
 
 
-def _alert_for_decision(case: AlertCase, decision: AlertDecision, sent: Alert) -> Alert:
+def _alert_for_decision(case: AlertCase, decision: AlertDecision, template: Alert) -> Alert:
     kind = decision.amount_kind
     recommendations = case.open_recommendations(kind, silenced=decision.kind is AlertKind.WORSE)
     month = estimate_month(recommendations, kind, case.now)
     return replace(
-        sent,
+        template,
         kind=decision.kind,
         amount_kind=kind,
         recommendation_ids=tuple(
@@ -154,84 +155,97 @@ def _check_cost_spike(case: AlertCase) -> AlertDecision | None:
     if spike.excess_usd < max(min_excess_usd, policy.cost_spike_min_usd):
         return None
     spikes = (alert for alert in reversed(case.alerts) if alert.kind is AlertKind.COST_SPIKE)
-    before = next((alert for alert in spikes if alert.family == case.family), None)
-    if before and case.is_recent(before) and spike.excess_usd < IMMEDIATE_FACTOR * before.amount:
+    last_spike = next((alert for alert in spikes if alert.family == case.family), None)
+    if (
+        last_spike
+        and case.is_recent(last_spike)
+        and spike.excess_usd < IMMEDIATE_FACTOR * last_spike.amount
+    ):
         return None
     return AlertDecision(AlertKind.COST_SPIKE, spike=spike)
 
 
 def _check_recommendations(amount_kind: AmountKind, case: AlertCase) -> AlertDecision | None:
     """Decides by what is new since the subject's last message of this amount kind."""
-    before = next(
+    last_alert = next(
         (alert for alert in reversed(case.alerts) if alert.amount_kind is amount_kind), None
     )
     sendable = case.open_recommendations(amount_kind, silenced=True)
-    run_advices = case.run_recommendations(sendable)
+    run_recommendations = case.run_recommendations(sendable)
     if (
-        before
-        and run_advices
-        and not all(_has_come_back(case, recommendation) for recommendation in run_advices)
+        last_alert
+        and run_recommendations
+        and not all(_has_come_back(case, recommendation) for recommendation in run_recommendations)
     ):
         # only recommendations of that message or of this run can get worse
-        ids = {*before.recommendation_ids, *case.recommendation_ids}
+        ids = {*last_alert.recommendation_ids, *case.recommendation_ids}
         recommendations = [
             recommendation for recommendation in sendable if recommendation.id in ids
         ]
         month = estimate_month(recommendations, amount_kind, case.now)
         if text := _worsening_text(
-            month, before, is_apart=case.now - before.at >= _MIN_MESSAGE_INTERVAL
+            month, last_alert, is_apart=case.now - last_alert.at >= _MIN_MESSAGE_INTERVAL
         ):
             return AlertDecision(
-                AlertKind.WORSE, why=text, previous_alert=before, amount_kind=amount_kind
+                AlertKind.WORSE, why=text, previous_alert=last_alert, amount_kind=amount_kind
             )
-    run_advices = case.run_recommendations(case.open_recommendations(amount_kind))
+    run_recommendations = case.run_recommendations(case.open_recommendations(amount_kind))
     month = estimate_month(case.open_recommendations(amount_kind), amount_kind, case.now)
     is_enough = month.total >= message_floor(amount_kind, case.policy)
-    if not run_advices or not (is_enough or any(map(_is_severe_unpriced, run_advices))):
+    if not run_recommendations or not (
+        is_enough or any(map(_is_severe_unpriced, run_recommendations))
+    ):
         return None
-    if before is None or all(
-        _is_found_anew(case, recommendation) for recommendation in run_advices
+    if last_alert is None or all(
+        _is_found_anew(case, recommendation) for recommendation in run_recommendations
     ):
         return AlertDecision(amount_kind=amount_kind)
-    if case.now - before.at < _MIN_MESSAGE_INTERVAL:
+    if case.now - last_alert.at < _MIN_MESSAGE_INTERVAL:
         return None
-    follow_ups = (_follow_up(case, recommendation, before, month) for recommendation in run_advices)
+    follow_ups = (
+        _follow_up(case, recommendation, last_alert, month)
+        for recommendation in run_recommendations
+    )
     return next(filter(None, follow_ups), None)
 
 
 def _follow_up(
-    case: AlertCase, recommendation: FamilyRecommendation, before: Alert, month: Month
+    case: AlertCase, recommendation: FamilyRecommendation, last_kind_alert: Alert, month: Month
 ) -> AlertDecision | None:
-    """Decides by what is new about one recommendation of the run."""
-    same, same_parameter = (
+    """Decides by what is new about one recommendation of the run. `last_kind_alert`: the last one
+    of its amount kind.
+    """
+    last_alert, parameter_alert = (
         case.last_alert(recommendation),
         case.last_parameter_alert(recommendation),
     )
     decision = partial(AlertDecision, AlertKind.FOLLOW_UP, amount_kind=recommendation.amount_kind)
-    if same is None:
+    if last_alert is None:
         floor = message_floor(recommendation.amount_kind, case.policy)
-        if same_parameter is None and recommendation.recent_total(case.now, MONTH_DAYS) < floor:
+        if parameter_alert is None and recommendation.recent_total(case.now, MONTH_DAYS) < floor:
             return None
-        text = _replacement_text(case, recommendation, same_parameter)
-        return decision(FollowUpReason.OTHER_ADVICE, text, same_parameter or before)
-    if case.is_recent(same):
+        text = _replacement_text(case, recommendation, parameter_alert)
+        return decision(FollowUpReason.OTHER_ADVICE, text, parameter_alert or last_kind_alert)
+    if case.is_recent(last_alert):
         return None
     if _has_come_back(case, recommendation):
-        return decision(FollowUpReason.CAME_BACK, _reopened_text(recommendation), same)
+        return decision(FollowUpReason.CAME_BACK, _reopened_text(recommendation), last_alert)
     answer = recommendation.decision
-    if answer and answer.ends_at and same.at < answer.ends_at <= case.now:
+    if answer and answer.ends_at and last_alert.at < answer.ends_at <= case.now:
         ended = f"{answer.by}'s {_DECISION_TEXTS[answer.action]} has ended"
-        return decision(FollowUpReason.SILENCE_ENDED, ended, same)
-    if same_parameter is not None and same_parameter is not same:
-        text = _replacement_text(case, recommendation, same_parameter)
-        return decision(FollowUpReason.OTHER_ADVICE, text, same_parameter)
-    if month.projected >= GROWTH_FACTOR * before.amount:
-        return decision(FollowUpReason.GREW, "the family's month grew by a third or more", before)
+        return decision(FollowUpReason.SILENCE_ENDED, ended, last_alert)
+    if parameter_alert is not None and parameter_alert is not last_alert:
+        text = _replacement_text(case, recommendation, parameter_alert)
+        return decision(FollowUpReason.OTHER_ADVICE, text, parameter_alert)
+    if month.projected >= GROWTH_FACTOR * last_kind_alert.amount:
+        return decision(
+            FollowUpReason.GREW, "the family's month grew by a third or more", last_kind_alert
+        )
     return None
 
 
 def _has_come_back(case: AlertCase, recommendation: FamilyRecommendation) -> bool:
-    """Whether it came back after it was followed, and its last alert is not recent."""
+    """Returns whether it came back after it was followed, and its last alert is not recent."""
     last = case.last_alert(recommendation)
     if last is None or case.is_recent(last):
         return False
@@ -239,15 +253,15 @@ def _has_come_back(case: AlertCase, recommendation: FamilyRecommendation) -> boo
 
 
 def _is_found_anew(case: AlertCase, recommendation: FamilyRecommendation) -> bool:
-    """Whether it had an alert, and appeared again after it was not seen for long."""
-    last, unseen = (
+    """Returns whether it had an alert, and appeared again after it had not been seen for long."""
+    last, was_not_seen = (
         case.last_alert(recommendation),
         recommendation.since - case.history_since >= CLOSED_AFTER,
     )
-    anew = recommendation.appearances == 1 and (
-        recommendation.since > recommendation.first_at or unseen
+    has_appeared_again = recommendation.appearances == 1 and (
+        recommendation.since > recommendation.first_at or was_not_seen
     )
-    return last is not None and anew and recommendation.since > last.at
+    return last is not None and has_appeared_again and recommendation.since > last.at
 
 
 def _reopened_text(recommendation: FamilyRecommendation) -> str:
@@ -260,18 +274,27 @@ def _reopened_text(recommendation: FamilyRecommendation) -> str:
 def _replacement_text(
     case: AlertCase, recommendation: FamilyRecommendation, parameter_alert: Alert | None
 ) -> str:
-    """Returns in words what was recommended before for the same parameter."""
-    alerted = map(
+    """Returns a text with the value that was recommended before for the same parameter."""
+    alerted_recommendations = map(
         case.recommendations.get, parameter_alert.recommendation_ids if parameter_alert else ()
     )
-    before = next(
-        (old.new for old in alerted if old and old.has_same_parameter(recommendation)), None
+    previous_value = next(
+        (
+            old.new
+            for old in alerted_recommendations
+            if old and old.has_same_parameter(recommendation)
+        ),
+        None,
     )
-    return f"before, {before} was advised" if before else "this advice is new"
+    return (
+        f"previously, {previous_value} was recommended"
+        if previous_value
+        else "this recommendation is new"
+    )
 
 
 def _is_severe_unpriced(recommendation: FamilyRecommendation) -> bool:
-    """Whether it is severe and its amount unknown: it then has a message without dollars."""
+    """Returns whether it is severe and its amount unknown. Its message then has no dollars."""
     return (
         recommendation.amount is None
         and recommendation.severity.rank >= _MIN_UNPRICED_SEVERITY.rank
@@ -279,16 +302,16 @@ def _is_severe_unpriced(recommendation: FamilyRecommendation) -> bool:
 
 
 def _worsening_text(month: Month, before: Alert, *, is_apart: bool) -> str:
-    """Returns what is worse than in the last alert; "" for nothing.
+    """Returns what is worse than in the last alert; "" if nothing is.
 
-    A step of severity may be a few cents, or the rest of one occasion, so it is not enough alone.
+    A higher severity alone is not enough: a few cents, or the rest of one occasion, may cause it.
     """
-    was = before.amount
-    if was and month.projected >= IMMEDIATE_FACTOR * was:
+    previous_usd = before.amount
+    if previous_usd and month.projected >= IMMEDIATE_FACTOR * previous_usd:
         return f"it is {IMMEDIATE_FACTOR} times as much or more"
-    is_step = month.severity.rank > monthly_severity(was).rank
+    is_step = month.severity.rank > monthly_severity(previous_usd).rank
     is_known = is_apart and not before.is_single_occurrence
-    is_more = is_step and is_known and month.projected >= GROWTH_FACTOR * was
+    is_more = is_step and is_known and month.projected >= GROWTH_FACTOR * previous_usd
     return (
         f"it comes to ${severity_min_usd(month.severity):,.0f} a month or more now"
         if is_more
@@ -303,38 +326,42 @@ def _suppression_reason(case: AlertCase) -> str:
         for name in case.recommendation_ids
         if name in case.recommendations
     ]
-    open_advices = [recommendation for recommendation in recommendations if recommendation.is_open]
+    open_recommendations = [
+        recommendation for recommendation in recommendations if recommendation.is_open
+    ]
     if not recommendations:
         return NO_FINDING_REASON
-    if not open_advices:
-        return f"the advice {recommendations[0].id} is {recommendations[0].state_label}"
-    kind = open_advices[0].amount_kind
-    month = estimate_month(case.open_recommendations(kind), kind, case.now)
-    floor = message_floor(kind, case.policy)
+    if not open_recommendations:
+        return f"the recommendation {recommendations[0].id} is {recommendations[0].state_label}"
+    amount_kind = open_recommendations[0].amount_kind
+    month = estimate_month(case.open_recommendations(amount_kind), amount_kind, case.now)
+    floor = message_floor(amount_kind, case.policy)
     if month.total < floor:
-        return f"the family's {month.total:,.2f} of 30 days are under the floor of {floor:,.2f}"
-    return "the family was told of this, and nothing is new"
+        return (
+            f"the family's ${month.total:,.2f} in the last 30 days is below the ${floor:,.2f} floor"
+        )
+    return "the family already had a message about this, and nothing is new"
 
 
-def _correction(figures: AlertFigures, last: Alert, policy: Policy) -> AlertDecision:
-    before = last.figures
-    has_first_dollars = figures.has_dollars and not before.has_dollars
+def _correction(figures: AlertFigures, last_alert: Alert, policy: Policy) -> AlertDecision:
+    last_figures = last_alert.figures
+    has_first_dollars = figures.has_dollars and not last_figures.has_dollars
     is_unknown = figures.usd is None and not figures.possible_loss_usd
     is_severe_unknown = is_unknown and figures.severity.rank >= _MIN_UNPRICED_SEVERITY.rank
     is_enough = figures.at_stake_usd >= policy.floor_usd or is_severe_unknown
-    if (has_first_dollars and not is_enough) or not should_correct(figures, before):
-        reason = f"version {last.version} was notified, and what changed since does not matter"
+    if (has_first_dollars and not is_enough) or not should_correct(figures, last_figures):
+        reason = f"version {last_alert.version} was sent, and what changed since does not matter"
         return no_alert(reason)
-    fell_usd = (before.usd or Decimal(0)) - (figures.usd or Decimal(0))
-    accepted_since_usd = figures.accepted_usd - before.accepted_usd
-    is_known = before.usd is not None and figures.usd is not None
+    fell_usd = (last_figures.usd or Decimal(0)) - (figures.usd or Decimal(0))
+    accepted_since_usd = figures.accepted_usd - last_figures.accepted_usd
+    is_known = last_figures.usd is not None and figures.usd is not None
     if is_known and Decimal(0) < fell_usd <= accepted_since_usd + MIN_CHANGE_USD:
         return no_alert("the last figure stands; a policy or tag accepts it now")
-    return AlertDecision(AlertKind.CORRECTION, previous_alert=last)
+    return AlertDecision(AlertKind.CORRECTION, previous_alert=last_alert)
 
 
 ALERT_CHECKS: tuple[Callable[[AlertCase], AlertDecision | None], ...] = (
     _check_cost_spike,
     *(partial(_check_recommendations, kind) for kind in AmountKind),
 )
-"""The checks for a message about a run that had none; the first one that holds decides."""
+"""The checks for a run without a message. The first one that returns a decision decides."""

@@ -2,7 +2,8 @@
 
 An audit is of a job, of a roll-up, or of a job that could not be audited. What could not be judged
 is unknown, never 0 dollars. Rules that read the hosts' metrics find waste in the use of machines.
-If none could answer, the avoidable dollars are unknown: phases and settings alone do not show them.
+If none of them could judge, the avoidable dollars are unknown: phases and settings alone do not
+show them.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ from sageaudit.structs import replace
 JOB_NOT_FINISHED = "job_not_finished"
 """The code of every rule's outcome for a running job."""
 DIFFERS_FROM_FAMILY = "unlike_family"
-"""The code if a run too short to be judged alone differs from its family's last runs."""
+"""The code if a run that is too short to be judged alone differs from its family's last runs."""
 _CODES = """
 accelerator_unseen coverage_low gap_long hosts_missing hosts_unmapped metric_denied metric_missing
 period_too_coarse too_few_points too_short type_unknown types_mixed
 """
 USE_CODES = frozenset({JOB_NOT_FINISHED, DIFFERS_FROM_FAMILY, *_CODES.split()})
-"""Codes of unknown outcomes whose reason is in the sentences on the use of the machines."""
+"""The codes of unknown outcomes that the sentences on the use of the machines explain."""
 _TOO_SHORT_CODES = frozenset({"too_short", "too_few_points", "period_too_coarse"})
-"""Codes of runs whose points show too little to judge even a part."""
+"""The codes of runs with too few points to judge even a part."""
 _MAX_SENTENCES = 5
-"""Sentences of one audit: a reader acts on a handful, and `unknown` lists every rule."""
+"""The most sentences of one audit: a reader acts on a handful, and `unknown` lists every rule."""
 
 
 class Judged(enum.StrEnum):
@@ -62,9 +63,10 @@ class Judged(enum.StrEnum):
 
 
 class Judgement(Struct, frozen=True):
-    """`not_judged`: one sentence for each thing that was not judged, and what to do; none for YES.
+    """How much of a run was judged. `not_judged`: one sentence for each thing that was not, and
+    what to do.
 
-    `is_answered`: a rule could judge the use; otherwise a sum of 0 is not known. If the job
+    `is_answered`: a rule could judge the use; otherwise a sum of 0 is unknown. If the job
     `is_running`, no sum is known.
     """
 
@@ -74,22 +76,22 @@ class Judgement(Struct, frozen=True):
     is_running: bool = False
 
     def without_unknown_sums(self, savings: Savings) -> Savings:
-        """Returns the savings with None for each sum that is not known.
+        """Returns the savings with None for each sum that is unknown.
 
-        A sum of 0 is also unknown if a standing finding has no figure: its fix has no price, the
+        A sum of 0 is unknown, too, if a standing finding has no figure: its fix has no price, the
         bill is an upper bound, or only a trial shows what is possible.
         """
         if self.is_running:
             return Savings(savings.findings, None, None, None, savings.waterfall, None)
-        open_ended = {finding.detection.bucket for finding in _unpriced_findings(savings)}
-        open_sum = Bucket.AVOIDABLE in open_ended and not savings.avoidable_usd
-        unseen = not self.is_answered and not savings.avoidable_usd
-        if self.judged is Judged.NO or unseen or open_sum:
+        unpriced_buckets = {finding.detection.bucket for finding in _unpriced_findings(savings)}
+        is_sum_open = Bucket.AVOIDABLE in unpriced_buckets and not savings.avoidable_usd
+        is_use_unknown = not self.is_answered and not savings.avoidable_usd
+        if self.judged is Judged.NO or is_use_unknown or is_sum_open:
             savings = replace(savings, avoidable_usd=None)
         open_trial = has_open_trial(map(finding_document, savings.findings))
         if not savings.possible_usd and (self.judged is Judged.NO or open_trial):
             savings = replace(savings, possible_usd=None)
-        if Bucket.LOST in open_ended and not savings.lost_usd:
+        if Bucket.LOST in unpriced_buckets and not savings.lost_usd:
             savings = replace(savings, lost_usd=None, lost_up_to_usd=None)
         return savings
 
@@ -100,7 +102,7 @@ FULLY_JUDGED = Judgement(Judged.YES)
 class WasteOutcome(Struct, frozen=True):
     """The outcome of a rule that can find avoidable dollars in the use of the hosts.
 
-    `sees_devices`: it reads the use of the paid devices, which are the GPUs of hosts with GPUs.
+    `sees_devices`: it reads the use of the paid devices, which are the GPUs if the hosts have any.
     """
 
     outcome: Outcome
@@ -117,9 +119,9 @@ def judgement(
 ) -> Judgement:
     """Returns how much of one run could be judged.
 
-    A run that cost nothing, or was lost at its whole cost, leaves nothing to judge. A counted
-    finding that needs no metrics (a long download) judges a part of the run. `pool`: the minutes of
-    its family by which a short run was judged, if any.
+    A run that cost nothing, or whose whole cost is lost, leaves nothing to judge. A counted finding
+    that needs no metrics (a long download) judges a part of the run. `pool`: the minutes of the
+    family by which a short run was judged, if any.
     """
     if not job.finished:
         text = f"It has not ended (status {job.status}): its use can be judged only after its end."
@@ -129,18 +131,18 @@ def judgement(
     device_outcomes = (part.outcome for part in waste if part.sees_devices)
     answered = any(isinstance(outcome, Detection | Clear) for outcome in device_outcomes)
     outcomes = [part.outcome for part in waste]
-    reasons_of_use = _reasons(job, usage, outcomes, pool)
-    sentences = (*_unpriced_sentences(billed, savings), *reasons_of_use)
+    use_reasons = _reasons(job, usage, outcomes, pool)
+    sentences = (*_unpriced_sentences(billed, savings), *use_reasons)
     reasons = tuple(dict.fromkeys(sentences))[:_MAX_SENTENCES]
     if answered:
         return Judgement(Judged.PARTLY, reasons) if reasons else FULLY_JUDGED
     reasons = reasons or ("The use of its machines was not judged: no rule for it applies.",)
-    partly = savings.avoidable_usd or _is_partly_recorded(usage, outcomes)
-    return Judgement(Judged.PARTLY if partly else Judged.NO, reasons, is_answered=False)
+    is_partly_judged = savings.avoidable_usd or _is_partly_recorded(usage, outcomes)
+    return Judgement(Judged.PARTLY if is_partly_judged else Judged.NO, reasons, is_answered=False)
 
 
 def _is_partly_recorded(usage: Measurements, waste: Sequence[Outcome]) -> bool:
-    """Whether the metrics show that hosts worked, although not enough for any rule."""
+    """Returns whether the metrics show that hosts worked, but not enough for any rule."""
     codes = {outcome.code for outcome in waste if isinstance(outcome, Unknown)}
     recorded = any(metric is not Metric.DISK for metric in usage.series)
     enough = usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_SHORT_CODES
@@ -160,7 +162,7 @@ def _unpriced_findings(savings: Savings) -> list[Finding]:
 
 
 def _unpriced_sentences(billed: Bill, savings: Savings) -> Iterator[str]:
-    """Yields a sentence on findings without a figure although the bill is known."""
+    """Yields a sentence on findings without a figure, if the bill is known."""
     names = ", ".join(finding.rule.name for finding in _unpriced_findings(savings))
     if names and billed.total_usd is not None:
         is_bound = billed.basis == "upper_bound"
@@ -203,7 +205,7 @@ def _reasons(
 def combine_judgements(
     children: Sequence[Judgement], unaudited: int, jobs: str = "training jobs"
 ) -> Judgement:
-    """Returns how much of a roll-up or set could be judged; `jobs` is its jobs' name for people.
+    """Returns how much of a roll-up or set of jobs could be judged. `jobs`: what to call its jobs.
 
     `unaudited`: how many of them have no audit. Without any job there is nothing to judge.
     """
@@ -213,8 +215,8 @@ def combine_judgements(
     judged = Judged.NO if all(part is Judged.NO for part in parts) else Judged.PARTLY
     reasons = []
     if unaudited:
-        be = "is" if unaudited == 1 else "are"
-        reasons.append(f"{unaudited} of {len(parts)} {jobs} {be} not audited.")
+        verb = "is" if unaudited == 1 else "are"
+        reasons.append(f"{unaudited} of {len(parts)} {jobs} {verb} not audited.")
     reasons += _common_sentences(children, jobs)
     hidden = len(reasons) - _MAX_SENTENCES
     if hidden > 0:
@@ -225,20 +227,20 @@ def combine_judgements(
 
 
 def _common_sentences(children: Sequence[Judgement], jobs: str) -> list[str]:
-    """Merges the children's sentences that differ only in figures, the most frequent first."""
-    same: dict[str, list[str]] = {}
+    """Merges sentences of the children that differ only in figures, the most frequent first."""
+    similar_sentences: dict[str, list[str]] = {}
     for sentence in (sentence for child in children for sentence in child.not_judged):
         words = "".join(" " if letter.isdigit() else letter for letter in sentence).split()
-        same.setdefault(" ".join(words), []).append(sentence)
-    ranked = sorted(same.values(), key=lambda sentences: -len(sentences))
-    return [f"In {len(each)} of {len(children)} {jobs}: {each[0]}" for each in ranked]
+        similar_sentences.setdefault(" ".join(words), []).append(sentence)
+    ranked = sorted(similar_sentences.values(), key=lambda sentences: -len(sentences))
+    return [f"In {len(similar)} of {len(children)} {jobs}: {similar[0]}" for similar in ranked]
 
 
 class Audit(Struct, frozen=True):
     """Job, bill, outcomes and savings, with the versions of ruleset and policy.
 
     `usage` is None if no metrics were read: for a roll-up, and for a job that could not be audited.
-    `is_settled` is False while a later audit may differ; `due_at`: when that is made.
+    `is_settled` is False while a later audit may differ; `due_at` is then the time of that audit.
     """
 
     job: Job
@@ -256,30 +258,30 @@ class Audit(Struct, frozen=True):
     policy: str
     notes: tuple[str, ...] = ()
     idle_capacity: IdleCapacity | None = None
-    """None if it is not known (`notes` has why), and for a roll-up: its children have it."""
+    """None if it is unknown (`notes` has the reason), and for a roll-up: its children have it."""
     pool: PooledRuns | None = None
     """The minutes of the family's last runs by which a short run was judged."""
     pool_avoidable_usd: Decimal | None = None
     """The avoidable USD of these earlier runs; None if their audits were not read."""
     rollup_rules: tuple[str, ...] = ()
-    """The rules whose findings are a roll-up's own and in no child's audit."""
+    """The rules whose findings are the roll-up's own, and in no child's audit."""
     tags: Mapping[str, str | None] = field(default_factory=dict)
     """The values of the policy's cost tags, None for one that the job does not have."""
     smallest_types: Mapping[str, Decimal] | None = None
     """The smallest types that fit the run, for later runs of its family."""
     costlier_steps: tuple[CostlierStep, ...] | None = None
-    """The steps of its family up to this run; None if no history was read."""
+    """The costlier steps of its family up to this run; None if no history was read."""
     unauditable: str | None = None
     """Why the job could not be audited at all."""
 
     @property
     def rollup(self) -> bool:
-        """Whether its dollars are its children's, and in no other sum."""
+        """Whether its dollars are its children's, and not included in other sums."""
         return self.job.kind.spec.rollup is not None and self.unauditable is None
 
 
 def unauditable_audit(ended: JobEndEvent, reason: str, policy: Policy, ruleset: str) -> Audit:
-    """Returns an audit of a job that could not be audited: its identity and the reason only."""
+    """Returns the audit of a job that could not be audited: only its identity and the reason."""
     ref = ended.ref
     return Audit(
         job=Job(

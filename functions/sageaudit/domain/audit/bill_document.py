@@ -28,10 +28,10 @@ from sageaudit.domain.prices.market import PriceKind
 class BillDocument(TypedDict):
     """`missing`: one sentence for each thing that keeps the bill from being complete.
 
-    `estimated`: those of `missing` that name an estimated rate; their dollars are in the total.
-    `spot_saved_usd`: what the seconds that spot did not bill would have cost.
-    `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
-    `notes`: remarks on the figure, such as what it does not include.
+    `estimated`: the sentences of `missing` about an estimated rate, whose dollars are in the total.
+    `spot_saved_usd`: what the seconds that Spot did not bill would have cost. `prepaid_value_usd`:
+    what a training plan's capacity would have cost on demand. `notes`: remarks on the total, such
+    as what it does not include.
     """
 
     total_usd: Decimal | None
@@ -94,7 +94,7 @@ class SpendQualifier(enum.StrEnum):
 def qualify_amount(
     *, known: bool, lower_bound: bool, upper_bound: bool, estimated: bool
 ) -> SpendQualifier:
-    """Returns the word for an amount by what is known of it."""
+    """Returns the qualifier of an amount."""
     if not known:
         return SpendQualifier.UNKNOWN
     if estimated or (lower_bound and upper_bound):
@@ -115,32 +115,32 @@ def qualify_bill(bill: BillDocument) -> SpendQualifier:
 
 
 def is_upper_bound(bill: BillDocument) -> bool:
-    """Whether the total is an upper bound: all seconds of a spot run are billed."""
+    """Returns whether the total is an upper bound: all seconds of a spot run are billed."""
     return bill["basis"] == "upper_bound" and bill["total_usd"] is not None
 
 
 def undercounted_parts(bill: BillDocument) -> list[str]:
-    """Returns what would add to the total if it were known: neither estimates nor bounds."""
+    """Returns what would add to the total if it were known, without estimates and upper bounds."""
     return [missing for missing in missing_parts(bill) if missing != UPPER_BOUND]
 
 
 def qualify_sum(parts: Iterable[SpendQualifier]) -> SpendQualifier:
-    """Returns the qualifier of a sum of amounts; an empty sum is exactly 0."""
-    words = {*parts}
+    """Returns the qualifier of a sum of amounts. An empty sum is exactly 0."""
+    qualifiers = {*parts}
     return qualify_amount(
-        known=words != {SpendQualifier.UNKNOWN},
-        lower_bound=bool(words & {SpendQualifier.AT_LEAST, SpendQualifier.UNKNOWN}),
-        upper_bound=SpendQualifier.UP_TO in words,
-        estimated=SpendQualifier.ABOUT in words,
+        known=qualifiers != {SpendQualifier.UNKNOWN},
+        lower_bound=bool(qualifiers & {SpendQualifier.AT_LEAST, SpendQualifier.UNKNOWN}),
+        upper_bound=SpendQualifier.UP_TO in qualifiers,
+        estimated=SpendQualifier.ABOUT in qualifiers,
     )
 
 
 def qualify_change(
     now: SpendQualifier, before: SpendQualifier, *, has_fallen: bool
 ) -> SpendQualifier:
-    """Returns the qualifier of a difference's size: -2.00 and `at_least` is a fall of $2 or more.
+    """Returns the qualifier of the size of a difference.
 
-    `has_fallen`: the difference is below 0.
+    `has_fallen`: the difference is below 0. So -2.00 and `at_least` mean a fall of $2 or more.
     """
     if SpendQualifier.UNKNOWN in {now, before}:
         return SpendQualifier.UNKNOWN

@@ -5,8 +5,8 @@ unknown value is None. Read it with `json.loads(text, parse_float=Decimal)`, so 
 becomes a float. Enumerated words (severity, bucket, kind) are plain text, as in JSON: read them
 with their StrEnum, as in `Bucket(finding["bucket"]).is_counted`.
 
-Add a key to its shape: the attribute of that name fills it, or the function under the shape.
-Findings and other outcomes: `finding_document`.
+To add a key, add it to its shape. The attribute of that name fills it, or the function under the
+shape. `finding_document` has findings and other outcomes.
 """
 
 from __future__ import annotations
@@ -47,15 +47,16 @@ class AuditDocument(TypedDict):
     judged: str
     """A Judged."""
     not_judged: list[str]
-    """What was not judged, why, and what to do: a few sentences, none if all was judged."""
+    """A few sentences on what was not judged, why, and what to do; none if all was judged."""
     avoidable_usd: Decimal | None
-    """None if no rule that could find waste could judge, or if the cost is not known."""
+    """None if no rule that can find waste could judge, or if the cost is unknown."""
     lost_usd: Decimal | None
     lost_up_to_usd: Decimal | None
-    """The upper end of `lost_usd`, which is certain; equal if no loss is a range."""
+    """The most that may be lost. `lost_usd` is certain; both are equal if no loss is a range."""
     possible_usd: Decimal | None
     idle_capacity: IdleCapacityDocument | None
-    """In no sum. None for a roll-up, or if unknown (`audit.coverage.missing` has why)."""
+    """In no sum. None for a roll-up, or if it is unknown (`audit.coverage.missing` has the reason).
+    """
     findings: list[FindingDocument]
     unknown: list[UnknownDocument]
     not_applicable: list[NotApplicableDocument]
@@ -64,7 +65,7 @@ class AuditDocument(TypedDict):
     children: list[AuditDocument] | None
     rollup: bool
     rollup_rules: list[str]
-    """The rules whose findings are a roll-up's own and in no child's audit."""
+    """The rules whose findings are the roll-up's own, and in no child's audit."""
     unauditable: str | None
     """Why the job could not be audited (deleted, never described); None for a real audit."""
 
@@ -123,9 +124,9 @@ class JobDocument(TypedDict):
     image: str | None
     """Its container image, without the digest."""
     instances: str | None
-    """What it ran on, for people: "2 x ml.g5.12xlarge"."""
+    """Its instances, for people: "2 x ml.g5.12xlarge"."""
     purchase: str | None
-    """A Purchase; None for a roll-up, or if it is not known."""
+    """A Purchase; None for a roll-up, or if it is unknown."""
     parent: str | None
     """ARN of the tuning, AutoML, labeling, monitoring or training job that started it."""
 
@@ -144,7 +145,9 @@ def _job(audit: Audit) -> JobDocument:
 
 
 class AuditDocumentMeta(TypedDict):
-    """`settled` is False while the audit is provisional; `due_at`: when to audit the job again."""
+    """`settled` is False while the audit is provisional. `due_at`: when the job is audited
+    again.
+    """
 
     version: int
     settled: bool
@@ -168,10 +171,10 @@ def _meta(audit: Audit) -> AuditDocumentMeta:
 
 
 class PoolDocument(TypedDict):
-    """The runs of the family whose active minutes together judged a short run.
+    """The runs of the family whose active minutes were used to judge a short run.
 
     `runs`: how many, with this one. `earlier_runs`: the names of the others, newest first.
-    `avoidable_usd`: the sum of these runs' own avoidable dollars; every other figure of the audit
+    `avoidable_usd`: the sum of these runs' own avoidable dollars. Every other figure of the audit
     is this run's alone. The pool is None for a run that is judged alone, or not at all.
     """
 
@@ -198,7 +201,9 @@ def _pool(audit: Audit) -> PoolDocument | None:
 
 
 class CoverageDocument(TypedDict):
-    """Coverage of the metrics: period, hosts with metrics and expected, share 0..1 by metric."""
+    """Coverage of the metrics: period, hosts with metrics, expected hosts, and share (0..1) by
+    metric.
+    """
 
     period_s: int | None
     hosts: int
@@ -233,7 +238,7 @@ def _coverage(usage: Measurements | None, notes: Sequence[str]) -> CoverageDocum
 class PhaseDocument(TypedDict):
     """One occurrence of a phase. `usd` is its share of the compute lines.
 
-    `not_billed_because`: why a phase in which instances worked is not billed; null for any other.
+    `not_billed_because`: why a phase in which instances worked is not billed; null for others.
     """
 
     name: str
@@ -244,10 +249,11 @@ class PhaseDocument(TypedDict):
 
 
 class IdleCapacityDocument(TypedDict):
-    """Device hours paid for, worked and idle (paid = worked + idle), with the idle ones' value.
+    """Device hours paid for, worked and idle (paid = worked + idle), with the value of the idle
+    hours.
 
     `list_usd` is None if no rate is known. `counted_usd`: the part of it that is in `avoidable_usd`
-    or `lost_usd`. `likely_causes`: what may keep the devices waiting.
+    or `lost_usd`. `likely_causes`: why the devices may have waited.
     """
 
     unit: Unit
@@ -260,7 +266,9 @@ class IdleCapacityDocument(TypedDict):
 
 
 def _idle_capacity(idle_capacity: IdleCapacity | None) -> IdleCapacityDocument | None:
-    """Rounds worked hours first, so that worked and idle add up to paid."""
+    """Returns the document. Worked hours are rounded first, so that worked and idle add up to
+    paid.
+    """
     if idle_capacity is None:
         return None
     paid, worked = idle_capacity.paid.quantize(_MICRO), idle_capacity.worked.quantize(_MICRO)
@@ -277,7 +285,9 @@ class SliceDocument(TypedDict):
 
 
 def _waterfall(slices: Sequence[Slice], total_usd: Decimal | None) -> list[SliceDocument]:
-    """Adds rounding differences to the last slice, so that slices sum to the rounded bill."""
+    """Returns the slices. The last one gets the rounding differences, so that they sum to the
+    bill.
+    """
     total = round_usd(total_usd)
     if total is None or not slices:
         return []

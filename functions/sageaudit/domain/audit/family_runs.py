@@ -1,6 +1,7 @@
 """The summary of a run, and the earlier runs of its family that are comparable with it.
 
-These show what such a run usually costs. `runs` are those of a family, newest first, as everywhere.
+These runs show what such a run usually costs. `runs` are those of a family, newest first, as
+everywhere.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _SHARDING = "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType"
 _UPLOAD = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"
 
 MIN_LEVEL_RUNS = 3
-"""This many runs in a row make a new usual cost, and this many a median: our choice."""
+"""This many runs in a row make a new usual cost, and a median needs this many: our choice."""
 _MAX_LEVEL_RUNS = 10
 """Older runs of a level say less about the next run: our choice."""
 _RUNS_BEFORE_STEP = 5
@@ -50,7 +51,7 @@ def summary_of_run(
     rules_with_findings: Iterable[str] = (),
     usage: Measurements | None = None,
 ) -> AuditSummary:
-    """Returns the summary of a run by its job and its use, without the dollars of its audit."""
+    """Returns the summary of a run from its job and its use, without the dollars of its audit."""
     group = job.groups[0] if len(job.groups) == 1 else None
     seconds = {phase.name: job.phase_s(phase.name) for phase in job.phases}
     created_at = job.created_at or job.started_at or NO_CREATION_TIME
@@ -88,9 +89,9 @@ def summary_of_run(
 
 
 def _settings(job: Job) -> dict[str, str]:
-    """Returns the values of parameters that fixes name, by path, except instances and purchase.
+    """Returns the values of parameters that fixes name, by path, without instances and purchase.
 
-    For a checkpoint's path, which no fix recommends, only whether it is set.
+    Of a checkpoint's path, which no fix recommends, only its presence is returned.
     """
     pool, batch = job.warm_pool, job.batch
     values: dict[str, Scalar] = {
@@ -110,8 +111,9 @@ def _settings(job: Job) -> dict[str, str]:
 
 
 def first_point_s(job: Job, usage: Measurements) -> Decimal | None:
-    """Returns the seconds from the start to the first point; None for a training job, whose
-    download is a phase of its own.
+    """Returns the seconds from the start to the first metric point.
+
+    None for a training job, whose download is a phase of its own.
     """
     if job.kind is JobKind.TRAINING or job.started_at is None or usage.begins_at is None:
         return None
@@ -133,7 +135,7 @@ def comparable_runs(
     """Returns the completed runs of known cost and length on the job's instances.
 
     They have its kind, type, count and purchase, except for `except_field`. They may have done
-    other work: see `runs_with_same_settings`.
+    different work: see `runs_with_same_settings`.
     """
     own = _job_instances(job)
     fields = [name for name in own if name != except_field]
@@ -151,7 +153,7 @@ def comparable_runs(
 def runs_with_same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[AuditSummary]:
     """Returns the runs known to have the job's code, hyperparameters and inputs.
 
-    The inputs may have had other data: see `is_data_pinned`.
+    The inputs may have contained different data: see `is_data_pinned`.
     """
     is_known = job.fingerprint is not None
     return [run for run in runs if is_known and run.fingerprint == job.fingerprint]
@@ -160,7 +162,9 @@ def runs_with_same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[Audi
 def family_types(
     job: Job, total_usd: Decimal | None, runs: Sequence[AuditSummary], market: Market
 ) -> FamilyTypes:
-    """Returns the types that a family tried, and its costlier steps, also those of older runs."""
+    """Returns the types that a family tried, and its costlier steps, including those of older
+    runs.
+    """
     tried = tried_types(job, total_usd, runs, market)
     own = _job_instances(job)
     steps = (
@@ -177,7 +181,7 @@ def costlier_steps(
 ) -> tuple[CostlierStep, ...]:
     """Returns the costlier steps among `tried`, and those stored with the newest of `runs`.
 
-    Enough new runs on both types can disprove a step.
+    Enough new runs on both types can disprove a stored step.
     """
     count = job.groups[0].count if len(job.groups) == 1 else None
     stored = runs[0].costlier_steps or () if runs else ()
@@ -196,9 +200,9 @@ def costlier_steps(
 def tried_types(
     job: Job, total_usd: Decimal | None, runs: Sequence[AuditSummary], market: Market
 ) -> tuple[TriedType, ...]:
-    """Returns the types on which the family has comparable runs, with this run.
+    """Returns the types on which the family has comparable runs, including this run.
 
-    Only runs with the same settings are used if they have medians on two types.
+    If the runs with the same settings have medians on two types, only they are used.
     """
     comparable = comparable_runs(job, runs, except_field="instance_type")
     by_settings, by_all = (
@@ -227,7 +231,7 @@ def _by_type(
 
 
 def completed_runs(runs: Sequence[AuditSummary]) -> list[AuditSummary]:
-    """Returns the completed runs of known cost: a failed run is cheap for another reason."""
+    """Returns the completed runs of known cost. A failed run may be cheap because it failed."""
     return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
 
 
@@ -243,12 +247,14 @@ class Level(Struct, frozen=True):
 
     @property
     def spread_usd(self) -> Decimal:
-        """A standard deviation robust to outliers: the scaled median absolute deviation."""
+        """The scaled median absolute deviation: a standard deviation that outliers hardly
+        change.
+        """
         usual_usd = self.usual_usd
         return _MAD_TO_SIGMA * median([abs(usd - usual_usd) for usd in _costs(self.runs)])
 
     def margin_usd(self, spreads: Decimal, percent: Decimal) -> Decimal:
-        """Returns how far, in USD, a cost must be from the usual one to differ from it."""
+        """Returns how far, in USD, a cost must be from the usual one to count as different."""
         return max(spreads * self.spread_usd, self.usual_usd * percent / 100)
 
 
@@ -257,29 +263,39 @@ def newest_level(
 ) -> Level | None:
     """Returns the level that a run is compared with; None if there is none yet.
 
-    It begins at the last change of type, count or purchase, or at the last lasting step of cost. A
-    change makes a level after `MIN_LEVEL_RUNS` runs: until then, the level before it is used. A few
-    runs at a time on other instances are not a change: they are compared with each other.
+    A level begins at the last change of type, count or purchase, or at the last lasting step of
+    cost. A change makes a new level after `MIN_LEVEL_RUNS` runs; until then, the previous level is
+    used. A few runs at a time on other instances are not a change: they are compared with each
+    other.
     """
     instances = instances_of(own)
     runs = [run for run in runs if run.kind == own.kind]
     stretches = [
-        (on, tuple(stretch)) for on, stretch in groupby(completed_runs(runs), key=instances_of)
+        (run_instances, tuple(stretch))
+        for run_instances, stretch in groupby(completed_runs(runs), key=instances_of)
     ]
-    long = [stretch for stretch in stretches if len(stretch[1]) >= MIN_LEVEL_RUNS]
-    same = [run for on, stretch in stretches for run in stretch if on == instances]
+    long_stretches = [stretch for stretch in stretches if len(stretch[1]) >= MIN_LEVEL_RUNS]
+    same_instances = [
+        run for run_instances, stretch in stretches for run in stretch if run_instances == instances
+    ]
     returns = [
-        on for on, stretch in stretches[1:] if on == instances and len(stretch) < MIN_LEVEL_RUNS
+        run_instances
+        for run_instances, stretch in stretches[1:]
+        if run_instances == instances and len(stretch) < MIN_LEVEL_RUNS
     ]
-    is_current = bool(long) and long[0] is stretches[0] and long[0][0] == instances
-    has_returned = len(returns) >= MIN_LEVEL_RUNS or not long
-    if not is_current and has_returned and len(same) >= MIN_LEVEL_RUNS:
-        return Level(tuple(same[:_MAX_LEVEL_RUNS]))
-    return _runs_since_step(long[0][1], spreads, percent) if long else None
+    is_current = (
+        bool(long_stretches)
+        and long_stretches[0] is stretches[0]
+        and long_stretches[0][0] == instances
+    )
+    has_returned = len(returns) >= MIN_LEVEL_RUNS or not long_stretches
+    if not is_current and has_returned and len(same_instances) >= MIN_LEVEL_RUNS:
+        return Level(tuple(same_instances[:_MAX_LEVEL_RUNS]))
+    return _runs_since_step(long_stretches[0][1], spreads, percent) if long_stretches else None
 
 
 def _runs_since_step(runs: Sequence[AuditSummary], spreads: Decimal, percent: Decimal) -> Level:
-    """Returns the newest runs since their cost last changed permanently."""
+    """Returns the newest runs, since their cost last changed permanently."""
     for since in range(MIN_LEVEL_RUNS, min(len(runs) - MIN_LEVEL_RUNS, _MAX_LEVEL_RUNS) + 1):
         before = Level(tuple(runs[since : since + _RUNS_BEFORE_STEP]))
         margin_usd, usual_usd = before.margin_usd(spreads, percent), before.usual_usd
@@ -290,12 +306,12 @@ def _runs_since_step(runs: Sequence[AuditSummary], spreads: Decimal, percent: De
 
 
 def instances_of(run: AuditSummary) -> tuple[object, ...]:
-    """Returns the type, count and purchase by which a run is compared."""
+    """Returns the type, count and purchase by which runs are compared."""
     return run.instance_type, run.instance_count, run.purchase
 
 
 def _job_instances(job: Job) -> dict[str, object]:
-    """Returns the same for a job, by the fields of a summary."""
+    """Returns the type, count and purchase of a job, by the names of a summary's fields."""
     group = job.groups[0] if len(job.groups) == 1 else None
     return {
         "instance_type": group.instance_type if group else None,

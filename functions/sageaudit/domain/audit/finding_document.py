@@ -1,7 +1,7 @@
 """A finding, and the other outcomes of the rules, as a document shows them.
 
-The function under each shape fills it: a key of a shape is an attribute of the same name, unless
-that function sets it.
+The function under each shape fills it: an attribute of the same name fills a key, unless that
+function sets it.
 
 The recommendations of a run, one for each finding, are stored with its summary.
 """
@@ -42,8 +42,10 @@ _LONGEST_REASON = 200
 
 
 def fill_document(shape: type[Shape], *sources: object, **overrides: Any) -> Shape:
-    """Fills a document of this shape. Each key is in `overrides`, or an attribute of the first
-    source that has it: dates and times in ISO 8601, enums as text, numbers to 6 decimals.
+    """Fills a document of this shape.
+
+    A key gets its value from `overrides`, or from the first source that has an attribute of this
+    name. Dates and times become ISO 8601, enums become text, and numbers have 6 decimals.
     """
     document = dict.fromkeys(shape.__annotations__)
     for key in document:
@@ -78,7 +80,7 @@ def iso(moment: datetime | None) -> str | None:
 
 
 class FindingDocument(TypedDict):
-    """One slice of the bill, its reason and its fix. All parameters of `fix` apply together."""
+    """One finding, its reason and its fix. All parameters of `fix` apply together."""
 
     rule: str
     id: str
@@ -109,17 +111,19 @@ class FindingDocument(TypedDict):
     estimated: bool
     """Its dollars rest on an estimated rate."""
     reported_for_run: str | None
-    """The newest earlier run of the family with the same finding, if the rule reports it once a
-    family: views then only name the rule."""
+    """The newest earlier run of the family with the same finding, if the rule reports it once per
+    family. Views then only name the rule."""
 
 
 def is_standing(finding: FindingDocument) -> bool:
-    """True unless the finding is exempt, or another finding includes or replaces it."""
+    """Returns whether the finding is neither exempt nor included in, or replaced by, another
+    finding.
+    """
     return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
 
 
 def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
-    """Whether a standing finding has possible dollars that are not known."""
+    """Returns whether a standing finding has possible dollars that are unknown."""
     return any(
         is_standing(finding)
         and finding["bucket"] == Bucket.POSSIBLE
@@ -129,7 +133,7 @@ def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
 
 
 def max_saving_usd(finding: FindingDocument) -> Decimal | None:
-    """Returns the most that the finding may save, in USD; None if that is not known.
+    """Returns the most that the finding may save, in USD; None if that is unknown.
 
     It is more than `saving_usd` if nothing of a range is counted, unless another finding covers it.
     If other fixes take a part of a possible saving, its range is no longer known.
@@ -138,8 +142,8 @@ def max_saving_usd(finding: FindingDocument) -> Decimal | None:
     if share is None or not span or not is_standing(finding):
         return share
     possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
-    open_end = not share or (possible and share == span[0])
-    return max(share, span[-1]) if open_end else share
+    is_range_open = not share or (possible and share == span[0])
+    return max(share, span[-1]) if is_range_open else share
 
 
 def finding_document(finding: Finding) -> FindingDocument:
@@ -171,7 +175,9 @@ def _page_first_step(finding: Finding) -> str | None:
 
 
 def parse_finding(document: FindingDocument) -> Finding:
-    """Parses a finding of a document; its `change` is not in the document and is None."""
+    """Parses a finding of a document. The document does not have its `change`, which becomes
+    None.
+    """
     span = document["saving_range_usd"]
     return Finding(
         rule=RuleInfo(
@@ -200,7 +206,9 @@ def parse_finding(document: FindingDocument) -> Finding:
 
 
 class FixDocument(TypedDict):
-    """`parameter` is the path in the Create*Job request; `old` is None if it was not set."""
+    """One parameter of a fix. `parameter` is its path in the Create*Job request; `old` is None if
+    it was not set.
+    """
 
     parameter: str
     old: Any
@@ -216,7 +224,7 @@ def _parameter(document: FixDocument) -> Parameter:
 
 
 class ExemptDocument(TypedDict):
-    """Who exempted a finding, until when (ISO date or None) and why."""
+    """Who accepted a finding, until when (ISO date or None) and why."""
 
     by: str
     until: str | None
@@ -224,7 +232,7 @@ class ExemptDocument(TypedDict):
 
 
 def _exact(value: Any) -> Any:
-    """Turns a float into the Decimal of its printed form: a document contains no floats."""
+    """Converts a float to the Decimal of its printed form: a document contains no floats."""
     return Decimal(str(value)) if isinstance(value, float) else value
 
 
@@ -244,7 +252,7 @@ class NotApplicableDocument(TypedDict):
 
 
 def other_outcomes(outcomes: Outcomes) -> dict[str, list[Any]]:
-    """Returns the rules without a finding, by key. `clear`: those that could judge, and found
+    """Returns the rules without a finding, by key. `clear`: the rules that judged the job and found
     nothing.
     """
     return {
@@ -274,9 +282,9 @@ class AmountKind(enum.StrEnum):
 class Recommendation(Struct, frozen=True):
     """What a standing finding of a run recommends.
 
-    `parameter` and `new` are as in its fix, empty without one. `other_parameters`: the paths that
-    change with it. `amount` is in USD; None is unknown. `exempt`: who accepted it and why, if the
-    policy or a tag does.
+    `parameter` and `new` are those of its fix, empty without one. `other_parameters`: the paths
+    that change with it. `amount`: in USD; None is unknown. `exempt`: who accepted it and why, if
+    the policy or a tag does.
     """
 
     rule: str
@@ -290,14 +298,15 @@ class Recommendation(Struct, frozen=True):
 
     @property
     def line(self) -> tuple[str, str, AmountKind]:
-        """A key that is the same for any value of its parameter."""
+        """A key that is equal for all values of its parameter."""
         return self.rule, self.parameter or self.new, self.amount_kind
 
 
 def recommendation_from_finding(finding: FindingDocument) -> Recommendation | None:
-    """Returns a finding's recommendation; None if it has no dollars, is covered or never posted.
+    """Returns a finding's recommendation.
 
-    The amount of a loss is the upper end of its range.
+    None if it has no dollars, is covered by another finding, or is never posted. The amount of a
+    loss is the upper end of its range.
     """
     bucket, amount, exempt = Bucket(finding["bucket"]), finding["saving_usd"], finding["exempt"]
     fix, accepted = finding["fix"], None
@@ -329,7 +338,7 @@ def recommendation_from_finding(finding: FindingDocument) -> Recommendation | No
 def largest_recommendations(
     recommendations: Iterable[Recommendation],
 ) -> tuple[Recommendation, ...]:
-    """Returns the largest of each line, counted ones and the most dollars first."""
+    """Returns the largest recommendation of each line, counted ones and the most dollars first."""
     kinds = list(AmountKind)
     rows = sorted(
         recommendations,
@@ -339,7 +348,7 @@ def largest_recommendations(
 
 
 def value_text(value: Scalar) -> str:
-    """Returns a parameter's value as text, by which values are compared; "" for None."""
+    """Returns a parameter's value as a text by which values are compared; "" for None."""
     if value is None:
         return ""
     if isinstance(value, bool):

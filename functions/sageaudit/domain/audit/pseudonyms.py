@@ -2,7 +2,7 @@
 
 A pseudonym keeps only what audits read from a name: whether two runs have one family, whether an
 address names a version of its data, the toolkit of an image. Its letters form no words or
-hexadecimal digits, so that nothing is read into it.
+hexadecimal digits, so that it cannot be mistaken for anything else.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _INPUTS = CODE_INPUTS | {
     "train", "training", "validation", "valid", "val", "test", "eval", "model", "data", "channel",
     "input", "output", "config", "checkpoint", "checkpoints",
 }  # fmt: skip
-"""Names of channels, inputs and outputs that every job may have."""
+"""Common names of channels, inputs and outputs, which identify no job."""
 _NUMBERED_HOST = re.compile(r"algo-[0-9]{1,6}\Z")
 _RULES = """
 AllZero BatchSize CheckInputImages ClassImbalance Confusion CPUBottleneck CreateXgboostReport
@@ -63,9 +63,9 @@ _RULE_NUMBER = re.compile(r"(?:-[0-9]{1,14})?\Z")
 
 
 class Pseudonyms:
-    """Replaces names. Without the `salt`, nobody can test a guess. `names`: those of the jobs.
+    """Replaces names. Without the `salt`, nobody can test a guess. `names`: the names of the jobs.
 
-    ARNs have a job's name in lower case; it gets the pseudonym of the original name.
+    ARNs have a job's name in lower case. It gets the pseudonym of the name in its original case.
     """
 
     def __init__(self, salt: bytes, names: Iterable[str] = ()) -> None:
@@ -78,7 +78,9 @@ class Pseudonyms:
         return f"{prefix}-{''.join(_LETTERS[byte & 15] for byte in digest[:letters])}"
 
     def job(self, name: str) -> str:
-        """Replaces a job's name; names that differ only in a time or number still do."""
+        """Replaces a job's name. Names that differ only in a time or number still do so
+        afterwards.
+        """
         name = self._written.get(name.lower(), name)
         short = stem(name)
         if short == name:
@@ -115,7 +117,7 @@ class Pseudonyms:
         return address.replace(bucket, self.bucket(bucket), 1) if bucket else address
 
     def image(self, image: str, own_account: str | None) -> str:
-        """Keeps AWS's own images, and of others only the framework and toolkit."""
+        """Keeps AWS's own images; of other images, only the framework and toolkit."""
         registry, slash, _ = image.partition("/")
         ecr = _ECR.match(registry) if slash else None
         if ecr and ecr["account"] in AWS_REGISTRIES - {own_account} and _IMAGE.match(image):
@@ -147,13 +149,15 @@ class Pseudonyms:
         return f"{self.word('run', name)}.{file.rpartition('.')[2]}" if file else "-"
 
     def channel(self, name: str) -> str:
-        """Replaces a channel, input or output; "train" in its name stays."""
+        """Replaces the name of a channel, input or output, but keeps "train" in it."""
         if name in _INPUTS:
             return name
         return f"{self.word('chn', name)}{'-train' if 'train' in name.lower() else ''}"
 
     def metric(self, name: str) -> str:
-        """Replaces a metric of the user's code; words for what it measures stay."""
+        """Replaces the name of a metric of the user's code, but keeps words for what it
+        measures.
+        """
         if name in {metric.value for metric in Metric}:
             return name
         return "-".join((self.word("met", name, 6), *meaningful_words(name)))
@@ -165,14 +169,16 @@ class Pseudonyms:
         return rule if rule in _BUILTIN_RULES else self.word("rul", name)
 
     def host(self, host: str, job_hosts: Iterable[str]) -> str:
-        """Numbers a host as metrics name it, by the order of its job's hosts; or replaces a job."""
+        """Replaces a host's name, as metrics have it, by its number among its job's hosts; or
+        replaces a job's name.
+        """
         job, slash, name = host.partition("/")
         if not slash:
             return self.job(job)
         if _NUMBERED_HOST.match(name):
             return f"{self.job(job)}/{name}"
-        place = sorted({(len(other), other) for other in job_hosts}).index((len(host), host))
-        return f"{self.job(job)}/host-{place:04}"
+        number = sorted({(len(other), other) for other in job_hosts}).index((len(host), host))
+        return f"{self.job(job)}/host-{number:04}"
 
     def _digest(self, kind: str, original: str) -> bytes:
         text = f"{kind}\0{original}".encode("utf-8", "surrogatepass")

@@ -16,7 +16,7 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, group_rows
 
 NAMES_SHOWN = 10
-"""How many names of each scope a ranking shows."""
+"""The number of names that a ranking shows for each scope."""
 
 
 class RankedName(Struct, frozen=True):
@@ -31,7 +31,7 @@ class RankedName(Struct, frozen=True):
 
 
 class FamilyFix(Struct, frozen=True):
-    """The first finding to check in one run of a family, with its fix."""
+    """The finding to check first in a family, with its run and fix."""
 
     job: str
     ended_at: datetime
@@ -46,7 +46,7 @@ class RankedFamily(Struct, frozen=True):
 
 
 class RankedNames(Struct, frozen=True):
-    """The first names of a scope in order, and the count of all names."""
+    """The first names of a scope in order, and the number of all names."""
 
     shown: tuple[RankedName, ...]
     name_count: int
@@ -76,7 +76,9 @@ def ranking(
     find_fix: Callable[[RankedName], FamilyFix | None],
     shown: int = NAMES_SHOWN,
 ) -> Ranking:
-    """Ranks the daily sums that `read_rows` returns. `find_fix` is called for shown families."""
+    """Ranks the daily sums that `read_rows` returns. `find_fix` is called for the shown
+    families.
+    """
     families = _rank_names(read_rows(Scope.FAMILY))
     total = sum((family.sums for family in families), Sums())
     return Ranking(
@@ -106,9 +108,9 @@ def family_fix(
     summaries: Iterable[AuditSummary],
     read_audit: Callable[[JobKey], AuditDocument | None],
 ) -> FamilyFix | None:
-    """Returns the finding with the most dollars of the family's rule with the most dollars.
+    """Returns the finding with the most dollars, of the family's rule with the most dollars.
 
-    Avoidable and lost dollars come before possible ones. None if no finding can be read.
+    Avoidable and lost dollars count before possible ones. None if no finding can be read.
     """
     runs = [*summaries]
     fixes = (rule_fix(rule, runs, read_audit) for rule, _ in ranked_rules(sums))
@@ -122,7 +124,7 @@ def rule_fix(
 ) -> FamilyFix | None:
     """Returns the rule's finding in the run with the most dollars; None if it cannot be read.
 
-    `summaries` are runs of one family, newest first; of equal runs the newest is read.
+    `summaries` are runs of one family, newest first. Among equal runs the newest is read.
     """
     runs = [run for run in summaries if rule in run.sums.rules and not run.rollup]
     largest = max(runs, key=lambda run: _rule_amounts(run, rule), default=None)
@@ -153,6 +155,6 @@ def _rank_names(rows: Iterable[SumRow]) -> list[RankedName]:
 
 
 def _order(ranked: RankedName) -> tuple[Any, ...]:
-    """Sort key: avoidable and lost dollars, then the cost; names make the order stable."""
+    """Sort key: avoidable and lost dollars, then the cost. The name makes the order stable."""
     sums = ranked.sums
     return -sums.waste_usd, -sums.total_usd, -sums.possible_usd, ranked.name or ""

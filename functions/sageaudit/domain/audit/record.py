@@ -1,4 +1,4 @@
-"""Types of the history: keys and entries to write, queries and rows to read."""
+"""Types of the history: keys and entries to write; queries, and rows to read."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.errors import BadHistory
 
 MAX_EARLIER_RUNS = 50
-"""How many earlier runs of its family a run is compared with: one query of about 80 KB."""
+"""A run is compared with at most this many earlier runs of its family: one query of about 80 KB."""
 DETAIL_DAYS = 90
-"""How long a detail is stored (docs/data-model.md); then the job cannot be judged again."""
+"""How long a detail is stored (docs/data-model.md). Afterwards the job cannot be judged again."""
 UNKNOWN_NAME = "unknown"
-"""The account or region, in rows and keys, of a run whose recording does not name it."""
+"""Replaces the account or region of a run whose recording does not name it, in rows and keys."""
 NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-"""Placeholder creation time; such runs are identified by their ARN alone."""
+"""Replaces an unknown creation time. Such runs are identified by their ARN alone."""
 
 Row = TypeVar("Row")
 Row_co = TypeVar("Row_co", covariant=True)
 
 
 class Detail(Struct, frozen=True):
-    """The data to audit a job again: stored Describe answer, tags and packed series."""
+    """What is needed to audit a job again: stored Describe answer, tags and packed series."""
 
     describe: dict[str, object]
     tags: dict[str, str]
@@ -38,10 +38,10 @@ class Detail(Struct, frozen=True):
 
 
 class AuditEntry(Struct, frozen=True):
-    """One audit to record. `document["audit"]["version"]` is set by History.
+    """One audit to record. History sets `document["audit"]["version"]`.
 
-    `last_modified_at` is the job's LastModifiedTime: an older state never overwrites a newer.
-    `force_new_version`: also if nothing about the job changed (a new ruleset). `run_summary` has
+    `last_modified_at`: the job's LastModifiedTime; an older state never overwrites a newer one.
+    `force_new_version`: even if nothing about the job changed (a new ruleset). `run_summary`:
     RUN_FIELDS for the family's later runs; None for a job that was never described. `earlier_runs`:
     the family's runs that this audit was compared with, newest first; None if none were read.
     """
@@ -57,7 +57,9 @@ class AuditEntry(Struct, frozen=True):
 
 
 class RecordOutcome(enum.Enum):
-    """The result of recording: a new version, or nothing (a second delivery or an older state)."""
+    """The result of recording: a new version or, for a repeated delivery or an older state,
+    nothing.
+    """
 
     RECORDED = "recorded"
     DUPLICATE = "duplicate"
@@ -65,7 +67,7 @@ class RecordOutcome(enum.Enum):
 
 
 class RecordResult(Struct, frozen=True):
-    """The outcome, with the version that is now the newest, and its summary."""
+    """The outcome, with the version that is now the newest and its summary."""
 
     outcome: RecordOutcome
     version: int
@@ -73,7 +75,7 @@ class RecordResult(Struct, frozen=True):
 
 
 class FindingRow(Struct, frozen=True, kw_only=True):
-    """One finding of a job's newest version, as lists by rule show it."""
+    """One finding of a job's newest version, for lists by rule."""
 
     rule_id: str
     rule: str
@@ -83,7 +85,7 @@ class FindingRow(Struct, frozen=True, kw_only=True):
     saving_usd: Decimal | None = None
     saving_alone_usd: Decimal | None = None
     saving_up_to_usd: Decimal | None = None
-    """The most that it may save: above `saving_usd` if nothing of a range is counted."""
+    """The most that it may save. It is above `saving_usd` if nothing of a range is counted."""
     summary: str
     fix: str | None = None
     """What to change, in one line; None for a finding without a fix."""
@@ -104,7 +106,7 @@ class RuleFinding(Struct, frozen=True):
 
     @property
     def key(self) -> JobKey:
-        """Its run."""
+        """The key of its run."""
         return self.summary.key
 
     @property
@@ -119,7 +121,7 @@ class RuleFinding(Struct, frozen=True):
 
 
 class RunIndex(enum.StrEnum):
-    """By what the lists of a history are read; the values name the indexes of the table."""
+    """The indexes by which a history is read; the values are their names in the table."""
 
     DAY = "by-day"
     FAMILY = "by-family"
@@ -131,46 +133,49 @@ class RunIndex(enum.StrEnum):
 
 
 class RunQuery(Struct, Generic[Row_co], frozen=True):
-    """A list of a history to read: an index, and the values to look up in it."""
+    """A query for a list of a history: an index, and the values to look up in it."""
 
     index: RunIndex
     values: tuple[str, ...]
 
     @staticmethod
     def for_day(day: date) -> RunQuery[AuditSummary]:
-        """Runs that ended on a day in UTC."""
+        """Queries the runs that ended on a day in UTC."""
         return RunQuery(RunIndex.DAY, (day.isoformat(),))
 
     @staticmethod
     def for_family(account: str, region: str, family: str) -> RunQuery[AuditSummary]:
-        """Runs of one family."""
+        """Queries the runs of one family."""
         return RunQuery(RunIndex.FAMILY, (account, region, family))
 
     @staticmethod
     def for_owner(owner: str) -> RunQuery[AuditSummary]:
-        """Runs of one owner."""
+        """Queries the runs of one owner."""
         return RunQuery(RunIndex.OWNER, (owner,))
 
     @staticmethod
     def for_account(account: str) -> RunQuery[AuditSummary]:
-        """Runs of one account."""
+        """Queries the runs of one account."""
         return RunQuery(RunIndex.ACCOUNT, (account,))
 
     @staticmethod
     def for_name(name: str) -> RunQuery[AuditSummary]:
-        """Runs of the jobs with a name, in any case, as ARNs have it in lower case."""
+        """Queries the runs of jobs with a name, ignoring its case, because ARNs have it in lower
+        case.
+        """
         return RunQuery(RunIndex.NAME, (name.lower(),))
 
     @staticmethod
     def for_rule(rule: str) -> RunQuery[RuleFinding]:
-        """Findings of one rule."""
+        """Queries the findings of one rule."""
         return RunQuery(RunIndex.RULE, (rule,))
 
     @staticmethod
     def due_until(until: datetime) -> RunQuery[AuditSummary | BadHistory]:
-        """Runs whose audit is due by `until`; the oldest first, unlike other lists.
+        """Queries the runs whose audit is due by `until`. Unlike other lists, the oldest come
+        first.
 
-        A row that cannot be read is in the list as its error.
+        A row that cannot be read is returned as its error.
         """
         return RunQuery(RunIndex.DUE, (until.isoformat(),))
 
@@ -183,8 +188,9 @@ class SendClaim(enum.Enum):
     REPEAT = "repeat"
     """An earlier try may have posted it: send it once more, marked as a possible repeat."""
     EXHAUSTED = "spent"
-    """Its first send and its repeat both ended without an answer: a third needs a person."""
+    """Its first send and its repeat both ended without an answer. A person must decide about a
+    third."""
     DONE = "done"
     """Sent: nothing to do."""
     BUSY = "busy"
-    """Another delivery holds the lease: come back later."""
+    """Another delivery has the lease: try again later."""

@@ -1,7 +1,7 @@
 """The audit of a roll-up: the sum of its children's audits, not included in any other sum.
 
-The cost of a tuning or AutoML job is on the jobs that it launched. A child keeps its own shares; a
-finding of the roll-up is one rule's finding over all children, with the sum of their shares.
+The cost of a tuning or AutoML job is on the jobs that it launched. A child keeps its own shares. A
+finding of the roll-up merges one rule's findings over all children, with the sum of their shares.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ZERO = Decimal(0)
 
 
 def rollup_job_from_children(children: Sequence[AuditDocument]) -> Job:
-    """Derives a roll-up without a recorded answer of its own from its children."""
+    """Derives a roll-up from its children, if its own answer was not recorded."""
     rows = [child["job"] for child in children]
     first = rows[0]
     times = [
@@ -70,19 +70,22 @@ def roll_up(
     outcomes: Outcomes,
     own_savings: TrialSavings,
 ) -> Audit:
-    """Sums the children's audits. `launched_count`: expected number of children, None if unknown.
+    """Sums the children's audits.
 
-    A job that launched nothing cost nothing. `outcomes` are those of the roll-up's rules, and
-    `own_savings` their savings, taken from what the children's findings did not claim.
+    `launched_count`: the expected number of children; None if unknown. A roll-up that launched
+    nothing cost nothing. `outcomes`: those of the roll-up's rules. `own_savings`: their savings,
+    from what the children's findings did not claim.
     """
-    empty = _ZERO if launched_count == 0 else None
+    empty_sum = _ZERO if launched_count == 0 else None
     jobs = _children_label(job)
     missing = tuple(_missing(children, launched_count, jobs))
-    guessed = sum(bool(child["bill"]["estimated"]) for child in children)
-    rate = f"{guessed} of {len(children)} {jobs} are billed at an estimated rate"
-    estimated = (rate,) if guessed else ()
+    estimated_count = sum(bool(child["bill"]["estimated"]) for child in children)
+    estimate_sentence = (
+        f"{estimated_count} of {len(children)} {jobs} are billed at an estimated rate"
+    )
+    estimated = (estimate_sentence,) if estimated_count else ()
     totals = [child["bill"]["total_usd"] for child in children]
-    total_usd = sum_if_complete(totals) if totals else empty
+    total_usd = sum_if_complete(totals) if totals else empty_sum
     judged = _judgement(children, launched_count, jobs)
     return Audit(
         job=job,
@@ -99,7 +102,7 @@ def roll_up(
         usage=None,
         outcomes=tuple(outcomes),
         savings=judged.without_unknown_sums(
-            _savings(children, total_usd, empty, severities, own_savings, jobs)
+            _savings(children, total_usd, empty_sum, severities, own_savings, jobs)
         ),
         judgement=judged,
         is_settled=not missing and all(child["audit"]["settled"] for child in children),
@@ -118,13 +121,13 @@ def _children_label(job: Job) -> str:
 
 
 def _basis(children: Sequence[AuditDocument]) -> Basis:
-    """Returns an upper bound if a part is one; else none, as the sum has no lines of its own."""
-    bound = any(is_upper_bound(child["bill"]) for child in children)
-    return "upper_bound" if bound else "none"
+    """Returns upper_bound if a part is one, else none, as the sum has no lines of its own."""
+    has_upper_bound = any(is_upper_bound(child["bill"]) for child in children)
+    return "upper_bound" if has_upper_bound else "none"
 
 
 def _judgement(children: Sequence[AuditDocument], launched: int | None, jobs: str) -> Judgement:
-    """Returns how much of its jobs was judged; NO if none is known."""
+    """Returns how much of its jobs was judged; NO if no job is known."""
     if not children and launched != 0:
         return Judgement(Judged.NO, (f"Its {jobs} are not audited.",))
     unaudited = max((launched or 0) - len(children), 0)
@@ -134,7 +137,7 @@ def _judgement(children: Sequence[AuditDocument], launched: int | None, jobs: st
 
 
 def _child_judgement(child: AuditDocument) -> Judgement:
-    """Returns a child's judgement; at most PARTLY if its avoidable dollars have no price."""
+    """Returns a child's judgement; at most PARTLY if its avoidable dollars are unknown."""
     judged, reasons = Judged(child["judged"]), tuple(child["not_judged"])
     if child["avoidable_usd"] is None and judged is not Judged.NO:
         return Judgement(Judged.PARTLY, (*reasons, "Its avoidable dollars are not known."))
@@ -164,7 +167,7 @@ def _missing(children: Sequence[AuditDocument], launched: int | None, jobs: str)
 
 
 def _incomplete(children: Sequence[AuditDocument], jobs: str) -> Iterable[str]:
-    """Yields once each reason why bills of known cost are incomplete.
+    """Yields each reason why bills of known cost are incomplete, once.
 
     Upper bounds are in the basis instead.
     """
@@ -189,7 +192,7 @@ def _savings(
         usd = own.usd(bucket)
         return sum_if_complete([*parts, usd]) if parts or usd else empty_sum
 
-    # Findings show which possible dollars are unknown; `judged` does for avoidable ones.
+    # Unknown possible dollars show in the findings, unknown avoidable ones in `judged`.
     possible = [usd for child in children if (usd := child["possible_usd"]) is not None]
     possible_usd = total(possible, Bucket.POSSIBLE)
     if not possible_usd and len(possible) < len(children):
@@ -214,33 +217,38 @@ def _merged_findings(
     for child in children:
         for finding in filter(is_standing, child["findings"]):
             by_rule.setdefault(finding["rule"], []).append(finding)
-    among = f"{len(children)} {jobs}"
+    children_text = f"{len(children)} {jobs}"
     key = jobs.replace(" ", "_")
-    return (_merge_rule_findings(written, among, key, severities) for written in by_rule.values())
+    return (
+        _merge_rule_findings(documents, children_text, key, severities)
+        for documents in by_rule.values()
+    )
 
 
 def _merge_rule_findings(
-    written: Sequence[FindingDocument], scope_text: str, key: str, severities: Severities
+    documents: Sequence[FindingDocument], scope_text: str, key: str, severities: Severities
 ) -> Finding:
-    """Merges a rule's findings: text of the most expensive one, sum of their shares.
+    """Merges a rule's findings: the text of the most expensive one, and the sum of their shares.
 
-    `scope_text`: the children, counted. `key`: the evidence key for the number of findings. The
-    most that they may save is the end of the range.
+    `scope_text`: the number of children, in words. `key`: the evidence key for the number of
+    findings. The upper end of the range is the most that they may save.
     """
-    findings = list(map(parse_finding, written))
-    most = sum((max_saving_usd(finding) or _ZERO for finding in written), _ZERO)
+    findings = list(map(parse_finding, documents))
+    max_usd = sum((max_saving_usd(finding) or _ZERO for finding in documents), _ZERO)
     largest = max(findings, key=lambda finding: finding.saving_usd or _ZERO)
     rule, detection = largest.rule, largest.detection
     usd = sum_if_complete(finding.saving_usd for finding in findings)
-    spans = [finding.range_usd for finding in findings if finding.range_usd]
+    ranges = [finding.range_usd for finding in findings if finding.range_usd]
     span = None
-    if spans:
-        span = (sum((low for low, _ in spans), _ZERO), sum((high for _, high in spans), _ZERO))
+    if ranges:
+        span = (sum((low for low, _ in ranges), _ZERO), sum((high for _, high in ranges), _ZERO))
     # A fix without dollars in every child has none here; unknown dollars stay unknown, not 0.
-    priced = usd is not None or any(finding.severity is not Severity.INFO for finding in findings)
+    is_priced = usd is not None or any(
+        finding.severity is not Severity.INFO for finding in findings
+    )
     return replace(
         largest,
-        severity=severities.severity_for(rule, detection.bucket, usd, span, is_priced=priced),
+        severity=severities.severity_for(rule, detection.bucket, usd, span, is_priced=is_priced),
         detection=replace(
             detection,
             summary=f"In {len(findings)} of {scope_text}, such as: {detection.summary}",
@@ -248,14 +256,14 @@ def _merge_rule_findings(
         ),
         saving_usd=usd,
         alone_usd=None,
-        range_usd=(usd, most) if usd is not None and most > usd else None,
+        range_usd=(usd, max_usd) if usd is not None and max_usd > usd else None,
         estimated=any(finding.estimated for finding in findings),
         reported_for_run=None,
     )
 
 
 def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable[Slice]:
-    """Sums each slice over all children; the own findings' shares reduce the remainder."""
+    """Sums each slice over all children. The own findings' shares reduce the remainder."""
     sums: dict[str, Decimal] = {}
     for child in children:
         for part in child["waterfall"]:

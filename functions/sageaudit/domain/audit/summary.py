@@ -1,4 +1,4 @@
-"""The summary of an audit, which lists, sums and family rules read without its document."""
+"""The summary of an audit, which lists, sums and family rules read instead of its document."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _INTERRUPTED = "Interrupted"
 
 
 class JobKey(Struct, frozen=True):
-    """One run of a job: its ARN and creation time (a deleted job's name can be used again).
+    """One run of a job: its ARN and creation time, as the name of a deleted job can be used again.
 
-    `created_at` is the start time if the creation time is not known.
+    `created_at` is the start time if the creation time is unknown.
     """
 
     arn: str
@@ -34,10 +34,10 @@ class JobKey(Struct, frozen=True):
 
 
 class AuditSummary(Struct, frozen=True, kw_only=True):
-    """The newest audit of one job, as it is stored for lists, sums and the family's next runs.
+    """The newest audit of one job, as it is stored for lists, sums and the family's later runs.
 
-    None is unknown. The fields from `purchase` on (RUN_FIELDS) are those of the run itself, which
-    its document does not have; a roll-up and a job that was never described have none of them.
+    None means unknown. The fields from `purchase` on (RUN_FIELDS) are about the run itself, and its
+    document does not have them. A roll-up, and a job that was never described, have none of them.
     Before an audit is recorded, its summary has no version, digest and ruleset.
     """
 
@@ -68,7 +68,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     policy: str = ""
     family_version: int = 0
     finding_ids: tuple[str, ...] = ()
-    """The ids of the rules that have a row."""
+    """The ids of the rules that have a row of their own."""
     judged: Judged | None = None
     spend_qualifier: SpendQualifier = SpendQualifier.UNKNOWN
     """How exactly the total is known."""
@@ -77,11 +77,11 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     incomplete: bool = False
     """Whether the total lacks a part, such as storage without a price."""
     stamp: str | None = None
-    """Changes with anything that a later run of the family may be judged by; None for a run that
-    none is compared with."""
+    """Changes with everything that a later run of the family may be judged by. None for a run that
+    no later run is compared with."""
     findings_without_row: int | None = None
-    """Findings that are only in the document, as an audit has at most 40 rows; None if each has a
-    row. A list that shows this audit says so."""
+    """The number of findings that only the document has, as an audit has at most 40 rows; None if
+    each has a row. A list that shows this audit says so."""
     sums: Sums = Sums()
     """What this version adds to the daily sums."""
     severity: Severity | None = None
@@ -90,24 +90,25 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     """The policy's cost tags; None for one that the job does not have."""
     image: str | None = None
     duration_s: int | None = None
-    """From start to end, and `waiting_s` from creation to start."""
+    """The seconds from start to end. `waiting_s`: the seconds from creation to start."""
     waiting_s: int | None = None
     instance_s: int | None = None
     """Billed seconds of all instances together."""
     gpu_s: int | None = None
-    """Billed seconds of all GPUs together, and `idle_gpu_s` those not used; None if not judged."""
+    """Billed seconds of all GPUs together. `idle_gpu_s`: those that were not used; None if not
+    judged."""
     idle_gpu_s: int | None = None
     storage_usd: Decimal | None = None
-    """A part of the total; `spot_saved_usd` is what spot took off it. A roll-up has neither."""
+    """A part of the total. `spot_saved_usd`: what Spot saved. A roll-up has neither."""
     warm_pool_usd: Decimal | None = None
-    """Retained instances and their volumes."""
+    """The cost of retained instances and their volumes."""
     spot_saved_usd: Decimal | None = None
     usage_quantities: Mapping[str, Decimal | None] | None = None
-    """Hours or GB-months by usage type, and `usage_costs` in USD; None if unknown. Prepaid and free
+    """Hours or GB-months by usage type. `usage_costs`: their USD; None if unknown. Prepaid and free
     capacity is not included, as AWS bills it elsewhere. A roll-up has none."""
     usage_costs: Mapping[str, Decimal | None] | None = None
     instance: str | None = None
-    """What it ran on, for people: `2 x ml.g5.xlarge`, or several groups joined by ` + `."""
+    """Its instances, for people: `2 x ml.g5.xlarge`, or several groups joined by ` + `."""
     possible_usd: Decimal | None = None
     purchase: Purchase | None = None
     elapsed_s: Decimal | None = None
@@ -115,7 +116,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     retained_s: Decimal | None = None
     """Seconds of its warm pool, per instance."""
     instance_type: str | None = None
-    """None if it ran on several types, as is `instance_count`."""
+    """None if it ran on several types, like `instance_count`."""
     instance_count: int | None = None
     fingerprint: str | None = None
     """The keyed hash of image, data, entry point and hyperparameters, if any."""
@@ -129,19 +130,19 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
     """The last value of each algorithm metric."""
     rules_with_findings: tuple[str, ...] = ()
-    """Rules with a standing finding by which later runs are judged."""
+    """The rules with a standing finding that affect how later runs are judged."""
     use_digest: str | None = None
-    """A digest of the minutes that a short run adds to the pools of later ones
-    (`domain/usage/judged_use`); None for a run that adds none."""
+    """A digest of the minutes that a short run adds to the pools of later runs
+    (`domain/usage/judged_use`). None for a run that adds none."""
     recommended_type: str | None = None
     """The type that a standing finding recommends."""
     smallest_types: Mapping[str, Decimal] | None = None
-    """Smaller types that fit the run and cost less, with its run time there as a factor."""
+    """Smaller types that fit the run and cost less, with its run-time factor on each."""
     costlier_steps: tuple[CostlierStep, ...] | None = None
     """The steps to a smaller type that have made the family's runs cost more."""
     first_point_s: Decimal | None = None
-    """Seconds from the start of a processing or transform job to its first point, which comes after
-    its download."""
+    """For a processing or transform job, the seconds from its start to its first metric point,
+    which comes after the download."""
     disk_gb: Decimal | None = None
     """For the same jobs, the most GB used of a host's volume."""
     recommendations: tuple[Recommendation, ...] | None = None
@@ -150,7 +151,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     """The values of other parameters that fixes name, by path."""
 
     def is_due(self, now: datetime) -> bool:
-        """Whether its audit must be made again by now."""
+        """Returns whether its audit is due again."""
         return self.due_at is not None and self.due_at <= now
 
     @property
@@ -170,7 +171,9 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
 
     @property
     def waste_usd(self) -> Decimal | None:
-        """The known avoidable and lost dollars; 0 only if both are known."""
+        """The known avoidable and lost dollars together; None if they are 0 and one of them is
+        unknown.
+        """
         sum_usd = (self.avoidable_usd or _ZERO) + (self.lost_usd or _ZERO)
         unknown = self.avoidable_usd is None or self.lost_usd is None
         return None if not sum_usd and unknown else sum_usd
@@ -193,7 +196,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
 
     @property
     def possible_incomplete(self) -> bool:
-        """Whether more may be possible than `possible_usd`: a finding's dollars are not known."""
+        """Whether more than `possible_usd` may be possible: a finding's dollars are unknown."""
         return bool(self.sums.possible_unknown)
 
     @property
@@ -219,12 +222,14 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
 
     @property
     def idle_gpu_hours(self) -> Decimal | None:
-        """The unused part of `gpu_hours`; None if it could not be judged."""
+        """The unused part of `gpu_hours`; None if it was not judged."""
         return _hours(self.idle_gpu_s)
 
     @property
     def is_comparable(self) -> bool:
-        """Whether later runs may be compared with it: not a roll-up or a job never described."""
+        """Whether later runs may be compared with it: it is neither a roll-up nor a job never
+        described.
+        """
         return self.purchase is not None and not self.rollup
 
     def matching_recommendation(self, other: Recommendation) -> Recommendation | None:
@@ -248,16 +253,16 @@ _STAMP_FIELDS = (
     *("rules_with_findings", "use_digest", "recommended_type", "smallest_types", "costlier_steps"),
     *("first_point_s", "disk_gb"),
 )
-"""Fields of a run by which later runs of its family are judged."""
+"""The fields of a run by which later runs of its family are judged."""
 RUN_FIELDS = (*_STAMP_FIELDS, "recommendations", "settings")
-"""Fields of a run that its document does not have."""
+"""The fields about a run that its document does not have."""
 
 
 def comparison_stamp(run: AuditSummary) -> str:
     """Returns a checksum of everything by which a later run of the family may be judged.
 
-    It does not depend on the dollars of the run's findings, except for those of a short run, which
-    its family sums.
+    The dollars of the run's findings are not part of it. A short run is an exception, because its
+    family sums them.
     """
     fields = {name: getattr(run, name) for name in _STAMP_FIELDS}
     fields["rules_with_findings"] = sorted(run.rules_with_findings)
@@ -273,7 +278,7 @@ def _hours(seconds: int | None) -> Decimal | None:
 
 
 def _exact(value: object) -> str:
-    """Returns a text that is the same for equal numbers, such as 4.50 and 4.5."""
+    """Returns a text that is equal for equal numbers, such as 4.50 and 4.5."""
     if isinstance(value, Decimal):
         return str(value.normalize())
     if isinstance(value, Mapping):

@@ -1,7 +1,8 @@
-"""Sums over audits: what one audit adds, and the daily sums of accounts, families, owners, types.
+"""Sums over audits: what one audit adds, and the daily sums of accounts, families, owners and
+types.
 
 A roll-up repeats its children's dollars, so it adds only its own findings. An unknown amount adds
-nothing to the sum and 1 to its count of unknown amounts.
+nothing to the sum, and 1 to the count of unknown amounts.
 """
 
 from __future__ import annotations
@@ -33,13 +34,15 @@ from sageaudit.domain.audit.finding_document import (
 from sageaudit.domain.bill.finding import Bucket
 
 MAX_RULES_BY_NAME = 40
-"""Rules that one audit adds to by name, in the order of its findings; the others add to OTHERS."""
+"""The first rules, in the order of an audit's findings, that it adds to by name. It adds the others
+to OTHERS."""
 OTHERS = "(others)"
 _JUDGED = frozenset({Judged.YES, Judged.PARTLY})
 _ZERO = Decimal(0)
 _MICRODOLLAR = Decimal("0.000001")
 _LARGEST_EXPONENT = 8
-"""No job costs $1,000,000,000. In millionths, SQLite's integers hold the sum of 9,000 such ones."""
+"""No job costs $1,000,000,000. SQLite's integers hold the sum of 9,000 such amounts in millionths.
+"""
 
 
 class Scope(enum.StrEnum):
@@ -49,14 +52,14 @@ class Scope(enum.StrEnum):
     FAMILY = "family"
     OWNER = "owner"
     TYPE = "type"
-    """Instance type; no name if a job has several, or none is known."""
+    """Instance type; None if a job has several, or an unknown one."""
 
 
 class RuleSums(Struct, frozen=True):
-    """One rule's standing findings and their shares in USD, by bucket.
+    """One rule's standing findings, and their shares in USD by bucket.
 
-    `avoidable_range_usd`, ...: how much more findings with a range may save. `..._unknown`:
-    findings whose dollars are not known. `estimated`: those at an estimated rate.
+    `avoidable_range_usd`, ...: how much more may be saved by findings with a range. `..._unknown`:
+    findings with unknown dollars. `estimated`: findings at an estimated rate.
     """
 
     findings: int = 0
@@ -77,18 +80,18 @@ class RuleSums(Struct, frozen=True):
         return self.avoidable_usd + self.lost_usd
 
     def known_usd(self, bucket: Bucket) -> Decimal | None:
-        """Returns the dollars of a bucket; None if those of no finding are known."""
+        """Returns the dollars of a bucket; None if no finding has known dollars."""
         usd: Decimal = getattr(self, f"{bucket}_usd")
         return None if not usd and self.unknown(bucket) >= self.findings > 0 else usd
 
     def max_usd(self, bucket: Bucket) -> Decimal | None:
-        """Returns the upper end of the same."""
+        """Returns the most dollars of a bucket, with the upper ends of ranges; None if unknown."""
         usd = self.known_usd(bucket)
-        more: Decimal = getattr(self, f"{bucket}_range_usd")
-        return None if usd is None else usd + more
+        range_usd: Decimal = getattr(self, f"{bucket}_range_usd")
+        return None if usd is None else usd + range_usd
 
     def unknown(self, bucket: Bucket) -> int:
-        """How many findings of a bucket have dollars that are not known."""
+        """Returns the number of findings in a bucket with unknown dollars."""
         count: int = getattr(self, f"{bucket}_unknown")
         return count
 
@@ -100,15 +103,15 @@ class RuleSums(Struct, frozen=True):
 
 
 class Sums(Struct, frozen=True):
-    """Sums of audits, newest versions alone. Counts are of audits of jobs, without roll-ups.
+    """Sums of audits, of the newest versions only. Counts are of audits of jobs, without roll-ups.
 
-    `failed`: without jobs that never started. `unpriced`: the total is not known, so it is in no
-    sum of dollars. `incomplete`: a known total lacks a part. `upper_bounds`: a total is an upper
-    bound. `estimated`: the dollars rest on an estimated rate. `avoidable_unknown`, ...: these
-    dollars are not known; of `possible_unknown` a part may be, and a roll-up may be one.
-    `judged_usd`: the total of the jobs that could be judged, in whole or in part.
-    `idle_usd`: the value of idle capacity, of which `idle_counted_usd` is in the avoidable or lost
-    dollars already.
+    `failed`: failed jobs that had started. `unpriced`: jobs of unknown total, which are in no sum
+    of dollars. `incomplete`: known totals that lack a part. `upper_bounds`: totals that are an
+    upper bound. `estimated`: jobs with dollars at an estimated rate. `avoidable_unknown`, ...: jobs
+    whose dollars of this kind are unknown; for `possible_unknown`, a part may be known, and a
+    roll-up may count. `judged_usd`: the total of the jobs that could be judged, in whole or in
+    part. `idle_usd`: the value of idle capacity; `idle_counted_usd` of it is already in the
+    avoidable or lost dollars.
     """
 
     jobs: int = 0
@@ -141,37 +144,37 @@ class Sums(Struct, frozen=True):
 
     @property
     def known_total_usd(self) -> Decimal | None:
-        """The total; None if there are jobs and none has a known total."""
+        """The total; None if no job has a known total."""
         return self._known_usd(self.total_usd, self.total_unknown_count)
 
     @property
     def known_avoidable_usd(self) -> Decimal | None:
-        """The avoidable dollars; None if there are jobs and those of none are known."""
+        """The avoidable dollars; None if they are known for no job."""
         return self._known_usd(self.avoidable_usd, self.avoidable_unknown)
 
     @property
     def known_lost_usd(self) -> Decimal | None:
-        """The lost dollars; None if there are jobs and those of none are known."""
+        """The lost dollars; None if they are known for no job."""
         return self._known_usd(self.lost_usd, self.lost_unknown)
 
     @property
     def known_lost_up_to_usd(self) -> Decimal | None:
-        """The upper end of the same."""
+        """The upper end of the lost dollars; None if they are known for no job."""
         return self._known_usd(self.lost_up_to_usd, self.lost_unknown)
 
     @property
     def known_possible_usd(self) -> Decimal | None:
-        """The possible dollars; None if there are jobs and those of none are known."""
+        """The possible dollars; None if they are known for no job."""
         return self._known_usd(self.possible_usd, self.possible_unknown)
 
     @property
     def known_idle_usd(self) -> Decimal | None:
-        """The value of idle capacity; None if there are jobs and that of none is known."""
+        """The value of idle capacity; None if it is known for no job."""
         return self._known_usd(self.idle_usd, self.idle_unknown)
 
     @property
     def total_unknown_count(self) -> int:
-        """The number of jobs whose total is not known."""
+        """The number of jobs whose total is unknown."""
         return self.unpriced + self.unauditable
 
     @property
@@ -198,9 +201,10 @@ class Sums(Struct, frozen=True):
 
 
 class SumRow(Struct, frozen=True):
-    """The sums of one day (by the job's end, UTC) of one name; rows of one name and day add up.
+    """The sums of one day (by the job's end, UTC) and one name. Rows of the same name and day add
+    up.
 
-    `name` is None for Scope.ACCOUNT, and for the audits that have no owner or no single type.
+    `name` is None for Scope.ACCOUNT, and for audits without an owner or a single type.
     """
 
     scope: Scope
@@ -212,7 +216,7 @@ class SumRow(Struct, frozen=True):
 
 
 class ChangedFamily(Struct, frozen=True):
-    """A family whose spend changed; `change`: increased, decreased, new or gone.
+    """A family whose spend changed. `word`: increased, decreased, new or gone.
 
     `qualifier`: how exactly the size of the change is known.
     """
@@ -242,12 +246,14 @@ def add_sums(parts: Sequence[Sums]) -> Sums:
 
 
 def sum_rows(rows: Iterable[SumRow]) -> Sums:
-    """Adds all rows; they must be of one scope, since each scope counts every audit."""
+    """Adds all rows. They must be of one scope, as each scope counts every audit."""
     return add_sums([row.sums for row in rows])
 
 
 def group_rows(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key, Sums]:
-    """Sums rows by a key, such as `lambda row: row.day`, in order of first occurrence."""
+    """Returns the sums of rows by a key, such as `lambda row: row.day`, in order of first
+    occurrence.
+    """
     parts: dict[Key, list[Sums]] = defaultdict(list)
     for row in rows:
         parts[key(row)].append(row.sums)
@@ -255,16 +261,18 @@ def group_rows(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key
 
 
 def sums_from_document(document: AuditDocument) -> Sums:
-    """Returns what one audit adds."""
+    """Returns what one audit adds to sums."""
     if document["rollup"]:
-        own = [row for row in document["findings"] if row["rule"] in document["rollup_rules"]]
-        rules = _rules(document, own)
+        own_findings = [
+            row for row in document["findings"] if row["rule"] in document["rollup_rules"]
+        ]
+        rules = _rules(document, own_findings)
         total = sum(rules.values(), RuleSums())
         return Sums(
             avoidable_usd=total.avoidable_usd,
             lost_usd=total.lost_usd,
             lost_up_to_usd=total.lost_usd,
-            possible_unknown=int(has_open_trial(own)),
+            possible_unknown=int(has_open_trial(own_findings)),
             possible_usd=total.possible_usd,
             rules=rules,
         )
@@ -306,7 +314,7 @@ def sums_from_document(document: AuditDocument) -> Sums:
 
 
 def unused_capacity_usd(document: AuditDocument) -> Decimal | None:
-    """Returns the value of unused capacity: None if it is not known, 0 if nothing was paid."""
+    """Returns the value of unused capacity: None if it is unknown, 0 if nothing was paid."""
     bill, idle = document["bill"], document["idle_capacity"]
     if idle is not None and idle["list_usd"] is not None:
         return idle["list_usd"]
@@ -316,7 +324,7 @@ def unused_capacity_usd(document: AuditDocument) -> Decimal | None:
 
 
 def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str, RuleSums]:
-    """Sums findings by rule; a share counts if the audit's own sum of its bucket is known."""
+    """Returns the sums by rule. A share counts if the audit's own sum of its bucket is known."""
     sums: dict[str, RuleSums] = {}
     for finding in filter(is_standing, findings):
         name = finding["rule"]
@@ -338,7 +346,7 @@ def _finding_sums(document: AuditDocument, finding: FindingDocument) -> RuleSums
 
 
 def storable_usd(amount: Decimal | None) -> Decimal | None:
-    """Rounds USD to 6 decimals; None if the amount is not finite or too large to store."""
+    """Rounds USD to 6 decimals; None if the amount is not finite, or too large to store."""
     if amount is None or not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
         return None
     return amount.quantize(_MICRODOLLAR)

@@ -1,7 +1,7 @@
 """The trials (training jobs) of a tuning job: their cost, their objective, and the savings.
 
-A tuning job has no bill of its own. Its children's findings claim their shares first. A tuning
-finding then claims from the rest of the bills of the trials that it names, each dollar once.
+A tuning job has no bill of its own. The findings of its trials claim their shares first. A tuning
+finding then claims the rest of the bills of the trials that it names. Each dollar is claimed once.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _ORDER = (Bucket.LOST, Bucket.AVOIDABLE, Bucket.POSSIBLE, Bucket.NONE)
 class Trial(Struct, frozen=True):
     """The cost and objective of one trial. None means unknown.
 
-    `objective` is the last value of the tuning job's metric. `counted_usd` is the part of the bill
-    in the trial's own avoidable and lost findings, `possible_usd` that in possible ones. Tuning
-    findings take the rest. Unjudged trials and possible savings without a figure claim nothing.
+    `objective`: the final value of the tuning job's metric. `counted_usd`: the part of the bill in
+    the trial's own avoidable and lost findings; `possible_usd`: the part in its possible ones.
+    Tuning findings take the rest. Unjudged trials, and possible savings without a figure, claim
+    nothing.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Trial(Struct, frozen=True):
 def trial_from_document(
     document: AuditDocument, final_metrics: Mapping[str, Decimal], objective: Objective | None
 ) -> Trial:
-    """Reads one child's audit; `final_metrics` are the last values that it reported."""
+    """Reads the audit of a trial. `final_metrics`: the final values that the trial reported."""
     job = document["job"]
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
     if document["judged"] == Judged.NO:
@@ -73,7 +74,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 class TrialSavings(Struct, frozen=True):
-    """Findings on the tuning job itself, and their counted shares by bucket."""
+    """The findings on the tuning job itself."""
 
     findings: tuple[Finding, ...]
 
@@ -99,25 +100,25 @@ def allocate_trial_savings(
         change = detection.change
         names = change.trials if isinstance(change, DropTrials) else frozenset()
         exemption = exemptions.get(rule.name)
-        share = alone = None
+        share_usd = alone_usd = None
         if change is not None:
-            alone = sum_if_complete(bills[trial].total_usd for trial in names if trial in bills)
-            share = (
+            alone_usd = sum_if_complete(bills[trial].total_usd for trial in names if trial in bills)
+            share_usd = (
                 _ZERO
                 if exemption
                 else sum_if_complete(_remaining_usd(unclaimed, detection, trial) for trial in names)
             )
-        if share and detection.bucket is not Bucket.NONE:
+        if share_usd and detection.bucket is not Bucket.NONE:
             unclaimed |= dict.fromkeys(names, (_ZERO, _ZERO))
         findings.append(
             Finding(
                 rule=rule,
                 detection=detection,
                 severity=severities.severity_for(
-                    rule, detection.bucket, share, is_priced=change is not None
+                    rule, detection.bucket, share_usd, is_priced=change is not None
                 ),
-                saving_usd=share,
-                alone_usd=alone,
+                saving_usd=share_usd,
+                alone_usd=alone_usd,
                 range_usd=None,
                 exempt=exemption,
                 estimated=any(bills[trial].estimated for trial in names if trial in bills),

@@ -38,16 +38,16 @@ Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prep
 _ZERO = Decimal(0)
 
 UPPER_BOUND = "a spot run without BillableTimeInSeconds: all its seconds are billed here"
-"""What is missing from a bill that is an upper bound."""
+"""The sentence in `missing` of a bill that is an upper bound."""
 _HOUR_S = Decimal(3600)
 _MILLIONTH = Decimal("0.000001")
-"""The USD precision of documents."""
+"""The precision of USD in documents."""
 
 
 def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
     """Returns the wall-clock seconds billed for each instance, and the basis of this figure.
 
-    The seconds of a running job are counted until `observed_until`.
+    For a running job, they end at `observed_until`.
     """
     if job.purchase is Purchase.SERVERLESS:
         return None, "none"
@@ -58,12 +58,12 @@ def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
         return job.billable_s, "billable_seconds"
     if elapsed_s is None:
         return None, "none"
-    spot = job.purchase is Purchase.SPOT
-    return elapsed_s, "upper_bound" if spot else "estimated_from_times"
+    is_spot = job.purchase is Purchase.SPOT
+    return elapsed_s, "upper_bound" if is_spot else "estimated_from_times"
 
 
 def _seconds_so_far(job: Job) -> Decimal | None:
-    """Billed seconds of a job that still runs; waiting for capacity is not billed."""
+    """Returns the billed seconds of a running job. Waiting for capacity is not billed."""
     if is_still_waiting(job):
         return _ZERO
     seconds = job.billed_phases_s
@@ -71,9 +71,9 @@ def _seconds_so_far(job: Job) -> Decimal | None:
 
 
 def is_still_waiting(job: Job) -> bool:
-    """True for a job that still waits for its instances, as its phases show."""
-    waited = bool(job.phases) and not any(phase.billed for phase in job.phases)
-    return not job.finished and job.started_at is None and waited
+    """Returns whether a job still waits for its instances, according to its phases."""
+    has_only_waited = bool(job.phases) and not any(phase.billed for phase in job.phases)
+    return not job.finished and job.started_at is None and has_only_waited
 
 
 class BillLine(Struct, frozen=True):
@@ -89,14 +89,14 @@ class BillLine(Struct, frozen=True):
 
 
 class PhaseCost(Struct, frozen=True):
-    """A phase and its share of the compute lines; 0 if it is not billed, None if unknown."""
+    """A phase and its share of the compute lines: 0 if it is not billed, None if it is unknown."""
 
     phase: Phase
     usd: Decimal | None
 
 
 class Bill(Struct, frozen=True, dict=True):
-    """The lines, the cost by phase, and sentences that say what is missing.
+    """The lines, the cost by phase, and one sentence for each missing part.
 
     It has no slots, so that sums are cached: many candidates are compared with them.
     """
@@ -108,43 +108,43 @@ class Bill(Struct, frozen=True, dict=True):
 
     @property
     def complete(self) -> bool:
-        """True when nothing is missing."""
+        """Whether nothing is missing."""
         return not self.missing
 
     @property
     def estimated(self) -> tuple[str, ...]:
-        """The sentences of `missing` about estimated rates: these lines have dollars."""
+        """The sentences in `missing` about estimated rates; these lines have dollars."""
         return estimate_sentences(self.lines)
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """The other sentences of `missing`: what the total lacks."""
+        """The other sentences in `missing`: what the total lacks."""
         return tuple(sentence for sentence in self.missing if sentence not in self.estimated)
 
     @cached_property
     def compute_usd(self) -> Decimal | None:
-        """Sum of the compute lines; None when one has no price or there are none."""
+        """The sum of the compute lines; None if one has no price, or if there are none."""
         parts = [line.usd for line in self.lines if line.item == "compute"]
         return sum_if_complete(parts) if parts else None
 
     @cached_property
     def total_usd(self) -> Decimal | None:
-        """Sum of the known lines; None when a compute line has no price."""
+        """The sum of the known lines; None if a compute line has no price."""
         if self.compute_usd is None:
             return None
         return sum((line.usd for line in self.lines if line.usd is not None), _ZERO)
 
 
 def estimate_sentences(lines: Iterable[BillLine]) -> tuple[str, ...]:
-    """One sentence for each estimated rate of these lines."""
+    """Returns one sentence for each estimated rate of these lines."""
     rates = (line.rate for line in lines if line.rate is not None)
     return tuple(dict.fromkeys(rate.estimated for rate in rates if rate.estimated is not None))
 
 
 class BillSum(Struct, frozen=True):
-    """The sum of the bills of a tuning job's children; it has no lines of its own.
+    """The sum of the bills of a roll-up's jobs, without lines of its own.
 
-    `estimated` counts the children with an estimated rate.
+    `estimated`: a sentence that counts the jobs at an estimated rate.
     """
 
     total_usd: Decimal | None
@@ -157,18 +157,20 @@ class BillSum(Struct, frozen=True):
 
 
 def bill(job: Job, market: Market) -> Bill:
-    """Bills one job. Unknown parts stay unknown; a job that never started costs 0."""
+    """Returns the bill of one job. Unknown parts stay unknown; a job that never started costs 0."""
     if (rollup := job.kind.spec.rollup) is not None:
         return Bill("none", (), (), (rollup.cost_label,))
     if job.has_never_started:
-        nothing = BillLine("compute", None, _ZERO, "instance-hours", None, _ZERO, "never started")
-        return Bill("none", (nothing,), _phases(job, _ZERO), ())
+        zero_line = BillLine("compute", None, _ZERO, "instance-hours", None, _ZERO, "never started")
+        return Bill("none", (zero_line,), _phases(job, _ZERO), ())
     seconds, basis = billed_seconds(job)
     if seconds is None:
         return Bill("none", (), _phases(job, None), (_missing_seconds_reason(job),))
     if is_still_waiting(job):
-        nothing = BillLine("compute", None, _ZERO, "instance-hours", None, _ZERO, "not started yet")
-        return Bill("none", (nothing,), _phases(job, _ZERO), (_still_running_sentence(job),))
+        zero_line = BillLine(
+            "compute", None, _ZERO, "instance-hours", None, _ZERO, "not started yet"
+        )
+        return Bill("none", (zero_line,), _phases(job, _ZERO), (_still_running_sentence(job),))
     if not job.groups:
         reason = job.groups_unknown or ("the instance type is not known",)
         return Bill(basis, (), _phases(job, None), reason)
@@ -237,39 +239,43 @@ def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[
     if job.kind not in VOLUME_PATHS or job.volume_gb == 0:
         return
     groups = [group for group in job.groups if group.instance_type in market.types]
-    on_ebs = sum(g.count for g in groups if market.types[g.instance_type].is_ebs_billed is True)
-    unknown = len(groups) < len(job.groups) or any(
+    ebs_instances = sum(
+        g.count for g in groups if market.types[g.instance_type].is_ebs_billed is True
+    )
+    is_unknown = len(groups) < len(job.groups) or any(
         market.types[g.instance_type].is_ebs_billed is None for g in groups
     )
-    if not on_ebs and not unknown:
+    if not ebs_instances and not is_unknown:
         return
     component = job.kind.spec.component
     rate = market.prices.storage_rate(job.region, component) if job.region else None
-    usage = None
+    usage_type = None
     if job.region and item == "storage":
-        usage = market.prices.usage_type(job.region, component, STORAGE)
-    if unknown or job.volume_gb is None or job.started_at is None:
+        usage_type = market.prices.usage_type(job.region, component, STORAGE)
+    if is_unknown or job.volume_gb is None or job.started_at is None:
         reason = "when it ran is not known"
-        if unknown or job.volume_gb is None:
-            reason = "whether EBS is provisioned" if unknown else "the volume's size"
+        if is_unknown or job.volume_gb is None:
+            reason = "whether EBS is provisioned" if is_unknown else "the volume's size"
             reason += " is not known"
-        yield BillLine(item, usage, None, "GB-months", rate, None, reason)
+        yield BillLine(item, usage_type, None, "GB-months", rate, None, reason)
         return
     start = job.started_at
     if item == "warm_pool_storage" and job.ended_at is not None:
         start = job.ended_at
-    span = job.elapsed_s if item == "storage" else seconds
-    for month, share in _by_month(start, start + timedelta(seconds=float(span or seconds))):
+    span_s = job.elapsed_s if item == "storage" else seconds
+    for month, share in _by_month(start, start + timedelta(seconds=float(span_s or seconds))):
         hours = seconds * share / _HOUR_S
         days = monthrange(month.year, month.month)[1]
-        quantity = job.volume_gb * on_ebs * hours / (24 * days)
+        quantity = job.volume_gb * ebs_instances * hours / (24 * days)
         usd = None if rate is None else quantity * rate.usd
-        note = f"{job.volume_gb} GB x {on_ebs}, {month:%Y-%m}"
-        yield BillLine(item, usage, quantity, "GB-months", rate, usd, note)
+        note = f"{job.volume_gb} GB x {ebs_instances}, {month:%Y-%m}"
+        yield BillLine(item, usage_type, quantity, "GB-months", rate, usd, note)
 
 
 def _by_month(start: datetime, end: datetime) -> Iterator[tuple[datetime, Decimal]]:
-    """Yields each calendar month (UTC) of the span with its share of it; shares sum to 1."""
+    """Yields each calendar month (UTC) of a period with its share of the time. The shares sum to
+    1.
+    """
     total_s = seconds_between(start, end)
     month = datetime(start.year, start.month, 1, tzinfo=UTC)
     if not total_s:
@@ -309,16 +315,18 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
         yield "the region is not known"
         return
     component = job.kind.spec.component.value
+    compute_lines = [line for line in lines if line.item == "compute"]
     unpriced = dict.fromkeys(
         group.instance_type
-        for group, line in zip(job.groups, (x for x in lines if x.item == "compute"), strict=False)
+        for group, line in zip(job.groups, compute_lines, strict=False)
         if line.usd is None
     )
     for instance_type in unpriced:
         yield f"no {component} price known for {instance_type} in {job.region}"
     no_price = f"no ML storage price for {job.region} ({component})"
-    for item in dict.fromkeys(x.item for x in lines if "storage" in x.item and x.usd is None):
-        unpriced_line = next(x for x in lines if x.item == item and x.usd is None)
+    unpriced_lines = [line for line in lines if "storage" in line.item and line.usd is None]
+    for item in dict.fromkeys(line.item for line in unpriced_lines):
+        unpriced_line = next(line for line in unpriced_lines if line.item == item)
         reason = unpriced_line.note if unpriced_line.quantity is None else no_price
         yield f"{item.replace('_', ' ')}: {reason}"
     yield from estimate_sentences(lines)
@@ -331,20 +339,22 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
 
 
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:
-    """Returns each phase's share of the compute lines, by its billed seconds, on Spot too.
+    """Returns each phase's share of the compute lines by its billed seconds, on Spot too.
 
     Shares are rounded to millionths. The longest phase gets the remainder, so they sum to compute.
     """
     billed_s = job.billed_phases_s
     if compute_usd is None or not compute_usd or not billed_s:
-        unknown = _ZERO if compute_usd == 0 else None
-        return tuple(PhaseCost(phase, unknown if phase.billed else _ZERO) for phase in job.phases)
+        billed_phase_usd = _ZERO if compute_usd == 0 else None
+        return tuple(
+            PhaseCost(phase, billed_phase_usd if phase.billed else _ZERO) for phase in job.phases
+        )
     shares = [
         (compute_usd * (phase.seconds or _ZERO) / billed_s).quantize(_MILLIONTH)
         if phase.billed
         else _ZERO
         for phase in job.phases
     ]
-    longest = max(range(len(shares)), key=lambda at: shares[at])
+    longest = max(range(len(shares)), key=lambda index: shares[index])
     shares[longest] += compute_usd - sum(shares, _ZERO)
     return tuple(PhaseCost(*pair) for pair in zip(job.phases, shares, strict=True))

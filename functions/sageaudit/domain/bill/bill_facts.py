@@ -1,6 +1,6 @@
 """Facts about a bill besides its lines: kind of prices, Spot saving, and what is not included.
 
-An interrupted Spot run also has its attempts: the repeated work, and what was billed for it.
+For an interrupted Spot run, also its attempts: the repeated work, and what was billed for it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from sageaudit.domain.prices.market import Market, PriceKind
 from sageaudit.structs import replace
 
 CHECKPOINTS_FROM_S = 3600
-"""The longest wait that AWS allows built-in algorithms without checkpoints: a shorter run loses
-little when it starts again."""
+"""The longest wait that AWS allows built-in algorithms without checkpoints. A shorter run loses
+little if it starts again."""
 _ZERO = Decimal(0)
 
 NOT_INCLUDED_NOTE = "not included: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
@@ -27,9 +27,9 @@ SAVINGS_PLAN_NOTE = (
     " its utilisation"
 )
 PREPAID_ESTIMATE_PREFIX = "its value on demand: "
-"""Begins the note that the value of prepaid capacity depends on an estimated rate."""
+"""The beginning of a note that the value of prepaid capacity is at an estimated rate."""
 _KIND_PRIORITY: tuple[PriceKind, ...] = ("estimate", "own", "list")
-AMORTISED = (
+AMORTISED_NOTE = (
     "amortised rates count a Savings Plan's cost, which is paid used or not: the cash effect"
     " depends on its utilisation"
 )
@@ -39,21 +39,25 @@ _ECR = re.compile(
 
 
 def lacks_checkpoints(job: Job) -> bool:
-    """Returns whether a run is too long to restart from scratch, without a sign of checkpoints."""
+    """Returns whether a run without a sign of checkpoints is too long to start again from
+    scratch.
+    """
     return restarts_from_scratch(job) and (job.elapsed_s or _ZERO) > CHECKPOINTS_FROM_S
 
 
 def restarts_from_scratch(job: Job) -> bool:
-    """Returns whether an interruption restarts the run from scratch: no sign of checkpoints."""
+    """Returns whether the run starts from scratch after an interruption: it shows no sign of
+    checkpoints.
+    """
     return not (job.checkpointed or job.hints.own_checkpoints)
 
 
 class Attempts(Struct, frozen=True):
-    """Training seconds of all attempts, and of those before the last, whose work was repeated.
+    """The training seconds of all attempts, and of those before the last, whose work was repeated.
 
-    Shares (0..1) are of the billed seconds. `max_repeated_share`: Training of earlier attempts,
-    without downloads and upload. `min_repeated_share`: seconds billed beyond the last attempt,
-    at most the other share.
+    Shares (0..1) are of the billed seconds. `max_repeated_share`: Training in earlier attempts,
+    without downloads and uploads. `min_repeated_share`: seconds billed beyond those of the last
+    attempt, at most the maximum.
     """
 
     training_s: Decimal
@@ -63,7 +67,7 @@ class Attempts(Struct, frozen=True):
 
 
 def attempts(job: Job) -> Attempts | None:
-    """Returns the attempts; None if no training was interrupted, or the seconds are unknown."""
+    """Returns the attempts; None if no training was interrupted, or seconds are unknown."""
     last_s, training_s = last_attempt_s(job), job.phase_s("Training")
     phases_s = job.billed_phases_s
     if last_s is None or not training_s or not phases_s or not job.billable_s:
@@ -74,14 +78,15 @@ def attempts(job: Job) -> Attempts | None:
     repeated_s = training_s - last_training_s
     if repeated_s <= 0:
         return None
-    above = max(job.billable_s - last_s, _ZERO) / job.billable_s
-    at_most = repeated_s / phases_s
-    return Attempts(training_s, repeated_s, min(above, at_most), at_most)
+    min_share = max(job.billable_s - last_s, _ZERO) / job.billable_s
+    max_share = repeated_s / phases_s
+    return Attempts(training_s, repeated_s, min(min_share, max_share), max_share)
 
 
 def last_attempt_s(job: Job) -> Decimal | None:
     """Returns the seconds in which instances worked after the last interruption, download included.
-    An uninterrupted run needs these. None without an interruption, or if a phase is unknown.
+
+    An uninterrupted run takes this long. None without an interruption, or if a phase is unknown.
     """
     seconds = [
         phase.seconds for phase in _last_attempt_phases(job) if phase.billed or phase.is_repeated
@@ -90,17 +95,17 @@ def last_attempt_s(job: Job) -> Decimal | None:
 
 
 def _last_attempt_phases(job: Job) -> tuple[Phase, ...]:
-    cuts = [number for number, phase in enumerate(job.phases) if phase.name == "Interrupted"]
-    return job.phases[cuts[-1] :] if cuts else ()
+    interruptions = [index for index, phase in enumerate(job.phases) if phase.name == "Interrupted"]
+    return job.phases[interruptions[-1] :] if interruptions else ()
 
 
 class BillFacts(Struct, frozen=True):
-    """Facts about one bill. `price_kind` is None if nothing is priced, else the kind of a rate:
-    one estimate makes the bill an estimate.
+    """Facts about one bill. `price_kind`: the kind of its rates, an estimate if one is; None
+    without rates.
 
     `spot_saved_usd`: what the seconds that Spot did not bill would have cost at the same rates.
-    Waits and repeated downloads after an interruption do not count: on demand has neither.
-    None for a run that restarted from scratch, because it is shorter on demand.
+    Waits and repeated downloads after an interruption do not count, as an on-demand run has
+    neither. None for a run that restarted from scratch, because it would be shorter on demand.
     `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
     """
 
@@ -111,27 +116,29 @@ class BillFacts(Struct, frozen=True):
 
 
 def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> BillFacts:
-    """The facts of one bill; pure."""
+    """Returns the facts of one bill."""
     kinds = {line.rate.kind for line in billed.lines if line.rate is not None}
-    value = None
+    on_demand_bill = None
     if job.purchase is Purchase.TRAINING_PLAN:
-        value = bill(replace(job, purchase=Purchase.ON_DEMAND), market)
+        on_demand_bill = bill(replace(job, purchase=Purchase.ON_DEMAND), market)
     return BillFacts(
         price_kind=next((kind for kind in _KIND_PRIORITY if kind in kinds), None),
         spot_saved_usd=_spot_saved(job, billed),
-        prepaid_value_usd=None if value is None else value.compute_usd,
-        notes=tuple(_notes(job, billed, value, market, savings_plan=savings_plan)),
+        prepaid_value_usd=None if on_demand_bill is None else on_demand_bill.compute_usd,
+        notes=tuple(_notes(job, billed, on_demand_bill, market, savings_plan=savings_plan)),
     )
 
 
 def image_region(image: str | None) -> str | None:
-    """The region of an image's ECR registry; None for any other registry."""
-    pulled_from = _ECR.match(image or "")
-    return pulled_from["region"] if pulled_from else None
+    """Returns the region of an image's ECR registry; None for any other registry."""
+    match = _ECR.match(image or "")
+    return match["region"] if match else None
 
 
 def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
-    """Source: AWS, managed spot training: savings = 1 - billable / training seconds."""
+    """Returns what Spot saved, in USD. Source: AWS, managed spot training: savings = 1 - billable /
+    training seconds.
+    """
     if job.purchase is not Purchase.SPOT or job.billable_s is None or job.elapsed_s is None:
         return None
     if job.interruptions and restarts_from_scratch(job):
@@ -148,7 +155,9 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
 
 
 def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]:
-    """Yields both costs of a completed Spot run that restarted: its last attempt did the work."""
+    """Yields both costs of a completed Spot run that started from scratch again, on Spot and on
+    demand.
+    """
     last_s, spot_usd = last_attempt_s(job), billed.compute_usd
     if (
         job.purchase is not Purchase.SPOT
@@ -156,8 +165,10 @@ def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]
         or job.status != "Completed"
     ):
         return
-    once = replace(job, purchase=Purchase.ON_DEMAND, training_s=last_s, billable_s=last_s)
-    usd = bill(once, market).compute_usd if last_s else None
+    uninterrupted_job = replace(
+        job, purchase=Purchase.ON_DEMAND, training_s=last_s, billable_s=last_s
+    )
+    usd = bill(uninterrupted_job, market).compute_usd if last_s else None
     if spot_usd is not None and usd is not None:
         yield (
             f"interrupted without checkpoints: spot cost ${spot_usd:,.2f}, and one uninterrupted "
@@ -166,7 +177,10 @@ def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]
 
 
 def _billed_seconds_note(job: Job) -> str:
-    """AWS documents neither figure for several attempts. For one, billable is at most training."""
+    """Returns why more seconds may be billable than training seconds.
+
+    AWS documents neither figure for several attempts. In one attempt, billable is at most training.
+    """
     attempts_known = bool(job.phases) or job.purchase is not Purchase.SPOT
     if attempts_known and not job.has_restarted:
         return "AWS's figures contradict each other"
@@ -174,11 +188,11 @@ def _billed_seconds_note(job: Job) -> str:
 
 
 def _notes(
-    job: Job, billed: Bill, value: Bill | None, market: Market, *, savings_plan: bool
+    job: Job, billed: Bill, on_demand_bill: Bill | None, market: Market, *, savings_plan: bool
 ) -> Iterator[str]:
     yield from _spot_restart_notes(job, billed, market)
-    if value is not None:
-        yield from (f"{PREPAID_ESTIMATE_PREFIX}{estimate}" for estimate in value.estimated)
+    if on_demand_bill is not None:
+        yield from (f"{PREPAID_ESTIMATE_PREFIX}{estimate}" for estimate in on_demand_bill.estimated)
     if job.billable_s and job.training_s and job.billable_s > job.training_s:
         yield f"billable seconds exceed training seconds: {_billed_seconds_note(job)}"
     for line in billed.lines:
@@ -192,7 +206,7 @@ def _notes(
     if savings_plan and billed.lines:
         rates = [line.rate for line in billed.lines if line.rate is not None]
         amortised = any(rate.learned_basis == "amortised" for rate in rates)
-        yield AMORTISED if amortised else SAVINGS_PLAN_NOTE
+        yield AMORTISED_NOTE if amortised else SAVINGS_PLAN_NOTE
     for name in job.custom_rules:
         yield f"custom Debugger rule {name} runs as a processing job of its own, billed there"
     region = image_region(job.image)

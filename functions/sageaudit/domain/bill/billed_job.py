@@ -8,15 +8,15 @@ possible. `resize/type_vetoes.py` says to which types a run cannot move.
 | managed spot | warm pool, instance groups, training plan, serverless | SageMaker refuses it |
 | managed spot | several p4, p5 or p6 instances | all must be available at once, and stay so |
 | managed spot | a Savings Plan | spot takes usage from a commitment that is paid anyway |
-| early stopping of a tuning job | Hyperband | it stops early itself, and takes no `Auto` |
+| early stopping of a tuning job | Hyperband | it stops early itself, and refuses `Auto` |
 | another type | a higher hourly rate: `resize` offers none | no later recommendation reverses it |
 
-Sources: SageMaker guide on warm pools and managed spot; automatic model tuning, early stopping;
-EC2 user guide, Capacity Blocks for ML, which reserve "highly sought-after GPU instances" (p4d, p5
-and later).
+Sources: SageMaker guide on warm pools and managed spot; automatic model tuning, early stopping; EC2
+user guide, Capacity Blocks for ML, which reserve "highly sought-after GPU instances" (p4d, p5 and
+later).
 
-The bill on another type is only a total, without lines. A run is tried on dozens of types, of which
-one or two are reported. Its seconds, volumes and month are the same on all of them, so they are
+The bill on another type is only a total, without lines. A run is tried on dozens of types, and one
+or two are reported. Its seconds, volumes and month are the same on all of them, so they are
 computed once. Each type then costs one multiplication.
 """
 
@@ -49,8 +49,8 @@ _ZERO = Decimal(0)
 
 
 class BilledJob(Struct, frozen=True, dict=True):
-    """A job with its bill. Each change is billed once, although a finding's fix, its range and the
-    combined fixes use it. A move to another type needs no lines: `BillOnType` has its sums.
+    """A job with its bill. Each change is billed once, although a fix, its range and the combined
+    fixes use it. A change of type needs only sums (`BillOnType`), not a bill with lines.
 
     It has no slots, so that results are cached.
     """
@@ -68,17 +68,17 @@ class BilledJob(Struct, frozen=True, dict=True):
         return BillOnType.from_job(self.job, self.market)
 
     def with_change(self, change: Change) -> BilledJob:
-        """The changed job with its bill."""
+        """Returns the changed job with its bill."""
         if change not in self._changed_jobs:
             job = change.apply(self.job)
             self._changed_jobs[change] = BilledJob(job, bill(job, self.market), self.market)
         return self._changed_jobs[change]
 
     def saving_usd(self, change: Change) -> Decimal | None:
-        """Returns what one change saves, at least 0.
+        """Returns what one change saves, in USD; at least 0.
 
         None if either bill is unknown or an upper bound, or if the other type has no price of the
-        same time and kind. None, too, if the changed bill lacks a line that the first bill has:
+        same time and kind. None, too, if the changed bill lacks a line that the current bill has:
         fewer known lines are not a saving.
         """
         billed = self.bill
@@ -104,7 +104,7 @@ class BilledJob(Struct, frozen=True, dict=True):
         return self.with_change(change).bill.compute_usd
 
     def _rate_and_total(self, change: SetType) -> tuple[Rate, Decimal] | None:
-        """Returns the new rate and the total; None if only the bill with its lines has them."""
+        """Returns the new rate and the total; None if a bill with lines is needed."""
         other_type = self.market.types.get(change.instance_type)
         rate = self.market.hourly(self.job.region, self.job.kind, change.instance_type)
         if self._other_type_bill is None or other_type is None or rate is None:
@@ -117,26 +117,34 @@ class BilledJob(Struct, frozen=True, dict=True):
         if billed.total_usd is None or billed.basis == "upper_bound":
             return None
         rates = [line.rate for line in billed.lines if line.item == "compute"]
-        if not all(current is None or is_comparable(current, rate) for current in rates):
+        if not all(
+            current_rate is None or is_comparable(current_rate, rate) for current_rate in rates
+        ):
             return None
         return max(billed.total_usd - usd, _ZERO)
 
 
-def _is_comparable(today: Bill, changed: Bill) -> bool:
-    """Returns whether both bills use rates of the same time and kind. Missing rates are skipped."""
+def _is_comparable(current_bill: Bill, changed_bill: Bill) -> bool:
+    """Returns whether both bills have rates of the same time and kind. Missing rates are
+    skipped.
+    """
     rates = [
         [line.rate for line in billed.lines if line.item == "compute"]
-        for billed in (today, changed)
+        for billed in (current_bill, changed_bill)
     ]
     pairs = zip(*rates, strict=False)
-    return all(a is None or b is None or is_comparable(a, b) for a, b in pairs)
+    return all(
+        current_rate is None or changed_rate is None or is_comparable(current_rate, changed_rate)
+        for current_rate, changed_rate in pairs
+    )
 
 
 class BillOnType(Struct, frozen=True):
-    """A job whose instances all change type: its billed seconds, and those until its month ends.
+    """A job whose instances all change type: its seconds, and what its total depends on.
 
-    `gb_month_usd` and `month_left_s` are None if the volumes have several lines, or unknown ones.
-    Both are 0 for a job without volumes.
+    `month_left_s`: the seconds from its start to the end of its month. It and `gb_month_usd` are
+    None if a bill with lines is needed for the volumes. `gb_month_usd` is 0 for a job without
+    volumes.
     """
 
     seconds: Decimal
@@ -149,28 +157,30 @@ class BillOnType(Struct, frozen=True):
 
     @classmethod
     def from_job(cls, job: Job, market: Market) -> Self | None:
-        """Returns None for a job whose bill has more than compute and volumes of known seconds."""
+        """Returns the sums; None if the bill has more than compute and volumes of known seconds."""
         seconds, basis = billed_seconds(job)
         if job.free or job.groups_unknown or job.warm_pool or seconds is None or basis == "prepaid":
             return None
         counts = tuple(group.count for group in job.groups)
-        span = job.elapsed_s or seconds
+        elapsed_s = job.elapsed_s or seconds
         if job.kind not in VOLUME_PATHS or job.volume_gb == 0:
-            return cls(seconds, span, counts, 0, 1, None, _ZERO)
+            return cls(seconds, elapsed_s, counts, 0, 1, None, _ZERO)
         rate = (
             market.prices.storage_rate(job.region, job.kind.spec.component) if job.region else None
         )
-        begun = job.started_at
-        if job.volume_gb is None or begun is None or rate is None:
-            return cls(seconds, span, counts, 0, 1, None, None)
-        days = monthrange(begun.year, begun.month)[1]
-        begins = datetime(begun.year, begun.month, 1, tzinfo=UTC)
-        month_left_s = begins + timedelta(days=days) - begun
+        started_at = job.started_at
+        if job.volume_gb is None or started_at is None or rate is None:
+            return cls(seconds, elapsed_s, counts, 0, 1, None, None)
+        days = monthrange(started_at.year, started_at.month)[1]
+        month_start = datetime(started_at.year, started_at.month, 1, tzinfo=UTC)
+        month_left_s = month_start + timedelta(days=days) - started_at
         left_s = Decimal(int(month_left_s.total_seconds()))
-        return cls(seconds, span, counts, job.volume_gb, 24 * days, left_s, rate.usd)
+        return cls(seconds, elapsed_s, counts, job.volume_gb, 24 * days, left_s, rate.usd)
 
     def compute_usd(self, rate: Rate, time_factor: Decimal) -> Decimal:
-        """Returns the cost of all instances at this rate, with the run time times `time_factor`."""
+        """Returns the cost of all instances at this rate, if the run takes `time_factor` times as
+        long.
+        """
         seconds, total = self.seconds * time_factor, _ZERO
         for count in self.counts:
             total += seconds * count * rate.usd / _HOUR_S
@@ -179,7 +189,7 @@ class BillOnType(Struct, frozen=True):
     def total_usd(
         self, instance_type: InstanceType, rate: Rate, time_factor: Decimal
     ) -> Decimal | None:
-        """Returns the total at this rate; None if only a bill with lines can say it."""
+        """Returns the total at this rate; None if only a bill with lines can show it."""
         seconds, total = self.seconds * time_factor, self.compute_usd(rate, time_factor)
         if instance_type.is_ebs_billed is False or self.gb_month_usd == 0:
             return total
@@ -212,25 +222,25 @@ def spot_refusal(job: Job) -> str | None:
 
 
 def spot_capacity_refusal(job: Job) -> str | None:
-    """Returns why Spot capacity is too unlikely to count dollars on it, or None."""
-    several = (job.instance_count or 0) > 1
-    scarce = [g.instance_type for g in job.groups if _SCARCE_TYPES.match(g.instance_type)]
-    if not several or not scarce:
+    """Returns why Spot capacity is too unlikely for its dollars to be counted, or None."""
+    has_several_instances = (job.instance_count or 0) > 1
+    scarce_types = [g.instance_type for g in job.groups if _SCARCE_TYPES.match(g.instance_type)]
+    if not has_several_instances or not scarce_types:
         return None
-    return f"spot capacity for several {scarce[0]} at once cannot be counted on"
+    return f"spot capacity for several {scarce_types[0]} at once cannot be counted on"
 
 
 def early_stopping_refusal(strategy: str | None) -> str | None:
-    """Returns why a tuning job cannot take TrainingJobEarlyStoppingType Auto, or None."""
+    """Returns why a tuning job cannot have TrainingJobEarlyStoppingType Auto, or None."""
     return "Hyperband stops trials early itself" if strategy == HYPERBAND else None
 
 
 def type_change_refusal(job: Job) -> str | None:
-    """Returns why no other type is tried (several types, or a prepaid one), or None."""
+    """Returns why no other type is tried, or None: the job has several types, or prepaid ones."""
     if len({group.instance_type for group in job.groups}) > 1:
         return "its instances are of several types"
-    plan = job.purchase is Purchase.TRAINING_PLAN
-    return "its training plan is prepaid, for this type" if plan else None
+    is_prepaid = job.purchase is Purchase.TRAINING_PLAN
+    return "its training plan is prepaid, for this type" if is_prepaid else None
 
 
 def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | None:
@@ -242,31 +252,36 @@ def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | Non
     return spot_refusal(job)
 
 
-def limit_to_possible(found: Detection, job: Job, market: Market) -> Detection:
-    """Returns the detection. Its bucket becomes `possible` if the new type's rate is an estimate,
-    or if only a trial shows how long the run takes.
+def limit_to_possible(detection: Detection, job: Job, market: Market) -> Detection:
+    """Returns the detection, in bucket `possible` if its saving is uncertain.
+
+    It is if the new type's rate is an estimate, or if only a trial shows how long the run takes.
     """
-    how = rate_estimate_basis(found, job, market)
-    trial = isinstance(found.change, SetType) and found.change.needs_trial
-    if how is None and not trial:
-        return found
-    estimate = f"{how}: {_MAY_NOT_BE_OFFERED}." if how else None
-    caution = " ".join(filter(None, (found.caution, estimate)))
-    if not found.bucket.is_counted:
-        return replace(found, caution=caution)
-    return replace(found, confidence=Confidence.HEURISTIC, bucket=Bucket.POSSIBLE, caution=caution)
+    estimate_basis = rate_estimate_basis(detection, job, market)
+    needs_trial = isinstance(detection.change, SetType) and detection.change.needs_trial
+    if estimate_basis is None and not needs_trial:
+        return detection
+    estimate = f"{estimate_basis}: {_MAY_NOT_BE_OFFERED}." if estimate_basis else None
+    caution = " ".join(filter(None, (detection.caution, estimate)))
+    if not detection.bucket.is_counted:
+        return replace(detection, caution=caution)
+    return replace(
+        detection, confidence=Confidence.HEURISTIC, bucket=Bucket.POSSIBLE, caution=caution
+    )
 
 
-def rate_estimate_basis(found: Detection, job: Job, market: Market) -> str | None:
-    """Returns how the rate of a finding's new type was estimated; None if it was not."""
-    if not isinstance(found.change, SetType):
+def rate_estimate_basis(detection: Detection, job: Job, market: Market) -> str | None:
+    """Returns how the rate of a finding's new type was estimated; None if it is not an estimate."""
+    if not isinstance(detection.change, SetType):
         return None
-    rate = market.hourly(job.region, job.kind, found.change.instance_type)
+    rate = market.hourly(job.region, job.kind, detection.change.instance_type)
     return None if rate is None else rate.estimated
 
 
-def mark_estimated(found: Detection) -> Detection:
-    """Returns the detection, with the dollars in its text and evidence marked as "about"."""
-    if "$" in found.summary or any("usd" in key.split("_") for key in found.evidence):
-        return replace(found, caution=" ".join(filter(None, (found.caution, _ESTIMATED_DOLLARS))))
-    return found
+def mark_estimated(detection: Detection) -> Detection:
+    """Returns the detection with a caution that its dollars are estimates, if it has any."""
+    if "$" in detection.summary or any("usd" in key.split("_") for key in detection.evidence):
+        return replace(
+            detection, caution=" ".join(filter(None, (detection.caution, _ESTIMATED_DOLLARS)))
+        )
+    return detection

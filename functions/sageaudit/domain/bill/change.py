@@ -1,6 +1,6 @@
 """Fixes as changes of the job: a saving is the difference between two bills, not a formula.
 
-Stages are the order in which fixes are combined: the run itself, time, count, type, storage, warm
+Fixes are combined in the order of their stages: the run itself, time, count, type, storage, warm
 pool, purchase.
 """
 
@@ -17,7 +17,7 @@ from sageaudit.structs import replace
 
 
 class Stage(enum.IntEnum):
-    """The position of a change in that order."""
+    """The stage of a change; changes are combined in this order."""
 
     RUN = 1
     TIME = 2
@@ -34,7 +34,7 @@ class DropRun(Struct, frozen=True):
     stage = Stage.RUN
 
     def apply(self, job: Job) -> Job:
-        """A job that never started, without a warm pool."""
+        """Returns the job as if it had never started, without its warm pool."""
         return replace(
             job,
             status="Stopped",
@@ -47,15 +47,17 @@ class DropRun(Struct, frozen=True):
 
 
 class CutPhase(Struct, frozen=True):
-    """All occurrences of a phase together become `seconds` shorter, at least 0."""
+    """All occurrences of a phase together take `seconds` less, at least 0."""
 
     phase: str
     seconds: Decimal
     stage = Stage.TIME
 
     def apply(self, job: Job) -> Job:
-        """Cutting s seconds saves s x billable / billed phases' seconds, on Spot too.
-        A phase that is not billed has nothing to cut.
+        """Returns the shorter job.
+
+        Cutting s seconds saves s x billable / billed phases' seconds, on Spot too. A phase that is
+        not billed has nothing to cut.
         """
         remaining_s = self.seconds
         phases: list[Phase] = []
@@ -69,9 +71,9 @@ class CutPhase(Struct, frozen=True):
 
 
 class SetType(Struct, frozen=True):
-    """Every instance becomes another type, and the run takes `time_factor` times as long.
+    """All instances become another type, and the run takes `time_factor` times as long.
 
-    `needs_trial`: nothing bounds the run time, so the saving is at most possible.
+    `needs_trial`: the run time is not bounded, so the saving is at most possible.
     """
 
     instance_type: str
@@ -80,13 +82,13 @@ class SetType(Struct, frozen=True):
     stage = Stage.TYPE
 
     def apply(self, job: Job) -> Job:
-        """Same count, other type."""
+        """Returns the job with the same number of instances of the other type."""
         groups = (InstanceGroup(self.instance_type, item.count, item.name) for item in job.groups)
         return _scale_times(job, tuple(groups), self.time_factor)
 
 
 class SetCount(Struct, frozen=True):
-    """One group of `count` instances, and the run takes `time_factor` times as long.
+    """The job has one group of `count` instances, and takes `time_factor` times as long.
 
     `redistributes_work`: the remaining instances take over work, so their recorded use no longer
     shows whether a smaller type fits.
@@ -98,7 +100,7 @@ class SetCount(Struct, frozen=True):
     stage = Stage.COUNT
 
     def apply(self, job: Job) -> Job:
-        """Changes only jobs with one group."""
+        """Returns the changed job; unchanged if it does not have exactly one group."""
         if len(job.groups) != 1:
             return job
         group = InstanceGroup(job.groups[0].instance_type, self.count)
@@ -106,9 +108,9 @@ class SetCount(Struct, frozen=True):
 
 
 class SetTypeCount(Struct, frozen=True):
-    """`count` instances of one type in a cluster of several types; the run time stays the same.
+    """A cluster of several types gets `count` instances of one type; the run time stays the same.
 
-    0 removes the groups of this type. Otherwise the type must have one group only.
+    0 removes the groups of this type. Otherwise only one group may have this type.
     """
 
     instance_type: str
@@ -117,24 +119,30 @@ class SetTypeCount(Struct, frozen=True):
     stage = Stage.COUNT
 
     def apply(self, job: Job) -> Job:
-        """Returns the job unchanged if it has only this type, or the type is in two groups."""
+        """Returns the changed job; unchanged if it has only this type, or two groups of it."""
         own = [group for group in job.groups if group.instance_type == self.instance_type]
         others = [group for group in job.groups if group.instance_type != self.instance_type]
         if not others or (self.count and len(own) != 1):
             return job
-        left = (replace(group, count=self.count) if group in own else group for group in job.groups)
-        return replace(job, groups=tuple(left if self.count else others))
+        changed_groups = (
+            replace(group, count=self.count) if group in own else group for group in job.groups
+        )
+        return replace(job, groups=tuple(changed_groups if self.count else others))
 
 
 class SetPurchase(Struct, frozen=True):
-    """Another way to buy capacity: `billed_share` of the seconds are billed at the same rate."""
+    """The capacity is bought another way: `billed_share` of the seconds are billed at the same
+    rate.
+    """
 
     billed_share: Decimal
     purchase: Purchase = Purchase.SPOT
     stage = Stage.PURCHASE
 
     def apply(self, job: Job) -> Job:
-        """SageMaker has no spot rate: spot shows as fewer billable seconds."""
+        """Returns the changed job. SageMaker has no spot rate: on spot, fewer seconds are
+        billable.
+        """
         seconds = job.billable_s if job.billable_s is not None else job.elapsed_s
         if seconds is None:
             return job
@@ -149,7 +157,7 @@ class ShortenPool(Struct, frozen=True):
     stage = Stage.WARM_POOL
 
     def apply(self, job: Job) -> Job:
-        """Changes nothing if the retained seconds are unknown."""
+        """Returns the changed job; unchanged if the retained seconds are unknown."""
         pool = job.warm_pool
         if pool is None or pool.retained_s is None:
             return job
@@ -158,8 +166,9 @@ class ShortenPool(Struct, frozen=True):
 
 
 class RetainPool(Struct, frozen=True):
-    """The run starts on the pool of the previous run, without `pull_s` seconds of image pull, and
-    keeps its own pool for `retained_s` seconds.
+    """The run starts on the previous run's pool, and keeps its own pool for `retained_s` seconds.
+
+    It saves `pull_s` seconds of image pull.
     """
 
     pull_s: Decimal
@@ -168,7 +177,7 @@ class RetainPool(Struct, frozen=True):
     stage = Stage.WARM_POOL
 
     def apply(self, job: Job) -> Job:
-        """The pull is part of Downloading."""
+        """Returns the changed job. The image pull is part of Downloading."""
         pool = WarmPool("Terminated", self.keep_alive_s, self.retained_s)
         return replace(CutPhase("Downloading", self.pull_s).apply(job), warm_pool=pool)
 
@@ -180,18 +189,20 @@ class SetVolume(Struct, frozen=True):
     stage = Stage.STORAGE
 
     def apply(self, job: Job) -> Job:
-        """Same job, other volume."""
+        """Returns the job with the other volume size."""
         return replace(job, volume_gb=self.volume_gb)
 
 
 class DropTrials(Struct, frozen=True):
-    """Some training jobs of a tuning job do not happen; counted over its children's bills."""
+    """Some training jobs of a tuning job do not run. The saving is computed from their own
+    bills.
+    """
 
     trials: frozenset[str]
     stage = Stage.RUN
 
     def apply(self, job: Job) -> Job:
-        """A tuning job has no bill of its own to change."""
+        """Returns the job unchanged: a tuning job has no bill of its own."""
         return job
 
 
@@ -210,6 +221,7 @@ Change = (
 
 
 def _shorten(changed: Job, before: Job, cut_s: Decimal) -> Job:
+    """Returns the changed job with training and billable seconds that are shorter, too."""
     elapsed, billable = before.elapsed_s, before.billable_s
     if not elapsed:
         return changed
@@ -220,7 +232,7 @@ def _shorten(changed: Job, before: Job, cut_s: Decimal) -> Job:
 
 
 def _scale_times(job: Job, groups: tuple[InstanceGroup, ...], factor: Decimal) -> Job:
-    """On other instances, and all its times as long by the factor."""
+    """Returns the job on these instances, with all its times multiplied by `factor`."""
     if factor == 1:
         return replace(job, groups=groups)
     return replace(

@@ -1,13 +1,13 @@
 """Savings: each fix is billed alone, then all fixes are applied and billed in one fixed order.
 
-The shares in this order sum to the totals, so avoidable + lost is never above the bill. Only one
-of several fixes of the instance type counts, and only one of the instance count. Only one of both
-counts if fewer hosts take over work. A fix whose rule is subsumed by another finding's rule gets no
-dollars: it is counted there. `possible` fixes are applied last and are never added to the others.
-Among them, guesses come after what the family's own runs show.
+The shares in this order sum to the totals, so avoidable + lost is never above the bill. Several
+fixes of the instance type exclude each other, and so do several of the instance count. If fewer
+hosts take over work, fixes of type and count exclude each other too. If the rule of another finding
+subsumes that of a fix, the fix gets no dollars, as they are counted there. `possible` fixes are
+applied last and are never added to the others; guesses come after what the family's own runs show.
 
 A bill at an estimated rate has dollars, marked as estimated. The saving of another type at an
-estimated rate is at most possible: SageMaker may not sell it.
+estimated rate is at most possible: SageMaker may not sell that type.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.structs import replace
 
 REMAINDER = "rest"
-"""The name of the part of a bill that no finding takes."""
+"""The name of the part of a bill that is in no finding."""
 _ZERO = Decimal(0)
 _EXCLUSIVE_STAGES = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
 
 _MIN_SHOWN_USD = Decimal("0.005")
-"""USD: a smaller amount is shown as under one cent, and is not worth a change."""
+"""A smaller amount in USD is shown as less than one cent, and is not worth a change."""
 
 
 class SeverityLimits(Struct, frozen=True):
-    """USD of one run from which a finding is high or medium; below both it is low."""
+    """USD of one run from which a finding is high or medium. Below both it is low."""
 
     high_usd: Decimal = Decimal(100)
     medium_usd: Decimal = Decimal(10)
@@ -61,11 +61,11 @@ class Severities(Struct, frozen=True):
         *,
         is_priced: bool,
     ) -> Severity:
-        """Returns the severity of one finding. A `possible` one, or a range counted as 0, is at
-        most low. Less than a cent is info, and so is a finding without dollars, unless the rule
-        says otherwise.
+        """Returns the severity of one finding.
 
-        `is_priced` is False for findings that never have dollars, unlike unknown dollars.
+        A `possible` finding, or a range counted as 0, is at most low. Less than a cent is info. A
+        finding without dollars is info unless its rule says otherwise. `is_priced` is False for
+        findings that never have dollars; it is True for unknown dollars.
         """
         if rule.name in self.by_rule:
             return self.by_rule[rule.name]
@@ -85,17 +85,17 @@ class Severities(Struct, frozen=True):
 
 
 class Slice(Struct, frozen=True):
-    """One slice of the waterfall."""
+    """One slice of the bill in the waterfall."""
 
     name: str
     usd: Decimal
 
 
 class Savings(Struct, frozen=True):
-    """Findings, the largest saving first, with their totals; None if the bill is unknown.
+    """Findings, the largest saving first, and their totals; None if the bill is unknown.
 
-    `lost_up_to_usd`: the upper end of what is lost, next to the avoidable dollars. Equals
-    `lost_usd` if no loss is a range.
+    `lost_up_to_usd`: the most that may be lost, without the avoidable dollars. It equals `lost_usd`
+    if no loss is a range.
     """
 
     findings: tuple[Finding, ...]
@@ -116,44 +116,44 @@ def allocate_savings(
     *,
     has_savings_plan: bool = False,
 ) -> Savings:
-    """Computes the dollars of every finding, independent of the order of `detections`."""
+    """Computes the dollars of every finding. The order of `detections` does not matter."""
     pairs = [
         (
-            name,
+            rule,
             limit_to_possible(
                 _drop_impossible_change(detection, job, savings_plan=has_savings_plan), job, market
             ),
         )
-        for name, detection in sorted(detections, key=lambda pair: pair[0].id)
+        for rule, detection in sorted(detections, key=lambda pair: pair[0].id)
     ]
     total = billed.total_usd
     billed_job = BilledJob(job, billed, market)
     alone_usd = {
-        name.id: billed_job.saving_usd(detection.change) if detection.change else None
-        for name, detection in pairs
+        rule.id: billed_job.saving_usd(detection.change) if detection.change else None
+        for rule, detection in pairs
     }
     subsumed = _subsumed(pairs)
     superseded = _superseded(pairs, alone_usd, subsumed, exemptions)
     standing = [pair for pair in pairs if pair[0].name not in {*subsumed, *superseded, *exemptions}]
     shares = _combined_shares(billed_job, standing)
     findings = []
-    for name, detection in pairs:
-        share = shares.get(name.id, _ZERO) if detection.change and total is not None else None
-        span = _range(billed_job, detection)
-        priced = detection.change is not None
+    for rule, detection in pairs:
+        share = shares.get(rule.id, _ZERO) if detection.change and total is not None else None
+        range_usd = _range(billed_job, detection)
+        is_priced = detection.change is not None
         findings.append(
             Finding(
-                rule=name,
+                rule=rule,
                 detection=detection,
                 severity=severities.severity_for(
-                    name, detection.bucket, share, span, is_priced=priced
+                    rule, detection.bucket, share, range_usd, is_priced=is_priced
                 ),
                 saving_usd=share,
-                alone_usd=alone_usd[name.id],
-                range_usd=span,
-                superseded_by=superseded.get(name.name),
-                subsumed_by=subsumed.get(name.name),
-                exempt=exemptions.get(name.name),
+                alone_usd=alone_usd[rule.id],
+                range_usd=range_usd,
+                superseded_by=superseded.get(rule.name),
+                subsumed_by=subsumed.get(rule.name),
+                exempt=exemptions.get(rule.name),
                 estimated=bool(billed.estimated)
                 or rate_estimate_basis(detection, job, market) is not None,
                 alternatives_usd=tuple(map(billed_job.saving_usd, detection.other_changes)),
@@ -171,7 +171,7 @@ def allocate_savings(
 
 
 def _drop_impossible_change(detection: Detection, job: Job, *, savings_plan: bool) -> Detection:
-    """Removes the change, and so the dollars, if the fix is not possible for this job."""
+    """Removes the change, and so the dollars, if the job cannot have the fix."""
     if detection.change is None:
         return detection
     if reason := change_refusal(detection.change, job, savings_plan=savings_plan):
@@ -187,7 +187,7 @@ def _drop_impossible_change(detection: Detection, job: Job, *, savings_plan: boo
 
 
 def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decimal] | None:
-    """Returns both ends of a finding's range, each billed alone; None without a range."""
+    """Returns both ends of a finding's range, each billed alone; None if it has no range."""
     if detection.change is None or detection.best is None:
         return None
     ends = [billed_job.saving_usd(change) for change in (detection.change, detection.best)]
@@ -196,12 +196,13 @@ def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decima
 
 
 def _subsumed(pairs: list[tuple[RuleInfo, Detection]]) -> dict[str, str]:
-    present = {name.name for name, _ in pairs}
+    """Returns, by subsumed rule, the rule that includes its dollars."""
+    present = {rule.name for rule, _ in pairs}
     return {
-        inner: name.name
-        for name, _ in pairs
-        for inner in sorted(name.subsumes & present)
-        if inner != name.name
+        subsumed: rule.name
+        for rule, _ in pairs
+        for subsumed in sorted(rule.subsumes & present)
+        if subsumed != rule.name
     }
 
 
@@ -211,17 +212,17 @@ def _superseded(
     subsumed: Mapping[str, str],
     exempt: Mapping[str, Exemption],
 ) -> dict[str, str]:
-    """Returns, by losing rule, the rule that wins its stage: the largest of the surest savings.
+    """Returns, by superseded rule, the rule that supersedes it: the largest of the surest savings.
 
-    A fix that saves something wins over one that may save nothing, however sure that one is.
-    Fewer instances that take over work compete with another type chosen for the work recorded
-    before: it is unknown whether that type could do both.
+    A fix that saves something wins over one that may save nothing, however sure the latter is. If
+    fewer instances take over work, their fix competes with a change of type: it is unknown whether
+    the other type could do that work too.
     """
-    losers: dict[str, str] = {}
+    superseded: dict[str, str] = {}
     rivals = [
-        (name, found)
-        for name, found in pairs
-        if found.change and name.name not in subsumed and name.name not in exempt
+        (rule, detection)
+        for rule, detection in pairs
+        if detection.change and rule.name not in subsumed and rule.name not in exempt
     ]
     rivals.sort(
         key=lambda pair: (
@@ -236,32 +237,33 @@ def _superseded(
     )
     change = count[0][1].change if count else None
     if isinstance(change, SetCount) and change.redistributes_work:
-        both = [pair for pair in rivals if pair in count or pair in instance_type]
-        count, instance_type = both, []
-    for contest in (count, instance_type, purchase):
-        losers |= {name.name: contest[0][0].name for name, _ in contest[1:]}
-    return losers
+        rivals_of_both = [pair for pair in rivals if pair in count or pair in instance_type]
+        count, instance_type = rivals_of_both, []
+    for contenders in (count, instance_type, purchase):
+        superseded |= {rule.name: contenders[0][0].name for rule, _ in contenders[1:]}
+    return superseded
 
 
 def _combined_shares(
     billed_job: BilledJob, standing: list[tuple[RuleInfo, Detection]]
 ) -> dict[str, Decimal | None]:
-    """Returns each finding's share: counted fixes in the order of stages, then possible ones."""
+    """Returns each finding's share: counted fixes in the order of stages, then possible fixes."""
     ordered = sorted(
-        (found.certainty_order, found.change.stage, name.id, found.change)
-        for name, found in standing
-        if found.change is not None
+        (detection.certainty_order, detection.change.stage, rule.id, detection.change)
+        for rule, detection in standing
+        if detection.change is not None
     )
     shares: dict[str, Decimal | None] = {}
     applied: Change | None = None
     for _, _, rule_id, change in ordered:
         billed_job = billed_job.with_change(applied) if applied else billed_job
-        gain = shares[rule_id] = billed_job.saving_usd(change)
-        applied = change if gain else None
+        saving_usd = shares[rule_id] = billed_job.saving_usd(change)
+        applied = change if saving_usd else None
     return shares
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
+    """Sort key: standing findings first, then counted ones, then by their dollars."""
     return (
         not finding.is_standing,
         not finding.detection.bucket.is_counted,
@@ -278,20 +280,22 @@ def _sum(findings: list[Finding], bucket: Bucket, total: Decimal | None) -> Deci
 
 
 def _lost_up_to(findings: list[Finding], total: Decimal | None) -> Decimal | None:
-    """Returns the lost shares, or their ranges' upper ends; at most the bill less the avoidable."""
+    """Returns the most that may be lost: the upper ends of ranges, at most the bill less the
+    avoidable.
+    """
     avoidable, lost = _sum(findings, Bucket.AVOIDABLE, total), _sum(findings, Bucket.LOST, total)
     if total is None or avoidable is None or lost is None:
         return None
-    upper = [
+    upper_ends = [
         max(finding.range_usd[1] if finding.range_usd else _ZERO, finding.saving_usd or _ZERO)
         for finding in findings
         if finding.detection.bucket is Bucket.LOST and finding.is_standing
     ]
-    return max(lost, min(sum(upper, _ZERO), total - avoidable))
+    return max(lost, min(sum(upper_ends, _ZERO), total - avoidable))
 
 
 def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice]:
-    """Yields lost, then avoidable by finding, then the remainder; the slices sum to the bill."""
+    """Yields lost, then avoidable findings, then the remainder. The slices sum to the bill."""
     if total is None:
         return
     remaining_usd = total

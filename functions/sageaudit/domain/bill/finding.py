@@ -23,7 +23,7 @@ class Severity(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the least severe. Sort by it, since the words sort alphabetically."""
+        """0 for the least severe. Sort by it: the words would sort alphabetically."""
         return len(Severity) - 1 - list(Severity).index(self)
 
 
@@ -31,7 +31,7 @@ class Confidence(enum.StrEnum):
     """How sure a figure is.
 
     Measured: billed time or capacity that produced nothing. Derived: a range under a stated
-    assumption; its low end is counted. Heuristic: a suggestion with a reason.
+    assumption, of which the low end is counted. Heuristic: a suggestion with a reason.
     """
 
     MEASURED = "measured"
@@ -49,7 +49,7 @@ class Bucket(enum.StrEnum):
 
     @property
     def is_counted(self) -> bool:
-        """True when its dollars are in the totals."""
+        """Whether its dollars are in the totals."""
         return self in {Bucket.AVOIDABLE, Bucket.LOST}
 
 
@@ -70,7 +70,7 @@ class Clear(Struct, frozen=True):
 
 
 class Unknown(Struct, frozen=True):
-    """The rule could not judge the job: a stable code and a sentence."""
+    """The rule could not judge the job: a stable code, and the reason in a sentence."""
 
     code: str
     reason: str
@@ -83,13 +83,13 @@ class NotApplicable(Struct, frozen=True):
 
 
 class Detection(Struct, frozen=True):
-    """The rule found a part of the bill that can be saved, and its fix.
+    """A part of the bill that a rule says can be saved, and its fix.
 
-    `change` is the fix that is counted: the changed job is billed again. `best` is the other end of
-    a derived or heuristic range. Without `change` there are no dollars; `caution` says why.
-    `other_changes`: those of the `alternatives` that can be billed, in their order.
-    `reported_for_run`: the family's earlier run with the same finding.
-    `first_step`: what to do before the fix, instead of the step on the rule's page.
+    `change` is the fix that is counted: the changed job is billed again. `best`: the other end of a
+    derived or heuristic range. Without a `change` there are no dollars, and `caution` says why.
+    `other_changes`: the changes of the `alternatives` that can be billed, in their order.
+    `reported_for_run`: the family's earlier run with the same finding. `first_step`: what to do
+    before the fix, instead of the step on the rule's page.
     """
 
     confidence: Confidence
@@ -128,7 +128,7 @@ Outcome = Detection | Clear | Unknown | NotApplicable
 
 
 class Exemption(Struct, frozen=True):
-    """Marks a finding as accepted: it stays visible but is not in the totals."""
+    """Marks a finding as accepted: it stays visible but is not included in the totals."""
 
     by: str
     until: date | None
@@ -139,8 +139,8 @@ class RuleInfo(Struct, frozen=True):
     """A rule's id and name, and what it specifies for its findings.
 
     `compared`: later runs of the family are judged again if such a finding appears or disappears.
-    `first_step`: the page's first step, for a finding without a parameter to change.
-    `severity`: that of its findings without dollars, unless the policy sets another.
+    `first_step`: the first step on its page, for a finding without a parameter to change.
+    `severity`: that of findings without dollars, unless the policy sets another.
     """
 
     id: str
@@ -156,9 +156,9 @@ class RuleInfo(Struct, frozen=True):
 class Finding(Struct, frozen=True):
     """A Detection with its rule, severity and dollars (exact USD; None if the bill is unknown).
 
-    `alone_usd`: saving of this fix alone. `saving_usd`: its share if all fixes are applied.
-    `alternatives_usd`: the saving of each alternative that can be billed, alone.
-    `estimated`: its dollars depend on an estimated rate, of the job's own type or of the new one.
+    `alone_usd`: the saving of this fix alone. `saving_usd`: its share if all fixes are applied.
+    `alternatives_usd`: the saving of each alternative that can be billed, alone. `estimated`: its
+    dollars depend on an estimated rate, of the job's own type or of the new one.
     `reported_for_run`: the family's earlier run with the same finding; it changes no figure.
     """
 

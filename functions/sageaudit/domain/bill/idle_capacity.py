@@ -7,27 +7,27 @@ The user's program runs in the work phase only. No GPU or vCPU works for it whil
 is downloaded or the output is uploaded. These phases are billed, so they count as idle. Within the
 work phase a device works by its recorded share.
 
-Unknown time counts as worked, so that later data can only add idle time. Unknown are: a missing
-point of a recorded host, the partial periods at both ends of the work, and a billed phase in which
-the program may still run (Stopping, or a status that AWS adds). There is no figure if a host has
-too few points.
+Unknown time counts as worked, so that later data can only add idle time. These times are unknown: a
+missing point of a recorded host, the partial periods at both ends of the work, and a billed phase
+in which the program may still run (Stopping, or a status that AWS adds). There is no figure if a
+host has too few points.
 
 "Worked" is GPUUtilization, the share of time in which any kernel ran, or CPUUtilization over all
-vCPUs: an upper bound of useful work. A vCPU is half a core: 50% may be every core at work.
+vCPUs: an upper bound of useful work. A vCPU is half a core, so at 50% every core may be busy.
 
 paid     = devices of a host x hosts x billed seconds. On Spot the billable seconds, or all training
-           seconds if those are unknown (an upper bound, as in the bill). A warm pool's retained
-           time is not included: no job runs then, and it has its own rule.
+    seconds if those are unknown (an upper bound, as in the bill). A warm pool's retained time is
+    not included: no job runs then, and it has its own rule.
 list     = idle hours x the bill's hourly rate of an instance / its devices. The policy's own prices
-           apply, as in the bill. A plan's capacity is valued on demand. SageMaker bills Spot by
-           fewer seconds at the same rate, so idle billable hours at that rate are what was paid.
+    apply, as in the bill. A plan's capacity is valued on demand. SageMaker bills Spot by fewer
+    seconds at the same rate, so idle billable hours at that rate are what was paid.
 counted  = the part of the list value that is already in avoidable or lost. The bill is changed
-           finding by finding, as for their shares. A run that is dropped, or bought another way,
-           takes its idle share of the compute dollars. Any other fix takes idle hours only, as the
-           work stays. Storage and warm pools are not device hours.
+    finding by finding, as for their shares. A run that is dropped, or bought another way, takes
+    its idle share of the compute dollars. Any other fix takes idle hours only, as the work stays.
+    Storage and warm pools are not device hours.
 
-Example by hand: 1 x ml.g4dn.12xlarge (4 GPUs, $4.80 an hour) for 10 hours, 1 of them Downloading,
-9 with the GPUs at 40%: paid 40, worked 4 x 9 x 0.4 = 14.4, idle 25.6 GPU-hours, at $1.20 a GPU-hour
+Example: 1 x ml.g4dn.12xlarge (4 GPUs, $4.80 an hour) for 10 hours: 1 Downloading, 9 with the GPUs
+at 40%. Paid are 40 GPU-hours, worked 4 x 9 x 0.4 = 14.4, idle 25.6. At $1.20 a GPU-hour these are
 $30.72 of the bill's $48. Half an hour of the download is avoidable: $2.40 of the $30.72 are
 counted. If a type at $1.20 fits the rest, it saves 9.5 x (4.80 - 1.20) = $34.20 more. Together
 $36.60 exceed the value of the idle hours (the cheaper type has one GPU for the same work), so all
@@ -62,33 +62,38 @@ from sageaudit.domain.usage.measurements import (
 from sageaudit.domain.usage.series import mean, pairs
 
 Unit = Literal["gpu_hours", "vcpu_hours"]
-"""Accelerators without a metric (Trainium, Inferentia) have no figure, and so no unit."""
+"""The unit of a figure. Accelerators without a metric (Trainium, Inferentia) have no figure."""
 _NON_WORK_PHASES = DOWNLOADS | {"Uploading"}
 _ZERO = Decimal(0)
 IdleCause = Literal[
     "standstill", "gpu_use", "data_loader", "communication", "batch_size", "parallel_work",
     "profile",
 ]  # fmt: skip
-"""Half an hour or more without GPU work; no GPU work at all; waiting for data; all hosts wait
-equally; free GPU memory; free vCPUs. A profile shows what one-minute metrics cannot."""
+"""In this order: half an hour or more without GPU work; no GPU work at all; waiting for data; all
+hosts waiting equally; free GPU memory; free vCPUs. A profile shows what one-minute metrics cannot.
+"""
 
 _GPU_WAITS_BELOW = 50.0
-"""Percent of all GPUs below which a host's GPUs wait: Jobstats' target for a job's mean."""
+"""Mean use of all GPUs in percent below which they wait: Jobstats' target for a job's mean."""
 _STANDSTILL_FROM = 0.1
-"""Share of the run from which standstills are a cause. Our choice."""
+"""The share of the run from which standstills are named as a cause. Our choice."""
 _CPU_BUSY_ABOVE = 60.0
-"""Percent of all vCPUs, the milder limit of cpu-bottleneck (cloud-finops-skills)."""
+"""Percent of all vCPUs above which they are busy: the lower limit of cpu-bottleneck
+(cloud-finops-skills)."""
 _EVEN_WITHIN = 20.0
-"""Points between the means of the hosts; uneven-hosts reports larger differences."""
+"""Percentage points within which the hosts' means are even; uneven-hosts reports larger
+differences."""
 _REQUIRED_METRICS = (Metric.GPU, Metric.CPU, Metric.GPU_MEMORY)
 _LOW_P95_PERCENT = 70.0
-"""Percent: Debugger's BatchSize, for GPU, GPU memory and CPU."""
+"""The limit in percent of Debugger's BatchSize rule, for GPU, GPU memory and CPU."""
 
 _HOUR_S = Decimal(3600)
 
 
 def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
-    """Returns the unit and the devices of each host: its GPUs, or its vCPUs without GPUs."""
+    """Returns the unit and the number of devices of each host: its GPUs, or its vCPUs without
+    GPUs.
+    """
     metric = _metric(usage)
     count = usage.gpus if metric is Metric.GPU else usage.vcpu
     if not count:
@@ -97,22 +102,24 @@ def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
 
 
 def _metric(usage: Measurements) -> Metric:
-    """GPUUtilization unless the hosts are known to have no GPU: units never mix."""
+    """Returns GPUUtilization, or CPUUtilization if the hosts are known to have no GPU; units never
+    mix.
+    """
     return Metric.CPU if usage.gpus == 0 else Metric.GPU
 
 
 def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
     """Returns the share (0..1) of the billed device time that was worked, or why it is unknown.
 
-    `usage` must be the whole run's, with its idle start and end. Example by hand: 10 min
-    Downloading, 50 min Training at 40% mean use, all points present: (50 x 0.4) / 60 = 1/3.
+    `usage` must be that of the whole run, with its idle start and end. Example: 10 min Downloading,
+    50 min Training at 40% mean use, all points present: (50 x 0.4) / 60 = 1/3.
     """
     if 0 < usage.points < MIN_POINTS:
         reason = f"{usage.points} points of a host, {MIN_POINTS} needed"
         return Missing("too_few_points", reason)
-    code = _program_share(usage)
-    if isinstance(code, Missing):
-        return code
+    program_share = _program_share(usage)
+    if isinstance(program_share, Missing):
+        return program_share
     billed = [phase for phase in job.phases if phase.billed]
     if any(phase.seconds is None for phase in billed):
         return Missing("phases_unknown", "how long each phase took is not known")
@@ -125,7 +132,7 @@ def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
     if not billed_s:
         return Missing("phases_unknown", "no billed phase is known")
     recorded_s = min(work_s, Decimal(usage.seconds))
-    return (billed_s - idle_s - recorded_s * (1 - code)) / billed_s
+    return (billed_s - idle_s - recorded_s * (1 - program_share)) / billed_s
 
 
 def _program_share(usage: Measurements) -> Decimal | Missing:
@@ -136,33 +143,39 @@ def _program_share(usage: Measurements) -> Decimal | Missing:
         return usage.missing.get(metric) or Missing("metric_missing", "no points")
     if missing := usage.missing_hosts(metric):
         return missing
-    least = min(line.share for line in hosts.values())
-    if least < MIN_COVERAGE:
-        reason = f"only {least:.0%} of the points of a host"
+    lowest_coverage = min(line.share for line in hosts.values())
+    if lowest_coverage < MIN_COVERAGE:
+        reason = f"only {lowest_coverage:.0%} of the points of a host"
         return Missing("coverage_low", f"{reason}, {MIN_COVERAGE:.0%} needed")
     lines = hosts.values()
     points = sum(len(line.values) for line in lines)
-    unseen = points - sum(len(line.present) for line in lines)
-    # Sums of as many points differ in their last digits only: fsum keeps lower points lower.
-    worked = math.fsum(chain.from_iterable([[100.0] * unseen, *(line.present for line in lines)]))
+    missing_points = points - sum(len(line.present) for line in lines)
+    # fsum is exact, so that a lower point never gives a higher sum.
+    worked = math.fsum(
+        chain.from_iterable([[100.0] * missing_points, *(line.present for line in lines)])
+    )
     return min(Decimal(repr(worked)) / (100 * points), Decimal(1))
 
 
 def idle_causes(job: Job, whole_run: Measurements) -> tuple[IdleCause, ...]:
-    """Returns what to check, the likeliest cause first and a profile last.
+    """Returns what to check: the likeliest cause first, a profile last.
 
     Hosts of a transform job never wait for each other.
     """
-    alone = not job.kind.spec.can_hosts_communicate
+    are_hosts_independent = not job.kind.spec.can_hosts_communicate
     if not whole_run.gpus:
         return ("parallel_work", "profile")
     usage = whole_run.active_part()
-    still_count = sum(map(len, whole_run.standstills()))
-    if still_count < _STANDSTILL_FROM * whole_run.points:
-        return (*_gpu_causes(usage, is_single_host=alone), "profile")
-    at_work = usage.mean(Metric.GPU) if Metric.GPU in usage.series else 0
-    waits = () if at_work >= _GPU_WAITS_BELOW else tuple(_gpu_causes(usage, is_single_host=alone))
-    return ("standstill", *waits, "profile")
+    standstill_periods = sum(map(len, whole_run.standstills()))
+    if standstill_periods < _STANDSTILL_FROM * whole_run.points:
+        return (*_gpu_causes(usage, is_single_host=are_hosts_independent), "profile")
+    mean_gpu_percent = usage.mean(Metric.GPU) if Metric.GPU in usage.series else 0
+    wait_causes = (
+        ()
+        if mean_gpu_percent >= _GPU_WAITS_BELOW
+        else tuple(_gpu_causes(usage, is_single_host=are_hosts_independent))
+    )
+    return ("standstill", *wait_causes, "profile")
 
 
 def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCause]:
@@ -175,8 +188,8 @@ def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCa
     means = [line.mean for line in gpu.values()]
     waiting = []
     if any(line.highest > _CPU_BUSY_ABOVE for line in cpu.values()):
-        both_uses = zip(*pairs(cpu, gpu), strict=True)
-        waiting = [busy for busy, work in both_uses if work < _GPU_WAITS_BELOW]
+        cpu_gpu_pairs = zip(*pairs(cpu, gpu), strict=True)
+        waiting = [busy for busy, work in cpu_gpu_pairs if work < _GPU_WAITS_BELOW]
     if waiting and mean(waiting) > _CPU_BUSY_ABOVE:
         yield "data_loader"
     elif not is_single_host and len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN:
@@ -189,9 +202,9 @@ def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCa
 
 
 class IdleCapacity(Struct, frozen=True):
-    """Exact hours of devices, and exact USD; `counted_usd` is never above `list_usd`.
+    """Exact device hours and USD. `counted_usd` is never above `list_usd`.
 
-    Both are None if the type has no rate. `likely_causes`: why the devices may wait.
+    Both are None if the type has no rate. `likely_causes`: why the devices may have waited.
     """
 
     unit: Unit
@@ -203,23 +216,25 @@ class IdleCapacity(Struct, frozen=True):
 
     @property
     def idle(self) -> Decimal:
-        """Paid for and not worked, at least 0."""
+        """The hours that were paid for and not worked; at least 0."""
         return self.paid - self.worked
 
 
 def idle_capacity(
     job: Job, usage: Measurements, billed: Bill, market: Market, savings: Savings
 ) -> IdleCapacity | Missing:
-    """Returns the figure of one job, or why there is none. `usage` is the whole run's."""
+    """Returns the idle capacity of one job, or why there is none. `usage` must be the whole
+    run's.
+    """
     if job.free:
         return Missing("free", f"AWS does not bill it ({job.free})")
     if not job.finished:
         reason = f"the job has not ended (status {job.status}): its cost is not final"
         return Missing("job_not_finished", reason)
-    pair = devices(usage)
-    if isinstance(pair, Missing):
-        return pair
-    unit, count = pair
+    unit_and_count = devices(usage)
+    if isinstance(unit_and_count, Missing):
+        return unit_and_count
+    unit, count = unit_and_count
     seconds = _ZERO if job.has_never_started else billed_seconds(job)[0]
     if seconds is None:
         return Missing("no_billed_time", "; ".join(billed.missing) or "its billed time is unknown")
@@ -241,7 +256,9 @@ def idle_capacity(
 
 
 def _hourly_usd(job: Job, market: Market) -> Decimal | None:
-    """Returns the rate of an instance. None if groups differ: either may have the idle hours."""
+    """Returns the rate of an instance; None if the groups' rates differ, as any of them may be
+    idle.
+    """
     rates = {market.hourly(job.region, job.kind, group.instance_type) for group in job.groups}
     usd = {None if rate is None else rate.usd for rate in rates}
     return usd.pop() if len(usd) == 1 else None
@@ -250,7 +267,7 @@ def _hourly_usd(job: Job, market: Market) -> Decimal | None:
 def _counted_idle_usd(
     job: Job, billed: Bill, market: Market, savings: Savings, idle_share: Decimal
 ) -> Decimal:
-    """Returns the USD of idle device time in the counted findings, not capped."""
+    """Returns the USD of idle device time that counted findings have, before it is capped."""
     idle_usd, remaining_usd = _ZERO, billed.compute_usd
     billed_job, applied = BilledJob(job, billed, market), None
     for change in _counted_changes(savings):
@@ -258,14 +275,16 @@ def _counted_idle_usd(
         changed_usd, applied = billed_job.compute_usd(change), change
         if remaining_usd is None or changed_usd is None:
             break
-        cut = max(remaining_usd - changed_usd, _ZERO)
-        idle_usd += cut * idle_share if isinstance(change, DropRun | SetPurchase) else cut
+        cut_usd = max(remaining_usd - changed_usd, _ZERO)
+        idle_usd += cut_usd * idle_share if isinstance(change, DropRun | SetPurchase) else cut_usd
         remaining_usd = changed_usd
     return idle_usd
 
 
 def _counted_changes(savings: Savings) -> list[Change]:
-    """Returns the changes behind avoidable and lost dollars, in the order of billing."""
+    """Returns the changes behind avoidable and lost dollars, in the order in which they are
+    billed.
+    """
     counted = [
         (finding.detection.change.stage, finding.rule.id, finding.detection.change)
         for finding in savings.findings

@@ -1,13 +1,13 @@
 """Facts from the addresses of a job's image and inputs.
 
-An image's name says its CUDA toolkit and the built-in algorithm in it. AWS's own registries and
+The name of an image shows its CUDA toolkit and built-in algorithm. AWS's own registries and
 repositories are public: image_uri_config of aws/sagemaker-python-sdk at a248126 (2026-08), all
-files and regions. Built-in algorithms and the GPU families that SageMaker's guide names for them:
-developer guide (awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public
-text), one page an algorithm; for XGBoost and k-means a later public copy too. A repository of the
-same name in an account that is not AWS's is a user's own image.
+files and regions. Built-in algorithms and their GPU families: SageMaker developer guide
+(awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public text), one page for
+each algorithm; for XGBoost and k-means a later public copy too. A repository of the same name in an
+account that is not AWS's is a user's own image.
 
-An input's S3 address says its bucket, and whether it names a version of the data.
+An input's S3 address shows its bucket, and whether it names a version of the data.
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ tensorflow-inference tensorflow-inference-eia tensorflow-inference-graviton tens
 xgboost xgboost-neo
 """
 AWS_REGISTRIES = frozenset(_ACCOUNTS.split())
-"""AWS's accounts, by region and kind of image."""
+"""The accounts in which AWS hosts its images; they differ by region and kind of image."""
 AWS_REPOSITORIES = frozenset(_REPOSITORIES.split())
-"""The names of AWS's repositories; copies of its images elsewhere often keep them."""
+"""The names of AWS's repositories. Copies of its images elsewhere often have the same names."""
 Version = tuple[int, int]
 """Major and minor number."""
 _SHORT_CUDA = re.compile(r"(?<![a-z])cu(?:(\d\d)(\d)|([89])(\d))(?!\d)")
@@ -140,16 +140,16 @@ _CUDA_BY_FRAMEWORK: dict[str, dict[Version, Version]] = {
     },
     "mxnet": {(1, 4): (10, 0), (1, 6): (10, 1)},
 }
-"""The toolkit of AWS's training containers by framework version, for tags that leave it out, such
-as 2.1-gpu-py310. A version that came with two toolkits is absent. Sources: tags in
+"""The CUDA toolkit of AWS's training containers by framework version, for tags that omit it, such
+as 2.1-gpu-py310. A version that was released with two toolkits is absent. Sources: tags in
 aws/deep-learning-containers (available_images.md, release notes, image lists) and in the SageMaker
 Python SDK's image_uri_config/huggingface.json."""
 _IMAGE_CACHE_SIZE = 32
-"""Image names whose parsed parts are cached, since each type that a run is tried on needs them."""
+"""Parsed image names are cached, since each type that a run is tried on needs them."""
 _TRAINING_REPOSITORY = re.compile(r"(?:huggingface-)?(pytorch|tensorflow|mxnet)-training")
 _CLUSTER_FRAMEWORKS = {"spark": "Spark", "ray": "Ray", "dask": "Dask"}
 _USUAL_FAMILIES = frozenset({"p2", "p3", "g4dn", "g5"})
-"""The families that the guide names for most algorithms."""
+"""The families of GPU instances that the guide names for most algorithms."""
 
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _IP_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
@@ -160,10 +160,11 @@ _DAY = re.compile(
     r"(?:[-_/.]|/month=)?(?:0[1-9]|1[0-2])"
     r"(?:[-_/.]|/day=)?(?:0[1-9]|[12]\d|3[01])(?:\d{4}|\d{6})?(?!\d)"
 )
-"""A day, alone, before a time of day, or as year=2026/month=05/day=20; a month still grows."""
+"""A day alone, with a time of day, or as year=2026/month=05/day=20. A month is not enough: its data
+still grows."""
 _EPOCH = re.compile(r"(?<!\d)1[4-9]\d{8}(?:\d{3})?(?!\d)")
 _DATA_VERSION = re.compile(r"(?:\A|/)(?:dataset_?)?version[=_-]?[\w.-]{0,40}\d[\w.-]*(?=/|\Z)")
-"""Not a bare `v1`: it is mostly the version of a layout, and new data is added under it."""
+"""A bare `v1` does not match: it is usually the version of a layout, to which new data is added."""
 _CONTENT_HASH = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])")
 _EXECUTION = re.compile(r"(?:\A|/|/pipelines-)(?=[a-z0-9]*\d[a-z])[a-z0-9]{12}(?=[/-]|\Z)")
 """A pipeline execution's id: twelve mixed letters and digits, unlike a word and a number."""
@@ -195,7 +196,7 @@ def tag(image: str | None) -> str:
 def cluster_framework(image: str | None, entry_point: str | None = None) -> str | None:
     """Returns the framework that joins several instances into a cluster and splits the work itself.
 
-    It is found by a word in a name.
+    It is recognised by a word in the image's or script's name.
     """
     names = f"{image or ''} {entry_point or ''}".lower()
     return next((name for word, name in _CLUSTER_FRAMEWORKS.items() if word in names), None)
@@ -203,7 +204,9 @@ def cluster_framework(image: str | None, entry_point: str | None = None) -> str 
 
 @lru_cache(maxsize=_IMAGE_CACHE_SIZE)
 def cuda(image: str | None) -> Version | None:
-    """Returns the image's CUDA toolkit, (12, 1) for cu121; None if its name does not say it."""
+    """Returns the image's CUDA toolkit, such as (12, 1) for cu121; None if its name does not show
+    it.
+    """
     path, label = repository(image) or "", tag(image)
     name = f"{path}:{label}".lower()
     if match := _SHORT_CUDA.search(name):
@@ -220,14 +223,15 @@ def cuda(image: str | None) -> Version | None:
 
 @lru_cache(maxsize=_IMAGE_CACHE_SIZE)
 def pytorch(image: str | None) -> Version | None:
-    """Returns the PyTorch version of a PyTorch image by its tag, or None."""
+    """Returns the PyTorch version in the tag of a PyTorch image; None for other images."""
     match = re.match(r"(\d{1,2})\.(\d{1,2})", tag(image))
     is_torch = "pytorch" in (repository(image) or "").lower()
     return (int(match[1]), int(match[2])) if is_torch and match else None
 
 
 class BuiltInAlgorithm(Struct, frozen=True):
-    """One algorithm. `families`: those of its GPU instances; empty if it trains on CPUs only.
+    """One algorithm. `families`: the families of its GPU instances; empty if it trains on CPUs
+    only.
 
     `is_gpu_only`: it does not train on a CPU type.
     """
@@ -238,7 +242,7 @@ class BuiltInAlgorithm(Struct, frozen=True):
 
     @property
     def is_cpu_only(self) -> bool:
-        """Whether the guide names no GPU for it."""
+        """Whether it trains on CPUs only: the guide names no GPU for it."""
         return not self.families
 
 
@@ -261,14 +265,15 @@ _BY_REPOSITORY = {
     "semantic-segmentation": BuiltInAlgorithm("Semantic Segmentation", is_gpu_only=True),
     "seq2seq": BuiltInAlgorithm("Sequence to Sequence", is_gpu_only=True),
 }
-"""DeepAR's page names no family, so the guide's general statement applies."""
+"""By repository. DeepAR's page names no families, so it gets those of the guide's general
+statement."""
 _XGBOOST = frozenset({"xgboost", "sagemaker-xgboost"})
 _XGBOOST_VERSION = re.compile(r"(\d+)\.(\d+)-(\d+)")
 
 
 @lru_cache(maxsize=_IMAGE_CACHE_SIZE)
 def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
-    """Returns the algorithm of an image; None for other images."""
+    """Returns the built-in algorithm of an image; None for other images."""
     name = repository(image)
     if name is None or (image or "").partition(".")[0] not in AWS_REGISTRIES:
         return None
@@ -276,7 +281,9 @@ def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
 
 
 def _xgboost(label: str) -> BuiltInAlgorithm:
-    """Decides by version: no GPU until 1.0-1, P2 and P3 in 1.2-1, no P2 from 1.7-1."""
+    """Returns XGBoost with the GPU families of its version: none until 1.0-1, P2 and P3 in 1.2-1,
+    no P2 from 1.7-1.
+    """
     match = _XGBOOST_VERSION.match(label)
     # The tags 1 and latest are release 0.72.
     version = tuple(int(part) for part in match.groups()) if match else (0, 72, 1)
@@ -287,20 +294,22 @@ def _xgboost(label: str) -> BuiltInAlgorithm:
 
 
 class S3Input(NamedTuple):
-    """One input. `address` is None if the data is elsewhere (a file system, a query)."""
+    """One input. `address` is None if the data is not in S3 (a file system, a query)."""
 
     name: str | None
     address: str | None
 
 
 def bucket_name(address: str | None) -> str | None:
-    """Returns the bucket of an `s3://` address; None for ARNs, access points and others."""
-    scheme, parts, rest = (address or "").partition("://")
+    """Returns the bucket of an `s3://` address; None for ARNs, access points and other
+    addresses.
+    """
+    scheme, separator, rest = (address or "").partition("://")
     name = re.split("[/?#]", rest, maxsplit=1)[0]
-    plain = (
+    is_bucket = (
         _BUCKET_NAME.match(name) and not _IP_ADDRESS.match(name) and not name.endswith(_NOT_BUCKETS)
     )
-    return name if parts and scheme.lower() == "s3" and plain else None
+    return name if separator and scheme.lower() == "s3" and is_bucket else None
 
 
 def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
@@ -319,16 +328,16 @@ def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
 def is_data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:
     """Returns True if every input names a version, False if an S3 address does not, else None.
 
-    `inputs`: pairs of name and S3 address. An address is None if the data is elsewhere and may
-    change unnoticed: then the answer is None. It is None, too, without any data input: the code
-    then gets its data itself. A convention, not a proof: an object may have been overwritten.
+    `inputs`: pairs of name and S3 address. None is returned if an input is not in S3, as its data
+    may change unnoticed. None is returned, too, without any data input: the code then fetches its
+    data itself. This is a convention, not a proof: an object may have been overwritten.
     """
-    are_pinned = list(inputs)
-    pinned = [_has_version(address) for _, address in are_pinned if address is not None]
+    pairs = list(inputs)
+    pinned = [_has_version(address) for _, address in pairs if address is not None]
     if not all(pinned):
         return False
-    data = any(name not in CODE_INPUTS for name, _ in are_pinned)
-    return True if data and len(pinned) == len(are_pinned) else None
+    has_data_input = any(name not in CODE_INPUTS for name, _ in pairs)
+    return True if has_data_input and len(pinned) == len(pairs) else None
 
 
 def _has_version(address: str) -> bool:

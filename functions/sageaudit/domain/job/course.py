@@ -49,37 +49,44 @@ def phases_from_transitions(
 ) -> tuple[Phase, ...]:
     """Returns the phases in order, one entry for each occurrence, without the final status.
 
-    A phase without an end lasts until the next phase starts, the last one until the job ends.
-    Statuses repeat (Spot, retries) and AWS adds new ones: an unknown status counts as billed if it
+    A phase without an end lasts until the next phase starts, and the last one until the job ends.
+    Statuses repeat (Spot, retries), and AWS adds new ones. An unknown status counts as billed if it
     lies between the job's start and end. Without a start, nothing was billed. `billable_s`:
     BillableTimeInSeconds, which shows whether a repeated download was charged after all.
     """
     rows = [
-        (begun, fields.text(item, "Status") or "Unknown", item)
+        (started_at_phase, fields.text(item, "Status") or "Unknown", item)
         for item in transitions
-        if (begun := fields.time(item, "StartTime")) is not None
+        if (started_at_phase := fields.time(item, "StartTime")) is not None
     ]
     rows.sort(key=lambda row: row[0])
     phases = []
-    for position, (begun, name, item) in enumerate(rows):
+    for position, (started_at_phase, name, item) in enumerate(rows):
         if name in _ENDED:
             continue
         next_start = rows[position + 1][0] if position + 1 < len(rows) else ended_at
         end = fields.time(item, "EndTime") or next_start
         if end is not None and next_start is not None and next_start < end:
             end = next_start  # phases follow each other: an overlap would be billed twice
-        seconds = seconds_between(begun, end) if end else None
-        phases.append(Phase(name, begun, seconds, _is_billed(name, begun, started_at, ended_at)))
+        seconds = seconds_between(started_at_phase, end) if end else None
+        phases.append(
+            Phase(
+                name,
+                started_at_phase,
+                seconds,
+                _is_billed(name, started_at_phase, started_at, ended_at),
+            )
+        )
     charged = tuple(_mark_repeated_downloads(phases))
     charged_s = sum_if_complete([phase.seconds for phase in charged if phase.billed])
     if None in (billable_s, charged_s):
         return charged
-    was_charged = (billable_s or 0) > (charged_s or 0) + _ROUNDING_S
-    return tuple(phases) if was_charged else charged
+    repeats_charged = (billable_s or 0) > (charged_s or 0) + _ROUNDING_S
+    return tuple(phases) if repeats_charged else charged
 
 
 def _mark_repeated_downloads(phases: Iterable[Phase]) -> Iterator[Phase]:
-    """Marks each download after an interruption as not billed, if there was one before it."""
+    """Marks as not billed each download after an interruption, if there was one before it."""
     downloaded = interrupted = False
     for phase in phases:
         interrupted |= downloaded and phase.name == "Interrupted"
@@ -94,7 +101,7 @@ def _mark_repeated_downloads(phases: Iterable[Phase]) -> Iterator[Phase]:
 def run_times_from_transitions(
     transitions: Sequence[Mapping[str, Any]],
 ) -> tuple[datetime | None, datetime | None]:
-    """Returns start and end of the billed run from transitions, for answers without these times.
+    """Returns the start and end of the billed run, for answers that lack these times.
 
     60 of 60 recorded jobs start with Downloading and end when the final status starts.
     """
@@ -128,7 +135,7 @@ def _is_billed(
 def phases_without_transitions(
     name: str, created_at: datetime | None, started_at: datetime, ended_at: datetime | None
 ) -> tuple[Phase, ...]:
-    """Returns waiting, then one billed phase: for jobs whose answer has no transitions."""
+    """Returns a waiting phase, if any, and one billed phase, for answers without transitions."""
     seconds = seconds_between(started_at, ended_at) if ended_at else None
     run = Phase(name, started_at, seconds, billed=True)
     waited = seconds_between(created_at, started_at) if created_at else None
@@ -138,7 +145,8 @@ def phases_without_transitions(
 def as_of(job: Job, time: datetime) -> Job:
     """Returns a running job as of `time`: its open phase lasts until then.
 
-    Any other job is unchanged. A phase that starts after `time` (clocks differ) stays open.
+    A finished job is returned unchanged. A phase that starts after `time` (clocks differ) stays
+    open.
     """
     if job.finished:
         return job
@@ -163,8 +171,8 @@ def is_work_phase(phase: Phase) -> bool:
 
 def own_code_s(job: Job) -> Decimal | None:
     """Returns how many seconds the job's own code ran; None if the phases do not show it."""
-    worked = (phase.seconds for phase in job.phases if is_work_phase(phase))
-    return sum_if_complete(worked) if job.phases else None
+    work_seconds = (phase.seconds for phase in job.phases if is_work_phase(phase))
+    return sum_if_complete(work_seconds) if job.phases else None
 
 
 def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
@@ -184,24 +192,25 @@ def limit_reached(job: Job) -> str | None:
         return None
     if job.secondary_status in _LIMITS:
         return _LIMITS[job.secondary_status]
-    reading = job.failure.meaning if job.failure else None
-    if reading in {MAX_RUNTIME, MAX_WAIT}:
-        return reading
-    out_of_time = (
+    failure_limit = job.failure.meaning if job.failure else None
+    if failure_limit in {MAX_RUNTIME, MAX_WAIT}:
+        return failure_limit
+    has_reached_runtime = (
         not job.kind.spec.has_transitions
         and job.status == "Stopped"
         and job.max_runtime_s is not None
         and job.elapsed_s is not None
         and job.elapsed_s >= job.max_runtime_s
     )
-    return MAX_RUNTIME if out_of_time else None
+    return MAX_RUNTIME if has_reached_runtime else None
 
 
 def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
-    """Returns the seconds that a limit counted until it ended the run, in all attempts, or None.
+    """Returns how many seconds of the run, in all attempts, count towards a limit; None if unknown.
 
-    MaxWait counts from the request on, waiting and work together, MaxRuntime only the work. AWS
-    does not say whether the training seconds count every attempt, so phases decide after one.
+    MaxWait counts waiting and work from the request on, MaxRuntime only the work. AWS does not say
+    whether the training seconds include every attempt. So the phases are summed for a run that was
+    restarted.
     """
     if limit == MAX_WAIT:
         if job.created_at is None or job.ended_at is None:
@@ -211,7 +220,9 @@ def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
 
 
 def failure_class(job: Job) -> str:
-    """Returns one or two words for the reason, from the statuses and the failure message."""
+    """Returns a word or two for why the run did not complete, from its statuses and failure
+    message.
+    """
     if limit_reached(job):
         return LIMIT_REACHED
     if job.failure and job.failure.meaning:
@@ -227,12 +238,14 @@ def kept_results(job: Job) -> str | None:
 
 
 def can_have_worked(job: Job) -> bool:
-    """Returns whether its own code may have run, by its phases: before that, nothing is kept."""
+    """Returns whether the job's own code may have run, by its phases. If it did not, nothing was
+    kept.
+    """
     return not job.phases or any(is_work_phase(phase) for phase in job.phases)
 
 
 def possible_resume_source(job: Job) -> str | None:
-    """Returns what may contain a part of the work of a run that ended early, or None."""
+    """Returns what may contain part of the work of a run that ended early, or None."""
     if not can_have_worked(job):
         return None
     if job.checkpointed:
@@ -245,6 +258,8 @@ def possible_resume_source(job: Job) -> str | None:
 
 
 def is_trial(job: Job) -> bool:
-    """Returns whether a search started it: then its metric is a result even without a model."""
+    """Returns whether a search started the job: its metric is then a result even without a
+    model.
+    """
     rollup = job.parent.rollup if job.parent else None
     return rollup is not None and rollup.is_search

@@ -1,13 +1,14 @@
-"""Parses a Describe* answer and the job's tags into a Job, from the fields that are stored.
+"""Parses a Describe* answer and the job's tags into a Job, from stored fields only.
 
 `sanitize_answer` is the only gate. A Job is parsed from the sanitized answer, and histories and
-recordings store it. So live, recorded and re-audited jobs are judged alike, and nothing else can be
-shown. `job_fields` lists what may be stored. Of hyperparameters, environment and arguments only
-flags, one small number and words of fixed lists stay (`hints`), under the key `Derived`.
+recordings store that answer. So live, recorded and re-audited jobs are judged alike, and nothing
+else can be shown. `job_fields` lists what may be stored. From hyperparameters, environment and
+arguments, only flags, one small number and words of fixed lists are stored (`hints`), under the key
+`Derived`.
 
-Every field but name and status may be absent (a job that failed early, an answer of 2018, a partial
-recording). An impossible value raises MalformedData with its key. Fields: botocore's sagemaker
-model.
+Every field except name and status may be absent (a job that failed early, an answer of 2018, a
+partial recording). An impossible value raises MalformedData with its key. Fields: botocore's
+sagemaker model.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ from sageaudit.domain.token_shapes import WITHHELD, is_name, is_tag
 from sageaudit.errors import MalformedData
 
 OBJECTIVE_HYPERPARAMETER = "_tuning_objective_metric"
-"""The hyperparameter in which a tuning job gives its trials their objective's name."""
+"""The hyperparameter by which a tuning job tells its trials the name of their objective."""
 VERSION_PLACEHOLDER = "?versionId=kept"
-"""Replaces a version of the data in an address."""
+"""Replaces the part of an address that names a version of the data."""
 _TAGS = """
 sageaudit:ignore sageaudit:deadline sagemaker:pipeline-step-name sagemaker:pipeline-execution-arn
 """
 SAGEAUDIT_TAGS = frozenset(_TAGS.split())
-"""Names of tags that audits read under every policy."""
+"""The tags that audits read under every policy."""
 TAG_VALUE_PRESENT = "(set)"
 """Replaces the value of a required tag that is not stored; AWS allows no parentheses in a tag."""
 TAG_VALUE_ABSENT = "(not set)"
@@ -56,24 +57,23 @@ Enabled Disabled EndOfJob Continuous MultiRecord SingleRecord
 Bayesian Random Hyperband Grid Off Auto Maximize Minimize
 """
 STATES = frozenset(_WORDS.split())
-"""Values of AWS's enumerated fields, from botocore's service model."""
+"""The values of AWS's enumerated fields, from botocore's service model."""
 _TYPE = re.compile(
     r"ml\.[a-z][a-z0-9-]{0,15}\.(?:nano|micro|small|medium|large|\d{0,3}xlarge|metal)"
 )
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}\Z")
 _COMMIT = re.compile(r":[0-9a-f]{40}\Z")
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}|fpr-[a-z]{10}")
-"""A keyed hash, or its pseudonym in a recording for sharing."""
+"""A keyed hash, or the pseudonym that replaces it in a recording for sharing."""
 
 _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
 
 
 def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
-    """Returns the stored form of a Describe* answer, as JSON; applied twice it stays the same.
+    """Returns the stored form of a Describe* answer. Sanitizing the result again changes nothing.
 
-    A setting that AWS's own answer lacks is not set, and becomes null.
-
-    `key`: that of the fingerprint; without it there is none. Raises MalformedData if a field has an
+    A setting that AWS's own answer lacks is not set in the job, and becomes null. `key`: the key of
+    the fingerprint; without a key there is no fingerprint. Raises MalformedData if a field has an
     impossible value.
     """
     sanitized = read_fields(answer, STORED_FIELDS, _sanitize_field)
@@ -85,14 +85,18 @@ def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict
 
 
 class TagNames(Struct, frozen=True):
-    """The tags that audits read: those with stored values, and those that a policy requires."""
+    """The tags that audits read: those whose values are stored, and those that a policy
+    requires.
+    """
 
     values: frozenset[str]
     required: frozenset[str] = frozenset()
 
 
 def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> dict[str, str]:
-    """Returns the valid tags of these names, or all, without those that look like a token."""
+    """Returns the valid tags with these names, or all of them, without those that look like a
+    token.
+    """
     return {
         name: value
         for name, value in tags.items()
@@ -101,9 +105,9 @@ def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) ->
 
 
 def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool) -> dict[str, str]:
-    """Returns the tags to store, with a mark for each required tag without a stored value.
+    """Returns the tags to store. A required tag whose value is not stored gets a mark instead.
 
-    `is_complete`: `tags` are all tags of the job, so that others are not set.
+    `is_complete`: `tags` has all tags of the job, so that a tag that is not in it is not set.
     """
     stored = filter_tags(tags, names.values)
     for name in sorted(names.required - stored.keys()):
@@ -114,20 +118,20 @@ def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool
     return stored
 
 
-def split_stored_tags(kept: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
+def split_stored_tags(stored: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
     """Returns the stored values, and for each known tag whether it has a value."""
     values = {
         name: value
-        for name, value in kept.items()
+        for name, value in stored.items()
         if value not in {TAG_VALUE_PRESENT, TAG_VALUE_ABSENT}
     }
     return values, {
-        name: _presence_mark(value) == TAG_VALUE_PRESENT for name, value in kept.items()
+        name: _presence_mark(value) == TAG_VALUE_PRESENT for name, value in stored.items()
     }
 
 
 def rejected_tags(tags: Mapping[str, str], names: TagNames) -> list[str]:
-    """Returns the names of tags whose value is not stored, because it looks like a token."""
+    """Returns the names of tags whose value is not stored because it looks like a token."""
     accepted = filter_tags(tags, names.values)
     return sorted(name for name in names.values if tags.get(name) and name not in accepted)
 
@@ -156,7 +160,7 @@ def _sanitize_field(field: StoredAs, section: Mapping[str, Any], key: str) -> An
 
 
 def _presence(value: Any) -> Any:
-    """Returns a placeholder that is as empty as the value was."""
+    """Returns a placeholder that is empty if the value is."""
     if isinstance(value, list):
         return [WITHHELD] if value else []
     return WITHHELD if value else None
@@ -187,37 +191,41 @@ _TEXTS: Mapping[StoredAs, Callable[[str], str | None]] = {
     StoredAs.MODEL: lambda text: token_shapes.safe_name(stem(text)),
     StoredAs.ADDRESS: _address,
 }
-"""What is stored of a text that is not just a name."""
+"""How a text is stored if it is more than a name."""
 
 
 def _derive_settings(
     answer: Mapping[str, Any], sanitized: Mapping[str, Any], key: bytes | None
 ) -> dict[str, Any]:
-    """Returns what is derived from the settings, or was before they were dropped."""
+    """Returns what is derived from the settings of an answer, or was derived before it was
+    stored.
+    """
     stored = answer.get(DERIVED)
     if isinstance(stored, Mapping):
         flags = hints.from_stored(fields.section(stored, "Hints"))
-        run, tuned_for = fields.text(stored, "EntryPoint"), fields.text(stored, "TunedFor")
-        mark = fields.text(stored, "Fingerprint")
-        run = script(run) if run else None
+        script_name, tuned_for = fields.text(stored, "EntryPoint"), fields.text(stored, "TunedFor")
+        fingerprint_text = fields.text(stored, "Fingerprint")
+        script_name = script(script_name) if script_name else None
     else:
-        flags, run, mark = hints.from_answer(answer), entry_point(answer), None
+        flags, script_name, fingerprint_text = hints.from_answer(answer), entry_point(answer), None
         objective = fields.section(answer, "HyperParameters").get(OBJECTIVE_HYPERPARAMETER)
         tuned_for = objective.strip('"') if isinstance(objective, str) else None
         kind = kind_from_answer(answer)
         if key and kind and (settings := fingerprint_settings(kind, answer)):
-            mark = fingerprint(key, settings)
+            fingerprint_text = fingerprint(key, settings)
     values = {
         "Hints": hints.to_stored(flags),
-        "EntryPoint": run if run and is_name(run) else None,
+        "EntryPoint": script_name if script_name and is_name(script_name) else None,
         "TunedFor": tuned_for if tuned_for in _metrics(sanitized) else None,
-        "Fingerprint": mark if mark and _FINGERPRINT.fullmatch(mark) else None,
+        "Fingerprint": fingerprint_text
+        if fingerprint_text and _FINGERPRINT.fullmatch(fingerprint_text)
+        else None,
     }
     return {name: value for name, value in values.items() if value}
 
 
 def _metrics(stored: Mapping[str, Any]) -> set[str]:
-    """Returns the names of the job's own metrics: only these can be an objective's name."""
+    """Returns the names of the job's own metrics. Only these can be the name of an objective."""
     defined = (stored.get("AlgorithmSpecification") or {}).get("MetricDefinitions") or []
     rows = [*(row.get("Name") for row in defined)]
     rows += [row.get("MetricName") for row in stored.get("FinalMetricDataList") or []]
@@ -232,18 +240,19 @@ def parse(
     region: str | None = None,
     key: bytes | None = None,
 ) -> Job:
-    """Parses one job. Account and region default to the ARN's; without `key` no fingerprint.
+    """Parses one job. Account and region default to the ARN's; without `key` there is no
+    fingerprint.
 
-    Raises MalformedData if the answer is of no known kind, or a field has an impossible value.
+    Raises MalformedData if the kind is unknown, or a field has an impossible value.
     """
     kind = kind_from_answer(answer)
     if kind is None:
         raise MalformedData("describe", "has no ...JobName with a ...JobStatus of a known kind")
     answer = sanitize_answer(answer, key)
-    values, row = job_arguments(kind, answer), kind.spec
-    for field, of_answer in (("name", row.name_key), ("status", row.status_key)):
+    values, spec = job_arguments(kind, answer), kind.spec
+    for field, answer_key in (("name", spec.name_key), ("status", spec.status_key)):
         if values[field] is None:
-            raise MalformedData(of_answer, "is empty")
+            raise MalformedData(answer_key, "is empty")
     ref = JobRef.from_arn(values["arn"]) if values["arn"] else None
     fingerprint = fields.text(fields.section(answer, DERIVED), "Fingerprint")
     shown_tags, tags_set = split_stored_tags(filter_tags(tags))
@@ -261,8 +270,8 @@ def parse(
 
 
 def latest_time(answer: Mapping[str, Any]) -> datetime | None:
-    """Returns the latest time in an answer, also in its lists (transitions, metrics): the job was
-    seen until then. Raises MalformedData.
+    """Returns the latest time in an answer and its lists, when the job was last observed. Raises
+    MalformedData.
     """
     lists = [value for value in answer.values() if isinstance(value, list)]
     rows = [answer, *(row for rows in lists for row in rows if isinstance(row, Mapping))]

@@ -1,4 +1,4 @@
-"""Parts of a job with more than one value of its Describe answer: instances, inputs, outputs.
+"""The parts of a job that need more than one value of its Describe answer.
 
 Each function reads an answer whose stored fields are in `job_fields`.
 """
@@ -29,7 +29,7 @@ from sageaudit.domain.job.ref import JobRef
 
 Answer = Mapping[str, Any]
 MAX_METRICS = 40
-"""MetricDefinitionList and FinalMetricDataList: at most 40 entries."""
+"""The API's limit for MetricDefinitionList and FinalMetricDataList."""
 _LONGEST_NAME = 255
 _DEBUGGER_RULES = "sagemaker-debugger-rules"
 """Image of Debugger's built-in rules: processing jobs "at no additional cost" (AWS guide)."""
@@ -63,13 +63,15 @@ def instances(resources: Answer) -> tuple[tuple[InstanceGroup, ...], tuple[str, 
         if instance_type and count:
             parts.append(InstanceGroup(instance_type, count, name))
         else:
-            lacks = "count" if instance_type else "type"
-            unknown.append(f"instance group {name or '?'}: its {lacks} is not known")
+            unknown_part = "count" if instance_type else "type"
+            unknown.append(f"instance group {name or '?'}: its {unknown_part} is not known")
     return tuple(parts), tuple(unknown)
 
 
 def purchase(answer: Answer, resources: Answer) -> Purchase:
-    """Returns how the capacity was bought; in InstancePreferences, the selected type's plan."""
+    """Returns how the capacity was bought. With InstancePreferences, the selected type's plan
+    counts.
+    """
     preferred = fields.items(resources, "InstancePreferences")
     selected = {option.instance_type for option in instances(resources)[0]} if preferred else set()
     plans = [
@@ -91,7 +93,7 @@ def training_image(answer: Answer) -> str | None:
 
 
 def training_channels(answer: Answer) -> tuple[InputChannel, ...]:
-    """Returns the channels; a channel without a mode has that of the job."""
+    """Returns the channels. A channel without a mode has the job's mode."""
     job_mode = nested_reader("AlgorithmSpecification.TrainingInputMode", fields.text)(answer)
     channels = []
     for item in fields.items(answer, "InputDataConfig"):
@@ -100,8 +102,8 @@ def training_channels(answer: Answer) -> tuple[InputChannel, ...]:
         files = fields.section(data, "FileSystemDataSource")
         source = DataSource.S3 if s3 else DataSource.OTHER
         if files and not s3:
-            lustre = files.get("FileSystemType") == "FSxLustre"
-            source = DataSource.FSX if lustre else DataSource.EFS
+            is_lustre = files.get("FileSystemType") == "FSxLustre"
+            source = DataSource.FSX if is_lustre else DataSource.EFS
         channels.append(
             InputChannel(
                 name=fields.text(item, "ChannelName") or "channel",
@@ -130,11 +132,11 @@ def processing_inputs(answer: Answer) -> tuple[InputChannel, ...]:
 
 
 def has_artifact(answer: Answer) -> bool | None:
-    """Returns whether a model reached S3; Describe gives a path even if no model was written.
+    """Returns whether a model reached S3; None if the answer does not show it.
 
-    Recorded answers of completed jobs have ModelArtifacts (50 of 50), those of other jobs do not
-    (8 of 8). Without it, the transitions of a run that ended early must be complete. If they lack
-    Uploading, nothing was uploaded; but a path leaves that open.
+    Describe returns a path even if no model was written. Recorded answers of completed jobs have
+    ModelArtifacts (50 of 50), those of other jobs do not (8 of 8). If a run ended early, its
+    transitions are complete: without Uploading, nothing was uploaded.
     """
     transitions = fields.items(answer, "SecondaryStatusTransitions")
     path = nested_reader("ModelArtifacts.S3ModelArtifacts", fields.text)(answer)
@@ -148,7 +150,9 @@ def has_artifact(answer: Answer) -> bool | None:
 
 
 def custom_rules(answer: Answer) -> tuple[str, ...]:
-    """Returns Debugger rules with their own instance type; built-in rules are free without one."""
+    """Returns the Debugger rules with an instance type of their own. Built-in rules without one are
+    free.
+    """
     return tuple(
         fields.text(rule, "RuleConfigurationName") or "without a name"
         for prefix in ("Debug", "Profiler")
@@ -158,7 +162,7 @@ def custom_rules(answer: Answer) -> tuple[str, ...]:
 
 
 def warm_pool(answer: Answer) -> WarmPool | None:
-    """Returns the pool that the job requested, or has; None without one."""
+    """Returns the warm pool that the job requested or has; None without one."""
     keep_alive = nested_reader("ResourceConfig.KeepAlivePeriodInSeconds", fields.count)(answer)
     status = fields.section(answer, "WarmPoolStatus")
     if not keep_alive and not status:
@@ -171,7 +175,11 @@ def warm_pool(answer: Answer) -> WarmPool | None:
 
 
 def free_reason(answer: Answer) -> str | None:
-    """Returns a reason for AWS's rule image: exactly that repository in another's registry."""
+    """Returns why AWS does not bill the job, or None.
+
+    Only the image of Debugger's built-in rules is free: that repository, in a registry that is not
+    the account's own.
+    """
     image = nested_reader(IMAGE_PATHS[JobKind.PROCESSING], fields.text)(answer)
     arn = fields.text(answer, "ProcessingJobArn")
     ref = JobRef.from_arn(arn) if arn else None
@@ -182,21 +190,28 @@ def free_reason(answer: Answer) -> str | None:
 def metric_names(answer: Answer) -> tuple[str, ...]:
     """Returns the first 40 algorithm metrics that SageMaker publishes, in their order.
 
-    For a finished job, those with a last value: XGBoost defines 36 and publishes 2. For a trial,
-    only the objective of its tuning job: no rule reads another one.
+    If the answer has final values, only the metrics with one were published: XGBoost defines 36 and
+    publishes 2. A trial's only metric is the objective of its tuning job: no rule reads another
+    one.
     """
     algorithm = fields.section(answer, "AlgorithmSpecification")
     names = (fields.text(item, "Name") for item in fields.items(algorithm, "MetricDefinitions"))
-    fit = [name for name in names if name is not None and len(name) <= _LONGEST_NAME]
-    last = {fields.text(item, "MetricName") for item in fields.items(answer, "FinalMetricDataList")}
-    target = objective(answer)
-    last = {target.metric} if target is not None and target.metric in last else last
-    published = (name for name in fit if not last or name in last)
+    valid_names = [name for name in names if name is not None and len(name) <= _LONGEST_NAME]
+    reported_names = {
+        fields.text(item, "MetricName") for item in fields.items(answer, "FinalMetricDataList")
+    }
+    objective_of_trial = objective(answer)
+    reported_names = (
+        {objective_of_trial.metric}
+        if objective_of_trial is not None and objective_of_trial.metric in reported_names
+        else reported_names
+    )
+    published = (name for name in valid_names if not reported_names or name in reported_names)
     return tuple(dict.fromkeys(published))[:MAX_METRICS]
 
 
 def final_metrics(answer: Answer) -> dict[str, Decimal]:
-    """Returns the last value of each algorithm metric, unless it is not finite."""
+    """Returns the final value of each algorithm metric, without values that are not finite."""
     return {
         name: value
         for item in fields.items(answer, "FinalMetricDataList")
@@ -206,19 +221,19 @@ def final_metrics(answer: Answer) -> dict[str, Decimal]:
 
 
 def objective(answer: Answer) -> Objective | None:
-    """Returns the objective of a tuning job's trial. Only the tuning job has its direction, so it
-    is unknown here.
+    """Returns the objective of a tuning job's trial; only the tuning job's own answer has its
+    direction.
     """
     name = fields.text(fields.section(answer, DERIVED), "TunedFor")
     return None if name is None else Objective(name, None)
 
 
 def image_pull_in_download(answer: Answer) -> bool | None:
-    """Returns whether a Downloading phase's message mentions the image; None without messages.
+    """Returns whether the message of a Downloading phase mentions the image; None without messages.
 
-    83 recorded jobs: "Downloading input data" until 2023, "Downloading the training image" since
-    February 2024, whatever their inputs. So the first does not prove that no image was pulled, nor
-    the second that the pull took the time.
+    In 83 recorded jobs it is "Downloading input data" until 2023 and "Downloading the training
+    image" since February 2024, whatever their inputs. So the former does not prove that no image
+    was pulled, nor the latter that the pull took the time.
     """
     messages = [
         message
@@ -230,13 +245,17 @@ def image_pull_in_download(answer: Answer) -> bool | None:
 
 
 def uploads(answer: Answer) -> tuple[ProcessingOutput, ...]:
-    """Returns a processing job's outputs; one that the application writes itself has no mode."""
+    """Returns a processing job's outputs. An output that the application writes itself has no
+    mode.
+    """
     outputs = []
     for item in fields.items(fields.section(answer, "ProcessingOutputConfig"), "Outputs"):
         mode = nested_reader("S3Output.S3UploadMode", fields.text)(item)
-        app = fields.flag(item, "AppManaged")
+        is_app_managed = fields.flag(item, "AppManaged")
         outputs.append(
-            ProcessingOutput(fields.text(item, "OutputName") or "output", None if app else mode)
+            ProcessingOutput(
+                fields.text(item, "OutputName") or "output", None if is_app_managed else mode
+            )
         )
     return tuple(outputs)
 
@@ -244,8 +263,8 @@ def uploads(answer: Answer) -> tuple[ProcessingOutput, ...]:
 def batch(answer: Answer) -> TransformBatching:
     """Returns how a transform job sends requests to its container.
 
-    0 concurrent transforms means the same as no value. Then the container may say how many requests
-    it accepts, else it gets one at a time (CreateTransformJob).
+    0 concurrent transforms is the same as no value: the container then may set the number, else it
+    gets one request at a time (CreateTransformJob).
     """
     return TransformBatching(
         strategy=fields.text(answer, "BatchStrategy"),
@@ -271,7 +290,7 @@ def tuning(answer: Answer) -> TuningSettings:
 
 def _objective(answer: Answer, config: Answer) -> Objective | None:
     """Returns the tuning job's own objective, or the common one of all its definitions."""
-    shared = [
+    definition_objectives = [
         fields.section(definition, "TuningObjective")
         for definition in fields.items(answer, "TrainingJobDefinitions")
     ]
@@ -279,7 +298,7 @@ def _objective(answer: Answer, config: Answer) -> Objective | None:
     directions = {direction.value: direction for direction in Direction}
     objectives = {
         (fields.text(item, "MetricName"), directions.get(fields.text(item, "Type") or ""))
-        for item in ([section] if section else shared)
+        for item in ([section] if section else definition_objectives)
     }
     metric, direction = objectives.pop() if len(objectives) == 1 else (None, None)
     return None if metric is None else Objective(metric, direction)

@@ -21,9 +21,9 @@ AWS_ERROR = "AWS error"
 GPU_MEMORY = "GPU out of memory"
 HOST_MEMORY = "host out of memory"
 MEMORY = "memory error"
-"""Out of memory, but the message does not say whose memory."""
+"""Memory ran out, but the message does not say whether the GPU's or the host's."""
 _MAX_CHARACTERS = 10_000
-"""Characters of a message that are read; AWS sends 1,024."""
+"""At most this many characters of a message are read; AWS sends 1,024."""
 _MAX_WORDS = 8
 _PATTERNS = (
     ((r"maxruntime(?:inseconds)?\W*exceeded|exceeded \W*maxruntime",), MAX_RUNTIME),
@@ -65,13 +65,12 @@ _PATTERNS = (
     ((r"algorithmerror", r"executeuserscripterror", r"traceback", r"exit ?code"), "code error"),
     ((r"clienterror", r"validationexception"), "request error"),
 )
-"""Regular expressions and what they stand for. The first match wins.
+"""Regular expressions and the class of failure that they show. The first match wins.
 
-Exit code 137 is 128 + SIGKILL: the kernel ends a process that way if a host has no memory left.
-"""
+Exit code 137 is 128 + SIGKILL: the kernel ends a process that way if a host has no memory left."""
 CLASSES = frozenset(word for _, word in _PATTERNS)
 _COMMAND = re.compile(r'\bCommand "[^"]*"')
-"""The toolkit's copy of the command line: its options are not reasons."""
+"""The toolkit's copy of the command line. Its options say nothing about the failure."""
 _PYTHON_EXCEPTIONS = (
     name
     for name, item in vars(builtins).items()
@@ -124,7 +123,7 @@ _NUMBERS = (
     (r"tried to allocate (\d{1,4}\.\d\d) mib\b", "tried to allocate {} MiB"),
     (r"of the rule \w+ at step (\d{1,7}) resulted in the condition", "step {}"),
 )
-"""Regular expressions of numbers that say what happened, and the words that show them."""
+"""Regular expressions of numbers that explain a failure, and the words that show them."""
 _PHRASES = (
     (r"cuda error|cuda runtime error", "CUDA error"),
     (r"\bnccl\b", "NCCL"),
@@ -154,7 +153,7 @@ _PHRASES = (
     (r"all training jobs failed", "all training jobs failed"),
     (r"see job logs", "see the job's logs"),
 )
-"""Regular expressions and the words that they stand for."""
+"""Regular expressions and the words that replace them."""
 _SHOWN_WORDS = _KNOWN | {word for _, word in _PHRASES}
 _SHOWN_NUMBER = re.compile(
     r"(?:exit (?:code|status) -?|HTTP |errno |step )\d{1,7}|tried to allocate [\d.]{4,7} [GM]iB"
@@ -177,16 +176,18 @@ class Failure(Struct, frozen=True):
 
 
 def parse_failure(text: str | None) -> Failure | None:
-    """Returns the known words of a message, or of a Failure's own text; None if there are none."""
+    """Returns the known words of a message, or of a Failure's own text; None without any."""
     text = _COMMAND.sub(" ", (text or "")[:_MAX_CHARACTERS])
     head, _, tail = text.rpartition(": ")
     if tail in CLASSES and _is_shown_text(head):
         return Failure(tuple(filter(None, head.split(", "))), tail)
     words = tuple(text.split(", ")) if text and _is_shown_text(text) else _words(text)
     lower = text.lower()
-    found = (word for marks, word in _PATTERNS for mark in marks if re.search(mark, lower))
-    reading = next(found, None)
-    return Failure(words, reading) if words or reading else None
+    meanings = (
+        word for patterns, word in _PATTERNS for pattern in patterns if re.search(pattern, lower)
+    )
+    meaning = next(meanings, None)
+    return Failure(words, meaning) if words or meaning else None
 
 
 def _is_shown_text(text: str) -> bool:

@@ -1,8 +1,8 @@
 """The family of a run (runs of the same workload), and a keyed fingerprint of one run.
 
-A family is a pure function of job and tags. It does not depend on instance type and count, so the
-family stays the same after a fix. A fingerprint covers what makes two runs the same: their image,
-inputs, script and settings.
+A family depends only on the job and its tags. It does not depend on instance type and count, so it
+stays the same after a fix. A fingerprint covers what makes two runs the same: image, inputs, script
+and settings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 
 FAMILY_VERSION = 3
-"""Stored with every family: increase it if the result of the function below changes."""
+"""Stored with every family. Increase it if the result of `family` changes for any job."""
 
 _SDK_PREFIX = "sagemaker_"
 """Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
@@ -32,7 +32,8 @@ _TUNING_CHILD = re.compile(r"-\d{6}-\d{4}(?:-\d{3}-[0-9a-f]{8})?\Z")
 _PIPELINE_JOB = re.compile(r"\Apipelines-[a-z0-9]{12}-(.+?)(?:-[A-Za-z0-9]{10})?\Z")
 _TOKEN_LENGTH = 12
 _CONTENT_HASH = re.compile(r"/[0-9a-f]{32,64}(?=/|\Z)")
-"""In a pipeline the SDK uploads code under a hash of its content; else under the job's name."""
+"""The folder of code that the SDK uploads in a pipeline; elsewhere the folder has the job's name.
+"""
 _SUFFIX = re.compile(r"-(?:\d+|(?=[a-f]*\d)[0-9a-f]{4,}|[0-9a-f]{8,})\Z")
 _SCRIPT = re.compile(
     r"(?:[\w./:-]*/)?([\w.+-]+\.(?:py|pyc|pyz|ipynb|sh|bash|zsh|R|r|Rmd|jl|pl|rb|js|mjs|ts|lua|m|sql"
@@ -45,9 +46,11 @@ _MAX_NAME_LENGTH = 255
 
 
 def family(job: Job, tag: str | None = None) -> str:
-    """Returns the family's name: the ARN of a roll-up, else `tag`, else pipeline step, else code.
+    """Returns the name of a job's family.
 
-    A tag that is an ARN is ignored: no tag puts a job into the sum of a roll-up.
+    The first of these that exists: the ARN of its roll-up, the value of `tag`, the pipeline step,
+    or kind, image, script and stem of the name. An ARN as the tag's value is ignored, so that no
+    tag adds a job to a roll-up's sum.
     """
     if job.kind.spec.rollup and job.arn:
         return job.arn
@@ -64,8 +67,10 @@ def family(job: Job, tag: str | None = None) -> str:
 
 
 def shared_name(name: str) -> str:
-    """Returns the name that a family shares with others: `tuning/<stem>` for a tuning job's ARN,
-    because each roll-up is a family. Any other name is returned unchanged.
+    """Returns the name under which families are compared.
+
+    Each roll-up is a family of its own, so the ARN of a tuning job becomes `tuning/<stem>`. Any
+    other name is returned unchanged.
     """
     ref = JobRef.from_arn(name)
     return name if ref is None else f"{ref.kind.value}/{stem(ref.name)}"
@@ -87,7 +92,9 @@ def stem(name: str) -> str:
 
 
 def _is_random(part: str) -> bool:
-    """Returns True for a base-62 token: long, with digits and both cases mixed."""
+    """Returns whether a part of a name is a random token: long, with digits and letters of both
+    cases.
+    """
     return (
         len(part) >= _TOKEN_LENGTH
         and any(c.isdigit() for c in part)
@@ -97,7 +104,9 @@ def _is_random(part: str) -> bool:
 
 
 def fingerprint_settings(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns what makes two runs the same, from a whole Describe answer; None without any."""
+    """Returns what makes two runs the same, from a whole Describe answer; None for other kinds of
+    jobs.
+    """
     algorithm = fields.section(answer, "AlgorithmSpecification")
     app = fields.section(answer, "AppSpecification")
     parts: dict[JobKind, dict[str, Any]] = {
@@ -134,7 +143,9 @@ def fingerprint_settings(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, 
 
 
 def _code_addresses(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the addresses of a training job's code: the SDK's own hyperparameter, or an input."""
+    """Yields the addresses of a training job's code, from the SDK's hyperparameter and from its
+    inputs.
+    """
     submitted = fields.text(fields.section(answer, "HyperParameters"), "sagemaker_submit_directory")
     yield (submitted or "").strip('"')
     for channel in s3_inputs(JobKind.TRAINING, answer):
@@ -143,7 +154,7 @@ def _code_addresses(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:
-    """Returns HMAC-SHA-256 of what makes two runs the same; the values cannot be recovered."""
+    """Returns the HMAC-SHA-256 of these settings. The settings cannot be recovered from it."""
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
     return hmac.new(key, canonical.encode(), hashlib.sha256).hexdigest()
 

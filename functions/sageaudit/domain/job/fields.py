@@ -1,8 +1,8 @@
 """Reads one field of an AWS answer, and defines how fields are stored.
 
-Absent or null gives None, an invalid value raises MalformedData. Accepts values parsed by boto3,
-JSON of the CLI (ISO 8601 or epoch numbers) and of EventBridge (epoch milliseconds as integers or
-digit strings).
+An absent or null field is None; an invalid value raises MalformedData. Values may be parsed by
+boto3, or come from the CLI's JSON (ISO 8601 or epoch numbers) or from EventBridge (epoch
+milliseconds, as integers or digits).
 
 A shape says which fields of an answer are stored, and how. `job_fields` has the complete shape.
 """
@@ -22,16 +22,17 @@ from sageaudit.errors import MalformedData
 _MILLISECONDS_FROM = 100_000_000_000
 """Epoch seconds stay below this until the year 5138; epoch milliseconds exceed it since 1973."""
 _MAX_NUMBER = 10**9
-"""Seconds, instances or GB above this are invalid, and their sums would overflow."""
+"""No job has more seconds, instances or GB than this; sums of larger numbers would overflow."""
 _YEARS = range(1970, 2200)
 _DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
 
 Value = TypeVar("Value")
 
 DERIVED = "Derived"
-"""The key for what a stored answer has in place of its settings; AWS has no such key."""
+"""The key under which a stored answer has what was derived from its settings; AWS has no such key.
+"""
 UNKNOWN = "Unknown"
-"""Replaces a state that the packaged service model does not have."""
+"""Replaces a state that the SDK's service model does not have."""
 
 
 def nested_reader(
@@ -91,7 +92,7 @@ def optional_flag(answer: Mapping[str, Any], key: str) -> bool | None:
 
 
 def number(answer: Mapping[str, Any], key: str) -> Decimal | None:
-    """Returns an exact number; one that is not finite, such as NaN, counts as absent."""
+    """Returns an exact number; None for one that is absent or not finite, such as NaN."""
     value = answer.get(key)
     if value is None:
         return None
@@ -120,7 +121,7 @@ def count(answer: Mapping[str, Any], key: str, *, maximum: int = _MAX_NUMBER) ->
 
 
 def time(answer: Mapping[str, Any], key: str) -> datetime | None:
-    """Returns a point in time, in UTC. A time without offset is UTC."""
+    """Returns a point in time in UTC. A time without an offset is taken as UTC."""
     return parsed_time(answer.get(key), key)
 
 
@@ -160,14 +161,16 @@ def _from_epoch(number: float) -> datetime:
 
 
 class StoredAs(enum.Enum):
-    """How a field is stored. A member whose value is a text is shown by design: what it shows."""
+    """How a field is stored. A member whose value is a text is shown to users: the text says what
+    it is.
+    """
 
     COUNT = enum.auto()
     NUMBER = enum.auto()
     FLAG = enum.auto()
     TIME = enum.auto()
     STATE = enum.auto()
-    """One of AWS's enumerated words; any other is Unknown."""
+    """One of AWS's enumerated words; any other becomes Unknown."""
     PRESENCE = enum.auto()
     """Only whether there is a value."""
     FAILURE = enum.auto()
@@ -192,7 +195,7 @@ Shape = Mapping[str, "StoredAs | Shape | list[Shape]"]
 """Paths, nested like an answer."""
 
 Read = Callable[[StoredAs, Mapping[str, Any], str], Any]
-"""Transforms a field: how it is stored, the section that it is in, and its key."""
+"""Returns the stored form of a field, from how it is stored, its section and its key."""
 
 
 def read_fields(answer: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, Any]:
@@ -223,14 +226,14 @@ def nest_paths(*mappings: Paths) -> Shape:
                 inner = place.setdefault(name, [{}] if section != name else {})
                 place = inner[0] if section != name else inner
             if place.setdefault(key, nested) != nested:
-                raise ValueError(f"{path} is kept in two ways")
+                raise ValueError(f"{path} is stored in two ways")
     return shape
 
 
 def shown_fields(
     shape: Shape, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], StoredAs]]:
-    """Yields the paths of fields whose text is shown by design; "*" is a place in a list."""
+    """Yields the paths of fields whose text is shown to users; "*" stands for any list index."""
     for key, inner in shape.items():
         if isinstance(inner, StoredAs):
             if isinstance(inner.value, str):

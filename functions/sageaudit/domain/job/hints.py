@@ -2,9 +2,9 @@
 
 These may contain secrets, so only flags, one small number and words of fixed lists are returned.
 
-They are read as plain pairs of name and text. The SDK writes each hyperparameter as JSON
-(`"cosine"` with its quotes, `true`, `16`), and twice for a tuning job; configurations nest. All
-become lower-case names and texts, limited in number.
+Settings are read as plain pairs of name and text. The SDK writes each hyperparameter as JSON
+(`"cosine"` with its quotes, `true`, `16`), and twice for a tuning job; configurations may be
+nested. All become lower-case names and texts of limited number and length.
 
 Names, as public sources spell them: the SDK's switches (aws/sagemaker-python-sdk: estimator.py,
 pytorch/estimator.py, and `mp_parameters` of modules/distributed.py), Hugging Face's
@@ -29,7 +29,7 @@ from sageaudit.domain.job.addresses import repository
 from sageaudit.domain.job.job import Hints
 
 _MAX_SETTINGS = 500
-"""The most settings that are read: the API allows 100 hyperparameters and 100 variables."""
+"""At most this many settings are read; the API allows 100 hyperparameters and 100 variables."""
 _MAX_CHARACTERS = 10_000
 _MAX_TEXT_LENGTH = 1000
 _MAX_SHORT_TEXT = 200
@@ -66,14 +66,15 @@ _LIBRARIES = {"horovod": "horovod", "horovodrun": "horovod", "deepspeed": "deeps
               "mirroredstrategy": "mirrored", "multiworkermirroredstrategy": "mirrored",
               "accelerate": "accelerate"}  # fmt: skip
 _TEXT_ONLY_LIBRARIES = frozenset({"accelerate"})
-"""In a name the word means the library, which a single process uses too."""
+"""Words that count in a setting's text only. In its name they mean a library that a single process
+uses too."""
 DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
                  "accelerate", "parameter_server", "mpi")  # fmt: skip
 """The most specific first: Horovod, SMP and DeepSpeed are launched through MPI or torchrun."""
 _REVERSING_WORDS = frozenset(
     {"no", "disable", "without", "eval", "backend", "level", "loss", "scale"}
 )
-"""Words that reverse a name's meaning, or make it a detail that depends on the main switch."""
+"""Words that reverse the meaning of a name, or make it a detail of another switch."""
 _HALF_PRECISION_NAMES = frozenset({"fp16", "bf16", "fp8", "float16", "bfloat16", "amp", "apex"})
 _HALF_WORDS = frozenset({"fp16", "bf16", "float16", "bfloat16"})
 _HALF_PRECISION = re.compile(
@@ -86,14 +87,14 @@ _NOT_CHECKPOINT_WORDS = frozenset(
     | {"load", "teacher", "eval", "download"}
 )
 _MODEL_NAMES = frozenset({"checkpoint", "ckpt", "model_checkpoint", "model_ckpt"})
-"""Names that may mean a published model, or the user's own folder."""
+"""Names whose value may be a published model, or a folder of the user."""
 _SAVE_SETTINGS = re.compile(
     r"save_(?:steps|strategy|interval|total_limit|epochs?|every\w*|freq\w*)\Z"
 )
 _CHECKPOINT_PLACE = re.compile(r"/opt/ml/checkpoints|s3://\S{0,200}(?:checkpoint|ckpt)")
 _OUTPUT_PLACES = frozenset({"output_dir", "save_dir", "default_root_dir", "output_s3_uri"})
-"""Where Transformers, Lightning and scripts of AWS's examples write. In S3 it is an output of the
-script's own, which SageMaker neither makes nor reports."""
+"""Where Transformers, Lightning and AWS's example scripts write. If it is in S3, the script writes
+an output that SageMaker does not know of."""
 _NOT_LOADER_WORDS = frozenset({"preprocessing", "ray", "ps", "env", "rollout", "mirrored"})
 _PRETRAINED = frozenset({"pretrained", "finetune", "finetuning", "lora", "qlora", "peft"})
 _PRETRAINED_NAMES = frozenset(
@@ -108,18 +109,18 @@ _SCHEDULES = {
     "cosine": re.compile(r"cos(?:ine|_|\b)"),
     "linear": re.compile(r"linear|warmup_?decay"),
 }
-"""Schedules that gain late."""
+"""Learning-rate schedules with which training improves late."""
 
 
 class UserSetting(Struct, frozen=True):
-    """One pair, such as `fp16` and `true`. Nested names are joined with dots."""
+    """One setting, such as `fp16` with the text `true`. Nested names are joined with dots."""
 
     name: str
     text: str
 
     @property
     def is_enabled(self) -> bool:
-        """False when the text switches the setting off or leaves it to another setting."""
+        """Whether the text switches the setting on; False if it leaves it to another setting."""
         return self.text not in _OFF_VALUES
 
     @property
@@ -134,7 +135,7 @@ class UserSetting(Struct, frozen=True):
 
     @property
     def text_words(self) -> frozenset[str]:
-        """The words of a short text; empty for an address, which names other things."""
+        """The words of a short text; empty for an address, as its words name other things."""
         is_long = len(self.text) > _MAX_SHORT_TEXT or "://" in self.text
         return frozenset() if is_long else frozenset(_WORD.findall(self.text))
 
@@ -142,7 +143,7 @@ class UserSetting(Struct, frozen=True):
 def user_settings(
     hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
 ) -> Iterator[UserSetting]:
-    """Yields all pairs, at most the first 500. `command`: lists of words; others are ignored."""
+    """Yields the first 500 settings. `command`: its lists of words; anything else is ignored."""
     pairs = chain(hyperparameters.items(), environment.items())
     flat = chain.from_iterable(_flat(name, value, _MAX_DEPTH) for name, value in pairs)
     parts = [part for words in command if isinstance(words, list) for part in words]
@@ -176,7 +177,9 @@ def _decode(value: Any) -> Any:
 
 
 def _options(words: list[str]) -> Iterator[UserSetting]:
-    """Reads `--fp16`, `--num-workers 4`, `--lr=0.1`, `trainer.precision=16`, and the launcher."""
+    """Reads the launcher, and options such as `--fp16`, `--num-workers 4` and
+    `trainer.precision=16`.
+    """
     for position, word in enumerate(words):
         name, assigned, value = word.partition("=")
         following = words[position + 1] if position + 1 < len(words) else "-"
@@ -224,13 +227,15 @@ def from_answer(answer: Mapping[str, Any]) -> Hints:
 
 
 def to_stored(hints: Hints) -> dict[str, Any]:
-    """Returns the hints as a stored answer has them: only those that differ from their default."""
+    """Returns the hints in their stored form: only those that differ from their default."""
     plain = asdict(Hints())
     return {name: value for name, value in asdict(hints).items() if value != plain[name]}
 
 
 def from_stored(section: Mapping[str, Any]) -> Hints:
-    """Returns the hints of a stored answer. Raises MalformedData if a field has the wrong type."""
+    """Returns the hints from their stored form. Raises MalformedData if a field has the wrong
+    type.
+    """
     distribution, schedule = fields.text(section, "distribution"), fields.text(section, "schedule")
     flags = [name for name, plain in asdict(Hints()).items() if plain is False]
     return Hints(
@@ -261,9 +266,10 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
 
 
 def _is_half(setting: UserSetting) -> bool:
-    """Returns True for signs of 16 bits: a switch, a precision, or a configuration file.
+    """Returns whether the setting is a sign of 16 bits: a switch, a precision or a configuration
+    file.
 
-    DeepSpeed and Accelerate set the precision in that file, and both are made for 16 bits.
+    DeepSpeed and Accelerate set the precision in their configuration file, usually to 16 bits.
     """
     if (
         not setting.is_enabled
@@ -276,8 +282,8 @@ def _is_half(setting: UserSetting) -> bool:
         return True
     if setting.words & {"precision", "dtype"}:
         return _HALF_PRECISION.search(setting.text) is not None
-    file = setting.text.endswith((".json", ".yaml", ".yml"))
-    return file and bool(setting.words & {"deepspeed", "accelerate"})
+    is_file = setting.text.endswith((".json", ".yaml", ".yml"))
+    return is_file and bool(setting.words & {"deepspeed", "accelerate"})
 
 
 def _is_fp8(setting: UserSetting) -> bool:
@@ -321,11 +327,11 @@ def _has_sampler(setting: UserSetting) -> bool:
 
 
 def _workers(setting: UserSetting) -> int | None:
-    loads = (
+    is_loader_setting = (
         setting.last_name_part.endswith(("workers", "num_worker"))
         and not setting.words & _NOT_LOADER_WORDS
     )
-    if not loads or not re.fullmatch(r"[0-9]{1,4}", setting.text):
+    if not is_loader_setting or not re.fullmatch(r"[0-9]{1,4}", setting.text):
         return None
     count = int(setting.text)
     return count if count <= _MOST_WORKERS else None
@@ -334,10 +340,10 @@ def _workers(setting: UserSetting) -> int | None:
 def _schedule(setting: UserSetting) -> str | None:
     if not setting.is_enabled or setting.words & _NOT_A_RATE:
         return None
-    rate = bool(setting.words & {"lr", "learning"})
-    if "cosine" in setting.words and (rate or setting.words & _DECAY_WORDS):
+    is_rate = bool(setting.words & {"lr", "learning"})
+    if "cosine" in setting.words and (is_rate or setting.words & _DECAY_WORDS):
         return "cosine"
     words = setting.words & {"scheduler", "schedule", "sched"}
-    if not words and not (rate and setting.words & {"policy", "mode", "style", "decay"}):
+    if not words and not (is_rate and setting.words & {"policy", "mode", "style", "decay"}):
         return None
     return next((name for name, word in _SCHEDULES.items() if word.search(setting.text)), None)

@@ -37,23 +37,24 @@ PARENT_KEYS: Mapping[str, RollUp | None] = {
     "MonitoringScheduleArn": None,
     "TrainingJobArn": None,
 }
-"""The keys of a Describe answer that name a parent, with the parent's roll-up, if it is one. The
-first key counts: a training job that both a tuning and an AutoML job may have launched is in the
-sum of the tuning job."""
+"""The keys of a Describe answer that name a parent, with its roll-up if the parent is one.
+
+The first key with a value counts: a training job of both a tuning and an AutoML job is in the sum
+of the tuning job."""
 
 
 class Parent(Struct, frozen=True):
     """The job or schedule that started this one."""
 
     rollup: RollUp | None
-    """Set if the parent is of an audited kind: its audit is the sum of its children's."""
+    """Set if the parent is of an audited kind: its audit sums those of its children."""
     arn: str
 
 
 class Phase(Struct, frozen=True):
-    """One occurrence of a phase; `seconds` is None while it lasts or if its end is unknown.
+    """One occurrence of a phase. `seconds` is None while it lasts, or if its end is unknown.
 
-    `is_repeated`: it repeats a download after an interruption, which is not billed.
+    `is_repeated`: it repeats a download after an interruption, so it is not billed.
     """
 
     name: str
@@ -64,12 +65,12 @@ class Phase(Struct, frozen=True):
 
     @property
     def not_billed_because(self) -> str | None:
-        """Why a phase in which instances worked is not billed; None for others."""
+        """Why the phase is not billed although instances worked in it; None for other phases."""
         return "repeated after an interruption" if self.is_repeated else None
 
 
 class InstanceGroup(Struct, frozen=True):
-    """Instances of one type. SageMaker gives no map from hosts to groups."""
+    """Instances of one type. SageMaker does not say which hosts are in which group."""
 
     instance_type: str
     count: int
@@ -79,11 +80,11 @@ class InstanceGroup(Struct, frozen=True):
 class Hints(Struct, frozen=True):
     """Flags derived from hyperparameters, environment and image, without their values.
 
-    `mixed_precision`: signs of 16 bits or less, `fp8`: of 8. `own_checkpoints`: the script writes
-    checkpoints, or other outputs in S3, itself.
-    `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi", ... or None for no sign.
-    `schedule`: "cosine" or "linear", which gain late. `pretrained`: signs that it starts from a
-    trained model. False means no sign, not a proof.
+    False means that there is no sign, not that it is proven absent. `mixed_precision`: signs of 16
+    bits or less. `fp8`: signs of 8 bits. `own_checkpoints`: the script itself writes checkpoints,
+    or other outputs in S3. `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi",
+    ...; None without a sign. `schedule`: a learning-rate schedule, "cosine" or "linear", with which
+    training improves late. `pretrained`: signs that it starts from a trained model.
     """
 
     deep_learning: bool = False
@@ -100,17 +101,17 @@ class Hints(Struct, frozen=True):
 
     @property
     def has_gpu_ranks(self) -> bool:
-        """Whether each GPU is known to do a part of the work, mostly in its own process.
+        """Whether each GPU is known to do a part of the work, usually in a process of its own.
 
-        A parameter server's worker may use one GPU of its host, or all of them.
+        A worker of a parameter server may use one GPU of its host, or all of them.
         """
         return self.distribution not in {None, "parameter_server"}
 
     @property
     def has_model_replicas(self) -> bool:
-        """Whether each GPU is known to have a whole copy of the model, with equal work.
+        """Whether each GPU is known to have a copy of the whole model, with equal work.
 
-        smddp and ddp do not prove it: FSDP and other sharding are launched the same way.
+        smddp and ddp do not prove it: FSDP and other sharding are launched in the same way.
         """
         return self.distribution in {"horovod", "mirrored"}
 
@@ -125,11 +126,11 @@ FINISHED = frozenset({"Completed", "Failed", "Stopped", "DeleteFailed"})
 
 
 class Job(Struct, frozen=True):
-    """One job. None means that AWS did not give the value.
+    """One job. None means that AWS did not return the value.
 
     `training_s` and `billable_s` are wall-clock seconds, not multiplied by instances. `groups` is
-    empty when no instance type is known. Hyperparameters and environment are not kept:
-    `fingerprint` is a keyed hash of them with image, data and entry point.
+    empty if no instance type is known. Hyperparameters and environment are not kept; `fingerprint`
+    is a keyed hash of them with image, data and entry point.
     """
 
     kind: JobKind
@@ -144,12 +145,12 @@ class Job(Struct, frozen=True):
     started_at: datetime | None = None
     ended_at: datetime | None = None
     observed_until: datetime | None = None
-    """The last time at which a running job was seen; None for others."""
+    """When a running job was last observed; None for others."""
     last_modified_at: datetime | None = None
     phases: tuple[Phase, ...] = ()
     groups: tuple[InstanceGroup, ...] = ()
     groups_unknown: tuple[str, ...] = ()
-    """One sentence for each part of the cluster whose type or count is not known."""
+    """One sentence for each part of the cluster with an unknown type or count."""
     purchase: Purchase = Purchase.ON_DEMAND
     training_s: Decimal | None = None
     billable_s: Decimal | None = None
@@ -167,16 +168,16 @@ class Job(Struct, frozen=True):
     tuning: TuningSettings | None = None
     custom_rules: tuple[str, ...] = ()
     free: str | None = None
-    """Why AWS does not bill it (built-in Debugger rules), or None."""
+    """Why AWS does not bill it (such as a built-in Debugger rule); None if it is billed."""
     tags: Mapping[str, str] = field(default_factory=dict)
     tag_presence: Mapping[str, bool] = field(default_factory=dict)
     """Whether a tag has a value, for known tags; the value may not be stored."""
     settings: Mapping[str, Mapping[str, SettingValue]] = field(default_factory=dict)
-    """What a policy may require: by setting, the values at its paths, for a tuning job one for each
-    definition. Settings that the answer does not show are absent."""
+    """The values that a policy may require: by setting, then by path. A tuning job has one path for
+    each definition. Settings that the answer does not show are absent."""
     fingerprint: str | None = None
     is_data_pinned: bool | None = None
-    """True when all inputs name a version, so that the same inputs mean the same data."""
+    """True if all inputs name a version, so that the same inputs are the same data."""
     hints: Hints = Hints()
     image_pull_in_download: bool | None = None
     """Whether the Downloading phase's message mentions the image; None without messages."""
@@ -191,17 +192,17 @@ class Job(Struct, frozen=True):
 
     @property
     def is_streaming_data(self) -> bool:
-        """Whether it has channels, and none that is copied to its volume."""
+        """Whether it has channels and none of them is copied to its volume."""
         return bool(self.channels) and not any(channel.is_copied for channel in self.channels)
 
     @property
     def finished(self) -> bool:
-        """True in a terminal state."""
+        """Whether its status is a terminal one."""
         return self.status in FINISHED
 
     @property
     def has_never_started(self) -> bool:
-        """True for a job that failed or was stopped before its start: it was not billed.
+        """Whether it failed or was stopped before it started, so that nothing was billed.
 
         A job that completed, or whose phases show work, did start. If its times are absent, its
         cost is unknown, not 0.
@@ -212,7 +213,7 @@ class Job(Struct, frozen=True):
 
     @property
     def instance_count(self) -> int | None:
-        """Instances in all groups."""
+        """The number of instances in all groups; None if it is unknown."""
         return sum(group.count for group in self.groups) if self.groups else None
 
     @property
@@ -234,31 +235,34 @@ class Job(Struct, frozen=True):
         return sum(phase.name == "Interrupted" for phase in self.phases)
 
     def phase_s(self, name: str) -> Decimal | None:
-        """Returns the total seconds of a phase, without repeated downloads, which are not billed;
-        None if one of them is unknown.
+        """Returns the total seconds of a phase, without repeated downloads; None if one is
+        unknown.
         """
         occurrences = (phase for phase in self.phases if phase.name == name)
         return sum_if_complete(phase.seconds for phase in occurrences if not phase.is_repeated)
 
     @property
     def billed_phases_s(self) -> Decimal | None:
-        """Clock seconds of all billed phases; None if one is unknown or there are none. On Spot
-        fewer seconds are billed (`billable_s`).
+        """The clock seconds of all billed phases; None if one is unknown or there are none.
+
+        Spot runs are billed for fewer seconds (`billable_s`).
         """
         billed = [phase.seconds for phase in self.phases if phase.billed]
         return sum_if_complete(billed) if billed else None
 
     @property
     def ran_s(self) -> Decimal | None:
-        """Seconds in which its instances worked, in all attempts and without waits: the billed
-        phases and the repeated downloads. None if one is unknown or there are none.
+        """The seconds in which its instances worked, in all attempts and without waiting.
+
+        These are the billed phases and the repeated downloads. None if one is unknown or there are
+        none.
         """
         running = [phase.seconds for phase in self.phases if phase.billed or phase.is_repeated]
         return sum_if_complete(running) if running else None
 
     @property
     def has_restarted(self) -> bool:
-        """Whether it has several attempts: spot capacity was taken back, or AWS restarted it."""
+        """Whether it has several attempts: Spot capacity was taken back, or AWS restarted it."""
         return any(phase.name in _ATTEMPT_END_PHASES for phase in self.phases)
 
     @property
@@ -268,7 +272,7 @@ class Job(Struct, frozen=True):
 
 
 def seconds_between(start: datetime, end: datetime) -> Decimal | None:
-    """Returns exact seconds, None if the end lies before the start."""
+    """Returns the exact seconds; None if the end is before the start."""
     span = end - start
     seconds = Decimal(span.days * 86_400 + span.seconds) + Decimal(span.microseconds) / 1_000_000
     return seconds if seconds >= 0 else None
@@ -291,17 +295,19 @@ def duration_text(seconds: Decimal | None) -> str:
     whole_s = int(seconds.to_integral_value(ROUND_HALF_UP))
     if whole_s < 0:
         return f"-{duration_text(-seconds)}"
-    for size, unit, part, small in (
+    for size, unit, smaller_size, smaller_unit in (
         (_DAY_S, "d", _HOUR_S, "h"),
         (_HOUR_S, "h", _MINUTE_S, "min"),
         (_MINUTE_S, "min", 1, "s"),
     ):
         if whole_s >= size:
-            remainder = whole_s % size // part
-            return f"{whole_s // size} {unit}" + (f" {remainder} {small}" if remainder else "")
+            remainder = whole_s % size // smaller_size
+            return f"{whole_s // size} {unit}" + (
+                f" {remainder} {smaller_unit}" if remainder else ""
+            )
     return f"{whole_s} s"
 
 
 def minutes_text(minutes: float) -> str:
-    """Returns such a text for minutes, rounded to whole ones: `8 h 59 min`."""
+    """Returns such a text for minutes, rounded to whole minutes: `8 h 59 min`."""
     return duration_text(Decimal(round(minutes)) * _MINUTE_S)

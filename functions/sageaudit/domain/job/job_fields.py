@@ -1,8 +1,8 @@
-"""The one table of a job's fields: by kind, what its Describe answer has, and what is stored of it.
+"""The table of a job's fields: by kind, what its Describe answer has, and what is stored of it.
 
-A row has the field of Job, what of an answer is stored for it, and how it is read from that. All
-other parts of an answer are dropped. Names are botocore's. A new field of a job is a row here and a
-field of Job (or of a part of it).
+A row has a field of Job, the parts of an answer that are stored for it, and the function that reads
+it from them. All other parts of an answer are dropped. The paths are botocore's. To add a field of
+a job, add a row here and a field of Job (or of a part of it).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Value_co = TypeVar("Value_co", covariant=True)
 
 
 class JobField(Struct, Generic[Value_co], frozen=True):
-    """A field of Job: the paths of the answer that are stored for it, and how it is read from them.
+    """A field of Job: the paths of an answer that are stored for it, and how it is read from them.
 
-    Every row can read what was derived before the answer was stored (`DERIVED`).
+    `read` may also use what was derived before the answer was stored (`DERIVED`).
     """
 
     name: str
@@ -44,7 +44,7 @@ def _row(
 
 
 def job_arguments(kind: JobKind, answer: Answer) -> dict[str, Any]:
-    """Returns the arguments of Job that an answer of this kind has. Raises MalformedData."""
+    """Returns the arguments of Job from an answer of this kind. Raises MalformedData."""
     return {row.name: row.read(answer) for row in FIELDS_BY_KIND[kind]}
 
 
@@ -64,18 +64,19 @@ def _hints(answer: Answer) -> Hints:
 
 
 def _start(kind: JobKind, answer: Answer) -> datetime | None:
-    """Uses a training job's transitions if it lacks the time, as for its end."""
-    return fields.time(answer, kind.spec.start_key) or _run_of_transitions(answer)[0]
+    """Returns the start; from a training job's transitions, if the answer lacks it."""
+    return fields.time(answer, kind.spec.start_key) or _run_times(answer)[0]
 
 
 def _end(kind: JobKind, answer: Answer) -> datetime | None:
+    """Returns the end, likewise; the transitions of a job that never started have none."""
     if (end := fields.time(answer, kind.spec.end_key)) is not None:
         return end
-    over = _run_of_transitions(answer)[1]
-    return over if over and _start(kind, answer) else None
+    ended_at = _run_times(answer)[1]
+    return ended_at if ended_at and _start(kind, answer) else None
 
 
-def _run_of_transitions(answer: Answer) -> tuple[datetime | None, datetime | None]:
+def _run_times(answer: Answer) -> tuple[datetime | None, datetime | None]:
     return course.run_times_from_transitions(fields.items(answer, "SecondaryStatusTransitions"))
 
 
@@ -94,30 +95,30 @@ def _phases(kind: JobKind, answer: Answer) -> tuple[Phase, ...]:
     return phases
 
 
-def _common(kind: JobKind) -> Iterator[JobField[Any]]:
-    """Yields the rows of every kind."""
-    row = kind.spec
-    start = {row.start_key: StoredAs.TIME, **(_TRANSITIONS if row.has_transitions else {})}
-    end = {row.end_key: StoredAs.TIME, **(start if row.has_transitions else {})}
-    yield _row("name", row.name_key, StoredAs.JOB, fields.text)
-    yield _row("arn", row.arn_key, StoredAs.ARN, fields.text)
-    yield _row("status", row.status_key, StoredAs.STATE, fields.text)
+def _common_fields(kind: JobKind) -> Iterator[JobField[Any]]:
+    """Yields the rows that every kind has."""
+    spec = kind.spec
+    start = {spec.start_key: StoredAs.TIME, **(_TRANSITIONS if spec.has_transitions else {})}
+    end = {spec.end_key: StoredAs.TIME, **(start if spec.has_transitions else {})}
+    yield _row("name", spec.name_key, StoredAs.JOB, fields.text)
+    yield _row("arn", spec.arn_key, StoredAs.ARN, fields.text)
+    yield _row("status", spec.status_key, StoredAs.STATE, fields.text)
     yield JobField(
         "failure", dict.fromkeys(("FailureReason", "ExitMessage"), StoredAs.FAILURE), _failure
     )
     yield _row("created_at", "CreationTime", StoredAs.TIME, fields.time)
     yield _row("last_modified_at", "LastModifiedTime", StoredAs.TIME, fields.time)
-    parents = dict.fromkeys(PARENT_KEYS.keys() - {row.arn_key}, StoredAs.ARN)
+    parents = dict.fromkeys(PARENT_KEYS.keys() - {spec.arn_key}, StoredAs.ARN)
     yield JobField("parent", parents, lambda answer: _parent(kind, answer))
     yield JobField("hints", {}, _hints)
     yield JobField("started_at", start, lambda answer: _start(kind, answer))
     yield JobField("ended_at", end, lambda answer: _end(kind, answer))
-    if row.single_phase_name:
+    if spec.single_phase_name:
         paths = {
             "CreationTime": StoredAs.TIME,
             **start,
             **end,
-            **(_PHASES if row.has_transitions else {}),
+            **(_PHASES if spec.has_transitions else {}),
         }
         yield JobField("phases", paths, lambda answer: _phases(kind, answer))
 
@@ -145,7 +146,7 @@ _CLUSTERS = {
     },
     JobKind.PROCESSING: _PREFERENCE_PATHS,
 }
-"""Clusters whose answers have more about instances than type and count."""
+"""The stored paths of clusters that have more than a type and a count."""
 _PURCHASES = {
     JobKind.TRAINING: {
         "ResourceConfig.TrainingPlanArn": StoredAs.PRESENCE,
@@ -155,25 +156,31 @@ _PURCHASES = {
         "EnableManagedSpotTraining": StoredAs.FLAG,
     }
 }
-"""How the capacity was bought; other kinds are on demand."""
+"""The stored paths that show how the capacity was bought. Other kinds are always on demand."""
 
 
 def _cluster_fields(kind: JobKind) -> Iterator[JobField[Any]]:
-    """Yields the billed instances, their volume, and how they were bought."""
+    """Yields the rows of the billed instances, their volume, and how they were bought."""
     path = kind.spec.cluster_path
     if path is None:
         return
     resources = nested_reader(path, fields.section)
-    keeps = {f"{path}.{key}": form for key, form in _CLUSTERS.get(kind, _INSTANCES).items()}
+    instance_paths = {
+        f"{path}.{key}": stored_as for key, stored_as in _CLUSTERS.get(kind, _INSTANCES).items()
+    }
 
-    yield JobField("groups", keeps, lambda answer: describe_parts.instances(resources(answer))[0])
     yield JobField(
-        "groups_unknown", keeps, lambda answer: describe_parts.instances(resources(answer))[1]
+        "groups", instance_paths, lambda answer: describe_parts.instances(resources(answer))[0]
     )
-    if bought := _PURCHASES.get(kind):
+    yield JobField(
+        "groups_unknown",
+        instance_paths,
+        lambda answer: describe_parts.instances(resources(answer))[1],
+    )
+    if purchase_paths := _PURCHASES.get(kind):
         yield JobField(
             "purchase",
-            {**keeps, **bought},
+            {**instance_paths, **purchase_paths},
             lambda answer: describe_parts.purchase(answer, resources(answer)),
         )
     if kind.spec.has_volumes:
@@ -181,7 +188,7 @@ def _cluster_fields(kind: JobKind) -> Iterator[JobField[Any]]:
 
 
 def _input_fields(kind: JobKind) -> Iterator[JobField[Any]]:
-    """Yields whether the inputs in S3 name a version of their data."""
+    """Yields the row that says whether the inputs in S3 name a version of their data."""
     inputs = kind.spec.inputs
     if inputs is None:
         return
@@ -349,7 +356,7 @@ _FIELDS_BY_KIND: Mapping[JobKind, tuple[JobField[Any], ...]] = {
 }
 FIELDS_BY_KIND = {
     kind: (
-        *_common(kind),
+        *_common_fields(kind),
         *_cluster_fields(kind),
         *_FIELDS_BY_KIND.get(kind, ()),
         *_input_fields(kind),
@@ -358,12 +365,11 @@ FIELDS_BY_KIND = {
 }
 """The rows of fields, by kind."""
 _LATEST_TIME_PATHS = {"FinalMetricDataList[].Timestamp": StoredAs.TIME}
-"""Read only by `latest_time`, which returns until when a job was seen."""
+"""Read only by `latest_time`, which returns when a job was last observed."""
 STORED_FIELDS = nest_paths(
     *(row.stored_paths for rows in FIELDS_BY_KIND.values() for row in rows),
     stored_setting_paths(),
     _LATEST_TIME_PATHS,
 )
-"""What is stored of an answer of any kind: what the fields of Job and a policy's requirements
-need.
-"""
+"""What is stored of an answer of any kind: the needs of Job's fields and of a policy's
+requirements."""

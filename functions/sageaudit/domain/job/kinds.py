@@ -33,7 +33,7 @@ class JobKind(enum.StrEnum):
 
     @property
     def spec(self) -> KindSpec:
-        """Everything that differs by kind."""
+        """The facts about this kind of job."""
         return _ROWS[self]
 
 
@@ -87,28 +87,30 @@ class ChildList(Struct, frozen=True, kw_only=True):
 
 
 class RollUp(Struct, frozen=True, kw_only=True):
-    """A kind whose jobs launch other jobs: its audit is the sum of theirs, and in no other sum.
+    """A kind whose jobs launch other jobs. Its audit sums theirs, and is not included in other
+    sums.
 
     A launched job is in the roll-up's family, and gets no message of its own.
     """
 
     child_key: str
-    """The key in a launched job's answer that has this job's ARN."""
+    """The key in a launched job's answer that has the roll-up's ARN."""
     child_list: ChildList
     child_kind: JobKind | None = None
     """The only kind of the jobs that it launches; None: any kind with a bill."""
     definition_key: str | None = None
-    """The key of the request for its jobs, in its own request and answer. With an "s" it is the key
-    of a list of them; None: it has no such requests."""
+    """The key of the request for its jobs, in its own request and answer; with an "s", the key of a
+    list of such requests. None: it has no such requests."""
     children_label: str
-    """The jobs that it launches, for people: a plural that ends in "jobs"."""
+    """The jobs that it launches, in text for people: a plural that ends in "jobs"."""
     has_child_count: bool = False
-    """Whether Describe counts the jobs that it launched; else they are listed to count them."""
+    """Whether Describe returns the number of the jobs that it launched; else they are listed."""
     has_name_prefix: bool = False
-    """Whether its jobs' names begin with its name, so that a list of their kind shows them."""
+    """Whether the names of its jobs begin with its own name, so that a list of jobs shows which are
+    its."""
     is_search: bool = False
-    """Whether its jobs are trials of a search: a trial's metric is its result, even without a
-    model, and its settings are those of the search."""
+    """Whether its jobs are trials of a search. A trial's metric is its result, even without a
+    model, and the search sets its parameters."""
 
     @property
     def child_label(self) -> str:
@@ -122,7 +124,7 @@ class RollUp(Struct, frozen=True, kw_only=True):
 
 
 class KindSpec(Struct, frozen=True, kw_only=True):
-    """What differs by kind of job."""
+    """The facts that differ between kinds of jobs."""
 
     label: str
     """A job of the kind, for people."""
@@ -139,7 +141,8 @@ class KindSpec(Struct, frozen=True, kw_only=True):
     detail_type: str
     """The EventBridge detail-type of its state changes."""
     has_event: bool = True
-    """Whether SageMaker sends that event. Else sweeps find the finished jobs, and write it."""
+    """Whether SageMaker sends that event. If not, sweeps find the finished jobs and write the
+    event."""
     list_key: str
     """The key of the jobs in an answer of the action that lists them."""
     start_key: str
@@ -147,21 +150,21 @@ class KindSpec(Struct, frozen=True, kw_only=True):
     end_key: str
     """The key of the end time."""
     single_phase_name: str | None = None
-    """The name of the billed phase where the answer has no transitions."""
+    """The name of the billed phase if the answer has no transitions."""
     has_transitions: bool = False
-    """Whether answers have a secondary status and its transitions: each is a phase, one of them the
+    """Whether answers have a secondary status and its transitions: the phases, including the
     download of the data."""
     required_key: str = "RoleArn"
-    """A key of each request, and of each definition of a roll-up's jobs. An answer without it was
-    cut: what it lacks may still be set in the job."""
+    """A key of each request, and of each definition of a roll-up's jobs. An answer without it is
+    incomplete, so what it lacks may still be set in the job."""
     image_path: str | None = None
-    """The path of its container's image; None: it has none."""
+    """The path of its container's image; None if it has none."""
     inputs: S3Inputs | None = None
-    """Its inputs in S3; None: none are known."""
+    """Where its S3 inputs are; None if answers show none."""
     can_hosts_communicate: bool = True
-    """Whether its instances may exchange data as they work."""
+    """Whether its instances may exchange data while they work."""
     cluster_path: str | None = None
-    """The path of its instances, in answers and in Create requests; None: it has none."""
+    """The path of its instances, in answers and in Create requests; None if it has none."""
     has_volumes: bool = False
     """Whether the cluster has a volume size."""
     component: Component
@@ -346,15 +349,15 @@ _ROWS = {
 BILLED_KINDS = tuple(kind for kind in JobKind if kind.spec.usage_role is not None)
 """The kinds with a bill of their own."""
 TYPE_PATHS = {kind: f"{kind.spec.cluster_path}.InstanceType" for kind in BILLED_KINDS}
-"""By kind: the request's path of the instance type."""
+"""By kind: the path of the instance type in requests."""
 COUNT_PATHS = {kind: f"{kind.spec.cluster_path}.InstanceCount" for kind in BILLED_KINDS}
-"""By kind: the request's path of the instance count."""
+"""By kind: the path of the instance count in requests."""
 VOLUME_PATHS = {
     kind: f"{kind.spec.cluster_path}.VolumeSizeInGB"
     for kind in BILLED_KINDS
     if kind.spec.has_volumes
 }
-"""By kind: the request's path of the volume size in GB, for kinds with a volume."""
+"""By kind: the path of the volume size (GB) in requests, for kinds with a volume."""
 IMAGE_PATHS = {kind: kind.spec.image_path for kind in JobKind if kind.spec.image_path is not None}
 """By kind: the path of the image, in answers and requests, for kinds that name one."""
 

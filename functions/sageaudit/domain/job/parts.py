@@ -19,7 +19,9 @@ class DataSource(enum.Enum):
 
 
 class InputChannel(Struct, frozen=True):
-    """One input. `mode` is File, Pipe or FastFile; None when neither channel nor job sets it."""
+    """One input. `mode` is File, Pipe or FastFile; None if neither the channel nor the job sets
+    it.
+    """
 
     name: str
     source: DataSource
@@ -28,7 +30,9 @@ class InputChannel(Struct, frozen=True):
 
     @property
     def is_copied(self) -> bool:
-        """Whether it is copied to the volume, like a processing input without a mode (File)."""
+        """Whether it is copied to the volume. A processing input without a mode is: its default is
+        File.
+        """
         return self.source is DataSource.S3 and self.mode not in {"Pipe", "FastFile"}
 
 
@@ -63,14 +67,14 @@ class TransformBatching(Struct, frozen=True):
 
 
 class Direction(enum.Enum):
-    """Whether more or less of an objective is better: HyperParameterTuningJobObjective.Type."""
+    """Whether a higher or lower objective is better: HyperParameterTuningJobObjective.Type."""
 
     MAXIMIZE = "Maximize"
     MINIMIZE = "Minimize"
 
 
 class Objective(Struct, frozen=True):
-    """A metric that training is judged by; `direction` is None when unknown."""
+    """The metric that training is judged by; `direction` is None if it is unknown."""
 
     metric: str
     direction: Direction | None
@@ -88,5 +92,5 @@ class TuningSettings(Struct, frozen=True):
 
     @property
     def launched_count(self) -> int | None:
-        """Number of training jobs that it launched; None when unknown."""
+        """The number of training jobs that it launched; None if it is unknown."""
         return sum(self.counters.values()) if self.counters else None

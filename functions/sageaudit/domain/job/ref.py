@@ -1,9 +1,9 @@
-"""The identity of a job: kind, name, ARN, account and region, also from the event of its end.
+"""The identity of a job: kind, name, ARN, account and region; also from the event of its end.
 
-Only the job's name, ARN, status, tags and creation time are taken from an event; the creation time
-distinguishes two runs with the same name. All priced figures come from Describe*. Anyone who may
-write to the bus may name any job. So an answer is used only if its kind, name, account and region
-agree with the event's.
+From an event, only the job's name, ARN, status, tags and creation time are used. The creation time
+distinguishes two runs with the same name. All figures that affect a price come from Describe*.
+Anyone with write access to the event bus can name any job. So an answer is used only if its kind,
+name, account and region agree with the event's.
 """
 
 from __future__ import annotations
@@ -43,16 +43,17 @@ _PARTITIONS = {
 }
 
 REPLAY_SOURCE = "sageaudit.replay"
-"""The source of events that a person sends again: AWS refuses customers `aws.*` sources."""
+"""The source of events that a person sends again: AWS does not let customers send from `aws.*`."""
 SWEEP_SOURCE = "sageaudit.sweep"
-"""The source of events that the sweep writes to the queue; the bus rule does not pass it."""
+"""The source of events that the sweep writes to the queue; the event rule does not match it."""
 BUS_SOURCES = ("aws.sagemaker", REPLAY_SOURCE)
-"""The sources that the bus rule passes."""
+"""The sources that the event rule matches."""
 SOURCES = (*BUS_SOURCES, SWEEP_SOURCE)
 DETAIL_TYPES = {kind.spec.detail_type: kind for kind in JobKind}
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 _CREATION_TIME_TOLERANCE = timedelta(seconds=1)
-"""Creation times of one run differ by less: the event rounds to milliseconds, others to seconds."""
+"""Creation times of one run differ by less: events have milliseconds, other sources whole seconds.
+"""
 
 
 def is_account_id(text: str) -> bool:
@@ -61,7 +62,7 @@ def is_account_id(text: str) -> bool:
 
 
 def region_partition(region: str) -> str:
-    """Returns the partition of a region, which makes a job's ARN unique."""
+    """Returns the partition of a region, such as aws-cn."""
     words = region.split("-")
     return _PARTITIONS.get("-".join(words[:2])) or _PARTITIONS.get(words[0], "aws")
 
@@ -73,7 +74,7 @@ def rollup_from_arn(arn: str | None) -> JobRef | None:
 
 
 class JobRef(Struct, frozen=True):
-    """Identifies a job. `name` keeps its case; the name in the ARN is in lower case."""
+    """Identifies a job. `name` has its original case; ARNs have the name in lower case."""
 
     kind: JobKind
     name: str
@@ -104,9 +105,10 @@ class JobRef(Struct, frozen=True):
 
 
 class JobEndEvent(Struct, frozen=True):
-    """A finished job, from its event; `tags` are those of SageMaker's event.
+    """A finished job, from its event. `tags` are those in SageMaker's event.
 
-    `is_replayed`: a person sent the event, so Describe must confirm it, and its tags are not read.
+    `is_replayed`: a person sent the event, so its tags are ignored and Describe must confirm the
+    job.
     """
 
     ref: JobRef
@@ -122,36 +124,37 @@ def parse_job_end_event(
 ) -> JobEndEvent:
     """Parses one EventBridge event. Raises RejectedEvent with a stable code and the reason.
 
-    Account and region of the event and of the job's ARN must agree, and be one of `accounts` and
+    The account and region of the event must be those of the job's ARN, and be in `accounts` and
     `regions`.
     """
     event, kind, detail = _envelope(body)
     try:
         ref, status = _ref(kind, detail), fields.text(detail, kind.spec.status_key)
         created_at = fields.time(detail, "CreationTime")
-        at = fields.parsed_time(event.get("time"), "time")
+        event_time = fields.parsed_time(event.get("time"), "time")
     except MalformedData as error:
         raise RejectedEvent("malformed", f"detail: {error}") from error
     if status is None or (status not in TERMINAL and event["source"] != SWEEP_SOURCE):
         raise RejectedEvent("not_terminal", "the event's status is not final")
     _check_account_and_region(event, ref, accounts=accounts, regions=regions)
-    replayed = event["source"] == REPLAY_SOURCE
-    tags = {} if replayed else _tags(detail.get("Tags"))
-    return JobEndEvent(ref, status, created_at, at, tags, replayed)
+    is_replayed = event["source"] == REPLAY_SOURCE
+    tags = {} if is_replayed else _tags(detail.get("Tags"))
+    return JobEndEvent(ref, status, created_at, event_time, tags, is_replayed)
 
 
 def _check_account_and_region(
     event: Mapping[str, Any], ref: JobRef, *, accounts: Collection[str], regions: Collection[str]
 ) -> None:
-    """Raises RejectedEvent unless event and ARN have the same account and region, both allowed.
+    """Raises RejectedEvent unless event and ARN have the same allowed account and region.
 
-    Only EventBridge knows an event's origin; an event without account or region came another way.
+    Only EventBridge sets the account and region of an event; an event without them did not come
+    from it.
     """
     for source, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
         if not isinstance(account, str) or account not in accounts:
             raise RejectedEvent("wrong_account", f"the {source}'s account is not on the allow-list")
-    for source, place in (("ARN", ref.region), ("event", event.get("region", ref.region))):
-        if not isinstance(place, str) or place not in regions:
+    for source, region in (("ARN", ref.region), ("event", event.get("region", ref.region))):
+        if not isinstance(region, str) or region not in regions:
             raise RejectedEvent("wrong_region", f"the {source}'s region is not one that is audited")
     if event.get("account", ref.account) != ref.account:
         raise RejectedEvent("account_disagrees", "the event and the ARN are of different accounts")
@@ -179,12 +182,12 @@ def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:
 
 
 def _ref(kind: JobKind, detail: Mapping[str, Any]) -> JobRef:
-    row = kind.spec
-    name, arn = fields.text(detail, row.name_key), fields.text(detail, row.arn_key)
+    spec = kind.spec
+    name, arn = fields.text(detail, spec.name_key), fields.text(detail, spec.arn_key)
     if name is None or arn is None:
-        raise RejectedEvent("malformed", f"detail has no {row.name_key} and JobArn")
+        raise RejectedEvent("malformed", f"detail has no {spec.name_key} and JobArn")
     if not JOB_NAME.match(name):
-        raise RejectedEvent("malformed", f"{row.name_key} is not a job's name")
+        raise RejectedEvent("malformed", f"{spec.name_key} is not a job's name")
     ref = JobRef.from_arn(arn, name)
     if ref is None or ref.kind is not kind:
         raise RejectedEvent("arn_disagrees", "ARN and name or kind disagree")
@@ -213,22 +216,24 @@ class DescribedRun(Struct, frozen=True):
 
 
 def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
-    """Reads the run of an answer. Raises MalformedData, or RejectedEvent if `ref` differs."""
-    row, kind = ref.kind.spec, kind_from_answer(answer)
-    name, arn = fields.text(answer, row.name_key), fields.text(answer, row.arn_key)
+    """Reads the run from an answer. Raises MalformedData, or RejectedEvent if the job is not
+    `ref`.
+    """
+    spec, kind = ref.kind.spec, kind_from_answer(answer)
+    name, arn = fields.text(answer, spec.name_key), fields.text(answer, spec.arn_key)
     if name is not None and not JOB_NAME.match(name):
-        raise RejectedEvent("answer_disagrees", "the name that Describe answers is no job's name")
+        raise RejectedEvent("answer_disagrees", "the name in Describe's answer is not a job's name")
     described = ref if arn in {None, ref.arn} else JobRef.from_arn(arn)
     if described is None:
-        raise RejectedEvent("answer_disagrees", "the ARN that Describe answers is no job's ARN")
-    for field, answered in (
+        raise RejectedEvent("answer_disagrees", "the ARN in Describe's answer is not a job's ARN")
+    for field, actual in (
         ("kind", kind or ref.kind),
         ("name", name or ref.name),
         *((value, getattr(described, value)) for value in ("account", "region", "kind", "name")),
     ):
-        asked = getattr(ref, field)
-        if asked.lower() != answered.lower():
-            text = f"Describe answers with a job of another {field}: {answered} instead of {asked}"
+        expected = getattr(ref, field)
+        if expected.lower() != actual.lower():
+            text = f"Describe answers with a job of another {field}: {actual} instead of {expected}"
             raise RejectedEvent("answer_disagrees", text)
     return DescribedRun(
         arn or ref.arn, fields.time(answer, "CreationTime"), fields.time(answer, "LastModifiedTime")
@@ -236,7 +241,7 @@ def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
 
 
 def is_same_run(event_created_at: datetime | None, described_created_at: datetime | None) -> bool:
-    """Returns whether creation times are of one run; an unknown one is taken for the same."""
+    """Returns whether two creation times are of the same run; True if one of them is unknown."""
     if event_created_at is None or described_created_at is None:
         return True
     return abs(event_created_at - described_created_at) < _CREATION_TIME_TOLERANCE

@@ -1,7 +1,7 @@
 """The settings that a policy may require: their paths in a training request, and their values.
 
-A stored answer has null for a setting that the job does not have. An older stored answer may lack a
-setting: this differs.
+A stored answer has null for a setting that the job does not have. An older stored answer lacks
+settings that were not stored then: these are unknown.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from sageaudit.domain.job.kinds import JobKind
 RUN_LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
 """The setting that limits the run time."""
 PRESENT = "set"
-"""Stands for a value of which only its presence is stored."""
+"""Replaces a value whose presence alone is stored."""
 SettingValue = bool | int | str | None
-"""None: the job does not set it."""
+"""None means that the job does not set it."""
 _CLUSTER = "ProcessingResources.ClusterConfig"
 _MISSING = object()
 
 
 class Setting(Struct, frozen=True):
-    """How a setting is stored, its paths in other kinds of jobs, and AWS's default.
+    """How a setting is stored, its paths in requests of other kinds, and AWS's default.
 
-    A roll-up has the paths of the jobs that it launches, in each of its definitions, or none.
+    The paths of a roll-up are those of the jobs that it launches, in each of its definitions.
     """
 
     stored_as: StoredAs
@@ -80,7 +80,7 @@ is not set is off.
 
 
 def stored_setting_paths() -> Paths:
-    """Returns what is stored of an answer for the settings, for every kind."""
+    """Returns the paths of the settings in answers of every kind, and how each is stored."""
     training = {path: row.stored_as for path, row in SETTINGS.items()}
     return training | {
         path: row.stored_as
@@ -98,7 +98,9 @@ def _definition_paths(setting: str) -> Iterator[str]:
 
 
 def setting_path(kind: JobKind, setting: str) -> str | None:
-    """Returns a setting's path in jobs of a kind, or None; for a tuning job, in its definitions."""
+    """Returns a setting's path in jobs of a kind, or None. For a tuning job it is inside a
+    definition.
+    """
     rollup = kind.spec.rollup
     job_kind = rollup.child_kind if rollup and rollup.definition_key else kind
     if job_kind is JobKind.TRAINING:
@@ -113,40 +115,42 @@ def _definition(kind: JobKind) -> str | None:
 
 
 def setting_paths(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple[str, ...]:
-    """Returns a setting's full paths in an answer or request: one for each definition."""
+    """Returns a setting's full paths in an answer or request; a tuning job has one in each
+    definition.
+    """
     path, key = setting_path(kind, setting), _definition(kind)
     if path is None:
         return ()
     if key is None:
         return (path,)
-    several = body.get(f"{key}s")
-    if isinstance(several, list) and several:
-        return tuple(f"{key}s[{number}].{path}" for number in range(len(several)))
+    definitions = body.get(f"{key}s")
+    if isinstance(definitions, list) and definitions:
+        return tuple(f"{key}s[{number}].{path}" for number in range(len(definitions)))
     return (f"{key}.{path}",) if isinstance(body.get(key), Mapping) else ()
 
 
 def read_settings(kind: JobKind, stored: Mapping[str, Any]) -> dict[str, dict[str, SettingValue]]:
     """Returns the values of a stored answer, by setting and full path.
 
-    A setting that the answer does not show is left out, and so is one with an unknown word.
+    Settings that the answer does not have are left out, and so are unknown states.
     """
     result: dict[str, dict[str, SettingValue]] = {}
-    for setting, row in SETTINGS.items():
+    for setting, spec in SETTINGS.items():
         values = {place: _value(stored, place) for place in setting_paths(kind, stored, setting)}
         if values and _MISSING not in values.values():
-            result[setting] = {place: stored_value(row, value) for place, value in values.items()}
+            result[setting] = {place: stored_value(spec, value) for place, value in values.items()}
     return result
 
 
 def stored_value(setting: Setting, value: Any) -> SettingValue:
-    """Returns a value in its stored form; for an address or a key only that there is one."""
-    hidden = setting.stored_as in {StoredAs.PRESENCE, StoredAs.ADDRESS}
-    stored: SettingValue = PRESENT if hidden and value else None if hidden else value
+    """Returns a value in its stored form. For an address or a key, only its presence is stored."""
+    is_hidden = setting.stored_as in {StoredAs.PRESENCE, StoredAs.ADDRESS}
+    stored: SettingValue = PRESENT if is_hidden and value else None if is_hidden else value
     return stored
 
 
 def mark_unset_settings(kind: JobKind, answer: Mapping[str, Any], stored: dict[str, Any]) -> None:
-    """Writes null for each setting that AWS's own answer does not have, if it is complete."""
+    """Sets to null in `stored` each setting that the complete answer of AWS does not have."""
     known_settings = filter(None, (setting_path(kind, setting) for setting in SETTINGS))
     paths = [path.split(".") for path in known_settings]
     for section, place in zip(_sections(kind, answer), _sections(kind, stored), strict=True):
@@ -176,7 +180,9 @@ def _set_null(section: dict[str, Any], path: list[str]) -> None:
 
 
 def _value(stored: Mapping[str, Any], place: str) -> Any:
-    """Returns the value at a full path, None for a null on the path, _MISSING without one."""
+    """Returns the value at a full path; None if a part of the path is null, _MISSING if one is
+    absent.
+    """
     current: Any = stored
     for part in place.split("."):
         key, _, number = part.partition("[")

@@ -1,11 +1,11 @@
 """Negotiated prices from the policy, in place of the list prices.
 
-A rate for a type and region applies first, because a person wrote it; then the rate that was read
-from a cost report, from its first day on; otherwise a percentage off the list price: that of the
-instance family, or else that of the component. Percentages are never added up, nor taken off the
-company's own rate, which is already net of them. A Savings Plan is not a price but a commitment
-that is paid whether used or not. Under one, every figure stays at list value and states that its
-cash effect depends on the utilisation of the plan.
+A rate for a type and region in the policy applies first, because a person wrote it. Next comes the
+rate that was read from a cost report, from its first day on. Otherwise a percentage is taken off
+the list price: that of the instance family, or else that of the component. Percentages are never
+added up. They are not taken off the company's own rate, which is already net of them. A Savings
+Plan is not a price but a commitment that is paid whether used or not. Under one, every figure stays
+at list value and states that its cash effect depends on the plan's utilisation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WHOLE = Decimal(100)
 class Discounts(Struct, frozen=True):
     """`percent` off by component or instance family; `rates` in USD per hour by region and type.
 
-    `own_rates`: the rates of a cost report, read from the file that the policy's `own_rates` names.
+    `learnt`: the rates from a cost report, read from the file that the policy's `own_rates` names.
     """
 
     percent: Mapping[str, Decimal] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class OwnPrices(Struct, frozen=True):
 
 
 def with_own_prices(market: Market, discounts: Discounts, day: date | None = None) -> Market:
-    """Returns the market at the company's own prices on `day` (without one, the newest)."""
+    """Returns the market at the company's own prices of `day`, or at the newest if it is None."""
     if not discounts.has_own_prices:
         return market
     return market.with_prices(OwnPrices(market.prices, discounts, day))

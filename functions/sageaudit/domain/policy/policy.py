@@ -1,6 +1,6 @@
 """The policy of the users: mode, floor, accounts, owners, thresholds and exemptions.
 
-Unknown keys are refused, so that a typing mistake never switches a rule off unnoticed. Findings
+Unknown keys are refused, so that a typing mistake never switches off a rule unnoticed. Findings
 that the policy or a tag accepts stay visible but are not included in any total.
 """
 
@@ -59,16 +59,16 @@ from sageaudit.structs import replace
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MAX_COST_TAGS = 3
-"""The most cost tags that are stored with each audit: each one makes its row longer."""
+"""The most cost tags: each makes the row of every audit longer."""
 _MESSAGE_KEYS = frozenset({"channels", "default_to", "digest", "mentions", "route", "watch"})
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["notify", "observe"]
-"""Whether messages are sent about audits, or audits are only stored."""
+"""Whether messages about audits are sent, or audits are only stored."""
 
 IGNORE_TAG = "sageaudit:ignore"
-"""`gpu-underused spot-not-used until=2027-01-31`: rule names separated by spaces, since tag values
-cannot have commas; the date is optional."""
+"""Its value is like `gpu-underused spot-not-used until=2027-01-31`: rule names separated by spaces,
+because tag values cannot have commas. The date is optional."""
 
 
 class Policy(Struct, frozen=True):
@@ -77,14 +77,14 @@ class Policy(Struct, frozen=True):
     mode: Mode = "notify"
     floor_usd: Decimal = Decimal(5)
     trial_floor_usd: Decimal = Decimal(20)
-    """Trials have a message from this many USD of a family's 30 days. Our choice."""
+    """Trials are reported from this many USD of a family's 30 days. Our choice."""
     cost_spike_percent: Decimal = Decimal(100)
     cost_spike_min_usd: Decimal = Decimal(20)
-    """A run that cost this much more than comparable runs has a message. Our choice."""
+    """A run that cost this much more than comparable runs is reported. Our choice."""
     digest: DigestSchedule | None = DigestSchedule()
     """When the weekly digest is sent; None: never."""
     watch: WatchSettings | None = WatchSettings()
-    """The running jobs that are watched; None: none."""
+    """Which running jobs are watched; None: none."""
     members: MemberAccounts = MemberAccounts()
     owner_tags: tuple[str, ...] = _OWNER_TAGS
     family_tag: str | None = None
@@ -93,21 +93,22 @@ class Policy(Struct, frozen=True):
     severity: SeverityLimits = SeverityLimits()
     disabled_rules: frozenset[str] = frozenset()
     enabled_rules: frozenset[str] = frozenset()
-    """Rules that are off unless they are listed here."""
+    """Rules that are off by default and switched on here."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
-    """By rule name: replaces the severity by dollars."""
+    """By rule name: the severity that replaces the one by dollars."""
     require: Mapping[str, Requirement] = field(default_factory=dict)
-    """By path: what an organisation requires of its jobs."""
+    """By path: what the organisation requires of its jobs."""
     objectives: Mapping[str, Direction] = field(default_factory=dict)
-    """By metric name: whether more or less is better."""
+    """By metric name: whether a higher or lower value is better."""
     commitment_usd_per_hour: Decimal | None = None
     """Hourly commitment of a Savings Plan in USD, for the rule commitment-candidate."""
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     overrides: tuple[JobOverride, ...] = ()
-    """Settings for some jobs only, which `for_job` applies."""
+    """Settings for certain jobs, which `for_job` applies."""
     exemptions: tuple[FamilyExemption, ...] = ()
     tags_may_accept: frozenset[str] | None = None
-    """Rules whose findings a job's own tag may accept; None: those that hide no lost dollars."""
+    """The rules whose findings a job's own tag may accept; None: those that hide no lost dollars.
+    """
     cost_tag_names: tuple[str, ...] = ()
     """The cost tags (`tags.show`) whose values are columns of the history."""
     discounts: Discounts = Discounts()
@@ -118,9 +119,9 @@ class Policy(Struct, frozen=True):
 
     @property
     def tag_names(self) -> TagNames:
-        """The names of the tags that audits read under this policy; no others are stored.
+        """The names of the tags that audits read under this policy. No other tags are stored.
 
-        The value of a tag that is only required to be set is not stored.
+        If a tag is only required to be set, its value is not stored.
         """
         sections = (row.tag[0] for row in (*self.overrides, *self.routes.rows) if row.tag)
         family = () if self.family_tag is None else (self.family_tag,)
@@ -132,7 +133,7 @@ class Policy(Struct, frozen=True):
 
     @property
     def max_per_hour(self) -> dict[str, int]:
-        """How many messages an hour are sent, by name of a channel that has such a limit."""
+        """By channel name, the most messages an hour, for channels with such a limit."""
         return {name: row.max_per_hour for name, row in self.channels.items() if row.max_per_hour}
 
     @property
@@ -148,11 +149,11 @@ class Policy(Struct, frozen=True):
         return tuple(dict.fromkeys([*own, *(name for row in routes for name in row.channels)]))
 
     def cost_tags(self, tags: Mapping[str, str]) -> dict[str, str | None]:
-        """Returns the values of the cost tags, None for one that the job does not have."""
+        """Returns the values of the cost tags; None for a tag that the job does not have."""
         return {tag: tags.get(tag) or None for tag in self.cost_tag_names}
 
     def owner(self, tags: Mapping[str, str]) -> str | None:
-        """Returns the value of the job's first owner tag; of an ARN, only the last part."""
+        """Returns the value of the job's first owner tag; if it is an ARN, only its last part."""
         for tag in self.owner_tags:
             if (value := tags.get(tag)) and not value.isspace():
                 return value.rsplit("/", 1)[-1] if value.startswith("arn:") else value
@@ -181,7 +182,7 @@ def parse(
 ) -> Policy:
     """Validates a policy's table against the catalogue of rules. Raises BadPolicy with the key.
 
-    `own_rates`: the rates in the file that `discounts.own_rates` names.
+    `own_rates`: the rates from the file that `discounts.own_rates` names.
     """
     reader = TableReader(table)
     mode = reader.read("mode", str, "notify")
@@ -233,7 +234,7 @@ def _limits(reader: TableReader) -> SeverityLimits:
 
 
 def _objectives(reader: TableReader) -> dict[str, Direction]:
-    """Reads whether more or less is better, by metric."""
+    """Reads, by metric, whether a higher or lower value is better."""
     directions = {direction.value: direction for direction in Direction}
     for metric in reader.table:
         if reader.read(metric, str, "") not in directions:
@@ -255,14 +256,14 @@ def _mentions(reader: TableReader) -> dict[str, str]:
 
 
 def _cost_tag_names(reader: TableReader) -> tuple[str, ...]:
-    """Reads `tags.show`: safe names, each once in any case."""
+    """Reads `tags.show`: safe names without repetition, whatever their case."""
     names = tuple(reader.strings("show"))
     if len(names) > _MAX_COST_TAGS:
         raise reader.error("show", f"names {len(names)} tags: {_MAX_COST_TAGS} at most")
     if len({name.lower() for name in names}) < len(names):
         raise reader.error("show", "names a tag twice")
-    if withheld := [name for name in names if not is_name(name) or "," in name or "=" in name]:
-        raise reader.error("show", f"names {withheld[0]!r}, which no column can be called")
+    if unsafe_names := [name for name in names if not is_name(name) or "," in name or "=" in name]:
+        raise reader.error("show", f"names {unsafe_names[0]!r}, which no column can be called")
     return names
 
 
@@ -272,9 +273,9 @@ def _usual_owner_tags(tags: tuple[str, ...], cost_tags: tuple[str, ...]) -> tupl
 
 
 def _digest(table: Mapping[str, Any], learnt: OwnRates | None) -> str:
-    """Returns a digest of what audits are judged by; the keys about messages are left out."""
-    judged_by = {key: value for key, value in table.items() if key not in _MESSAGE_KEYS}
-    canonical = json.dumps(judged_by, sort_keys=True, default=str)
+    """Returns a digest of the settings that audits depend on, without the keys about messages."""
+    audit_settings = {key: value for key, value in table.items() if key not in _MESSAGE_KEYS}
+    canonical = json.dumps(audit_settings, sort_keys=True, default=str)
     if learnt is not None:
         canonical += "".join(str(rate) for rate in learnt.rows)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
@@ -285,7 +286,7 @@ def exemptions(
 ) -> tuple[dict[str, Exemption], list[str]]:
     """Returns the exemptions in force today, by rule, and warnings about the job's tag.
 
-    A tag is ignored for the rules that the policy does not let a tag accept.
+    The tag is ignored for rules whose findings no tag may accept.
     """
     known = {rule.name: rule for rule in rules}
     in_force = {
@@ -296,10 +297,10 @@ def exemptions(
     }
     if IGNORE_TAG not in tags:
         return in_force, []
-    words = tags[IGNORE_TAG].split()
-    names, until = [word for word in words if "=" not in word], None
+    tag_words = tags[IGNORE_TAG].split()
+    names, until = [word for word in tag_words if "=" not in word], None
     try:
-        until = _read_until([word for word in words if "=" in word])
+        until = _read_until([word for word in tag_words if "=" in word])
     except ValueError:
         names = []
     if not names or not set(names) <= known.keys():
@@ -316,8 +317,10 @@ def exemptions(
 
 
 def _can_tag_accept(policy: Policy, rule: RuleInfo, known: Mapping[str, RuleInfo]) -> bool:
-    """Whether a tag may accept the rule: by the policy, else by its card and those of the rules
-    that it includes. Otherwise anyone who may tag a job could hide what it lost.
+    """Returns whether a tag may accept the rule's findings.
+
+    The policy decides, else the rule's card and those of the rules that it includes. Otherwise
+    anyone who may tag a job could hide what it lost.
     """
     if policy.tags_may_accept is not None:
         return rule.name in policy.tags_may_accept
@@ -328,13 +331,14 @@ def _can_tag_accept(policy: Policy, rule: RuleInfo, known: Mapping[str, RuleInfo
 def _refusal(names: list[str]) -> str:
     return (
         f"the tag {IGNORE_TAG} is ignored for {', '.join(names)}: the policy does not let a job's"
-        " own tag"
-        " accept that (tags.may_accept)"
+        " own tag accept that (tags.may_accept)"
     )
 
 
 def _read_until(words: list[str]) -> date | None:
-    """Reads the date, if any. Raises ValueError if invalid, as it must not exempt without end."""
+    """Reads the date, if any. Raises ValueError for an invalid one, which must not exempt without
+    end.
+    """
     if not words:
         return None
     [word] = words

@@ -17,33 +17,34 @@ from sageaudit.errors import BadPolicy
 
 Service = Literal["slack", "teams", "sns"]
 OWN_TOPIC = "sns"
-"""The channel that always exists: the topic of the stack."""
+"""The channel that always exists: the SNS topic of the stack."""
 CHANNEL_SECRETS = "sageaudit/channel/"
-"""The prefix of a secret's default name, before its channel's name."""
+"""The default name of a channel's secret is this prefix and the channel's name."""
 MAX_CHANNELS = 16
 MAX_ROUTED_CHANNELS = 90
-"""Channels of all routes and the default: one DynamoDB transaction has the digests for each."""
+"""The most channels of all routes and the default: one DynamoDB transaction has the digests of all.
+"""
 _DEFAULT_MAX_PER_HOUR = 20
-"""For Slack and Teams: nobody reads more in an hour. Our choice. A topic has no limit, as filtered
-subscriptions may not get the message that lists the held ones."""
+"""For Slack and Teams: nobody reads more in an hour. Our choice. A topic has no limit, because
+filtered subscriptions may not get the message that lists the held ones."""
 CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
 """The pattern of a channel's name."""
 _NAME = re.compile(rf"{CHANNEL_NAME}\Z")
 _MAX_NAME_LENGTH = 20
-"""A function's environment has 4 KB for the URLs of all channels' queues."""
+"""The queue URLs of all channels must fit into a function's environment of 4 KB."""
 _CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_month_severity",
                "min_usd_per_month")  # fmt: skip
 _MESSAGE_CONDITIONS = _CONDITIONS[_CONDITIONS.index("rule") :]
-"""The conditions about a message, which do not apply to a line about a job."""
+"""The conditions on a message, which a line about a job cannot meet."""
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}\Z")
 _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}\Z")
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z")
 
 
 class ChannelConfig(Struct, frozen=True):
-    """One channel. `secret`: the name of the secret with its webhook's address.
+    """One channel. `secret`: the name of the secret with its webhook's URL.
 
-    `topic_arn` is None for the stack's own topic; `key_arn`: the topic's own KMS key.
+    `topic_arn`: None for the stack's own topic. `key_arn`: the KMS key of the topic.
     `max_per_hour`: messages above it are held; None holds none. `job_lines`: the channel gets a
     line about each job that ends.
     """
@@ -57,7 +58,7 @@ class ChannelConfig(Struct, frozen=True):
 
 
 class JobRouteFacts(Struct, frozen=True):
-    """The facts about a job that routes compare."""
+    """What routes compare of a job."""
 
     account: str | None
     family: str
@@ -67,7 +68,7 @@ class JobRouteFacts(Struct, frozen=True):
 
 
 class RouteFacts(JobRouteFacts, frozen=True):
-    """The facts about a message that routes compare. `usd` is a month's, None if unknown."""
+    """What routes compare of a message. `usd`: a month's amount; None if unknown."""
 
     rule: str
     severity: Severity
@@ -90,17 +91,17 @@ class Route(Conditions, frozen=True):
 
     @property
     def has_job_conditions(self) -> bool:
-        """Whether it has a condition about jobs."""
+        """Whether it has a condition on jobs."""
         return any((self.family, self.tag, self.account, self.owner, self.kind))
 
     def matches(self, facts: RouteFacts) -> bool:
-        """Whether the message matches. Unknown dollars reach no minimum."""
+        """Returns whether the message matches. Unknown dollars are below every minimum."""
         return self.selects_job(facts) and self.matches_recommendation(
             facts.rule, facts.severity, facts.usd
         )
 
     def selects_job(self, job: JobRouteFacts) -> bool:
-        """Whether the job matches the conditions about jobs."""
+        """Returns whether the job meets the conditions on jobs."""
         return (
             self.matches_job(job.account, job.family, job.tags)
             and self.owner in {None, job.owner}
@@ -108,7 +109,7 @@ class Route(Conditions, frozen=True):
         )
 
     def matches_recommendation(self, rule: str, severity: Severity, usd: Decimal | None) -> bool:
-        """Whether a recommendation and its monthly amount match the conditions about them."""
+        """Returns whether a recommendation and its monthly amount meet the conditions on them."""
         return (
             self.rule in {None, rule}
             and (self.min_month_severity is None or severity.rank >= self.min_month_severity.rank)
@@ -119,7 +120,7 @@ class Route(Conditions, frozen=True):
         )
 
     def __str__(self) -> str:
-        """Its conditions: `tag team=vision, min_month_severity medium`."""
+        """Returns its conditions as text: `tag team=vision, min_month_severity medium`."""
         values = {key: getattr(self, key) for key in _CONDITIONS} | {
             "tag": self.tag and "=".join(self.tag)
         }
@@ -127,9 +128,10 @@ class Route(Conditions, frozen=True):
 
 
 class Destination(Struct, frozen=True):
-    """The channels of one message, each once. `route_numbers`: the matching routes, from 1.
+    """The channels of one message, each once. `route_numbers`: the matching routes, numbered from
+    1.
 
-    Without any, `channels` are the default.
+    Without a matching route, `channels` are the default ones.
     """
 
     channels: tuple[str, ...]
@@ -144,7 +146,7 @@ class Routes(Struct, frozen=True):
 
     @property
     def needs_job_tags(self) -> bool:
-        """Whether a route compares a tag: only then the job's own tags are read."""
+        """Whether a route compares a tag. Only then the job's own tags are read."""
         return any(row.tag for row in self.rows)
 
     def destination_for(self, facts: RouteFacts) -> Destination:
@@ -157,7 +159,7 @@ class Routes(Struct, frozen=True):
 
 
 def default_channels() -> dict[str, ChannelConfig]:
-    """Returns the channels of a policy that names none."""
+    """Returns the channels of a policy without `[channels]`."""
     return {OWN_TOPIC: ChannelConfig("sns")}
 
 
@@ -167,13 +169,18 @@ def parse_channels(reader: TableReader) -> dict[str, ChannelConfig]:
     for name in reader.table:
         if not _NAME.match(name) or len(name) > _MAX_NAME_LENGTH:
             why = (
-                f"is no name of a channel: small letters, digits and -, {_MAX_NAME_LENGTH} at most"
+                "is not a channel name: lower-case letters, digits and -,"
+                f" {_MAX_NAME_LENGTH} at most"
             )
             raise reader.error(name, why)
         new = _channel(reader.subtable(name), name)
-        same = [key for key, row in channels.items() if new.secret and row.secret == new.secret]
-        if same:
-            raise reader.subtable(name).error("secret", f"is that of channels.{same[0]} too")
+        channels_with_secret = [
+            key for key, row in channels.items() if new.secret and row.secret == new.secret
+        ]
+        if channels_with_secret:
+            raise reader.subtable(name).error(
+                "secret", f"is that of channels.{channels_with_secret[0]} too"
+            )
         channels[name] = new
     if len(channels) > MAX_CHANNELS:
         raise BadPolicy(f"channels has {len(channels)} with {OWN_TOPIC}: {MAX_CHANNELS} at most")
@@ -222,7 +229,7 @@ def parse_routes(
 ) -> Routes:
     """Reads `[[route]]` and `default_to`. Raises BadPolicy.
 
-    The default of `default_to`: the channels that no route names, or else the stack's own topic.
+    `default_to` defaults to the channels that no route names, or else to the stack's own topic.
     """
     rows = tuple(_route(row, channels, rules) for row in reader.table_array("route"))
     routed = {name for row in rows for name in row.channels}
@@ -248,25 +255,27 @@ def _names(reader: TableReader, key: str, channels: Mapping[str, object]) -> tup
 def _route(
     reader: TableReader, channels: Mapping[str, ChannelConfig], rules: Collection[str]
 ) -> Route:
-    matched, to = conditions(reader), _names(reader, "to", channels)
+    job_conditions, channel_names = conditions(reader), _names(reader, "to", channels)
     route = Route(
-        family=matched.family,
-        tag=matched.tag,
-        account=matched.account,
+        family=job_conditions.family,
+        tag=job_conditions.tag,
+        account=job_conditions.account,
         owner=reader.read("owner", str, None),
         kind=_choice(reader, "kind", [kind.value for kind in JobKind]),
         rule=_choice(reader, "rule", sorted(rules)),
         min_month_severity=_severity(reader),
         min_usd_per_month=reader.optional_amount("min_usd_per_month"),
-        channels=to,
+        channels=channel_names,
         job_lines=reader.read("every_job", bool, default=False),
     )
     reader.reject_unread_keys()
-    if not to:
+    if not channel_names:
         raise BadPolicy(f"{full_key(reader.path)} needs to, a list of channels", reader.path)
-    if route == Route(channels=to, job_lines=route.job_lines):
-        known = ", ".join(sorted(reader.read_keys - {"to", "every_job"}))
-        raise BadPolicy(f"{full_key(reader.path)} needs a condition: {known}", reader.path)
+    if route == Route(channels=channel_names, job_lines=route.job_lines):
+        known_conditions = ", ".join(sorted(reader.read_keys - {"to", "every_job"}))
+        raise BadPolicy(
+            f"{full_key(reader.path)} needs a condition: {known_conditions}", reader.path
+        )
     if route.job_lines and (keys := [key for key in _MESSAGE_CONDITIONS if key in reader.table]):
         text = f"is about jobs, and {keys[0]} is not: give the lines a route of their own"
         raise reader.error("every_job", text)
@@ -278,11 +287,11 @@ def _severity(reader: TableReader) -> Severity | None:
     return None if word is None else Severity(word)
 
 
-def _choice(reader: TableReader, key: str, known: Sequence[str]) -> str | None:
-    """Reads one of the known words, or None."""
+def _choice(reader: TableReader, key: str, choices: Sequence[str]) -> str | None:
+    """Reads one of the choices; None if the key is absent."""
     word: str | None = reader.read(key, str, None)
-    if word is not None and word not in known:
-        listed = f"is not one of {', '.join(known)}"
-        text = listed if key != "rule" else f"names {word!r}: there is no such rule"
-        raise reader.error(key, f"{text}{did_you_mean(word, known)}")
+    if word is not None and word not in choices:
+        error_text = f"is not one of {', '.join(choices)}"
+        text = error_text if key != "rule" else f"names {word!r}: there is no such rule"
+        raise reader.error(key, f"{text}{did_you_mean(word, choices)}")
     return word

@@ -1,8 +1,8 @@
 """A policy's settings of rules: `[rules]`, `[require]`, `[[for]]` and `[[exempt]]`.
 
 `[require]` is what an organisation requires of its jobs' settings and tags. A key is the path of a
-setting in a training request, whatever the kind of a job, or `Tags.` and the name of a tag. A value
-is true or false, a number, a word, "set", "not set", or a comparison such as "<= 86400".
+setting in a training request, for jobs of any kind, or `Tags.` and the name of a tag. A value is
+true or false, a number, a word, "set", "not set", or a comparison such as "<= 86400".
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 _NUMBER_OPERATORS = frozenset({"<", "<=", ">", ">="})
 _MET_WHEN_UNSET = frozenset({"!=", "<", "<="})
-"""Operators that a setting without a value meets: it is neither equal nor too high."""
+"""Operators that a missing value meets: it is neither equal nor too high."""
 Catalogue = Mapping[str, Mapping[str, str]]
-"""By rule name, the keys of its thresholds with their units."""
+"""By rule name, its thresholds and their units."""
 _PERCENT_PREFIX = "percent of "
 _WHOLE_PERCENT = 100
 _ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
@@ -65,7 +65,9 @@ class RuleSettings(Struct, frozen=True):
     require: Mapping[str, Requirement] = field(default_factory=dict)
 
     def overridden_by(self, later: RuleSettings) -> RuleSettings:
-        """Overrides these settings by a later section's; its `on` cancels an earlier `off`."""
+        """Returns these settings, overridden by those of a later section; its `on` cancels an
+        earlier `off`.
+        """
         rules = self.thresholds.keys() | later.thresholds.keys()
         return RuleSettings(
             off=(self.off | later.off) - later.on,
@@ -94,14 +96,14 @@ class FamilyExemption(Struct, frozen=True):
 
 
 def rule_choices(reader: TableReader, catalogue: Catalogue) -> RuleSettings:
-    """Reads a table of rules. Raises BadPolicy naming a key that the catalogue does not have."""
+    """Reads a table of rules. Raises BadPolicy with a key that the catalogue does not have."""
     off, on = reader.strings("off"), reader.strings("on")
     for key, names in (("off", off), ("on", on)):
         for name in names:
             if name not in catalogue:
                 raise reader.error(key, f"names {name!r}: {unknown_rule_message(name, catalogue)}")
-    if both := sorted(set(off) & set(on)):
-        raise reader.error("on", f"names {both[0]!r}, and so does off")
+    if in_both := sorted(set(off) & set(on)):
+        raise reader.error("on", f"names {in_both[0]!r}, and so does off")
     thresholds: dict[str, dict[str, float]] = {}
     severities: dict[str, Severity] = {}
     for name in reader.unread_keys():
@@ -139,7 +141,7 @@ def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
     value = table.table[key]
     if key not in units:
         keys = ", ".join(sorted({*units, "severity"}))
-        raise table.error(key, f"is no threshold of this rule; it has {keys}")
+        raise table.error(key, f"is not a threshold of this rule; it has {keys}")
     if not is_number(value):
         raise table.error(key, f"is not a number from 0 to {MAX_NUMBER:,}")
     if units[key].startswith(_PERCENT_PREFIX) and value > _WHOLE_PERCENT:
@@ -188,7 +190,7 @@ def parse_exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
 class Requirement(Struct, frozen=True):
     """A requirement on one setting or tag: set, not set, or a comparison with a value.
 
-    At most one value is set; each has one type, so that a stored policy can be read back.
+    At most one of the values is set. Each has one type, so that a stored policy can be read back.
     """
 
     path: str
@@ -199,7 +201,7 @@ class Requirement(Struct, frozen=True):
 
     @property
     def value(self) -> bool | Decimal | str | None:
-        """The value to compare with; None for set and not set."""
+        """The value to compare with; None if it is only required to be set or not set."""
         values = (self.flag_value, self.number_value, self.word)
         return next((value for value in values if value is not None), None)
 
@@ -210,11 +212,13 @@ class Requirement(Struct, frozen=True):
 
     @property
     def needs_value(self) -> bool:
-        """Whether it compares the value, rather than only asks if there is one."""
+        """Whether it compares the value, and does not only ask if there is one."""
         return self.operator in _OPERATORS
 
     def is_met(self, value: SettingValue) -> bool:
-        """Whether a value meets it; None: the setting is not set and has no default in AWS."""
+        """Returns whether a value meets it. None: the setting is not set and has no default in
+        AWS.
+        """
         if not self.needs_value:
             return (value is not None) == (self.operator == PRESENT)
         if value is None:
@@ -224,7 +228,7 @@ class Requirement(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What it requires, in words for a sentence: `set`, `true`, `at most 86400`."""
+        """What it requires, for a sentence: `set`, `true`, `at most 86400`."""
         value = str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
         signs = {"==": "", "!=": "other than ", "<=": "at most ", ">=": "at least ", "<": "under ",
                  ">": "over "}  # fmt: skip
@@ -236,8 +240,8 @@ def parse_requirements(reader: TableReader) -> dict[str, Requirement]:
     requirements: dict[str, Requirement] = {}
     for key in reader.unread_keys():
         if isinstance(reader.table[key], dict):  # without quotes TOML makes tables of a path
-            inner = reader.subtable(key)
-            nested = {f"{key}.{name}": value for name, value in inner.table.items()}
+            subtable = reader.subtable(key)
+            nested = {f"{key}.{name}": value for name, value in subtable.table.items()}
             requirements |= parse_requirements(TableReader(nested, reader.path))
         else:
             requirements[key] = _requirement(reader, key)
@@ -245,36 +249,42 @@ def parse_requirements(reader: TableReader) -> dict[str, Requirement]:
 
 
 def _requirement(reader: TableReader, path: str) -> Requirement:
-    written = reader.read(path, object, None)
+    required_value = reader.read(path, object, None)
     tag = path.removeprefix(TAG_PREFIX) if path.startswith(TAG_PREFIX) else None
     if tag is None and path not in SETTINGS:
-        raise reader.error(path, f"is no setting that can be required{_path_suggestion(path)}")
+        raise reader.error(path, f"is not a setting that can be required{_path_suggestion(path)}")
     if tag is not None and not (is_tag(tag) and len(tag) <= _LONGEST_TAG):
         raise reader.error(path, "does not name a tag")
-    form = StoredAs.STATE if tag is not None else SETTINGS[path].stored_as
-    if form is StoredAs.FLAG:
-        if isinstance(written, bool):
-            return Requirement(path, "==", flag_value=written)
+    stored_as = StoredAs.STATE if tag is not None else SETTINGS[path].stored_as
+    if stored_as is StoredAs.FLAG:
+        if isinstance(required_value, bool):
+            return Requirement(path, "==", flag_value=required_value)
         raise reader.error(path, "is not true or false, without quotes")
-    if isinstance(written, str) and written in {PRESENT, NOT_SET}:
-        return Requirement(path, written)
-    if form in {StoredAs.PRESENCE, StoredAs.ADDRESS}:
-        raise reader.error(path, f'is not "{PRESENT}" or "{NOT_SET}": its value is not kept')
-    sign, value = _split_operator(reader, path, written)
-    if form is StoredAs.COUNT:
+    if isinstance(required_value, str) and required_value in {PRESENT, NOT_SET}:
+        return Requirement(path, required_value)
+    if stored_as in {StoredAs.PRESENCE, StoredAs.ADDRESS}:
+        raise reader.error(path, f'is not "{PRESENT}" or "{NOT_SET}": its value is not stored')
+    sign, value = _split_operator(reader, path, required_value)
+    if stored_as is StoredAs.COUNT:
         return Requirement(path, sign, number_value=_number(reader, path, value))
     word = _word(reader, path, sign, value, is_tag_value=tag is not None)
     return Requirement(path, sign, word=word)
 
 
 def _path_suggestion(path: str) -> str:
-    """Returns a suggestion, else the list of what can be required."""
+    """Returns a suggestion, or else the list of settings that can be required."""
     known = sorted(SETTINGS)
-    last = {name.rpartition(".")[2]: name for name in known}
-    near = nearest_name(path, known) or last.get(nearest_name(path.rpartition(".")[2], last) or "")
+    path_by_last_key = {name.rpartition(".")[2]: name for name in known}
+    suggestion = nearest_name(path, known) or path_by_last_key.get(
+        nearest_name(path.rpartition(".")[2], path_by_last_key) or ""
+    )
     if path.lower().startswith("tag"):
-        near = f"{TAG_PREFIX}NAME"
-    return f": did you mean {near}?" if near else f"; known: {', '.join(known)}, {TAG_PREFIX}NAME"
+        suggestion = f"{TAG_PREFIX}NAME"
+    return (
+        f": did you mean {suggestion}?"
+        if suggestion
+        else f"; known: {', '.join(known)}, {TAG_PREFIX}NAME"
+    )
 
 
 def _split_operator(reader: TableReader, path: str, value: object) -> tuple[str, object]:
@@ -306,7 +316,7 @@ def _word(reader: TableReader, path: str, sign: str, value: object, *, is_tag_va
     if sign in _NUMBER_OPERATORS:
         raise reader.error(path, f"compares a text with {sign}: only == and != do")
     if is_tag_value and not is_tag(value):
-        raise reader.error(path, "names a value that no tag has, or that is not kept")
+        raise reader.error(path, "names a value that no tag has, or that is not stored")
     if not is_tag_value and value not in STATES:
-        raise reader.error(path, f"is no value of AWS's{did_you_mean(value, sorted(STATES))}")
+        raise reader.error(path, f"is not a value of AWS's{did_you_mean(value, sorted(STATES))}")
     return value

@@ -1,7 +1,7 @@
 """The scope of a deployment: `[accounts]`, `regions`, `[watch]` and `[digest]`.
 
-The other accounts and regions whose jobs are audited; which running jobs are watched, and when a
-message is due; when the weekly digest is sent, and where its report is stored.
+Which other accounts and regions are audited; which running jobs are watched, and when a message
+about one is due; when the weekly digest is sent, and where its report is stored.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from sageaudit.domain.policy.table_reader import TableReader
 from sageaudit.domain.usage.series import MIN_STANDSTILL_S
 
 MEMBER_ROLE = "sageaudit-read"
-"""The default name of the role that infra/member.yaml creates in each account."""
+"""The default name of the role that infra/member.yaml creates in each member account."""
 _ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::(?P<account>\d{12}):role/[\w+=,.@/-]+\Z", re.ASCII)
 _ROLE_NAME = re.compile(r"[\w+=,.@-]{1,64}\Z", re.ASCII)
 _ORGANIZATION = re.compile(r"o-[a-z0-9]{10,32}\Z")
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
 
 MIN_IDLE_MINUTES = MIN_STANDSTILL_S // 60
-"""A standstill is half an hour or more."""
+"""A standstill is at least half an hour."""
 MAX_IDLE_MINUTES = 12 * 60
-"""Half of the time for which a job's metrics are read."""
+"""Half of the time for which a running job's metrics are read."""
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 OFF = "off"
 WEEK_DAYS = 7
 _LAST_HOUR = 22
-"""The digest is started again an hour later, on the same day."""
+"""The digest may be started again an hour later, which must be on the same day."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _SOME_MONDAY = date(2026, 1, 5)
 _AUDIT_DELAY = timedelta(hours=1)
-"""A job's audit is written within an hour: no day is summed earlier. Our choice."""
+"""A job's audit is written within this time after its end, so no day is summed earlier. Our choice.
+"""
 
 
 class MemberAccounts(Struct, frozen=True):
-    """`role_by_account`: the role to assume in each other account, its ARN or its name.
+    """`role_by_account`: by account id, the ARN or name of the role to assume.
 
-    `organization`: the only one whose accounts may forward events. `regions`: those besides the
+    `organization`: if set, only its accounts may forward events. `regions`: those besides the
     deployment's own.
     """
 
@@ -104,11 +105,12 @@ def region_names(reader: TableReader) -> list[str]:
 
 
 class WatchSettings(Struct, frozen=True):
-    """Jobs above `usd_per_hour` are watched; those without a price from `gpus_unpriced` GPUs.
+    """Jobs above `usd_per_hour` are watched; without a price, jobs with `gpus_unpriced` GPUs or
+    more.
 
-    A message is due after `idle_minutes` without work, or `longest_times` the family's longest run.
-    All of these are our choice: $5 an hour is a mid-size GPU instance, and 45 minutes are longer
-    than checkpoints and evaluations.
+    A message is due after `idle_minutes` without work, or after `longest_times` as long as the
+    family's longest run. All of these are our choice: $5 an hour is a mid-size GPU instance, and 45
+    minutes are longer than checkpoints and evaluations.
     """
 
     usd_per_hour: Decimal = Decimal(5)
@@ -117,7 +119,7 @@ class WatchSettings(Struct, frozen=True):
     longest_times: Decimal = Decimal(3)
 
     def should_watch(self, usd_per_hour: Decimal | None, gpus: int) -> bool:
-        """Whether a job is watched by its rate or, if that is None, by its GPUs."""
+        """Returns whether a job is watched: by its rate or, if that is None, by its GPUs."""
         if usd_per_hour is None:
             return gpus >= max(self.gpus_unpriced, 1)
         return usd_per_hour > self.usd_per_hour
@@ -153,7 +155,7 @@ class DigestSchedule(Struct, frozen=True):
 
     It covers seven whole UTC days, up to the day before `week_start_utc_day` (0 is Monday). The
     last day ends at least an hour before the digest is sent, in winter and in summer time. So the
-    weeks of two digests neither overlap nor leave a gap, whatever the time zone.
+    weeks of two digests neither overlap nor leave a gap, in any time zone.
     """
 
     day: str = DAYS[0]
@@ -186,14 +188,19 @@ def parse_digest(reader: TableReader) -> DigestSchedule | None:
     try:
         utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(timezone))
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        text = "is no time zone that this computer knows, such as Europe/Berlin"
+        text = "is not a time zone that this computer knows, such as Europe/Berlin"
         raise reader.error("timezone", text) from error
     return DigestSchedule(day, hour, timezone, utc_day, bucket)
 
 
 def _utc_day(day: int, hour: int, zone: ZoneInfo) -> int:
-    """Returns the UTC weekday that starts a week, an hour or more before the digest all year."""
-    at = time(hour, tzinfo=zone)
+    """Returns the UTC weekday that starts a week, which ends an hour or more before the digest all
+    year.
+    """
+    send_time = time(hour, tzinfo=zone)
     days = (_SOME_MONDAY + timedelta(days=day, weeks=week) for week in range(52))
-    moments = (datetime.combine(row, at).astimezone(UTC) - _AUDIT_DELAY for row in days)
+    moments = (
+        datetime.combine(day_of_week, send_time).astimezone(UTC) - _AUDIT_DELAY
+        for day_of_week in days
+    )
     return min(moments, key=lambda moment: (moment.weekday() - day + 3) % WEEK_DAYS).weekday()

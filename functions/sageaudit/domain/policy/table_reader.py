@@ -1,5 +1,6 @@
-"""Reads a policy's tables and the conditions that select jobs. It checks the type of every key and
-refuses unknown keys.
+"""Reads a policy's tables, and the conditions that select jobs.
+
+It checks the type of every key, and refuses unknown keys.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sageaudit.domain.job.ref import is_account_id
 from sageaudit.errors import BadPolicy, KeyPath
 
 MAX_NUMBER = 10**12
-"""Larger than any amount, rate or threshold that makes sense."""
+"""No amount, rate or threshold is larger."""
 _TOML_TYPE_NAMES = {
     dict: "a table",
     list: "an array",
@@ -64,7 +65,7 @@ class TableReader:
     def amount(
         self, key: str, default: Decimal | int | None = None, unit: str = " in USD"
     ) -> Decimal:
-        """Returns an amount of 0 or more; the key is required if there is no default."""
+        """Returns an amount of 0 or more. Without a default the key is required."""
         self.read_keys.add(key)
         value = self.table.get(key, default)
         if isinstance(value, Decimal):
@@ -75,7 +76,7 @@ class TableReader:
         return Decimal(str(value))
 
     def optional_amount(self, key: str) -> Decimal | None:
-        """Returns the same; None if the key is absent."""
+        """Returns an amount of 0 or more; None if the key is absent."""
         self.read_keys.add(key)
         return self.amount(key) if key in self.table else None
 
@@ -103,7 +104,7 @@ def full_key(path: KeyPath) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether the value is a number from 0 to `MAX_NUMBER`."""
+    """Returns whether the value is a number from 0 to `MAX_NUMBER`."""
     has_type = isinstance(value, int | float) and not isinstance(value, bool)
     return has_type and 0 <= value <= MAX_NUMBER
 
@@ -113,14 +114,14 @@ def _quote_part(part: str) -> str:
 
 
 class Conditions(Struct, frozen=True):
-    """Conditions on jobs: a job must match all that are not None."""
+    """Conditions on jobs. A job must meet all that are not None."""
 
     family: str | None = None
     tag: tuple[str, str] | None = None
     account: str | None = None
 
     def matches_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> bool:
-        """Whether a job matches."""
+        """Returns whether a job meets all conditions."""
         return (
             self.family in {None, family}
             and self.account in {None, account}

@@ -1,11 +1,11 @@
 """Prices that sources know, what the company paid, and which price was in force on a day.
 
 AWS does not publish when a price changed; only the days on which a price was read are known. On a
-day between two different prices the rate is ambiguous: the newer is used and both are shown.
+day between two different prices the rate is ambiguous: the newer one is used and both are shown.
 
 `sageaudit prices learn` derives the company's own rates from a cost report, by region, component
 and type. A rate is valid from its first day until a newer one is known, and never for an earlier
-day: what was paid then is unknown.
+day, for which it is unknown what was paid.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ _DATE_SPAN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))
 TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
 """An instance type's name, even if it is not in the catalogue."""
 MAX_RATE_USD = Decimal(10_000)
-"""Far above the price of any instance-hour: a higher rate is a mistake, and is refused."""
+"""Far above the price of any instance-hour. A higher rate is a mistake, and is refused."""
 OWN_RATE_SOURCE_PREFIX = "learnt from "
-"""Begins the source of a learnt rate."""
+"""The beginning of the source of a rate from a cost report."""
 
 
 class DatedRate(Struct, frozen=True):
     """A rate, and the first and last day on which it was in force.
 
-    `has_vague_dates`: it was read at some time between those days, so the day's price may differ.
+    `has_vague_dates`: it was read at some time between these days, so the price of a day may
+    differ.
     """
 
     rate: Rate
@@ -51,7 +52,8 @@ class DatedRate(Struct, frozen=True):
     def from_observation(
         cls, usd: Decimal, observed_on: str, source: str, note: str | None = None
     ) -> DatedRate:
-        """Makes a rate from a price read on a day, in a month or year, or in a span (`2021/2022`).
+        """Makes a rate from a price read on a day, in a month, in a year, or in a span
+        (`2021/2022`).
 
         Raises ValueError for another form of `observed_on`.
         """
@@ -64,7 +66,7 @@ class DatedRate(Struct, frozen=True):
 class Quote(Struct, frozen=True):
     """A source's dated rates for one product. Without rates, `absence_reason` may say why.
 
-    `is_absent`: the source was read completely, and the product is not in it.
+    `is_absent`: the source was read completely, and does not have the product.
     """
 
     rates: tuple[DatedRate, ...] = ()
@@ -98,7 +100,7 @@ class PriceSource(Protocol):
 
 
 def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
-    """Returns the rate in force on `day`, or the newest without a day. None if none is known."""
+    """Returns the rate in force on `day`, or the newest if `day` is None. None if none is known."""
     if not rates:
         return None
     newest = max(rates, key=lambda rate: (rate.last_day, rate.first_day))
@@ -110,32 +112,34 @@ def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
         if rate.first_day <= day <= rate.last_day and not rate.has_vague_dates
     ]
     if in_force:
-        of_day = max(in_force, key=lambda rate: (rate.last_day, rate.first_day))
-        return of_day.rate._replace(price_age="today" if of_day is newest else "past")
+        rate_of_day = max(in_force, key=lambda rate: (rate.last_day, rate.first_day))
+        return rate_of_day.rate._replace(price_age="today" if rate_of_day is newest else "past")
     earlier = (
         rate
         for rate in rates
         if rate.last_day < day or (rate.has_vague_dates and rate.first_day <= day)
     )
-    before = max(earlier, key=lambda rate: rate.last_day, default=None)
+    rate_before = max(earlier, key=lambda rate: rate.last_day, default=None)
     later = (rate for rate in rates if rate.first_day > day)
-    after = min(later, key=lambda rate: rate.first_day, default=None)
-    if after is None:
+    rate_after = min(later, key=lambda rate: rate.first_day, default=None)
+    if rate_after is None:
         return newest.rate
-    if before is None:
-        note = f"the earliest known price, of {after.rate.as_of}, for {day}"
-        return _doubtful(after.rate, note, "before_known" if after is newest else "past")
-    usd, older_usd = after.rate.usd, before.rate.usd
+    if rate_before is None:
+        note = f"the earliest known price, of {rate_after.rate.as_of}, for {day}"
+        return _doubtful(rate_after.rate, note, "before_known" if rate_after is newest else "past")
+    usd, older_usd = rate_after.rate.usd, rate_before.rate.usd
     if abs(usd - older_usd) <= SAME_PRICE_TOLERANCE * usd:
-        return after.rate._replace(price_age="today" if after is newest else "past")
-    both_rates = f"${older_usd} ({before.rate.as_of}) and ${usd} ({after.rate.as_of})"
+        return rate_after.rate._replace(price_age="today" if rate_after is newest else "past")
+    both_rates = f"${older_usd} ({rate_before.rate.as_of}) and ${usd} ({rate_after.rate.as_of})"
     note = f"ambiguous: {day} lies between two known prices, {both_rates}"
-    era: Era = "ambiguous" if after is newest else "past"
-    return _doubtful(after.rate, note, era)._replace(other_usd=older_usd)
+    era: Era = "ambiguous" if rate_after is newest else "past"
+    return _doubtful(rate_after.rate, note, era)._replace(other_usd=older_usd)
 
 
 def pricing_day(job: Job, now: datetime) -> date:
-    """Returns the day (UTC) whose prices apply: the job's start, else its creation, else `now`."""
+    """Returns the day (UTC) whose prices apply: that of the job's start, else of its creation, else
+    of `now`.
+    """
     moment = job.started_at or job.created_at or now
     return moment.astimezone(UTC).date() if moment.tzinfo else moment.date()
 
@@ -158,8 +162,8 @@ def _span(text: str) -> tuple[date, date]:
 
 
 class RateBasis(StrEnum):
-    """What a rate counts: `net` is the on-demand price after discounts, without hours that a
-    Savings Plan covers; `amortised` is the average over all hours, covered ones at the plan's cost.
+    """What a rate counts. `net`: the on-demand price after discounts, without hours that a Savings
+    Plan covers. `amortised`: the average over all hours, covered ones at the plan's cost.
     """
 
     NET = "net"
@@ -169,7 +173,8 @@ class RateBasis(StrEnum):
 class OwnRate(Struct, frozen=True):
     """USD per instance-hour, or per GB-month if `what` is the key of ML storage.
 
-    `first` and `last` are the days (UTC) of the usage behind it, `quantity` its hours or GB-months.
+    `first` and `last`: the days (UTC) of the usage that it was derived from. `quantity`: its hours
+    or GB-months.
     """
 
     region: str
@@ -184,7 +189,7 @@ class OwnRate(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Is equal for the rates of one product."""
+        """A key that is equal for the rates of one product."""
         return _key(self.region, self.component, self.what)
 
     @property
@@ -194,7 +199,7 @@ class OwnRate(Struct, frozen=True):
 
 
 class OwnRates(Struct, frozen=True):
-    """The learnt rates of one basis; `account` is None if they are for all accounts."""
+    """The company's own rates of one basis; `account` is None if they are for all accounts."""
 
     basis: RateBasis
     account: str | None = None
@@ -206,7 +211,9 @@ class OwnRates(Struct, frozen=True):
         return [rate for key in sorted(self.by_key) for rate in self.by_key[key]]
 
     def on(self, region: str, component: Component, what: str, day: date | None) -> Rate | None:
-        """Returns the own rate of a day, or the newest without a day. None before the first one."""
+        """Returns the own rate of a day, or the newest if `day` is None. None before the first
+        rate.
+        """
         rates = self.by_key.get(_key(region, component, what), ())
         dated = [self._dated_rate(rate) for rate in rates]
         if not dated or (day is not None and day < dated[0].first_day):
@@ -214,7 +221,7 @@ class OwnRates(Struct, frozen=True):
         rate = rate_on(dated, day)
         if rate is None:
             return None
-        # An own rate is compared with prices of its own day, so an earlier one is not "past".
+        # Own rates are compared with prices of their own day, so none of them is "past".
         rate = rate._replace(
             learned_basis="net" if self.basis is RateBasis.NET else "amortised",
             price_age="ambiguous" if rate.other_usd else "today",
@@ -222,8 +229,8 @@ class OwnRates(Struct, frozen=True):
         newest = dated[-1]
         if day is None or day <= newest.last_day:
             return rate
-        carried = f"the newest own rate, of {newest.rate.as_of}, for {day}"
-        return rate._replace(note=" · ".join(filter(None, (carried, rate.note))))
+        note = f"the newest own rate, of {newest.rate.as_of}, for {day}"
+        return rate._replace(note=" · ".join(filter(None, (note, rate.note))))
 
     def _dated_rate(self, rate: OwnRate) -> DatedRate:
         basis = "net of discounts" if self.basis is RateBasis.NET else "amortised"
@@ -233,7 +240,7 @@ class OwnRates(Struct, frozen=True):
 
 
 def group_own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRate]) -> OwnRates:
-    """Groups the rates by product, each product's in the order of their days."""
+    """Groups the rates by product, in the order of their days."""
     by_key: dict[str, list[OwnRate]] = {}
     for rate in sorted(rates, key=lambda rate: (rate.key, rate.first)):
         by_key.setdefault(rate.key, []).append(rate)
@@ -241,7 +248,7 @@ def group_own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRa
 
 
 def merge_own_rates(old_rates: OwnRates, new_rates: OwnRates) -> OwnRates:
-    """Replaces old rates by new ones of the same product and days; others stay."""
+    """Returns the new rates, and the old rates of other products or days."""
     rates = [
         rate
         for rate in old_rates.rows

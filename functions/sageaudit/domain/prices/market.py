@@ -3,9 +3,9 @@
 An absent type or price is unknown.
 
 The ranges of run times were measured. A ratio belongs to a precision class, because two GPUs may be
-alike in one class and far apart in another. A class without a ratio is unknown: data sheets only
-explain. A run of unknown precision may be in either of the two usual classes, so the widest
-range of both counts.
+similar in one class and far apart in another. A class without a ratio is unknown: data sheets only
+explain. A run of unknown precision may be in either of the two usual classes, so the widest range
+of both counts.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
 
 MIN_WORKLOADS = 2
-"""One measured workload is a point and not a range: our choice."""
+"""One measured workload is not a range: our choice."""
 _PLACES = Decimal("0.0001")
 _ONE = Decimal(1)
 
 PriceKind = Literal["list", "own", "estimate"]
 """AWS's list price, the company's own price set in its policy, or EC2's price times a factor."""
 ESTIMATE_TOLERANCE = Decimal("0.01")
-"""98.6% of 2,186 pairs of SageMaker's and EC2's rates lie within 1% of their family's factor. A
+"""98.6% of 2,186 pairs of SageMaker's and EC2's rates are within 1% of their family's factor. So a
 smaller difference between an estimated rate and another one may not exist."""
 _MARKET_CACHE_SIZE = 8
-"""Related markets that each market caches: the jobs of a day run on few types."""
+"""The number of related markets that each market caches. The jobs of a day run on few types."""
 Era = Literal["today", "past", "before_known", "ambiguous"]
 
 
@@ -52,14 +52,14 @@ class Precision(enum.StrEnum):
 
 
 UNKNOWN_PRECISION = frozenset({Precision.HALF, Precision.FP32})
-"""What a run of unknown precision may use. Without TF32 little was measured: that class counts if
-it was measured, and `fp32_peak_ratio` shows where it may be slower."""
+"""The classes that a run of unknown precision may be in. Without TF32 little was measured: that
+class counts if it was, and `fp32_peak_ratio` shows if it may be slower."""
 
 
 class GpuPeaks(Struct, frozen=True):
-    """One GPU's data sheet: dense TFLOPS at boost clock, GB/s; None without a source.
+    """The data sheet of one GPU: dense TFLOPS at boost clock, GB/s; None without a source.
 
-    `compute_capability` is NVIDIA's number of the architecture, such as 8.6.
+    `compute_capability`: NVIDIA's number of the architecture, such as 8.6.
     """
 
     fp32_tflops: Decimal | None
@@ -71,10 +71,11 @@ class GpuPeaks(Struct, frozen=True):
 
 
 class GpuRatio(Struct, frozen=True):
-    """Training throughput of `fast` over that of `slow`, lowest and highest over the workloads.
+    """The training throughput of `fast` over that of `slow`: the lowest and highest over the
+    workloads.
 
-    Models as the catalogue names them. `works`: how many workloads one suite ran on both. 0 if the
-    ratio was composed of two others, through `via`, or taken from two suites.
+    Models have the catalogue's names. `works`: how many workloads one suite ran on both. It is 0 if
+    the ratio was composed of two others, through `via`, or taken from two suites.
     """
 
     fast: str
@@ -88,12 +89,12 @@ class GpuRatio(Struct, frozen=True):
 
     @property
     def is_range(self) -> bool:
-        """Whether it comes from more than one workload."""
+        """Whether it is based on more than one workload."""
         return not self.works or self.works >= MIN_WORKLOADS
 
 
 class RuntimeRange(Struct, frozen=True):
-    """The run time on another GPU over the current one, if the GPU is the limit."""
+    """The run time on another GPU relative to the current one, if the GPU is the limit."""
 
     low: Decimal
     high: Decimal
@@ -115,7 +116,7 @@ class RuntimeRange(Struct, frozen=True):
 
 
 class UnmeasuredPrecisions(Struct, frozen=True):
-    """No range is known: the classes without one, and those with only one measured workload."""
+    """The classes for which no range is known: not measured at all, or with one workload only."""
 
     missing_precisions: frozenset[Precision]
     single_workload_precisions: frozenset[Precision]
@@ -124,14 +125,14 @@ class UnmeasuredPrecisions(Struct, frozen=True):
 def runtime_range(
     current_gpu: str, other_gpu: str, ratios: Iterable[GpuRatio], precisions: frozenset[Precision]
 ) -> RuntimeRange | UnmeasuredPrecisions:
-    """Returns the range over all `precisions` of the run; each of them must have one."""
+    """Returns the range over all `precisions` of the run. Each of them must have one."""
     both_ways = ((current_gpu, other_gpu), (other_gpu, current_gpu))
     rows = [row for row in ratios if (row.fast, row.slow) in both_ways]
     classes = {row.precision for row in rows if row.is_range}
-    lacking = precisions - classes
-    if lacking:
-        single = lacking & {row.precision for row in rows}
-        return UnmeasuredPrecisions(lacking - single, single)
+    unmeasured = precisions - classes
+    if unmeasured:
+        single = unmeasured & {row.precision for row in rows}
+        return UnmeasuredPrecisions(unmeasured - single, single)
     relevant = set(precisions)
     if precisions == UNKNOWN_PRECISION:
         relevant.add(Precision.STRICT)
@@ -141,25 +142,28 @@ def runtime_range(
 
 
 def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
-    """Returns the ratio towards a slower GPU, or its inverse towards a faster one."""
+    """Returns the ratio for a slower GPU, or its inverse for a faster one."""
     if slower:
         return row.times_low, row.times_high
     low = (_ONE / row.times_high).quantize(_PLACES, ROUND_DOWN)
     return low, (_ONE / row.times_low).quantize(_PLACES, ROUND_UP)
 
 
-def fp32_peak_ratio(today: GpuPeaks, other: GpuPeaks, measured: RuntimeRange) -> Decimal | None:
-    """Returns today's FP32 peak over the other GPU's, if no measured range covers it.
+def fp32_peak_ratio(
+    current_peaks: GpuPeaks, other_peaks: GpuPeaks, measured: RuntimeRange
+) -> Decimal | None:
+    """Returns the current FP32 peak over the other GPU's, if no measured range covers it; else
+    None.
 
-    A reason to check, not a ratio: without TF32 most pairs were never measured.
+    It is a reason to check, not a run-time ratio: without TF32 most pairs were never measured.
     """
-    strict = any(row.precision is Precision.STRICT for row in measured.rows)
-    if strict or not today.fp32_tflops or not other.fp32_tflops:
+    has_strict = any(row.precision is Precision.STRICT for row in measured.rows)
+    if has_strict or not current_peaks.fp32_tflops or not other_peaks.fp32_tflops:
         return None
     # GPUs up to Turing have no TF32, so FP32 is what was measured there.
-    if today.tf32_tflops is None and other.tf32_tflops is None:
+    if current_peaks.tf32_tflops is None and other_peaks.tf32_tflops is None:
         return None
-    quotient = today.fp32_tflops / other.fp32_tflops
+    quotient = current_peaks.fp32_tflops / other_peaks.fp32_tflops
     return quotient if quotient > max(measured.high, _ONE) else None
 
 
@@ -168,12 +172,13 @@ class Rate(NamedTuple):
 
     `kind`: AWS's list price, the company's own, or an estimate. `as_of` is None without a date.
     `price_age`: "today" is the newest known price, "past" an earlier one. "before_known" is the
-    newest for a day before any known price, "ambiguous" the newest for a day between two different
-    prices. `other_usd` is the older of two such prices.
+    newest price for a day before any known price, "ambiguous" the newest for a day between two
+    different prices. `other_usd` is the older of these two.
 
-    `estimated`: how an estimate was made, in one sentence; None for other rates. `is_discounted`:
-    an estimate less the policy's percentage. `unlisted`: why SageMaker may not sell the type.
-    `learned_basis`: what an own rate from a cost report counts; None for all others.
+    `estimated`: how an estimate was made, in one sentence; None for other rates. `is_by_ratio`: it
+    was computed from another type's rate. `is_discounted`: it is an estimate less the policy's
+    percentage. `unlisted`: why SageMaker may not sell the type. `learnt`: what an own rate from a
+    cost report counts; None for all others.
     """
 
     usd: Decimal
@@ -191,19 +196,19 @@ class Rate(NamedTuple):
 
     @property
     def is_estimate(self) -> bool:
-        """True for a rate that was computed, not read."""
+        """Whether it was computed, not read."""
         return self.kind == "estimate"
 
     @property
     def is_negotiated(self) -> bool:
-        """True for what the company pays, False for AWS's price before discounts."""
+        """Whether it is what the company pays, and not AWS's price before discounts."""
         return self.kind == "own" or self.is_discounted
 
 
 def is_comparable(rate: Rate | None, other: Rate | None) -> bool:
-    """Returns whether both rates are known, and both or neither negotiated, and past prices.
+    """Returns whether two rates are known, and equal in being negotiated and in being past prices.
 
-    An estimate is comparable with a list price; whoever compares them says so.
+    An estimate is comparable with a list price; the caller must say that it is an estimate.
     """
     if rate is None or other is None:
         return False
@@ -216,10 +221,9 @@ class InstanceType(Struct, frozen=True):
     """One row of the catalogue. GPU memory is per GPU; `is_ebs_billed` is None if unknown.
 
     `gpu_peaks` is None without a data sheet. `gpu_ratios`: the measured ratios between its GPU
-    model and others. `kinds`: the job kinds that may use the type.
-    `efa`: supports an Elastic Fabric Adapter; None if unknown. `network_gbps`: the maximum gigabits
-    per second of its network. `successors`: types of newer generations that replace it, an
-    editorial choice.
+    model and others. `kinds`: the job kinds that may use the type. `efa`: whether it supports an
+    Elastic Fabric Adapter; None if unknown. `network_gbps`: the maximum gigabits per second of its
+    network. `successors`: types of newer generations that replace it, an editorial choice.
     """
 
     name: str
@@ -244,7 +248,7 @@ class InstanceType(Struct, frozen=True):
 
 
 class Prices(Protocol):
-    """A price book: each method returns a dated rate, or None for unknown."""
+    """A price book. Each method returns a dated rate, or None if it is unknown."""
 
     @property
     def version(self) -> str:
@@ -268,8 +272,8 @@ class Prices(Protocol):
 class Market(Struct, frozen=True, eq=False, dict=True):
     """Instance types and prices, from which a bill is computed.
 
-    `own_type`: the type of the job whose alternatives are priced, see `relative_to`. Prices do not
-    change, so `_rates` caches each rate, and related markets are cached too: the jobs of one day,
+    `job_type`: the type of the job whose alternatives are priced, see `relative_to`. Prices do not
+    change, so `_rates` caches each rate, and related markets are cached, too: the jobs of one day,
     type and policy share one market. Two markets are equal only if they are the same object, so
     results can be cached by market.
     """
@@ -287,25 +291,26 @@ class Market(Struct, frozen=True, eq=False, dict=True):
         return deque(maxlen=_MARKET_CACHE_SIZE)
 
     def relative_to(self, job: Job) -> Market:
-        """Returns the same market, but every other type is comparable with the job's own type.
+        """Returns a market in which every other type is comparable with the job's own type.
 
         A type without a rate of the job's day gets the job's own rate times the ratio of the newest
-        rates of both types. The job's own bill does not change, nor do jobs of several types.
+        rates of both types. The job's own bill does not change. Nothing changes for jobs of several
+        types.
         """
-        kinds = {group.instance_type for group in job.groups}
-        return self._with(self.prices, kinds.pop() if len(kinds) == 1 else None)
+        types = {group.instance_type for group in job.groups}
+        return self._with(self.prices, types.pop() if len(types) == 1 else None)
 
     def with_prices(self, prices: Prices) -> Market:
-        """Returns the same types at other prices."""
+        """Returns the market with the same types at other prices."""
         return self._with(prices, self.job_type)
 
-    def _with(self, prices: Prices, own_type: str | None) -> Market:
-        if own_type == self.job_type and prices is self.prices:
+    def _with(self, prices: Prices, job_type: str | None) -> Market:
+        if job_type == self.job_type and prices is self.prices:
             return self
         for market in self._related_markets:
-            if market.job_type == own_type and market.prices == prices:
+            if market.job_type == job_type and market.prices == prices:
                 return market
-        market = Market(self.types, prices, own_type)
+        market = Market(self.types, prices, job_type)
         self._related_markets.append(market)
         return market
 
@@ -346,18 +351,18 @@ class Market(Struct, frozen=True, eq=False, dict=True):
             return None
         ratio = newest.usd / own_newest.usd
         dates = sorted({rate.as_of or "no date" for rate in (newest, own_newest)})
-        how = (
+        note = (
             f"no rate of {other} is known for the job's day: the rate of {self.job_type} on that "
             f"day times {ratio:.4f}, the ratio of the newest rates of both ({' and '.join(dates)})"
         )
-        guess = next((rate for rate in (base, newest, own_newest) if rate.is_estimate), base)
+        estimate = next((rate for rate in (base, newest, own_newest) if rate.is_estimate), base)
         return base._replace(
             usd=base.usd * ratio,
             other_usd=None,
-            note=how,
+            note=note,
             is_by_ratio=True,
-            kind=guess.kind,
-            estimated=guess.estimated,
-            is_discounted=guess.is_estimate and base.is_negotiated,
+            kind=estimate.kind,
+            estimated=estimate.estimated,
+            is_discounted=estimate.is_estimate and base.is_negotiated,
             unlisted=newest.unlisted,
         )

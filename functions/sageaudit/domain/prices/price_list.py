@@ -1,10 +1,10 @@
-"""Reads rates from products of the Price List API; doubtful products give no rate.
+"""Reads rates from products of the Price List API. Doubtful products give no rate.
 
 A product counts only if its region, component, role and unit all match. This excludes the upfront
 fee of a training plan (no component), HyperPod (component `Cluster`), warm pools and free Debugger
 rules (component `Training`, but another role in the usage type), serverless training (no instance
-name), Outposts and Local Zones (another location type). The case of `instanceType`'s suffix varies,
-so the type is read from `instanceName` only.
+name), Outposts and Local Zones (another location type). The suffix of `instanceType` varies in
+case, so the type is read from `instanceName` only.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from msgspec import Struct
 from sageaudit.domain.job.kinds import Component, JobKind
 
 STORAGE = "VolumeUsage.gp2"
-"""The key of a component's ML storage among its entries, as in its usage type."""
+"""The key of a component's ML storage, as in its usage type."""
 ROLES = {
     kind.spec.component: role for kind in JobKind if (role := kind.spec.usage_role) is not None
 }
-"""The role that names a component in usage types: `EU-Train:ml.m5.large`."""
+"""By component, its role in usage types: `EU-Train:ml.m5.large`."""
 SPOT_ROLE = "TrSpt"
 """A role that one public note of 2026-09 mentions, billed at Spot rates. No product with it was
-seen here. A bill with it says so, and no figure uses it."""
+seen here. If a bill has it, a note says so, and no figure uses it."""
 _SERVICE = "AmazonSageMaker"
 _INSTANCES = "ML Instance"
 _VOLUMES = "Storage"
@@ -45,7 +45,7 @@ class ListedRate(Struct, frozen=True):
 
 
 class InvalidPrice(Struct, frozen=True):
-    """Products match, but their price is invalid or ambiguous; `reason` has no full stop."""
+    """Products match, but their price is invalid or ambiguous. `reason` has no full stop."""
 
     reason: str
 
@@ -83,12 +83,12 @@ def read(documents: Iterable[object], region: str, component: Component) -> Pric
 
 
 def spot_usage_types(usage_types: Iterable[str]) -> tuple[str, ...]:
-    """Returns the usage types of managed-Spot rates, once each, sorted; newer ones vary in case."""
+    """Returns the usage types with Spot rates, once each, sorted. Newer ones vary in case."""
     return tuple(sorted({name for name in usage_types if SPOT_ROLE.lower() in name.lower()}))
 
 
 def spot_note(usage_type: str) -> str:
-    """Returns a sentence, without a full stop, that such a usage type was seen."""
+    """Returns a note, without a full stop, that a usage type at Spot rates was seen."""
     return (
         f"usage type {_shorten(usage_type)} seen: managed-spot rates; not used for any figure here"
     )
@@ -118,12 +118,16 @@ def _matching_product(
 def _is_instance_product(attributes: Mapping[str, object], name: str, component: Component) -> bool:
     suffixed = attributes.get("instanceType", name)
     suffix = str(suffixed).removeprefix(name).lower()
-    agrees = suffix in {"", f"-{component.value.lower()}"}
-    return attributes.get("component") == component.value and name.startswith("ml.") and agrees
+    is_suffix_known = suffix in {"", f"-{component.value.lower()}"}
+    return (
+        attributes.get("component") == component.value
+        and name.startswith("ml.")
+        and is_suffix_known
+    )
 
 
 def _entry(document: object, usage_type: str, unit: str) -> Entry | None:
-    """Returns a product's rate; None if all its prices are 0: a free tier is not a rate."""
+    """Returns a product's rate; None if all its prices are 0, as a free tier is not a rate."""
     on_demand = _mapping(_mapping(_mapping(document).get("terms")).get("OnDemand"))
     terms = [_mapping(term) for term in on_demand.values()]
     dimensions = [
@@ -166,7 +170,7 @@ def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | InvalidP
 
 
 def _agreed_entry(entries: list[Entry]) -> Entry:
-    """Returns the rate of all products of a name; unknown if they differ or one is invalid."""
+    """Returns the rate of all products with one name; invalid if they differ or one of them is."""
     refused = sorted(entry.reason for entry in entries if isinstance(entry, InvalidPrice))
     if refused:
         return InvalidPrice(refused[0])
@@ -181,7 +185,7 @@ def _agreed_entry(entries: list[Entry]) -> Entry:
 
 
 def _conflicting_prices(rates: Iterable[Decimal]) -> InvalidPrice:
-    """Reports prices that differ, none of which is used."""
+    """Returns the entry for products with different prices, none of which is used."""
     amounts = " and ".join(f"${usd}" for usd in sorted(rates))
     return InvalidPrice(f"the price list has several rates: {amounts}")
 

@@ -1,8 +1,8 @@
 """How much of the SageMaker bill the audits of some days cover, and what they do not cover.
 
-The audited dollars are list prices of the jobs that ended in these days. AWS's are those of the
-usage metered in them, before credits, Savings Plans and taxes. So they differ at both ends of the
-period, and by up to a day, because AWS's data may be late.
+The audited dollars are list prices of the jobs that ended in these days. AWS's dollars are those of
+the usage metered in these days, before credits, Savings Plans and taxes. So they differ at both
+ends of the period, and by up to a day, because AWS's data may be late.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from sageaudit.domain.reconcile.reconcile import percent
 
 OTHER_REGIONS = "jobs in regions that were not scanned"
 UNKNOWN_USAGE_TYPE = "(usage type not known)"
-"""For audited lines without one, such as those of warm pools."""
+"""The name of audited lines without a usage type, such as those of warm pools."""
 _STORAGE = "volumeusage"
 _ZERO = Decimal(0)
 
 
 class CoveredUsage(Struct, frozen=True):
-    """One usage type of jobs without its region prefix, in the scanned regions together."""
+    """One usage type of jobs, without its region prefix, in all scanned regions together."""
 
     usage_type: str
     bill_usd: Decimal
@@ -44,7 +44,7 @@ class UncoveredUsage(Struct, frozen=True):
     name: str
     usd: Decimal
     percent: Decimal | None
-    """Percent of the whole bill; None if that is 0."""
+    """Percent of the whole bill; None if the bill is 0."""
 
 
 class CoveredAccount(Struct, frozen=True):
@@ -86,14 +86,14 @@ def coverage(
 ) -> Coverage:
     """Compares AWS's usage with audited lines by usage type.
 
-    `audited_usd` is the sum of the audits. `regions` are the scanned ones. `accounts` has each
-    account's bill and audited dollars.
+    `audited_usd`: the sum of the audits. `regions`: the scanned ones. `accounts`: the bill and the
+    audited dollars of each account.
     """
     bill = sum((line.usd for line in spend.lines), _ZERO)
     jobs: dict[str, CoveredUsage] = {}
-    outside: dict[str, Decimal] = {}
+    uncovered: dict[str, Decimal] = {}
 
-    def count(
+    def add_usage(
         usage: UsageType | None, *, billed: Decimal = _ZERO, audited: Decimal = _ZERO
     ) -> None:
         key, name = (usage.key, usage.text) if usage else (UNKNOWN_USAGE_TYPE, UNKNOWN_USAGE_TYPE)
@@ -103,11 +103,13 @@ def coverage(
     for line in spend.lines:
         usage = parse_usage_type(line.usage_type)
         if usage.area == JOBS and line.region in {None, *regions}:
-            count(usage, billed=line.usd)
+            add_usage(usage, billed=line.usd)
         else:
-            outside[_uncovered_name(usage)] = outside.get(_uncovered_name(usage), _ZERO) + line.usd
+            uncovered[_uncovered_name(usage)] = (
+                uncovered.get(_uncovered_name(usage), _ZERO) + line.usd
+            )
     for audited in lines:
-        count(audited.usage, audited=audited.usd or _ZERO)
+        add_usage(audited.usage, audited=audited.usd or _ZERO)
     return Coverage(
         *days,
         bill_usd=bill,
@@ -119,7 +121,7 @@ def coverage(
         ),
         uncovered_usage=tuple(
             UncoveredUsage(name, usd, percent(usd, bill))
-            for name, usd in sorted(outside.items(), key=lambda row: (-row[1], row[0]))
+            for name, usd in sorted(uncovered.items(), key=lambda row: (-row[1], row[0]))
         ),
         accounts=tuple(CoveredAccount(name, *sums) for name, sums in accounts.items()),
     )

@@ -1,10 +1,10 @@
 """Derives own rates from the paid usage of a cost report.
 
 A rate is what was paid in a month, divided by what was used. So rate times usage is the report's
-cost within the report's own rounding. If a month has different prices, the rate is their average
+cost, within the report's own rounding. If a month has different prices, the rate is their average
 weighted by usage, and its note says so.
 
-Not a rate: credits, refunds, taxes, fees, and usage at $0. Usage of jobs that no price table has,
+Credits, refunds, taxes, fees and usage at $0 give no rate. Usage of jobs that no price table has,
 such as a Spot role, is listed without a rate.
 """
 
@@ -33,19 +33,20 @@ from sageaudit.domain.reconcile.lines import (
 from sageaudit.errors import BadUsage
 
 MIN_USAGE = {"hours": Decimal("0.1"), "GB-months": Decimal("0.01")}
-"""The least usage from which a rate is learnt: 6 minutes, or a cent or less. Our choice."""
+"""The least usage from which a rate is derived: 6 minutes, or at most a cent of storage. Our
+choice."""
 MAX_ROUNDING_ERROR = Decimal("0.005")
-"""Largest share of a rate that the rounding of the report's costs may be. Our choice."""
+"""The largest share of a rate that may be the rounding error of the report's costs. Our choice."""
 _JOB_AREAS = frozenset({JOBS, MANAGED_SPOT, OTHER})
-"""Areas with usage that is, or may be, of jobs."""
+"""The areas with usage that is, or may be, of jobs."""
 _SAME_PRICE_TOLERANCE = Decimal("0.000001")
-"""Share by which two days of one price may differ, beyond the report's rounding."""
+"""The share by which two days at one price may differ, beyond the report's rounding."""
 _MIN_COMPARED_USAGE = Decimal("0.01")
 """Less usage does not show its price."""
 _QUANTITY_ERROR = Decimal("5e-11")
-"""AWS writes ten decimals."""
+"""The rounding error of a quantity: AWS writes ten decimals."""
 _MIN_COST_DECIMALS = 2
-"""A cost in whole dollars lost its zeros: every report has cents."""
+"""Every report has cents; a cost in whole dollars was written without its zeros."""
 _COMPONENTS = {role.lower(): component for component, role in ROLES.items()}
 _UNITS = {
     "hours": frozenset({"", "hrs", "hr", "hours", "hour"}),
@@ -53,7 +54,7 @@ _UNITS = {
 }
 _MAX_DECIMALS = 12
 _SHOWN_PRECISION = Decimal("0.0001")
-"""USD precision in which the ends of an average are shown."""
+"""The USD precision of the lowest and highest price in a note."""
 
 
 class Product(Struct, frozen=True):
@@ -70,14 +71,14 @@ class Product(Struct, frozen=True):
 
 
 class DerivedRate(Struct, frozen=True):
-    """A rate, and the public price that the report names."""
+    """A rate, and the public price in the report."""
 
     rate: OwnRate
     list_usd: Decimal | None
 
 
 class UsageWithoutRate(Struct, frozen=True):
-    """Usage of jobs without a rate; `reason` is a sentence without a full stop."""
+    """Usage of jobs without a rate. `reason` is a sentence without a full stop."""
 
     name: str
     reason: str
@@ -86,9 +87,10 @@ class UsageWithoutRate(Struct, frozen=True):
 def derive_rates(
     report: PaidReport, basis: RateBasis, source: str
 ) -> list[DerivedRate | UsageWithoutRate]:
-    """Returns the rates of a report and the usage without a rate, by name. `source` names it.
+    """Returns the rates of a report and the usage without a rate, by name. `source`: the report's
+    name.
 
-    Raises BadUsage for a rate above any AWS price, with the report's line.
+    Raises BadUsage, with the report's line, for a rate above any AWS price.
     """
     paid: dict[tuple[Product, date], list[PaidUsage]] = defaultdict(list)
     results: dict[str, DerivedRate | UsageWithoutRate] = {}
@@ -98,14 +100,16 @@ def derive_rates(
             if parsed.area in _JOB_AREAS:
                 results[f"{parsed.text} {product}"] = UsageWithoutRate(parsed.text, product)
         elif usage.covered_quantity and basis is RateBasis.NET:
-            gap = "hours under a Savings Plan are not in it: --amortised counts what the plan costs"
-            results[f"{_name(product)}, covered"] = UsageWithoutRate(_name(product), gap)
+            reason = (
+                "hours under a Savings Plan are not in it: --amortised counts what the plan costs"
+            )
+            results[f"{_name(product)}, covered"] = UsageWithoutRate(_name(product), reason)
         else:
             paid[product, usage.first_day.replace(day=1)].append(usage)
-    decimals = [usage.cost_decimals for of_product in paid.values() for usage in of_product]
+    decimals = [usage.cost_decimals for usages in paid.values() for usage in usages]
     half_unit = Decimal("0.5").scaleb(-max([_MIN_COST_DECIMALS, *decimals]))
-    for (product, month), of_product in paid.items():
-        rate = _rate(product, month, of_product, half_unit, source)
+    for (product, month), usages in paid.items():
+        rate = _rate(product, month, usages, half_unit, source)
         results[f"{_name(product)} {month}"] = rate
     return [row for _, row in sorted(results.items())]
 
@@ -130,25 +134,27 @@ def _product(usage: PaidUsage) -> Product | str:
 
 
 def _error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
-    """Returns how far rounding of costs and quantities moves a price if all lines round alike."""
+    """Returns how far rounding of costs and quantities can move a price, if all lines round
+    alike.
+    """
     return usage.line_count * (half_unit + usage.price * _QUANTITY_ERROR) / usage.quantity
 
 
 def _rate(
     product: Product, month: date, parts: Sequence[PaidUsage], half_unit: Decimal, source: str
 ) -> DerivedRate | UsageWithoutRate:
-    """Returns the rate of a month, valid from the month's first day on."""
+    """Returns the rate of a month, which is valid from the month's first day."""
     usage, unit = reduce(PaidUsage.combined_with, parts), product.unit
     amount = f"{usage.quantity.quantize(_SHOWN_PRECISION).normalize():f} {unit}"
-    gap = None
+    reason = None
     if not usage.quantity:
-        gap = "all of it cost $0, and a free tier is not a rate"
+        reason = "all of it cost $0, and a free tier is not a rate"
     elif usage.quantity < MIN_USAGE[unit]:
-        gap = f"only {amount} were used, and {MIN_USAGE[unit]} are needed"
+        reason = f"only {amount} were used, and {MIN_USAGE[unit]} are needed"
     elif _error(usage, half_unit) > MAX_ROUNDING_ERROR * usage.price:
-        gap = f"the report rounds its costs so much that {amount} tell no rate"
-    if gap is not None:
-        return UsageWithoutRate(_name(product), gap)
+        reason = f"the report rounds its costs so much that {amount} give no rate"
+    if reason is not None:
+        return UsageWithoutRate(_name(product), reason)
     if usage.price > MAX_RATE_USD:
         raise BadUsage(
             f"{usage.largest_line} costs ${usage.largest_usd:f}: {product.name} in {product.region}"
@@ -171,7 +177,7 @@ def _rate(
 def _mixture(
     parts: Sequence[PaidUsage], whole: PaidUsage, unit: str, half_unit: Decimal
 ) -> Iterator[str]:
-    """Yields what kind of average the rate is; nothing if all usage had one price."""
+    """Yields what kind of average the rate is; nothing if all usage has one price."""
     if whole.covered_quantity:
         yield (
             f"a Savings Plan covers {100 * whole.covered_quantity / whole.quantity:.0f}% of its"
@@ -179,17 +185,21 @@ def _mixture(
         )
         return
     compared = [usage for usage in parts if usage.quantity >= _MIN_COMPARED_USAGE] or [whole]
-    low, high = (pick(compared, key=lambda usage: usage.price) for pick in (min, max))
-    allowed = 2 * (_error(low, half_unit) + _error(high, half_unit))
-    if high.price - low.price > allowed + _SAME_PRICE_TOLERANCE * low.price:
-        ends = (f"${_round_within_error(end.price, _SHOWN_PRECISION):f}" for end in (low, high))
+    lowest, highest = (choose(compared, key=lambda usage: usage.price) for choose in (min, max))
+    allowed = 2 * (_error(lowest, half_unit) + _error(highest, half_unit))
+    if highest.price - lowest.price > allowed + _SAME_PRICE_TOLERANCE * lowest.price:
+        ends = (
+            f"${_round_within_error(end.price, _SHOWN_PRECISION):f}" for end in (lowest, highest)
+        )
         yield f"the average of prices from {' to '.join(ends)}"
         if accounts := len({usage.account for usage in parts}) - 1:
             yield f"of {accounts + 1} accounts: --account learns those of one"
 
 
 def _round_within_error(value: Decimal, error: Decimal) -> Decimal:
-    """Returns the number with the fewest decimals within the error: no digit is invented."""
+    """Returns the number with the fewest decimals within the error, so that no digit is
+    invented.
+    """
     for places in range(_MAX_DECIMALS):
         rounded = value.quantize(Decimal(1).scaleb(-places))
         if rounded and abs(rounded - value) <= error:

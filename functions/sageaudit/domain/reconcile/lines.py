@@ -27,12 +27,11 @@ from sageaudit.structs import replace
 USAGE_TYPES = ("Usage", "DiscountedUsage", "SavingsPlanCoveredUsage")
 """Line item types (record types in Cost Explorer) that are usage, at on-demand cost.
 
-Usage covered by a Savings Plan is included at its on-demand price; the plan's negations, credits,
-refunds, taxes and fees are not usage.
-"""
+Usage covered by a Savings Plan is included at its on-demand price. The plan's negations, credits,
+refunds, taxes and fees are not usage."""
 
 JOBS = "jobs"
-"""The area that audits cover; spend in other areas is not audited."""
+"""The area that audits cover. Spend in other areas is not audited."""
 MANAGED_SPOT = "managed spot (TrSpt), compared with no job"
 OTHER = "other"
 
@@ -55,7 +54,7 @@ _AREAS = (
     ("groundtruth", "Ground Truth"),
     (SPOT_ROLE.lower(), MANAGED_SPOT),
 )
-"""The beginning of a role, in lower case, and its area."""
+"""By the beginning of a role, in lower case: its area."""
 _ROLE_OF_KIND = {kind.value: ROLES[kind.spec.component] for kind in BILLED_KINDS}
 _JOB_ROLES = frozenset(role.lower() for role in ROLES.values())
 
@@ -63,13 +62,13 @@ _TYPE = re.compile(r"\bml\.[a-z0-9-]+\.[a-z0-9-]+")
 HOURS = "Hrs"
 """The unit of instance hours in bills and price lists."""
 _MONTH = re.compile(r"\b\d{4}-\d{2}\b(?!-)")
-"""A month that does not begin a date: notes contain the dates of prices too."""
+"""A month that is not part of a date, since notes contain the dates of prices, too."""
 
 
 class AwsLine(NamedTuple):
     """Usage and cost as AWS metered them; `resource` is set if the source lists resources.
 
-    A tuple, because a bill has hundreds of thousands.
+    It is a tuple, because a bill has hundreds of thousands of lines.
     """
 
     usage_type: str
@@ -104,9 +103,9 @@ class PaidUsage(Struct, frozen=True):
     """Usage of one account and usage type from `first_day` to `last_day` (UTC, both included).
 
     `line_count`, `quantity` (instance-hours or GB-months) and `usd` (after discounts) are sums over
-    the lines with a cost. `covered_quantity`: what a Savings Plan paid for.
-    `cost_decimals`: the most decimals of a cost. `list_rate`: AWS's public price per unit according
-    to the report. `largest_line`: where the line with the highest cost is.
+    the lines with a cost. `covered_quantity`: the quantity that a Savings Plan paid for.
+    `cost_decimals`: the most decimals of a cost. `list_rate`: AWS's public price per unit in the
+    report. `largest_line`: where the line with the highest cost is.
     """
 
     account: str
@@ -126,11 +125,11 @@ class PaidUsage(Struct, frozen=True):
 
     @property
     def price(self) -> Decimal:
-        """USD per unit; only for usage with a cost."""
+        """USD per unit, for usage with a cost."""
         return self.usd / self.quantity
 
     def combined_with(self, later: PaidUsage) -> PaidUsage:
-        """Returns the sums of both, which must be usage of one product."""
+        """Returns the sums of both, which must be usage of the same product."""
         largest = max(self, later, key=lambda usage: usage.largest_usd)
         return replace(
             largest,
@@ -145,9 +144,9 @@ class PaidUsage(Struct, frozen=True):
 
 
 class PaidReport(Struct, frozen=True):
-    """The SageMaker usage of a cost report. `excluded`: its lines that are not usage at a price.
+    """The SageMaker usage in a cost report. `excluded`: its lines that are not usage with a price.
 
-    `duplicate_lines`: lines in several files, counted once.
+    `duplicate_lines`: the number of lines that are in several files; each is counted once.
     """
 
     usage: tuple[PaidUsage, ...]
@@ -156,14 +155,14 @@ class PaidReport(Struct, frozen=True):
 
 
 class UsageType(Struct, frozen=True):
-    """A usage type without its region prefix. Compare by `key`: newer SKUs change the case."""
+    """A usage type without its region prefix. Compare by `key`, as newer SKUs differ in case."""
 
     role: str
     resource: str
 
     @property
     def key(self) -> str:
-        """Is equal for two usage types that differ in prefix or case only."""
+        """A key that is equal for usage types that differ only in prefix or case."""
         return f"{self.role}:{self.resource}".lower()
 
     @property
@@ -182,16 +181,16 @@ class UsageType(Struct, frozen=True):
 
 @lru_cache(maxsize=4_096)  # a bill of a million lines has some hundred usage types
 def parse_usage_type(usage_type: str) -> UsageType:
-    """Splits a usage type; a text without a colon becomes a role with an empty `what`."""
+    """Splits a usage type. A text without a colon becomes a role with an empty `resource`."""
     prefix = _PREFIX.match(usage_type)
     role, _, resource = usage_type[prefix.end() if prefix else 0 :].partition(":")
     return UsageType(role, resource)
 
 
-def job_usage_type(kind: str, what: str) -> UsageType | None:
-    """Returns the usage type of an instance type or volume; None for kinds without a bill."""
+def job_usage_type(kind: str, resource: str) -> UsageType | None:
+    """Returns the usage type of a job's instance type or volume; None for kinds without a bill."""
     role = _ROLE_OF_KIND.get(kind)
-    return None if role is None else UsageType(role, what)
+    return None if role is None else UsageType(role, resource)
 
 
 class AuditedLine(Struct, frozen=True):
@@ -207,15 +206,16 @@ class AuditedLine(Struct, frozen=True):
     quantity: Decimal | None
     usd: Decimal | None
     is_metered: bool
-    """False for training plan capacity and free Debugger rules: AWS meters those elsewhere."""
+    """False for training plan capacity and free Debugger rules, which AWS meters elsewhere."""
     crosses_month: bool
-    """The job ran past the end of a month: AWS may have metered part of it in another month."""
+    """Whether the job ran past the end of a month: AWS may have metered a part in another month."""
     is_estimated: bool = False
-    """Its rate is an estimate: its quantity is comparable with AWS's, its dollars only roughly."""
+    """Whether its rate is an estimate. Its quantity is comparable with AWS's, its dollars only
+    roughly."""
 
 
 class AuditedMonth(Struct, frozen=True):
-    """The audited lines of a month, and counts of the omitted ones."""
+    """The audited lines of a month, and the numbers of what was left out."""
 
     lines: tuple[AuditedLine, ...]
     jobs: int = 0
@@ -226,7 +226,7 @@ class AuditedMonth(Struct, frozen=True):
 
     @property
     def estimated_lines(self) -> int:
-        """Number of lines at an estimated rate; the history's sums include them."""
+        """The number of lines at an estimated rate, which the history's sums include."""
         return sum(line.is_estimated for line in self.lines)
 
     @property
@@ -243,10 +243,10 @@ def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine
     Lines of quantity 0 (a job that never started) are left out: AWS does not bill them.
     """
     job = document["job"]
-    ended = (job["ended_at"] or job["created_at"] or "")[:7]
-    started = (job["started_at"] or ended)[:7]
+    end_month = (job["ended_at"] or job["created_at"] or "")[:7]
+    start_month = (job["started_at"] or end_month)[:7]
     for line in document["bill"]["lines"]:
-        if line["quantity"] == 0 or month not in {None, _billing_month(line, ended)}:
+        if line["quantity"] == 0 or month not in {None, _billing_month(line, end_month)}:
             continue
         yield AuditedLine(
             job=job["arn"] or job["name"],
@@ -259,7 +259,7 @@ def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine
             quantity=line["quantity"],
             usd=line["usd"],
             is_metered=line["rate_usd"] is None or line["rate_usd"] != 0,
-            crosses_month=started != ended,
+            crosses_month=start_month != end_month,
             is_estimated=line["price_kind"] == "estimate",
         )
 
@@ -267,7 +267,7 @@ def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine
 def full_usage_type(line: AuditedLine) -> str:
     """Returns the usage type as Cost Explorer lists it, such as USE1-Train:ml.m5.large.
 
-    It has no prefix if that of its region is unknown. AWS documents none for warm pools.
+    It has no prefix if its region's prefix is unknown. AWS documents no usage type for warm pools.
     """
     if line.usage_type is not None:
         return line.usage_type
@@ -279,11 +279,11 @@ def usage_unit(usage_type: str) -> str:
     return "GB-Mo" if "VolumeUsage" in usage_type or "storage" in usage_type else HOURS
 
 
-def _billing_month(line: LineDocument, ended: str) -> str:
+def _billing_month(line: LineDocument, end_month: str) -> str:
     if not line["item"].endswith("storage"):
-        return ended
+        return end_month
     match = _MONTH.search(line["note"] or "")
-    return match[0] if match else ended
+    return match[0] if match else end_month
 
 
 def _usage(document: AuditDocument, line: LineDocument) -> UsageType | None:
@@ -294,6 +294,8 @@ def _usage(document: AuditDocument, line: LineDocument) -> UsageType | None:
         return job_usage_type(kind, STORAGE)
     if line["item"] != "compute":
         return None
-    named = _TYPE.findall(line["note"] or "")
-    types = named[:1] or list(dict.fromkeys(_TYPE.findall(document["job"]["instances"] or "")))
+    noted_types = _TYPE.findall(line["note"] or "")
+    types = noted_types[:1] or list(
+        dict.fromkeys(_TYPE.findall(document["job"]["instances"] or ""))
+    )
     return job_usage_type(kind, types[0]) if len(types) == 1 else None

@@ -38,17 +38,19 @@ _UNITS = {
 
 
 class Presence(enum.Enum):
-    """The sides that have a row: AWS, the history or both. The values are JSON output."""
+    """Which sides have a row: AWS, the history or both. The values are in JSON output."""
 
     MATCHED = "matched"
     ONLY_IN_AWS = "only_in_aws"
     ONLY_IN_HISTORY = "only_in_history"
     NOT_COMPARABLE = "not_comparable"
-    """The history's line matches no AWS line: its usage type is unknown."""
+    """No AWS line matches the history's line, because its usage type is unknown."""
 
 
 class UsageTotals(NamedTuple):
-    """One side of a row. A sum with an unknown part is None; `known_usd` sums the known parts."""
+    """The sums of one side of a row. A sum with an unknown part is None; `known_usd` sums the known
+    parts.
+    """
 
     line_count: int = 0
     unit: str = ""
@@ -74,7 +76,7 @@ _NOTHING = UsageTotals()
 
 
 class UsageRow(Struct):
-    """One usage type of one job, as each side reports it; AWS's other usage has no job.
+    """One usage type of one job, as each side reports it. AWS's other usage has no job.
 
     `crosses_month`: the job ran past a month's end. `is_estimated`: the history's dollars contain
     lines at an estimated rate.
@@ -124,7 +126,7 @@ class UsageRow(Struct):
 class Reconciliation(Struct, frozen=True):
     """All rows, the largest first, and sums over them.
 
-    `usd_by_presence`: AWS's and the history's dollars by presence, and by whether a job made them.
+    `usd_by_presence`: AWS's and the history's dollars, by presence and by whether a job made them.
     """
 
     rows: tuple[UsageRow, ...]
@@ -180,11 +182,12 @@ def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
     rows = _aws_rows(spend.lines)
     unmatched: dict[_Key, UsageRow] = {}
     for line in audited.lines:
-        job, comparable = line.job.lower(), line.usage is not None
+        job, is_comparable = line.job.lower(), line.usage is not None
         usage = line.usage_type or (line.usage.text if line.usage else line.item)
-        into, at = (rows, line.usage.key) if line.usage else (unmatched, usage)
-        row = into.setdefault(
-            (job, None, at), UsageRow(usage, line.region, job, JOBS, is_comparable=comparable)
+        side_rows, usage_key = (rows, line.usage.key) if line.usage else (unmatched, usage)
+        row = side_rows.setdefault(
+            (job, None, usage_key),
+            UsageRow(usage, line.region, job, JOBS, is_comparable=is_comparable),
         )
         row.history = row.history.with_line(line)
         row.crosses_month |= line.crosses_month
@@ -192,14 +195,14 @@ def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
     ranked = [*rows.values(), *unmatched.values()]
     ranked.sort(key=lambda row: (row.job or "", row.usage, row.region or ""))
     ranked.sort(key=_largest_usd, reverse=True)
-    placed: dict[Presence, list[UsageRow]] = {presence: [] for presence in Presence}
+    rows_by_presence: dict[Presence, list[UsageRow]] = {presence: [] for presence in Presence}
     sums: dict[tuple[Presence, bool], tuple[Decimal, Decimal]] = {}
     for row in ranked:
-        placed[row.presence].append(row)
-        part = row.presence, row.area == JOBS
-        theirs, ours = sums.get(part, (_ZERO, _ZERO))
-        sums[part] = theirs + row.aws.known_usd, ours + row.history.known_usd
-    return Reconciliation(tuple(ranked), placed, sums, spend, audited)
+        rows_by_presence[row.presence].append(row)
+        group = row.presence, row.area == JOBS
+        aws_usd, history_usd = sums.get(group, (_ZERO, _ZERO))
+        sums[group] = aws_usd + row.aws.known_usd, history_usd + row.history.known_usd
+    return Reconciliation(tuple(ranked), rows_by_presence, sums, spend, audited)
 
 
 def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
@@ -210,9 +213,9 @@ def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
 def _aws_rows(lines: Iterable[AwsLine]) -> dict[_Key, UsageRow]:
     rows: dict[_Key, UsageRow] = {}
     for line in lines:
-        at, area = _usage(line.usage_type)
+        usage_key, area = _usage(line.usage_type)
         job = _job(line.resource) if line.resource else None
-        key = (job, None if job else line.region, at)
+        key = (job, None if job else line.region, usage_key)
         row = rows.get(key)
         if row is None:
             rows[key] = UsageRow(
@@ -225,26 +228,26 @@ def _aws_rows(lines: Iterable[AwsLine]) -> dict[_Key, UsageRow]:
 
 @cache
 def _usage(usage_type: str) -> tuple[str, str]:
-    """Returns the key that usage types are compared by, and the area of SageMaker."""
+    """Returns the key by which usage types are compared, and the area of SageMaker."""
     usage = parse_usage_type(usage_type)
     return usage.key, usage.area
 
 
 def _job(resource: str) -> str | None:
-    """Returns the ARN of a job in its compared form; None for another resource."""
+    """Returns a job's ARN in the form in which ARNs are compared; None for another resource."""
     arn = resource.lower()
     return arn if _is_job_arn_prefix(arn.partition("/")[0]) else None
 
 
 @cache
 def _is_job_arn_prefix(before_name: str) -> bool:
-    """Returns whether an ARN with this beginning is a job's: AWS defines one for each kind."""
+    """Returns whether an ARN that begins like this is a job's."""
     return JobRef.from_arn(f"{before_name}/name") is not None
 
 
 @cache
-def _unit(written: str) -> str:
-    return _UNITS.get(written.lower(), written)
+def _unit(unit: str) -> str:
+    return _UNITS.get(unit.lower(), unit)
 
 
 def _largest_usd(row: UsageRow) -> Decimal:

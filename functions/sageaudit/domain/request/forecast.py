@@ -1,4 +1,4 @@
-"""The cost of a request, and the recommendations of its family that it does not follow.
+"""The cost of a request, and the recommendations for its family that it does not follow.
 
 The maximum is what its limit allows. The usual cost is that of the family's earlier runs.
 """
@@ -36,7 +36,7 @@ _UNSET_VALUES = (None, False, "Off", 0, "")
 
 
 class DurationBasis(enum.StrEnum):
-    """How long a request is assumed to run when its dollars are computed."""
+    """How long the request's run is assumed to take when its dollars are computed."""
 
     HISTORY = "history"
     LIMIT = "limit"
@@ -63,10 +63,10 @@ class MedianRange(Struct, frozen=True):
 
 
 class FamilyForecast(Struct, frozen=True):
-    """The cost and time of the family's completed runs on the same instances.
+    """The cost and run time of the family's completed runs on the same instances.
 
-    `runs`: earlier runs that were read. `comparable_runs`: those that are compared. `failed_runs`:
-    those that did not complete. None: unknown.
+    `runs`: how many earlier runs were read. `comparable_runs`: how many of them are compared.
+    `failed_runs`: how many failed. None means unknown.
     """
 
     runs: int
@@ -85,15 +85,17 @@ def median_range(values: Iterable[Decimal | None]) -> MedianRange | None:
 
 
 def forecast_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast:
-    """Summarises runs of the same type, count and purchase; nothing is scaled to others."""
-    alike = comparable_runs(job, earlier)
+    """Summarises the runs of the same type, count and purchase. No figure is scaled to other
+    instances.
+    """
+    comparable = comparable_runs(job, earlier)
     newest = max(earlier, key=lambda run: run.ended_at, default=None)
     return FamilyForecast(
         runs=len(earlier),
         failed_runs=sum(run.status == "Failed" for run in earlier),
-        comparable_runs=len(alike),
-        usd=median_range(run.total_usd for run in alike),
-        seconds=median_range(run.elapsed_s for run in alike),
+        comparable_runs=len(comparable),
+        usd=median_range(run.total_usd for run in comparable),
+        seconds=median_range(run.elapsed_s for run in comparable),
         newest_run=newest.job if newest else None,
         last_ended_at=newest.ended_at if newest else None,
     )
@@ -112,13 +114,13 @@ class RunLimit(Struct, frozen=True):
 
 def run_limit(request: Request) -> RunLimit:
     """Returns the limit of one job of a request."""
-    row = request.kind.spec
-    if row.rollup is not None:
-        return RunLimit(None, no_limit_reason=f"its {row.rollup.children_label} have the limits")
+    spec = request.kind.spec
+    if spec.rollup is not None:
+        return RunLimit(None, no_limit_reason=f"its {spec.rollup.children_label} have the limits")
     path = setting_path(request.kind, RUN_LIMIT)
     if path is None:
         return RunLimit(
-            None, no_limit_reason=f"{row.label_with_article} has no limit on its run time"
+            None, no_limit_reason=f"{spec.label_with_article} has no limit on its run time"
         )
     value = request.value(path)
     if isinstance(value, UnknownValue):
@@ -131,10 +133,10 @@ def run_limit(request: Request) -> RunLimit:
 
 
 class MaxCost(Struct, frozen=True):
-    """The maximum cost of a request, and how it is known.
+    """The maximum cost of a request, and how it was computed.
 
-    `usd`: the total; None with the reason in `unknown_because`. `bill_at_limit`: the bill at the
-    limit, None without a limit. `job_count`: how many such jobs it may start.
+    `usd`: the total; if it is None, `unknown_because` says why. `bill_at_limit`: the bill at the
+    limit, None without a limit. `job_count`: how many such jobs the request may start.
     """
 
     limit: RunLimit
@@ -146,7 +148,7 @@ class MaxCost(Struct, frozen=True):
 
 
 def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Market) -> MaxCost:
-    """Returns the maximum cost of one job; `job_at_limit` is the job as if it ran to its limit."""
+    """Returns the maximum cost of one job. `job_at_limit`: the job as if it ran until its limit."""
     limit = run_limit(request)
     if job.purchase is Purchase.TRAINING_PLAN:
         return MaxCost(limit, unknown_because="its training plan is prepaid")
@@ -173,12 +175,14 @@ _INSTANCES = (
     "TransformResources.InstanceType",
     "TransformResources.InstanceCount",
 )
+"""The paths of instance types and counts, by which a request's cost can be unknown."""
 
 
 def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
-    """Returns the maximum cost of a tuning job: all its jobs at the most expensive limit.
+    """Returns the maximum cost of a tuning job: all its training jobs at the most expensive limit.
 
-    It is less if the search itself ends earlier. `trials`: the costs of its definitions.
+    `trials`: the maximum costs of its definitions. A limit on the time of the search may lower the
+    sum.
     """
     limit = run_limit(request)
     limits = f"{_SEARCH}.ResourceLimits"
@@ -193,13 +197,13 @@ def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
             "its training jobs are not known",
         )
         return MaxCost(limit, unknown_because=reason)
-    times = count if isinstance(count, int) else 1
+    job_count = count if isinstance(count, int) else 1
     bounds = [max(costs) * count] if isinstance(count, int) else []
     rates = [cost.hourly_usd for cost in trials if cost.hourly_usd is not None]
     if isinstance(search_s, int) and isinstance(parallel, int) and rates:
         bounds.append(max(rates) * parallel * search_s / HOUR_S)
     if bounds:
-        return MaxCost(limit, min(bounds), job_count=times)
+        return MaxCost(limit, min(bounds), job_count=job_count)
     unknown = next((value for value in (count, search_s) if isinstance(value, UnknownValue)), None)
     if unknown is None:
         return MaxCost(limit, unknown_because="nothing limits the number of its training jobs")
@@ -209,7 +213,9 @@ def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
 
 
 def _grid_size(request: Request) -> int | None:
-    """Returns how many combinations a grid search has; None for others or an unknown range."""
+    """Returns the number of combinations of a grid search; None for other searches or unknown
+    ranges.
+    """
     ranges = request.value(f"{_SEARCH}.ParameterRanges.CategoricalParameterRanges")
     if request.value(f"{_SEARCH}.Strategy") != "Grid" or not isinstance(ranges, list):
         return None
@@ -223,15 +229,15 @@ def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
     preferred = request.value("ResourceConfig.InstancePreferences")
     if not isinstance(preferred, list):
         return job
-    jobs = []
+    variants = []
     for item in preferred:
         name = item.get("InstanceType") if isinstance(item, dict) else None
         count = item.get("InstanceCount") if isinstance(item, dict) else None
         if isinstance(name, str):
-            size = count if isinstance(count, int) and count > 0 else job.instance_count
-            group = InstanceGroup(name, size or 1)
-            jobs.append(replace(job, groups=(group,)))
-    rates = [(cluster_usd_per_hour(variant, market), variant) for variant in jobs]
+            instance_count = count if isinstance(count, int) and count > 0 else job.instance_count
+            group = InstanceGroup(name, instance_count or 1)
+            variants.append(replace(job, groups=(group,)))
+    rates = [(cluster_usd_per_hour(variant, market), variant) for variant in variants]
     priced = [(usd, variant) for usd, variant in rates if usd is not None]
     return max(priced, key=lambda pair: pair[0])[1] if priced and len(priced) == len(rates) else job
 
@@ -239,13 +245,14 @@ def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
 def recent_durations_s(job: Job, earlier: Sequence[AuditSummary], max_runs: int) -> list[Decimal]:
     """Returns how long the newest completed runs on the same instances took; at most `max_runs`."""
     newest = sorted(comparable_runs(job, earlier), key=lambda run: run.ended_at, reverse=True)
-    known = (run.elapsed_s for run in newest)
-    return [seconds for seconds in known if seconds is not None][:max_runs]
+    durations = (run.elapsed_s for run in newest)
+    return [seconds for seconds in durations if seconds is not None][:max_runs]
 
 
 class UnfollowedFinding(Struct, frozen=True):
-    """A finding of an earlier run, whose fix is not in the request. `runs`: how many of the audits
-    that were read had the same finding.
+    """A finding of an earlier run whose fix is not in the request.
+
+    `run`: the name of that run. `runs`: how many of the audits have such a finding.
     """
 
     finding: FindingDocument
@@ -254,30 +261,39 @@ class UnfollowedFinding(Struct, frozen=True):
 
     @property
     def usd(self) -> Decimal | None:
-        """What the fix alone would have saved in that run; None without a figure."""
+        """What the fix alone would have saved in that run, in USD; None if it is unknown."""
         return self.finding["saving_alone_usd"]
 
 
 def find_unfollowed(
     request: Request, audits: Sequence[AuditDocument]
 ) -> tuple[UnfollowedFinding, ...]:
-    """Returns each rule's finding in the first audit with it, if its old values are unchanged."""
+    """Returns, for each rule, the finding whose fix the request does not follow.
+
+    Only the rule's finding in the first of `audits` that has one is compared.
+    """
     by_rule: dict[str, UnfollowedFinding | None] = {}
     for audit in audits:
         for finding in audit["findings"]:
             name = finding["rule"]
             if name not in by_rule:
-                is_due = (
-                    is_standing(finding) and finding["fix"] and _unchanged(request, finding["fix"])
+                is_unfollowed = (
+                    is_standing(finding)
+                    and finding["fix"]
+                    and _has_old_values(request, finding["fix"])
                 )
-                by_rule[name] = UnfollowedFinding(finding, audit["job"]["name"]) if is_due else None
+                by_rule[name] = (
+                    UnfollowedFinding(finding, audit["job"]["name"]) if is_unfollowed else None
+                )
             elif (newest := by_rule[name]) is not None:
                 by_rule[name] = replace(newest, runs=newest.runs + 1)
-    return tuple(one for one in by_rule.values() if one is not None)
+    return tuple(finding for finding in by_rule.values() if finding is not None)
 
 
-def _unchanged(request: Request, fix: Iterable[FixDocument]) -> bool:
-    """Returns whether the request has the old value of each parameter; unknown ones have not."""
+def _has_old_values(request: Request, fix: Iterable[FixDocument]) -> bool:
+    """Returns whether each parameter of the fix still has its old value; an unknown value counts as
+    new.
+    """
     for parameter in fix:
         value, old = request.value(parameter["parameter"]), parameter["old"]
         if isinstance(value, UnknownValue):

@@ -48,21 +48,22 @@ class FileFormat(enum.StrEnum):
 
 
 _CHECKED_KINDS = [kind for kind in JobKind if kind.value in {form.value for form in FileFormat}]
-_NOT_CHECKED = ", which is not checked: it names no instances"
-_TOP = "the top level"
+_NOT_CHECKED_MESSAGE = ", which is not checked: it names no instances"
+_TOP_LEVEL = "the top level"
 _MIN_REQUEST_PARAMETERS = 2
-"""A file without a job's name is a request only if it has this many of its parameters."""
+"""A file without a job's name is a request only if it has at least this many of its parameters."""
 _ARN_REGION_INDEX = 3
-"""The part of an ARN that names the region."""
-_GIVE_ONE_MESSAGE = ": give one request, pipeline definition or plan a file"
-_STATE = "is a Terraform state: give a plan (terraform show -json PLANFILE)"
-_USE_AUDIT = "audit it with `sageaudit audit --recording` instead"
+"""The index of the region among the parts of an ARN."""
+_ONE_PER_FILE_MESSAGE = ": give one request, pipeline definition or plan per file"
+_STATE_MESSAGE = "is a Terraform state: give a plan (terraform show -json PLANFILE)"
+_USE_AUDIT_MESSAGE = "audit it with `sageaudit audit --recording` instead"
 
 
 class ParsedFile(Struct, frozen=True):
-    """A file's format and its requests; a tuning request's training jobs follow it.
+    """A file's format and its requests. The requests of a tuning job's training jobs follow its
+    own.
 
-    `unchecked_sentences`: what in the file was not checked.
+    `unchecked_sentences`: one sentence for each part of the file that was not checked.
     """
 
     format: FileFormat
@@ -77,14 +78,15 @@ def recognise(
     form: FileFormat | None = None,
     pipeline: str | None = None,
 ) -> ParsedFile:
-    """Returns the requests in a parsed file. Raises MalformedData, with what to do instead.
+    """Returns the requests in a parsed file. Raises MalformedData with what the user can do
+    instead.
 
-    `form`: the format that the user names. `pipeline`: the pipeline's name, for a pipeline.
+    `form`: the format, if the user names it. `pipeline`: the name of the pipeline in the file.
     """
     if not isinstance(document, Mapping):
         reject_non_request(document)
-        raise MalformedData(_TOP, f"is no object{_GIVE_ONE_MESSAGE}")
-    form = form or _form(document, model)
+        raise MalformedData(_TOP_LEVEL, f"is not an object{_ONE_PER_FILE_MESSAGE}")
+    form = form or _detect_format(document, model)
     if form is FileFormat.TERRAFORM:
         parsed = requests_in_plan(document, model)
     elif form is FileFormat.PIPELINE:
@@ -98,26 +100,28 @@ def recognise(
 
 
 def reject_non_request(document: object) -> None:
-    """Raises MalformedData if the top level shows that a document is not a request."""
+    """Raises MalformedData if the top level shows that the document cannot be a request."""
     if isinstance(document, list):
         raise MalformedData(
-            _TOP, f"is a list{_GIVE_ONE_MESSAGE}; `jq '.[0]' FILE > one.json` takes out the first"
+            _TOP_LEVEL,
+            f"is a list{_ONE_PER_FILE_MESSAGE}; `jq '.[0]' FILE > one.json` takes out the first",
         )
     if isinstance(document, Mapping):
         _reject_describe_answer(document)
         if "lineage" in document and "terraform_version" in document:
-            raise MalformedData(_TOP, _STATE)
+            raise MalformedData(_TOP_LEVEL, _STATE_MESSAGE)
 
 
-def _form(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
+def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
+    """Returns the format by the keys of the top level. Raises MalformedData if it is not clear."""
     reject_non_request(document)
     if "resource_changes" in document:
         return FileFormat.TERRAFORM
     if "terraform_version" in document:
-        raise MalformedData(_TOP, _STATE)
+        raise MalformedData(_TOP_LEVEL, _STATE_MESSAGE)
     if "Resources" in document and "AWSTemplateFormatVersion" in document:
         raise MalformedData(
-            _TOP, "is a CloudFormation template, which is not checked: give the request"
+            _TOP_LEVEL, "is a CloudFormation template, which is not checked: give the request"
         )
     if isinstance(document.get("Steps"), list) or "PipelineDefinition" in document:
         return FileFormat.PIPELINE
@@ -125,7 +129,8 @@ def _form(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
         if kind.spec.name_key in document:
             if kind not in _CHECKED_KINDS:
                 raise MalformedData(
-                    _TOP, f"is a request of {kind.spec.label_with_article}{_NOT_CHECKED}"
+                    _TOP_LEVEL,
+                    f"is a request of {kind.spec.label_with_article}{_NOT_CHECKED_MESSAGE}",
                 )
             return FileFormat(kind.value)
     counts = {
@@ -135,9 +140,9 @@ def _form(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
     kind = max(counts, key=lambda kind: counts[kind])
     if counts[kind] < _MIN_REQUEST_PARAMETERS or list(counts.values()).count(counts[kind]) > 1:
         raise MalformedData(
-            _TOP,
-            "has no ...JobName, Steps or resource_changes: it is no request of a SageMaker job,"
-            " pipeline definition or Terraform plan that can be told apart (--as says what it is)",
+            _TOP_LEVEL,
+            "has no ...JobName, Steps or resource_changes: it is not recognised as a request of a"
+            " SageMaker job, pipeline definition or Terraform plan (--as names the format)",
         )
     return FileFormat(kind.value)
 
@@ -148,14 +153,16 @@ def _is_similar_key(key: object, members: Mapping[str, Any]) -> bool:
 
 def _reject_describe_answer(document: Mapping[str, Any]) -> None:
     if "describe" in document or "children" in document:
-        raise MalformedData(_TOP, f"is a recording of a job that ran: {_USE_AUDIT}")
+        raise MalformedData(_TOP_LEVEL, f"is a recording of a job that ran: {_USE_AUDIT_MESSAGE}")
     if (kind := kind_from_answer(document)) is not None:
         call = kind.spec.describe_call
-        raise MalformedData(_TOP, f"is a {call} answer of a job that ran: {_USE_AUDIT}")
+        raise MalformedData(
+            _TOP_LEVEL, f"is a {call} answer of a job that ran: {_USE_AUDIT_MESSAGE}"
+        )
 
 
 def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
-    """Reads a definition, or the request or answer that contains it as a string."""
+    """Reads a definition, or the request or answer that has the definition as a string."""
     origin = Origin()
     definition: object = document
     if "PipelineDefinition" in document:
@@ -169,7 +176,7 @@ def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
         if definition is body:
             origin = Origin(("PipelineDefinition",))
     if not isinstance(definition, Mapping) or not isinstance(definition.get("Steps"), list):
-        raise MalformedData("Steps", "is not a list of steps: this is no pipeline definition")
+        raise MalformedData("Steps", "is not a list of steps: this is not a pipeline definition")
     arn = document.get("PipelineArn")
     region = (
         arn.split(":")[3] if isinstance(arn, str) and arn.count(":") > _ARN_REGION_INDEX else None
@@ -178,21 +185,23 @@ def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
 
 
 def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:
-    """Returns the requests, each tuning job followed by the training jobs that it asks for."""
-    found: list[Request] = []
+    """Returns the requests. Each tuning job is followed by the training jobs that it asks for."""
+    requests_with_trials: list[Request] = []
     for request in requests:
-        found.append(request)
+        requests_with_trials.append(request)
         rollup = request.kind.spec.rollup
         if rollup and rollup.child_kind and rollup.definition_key:
-            found += _trials(request, rollup.child_kind, rollup.definition_key)
-    return tuple(found)
+            requests_with_trials += _trials(request, rollup.child_kind, rollup.definition_key)
+    return tuple(requests_with_trials)
 
 
 def _trials(tuning: Request, kind: JobKind, definition: str) -> list[Request]:
-    definition_body, several = (tuning.body.get(f"{definition}{plural}") for plural in ("", "s"))
+    definition_body, definition_list = (
+        tuning.body.get(f"{definition}{plural}") for plural in ("", "s")
+    )
     places: list[tuple[tuple[str | int, ...], Any]] = [((definition,), definition_body)]
-    if isinstance(several, list):
-        places += [((f"{definition}s", n), item) for n, item in enumerate(several)]
+    if isinstance(definition_list, list):
+        places += [((f"{definition}s", n), item) for n, item in enumerate(definition_list)]
     return [
         Request(
             kind=kind,
@@ -206,9 +215,9 @@ def _trials(tuning: Request, kind: JobKind, definition: str) -> list[Request]:
             tuning_request=tuning,
             prefix=place,
             parameters={
-                at[len(place) :]: name
-                for at, name in tuning.parameters.items()
-                if at[: len(place)] == place
+                path[len(place) :]: name
+                for path, name in tuning.parameters.items()
+                if path[: len(place)] == place
             },
         )
         for place, body in places

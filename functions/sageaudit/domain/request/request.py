@@ -1,8 +1,8 @@
-"""A job that was requested and has not run: a Create*Job request in any file.
+"""A requested job that has not run: a Create*Job request in any file.
 
 Its values have paths: tuples of keys and list indexes. For people a path is written as in AWS's
-documentation, with an item of a list by its name: `InputDataConfig[train].DataSource`. Some values
-are unknown before the request is sent.
+documentation, with a list item by its name: `InputDataConfig[train].DataSource`. Some values are
+unknown before the request is sent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
 
 Path = tuple[str | int, ...]
-"""The place of a value, from the top of a request or of a file."""
+"""Where a value is, counted from the top of a request or of a file."""
 _NAMES = ("ChannelName", "InputName", "OutputName", "RuleConfigurationName", "InstanceGroupName",
           "DefinitionName", "Key", "Name")  # fmt: skip
 """The keys that name an item of a list."""
@@ -38,7 +38,7 @@ _REGISTRY = re.compile(r"\d{12}\.dkr\.ecr\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\
 
 
 class UnknownValue(Struct, frozen=True):
-    """Stands for a value that is set, but known only later; `why` is part of a sentence."""
+    """Stands for a value that is set but known only later; `reason` is part of a sentence."""
 
     reason: str
 
@@ -49,20 +49,20 @@ def text(value: object) -> str:
 
 
 def value_at(body: object, path: str) -> Any:
-    """Returns the value under a path such as `InputDataConfig[train].InputMode`.
+    """Returns the value under a path such as `InputDataConfig[train].InputMode`; None without one.
 
-    None without one; UnknownValue if it, or an object around it, is unknown.
+    If the value or an object around it is unknown, the UnknownValue is returned.
     """
     return _walk(body, path)[0]
 
 
 def resolve_path(body: object, path: str) -> Path:
-    """Returns the path as keys and indexes, as far as it exists."""
+    """Returns the existing part of a path, as keys and indexes."""
     return _walk(body, path)[1]
 
 
 def _walk(body: object, path: str) -> tuple[Any, Path]:
-    """Returns the value under a path, None without one; and the part of the path that exists."""
+    """Returns the value under a path (None without one) and the part of the path that exists."""
     value: Any = body
     place: Path = ()
     for key, item in _STEP.findall(path):
@@ -94,35 +94,38 @@ def find_unknown_values(value: object, path: Path = ()) -> Iterator[tuple[Path, 
     if isinstance(value, UnknownValue):
         yield path, value
     elif isinstance(value, Mapping):
-        for key, inside in value.items():
-            yield from find_unknown_values(inside, (*path, key))
+        for key, item in value.items():
+            yield from find_unknown_values(item, (*path, key))
     elif isinstance(value, list):
-        for index, inside in enumerate(value):
-            yield from find_unknown_values(inside, (*path, index))
+        for index, item in enumerate(value):
+            yield from find_unknown_values(item, (*path, index))
 
 
 def without_paths(value: object, left_out: frozenset[Path], place: Path = ()) -> Any:
-    """Returns the value without unknown values and these paths; lists keep their other items."""
+    """Returns the value without its unknown values and without the paths in `left_out`."""
     if isinstance(value, Mapping):
         return {
-            key: without_paths(inside, left_out, (*place, key))
-            for key, inside in value.items()
-            if (*place, key) not in left_out and not isinstance(inside, UnknownValue)
+            key: without_paths(item, left_out, (*place, key))
+            for key, item in value.items()
+            if (*place, key) not in left_out and not isinstance(item, UnknownValue)
         }
     if isinstance(value, list):
         return [
-            without_paths(inside, left_out, (*place, index))
-            for index, inside in enumerate(value)
-            if (*place, index) not in left_out and not isinstance(inside, UnknownValue)
+            without_paths(item, left_out, (*place, index))
+            for index, item in enumerate(value)
+            if (*place, index) not in left_out and not isinstance(item, UnknownValue)
         ]
     return value
 
 
 def matches(place: Path, pattern: str) -> bool:
-    """Returns whether a path is that of a pattern, or a parent of it; `[]` matches any item."""
-    steps = tuple(key or "[]" for key, _ in _STEP.findall(pattern))
-    shown = tuple("[]" if isinstance(step, int) else step for step in place)
-    return steps[: len(shown)] == shown
+    """Returns whether a path matches a pattern, or is a parent of such a path.
+
+    In a pattern, `[]` stands for any list index.
+    """
+    pattern_steps = tuple(key or "[]" for key, _ in _STEP.findall(pattern))
+    path_steps = tuple("[]" if isinstance(step, int) else step for step in place)
+    return pattern_steps[: len(path_steps)] == path_steps
 
 
 def _item_label(item: object, index: int) -> str:
@@ -134,8 +137,8 @@ def _item_label(item: object, index: int) -> str:
 
 
 def _index(items: list[Any], item: str) -> int | None:
-    for index, inside in enumerate(items):
-        if _item_label(inside, index) == item:
+    for index, candidate in enumerate(items):
+        if _item_label(candidate, index) == item:
             return index
     return int(item) if item.isdecimal() and int(item) < len(items) else None
 
@@ -146,10 +149,11 @@ _PLACEHOLDER_NAME = "job"
 
 
 class Origin(Struct, frozen=True):
-    """The place of a request in its file.
+    """Where a request is in its file.
 
-    `base_path`: the path of the request in the file. `is_inline`: False if its parts have no places
-    of their own: in a string, and in a plan. `is_terraform`: from a plan, with snake-case names.
+    `base_path`: the path of the request. `is_inline`: False if the parts of the request have no
+    path of their own, because the request is a string or comes from a plan. `is_terraform`: from a
+    plan, which has snake-case names.
     """
 
     base_path: Path = ()
@@ -157,17 +161,19 @@ class Origin(Struct, frozen=True):
     is_terraform: bool = False
 
     def path_in_file(self, place: Path) -> Path:
-        """Returns the path in the file of a part of the request, or of the whole request."""
+        """Returns the path in the file of a part of the request; `()` stands for the whole
+        request.
+        """
         return (*self.base_path, *place) if self.is_inline else self.base_path
 
 
 class Request(Struct, frozen=True, dict=True):
-    """One request. `body` is as AWS's API takes it; an unknown value is an UnknownValue.
+    """One request. `body` is as AWS's API takes it, with an UnknownValue for each unknown value.
 
     `label`: its name in the file, such as `step Train`. `name_source`: what will name the job if
-    the request does not (its pipeline, or AWS). `region`: as in the file, or None. `step`: pipeline
-    and step, as the history names the family. `tuning_request`: the tuning request that asks for
-    this training job; `prefix` is then the path inside that request.
+    the request does not: its pipeline, or AWS. `region`: as in the file, or None. `step`: pipeline
+    and step, as the history names the family. `tuning_request`: for a training job, the tuning
+    request that asks for it; `prefix` is then the path inside that request.
     """
 
     kind: JobKind
@@ -185,7 +191,7 @@ class Request(Struct, frozen=True, dict=True):
     parameters: Mapping[Path, str] = field(default_factory=dict)
     """By path: the pipeline parameter whose default value is used."""
     invalid_paths: frozenset[Path] = frozenset()
-    """Paths that AWS refuses, and the right names of misspelled ones: no rule judges them."""
+    """Paths that AWS refuses, and the right names of misspelled parameters. No rule judges them."""
 
     @property
     def name_key(self) -> str:
@@ -204,7 +210,7 @@ class Request(Struct, frozen=True, dict=True):
         return dict(find_unknown_values(self.body))
 
     def value(self, path: str) -> Any:
-        """Returns the value under a path; None without one, UnknownValue also if AWS refuses it."""
+        """Returns the value under a path; None without one, an UnknownValue if AWS refuses it."""
         refused = any(matches(bad, path) for bad in self.invalid_paths)
         return _REFUSED_BY_AWS if refused else value_at(self.body, path)
 
@@ -250,19 +256,22 @@ class Request(Struct, frozen=True, dict=True):
         return {k: v for k, v in pairs if isinstance(k, str) and isinstance(v, str)}
 
     def tag(self, name: str) -> tuple[str | None, str | None]:
-        """Returns a tag's value, None without one; and why it is unknown, else None."""
+        """Returns a tag's value (None without one), and why it is unknown (None if it is known)."""
         items = self.body.get("Tags")
-        later = items if isinstance(items, UnknownValue) else None
+        unknown_value = items if isinstance(items, UnknownValue) else None
         for item in items if isinstance(items, list) else ():
             if isinstance(item, UnknownValue):
-                later = item
+                unknown_value = item
             elif isinstance(item, Mapping):
                 key, value = item.get("Key"), item.get("Value")
                 if key == name and not isinstance(value, UnknownValue):
                     return (text(value).strip() or None), None
                 if isinstance(unknown := value if key == name else key, UnknownValue):
-                    later = unknown
-        return None, None if later is None else f"it is not known yet ({later.reason})"
+                    unknown_value = unknown
+        return (
+            None,
+            None if unknown_value is None else f"it is not known yet ({unknown_value.reason})",
+        )
 
 
 class ParsedRequests(Struct, frozen=True):
@@ -273,10 +282,11 @@ class ParsedRequests(Struct, frozen=True):
 
 
 def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal, datetime], Job]:
-    """Returns a function from seconds and start to the job as if it had completed after that time.
+    """Returns a function that makes the job as it would be after a run of some seconds.
 
-    Its Describe answer would have the request's keys, so the same parser reads it. Raises
-    MalformedData for a value that no check of the request has found.
+    The function takes the seconds and the start time. The job is parsed as from a Describe answer,
+    which would have the same keys. Raises MalformedData for an impossible value that no check of
+    the request found.
     """
     prefix = request.kind.spec.prefix
     body = without_paths(request.body, request.invalid_paths)
@@ -296,7 +306,7 @@ def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal,
     if request.step is not None:
         job = replace(job, pipeline_step=request.step)
 
-    def lasting(seconds: Decimal, start: datetime) -> Job:
+    def job_after(seconds: Decimal, start: datetime) -> Job:
         return replace(
             job,
             created_at=start,
@@ -306,11 +316,13 @@ def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal,
             billable_s=seconds,
         )
 
-    return lasting
+    return job_after
 
 
 def _take_first_preference(body: dict[str, Any]) -> None:
-    """Keeps the first of several preferred types: SageMaker takes it if it has capacity."""
+    """Takes the first preferred type as the job's type: SageMaker uses it if it has the
+    capacity.
+    """
     for key in ("InstancePreferences", "InstanceConfigs"):
         config = body.get("ResourceConfig")
         if isinstance(config, Mapping) and not config.get("InstanceType"):

@@ -41,7 +41,7 @@ from sageaudit.domain.request.request import (
 from sageaudit.domain.request.validity import ApiModel
 from sageaudit.errors import MalformedData
 
-_STEPS_OF_JOBS = {
+_KIND_BY_STEP_TYPE = {
     "Training": JobKind.TRAINING,
     "Processing": JobKind.PROCESSING,
     "QualityCheck": JobKind.PROCESSING,
@@ -49,26 +49,28 @@ _STEPS_OF_JOBS = {
     "Transform": JobKind.TRANSFORM,
     "Tuning": JobKind.TUNING,
 }
-"""Steps whose arguments are the request of an audited job."""
-_BRANCHES = ("IfSteps", "ElseSteps")
+"""The steps whose arguments are the request of an audited job."""
+_BRANCH_KEYS = ("IfSteps", "ElseSteps")
 _JOIN = "Std:Join"
-_PARAMETERS = "Parameters."
+_PARAMETER_PREFIX = "Parameters."
 _WHOLE_FILE = Origin()
 _MAX_JOINED_CHARACTERS = 1_000_000
-"""Characters that all joins of a definition may make: AWS accepts definitions of 1 MB."""
+"""The most characters that all joins of a definition may produce. AWS accepts definitions of 1 MB.
+"""
 _MAX_DEPTH = 32
-"""Nested conditions; AWS allows far fewer."""
+"""The most nested conditions that are read. AWS allows far fewer."""
 
-_RESOURCES_OF_JOBS = {
+_KIND_BY_RESOURCE_TYPE = {
     "aws_sagemaker_training_job": JobKind.TRAINING,
     "aws_sagemaker_hyper_parameter_tuning_job": JobKind.TUNING,
     "awscc_sagemaker_processing_job": JobKind.PROCESSING,
 }
-_PIPELINES = {"aws_sagemaker_pipeline", "awscc_sagemaker_pipeline"}
+_PIPELINE_RESOURCE_TYPES = {"aws_sagemaker_pipeline", "awscc_sagemaker_pipeline"}
 TUNING_ARGUMENT_PREFIX = "hyper_parameter_tuning_job_"
 """The prefix that arguments of aws_sagemaker_hyper_parameter_tuning_job omit."""
 _KNOWN_AFTER_APPLY = UnknownValue("known after apply")
-_NO_CHANGE = (["no-op"], ["read"], ["delete"], ["forget"])
+_UNCHANGING_ACTIONS = (["no-op"], ["read"], ["delete"], ["forget"])
+"""The actions of a plan by which a resource is neither created nor changed."""
 
 
 def requests_in_definition(
@@ -79,26 +81,26 @@ def requests_in_definition(
     origin: Origin = _WHOLE_FILE,
     label: str = "",
 ) -> ParsedRequests:
-    """Returns the requests of all steps, with those in branches of conditions.
+    """Returns the requests of all steps, including those in branches of conditions.
 
-    `name` is the pipeline's, which the definition does not have. `label` precedes each step's own
-    label.
+    `name`: the pipeline's name, which its definition does not contain. `label`: a prefix of each
+    step's label.
     """
     defaults = _defaults(definition.get("Parameters"))
-    requests, left_out, room = [], [], [_MAX_JOINED_CHARACTERS]
+    requests, unchecked, remaining_characters = [], [], [_MAX_JOINED_CHARACTERS]
     for step, place, branch in _steps(definition.get("Steps"), ("Steps",), None):
         title = f"{label}step {text(step.get('Name')) or '(without a name)'}"
-        kind = _STEPS_OF_JOBS.get(text(step.get("Type")))
+        kind = _KIND_BY_STEP_TYPE.get(text(step.get("Type")))
         if kind is None:
             if step.get("Type") != "Condition":
-                left_out.append(f"{title}: a {text(step.get('Type')) or '?'} step is not checked")
+                unchecked.append(f"{title}: a {text(step.get('Type')) or '?'} step is not checked")
             continue
         arguments = step.get("Arguments")
-        given = arguments if isinstance(arguments, Mapping) else {}
-        values = _PipelineValues(defaults, room)
-        body = values.resolve(given)
+        arguments_object = arguments if isinstance(arguments, Mapping) else {}
+        values = _PipelineValues(defaults, remaining_characters)
+        body = values.resolve(arguments_object)
         if not isinstance(body, Mapping):
-            left_out.append(f"{title}: its Arguments are no object")
+            unchecked.append(f"{title}: its Arguments are not an object")
             continue
         step_name = f"pipeline/{name.lower()}/{text(step.get('Name'))}" if name else None
         requests.append(
@@ -118,26 +120,30 @@ def requests_in_definition(
                 parameters=values.used_parameters,
             )
         )
-    return ParsedRequests(tuple(requests), tuple(left_out))
+    return ParsedRequests(tuple(requests), tuple(unchecked))
 
 
 def _defaults(parameters: object) -> dict[str, Any]:
-    """Returns the parameters by name: their default value, or why there is none."""
+    """Returns by parameter name its default value, or an UnknownValue that says why there is
+    none.
+    """
     defaults: dict[str, Any] = {}
     for item in parameters if isinstance(parameters, list) else []:
         name = item.get("Name") if isinstance(item, Mapping) else None
         if isinstance(name, str):
             missing = UnknownValue(f"the pipeline parameter {name} has no default value")
             value = item.get("DefaultValue", missing)
-            whole = UnknownValue(f"the default of the pipeline parameter {name} is no plain value")
-            defaults[name] = whole if isinstance(value, list | dict) else value
+            no_plain_value = UnknownValue(
+                f"the default of the pipeline parameter {name} is no plain value"
+            )
+            defaults[name] = no_plain_value if isinstance(value, list | dict) else value
     return defaults
 
 
 def _steps(
     steps: object, place: Path, branch: str | None
 ) -> Iterator[tuple[Mapping[str, Any], Path, str | None]]:
-    """Yields every step with its path, and its branch of a condition."""
+    """Yields every step with its path, and the condition's branch that it is in, if any."""
     if len(place) > 3 * _MAX_DEPTH or not isinstance(steps, list):
         return
     for index, step in enumerate(steps):
@@ -147,15 +153,16 @@ def _steps(
         arguments = step.get("Arguments")
         if step.get("Type") != "Condition" or not isinstance(arguments, Mapping):
             continue
-        for key in _BRANCHES:
+        for key in _BRANCH_KEYS:
             title = f"{key} of {text(step.get('Name')) or 'a condition'}"
             yield from _steps(arguments.get(key), (*place, index, "Arguments", key), title)
 
 
 class _PipelineValues(Struct, frozen=True):
-    """Replaces functions by their values; `used_parameters` gets the parameter of each value.
+    """Replaces the functions of a definition by their values.
 
-    `remaining_characters`: how many characters joins may still make.
+    `remaining_characters`: a list of one number, the characters that joins may still produce.
+    `used_parameters`: by path, the pipeline parameter that each value comes from.
     """
 
     defaults: Mapping[str, Any]
@@ -165,31 +172,33 @@ class _PipelineValues(Struct, frozen=True):
     def resolve(self, value: Any, place: Path = ()) -> Any:
         """Returns the value at this path, with its functions replaced."""
         if isinstance(value, list):
-            return [self.resolve(inside, (*place, n)) for n, inside in enumerate(value)]
+            return [self.resolve(item, (*place, index)) for index, item in enumerate(value)]
         if not isinstance(value, Mapping):
             return value
-        [(function, value_of)] = value.items() if len(value) == 1 else [("", None)]
-        if function == "Get" and isinstance(value_of, str):
-            return self._resolve_reference(value_of, place)
-        if function == _JOIN and isinstance(value_of, Mapping):
-            return self._resolve_join(value_of)
+        [(function, argument)] = value.items() if len(value) == 1 else [("", None)]
+        if function == "Get" and isinstance(argument, str):
+            return self._resolve_reference(argument, place)
+        if function == _JOIN and isinstance(argument, Mapping):
+            return self._resolve_join(argument)
         if function.startswith("Std:"):
             return UnknownValue(f"{function} is worked out when the pipeline runs")
-        return {key: self.resolve(inside, (*place, key)) for key, inside in value.items()}
+        return {key: self.resolve(item, (*place, key)) for key, item in value.items()}
 
     def _resolve_reference(self, reference: str, place: Path) -> Any:
-        name = reference.removeprefix(_PARAMETERS)
+        """Returns the value of a parameter; unknown for anything that only a run has."""
+        name = reference.removeprefix(_PARAMETER_PREFIX)
         if name == reference:
             return UnknownValue(f"it is {reference} of the running pipeline")
         self.used_parameters[place] = name
         return self.defaults.get(name, UnknownValue(f"the pipeline has no parameter {name}"))
 
     def _resolve_join(self, call: Mapping[str, Any]) -> Any:
+        """Returns the joined text; unknown if a part of it is."""
         separator, values = call.get("On", ""), call.get("Values")
         if not isinstance(values, list) or not isinstance(separator, str):
             return UnknownValue("its Std:Join has no list of values")
-        inside = _PipelineValues(self.defaults, self.remaining_characters)
-        parts = [inside.resolve(part) for part in values]
+        resolver = _PipelineValues(self.defaults, self.remaining_characters)
+        parts = [resolver.resolve(part) for part in values]
         unknown = next((part for part in parts if isinstance(part, UnknownValue)), None)
         if unknown is not None:
             return unknown
@@ -213,31 +222,39 @@ def requests_in_plan(plan: Mapping[str, Any], model: ApiModel) -> ParsedRequests
     if not any(_is_aws(resource) for resource, _, _ in resources):
         raise MalformedData("the top level", "is a plan without any resource of AWS")
     requests: list[Request] = []
-    left_out: list[str] = []
+    unchecked: list[str] = []
     for resource, change, place in resources:
-        kind, values = text(resource.get("type")), change.get("after")
+        resource_type, values = text(resource.get("type")), change.get("after")
         if not isinstance(values, Mapping) or resource.get("mode") == "data":
             continue
-        address, stays = text(resource.get("address")) or kind, change.get("actions") in _NO_CHANGE
-        if kind not in _RESOURCES_OF_JOBS and kind not in _PIPELINES:
+        address, is_unchanged = (
+            text(resource.get("address")) or resource_type,
+            change.get("actions") in _UNCHANGING_ACTIONS,
+        )
+        if (
+            resource_type not in _KIND_BY_RESOURCE_TYPE
+            and resource_type not in _PIPELINE_RESOURCE_TYPES
+        ):
             continue
-        if stays:
-            left_out.append(f"{address}: the plan does not change it")
+        if is_unchanged:
+            unchecked.append(f"{address}: the plan does not change it")
             continue
-        region = text(values.get("region")) or _provider_region(plan, kind)
+        region = text(values.get("region")) or _provider_region(plan, resource_type)
         unknown = change.get("after_unknown")
-        if kind in _RESOURCES_OF_JOBS:
-            requests.append(_job_request(kind, address, values, unknown, place, model, region))
+        if resource_type in _KIND_BY_RESOURCE_TYPE:
+            requests.append(
+                _job_request(resource_type, address, values, unknown, place, model, region)
+            )
         else:
             parsed = _pipeline_requests(address, values, unknown, place, region)
             requests += parsed.requests
-            left_out += parsed.unchecked_sentences
-    return ParsedRequests(tuple(requests), tuple(left_out))
+            unchecked += parsed.unchecked_sentences
+    return ParsedRequests(tuple(requests), tuple(unchecked))
 
 
 def _is_aws(resource: Mapping[str, Any]) -> bool:
-    kind, provider = text(resource.get("type")), text(resource.get("provider_name"))
-    return kind.startswith(("aws_", "awscc_")) or "/aws" in provider
+    resource_type, provider = text(resource.get("type")), text(resource.get("provider_name"))
+    return resource_type.startswith(("aws_", "awscc_")) or "/aws" in provider
 
 
 def _resources(resources: object) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], Path]]:
@@ -248,17 +265,17 @@ def _resources(resources: object) -> Iterator[tuple[Mapping[str, Any], Mapping[s
             yield item, change, ("resource_changes", index, "change", "after")
 
 
-def _provider_region(plan: Mapping[str, Any], kind: str) -> str | None:
+def _provider_region(plan: Mapping[str, Any], resource_type: str) -> str | None:
     """Returns the region in the plan's configuration of the provider, if it is a constant."""
     value: Any = plan.get("configuration")
-    provider = "awscc" if kind.startswith("awscc_") else "aws"
+    provider = "awscc" if resource_type.startswith("awscc_") else "aws"
     for key in ("provider_config", provider, "expressions", "region", "constant_value"):
         value = value.get(key) if isinstance(value, Mapping) else None
     return text(value) or None
 
 
 def _job_request(
-    kind: str,
+    resource_type: str,
     address: str,
     values: Mapping[str, Any],
     unknown: object,
@@ -267,18 +284,18 @@ def _job_request(
     region: str | None,
 ) -> Request:
     """Returns the request that the provider would send."""
-    shape = REQUEST_SHAPES[_RESOURCES_OF_JOBS[kind]]
-    later = unknown if isinstance(unknown, Mapping) else {}
-    if "tags_all" in {*values, *later}:  # with the provider's default tags
+    shape = REQUEST_SHAPES[_KIND_BY_RESOURCE_TYPE[resource_type]]
+    unknown_members = unknown if isinstance(unknown, Mapping) else {}
+    if "tags_all" in {*values, *unknown_members}:  # with the provider's default tags
         values = {**values, "tags": values.get("tags_all")}
-        unknown = {**later, "tags": later.get("tags_all", False)}
+        unknown = {**unknown_members, "tags": unknown_members.get("tags_all", False)}
     return Request(
-        kind=_RESOURCES_OF_JOBS[kind],
+        kind=_KIND_BY_RESOURCE_TYPE[resource_type],
         body=_aws_structure(model, shape, values, unknown),
         label=address,
         shape=shape,
         origin=Origin(place, is_inline=False, is_terraform=True),
-        name_source="AWS" if kind.startswith("awscc_") else None,
+        name_source="AWS" if resource_type.startswith("awscc_") else None,
         region=region,
     )
 
@@ -288,20 +305,20 @@ def _pipeline_requests(
 ) -> ParsedRequests:
     """Returns the requests of a pipeline's steps."""
     key = "pipeline_definition"
-    written, later = values.get(key), _unknown_part(unknown, key)
-    if isinstance(written, Mapping):
-        later = _unknown_part(later, "pipeline_definition_body")
-        written = written.get("pipeline_definition_body")
-    if written is None or later is True:
-        reason = "is known after apply" if later is True else "is in S3, or missing"
+    definition_text, unknown_definition = values.get(key), _unknown_part(unknown, key)
+    if isinstance(definition_text, Mapping):
+        unknown_definition = _unknown_part(unknown_definition, "pipeline_definition_body")
+        definition_text = definition_text.get("pipeline_definition_body")
+    if definition_text is None or unknown_definition is True:
+        reason = "is known after apply" if unknown_definition is True else "is in S3, or missing"
         sentence = f"{address}: its definition {reason}, so its steps are not checked"
         return ParsedRequests((), (sentence,))
     try:
-        definition = json.loads(written)
+        definition = json.loads(definition_text)
     except (TypeError, ValueError, RecursionError):
         definition = None
     if not isinstance(definition, Mapping):
-        return ParsedRequests((), (f"{address}: its definition is no JSON object",))
+        return ParsedRequests((), (f"{address}: its definition is not a JSON object",))
     return requests_in_definition(
         definition,
         name=text(values.get("pipeline_name")) or None,
@@ -314,16 +331,25 @@ def _pipeline_requests(
 def _aws_structure(
     model: ApiModel, shape: str, values: Mapping[str, Any], unknown: object
 ) -> dict[str, Any]:
-    """Builds an object from the arguments that AWS's model has; others are the provider's own.
+    """Builds an API object from a resource's arguments, without those that only the provider has.
 
-    `unknown` has the same structure: what is known only after apply.
+    `unknown` has the same structure, with True for each argument that is known only after apply.
     """
     members = model.members(shape)
-    by_form = {name.lower(): name for name in members}
+    member_by_plain_name = {name.lower(): name for name in members}
     body: dict[str, Any] = {}
     for key in sorted({*values, *(unknown if isinstance(unknown, Mapping) else ())}):
-        forms = (form.replace("_", "") for form in (key, TUNING_ARGUMENT_PREFIX + key))
-        name = next((by_form[form] for form in forms if form in by_form), None)
+        plain_names = (
+            plain_name.replace("_", "") for plain_name in (key, TUNING_ARGUMENT_PREFIX + key)
+        )
+        name = next(
+            (
+                member_by_plain_name[plain_name]
+                for plain_name in plain_names
+                if plain_name in member_by_plain_name
+            ),
+            None,
+        )
         if name is not None:
             value = _aws_value(
                 model, members[name]["shape"], values.get(key), _unknown_part(unknown, key)
@@ -334,6 +360,7 @@ def _aws_structure(
 
 
 def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
+    """Returns a value in the form that AWS's API takes; None if the argument is empty."""
     if unknown is True:
         return _KNOWN_AFTER_APPLY
     spec = model.shapes.get(shape, {})
@@ -346,28 +373,30 @@ def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
     if kind == "structure" and isinstance(value, Mapping):
         return _aws_structure(model, shape, value, unknown)
     if kind == "list" and isinstance(value, Mapping) and spec["member"]["shape"] == "Tag":
-        later = (
+        unknown_keys = (
             {key for key in unknown if _unknown_part(unknown, key)}
             if isinstance(unknown, Mapping)
             else {}
         )
-        tags = [{"Key": key, "Value": tag} for key, tag in value.items() if key not in later]
-        return [*tags, *({"Key": key, "Value": _KNOWN_AFTER_APPLY} for key in sorted(later))]
+        tags = [{"Key": key, "Value": tag} for key, tag in value.items() if key not in unknown_keys]
+        return [*tags, *({"Key": key, "Value": _KNOWN_AFTER_APPLY} for key in sorted(unknown_keys))]
     if kind == "list" and isinstance(value, list):
-        later = unknown if isinstance(unknown, list) else []
-        items = zip_longest(value, later[: len(value)], fillvalue=False)
+        unknown_items = unknown if isinstance(unknown, list) else []
+        items = zip_longest(value, unknown_items[: len(value)], fillvalue=False)
         return [
-            _aws_value(model, spec["member"]["shape"], item, late) for item, late in items
+            _aws_value(model, spec["member"]["shape"], item, item_unknown)
+            for item, item_unknown in items
         ] or None
     if kind == "map" and isinstance(value, Mapping):
         return {
-            key: _KNOWN_AFTER_APPLY if _unknown_part(unknown, key) is True else v
-            for key, v in value.items()
+            key: _KNOWN_AFTER_APPLY if _unknown_part(unknown, key) is True else item
+            for key, item in value.items()
         }
     return value if value != "" else None
 
 
 def _unknown_part(unknown: object, key: str) -> object:
+    """Returns what is known only after apply under a key: True for all of it, False for nothing."""
     if unknown is True:
         return True
     return unknown.get(key, False) if isinstance(unknown, Mapping) else False

@@ -19,12 +19,13 @@ from sageaudit.domain.nearest import nearest_name
 from sageaudit.domain.request.request import Path, UnknownValue
 
 _READ_ONLY = "read-only and isn't accepted"
-"""The documentation's mark for members that only Describe returns."""
+"""Marks, in the model's documentation, the members that only Describe returns."""
 _MAX_NAMED_VALUES = 6
-"""The most values of an enumeration in a sentence; if there are more, the nearest."""
+"""A sentence lists at most this many values of an enumeration; if there are more, only the nearest.
+"""
 _INSTANCE = re.compile(r"ml\.[a-z]+\d+[a-z]*(?:-[a-z0-9]+)?\.([a-z0-9]+)")
-_LONGEST_PATTERN = 500
-"""The longest value, in characters, that a pattern of the model is tried on."""
+_MAX_MATCHED_LENGTH = 500
+"""Values above this many characters are not matched with the model's pattern."""
 _DOCUMENTED_LIMITS: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("StoppingCondition", "MaxRuntimeInSeconds"): {"min": 1, "max": 28 * 86_400},
     ("ResourceConfig", "InstanceCount"): {"min": 1},
@@ -43,6 +44,7 @@ _TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
     "float": ("a number", (int, float, Decimal)),
     "double": ("a number", (int, float, Decimal)),
 }
+"""By type of the model: its name in sentences, and the Python types of its values."""
 
 
 class Fault(enum.StrEnum):
@@ -65,14 +67,14 @@ class Problem(Struct, frozen=True):
 
     @property
     def unjudged_paths(self) -> tuple[Path, ...]:
-        """Paths that cannot be judged: its place, and that of the name probably meant."""
+        """The paths that no rule may judge: its own, and that of the parameter probably meant."""
         if self.fault is not Fault.UNKNOWN or self.suggestion is None:
             return (self.path,)
         return self.path, (*self.path[:-1], self.suggestion)
 
 
 class ApiModel(Struct, frozen=True):
-    """AWS's service model: `shapes` by name, and the SDK's version."""
+    """AWS's service model: its `shapes` by name, and the version of the SDK that contains it."""
 
     shapes: Mapping[str, Mapping[str, Any]]
     version: str
@@ -85,11 +87,15 @@ class ApiModel(Struct, frozen=True):
     def problems(
         self, shape: str, body: Mapping[str, Any], optional: Iterable[str] = ()
     ) -> tuple[Problem, ...]:
-        """Returns what AWS would refuse. `optional`: required parameters that are set later."""
+        """Returns what AWS would refuse. The parameters in `optional` may be missing: they are set
+        later.
+        """
         filled_later = {(key,) for key in optional}
-        flaws = self._structure(shape, body, ())
+        all_problems = self._structure(shape, body, ())
         return tuple(
-            row for row in flaws if row.fault is not Fault.MISSING or row.path not in filled_later
+            problem
+            for problem in all_problems
+            if problem.fault is not Fault.MISSING or problem.path not in filled_later
         )
 
     def _value(self, name: str, value: object, place: Path) -> Iterator[Problem]:
@@ -98,22 +104,22 @@ class ApiModel(Struct, frozen=True):
         if shape is None or isinstance(value, UnknownValue) or value is None:
             return
         expected, accepted = _TYPES.get(shape["type"], ("", object))
-        of_type = isinstance(value, accepted) and (
+        has_right_type = isinstance(value, accepted) and (
             isinstance(value, bool) is (shape["type"] == "boolean") or not expected
         )
-        if not of_type:
+        if not has_right_type:
             yield Problem(Fault.TYPE, place, f"must be {expected}")
         elif isinstance(value, Mapping) and shape["type"] == "structure":
             yield from self._structure(name, value, place)
         elif isinstance(value, Mapping):
             yield from _limits(shape, len(value), place, f"has {len(value)} entries")
-            for key, inside in value.items():
-                yield from self._value(shape["value"]["shape"], inside, (*place, key))
+            for key, item in value.items():
+                yield from self._value(shape["value"]["shape"], item, (*place, key))
         elif isinstance(value, list):
             yield from _limits(shape, len(value), place, f"has {len(value)} items")
             # items beyond the maximum are refused with the list
-            for index, inside in enumerate(value[: shape.get("max")]):
-                yield from self._value(shape["member"]["shape"], inside, (*place, index))
+            for index, item in enumerate(value[: shape.get("max")]):
+                yield from self._value(shape["member"]["shape"], item, (*place, index))
         elif isinstance(value, str):
             yield from self._text(shape, value, place)
         elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
@@ -124,19 +130,19 @@ class ApiModel(Struct, frozen=True):
         shape = self.shapes[name]
         members = shape["members"]
         misspelled = set()
-        for key, inside in value.items():
+        for key, item in value.items():
             if key not in members:
-                near = nearest_name(key, list(members))
-                misspelled.add(near)
-                hint = f": did you mean {near}?" if near else ""
+                suggestion = nearest_name(key, list(members))
+                misspelled.add(suggestion)
+                hint = f": did you mean {suggestion}?" if suggestion else ""
                 sentence = f"is not a parameter that AWS knows{hint}"
-                yield Problem(Fault.UNKNOWN, (*place, key), sentence, near)
+                yield Problem(Fault.UNKNOWN, (*place, key), sentence, suggestion)
             elif _READ_ONLY in members[key].get("documentation", ""):
                 sentence = "is in Describe answers only: AWS does not take it in a request"
                 yield Problem(Fault.UNKNOWN, (*place, key), sentence)
             else:
-                yield from self._value(members[key]["shape"], inside, (*place, key))
-                yield from _check_documented_limits(name, key, inside, (*place, key))
+                yield from self._value(members[key]["shape"], item, (*place, key))
+                yield from _check_documented_limits(name, key, item, (*place, key))
         for key in shape.get("required", ()):
             if value.get(key) is None and key not in misspelled:
                 yield Problem(Fault.MISSING, (*place, key), "is required, and is missing")
@@ -146,24 +152,24 @@ class ApiModel(Struct, frozen=True):
         if allowed and value not in allowed:
             if not _is_newer_type(value, allowed):
                 yield _unknown_enum_value(value, allowed, place)
-        elif bad := [*_limits(shape, len(value), place, f"has {len(value)} characters")]:
-            yield from bad
+        elif problems := [*_limits(shape, len(value), place, f"has {len(value)} characters")]:
+            yield from problems
         elif (pattern := shape.get("pattern")) and not _matches_pattern(pattern, value):
             sentence = f"does not have the form that AWS asks for ({pattern})"
             yield Problem(Fault.LIMITS, place, sentence)
 
 
 def _unknown_enum_value(value: str, allowed: Sequence[str], place: Path) -> Problem:
-    near = nearest_name(value, allowed)
+    suggestion = nearest_name(value, allowed)
     if len(allowed) <= _MAX_NAMED_VALUES:
         hint = f": it must be {_join_with_or(allowed)}"
     else:
-        hint = f": did you mean {near}?" if near else ""
-    return Problem(Fault.VALUE, place, f"has a value that AWS does not know{hint}", near)
+        hint = f": did you mean {suggestion}?" if suggestion else ""
+    return Problem(Fault.VALUE, place, f"has a value that AWS does not know{hint}", suggestion)
 
 
 def _is_newer_type(value: str, allowed: Sequence[str]) -> bool:
-    """Returns whether it may be a newer instance type: one of a size that other types have."""
+    """Returns whether a value may be an instance type newer than the model: its size is known."""
     match = _INSTANCE.fullmatch(value)
     sizes = {name.rpartition(".")[2] for name in allowed}
     return match is not None and allowed[0].startswith("ml.") and match[1] in sizes
@@ -180,20 +186,22 @@ def _check_documented_limits(shape: str, key: str, value: object, place: Path) -
 def _limits(
     shape: Mapping[str, Any], number: float | Decimal, place: Path, words: str
 ) -> Iterator[Problem]:
-    """Checks limits of a number; `words` names it."""
-    if bad := _allowed_range(shape, number):
-        yield Problem(Fault.LIMITS, place, f"{words}: {bad}")
+    """Checks a number against a shape's limits. `words` says in a sentence what the number is."""
+    if accepted_range := _allowed_range(shape, number):
+        yield Problem(Fault.LIMITS, place, f"{words}: {accepted_range}")
 
 
 def _allowed_range(shape: Mapping[str, Any], number: float | Decimal) -> str | None:
     """Returns the range that AWS accepts, if a number is outside it."""
-    least, high = shape.get("min"), shape.get("max")
-    low = least is not None and number < least
-    if not low and (high is None or number <= high):
+    minimum, maximum = shape.get("min"), shape.get("max")
+    is_below = minimum is not None and number < minimum
+    if not is_below and (maximum is None or number <= maximum):
         return None
-    if high is None:
-        return f"AWS takes {least} or more"
-    return f"AWS takes {high} at most" if least is None else f"AWS takes {least} to {high}"
+    if maximum is None:
+        return f"AWS takes {minimum} or more"
+    return (
+        f"AWS takes {maximum} at most" if minimum is None else f"AWS takes {minimum} to {maximum}"
+    )
 
 
 @cache
@@ -207,7 +215,7 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 def _matches_pattern(pattern: str, value: str) -> bool:
     """Returns True if the model's pattern matches the value, or cannot be tried."""
     compiled = _compiled(pattern)
-    if compiled is None or len(value) > _LONGEST_PATTERN:
+    if compiled is None or len(value) > _MAX_MATCHED_LENGTH:
         return True
     return compiled.fullmatch(value) is not None
 

@@ -2,9 +2,9 @@
 
 A candidate has its cost, or the reason for its refusal.
 
-The family's own runs replace what is assumed of a move between two types, and say where to stop:
-after a step to a smaller type that made the runs cost more, no smaller type is a saving. Such a
-step is remembered as long as the family has runs: each run keeps the steps of earlier runs.
+The family's own runs replace assumptions about a move between two types. They also say where to
+stop: after a step to a smaller type that made the runs cost more, no smaller type is a saving. Such
+a step is remembered as long as the family has runs: each run stores the steps of earlier runs.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.prices.market import InstanceType, Rate
 
 MAX_RUNTIME_FACTOR = Decimal(2)
-"""A run that may take longer than this is not a like-for-like alternative, however cheap: our
+"""A run that may take longer than this is not a like-for-like alternative, however cheap it is: our
 choice. Work that fits on fewer GPUs by its mean always takes less."""
 MIN_SHOWN_FACTOR = Decimal("1.005")
-"""A multiple of the run time below this reads as "1.00 times as long"."""
+"""A smaller factor would be shown as "1.00 times as long"."""
 _FAR_BREAK_EVEN = 2
-"""A break-even this many times the counted run time needs no explanation."""
+"""A break-even factor that is this many times the counted one is not mentioned."""
 
 MIN_RUNS = 3
-"""Runs that a median needs: our choice."""
+"""The number of runs that a median needs: our choice."""
 MAX_STEPS = 8
-"""Steps that a run keeps, the newest first, so that little is stored."""
+"""The number of steps that a run stores, the newest first."""
 
 
 class Constraint(enum.Enum):
     """Why a run does not fit on another type."""
 
-    __hash__ = object.__hash__  # each is one object, and looked up for every refused type
+    __hash__ = object.__hash__  # faster: each refused type is looked up
 
     VCPU = "vCPU"
     MEMORY = "host memory"
@@ -62,22 +62,22 @@ class TypeRefusal(NamedTuple):
 
 
 class RuntimeFactor(NamedTuple):
-    """Run time as a multiple of that on the current type, as counted and at best, with a reason."""
+    """The run time as a multiple of the current one, as counted and at best, with the reason."""
 
     counted: Decimal
     best: Decimal
     explanation: str
     is_measured: bool = False
-    """The family's own runs there measured it."""
+    """Whether the family's own runs on the type measured it."""
     trial: bool = False
-    """A guess: only a run there shows how long it takes."""
+    """Whether it is a guess: only a trial run on the type shows how long it takes."""
 
 
 class Candidate(NamedTuple):
     """One type: a refusal, or the run's duration and cost (USD). None means unknown.
 
-    `feasible_unpriced`: not larger than the current type, and refused only because its price cannot
-    be compared: it may be the cheaper one.
+    `feasible_unpriced`: it fits and is not larger than the current type, but its price cannot be
+    compared. It may be the cheaper one.
     """
 
     type: InstanceType
@@ -87,7 +87,7 @@ class Candidate(NamedTuple):
     usd: Decimal | None = None
     best_usd: Decimal | None = None
     break_even_factor: Decimal | None = None
-    """The multiple of the run time at which the cost equals the current one; None for no range."""
+    """The run-time factor at which the cost equals the current one; None without a range."""
     feasible_unpriced: bool = False
 
     @property
@@ -99,16 +99,22 @@ class Candidate(NamedTuple):
 
     @property
     def explanation(self) -> str:
-        """Why the run takes this long, and up to what time it pays; empty for a refused type."""
+        """Why the run takes this long, and up to which run time it saves; empty for a refused
+        type.
+        """
         if self.runtime_factor is None:
             return ""
         sentences = [self.runtime_factor.explanation]
-        longer = self.runtime_factor.counted >= MIN_SHOWN_FACTOR
-        if longer and self.best_change is not None and self.break_even_factor is not None:
-            even = f"; up to {self.break_even_factor:.2f} times as long it still saves money"
+        is_longer = self.runtime_factor.counted >= MIN_SHOWN_FACTOR
+        if is_longer and self.best_change is not None and self.break_even_factor is not None:
+            break_even_text = (
+                f"; up to {self.break_even_factor:.2f} times as long it still saves money"
+            )
             if self.break_even_factor > _FAR_BREAK_EVEN * self.runtime_factor.counted:
-                even = ""
-            sentences.append(f"Counted as {self.runtime_factor.counted:.2f} times as long{even}.")
+                break_even_text = ""
+            sentences.append(
+                f"Counted as {self.runtime_factor.counted:.2f} times as long{break_even_text}."
+            )
         if self.price_note is not None and not self.has_estimated_rate:
             sentences.append(self.price_note)
         return " ".join(sentences)
@@ -127,7 +133,7 @@ class Candidate(NamedTuple):
 
     @property
     def was_cheaper_per_run(self) -> bool:
-        """Whether the family's runs there cost less, though it costs more by the hour."""
+        """Whether the family's runs on it cost less, although it costs more per hour."""
         return (
             self.runtime_factor is not None
             and self.runtime_factor.is_measured
@@ -136,7 +142,7 @@ class Candidate(NamedTuple):
 
     @property
     def price_note(self) -> str | None:
-        """How its rate was computed, if no rate of the job's day, or no rate at all, is known."""
+        """How its rate was computed, if no rate of the job's day is known; None if one is."""
         if self.rate is None:
             return None
         ratio = self.rate.note if self.rate.is_by_ratio else None
@@ -168,7 +174,7 @@ class TriedType(Struct, frozen=True):
 class CostlierStep(Struct, frozen=True):
     """A step to a smaller type that made a family's runs cost more, with the costs on both types.
 
-    It applies only to runs with this count of instances and this kind of purchase.
+    It applies only to runs with this number of instances and this kind of purchase.
     """
 
     from_type: str
@@ -180,7 +186,7 @@ class CostlierStep(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Why no run is moved to that type, or to a smaller one."""
+        """Why no run is moved to that type or to a smaller one."""
         cost = f"${self.to_usd:,.2f} on {self.to_type}, ${self.from_usd:,.2f} on {self.from_type}"
         return f"a step to a smaller type already made the family's runs more expensive: {cost}"
 
@@ -198,11 +204,18 @@ class FamilyTypes(Struct, frozen=True):
 def find_costlier_steps(
     tried: Collection[TriedType], instance_count: int, purchase: Purchase
 ) -> Iterator[CostlierStep]:
-    """Yields the steps to a smaller type that made comparable runs cost more; one run is enough."""
-    for big, small in permutations(tried, 2):
-        if big.has_enough_runs and _smaller(small.type, big.type) and small.usd > big.usd:
-            names = big.type.name, small.type.name
-            yield CostlierStep(*names, big.usd, small.usd, instance_count, purchase)
+    """Yields the steps to a smaller type that made comparable runs cost more.
+
+    The larger type needs enough runs for a median. One run on the smaller type is enough.
+    """
+    for larger, smaller in permutations(tried, 2):
+        if (
+            larger.has_enough_runs
+            and _is_smaller(smaller.type, larger.type)
+            and smaller.usd > larger.usd
+        ):
+            names = larger.type.name, smaller.type.name
+            yield CostlierStep(*names, larger.usd, smaller.usd, instance_count, purchase)
 
 
 def is_disproved(step: CostlierStep, tried: Collection[TriedType]) -> bool:
@@ -215,32 +228,42 @@ def is_disproved(step: CostlierStep, tried: Collection[TriedType]) -> bool:
 def factor_from_family(
     family: FamilyTypes, current_type: InstanceType, other_type: InstanceType
 ) -> RuntimeFactor | TypeRefusal | None:
-    """Returns how long a run takes on another type by those runs, or why it is not moved there.
+    """Returns how long a run takes on another type by the family's runs, or why it is not moved
+    there.
 
-    None if they do not say. A faster type is counted as not faster: the data may have been less.
-    A type that costs more by the hour but less by the run needs a trial.
+    None if these runs do not show it. A faster type is counted as not faster, since there may have
+    been less data. A type that costs more per hour but less per run needs a trial.
     """
     by_name = {row.type.name: row for row in family.tried_types if row.has_enough_runs}
-    base, other = by_name.get(current_type.name), by_name.get(other_type.name)
+    current_runs, other_runs = by_name.get(current_type.name), by_name.get(other_type.name)
     for step, small in family.steps:
-        is_same = other_type == small and current_type != small and (base is None or other is None)
-        if is_same or _smaller(other_type, small):
+        is_costlier_type = (
+            other_type == small
+            and current_type != small
+            and (current_runs is None or other_runs is None)
+        )
+        if is_costlier_type or _is_smaller(other_type, small):
             return TypeRefusal(Constraint.RUN_TIME, step.reason)
-    if base is None or other is None:
+    if current_runs is None or other_runs is None:
         return None
-    times = other.seconds / base.seconds
-    took = f"the family's runs took {times:.2f} times as long there"
-    if times > MAX_RUNTIME_FACTOR:
-        return TypeRefusal(Constraint.RUN_TIME, took)
-    reason = f"T{took[1:]} (medians of {other.runs} and {base.runs} runs)."
-    if other.usd < base.usd and other.usd / other.seconds > base.usd / base.seconds:
-        cost = f"They cost ${other.usd:,.2f}, not ${base.usd:,.2f}; the data may differ."
-        return RuntimeFactor(times, times, f"{reason} {cost}", is_measured=True, trial=True)
-    return RuntimeFactor(max(times, Decimal(1)), times, reason, is_measured=True)
+    factor = other_runs.seconds / current_runs.seconds
+    sentence = f"the family's runs took {factor:.2f} times as long there"
+    if factor > MAX_RUNTIME_FACTOR:
+        return TypeRefusal(Constraint.RUN_TIME, sentence)
+    reason = f"T{sentence[1:]} (medians of {other_runs.runs} and {current_runs.runs} runs)."
+    if (
+        other_runs.usd < current_runs.usd
+        and other_runs.usd / other_runs.seconds > current_runs.usd / current_runs.seconds
+    ):
+        cost = (
+            f"They cost ${other_runs.usd:,.2f}, not ${current_runs.usd:,.2f}; the data may differ."
+        )
+        return RuntimeFactor(factor, factor, f"{reason} {cost}", is_measured=True, trial=True)
+    return RuntimeFactor(max(factor, Decimal(1)), factor, reason, is_measured=True)
 
 
-def _smaller(other: InstanceType, limit: InstanceType) -> bool:
-    """Returns whether `other` is of the same kind, with fewer GPUs or vCPUs and not more of any."""
-    is_within = other.gpus <= limit.gpus and other.vcpu <= limit.vcpu
-    is_equal = (other.gpus, other.vcpu) == (limit.gpus, limit.vcpu)
-    return other.gpu_model == limit.gpu_model and is_within and not is_equal
+def _is_smaller(other: InstanceType, reference: InstanceType) -> bool:
+    """Returns whether `other` has the same GPU model, fewer GPUs or vCPUs, and more of neither."""
+    is_within = other.gpus <= reference.gpus and other.vcpu <= reference.vcpu
+    is_equal = (other.gpus, other.vcpu) == (reference.gpus, reference.vcpu)
+    return other.gpu_model == reference.gpu_model and is_within and not is_equal

@@ -3,9 +3,9 @@
 What rules out a type for every run does not depend on what a run used, so the jobs of one day,
 region, kind and type share it.
 
-A type fits the run if each resource of which it offers less than the current type is enough. A
-resource of which it offers no less is enough, recorded or not. Fewer vCPUs make the minutes longer
-in which more cores were busy: the mean over all minutes of max(1, cores with headroom / vCPUs).
+A type fits the run if each resource that it has less of than the current type is enough. A resource
+that it has as much of is enough, recorded or not. Fewer vCPUs slow down the minutes in which more
+cores were busy: the factor is the mean over all minutes of max(1, cores with headroom / vCPUs).
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ from sageaudit.domain.resize.candidate import Constraint, TypeRefusal
 from sageaudit.domain.usage.demand import Demand, ResourceNeed
 
 MAX_VCPU_FACTOR = Decimal("1.25")
-"""Fewer vCPUs may make a run a quarter longer. Beyond that, one-minute means say too little about
-the peaks. Our choice."""
+"""Fewer vCPUs may make a run at most a quarter longer. Beyond that, one-minute means say too little
+about the peaks. Our choice."""
 SAME_GPU_HEADROOM = 1.1
-"""Factor for GPU memory on the same GPU model: framework and caches take as much. Our choice."""
+"""The headroom factor for GPU memory on the same GPU model, where framework and caches take as much
+as now. Our choice."""
 FACTOR_PRECISION = Decimal("0.0001")
-"""Precision of a multiple of the run time."""
+"""The precision of run-time factors."""
 _BURSTABLE_FAMILIES = ("t3", "-flex")
-"""Families without their full CPU all the time: never recommended for a job that computes."""
+"""Families that do not always have their full CPU. They are never recommended."""
 _NUMBER = re.compile(r"\d+")
 
 _NO_UNCERTAINTY = Decimal(0)
 _OFFER_CACHE_SIZE = 32
-"""Lists of 200 types that a process keeps, for the newest markets, kinds and types."""
+"""How many lists of types are cached, for the newest markets, kinds and types."""
 
 
 class Fit(NamedTuple):
-    """A run on `current_type` with its demand, and `other_type`: a tuple, as `Candidate`."""
+    """A run on `current_type`, with its demand, and `other_type`. A tuple, like `Candidate`."""
 
     job: Job
     current_type: InstanceType
@@ -56,7 +57,9 @@ class Fit(NamedTuple):
     other_type: InstanceType
 
     def size_refusal(self) -> TypeRefusal | None:
-        """Returns why the type does not fit the run: certain reasons before unrecorded use."""
+        """Returns why the type does not fit the run, or None. Certain reasons come before
+        unrecorded use.
+        """
         unrecorded = None
         for resource in (
             Fit._gpu_count_refusal,
@@ -87,25 +90,27 @@ class Fit(NamedTuple):
         return TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {figures}")
 
     def _disk_refusal(self) -> TypeRefusal | None:
-        """Checks a type with a disk of its own; a volume is as large as the request says.
+        """Checks a type's own disk against the use; a volume is as large as the request says.
 
-        Unrecorded use refuses nothing: for most jobs it reads near 0.
+        Unrecorded use refuses nothing: for most jobs the recorded use is near 0.
         """
-        needed_gb, local_gb, today_gb = (
+        needed_gb, local_gb, current_gb = (
             self.demand.disk_gb.needed,
             self.other_type.local_gb,
             self.current_type.local_gb,
         )
         offered_gb = (self.job.volume_gb or None) if local_gb is None else local_gb
-        if needed_gb is None or today_gb is None or offered_gb is None:
+        if needed_gb is None or current_gb is None or offered_gb is None:
             return None
-        if offered_gb >= min(needed_gb, today_gb):
+        if offered_gb >= min(needed_gb, current_gb):
             return None
         figures = f"{needed_gb:.0f} GB needed with headroom, {offered_gb} GB offered"
         return TypeRefusal(Constraint.STORAGE, f"disk: {figures}")
 
     def _vcpu_refusal(self) -> TypeRefusal | None:
-        """A GPU waits for CPUs at their limit: more vCPUs would be the next recommendation."""
+        """Checks the vCPUs. They must not be so few that a GPU waits for them, as more would then
+        be needed.
+        """
         need, offered = self.demand.vcpu, self.other_type.vcpu
         if offered >= self.current_type.vcpu:
             return None
@@ -119,18 +124,19 @@ class Fit(NamedTuple):
         return None
 
     def vcpu_factor(self, headroom_percent: Decimal | None = None) -> Decimal:
-        """Returns how many times as long the vCPUs' work takes there, with headroom."""
+        """Returns how many times as long the vCPUs' work takes on the other type, with headroom."""
         if self.other_type.vcpu >= self.current_type.vcpu or not self.demand.cores:
             return Decimal(1)
         percent = self.headroom_percent if headroom_percent is None else headroom_percent
         return self.demand.vcpu_factor(self.other_type.vcpu / (1 + float(percent) / 100))
 
     def _gpu_memory_refusal(self) -> TypeRefusal | None:
-        """CloudWatch has only the sum of a host's GPUs, so one of them may have it all.
+        """Checks the GPU memory. CloudWatch has only the sum of a host's GPUs, so one GPU may have
+        it all.
 
-        If the sum fits on one GPU, it fits on a GPU of that size. More is spread evenly, with
-        headroom. Copies of data-parallel work do not add up: what one GPU held fits on each GPU of
-        its size.
+        If the sum fits on one GPU, it fits on a GPU of that size. If it is more, it is taken as
+        spread evenly, with headroom. Copies in data-parallel work do not add up: what one GPU held
+        fits on each GPU of its size.
         """
         need, gpus = self.demand.gpu_memory_gib, self.current_type.gpus
         if not need.available:
@@ -138,8 +144,8 @@ class Fit(NamedTuple):
         current_gib, offered_gib = (
             float(row.gpu_memory_gib or 0) for row in (self.current_type, self.other_type)
         )
-        copies = self.job.hints.has_model_replicas
-        if offered_gib >= current_gib and (copies or self.other_type.gpus >= gpus):
+        has_replicas = self.job.hints.has_model_replicas
+        if offered_gib >= current_gib and (has_replicas or self.other_type.gpus >= gpus):
             return None
         if need.needed is None:
             return _unrecorded_refusal(f"{Constraint.GPU_MEMORY.value} used", need)
@@ -150,8 +156,8 @@ class Fit(NamedTuple):
         elif need.needed * headroom <= current_gib:
             return None
         else:
-            share_one = math.ceil(gpus / self.other_type.gpus) if self.other_type.gpus else gpus
-            needed_gib = need.needed / gpus * share_one * headroom
+            gpus_per_gpu = math.ceil(gpus / self.other_type.gpus) if self.other_type.gpus else gpus
+            needed_gib = need.needed / gpus * gpus_per_gpu * headroom
         if needed_gib <= offered_gib:
             return None
         figures = f"{needed_gib:.1f} GiB needed, {offered_gib:g} GiB offered"
@@ -161,7 +167,7 @@ class Fit(NamedTuple):
 def gpu_count_refusal(need: Demand, gpus: int) -> TypeRefusal | None:
     """Returns why this many GPUs do not fit the run, or None if they may. It is checked first.
 
-    The mean work must fit: GPUs that share it then take less than twice as long.
+    The mean work must fit. GPUs that share it then take less than twice as long.
     """
     if need.gpus.is_met_by(gpus) is not False:
         return None
@@ -169,24 +175,32 @@ def gpu_count_refusal(need: Demand, gpus: int) -> TypeRefusal | None:
     return TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {figures}")
 
 
-def type_class_refusal(today: InstanceType, other: InstanceType) -> TypeRefusal | None:
-    """Returns why no run is recommended to move there, however small its demand; else None."""
-    if other.accelerator and not other.gpus:
-        reason = f"{other.name} has no GPU and needs other code"
+def type_class_refusal(current_type: InstanceType, other_type: InstanceType) -> TypeRefusal | None:
+    """Returns why no run may move to the other type, however small its demand; None if it may."""
+    if other_type.accelerator and not other_type.gpus:
+        reason = f"{other_type.name} has no GPU and needs other code"
         return TypeRefusal(Constraint.ACCELERATOR, reason)
-    if other.is_legacy and not today.is_legacy:
-        reason = f"{other.family} is an older generation than {today.family}"
+    if other_type.is_legacy and not current_type.is_legacy:
+        reason = f"{other_type.family} is an older generation than {current_type.family}"
         return TypeRefusal(Constraint.GENERATION, reason)
-    if not today.accelerator and _generation(other.family) < _generation(today.family):
-        reason = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
+    if not current_type.accelerator and _generation(other_type.family) < _generation(
+        current_type.family
+    ):
+        reason = (
+            f"a vCPU of {other_type.family} is older than one of {current_type.family},"
+            " and may be slower"
+        )
         return TypeRefusal(Constraint.GENERATION, reason)
-    if other.family.endswith(_BURSTABLE_FAMILIES):
-        reason = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
+    if other_type.family.endswith(_BURSTABLE_FAMILIES):
+        reason = f"{other_type.family} is burstable or flexible: its full vCPU is not guaranteed"
         return TypeRefusal(Constraint.VCPU, reason)
-    if not today.accelerator and today.is_ebs_billed != other.is_ebs_billed:
-        reason = f"{today.family} and {other.family} keep data on different kinds of disk"
-        if None in (today.is_ebs_billed, other.is_ebs_billed):
-            reason = f"whether {today.family} and {other.family} keep data alike is not known"
+    if not current_type.accelerator and current_type.is_ebs_billed != other_type.is_ebs_billed:
+        reason = (
+            f"{current_type.family} and {other_type.family} keep data on different kinds of disk"
+        )
+        if None in (current_type.is_ebs_billed, other_type.is_ebs_billed):
+            families = f"{current_type.family} and {other_type.family}"
+            reason = f"whether {families} keep data alike is not known"
         return TypeRefusal(Constraint.STORAGE, reason)
     return None
 
@@ -204,9 +218,10 @@ def _generation(family: str) -> int:
 class TypeOffer(Struct, frozen=True):
     """A type besides the current one, before any check that needs the run.
 
-    `refusal`: set if the type is not sold or its price cannot be compared. `type_class_refusal`:
-    why no run is recommended to move to it. `can_fit`: it is not larger than the current type, and
-    only its price refuses it. `is_cheaper_per_hour`: by a price that is not an estimate.
+    `refusal`: why it is not offered: it is not sold, or its price cannot be compared.
+    `type_class_refusal`: why no run is recommended to move to it. `can_fit`: it is not larger than
+    the current type, and only its price refuses it. `is_cheaper_per_hour`: by a price that is not
+    an estimate.
     """
 
     type: InstanceType
@@ -221,26 +236,28 @@ class TypeOffer(Struct, frozen=True):
 def offers(
     market: Market, region: str | None, kind: JobKind, own_type: str
 ) -> tuple[TypeOffer, ...]:
-    """Returns every other type, by hourly price; jobs of one market, kind and type share them."""
-    today, own_rate = market.types[own_type], market.hourly(region, kind, own_type)
+    """Returns every other type, by hourly price. Jobs of one market, kind and type share the
+    result.
+    """
+    current_type, own_rate = market.types[own_type], market.hourly(region, kind, own_type)
     type_offers = []
-    for other in market.types.values():
-        if other.name == today.name:
+    for other_type in market.types.values():
+        if other_type.name == current_type.name:
             continue
-        rate = market.hourly(region, kind, other.name)
+        rate = market.hourly(region, kind, other_type.name)
         refusal, class_refusal = (
-            _availability_refusal(region, kind, (today, own_rate), (other, rate)),
-            type_class_refusal(today, other),
+            _availability_refusal(region, kind, (current_type, own_rate), (other_type, rate)),
+            type_class_refusal(current_type, other_type),
         )
-        larger = other.gpus > today.gpus or other.vcpu > today.vcpu
-        unpriced = refusal is not None and refusal.constraint is Constraint.BILL
+        is_larger = other_type.gpus > current_type.gpus or other_type.vcpu > current_type.vcpu
+        is_unpriced = refusal is not None and refusal.constraint is Constraint.BILL
         type_offers.append(
             TypeOffer(
-                other,
+                other_type,
                 rate,
                 refusal,
                 class_refusal,
-                can_fit=unpriced and not larger and class_refusal is None,
+                can_fit=is_unpriced and not is_larger and class_refusal is None,
                 is_cheaper_per_hour=rate is not None
                 and not rate.is_estimate
                 and is_cheaper_per_hour(own_rate, rate),
@@ -254,15 +271,15 @@ def named_offers(
     market: Market, region: str | None, kind: JobKind, own_type: str, names: frozenset[str]
 ) -> tuple[TypeOffer, ...]:
     """Returns the `offers` with these names."""
-    every = offers(market, region, kind, own_type)
-    return tuple(offer for offer in every if offer.type.name in names)
+    all_offers = offers(market, region, kind, own_type)
+    return tuple(offer for offer in all_offers if offer.type.name in names)
 
 
 @lru_cache(maxsize=_OFFER_CACHE_SIZE)
 def possibly_cheaper_types(
     market: Market, region: str | None, kind: JobKind, own_type: str
 ) -> frozenset[str]:
-    """Returns the types that are not known to cost as much or more by the hour."""
+    """Returns the types that are not known to cost as much or more per hour."""
     own_rate = market.hourly(region, kind, own_type)
     return frozenset(
         offer.type.name
@@ -277,40 +294,40 @@ def possibly_cheaper_types(
 def _availability_refusal(
     region: str | None,
     kind: JobKind,
-    today: tuple[InstanceType, Rate | None],
+    own: tuple[InstanceType, Rate | None],
     offered: tuple[InstanceType, Rate | None],
 ) -> TypeRefusal | None:
-    (own_kind, own_rate), (other, rate) = today, offered
-    if kind not in other.kinds:
-        reason = f"{kind.value} jobs do not take {other.name}"
+    (own_type, own_rate), (other_type, rate) = own, offered
+    if kind not in other_type.kinds:
+        reason = f"{kind.value} jobs do not take {other_type.name}"
         return TypeRefusal(Constraint.NOT_OFFERED, reason)
     if rate is None:
-        reason = f"no price known for {other.name} in {region}"
+        reason = f"no price known for {other_type.name} in {region}"
         return TypeRefusal(Constraint.BILL, reason)
     if rate.unlisted is not None:
-        reason = f"{other.name} may not be sold for {kind.value} jobs: {rate.unlisted}"
+        reason = f"{other_type.name} may not be sold for {kind.value} jobs: {rate.unlisted}"
         return TypeRefusal(Constraint.NOT_OFFERED, reason)
     if own_rate is not None and not is_comparable(own_rate, rate):
-        reason = f"{other.name} and {own_kind.name} have no price of one time and kind"
+        reason = f"{other_type.name} and {own_type.name} have no price of one time and kind"
         return TypeRefusal(Constraint.BILL, reason)
     return None
 
 
-def rate_uncertainty(today: Rate | None, other: Rate | None) -> Decimal:
-    """Returns the share by which either rate may be wrong; 0 for known ones."""
-    for rate in (today, other):
-        if rate is not None and rate.is_estimate:
+def rate_uncertainty(rate: Rate | None, other_rate: Rate | None) -> Decimal:
+    """Returns the share by which either rate may be wrong; 0 for rates that are not estimates."""
+    for known_rate in (rate, other_rate):
+        if known_rate is not None and known_rate.is_estimate:
             return ESTIMATE_TOLERANCE
     return _NO_UNCERTAINTY
 
 
-def is_cheaper_per_hour(today: Rate | None, other: Rate | None) -> bool:
-    """Returns whether `other` costs less by the hour, even if an estimate is wrong."""
-    if today is None or other is None:
+def is_cheaper_per_hour(rate: Rate | None, other_rate: Rate | None) -> bool:
+    """Returns whether `other_rate` is below `rate`, even if an estimate is wrong."""
+    if rate is None or other_rate is None:
         return False
-    return other.usd < today.usd * (1 - rate_uncertainty(today, other))
+    return other_rate.usd < rate.usd * (1 - rate_uncertainty(rate, other_rate))
 
 
-def hourly_price_order(kind: InstanceType, rate: Rate | None) -> tuple[Decimal, str]:
-    """Sort key of types: by hourly price, types without a price last."""
-    return (rate.usd if rate else Decimal("Infinity"), kind.name)
+def hourly_price_order(instance_type: InstanceType, rate: Rate | None) -> tuple[Decimal, str]:
+    """Sort key of types: by hourly price; types without a price come last."""
+    return (rate.usd if rate else Decimal("Infinity"), instance_type.name)

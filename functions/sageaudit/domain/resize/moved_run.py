@@ -1,18 +1,20 @@
 """How many times as long a run takes on another type that fits it (`fit`).
 
-Each GPU of a host is busy for a share u of the time, on average. Measured work takes at most r
-times as long on the other GPU; the host then at most 1 + u (r - 1) times as long. If n GPUs become
-m < n of the same model, k = n / m of them share one and take turns: at most 1 + u (k - 1) times as
-long; for m > 1 the work must be spread evenly over them. Both together: 1 + u (r k - 1). A job that
-is known to use every GPU (each has a process, or a stage of the model) waits in each of them, and
-fewer GPUs may wait one after the other. For fewer GPUs that figure is a guess, which only a trial
-replaces. For any other job CloudWatch does not say whether one GPU did all the work of n. Then it
-takes 1 + min(n u, 1) (r - 1) times as long, and the longer of both counts. If the sum of a host's
-GPUs lies at the ceiling of one GPU and no distribution is known, one of them did the work, and k is
-1. Fewer vCPUs multiply that. The slowest host decides.
+u is the mean share of time for which each GPU of a host is busy. r is the most times as long that
+measured work took on the other GPU; then the host takes at most 1 + u (r - 1) times as long. If n
+GPUs become m < n of the same model, k = n / m of them share one and take turns: at most 1 + u (k -
+1) times as long. If m > 1, the work must be spread evenly over them. Both together give 1 + u (r k
+- 1).
 
-This slow end is counted. A faster GPU (r below 1) makes up for fewer GPUs and is counted as no
-faster than that: a busy GPU does not prove that the run waits for the GPU.
+A job that is known to use every GPU (each has a process, or a stage of the model) waits in each of
+them, and fewer GPUs may wait one after the other. For fewer GPUs that figure is a guess, which only
+a trial replaces. For any other job CloudWatch does not show whether one GPU did all the work of n.
+Then it takes 1 + min(n u, 1) (r - 1) times as long, and the longer of both counts. If the sum of a
+host's GPUs lies at the ceiling of one GPU and no distribution is known, one of them did the work,
+and k is 1. The result is multiplied by the factor for fewer vCPUs. The slowest host decides.
+
+This slow end is counted. A faster GPU (r below 1) makes up for fewer GPUs, but the run is never
+counted as faster: a busy GPU does not prove that the run waits for the GPU.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ _ONE = Decimal(1)
 
 
 class RuntimeOnType(Fit):
-    """A run on `current_type` with its demand, moved to `other_type`."""
+    """A run on `current_type`, with its demand, that is moved to `other_type`."""
 
     __slots__ = ()
 
@@ -63,14 +65,15 @@ class RuntimeOnType(Fit):
         )
 
     def unchecked_runtime_factor(self) -> RuntimeFactor | TypeRefusal:
-        """Returns the multiple on a type that fits the run. Refuses one that cannot be bounded, or
-        is too long.
+        """Returns the same for a type that is known to fit the run.
+
+        A multiple that cannot be bounded, or is too large, is refused.
         """
-        idle = self.demand.is_gpu_idle
-        find_veto = algorithm_refusal if idle else type_refusal
+        is_gpu_idle = self.demand.is_gpu_idle
+        find_veto = algorithm_refusal if is_gpu_idle else type_refusal
         if veto := find_veto(self.job, self.current_type, self.other_type):
             return TypeRefusal(Constraint.GPU_MODEL, veto)
-        if idle:
+        if is_gpu_idle:
             return self._slowed_by_vcpus(RuntimeFactor(_ONE, _ONE, self._same_gpu_text()))
         ratio = self._ratio()
         if isinstance(ratio, TypeRefusal):
@@ -85,39 +88,39 @@ class RuntimeOnType(Fit):
         return factor
 
     def _slowed_by_vcpus(self, factor: RuntimeFactor) -> RuntimeFactor:
-        """Returns the run time if fewer vCPUs do the same work."""
-        times = self.vcpu_factor()
-        if times == 1:
+        """Returns the run time with the factor for fewer vCPUs."""
+        vcpu_factor = self.vcpu_factor()
+        if vcpu_factor == 1:
             return factor
-        best = self.vcpu_factor(Decimal(0))
+        best_vcpu_factor = self.vcpu_factor(Decimal(0))
         reason = (
             f"At times more cores were busy than {self.other_type.vcpu} vCPUs hold with headroom."
         )
-        counted, at_best = (
-            (end * longer).quantize(FACTOR_PRECISION, ROUND_UP)
-            for end, longer in ((factor.counted, times), (factor.best, best))
+        counted_factor, best_factor = (
+            (end * multiple).quantize(FACTOR_PRECISION, ROUND_UP)
+            for end, multiple in ((factor.counted, vcpu_factor), (factor.best, best_vcpu_factor))
         )
-        if times < MIN_SHOWN_FACTOR:
-            return factor._replace(counted=counted, best=at_best)
+        if vcpu_factor < MIN_SHOWN_FACTOR:
+            return factor._replace(counted=counted_factor, best=best_factor)
         reason = (
             reason
             if factor.explanation == self._same_gpu_text()
             else f"{factor.explanation} {reason}"
         )
-        return factor._replace(counted=counted, best=at_best, explanation=reason)
+        return factor._replace(counted=counted_factor, best=best_factor, explanation=reason)
 
     @property
     def _gpus_merged(self) -> int:
-        """How many of the current GPUs share one of the other type: k."""
+        """How many of the current GPUs share one of the other type (k)."""
         return max(math.ceil(self.current_type.gpus / self.other_type.gpus), 1)
 
     def _ratio(self) -> RuntimeRange | TypeRefusal | None:
-        """Returns the measured range for the other GPU; None for the same one."""
-        today, other = self.current_type, self.other_type
-        if today.gpu_model == other.gpu_model:
+        """Returns the measured range for the other GPU; None if it is the same GPU."""
+        current_type, other_type = self.current_type, self.other_type
+        if current_type.gpu_model == other_type.gpu_model:
             return self._same_model_refusal()
-        name, other_name = today.gpu_model or "", other.gpu_model or ""
-        ranges = runtime_range(name, other_name, today.gpu_ratios, self._precisions)
+        name, other_name = current_type.gpu_model or "", other_type.gpu_model or ""
+        ranges = runtime_range(name, other_name, current_type.gpu_ratios, self._precisions)
         if isinstance(ranges, UnmeasuredPrecisions):
             return TypeRefusal(Constraint.GPU_MODEL, self._unmeasured(ranges))
         return ranges
@@ -133,16 +136,18 @@ class RuntimeOnType(Fit):
         return frozenset({Precision.HALF}) if hints.mixed_precision else UNKNOWN_PRECISION
 
     def _same_model_refusal(self) -> TypeRefusal | None:
-        """Checks a model with another memory size: the one with less bandwidth was not measured."""
-        today, other = self.current_type, self.other_type
-        if today.gpu_memory_gib == other.gpu_memory_gib:
+        """Refuses the same GPU model with less or unknown memory bandwidth: it was not measured."""
+        current_type, other_type = self.current_type, self.other_type
+        if current_type.gpu_memory_gib == other_type.gpu_memory_gib:
             return None
         speed, other_speed = (
-            row.gpu_peaks.memory_gb_s if row.gpu_peaks else None for row in (today, other)
+            row.gpu_peaks.memory_gb_s if row.gpu_peaks else None
+            for row in (current_type, other_type)
         )
         if speed is not None and other_speed is not None and speed <= other_speed:
             return None
-        kinds = f"{today.gpu_model} with {other.gpu_memory_gib} and {today.gpu_memory_gib} GiB"
+        sizes = f"{other_type.gpu_memory_gib} and {current_type.gpu_memory_gib} GiB"
+        kinds = f"{current_type.gpu_model} with {sizes}"
         return TypeRefusal(
             Constraint.GPU_MODEL, f"no training work measured on both {kinds} is known"
         )
@@ -161,7 +166,7 @@ class RuntimeOnType(Fit):
         return f"{'; '.join(filter(None, sentences))}{self._data_sheets_text()}"
 
     def _data_sheets_text(self) -> str:
-        """Both data sheets: they explain, but do not decide."""
+        """Returns figures of both data sheets, which explain a refusal but do not decide."""
         peaks = self.current_type.gpu_peaks, self.other_type.gpu_peaks
         if peaks[0] is None or peaks[1] is None:
             return ""
@@ -176,27 +181,39 @@ class RuntimeOnType(Fit):
         return f" (data sheets: {', '.join(parts)})" if parts else ""
 
     def _bounded_factor(self, ratio: RuntimeRange | None) -> RuntimeFactor:
-        times = ratio.high if ratio else _ONE
-        slow = max((self._slowest_factor(host, times) for host in self.demand.hosts), default=_ONE)
-        slow = slow.quantize(FACTOR_PRECISION, ROUND_UP)
+        slow_ratio = ratio.high if ratio else _ONE
+        slow_factor = max(
+            (self._slowest_factor(host, slow_ratio) for host in self.demand.hosts), default=_ONE
+        )
+        slow_factor = slow_factor.quantize(FACTOR_PRECISION, ROUND_UP)
         busy = max((host.mean_busy_share for host in self.demand.hosts), default=_ONE)
-        fast = min(_ONE, (1 + busy * (times - 1)).quantize(FACTOR_PRECISION, ROUND_UP))
-        trial = self.job.hints.has_gpu_ranks and self._gpus_merged > 1
-        other_gpu = (
+        fast_factor = min(_ONE, (1 + busy * (slow_ratio - 1)).quantize(FACTOR_PRECISION, ROUND_UP))
+        needs_trial = self.job.hints.has_gpu_ranks and self._gpus_merged > 1
+        is_other_gpu = (
             ratio is not None or self.current_type.gpu_memory_gib != self.other_type.gpu_memory_gib
         )
-        trial = trial or (other_gpu and can_train_together(self.job))
-        return RuntimeFactor(max(slow, _ONE), fast, self._explanation(ratio, busy), trial=trial)
+        needs_trial = needs_trial or (is_other_gpu and can_train_together(self.job))
+        return RuntimeFactor(
+            max(slow_factor, _ONE), fast_factor, self._explanation(ratio, busy), trial=needs_trial
+        )
 
-    def _slowest_factor(self, host: HostGpus, times: Decimal) -> Decimal:
-        shared = 1 + host.mean_busy_share * (times * self._gpus_merged - 1)
+    def _slowest_factor(self, host: HostGpus, slow_ratio: Decimal) -> Decimal:
+        shared_factor = 1 + host.mean_busy_share * (slow_ratio * self._gpus_merged - 1)
         if self.job.hints.has_gpu_ranks:
-            return shared
-        single = 1 + min(host.mean_busy_share * self.current_type.gpus, _ONE) * (times - 1)
-        return single if self._has_one_busy_gpu(host) else max(single, shared)
+            return shared_factor
+        single_gpu_factor = 1 + min(host.mean_busy_share * self.current_type.gpus, _ONE) * (
+            slow_ratio - 1
+        )
+        return (
+            single_gpu_factor
+            if self._has_one_busy_gpu(host)
+            else max(single_gpu_factor, shared_factor)
+        )
 
     def _has_one_busy_gpu(self, host: HostGpus) -> bool:
-        """Several GPUs that take turns look the same, unless the job says that it uses all."""
+        """Returns whether one GPU did the work. Several GPUs that take turns look the same in the
+        metrics, so it is False if the job is known to use all.
+        """
         return host.has_one_busy_gpu and self.job.hints.distribution is None
 
     def _explanation(self, ratio: RuntimeRange | None, busy: Decimal) -> str:
@@ -206,7 +223,9 @@ class RuntimeOnType(Fit):
         elif self.current_type.gpu_memory_gib != self.other_type.gpu_memory_gib:
             gib, today_gib = self.other_type.gpu_memory_gib, self.current_type.gpu_memory_gib
             model = self.current_type.gpu_model
-            sentences.append(f"its {model} has {gib} GiB of memory, today's has {today_gib} GiB")
+            sentences.append(
+                f"its {model} has {gib} GiB of memory, the current one has {today_gib} GiB"
+            )
         if self._gpus_merged > 1:
             sentences.append(self._shared_gpu_text())
         if not sentences:
@@ -246,32 +265,32 @@ class RuntimeOnType(Fit):
             )
 
     def _shared_gpu_text(self) -> str:
-        ranks = self.job.hints.has_gpu_ranks
+        has_gpu_ranks = self.job.hints.has_gpu_ranks
         if all(map(self._has_one_busy_gpu, self.demand.hosts)):
             return (
                 f"the {self.current_type.gpus} GPUs together never did more than one GPU can, "
                 "and often as much: one of them did the work"
             )
         on = "one" if self.other_type.gpus == 1 else f"{self.other_type.gpus}, spread evenly"
-        if not ranks:
+        if not has_gpu_ranks:
             return f"the work of {self.current_type.gpus} GPUs takes turns on {on}"
         return (
             f"each of its {self.current_type.gpus} GPUs does a part of the work "
             f"({self.job.hints.distribution}); on {on} these may take turns or wait one after the "
-            "other, which only a trial says"
+            "other, which only a trial shows"
         )
 
     def _same_gpu_text(self) -> str:
         return f"Assumes the same run time: {self._fit_text()}."
 
     def _fit_text(self) -> str:
-        need, today = self.demand, self.current_type
+        need, current_type = self.demand, self.current_type
         text = f"the new type covers peak use plus {float(self.headroom_percent):g}%"
-        sized = need.vcpu.unknown_because or need.memory_gib.unknown_because
-        if sized or need.gpus.unknown_because or need.gpu_memory_gib.unknown_because:
+        has_unknown_size = need.vcpu.unknown_because or need.memory_gib.unknown_because
+        if has_unknown_size or need.gpus.unknown_because or need.gpu_memory_gib.unknown_because:
             text = f"what is not known does not shrink, and {text}"
-        if today.gpus and need.is_gpu_idle:
+        if current_type.gpus and need.is_gpu_idle:
             text = f"the GPU did nothing, and {text}"
-        if self.other_type.family == today.family:
+        if self.other_type.family == current_type.family:
             return text
-        return f"{text} (a vCPU of {self.other_type.family} counts as one of {today.family})"
+        return f"{text} (a vCPU of {self.other_type.family} counts as one of {current_type.family})"

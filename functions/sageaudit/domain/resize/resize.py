@@ -1,9 +1,9 @@
 """The same run on other instance types: its recorded use and its bill on each candidate.
 
-All candidates are ranked together: the same GPU in another size, fewer GPUs, another GPU, none. A
+All candidates are ranked together: the same GPU in another size, fewer GPUs, another GPU, no GPU. A
 refused candidate names the constraint that it breaks. The run time there is bounded (`moved_run`):
-the slow end is counted, the fast end is only shown. The family's own runs there replace the bounds,
-and a step to a smaller type that made the runs cost more is the last one.
+the slow end is counted, the fast end is only shown. The family's own runs on the type replace the
+bounds. After a step to a smaller type made the runs cost more, no smaller type is tried.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from sageaudit.structs import replace
 
 HEADROOM_PERCENT = Decimal(20)
 _NO_FAMILY_TYPES = FamilyTypes()
-_Question = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
+_Arguments = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
 
 
 class Resize(Struct, frozen=True, dict=True):
@@ -60,7 +60,7 @@ class Resize(Struct, frozen=True, dict=True):
     fitting: tuple[Candidate, ...]
     """The cheapest candidate is first."""
     refusals: tuple[tuple[TypeOffer, TypeRefusal], ...]
-    """The other types, the cheapest by the hour first."""
+    """The refused types, the cheapest per hour first."""
     feasible_unpriced: tuple[InstanceType, ...]
 
     @cached_property
@@ -75,7 +75,7 @@ class Resize(Struct, frozen=True, dict=True):
         return (*self.fitting, *refused)
 
     def saving_usd(self, candidate: Candidate) -> Decimal | None:
-        """Returns the current bill less the candidate's: negative if it costs more.
+        """Returns the current bill less the candidate's; negative if the candidate costs more.
 
         None if the current bill is unknown, or an upper bound.
         """
@@ -86,18 +86,18 @@ class Resize(Struct, frozen=True, dict=True):
         return None if candidate.best_change is None else self._saving_against(candidate.best_usd)
 
     def _saving_against(self, other_usd: Decimal | None) -> Decimal | None:
-        today = self.bill.total_usd
-        if today is None or other_usd is None or self.bill.basis == "upper_bound":
+        current_usd = self.bill.total_usd
+        if current_usd is None or other_usd is None or self.bill.basis == "upper_bound":
             return None
-        return today - other_usd
+        return current_usd - other_usd
 
     @property
     def certain_savings(self) -> Iterator[Candidate]:
         """Candidates that fit the run and certainly save, the largest counted saving first.
 
-        Candidates that are at most possible are in `possible_savings`.
-        Their lower hourly price ensures that the next run's recommendation does not reverse this.
-        If the current bill is unknown, the cheapest by the hour come first.
+        Candidates that only possibly save are in `possible_savings`. Each costs less per hour, so
+        the next run's recommendation does not reverse the move. If the current bill is unknown, the
+        cheapest per hour come first.
         """
         return iter(self._candidates_that_save[0])
 
@@ -110,34 +110,46 @@ class Resize(Struct, frozen=True, dict=True):
     def _candidates_that_save(self) -> tuple[list[Candidate], list[Candidate]]:
         """Candidates that certainly save, and those that need a trial."""
         savings: tuple[list[Candidate], list[Candidate]] = ([], [])
-        for candidate in self._found_saving():
+        for candidate in self._saving_candidates():
             savings[candidate.needs_trial].append(candidate)
         return savings
 
-    def _found_saving(self) -> Iterator[Candidate]:
+    def _saving_candidates(self) -> Iterator[Candidate]:
+        """Yields the fitting candidates whose saving is larger than their rate's uncertainty."""
         for candidate in self.fitting:
-            saves = self.saving_usd(candidate)
+            saving_usd = self.saving_usd(candidate)
             if not self.is_cheaper_per_hour(candidate) and not candidate.was_cheaper_per_run:
                 continue
-            noise = rate_uncertainty(self.rate, candidate.rate)
-            if saves is None or saves > (noise and noise * (self.bill.total_usd or Decimal(0))):
+            uncertainty = rate_uncertainty(self.rate, candidate.rate)
+            if saving_usd is None or saving_usd > (
+                uncertainty and uncertainty * (self.bill.total_usd or Decimal(0))
+            ):
                 yield candidate
 
     @property
     def unrecorded_refusals(self) -> Iterator[tuple[InstanceType, str]]:
-        """Cheaper types that only unrecorded use refuses, each with that reason."""
+        """The cheaper types that are refused only because the use was not recorded, each with the
+        reason.
+        """
         for offer, refusal in self.refusals:
             if refusal.constraint is Constraint.NOT_RECORDED and offer.is_cheaper_per_hour:
                 yield offer.type, refusal.reason
 
     @property
     def feasible_unpriced_by_size(self) -> tuple[InstanceType, ...]:
-        """Types that fit the run, not larger than the current one, whose price cannot be compared.
+        """Types that fit the run and are not larger, but whose price cannot be compared.
 
-        Each of them may be the cheaper one. The smallest come first.
+        Any of them may be cheaper than the current type. The smallest come first.
         """
         return tuple(
-            sorted(self.feasible_unpriced, key=lambda kind: (kind.gpus, kind.vcpu, kind.name))
+            sorted(
+                self.feasible_unpriced,
+                key=lambda instance_type: (
+                    instance_type.gpus,
+                    instance_type.vcpu,
+                    instance_type.name,
+                ),
+            )
         )
 
     def is_cheaper_per_hour(self, candidate: Candidate) -> bool:
@@ -147,7 +159,7 @@ class Resize(Struct, frozen=True, dict=True):
 
 def resize_refusal(job: Job, market: Market) -> str | None:
     """Returns why a job cannot be resized at all, or None."""
-    kinds = {group.instance_type for group in job.groups}
+    types = {group.instance_type for group in job.groups}
     if (rollup := job.kind.spec.rollup) is not None:
         sentence = f"{job.kind.spec.label_with_article} has no instances of its own"
         return f"{sentence}: ask about one of its {rollup.children_label}"
@@ -159,15 +171,15 @@ def resize_refusal(job: Job, market: Market) -> str | None:
         return "the job never started: there is no run to compare"
     if job.region is None:
         return "the region is not known, and so is no price"
-    if not kinds:
+    if not types:
         return "the instance type is not known"
-    if len(kinds) > 1:
+    if len(types) > 1:
         return "its instances are of several types"
-    today = market.types.get(next(iter(kinds)))
-    if today is None:
-        return f"{kinds.pop()} is not in the catalogue: its size is not known"
-    if today.accelerator and not today.gpus:
-        return f"CloudWatch records no use of the accelerators of {today.name}"
+    current_type = market.types.get(next(iter(types)))
+    if current_type is None:
+        return f"{types.pop()} is not in the catalogue: its size is not known"
+    if current_type.accelerator and not current_type.gpus:
+        return f"CloudWatch records no use of the accelerators of {current_type.name}"
     return None
 
 
@@ -182,64 +194,77 @@ def resize(
     type_names: Collection[str] | None = None,
     billed: Bill | None = None,
 ) -> Resize:
-    """Tries a run on each other type, or on `type_names` only. Call `resize_refusal` first.
+    """Tries a run on each other type, or only on `type_names`. Call `resize_refusal` first.
 
-    `whole_run` has the metrics of the whole run; its active minutes decide the size. `other_usage`
-    must fit too. `family_types`: types that the family used. A training plan's capacity is for one
-    type, so another type is billed on demand. `billed`: the job's bill, if it was computed.
+    `whole_run`: the metrics of the whole run; its active minutes decide the size. `other_usage`:
+    measurements that must fit too. `family_types`: types that the family used. `billed`: the job's
+    bill, if it was computed. A training plan's capacity is for one type, so another type is billed
+    on demand.
     """
-    today = market.types[job.groups[0].instance_type]
+    current_type = market.types[job.groups[0].instance_type]
     billed = billed or bill(job, market)
-    need = demand(whole_run, today, headroom_percent, other_usage)
+    need = demand(whole_run, current_type, headroom_percent, other_usage)
     moved_job = job
     if job.purchase is Purchase.TRAINING_PLAN:
         moved_job = replace(job, purchase=Purchase.ON_DEMAND)
-    rate = market.hourly(job.region, job.kind, today.name)
+    rate = market.hourly(job.region, job.kind, current_type.name)
     type_bill = BillOnType.from_job(moved_job, market)
-    key = (market, job.region, job.kind, today.name)
+    key = (market, job.region, job.kind, current_type.name)
     offer_list = offers(*key) if type_names is None else named_offers(*key, frozenset(type_names))
-    too_few = {n: refusal for n in range(today.gpus) if (refusal := gpu_count_refusal(need, n))}
-    trial = _TypeEvaluation(
-        moved_job, today, need, market, billed, type_bill, headroom_percent, family_types, too_few
+    too_few_gpus = {
+        gpus: refusal
+        for gpus in range(current_type.gpus)
+        if (refusal := gpu_count_refusal(need, gpus))
+    }
+    evaluation = _TypeEvaluation(
+        moved_job,
+        current_type,
+        need,
+        market,
+        billed,
+        type_bill,
+        headroom_percent,
+        family_types,
+        too_few_gpus,
     )
     fitting, refused, feasible_unpriced = [], [], []
     for offer in offer_list:
-        answer = offer.refusal or trial.evaluate(offer)
-        if isinstance(answer, Candidate):
-            fitting.append(answer)
+        result = offer.refusal or evaluation.evaluate(offer)
+        if isinstance(result, Candidate):
+            fitting.append(result)
             continue
-        refused.append((offer, answer))
-        if offer.can_fit and trial.can_fit(offer):
+        refused.append((offer, result))
+        if offer.can_fit and evaluation.can_fit(offer):
             feasible_unpriced.append(offer.type)
     fitting.sort(key=_by_cost)
     return Resize(
-        today, rate, billed, need, tuple(fitting), tuple(refused), tuple(feasible_unpriced)
+        current_type, rate, billed, need, tuple(fitting), tuple(refused), tuple(feasible_unpriced)
     )
 
 
 class _TypeEvaluation(Struct, frozen=True):
-    """One run that is tried on several types."""
+    """One run that is tried on several types. `moved_bill`: the data of its bill on them."""
 
     job: Job
-    today: InstanceType
-    need: Demand
+    current_type: InstanceType
+    demand: Demand
     market: Market
     billed: Bill
-    moved: BillOnType | None
+    moved_bill: BillOnType | None
     headroom_percent: Decimal
-    tried: FamilyTypes
+    family_types: FamilyTypes
     too_few_gpus: Mapping[int, TypeRefusal]
 
     def evaluate(self, offer: TypeOffer) -> Candidate | TypeRefusal:
-        """Returns the offered type with its bill, or the reason for its refusal."""
-        other = offer.type
-        by_family = factor_from_family(self.tried, self.today, other)
+        """Returns the offered type with its bill, or why it is refused."""
+        other_type = offer.type
+        by_family = factor_from_family(self.family_types, self.current_type, other_type)
         needs_trial = isinstance(by_family, RuntimeFactor) and by_family.trial
         if offer.type_class_refusal is not None and not needs_trial:
             return offer.type_class_refusal
-        if other.gpus in self.too_few_gpus:
-            return self.too_few_gpus[other.gpus]
-        run = self._runtime_on(other)
+        if other_type.gpus in self.too_few_gpus:
+            return self.too_few_gpus[other_type.gpus]
+        run = self._runtime_on(other_type)
         factor = run.size_refusal() or by_family or run.unchecked_runtime_factor()
         if isinstance(factor, TypeRefusal):
             return factor
@@ -250,23 +275,25 @@ class _TypeEvaluation(Struct, frozen=True):
             return usd
         if isinstance(best_usd, TypeRefusal):
             return best_usd
-        even = self._break_even(factor, usd, best_usd)
-        return Candidate(other, offer.rate, None, factor, usd, best_usd, even)
+        break_even_factor = self._break_even(factor, usd, best_usd)
+        return Candidate(other_type, offer.rate, None, factor, usd, best_usd, break_even_factor)
 
     def can_fit(self, offer: TypeOffer) -> bool:
         """Returns whether the type fits the run, whatever it costs."""
         return isinstance(self._runtime_on(offer.type).runtime_factor(), RuntimeFactor)
 
-    def _runtime_on(self, other: InstanceType) -> RuntimeOnType:
-        return RuntimeOnType(self.job, self.today, self.need, self.headroom_percent, other)
+    def _runtime_on(self, other_type: InstanceType) -> RuntimeOnType:
+        return RuntimeOnType(
+            self.job, self.current_type, self.demand, self.headroom_percent, other_type
+        )
 
-    def _total_usd(self, offer: TypeOffer, times: Decimal) -> Decimal | TypeRefusal | None:
+    def _total_usd(self, offer: TypeOffer, time_factor: Decimal) -> Decimal | TypeRefusal | None:
         """Returns the total on the type, or a refusal if its bill would lack a current line."""
-        if self.moved is not None and offer.rate is not None:
-            usd = self.moved.total_usd(offer.type, offer.rate, times)
+        if self.moved_bill is not None and offer.rate is not None:
+            usd = self.moved_bill.total_usd(offer.type, offer.rate, time_factor)
             if usd is not None:
                 return usd
-        new_bill = bill(SetType(offer.type.name, times).apply(self.job), self.market)
+        new_bill = bill(SetType(offer.type.name, time_factor).apply(self.job), self.market)
         missing = [gap for gap in new_bill.gaps if gap not in self.billed.gaps]
         if not missing:
             return new_bill.total_usd
@@ -274,14 +301,18 @@ class _TypeEvaluation(Struct, frozen=True):
         return TypeRefusal(Constraint.BILL, reason)
 
     def _break_even(
-        self, takes: RuntimeFactor, usd: Decimal | None, best_usd: Decimal | None
+        self, factor: RuntimeFactor, usd: Decimal | None, best_usd: Decimal | None
     ) -> Decimal | None:
-        """The bill grows linearly with the run time, so two points of it give the third."""
-        today = self.billed.total_usd
-        if today is None or usd is None or best_usd is None or usd == best_usd:
+        """Returns the run-time factor at which the cost equals the current one; None without a
+        range.
+
+        The bill is linear in the run time, so both ends of the range determine it.
+        """
+        current_usd = self.billed.total_usd
+        if current_usd is None or usd is None or best_usd is None or usd == best_usd:
             return None
-        slope = (usd - best_usd) / (takes.counted - takes.best)
-        return max(takes.best + (today - best_usd) / slope, Decimal(0))
+        slope = (usd - best_usd) / (factor.counted - factor.best)
+        return max(factor.best + (current_usd - best_usd) / slope, Decimal(0))
 
 
 def _by_cost(candidate: Candidate) -> tuple[Decimal, Decimal, str]:
@@ -293,10 +324,10 @@ def _by_cost(candidate: Candidate) -> tuple[Decimal, Decimal, str]:
 class ResizeCache(Struct, frozen=True):
     """The results of `resize` in one audit: rules with the same arguments share one result.
 
-    Types that cost as much or more by the hour are left out, unless the family used them.
+    Types that cost as much or more per hour are left out, unless the family used them.
     """
 
-    _entries: list[tuple[_Question, Resize]] = field(default_factory=list)
+    _entries: list[tuple[_Arguments, Resize]] = field(default_factory=list)
 
     @property
     def results(self) -> list[Resize]:
@@ -313,7 +344,7 @@ class ResizeCache(Struct, frozen=True):
         read_family_types: Callable[[], FamilyTypes] = FamilyTypes,
         billed: Bill | None = None,
     ) -> Resize:
-        """Calls `resize` once for equal arguments; only then `read_family_types` is called."""
+        """Calls `resize` once for equal arguments; `read_family_types` is called only then."""
         arguments = (job, whole, market, headroom_percent, also)
         for question, answer in self._entries:
             if question == arguments:

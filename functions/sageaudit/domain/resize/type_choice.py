@@ -1,8 +1,8 @@
-"""One type for a family, the cheapest type that fits, and what a job's instances cost by the hour.
+"""One type for a family, the cheapest type that fits, and what a job's instances cost per hour.
 
 A family's runs differ, and the next one may resemble any recent run. For each run the smallest
-fitting types are stored, with its longest run time on each, as a multiple. A type with as much of
-everything as one of these fits that run, too.
+fitting types are stored, with its longest run time on each, as a factor. A type with at least as
+much of everything as one of these fits that run, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from sageaudit.domain.resize.resize import HEADROOM_PERCENT, Resize
 RECENT_RUNS = 10
 """After this many runs, a family is judged by its new load: our choice."""
 _KEEP_SHARE = Decimal("0.9")
-"""Share of the best saving below which the family's recommended type changes. Our choice."""
+"""The family's recommended type changes if it saves less than this share of the best saving. Our
+choice."""
 _MAX_STORED_TYPES = 8
 _HUNDREDTH = Decimal("0.01")
 _ONE = Decimal(1)
@@ -28,32 +29,38 @@ _HEADROOM_FACTOR = 1 + float(HEADROOM_PERCENT) / 100
 
 
 def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
-    """Returns the smallest saving types that fit the run: the multiple of the run time by name.
+    """Returns the smallest types that fit the run and save, with its run-time factor, by name.
 
-    `runs`: the same run, resized as several rules asked. Empty if nothing cheaper fits it; None if
-    that is unknown.
+    `runs`: the same run, resized as several rules asked. The result is empty if nothing cheaper
+    fits, and None if that is unknown.
     """
     judged = [run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)]
     savings = next(filter(None, (_saving_candidates(run) for run in judged)), [])
     smallest: dict[str, tuple[InstanceType, Decimal]] = {}
-    for other in sorted(savings, key=lambda one: _size(one.type)):
-        covered = any(_is_at_least_as_large(other.type, small) for small, _ in smallest.values())
-        if other.runtime_factor is not None and not covered and len(smallest) < _MAX_STORED_TYPES:
-            times = other.runtime_factor.counted.quantize(_HUNDREDTH, ROUND_UP)
-            smallest[other.type.name] = (other.type, times)
-    return {name: times for name, (_, times) in smallest.items()} if judged else None
+    for candidate_row in sorted(savings, key=lambda candidate: _size(candidate.type)):
+        covered = any(
+            _is_at_least_as_large(candidate_row.type, small) for small, _ in smallest.values()
+        )
+        if (
+            candidate_row.runtime_factor is not None
+            and not covered
+            and len(smallest) < _MAX_STORED_TYPES
+        ):
+            factor = candidate_row.runtime_factor.counted.quantize(_HUNDREDTH, ROUND_UP)
+            smallest[candidate_row.type.name] = (candidate_row.type, factor)
+    return {name: factor for name, (_, factor) in smallest.items()} if judged else None
 
 
 def _saving_candidates(run: Resize) -> list[Candidate]:
     return list(run.certain_savings) or list(run.possible_savings)
 
 
-def _size(kind: InstanceType) -> tuple[int, int, Decimal]:
-    return kind.gpus, kind.vcpu, kind.memory_gib
+def _size(instance_type: InstanceType) -> tuple[int, int, Decimal]:
+    return instance_type.gpus, instance_type.vcpu, instance_type.memory_gib
 
 
 def _is_at_least_as_large(other: InstanceType, small: InstanceType) -> bool:
-    """Returns whether `other` has as much of everything."""
+    """Returns whether `other` has the same GPU model and at least as much of everything."""
     if (other.gpu_model, other.gpu_memory_gib) != (small.gpu_model, small.gpu_memory_gib):
         return False
     (gpus, vcpu, gib), (least_gpus, least_vcpu, least_gib) = _size(other), _size(small)
@@ -69,8 +76,8 @@ def best_for_family(
 ) -> list[Candidate]:
     """Returns the candidates that fit most of the family's newest runs, the best first.
 
-    `family_smallest_types`: those of each of these runs. The best costs least at its slowest run.
-    But `recommended_type` comes first while it saves nearly as much.
+    `family_smallest_types`: the smallest types of each of these runs. The best candidate saves most
+    at its slowest run time. `recommended_type` stays first while it saves nearly as much.
     """
     if not family_smallest_types and recommended_type is None:
         return list(candidates)  # their order is by what this run saves
@@ -88,37 +95,50 @@ def best_for_family(
     best.sort(key=lambda other: -(savings[other.type.name] or 0))
     current = next((other for other in best if other.type.name == recommended_type), None)
     if current is not None:
-        least = _KEEP_SHARE * (savings[best[0].type.name] or 0)
-        best.sort(key=lambda other: other is not current or (savings[other.type.name] or 0) < least)
+        min_saving_usd = _KEEP_SHARE * (savings[best[0].type.name] or 0)
+        best.sort(
+            key=lambda other: (
+                other is not current or (savings[other.type.name] or 0) < min_saving_usd
+            )
+        )
     return best
 
 
 def runtime_factors(
-    other: InstanceType, needs: Sequence[Mapping[str, Decimal]], types: Mapping[str, InstanceType]
+    instance_type: InstanceType,
+    smallest_types_by_run: Sequence[Mapping[str, Decimal]],
+    types: Mapping[str, InstanceType],
 ) -> list[Decimal]:
-    """Returns the longest run time there, as a multiple, of each run that is known to fit."""
+    """Returns, for each run that is known to fit on a type, the longest run time as a factor.
+
+    `smallest_types_by_run`: the smallest types of each run.
+    """
     factors = []
-    for need in needs:
-        small = ((types.get(name), times) for name, times in need.items())
+    for smallest in smallest_types_by_run:
+        small = ((types.get(name), times) for name, times in smallest.items())
         times = [
             times
-            for kind, times in small
-            if kind is not None and _is_at_least_as_large(other, kind)
+            for small_type, times in small
+            if small_type is not None and _is_at_least_as_large(instance_type, small_type)
         ]
         factors += [min(times)] if times else []
     return factors
 
 
-def _family_saving_usd(run: Resize, other: Candidate, times: Sequence[Decimal]) -> Decimal | None:
-    """Returns what this run saves there if it is as slow as the slowest; None if unknown.
+def _family_saving_usd(run: Resize, other: Candidate, factors: Sequence[Decimal]) -> Decimal | None:
+    """Returns what this run saves there if it is as slow as the slowest run; None if unknown.
 
-    What the family's runs were measured to take there does not depend on one run.
+    A factor that the family's runs measured does not depend on one run.
     """
-    saves, takes = run.saving_usd(other), other.runtime_factor
-    if saves is None or takes is None or other.usd is None:
+    saving_usd, runtime_factor = run.saving_usd(other), other.runtime_factor
+    if saving_usd is None or runtime_factor is None or other.usd is None:
         return None
-    slowest = _ONE if takes.is_measured else max([_ONE, *(one / takes.counted for one in times)])
-    return saves - (slowest - 1) * other.usd
+    slowest = (
+        _ONE
+        if runtime_factor.is_measured
+        else max([_ONE, *(factor / runtime_factor.counted for factor in factors)])
+    )
+    return saving_usd - (slowest - 1) * other.usd
 
 
 def cluster_usd_per_hour(job: Job, market: Market) -> Decimal | None:
@@ -139,13 +159,14 @@ def cheapest_type(
     *,
     allow_estimates: bool = False,
 ) -> tuple[Decimal, str] | None:
-    """Returns the cheapest type with a known rate that fits and that this kind of job may use: the
-    USD per hour of one instance, and its name.
+    """Returns the cheapest type that fits and that this kind of job may use; None without a known
+    rate.
 
-    `allow_estimates`: estimated rates count too. Among equal rates the first by name wins.
+    The result has the USD per hour of one instance and the type's name. `allow_estimates`: whether
+    estimated rates count. Among equal rates the first name wins.
     """
-    found = _priced(job, market, is_fitting, estimated=allow_estimates)
-    return min(((usd, other.name) for usd, other in found), default=None)
+    priced = _priced(job, market, is_fitting, estimated=allow_estimates)
+    return min(((usd, other.name) for usd, other in priced), default=None)
 
 
 def _priced(
@@ -161,7 +182,7 @@ def _priced(
 def seconds_saved_by_cpu_type(
     job: Job, market: Market, seconds: Decimal, cores: float, memory_gib: float
 ) -> Decimal:
-    """Returns the seconds whose bill current CPU types would save; 0 if unknown."""
+    """Returns the seconds of the bill that current CPU types would save; 0 if unknown."""
     share = saving_share_of_cpu_type(job, market, cores, memory_gib) if seconds else None
     return (seconds * (share or 0)).quantize(Decimal(1), ROUND_DOWN)
 
@@ -169,10 +190,12 @@ def seconds_saved_by_cpu_type(
 def saving_share_of_cpu_type(
     job: Job, market: Market, cores: float, memory_gib: float
 ) -> Decimal | None:
-    """Returns the share (0..1) of the hourly price that current CPU types would save for each host:
-    as many as have its cores and memory, plus a fifth. None if a price is unknown.
+    """Returns the share (0..1) of the hourly price that current CPU types would save.
+
+    For each host, enough CPU instances for its cores and memory plus a fifth are counted. None if a
+    price is unknown.
     """
-    today_usd = cluster_usd_per_hour(job, market)
+    current_usd = cluster_usd_per_hour(job, market)
     current_cpu = _priced(job, market, lambda other: not (other.accelerator or other.is_legacy))
     costs_usd = [
         usd
@@ -185,6 +208,6 @@ def saving_share_of_cpu_type(
         )
         for usd, other in current_cpu
     ]
-    if not costs_usd or not today_usd:
+    if not costs_usd or not current_usd:
         return None
-    return max(1 - min(costs_usd) * (job.instance_count or 1) / today_usd, Decimal(0))
+    return max(1 - min(costs_usd) * (job.instance_count or 1) / current_usd, Decimal(0))

@@ -1,4 +1,4 @@
-"""The demand of a run on each resource, from its recorded usage.
+"""The demand of a run on each resource, from its recorded use.
 
 Memory: P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances. vCPUs and GPUs: the
 work, because work that shares fewer of them takes longer and does not fail. If the demand is
@@ -23,17 +23,18 @@ PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
 _PLACES = Decimal("0.0001")
 _ROUNDING_MARGIN = 1 - 1e-9
-"""Below 1 by more than any rounding of a product."""
+"""A factor below 1 that covers any rounding error of a product."""
 _CPU_LIMIT_SHARE = 0.9
-"""Share of all vCPUs: Debugger's CPUBottleneck, and the rule of that name."""
+"""The share of all vCPUs from which they are at their limit, as in Debugger's CPUBottleneck and in
+the rule of that name."""
 _ONE_GPU_CEILING_MIN = 90.0
-"""The P95 from which the sum of a host's GPUs lies at the ceiling of one GPU."""
+"""One GPU did all the work if the P95 of the sum of a host's GPUs is at least this."""
 _ONE_GPU_CEILING_MAX = 101.0
-"""The sum never exceeds this: 100% of one GPU, and up to 1% that an idle GPU reports."""
+"""And if the sum is never above this: 100% of one GPU, and up to 1% that idle GPUs report."""
 
 
 class ResourceNeed(Struct, frozen=True):
-    """One resource of one host: what the run needs of it, and what the host has.
+    """One resource of a host: what the run needs of it, and what the host has.
 
     `needed` is None if it is unknown; `unknown_because` says why.
     """
@@ -53,9 +54,9 @@ class ResourceNeed(Struct, frozen=True):
 
 
 class HostGpus(Struct, frozen=True):
-    """How busy the GPUs of one host were: the mean of each (0..1), rounded up.
+    """How busy the GPUs of one host were: the mean over its GPUs (0..1), rounded up.
 
-    `has_one_busy_gpu`: their sum lies at the ceiling of one GPU, so one of them did the work.
+    `has_one_busy_gpu`: their sum is at the ceiling of one GPU, so one of them did the work.
     """
 
     mean_busy_share: Decimal
@@ -69,8 +70,10 @@ class BusyCores(Struct, frozen=True):
     vcpu: int
 
     def runtime_factor(self, vcpu: float) -> float:
-        """Returns how many times as long the host takes on this many vCPUs: the mean over its
-        periods of max(1, cores / vCPUs). Work that finds no free core is done afterwards.
+        """Returns how many times as long the host takes on this number of vCPUs.
+
+        It is the mean over its periods of max(1, cores / vCPUs): work without a free core is done
+        later.
         """
         points = self.series.present
         over = [cores for cores in self._busy_at_least(vcpu) if cores > vcpu]
@@ -78,7 +81,7 @@ class BusyCores(Struct, frozen=True):
         return (len(points) - len(over) + more / vcpu) / len(points)
 
     def is_at_limit(self, vcpu: float) -> bool:
-        """Returns whether this many vCPUs are at their limit in at least half of the periods."""
+        """Returns whether this number of vCPUs is at its limit in at least half of the periods."""
         limit, points = _CPU_LIMIT_SHARE * vcpu, len(self.series.present)
         return (
             len([1 for cores in self._busy_at_least(limit) if cores >= limit])
@@ -86,8 +89,8 @@ class BusyCores(Struct, frozen=True):
         )
 
     def _busy_at_least(self, cores: float) -> list[float]:
-        """Returns the busy cores of the few periods that may reach `cores`, without a look at the
-        others one by one.
+        """Returns the busy cores of the periods that may reach `cores`; often none has to be
+        examined.
         """
         percent = 100 * cores / self.vcpu * _ROUNDING_MARGIN
         if self.series.highest < percent:
@@ -100,9 +103,9 @@ class Demand(Struct, frozen=True, dict=True):
 
     `vcpu`, `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of all its GPUs, in GPUs.
     `gpu_memory_gib`: P99.5 over all its GPUs, without headroom. `hosts`: the GPUs of each host; if
-    they were not recorded, one host whose GPUs were all busy, the worst case.
-    `cores`: the busy cores of each host; empty if the use of the vCPUs is unknown. `disk_gb`: P99.5
-    plus headroom of the instance's own disk, if it has one.
+    they were not recorded, one host whose GPUs were always busy, the worst case. `cores`: the busy
+    cores of each host; empty if the use of the vCPUs is unknown. `disk_gb`: P99.5 plus headroom of
+    the instance's own disk, if it has one.
     """
 
     vcpu: ResourceNeed
@@ -118,15 +121,15 @@ class Demand(Struct, frozen=True, dict=True):
         return {}
 
     def vcpu_factor(self, vcpu: float) -> Decimal:
-        """Returns how many times as long the slowest host takes if this many vCPUs do its work."""
+        """Returns how many times as long the slowest host takes on this number of vCPUs."""
         if vcpu not in self._times:
-            times = max(host.runtime_factor(vcpu) for host in self.cores)
-            self._times[vcpu] = Decimal(str(times)).quantize(_PLACES, ROUND_UP)
+            factor = max(host.runtime_factor(vcpu) for host in self.cores)
+            self._times[vcpu] = Decimal(str(factor)).quantize(_PLACES, ROUND_UP)
         return self._times[vcpu]
 
     @property
     def is_gpu_idle(self) -> bool:
-        """Whether the GPU is known never to have worked."""
+        """Whether the GPU is known to have never worked."""
         return self.gpus.needed == 0
 
     @property
@@ -148,23 +151,23 @@ def demand(
     """Returns the demand of a run on `current_type`, in the active minutes of `whole_run`.
 
     Only whether the GPU was idle depends on the whole run. `other_usage`: active minutes whose
-    demand must fit too, if `whole_run` has several runs (`domain/usage/judged_use`).
+    demand must be met, too, if `whole_run` has several runs (`domain/usage/judged_use`).
     """
     usages = (whole_run.active_part(), *other_usage)
     factor = 1 + float(headroom_percent) / 100
     gpu_memory = float(current_type.gpu_memory_gib or 0) * current_type.gpus
-    nothing = ResourceNeed(0.0, 0.0)
-    idle = not current_type.gpus or (
+    no_need = ResourceNeed(0.0, 0.0)
+    is_idle = not current_type.gpus or (
         not _mean_unknown_reason(whole_run, Metric.GPU) and is_gpu_idle(whole_run)
     )
     vcpu = _peak(usages, Metric.CPU, current_type.vcpu, factor)
     lines = [] if vcpu.unknown_because else _lines(usages, Metric.CPU)
-    hosts = () if idle else _gpus_of_hosts(usages, current_type.gpus)
+    hosts = () if is_idle else _host_gpus(usages, current_type.gpus)
     return Demand(
         vcpu=vcpu,
         memory_gib=_peak(usages, Metric.MEMORY, float(current_type.memory_gib), factor),
-        gpus=nothing if idle else _gpu_need(usages, current_type.gpus, hosts),
-        gpu_memory_gib=nothing if idle else _peak(usages, Metric.GPU_MEMORY, gpu_memory, 1.0),
+        gpus=no_need if is_idle else _gpu_need(usages, current_type.gpus, hosts),
+        gpu_memory_gib=no_need if is_idle else _peak(usages, Metric.GPU_MEMORY, gpu_memory, 1.0),
         hosts=hosts,
         cores=tuple(BusyCores(line, current_type.vcpu) for line in lines),
         disk_gb=_peak(usages, Metric.DISK, float(current_type.local_gb or 0), factor),
@@ -176,13 +179,13 @@ def _lines(usages: Sequence[Measurements], metric: Metric) -> list[Series]:
 
 
 def _peak(
-    usages: Sequence[Measurements], metric: Metric, today: float, factor: float
+    usages: Sequence[Measurements], metric: Metric, current_amount: float, factor: float
 ) -> ResourceNeed:
     unknown = _peak_unknown_reason(usages[0], metric)
     if unknown is not None:
-        return ResourceNeed(None, today, unknown)
+        return ResourceNeed(None, current_amount, unknown)
     peak = max(usage.busiest_percentile(metric, PEAK_PERCENTILE) for usage in usages)
-    return ResourceNeed(peak / 100 * today * factor, today)
+    return ResourceNeed(peak / 100 * current_amount * factor, current_amount)
 
 
 def _gpu_need(
@@ -198,18 +201,18 @@ def _gpu_need(
     return ResourceNeed(max(busiest), gpus)
 
 
-def _gpus_of_hosts(usages: Sequence[Measurements], gpus: int) -> tuple[HostGpus, ...]:
+def _host_gpus(usages: Sequence[Measurements], gpus: int) -> tuple[HostGpus, ...]:
     if _mean_unknown_reason(usages[0], Metric.GPU) is not None:
         return (HostGpus(Decimal(1), has_one_busy_gpu=False),)
     return tuple(_host(line, gpus) for line in _lines(usages, Metric.GPU))
 
 
 def _host(line: Series, gpus: int) -> HostGpus:
-    at_ceiling = _ONE_GPU_CEILING_MIN <= line.highest * gpus <= _ONE_GPU_CEILING_MAX and (
+    is_at_ceiling = _ONE_GPU_CEILING_MIN <= line.highest * gpus <= _ONE_GPU_CEILING_MAX and (
         percentile([value * gpus for value in line.present], 95) >= _ONE_GPU_CEILING_MIN
     )
-    busy = Decimal(str(line.mean)) / 100
-    return HostGpus(busy.quantize(_PLACES, ROUND_UP), has_one_busy_gpu=at_ceiling)
+    busy_share = Decimal(str(line.mean)) / 100
+    return HostGpus(busy_share.quantize(_PLACES, ROUND_UP), has_one_busy_gpu=is_at_ceiling)
 
 
 def _peak_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
@@ -236,8 +239,8 @@ def _mean_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
 def is_gpu_idle(usage: Measurements) -> bool:
     """Returns whether no point of any host shows GPU work: its GPUs together never exceed 1%.
 
-    A point of more than 5 minutes must be 0: its mean may hide minutes of work.
+    Points of more than 5 minutes must be 0, because their mean may hide minutes of work.
     """
-    gpus, coarse = usage.gpus or 0, (usage.period_s or 0) > _COARSEST_PERIOD_S
+    gpus, is_coarse = usage.gpus or 0, (usage.period_s or 0) > _COARSEST_PERIOD_S
     highest = [line.highest for line in usage.series.get(Metric.GPU, {}).values() if line.present]
-    return bool(highest) and max(highest) * gpus <= (0 if coarse else IDLE_MAX_GPU_PERCENT)
+    return bool(highest) and max(highest) * gpus <= (0 if is_coarse else IDLE_MAX_GPU_PERCENT)

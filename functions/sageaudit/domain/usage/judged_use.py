@@ -1,12 +1,12 @@
 """The use of a run that rules can judge: alone, or together with the family's last runs.
 
-A run too short to be judged alone is judged by the active minutes of several runs, joined as if one
-run had done all of them. That is right for how much was used (means, percentiles, peaks), but not
-for when. Nothing that depends on the order of minutes, or on a run's start or end, may read a
-pool.
+A run that is too short to be judged alone is judged by the active minutes of several runs, joined
+as if one run had done all of them. That is right for how much was used (means, percentiles, peaks),
+but not for when. A pool must not be used for anything that depends on the order of minutes, or on a
+run's start or end.
 
 What no rule can judge is reported in plain sentences that name the resource and the reason: one
-sentence for each reason, whatever the number of rules.
+sentence for each reason, for all rules together.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from sageaudit.domain.usage.series import Series, select_points
 from sageaudit.structs import replace
 
 ENOUGH_MINUTES = 3 * MIN_ACTIVE_MINUTES
-"""Runs differ more from each other than the minutes of one run do. So a pool grows to three times
-what one run needs: our choice."""
+"""A pool grows to three times what one run needs, because runs differ more from each other than the
+minutes of one run do: our choice."""
 
 _RESOURCES = {
     Metric.CPU: "the CPUs",
@@ -42,18 +42,20 @@ _RESOURCES = {
 }
 _UNSEEN_CODE = "accelerator_unseen"
 _MAX_LATE_POINTS = 2
-"""One point may be late, however long its period."""
+"""A gap is reported from this many points: one point may be late, however long its period is."""
 
 
 class PooledRuns(Struct, frozen=True):
-    """`names`: the earlier runs, newest first. `usage`: their active minutes, then the run's own.
+    """The active minutes of a short run and of earlier runs of its family.
 
-    `own`: the active minutes of the run itself. `usage_by_run`: those of each run. Minutes before
-    the first point of CPU and GPU are in none of these: points come late, and a third of a short
-    run may lack them. `usage_for_peaks` has all minutes, and the run's own again: the run needs the
-    most that any of them used, and no less than its own use.
-    `newest`: the pool of the newest runs that are enough; None if it has all runs. After a change
-    of the code only the newest runs are comparable.
+    `names`: the earlier runs, newest first. `usage`: their active minutes, then the run's own.
+    `own`: the run's own active minutes. `usage_by_run`: the active minutes of each run.
+
+    Minutes before the first point of CPU and GPU are in none of these: points come late, and a
+    third of a short run may lack them. `usage_for_peaks` has all minutes, and the run's own once
+    more, because the run needs the most that any of them used. `newest`: the pool of the newest
+    runs that are enough; None if that is all runs. After a change of the code only the newest runs
+    are comparable.
     """
 
     names: tuple[str, ...]
@@ -70,26 +72,26 @@ class PooledRuns(Struct, frozen=True):
 
     @property
     def has_enough_minutes(self) -> bool:
-        """Whether it has as many minutes as a run that is judged alone."""
+        """Whether it has enough minutes to be judged like a single run."""
         return self.usage.minutes >= MIN_ACTIVE_MINUTES
 
 
 def short_run_usage(usage: Measurements) -> Measurements | None:
-    """Returns the active minutes of a run with some, but too few to judge it alone; else None."""
+    """Returns the active minutes of a run that are too few to judge it alone; else None."""
     grid = range(usage.points)
     first = next(filter(usage.worked, grid), None)
     if first is None:
         return None
     last = next(filter(usage.worked, reversed(grid)))
     if (last + 1 - first) * (usage.period_s or 0) >= MIN_ACTIVE_MINUTES * 60:
-        return None  # known without looking at each minute: most runs are long
+        return None  # the common case, which needs no look at each minute
     active = usage.active_part()
     is_short = active.minutes < MIN_ACTIVE_MINUTES
     return active if is_short and _recorded_part(active) is not None else None
 
 
 def _recorded_part(active: Measurements) -> Measurements | None:
-    """Cuts to the first and last minute with points of CPU and GPU; None without any."""
+    """Cuts to the minutes from the first to the last point of CPU and GPU; None without any."""
     starts, stops = [0], [active.points]
     for metric in (Metric.CPU, Metric.GPU):
         if lines := active.series.get(metric):
@@ -109,7 +111,9 @@ def _recorded_part(active: Measurements) -> Measurements | None:
 
 
 def usage_digest(usage: Measurements) -> str | None:
-    """Returns a text that changes with the minutes that a run adds to pools; None without any."""
+    """Returns a text that changes with the minutes that a run adds to pools; None if it adds
+    none.
+    """
     active = short_run_usage(usage)
     if active is None:
         return None
@@ -124,43 +128,52 @@ def usage_digest(usage: Measurements) -> str | None:
 def pool_runs(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
     """Adds the active minutes of earlier runs, newest first, until there are enough.
 
-    `active` comes from `short_run_usage`. Skips a run with other hosts, metrics or periods, and one
-    with too few points. Reads no more of `earlier` than it needs.
+    `active` comes from `short_run_usage`. Runs with other hosts, metrics or periods, or with too
+    few points, are skipped. No more of `earlier` is read than needed.
     """
     own = _recorded_part(active) or active
     names: list[str] = []
-    parts, cuts = [active], [own]
+    parts, recorded_parts = [active], [own]
     minutes = own.minutes
     newest = None
     runs = iter(earlier)
     while minutes < ENOUGH_MINUTES and (run := next(runs, None)) is not None:
         part = short_run_usage(run[1])
-        points = None if part is None else _recorded_part(part)
-        if part is not None and points is not None and _is_comparable(points, own):
+        recorded = None if part is None else _recorded_part(part)
+        if part is not None and recorded is not None and _is_comparable(recorded, own):
             names.append(run[0])
             parts.insert(0, part)
-            cuts.insert(0, points)
-            minutes += points.minutes
+            recorded_parts.insert(0, recorded)
+            minutes += recorded.minutes
             if newest is None and minutes >= MIN_ACTIVE_MINUTES:
-                newest = _pool(names, parts, cuts)
+                newest = _pool(names, parts, recorded_parts)
     if newest is not None and newest.names == tuple(names):
         newest = None
-    return _pool(names, parts, cuts, newest)
+    return _pool(names, parts, recorded_parts, newest)
 
 
 def _pool(
     names: list[str],
     parts: list[Measurements],
-    cuts: list[Measurements],
+    recorded_parts: list[Measurements],
     newest: PooledRuns | None = None,
 ) -> PooledRuns:
-    """Pools the runs in their order, the oldest first; the last one is judged."""
+    """Pools the runs in their order, the oldest first; the last one is the judged run."""
     peaks = (_join_usage(parts), parts[-1])
-    return PooledRuns(tuple(names), _join_usage(cuts), cuts[-1], peaks, tuple(cuts), newest)
+    return PooledRuns(
+        tuple(names),
+        _join_usage(recorded_parts),
+        recorded_parts[-1],
+        peaks,
+        tuple(recorded_parts),
+        newest,
+    )
 
 
 def _is_comparable(part: Measurements, own: Measurements) -> bool:
-    """Returns whether `part` has every metric of `own`, for as many hosts and without gaps."""
+    """Returns whether `part` has every metric of `own`, for the same number of hosts and without
+    gaps.
+    """
     is_alike = part.period_s == own.period_s and part.series.keys() >= own.series.keys()
     return is_alike and all(
         len(part.series[metric]) == len(hosts) and part.find_gap(metric) is None
@@ -176,7 +189,9 @@ def _join_usage(parts: list[Measurements]) -> Measurements:
 
 
 def _lines(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
-    """Joins lines by a host's position in its run: the first hosts of all runs, and so on."""
+    """Joins the series of hosts with the same position in their runs: all first hosts, and so
+    on.
+    """
     hosts = [[host for host in part.hosts if host in part.series[metric]] for part in parts]
     return {
         names[-1]: Series(
@@ -193,9 +208,9 @@ def _lines(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
 def unjudged_usage_sentences(
     usage: Measurements, codes: Collection[str], pool: PooledRuns | None = None
 ) -> Iterator[str]:
-    """Yields what could not be judged. `codes` are those of the rules' unknown outcomes.
+    """Yields sentences on what could not be judged. `codes`: those of the rules' unknown outcomes.
 
-    `pool`: the runs of a short run's family, if its history was read.
+    `pool`: the pool of a short run, if its family's history was read.
     """
     yield from _missing_metric_sentences(usage)
     yield from _missing_host_sentences(usage)
@@ -208,14 +223,14 @@ def unjudged_usage_sentences(
     if "too_few_points" in codes:
         yield f"Its use was not judged: {usage.points} points of each host are too few."
     if "period_too_coarse" in codes and usage.period_s:
-        every = duration_text(Decimal(usage.period_s))
-        yield f"Its metrics have one point every {every}: idle time in between was not judged."
+        period = duration_text(Decimal(usage.period_s))
+        yield (f"Its metrics have one point every {period}: idle time in between was not judged.")
     if "hosts_unmapped" in codes and Metric.CPU not in usage.missing:
         yield "Its hosts were not compared: CloudWatch does not say in which group each host is."
 
 
 def _missing_metric_sentences(usage: Measurements) -> Iterator[str]:
-    """Yields absent metrics, grouped by reason; "machines" means all possible metrics."""
+    """Yields sentences on absent metrics, grouped by reason; "machines" stands for all metrics."""
     groups: dict[Missing, list[Metric]] = {}
     for metric in _RESOURCES:
         missing = usage.missing.get(metric)
@@ -239,18 +254,18 @@ def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
     }
     for hosts, metrics in _by_value({m: n for m, n in absent.items() if n > 0}):
         text = "" if len(metrics) == len(absent) else f" of {_metric_names_text(metrics)}"
-        have, they = ("has", "it") if hosts == 1 else ("have", "they")
+        verb, pronoun = ("has", "it") if hosts == 1 else ("have", "they")
         yield (
-            f"{hosts} of {usage.hosts_expected} hosts {have} no metrics{text}: "
-            f"what {they} did was not judged."
+            f"{hosts} of {usage.hosts_expected} hosts {verb} no metrics{text}: "
+            f"what {pronoun} did was not judged."
         )
 
 
 def _gaps(usage: Measurements) -> Iterator[str]:
-    """Yields gaps that are long enough to be judged if they had points."""
+    """Yields sentences on gaps that are long enough to be judged if they had points."""
     period_s = usage.period_s or 0
-    least = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _MAX_LATE_POINTS) if period_s else 0
-    if least and all(
+    min_points = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _MAX_LATE_POINTS) if period_s else 0
+    if min_points and all(
         line.is_complete for hosts in usage.series.values() for line in hosts.values()
     ):
         return
@@ -262,12 +277,12 @@ def _gaps(usage: Measurements) -> Iterator[str]:
         runs = [_missing_runs(line) for line in hosts.values()]
         ends[metric] = max((end for _, end in runs), default=0)
         inside[metric] = max((longest for longest, _ in runs), default=0)
-    for missing, words in (
+    for missing, template in (
         (ends, "end {} before the job does: what came then"),
         (inside, "have no points for {}: what happened then"),
     ):
-        for points, metrics in _by_value({m: n for m, n in missing.items() if n >= least}):
-            gap = words.format(duration_text(Decimal(points * period_s)))
+        for points, metrics in _by_value({m: n for m, n in missing.items() if n >= min_points}):
+            gap = template.format(duration_text(Decimal(points * period_s)))
             yield f"The metrics of {_metric_names_text(metrics)} {gap} was not judged."
 
 
@@ -285,34 +300,33 @@ def _sparse_sentences(usage: Measurements) -> Iterator[str]:
     shares = {metric: usage.share(metric) for metric in _RESOURCES}
     low = [metric for metric, share in shares.items() if share and share < MIN_COVERAGE]
     if low:
-        least = f"{min(share for share in shares.values() if share):.0%}"
+        lowest = f"{min(share for share in shares.values() if share):.0%}"
         yield (
-            f"The metrics of {_metric_names_text(low)} have {least} of their points: too few to"
+            f"The metrics of {_metric_names_text(low)} have {lowest} of their points: too few to"
             " judge."
         )
 
 
 def _too_short(usage: Measurements) -> str:
-    least = f"at least {MIN_ACTIVE_MINUTES} min are needed to judge its use"
+    requirement = f"at least {MIN_ACTIVE_MINUTES} min are needed to judge its use"
     if usage.minutes < MIN_ACTIVE_MINUTES:
-        return f"Its own code ran for only {duration_text(Decimal(usage.seconds))}: {least}."
-    return (
-        f"It was at work for only {duration_text(Decimal(usage.active_part().seconds))}: {least}."
-    )
+        return f"Its own code ran for only {duration_text(Decimal(usage.seconds))}: {requirement}."
+    active_text = duration_text(Decimal(usage.active_part().seconds))
+    return f"It was at work for only {active_text}: {requirement}."
 
 
 def _pool_outlook_sentence(pool: PooledRuns | None) -> str:
-    """Returns when a run as short as this one will be judged."""
+    """Returns when runs as short as this one are judged."""
     if pool is None or not pool.names:
         return (
             "Shorter runs are judged together with the last runs of their family on the same "
-            "instances, where these have that much in all."
+            "instances, if these have that much in total."
         )
     earlier = len(pool.names)
     runs = "run" if earlier == 1 else f"{earlier} runs"
-    have = duration_text(Decimal(pool.usage.seconds))
+    total = duration_text(Decimal(pool.usage.seconds))
     return (
-        f"With the last {runs} of its family on the same instances it has {have}; from "
+        f"With the last {runs} of its family on the same instances it has {total}; from "
         f"{MIN_ACTIVE_MINUTES} min on they are judged together."
     )
 

@@ -2,7 +2,7 @@
 
 Raw series are normalised once, and clipped to the time in which the job's own code ran. CPU, GPU
 and GPU-memory figures of CloudWatch are sums over cores or GPUs (0..100 x count). They are divided
-by the count here, so that 100 always means all of it. Measurements are packed as small integers.
+by the count here, so that 100 always means all of them. Measurements are packed as small integers.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ from sageaudit.domain.usage.series import Series, mean, percentile
 from sageaudit.structs import replace
 
 _MAX_OVERSHOOT = 1.05
-"""A busy core reads up to 100.8% in real recordings; more than 105% means a wrong core count."""
+"""A busy core reads up to 100.8% in real recordings. More than 105% means that the number of cores
+is wrong."""
 _MAX_VALUE = 2.0**360
 """The largest value that CloudWatch accepts; sums of larger ones would overflow."""
 _LARGE_GB = 60
-"""GB. Smaller volumes cost less than a fifth of a bill: 66 GB cost a quarter of ml.t3.medium ($0.05
-an hour), the cheapest type."""
+"""Volumes below this many GB cost less than a fifth of a bill: 66 GB cost a quarter of ml.t3.medium
+($0.05 an hour), the cheapest type."""
 NOT_REQUESTED = Missing("not_asked", "no rule judges it of this job")
 _MAX_POINTS = 100_000
-"""69 days of minutes. Jobs end after 28 days, so only broken timestamps reach this."""
+"""69 days of minutes. Jobs end after 28 days, so only broken timestamps exceed this."""
 Points = tuple[float | None, ...]
 
 
@@ -55,10 +56,10 @@ def measure(
     missing_reason: Missing,
     notes: tuple[str, ...] = (),
 ) -> Measurements:
-    """Normalises and clips raw series; `missing_reason` says why a metric without series has none.
+    """Normalises and clips raw series. `missing_reason`: why a metric without any series has none.
 
-    The grid uses the coarser period of CPU and GPU: finer series are averaged, coarser ones count
-    as missing. Series of other jobs' hosts are left out with a note.
+    The grid uses the coarser period of CPU and GPU. Finer series are averaged, coarser ones count
+    as missing. Series of hosts of other jobs are left out with a note.
     """
     raw_series = list(raw_series)
     series, note = _own_series(job, raw_series)
@@ -67,8 +68,10 @@ def measure(
     if unmapped is HOSTS_UNMAPPED and len({group.instance_type for group in job.groups}) > 1:
         by_type, unmapped = _by_type(job, series, types, missing_reason)
     periods = {item.metric: item.period_s for item in sorted(series, key=lambda x: x.period_s)}
-    leading = [periods[m.value] for m in (Metric.CPU, Metric.GPU) if m.value in periods]
-    period_s = max(leading or periods.values(), default=None)
+    main_periods = [
+        periods[metric_.value] for metric_ in (Metric.CPU, Metric.GPU) if metric_.value in periods
+    ]
+    period_s = max(main_periods or periods.values(), default=None)
     grid = _grid(job, period_s) if period_s else range(0)
     lines: dict[Metric, dict[str, Series]] = {}
     missing: dict[Metric, Missing] = {}
@@ -112,47 +115,60 @@ def measure(
 
 
 def _by_type(
-    job: Job, series: Sequence[RawSeries], types: Mapping[str, InstanceType], absent: Missing
+    job: Job,
+    series: Sequence[RawSeries],
+    types: Mapping[str, InstanceType],
+    missing_reason: Missing,
 ) -> tuple[dict[str, Measurements], Missing]:
     """Returns the use of each type's hosts, and why there is none for all hosts together."""
-    mapping = hosts_by_type(job, series, types, absent)
+    mapping = hosts_by_type(job, series, types, missing_reason)
     if isinstance(mapping, Missing):
         return {}, mapping
     usages = {}
     for name, hosts in mapping.items():
         groups = tuple(group for group in job.groups if group.instance_type == name)
         items = (item for item in series if item.host in hosts)
-        usages[name] = measure(replace(job, groups=groups), items, types, missing_reason=absent)
+        usages[name] = measure(
+            replace(job, groups=groups), items, types, missing_reason=missing_reason
+        )
     return usages, TYPES_MIXED
 
 
 def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
-    """Returns whether a rule may ask how full the disks were: those of a type with its own disk, a
-    volume without copied data, or a large one. For processing jobs, the family's next runs are
-    compared by it.
+    """Returns whether a rule may ask how full the disks were.
+
+    That is so for a type with its own disk, a volume without copied data, or a large volume. For
+    processing and transform jobs, the family's next runs are compared by it.
     """
-    kinds = (types.get(group.instance_type) for group in job.groups)
-    own_disks = any(kind is None or kind.local_gb for kind in kinds)
-    large = bool(job.channels) and (job.volume_gb or 0) >= _LARGE_GB
-    return own_disks or job.is_streaming_data or large or job.kind is not JobKind.TRAINING
+    instance_types = (types.get(group.instance_type) for group in job.groups)
+    own_disks = any(
+        instance_type is None or instance_type.local_gb for instance_type in instance_types
+    )
+    is_large = bool(job.channels) and (job.volume_gb or 0) >= _LARGE_GB
+    return own_disks or job.is_streaming_data or is_large or job.kind is not JobKind.TRAINING
 
 
 def _first_point(recorded: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
-    """Returns where the first point of a CPU or GPU lies. Before it was the download, which is not
-    a phase of processing and transform jobs. 0 if most of the run would be left out.
+    """Returns the index of the first point of a CPU or GPU. The download was before it, which is
+    not a phase of processing and transform jobs.
+
+    0 if most of the run would be left out.
     """
     hosts = (recorded.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
-    lines = [line.values for of_metric in hosts for line in of_metric.values()]
+    lines = [line.values for series_by_host in hosts for line in series_by_host.values()]
     first = min(
-        (next(at for at, value in enumerate(values) if value is not None) for values in lines),
+        (
+            next(index for index, value in enumerate(values) if value is not None)
+            for values in lines
+        ),
         default=0,
     )
     return first if 2 * first <= points else 0
 
 
 def _cut_before(first: int, hosts: Mapping[str, Series]) -> dict[str, Series]:
-    later = {host: line.slice(first, len(line.values)) for host, line in hosts.items()}
-    return {host: line for host, line in later.items() if line.present}
+    remaining = {host: line.slice(first, len(line.values)) for host, line in hosts.items()}
+    return {host: line for host, line in remaining.items() if line.present}
 
 
 def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], str | None]:
@@ -165,34 +181,37 @@ def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], st
 
 
 def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
-    """Yields algorithm metrics, whose host is the job itself, without points outside its work.
+    """Yields the algorithm metrics, whose host is the job itself, without points outside its work.
 
-    The code reports a metric at any time, so gaps are not missing data. A point carries the start
-    of its period. If that is less than a period before the work, it moves to the work's start.
+    The code reports a metric at any time, so gaps are not missing data. A point has the start of
+    its period. If that is less than a period before the work, the point moves to the start of the
+    work.
     """
     windows = [(start, start.timestamp(), end.timestamp()) for start, end in work_windows(job)]
     for item in raw:
         if item.host != job.name:
             continue
-        first = item.start.timestamp()
+        first_s = item.start.timestamp()
         points: list[tuple[datetime, float]] = []
         for number, value in enumerate(item.values):
             if value is None or not abs(value) <= _MAX_VALUE:
                 continue
-            begun = first + number * item.period_s
+            point_s = first_s + number * item.period_s
             for start, start_s, end_s in windows:
-                if begun < end_s and start_s < begun + item.period_s:
-                    late = max(begun - start_s, 0)
-                    points.append((start + timedelta(seconds=late), value))
+                if point_s < end_s and start_s < point_s + item.period_s:
+                    delay_s = max(point_s - start_s, 0)
+                    points.append((start + timedelta(seconds=delay_s), value))
                     break
         if points:
             yield item.metric, Curve(tuple(points))
 
 
-def _missing_reason(absent: Missing, own: Iterable[RawSeries], period_s: int | None) -> Missing:
-    """Returns why a metric has no point on the grid: `own` are its series, as they were read."""
+def _missing_reason(
+    no_series_reason: Missing, own: Iterable[RawSeries], period_s: int | None
+) -> Missing:
+    """Returns why a metric has no point on the grid. `own`: its series as they were read."""
     if not (own_series := list(own)):
-        return absent
+        return no_series_reason
     if all(value is None for item in own_series for value in item.values):
         return Missing("metric_missing", "all its points are null")
     if min(item.period_s for item in own_series) > (period_s or 0):
@@ -212,9 +231,11 @@ def devices_per_host(
     if unknown := sorted(names - set(types)):
         return None, None, Missing("type_unknown", f"{unknown[0]} is not in the catalogue")
     vcpu, gpus = {types[name].vcpu for name in names}, {types[name].gpus for name in names}
-    unseen = [name for name in sorted(names) if types[name].accelerator and not types[name].gpus]
-    if unseen and len(vcpu) == 1:
-        reason = f"CloudWatch records no use of the accelerators of {unseen[0]}"
+    accelerator_types = [
+        name for name in sorted(names) if types[name].accelerator and not types[name].gpus
+    ]
+    if accelerator_types and len(vcpu) == 1:
+        reason = f"CloudWatch records no use of the accelerators of {accelerator_types[0]}"
         remedy = "Measure it inside the container, such as with neuron-monitor."
         return vcpu.pop(), None, Missing("accelerator_unseen", reason, remedy)
     same_vcpu, same_gpus = (counts.pop() if len(counts) == 1 else None for counts in (vcpu, gpus))
@@ -228,26 +249,29 @@ def _divisor(metric: Metric, vcpu: int | None, gpus: int | None) -> int | None:
 
 
 def _grid(job: Job, period_s: int) -> Sequence[int]:
-    """Returns the epoch seconds of the periods that lie wholly inside a work window. It is a range
-    if the job was not interrupted.
+    """Returns the epoch seconds of the periods that are wholly inside a work window.
+
+    The result is a range if the job was not interrupted.
     """
     grid: list[int] = []
     for start, end in work_windows(job):
         first = math.ceil(start.timestamp() / period_s) * period_s
         grid += range(first, math.floor(end.timestamp()) - period_s + 1, period_s)[:_MAX_POINTS]
     grid = grid[:_MAX_POINTS]
-    even = range(grid[0], grid[-1] + period_s, period_s) if grid else range(0)
-    return even if grid == [*even] else grid
+    even_grid = range(grid[0], grid[-1] + period_s, period_s) if grid else range(0)
+    return even_grid if grid == [*even_grid] else grid
 
 
 def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int) -> Series:
-    """Averages a finer series onto the grid; a grid point needs at least half of its own points."""
+    """Averages a finer series onto the grid. A grid point needs at least half of the finer
+    points.
+    """
     first = math.floor(item.start.timestamp() / item.period_s)
     if item.period_s == period_s and isinstance(grid, range):
         stretch = _stretch(item.values, grid[0] // period_s - first, len(grid)) if grid else ()
-        return _normal_all(stretch, divisor)
+        return _normalise_all(stretch, divisor)
     size = max(period_s // item.period_s, 1)
-    normal = _normal_all(item.values, divisor).values
+    normal = _normalise_all(item.values, divisor).values
     values: list[float | None] = []
     for moment in grid:
         position = moment // item.period_s - first
@@ -258,25 +282,26 @@ def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int)
 
 
 def _stretch(values: Points, first: int, count: int) -> Points:
-    """Returns `count` points from the index `first` on; None if there are none."""
+    """Returns `count` points from the index `first` on; points outside the series are None."""
     before = (None,) * min(max(-first, 0), count)
-    inside = values[max(first, 0) : max(first + count, 0)]
-    return before + inside + (None,) * (count - len(before) - len(inside))
+    points = values[max(first, 0) : max(first + count, 0)]
+    return before + points + (None,) * (count - len(before) - len(points))
 
 
-def _normal_all(raw: Points, divisor: int) -> Series:
-    """Applies `_normal` to each point. In most series all points are a utilisation of at most 100:
-    the built-ins show that at once, without a look at each point.
+def _normalise_all(raw: Points, divisor: int) -> Series:
+    """Applies `_normalise` to each point.
+
+    In most series every point is a utilisation of at most 100, which built-ins check at once.
     """
     line = Series(raw)
-    sound = line.present and math.isfinite(sum(line.present))
-    if sound and line.lowest >= 0 and line.highest <= 100 * divisor:
+    is_finite = line.present and math.isfinite(sum(line.present))
+    if is_finite and line.lowest >= 0 and line.highest <= 100 * divisor:
         return line.over(divisor)
-    return Series(tuple(_normal(value, divisor) for value in raw))
+    return Series(tuple(_normalise(value, divisor) for value in raw))
 
 
-def _normal(raw: float | None, divisor: int) -> float | None:
-    """Returns a share of 0..100, or None for a value that is not a utilisation."""
+def _normalise(raw: float | None, divisor: int) -> float | None:
+    """Returns the percentage (0..100), or None for a value that is not a utilisation."""
     if raw is None or not math.isfinite(raw) or raw < 0:
         return None
     value = raw / divisor
@@ -284,7 +309,7 @@ def _normal(raw: float | None, divisor: int) -> float | None:
 
 
 def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool = True) -> bytes:
-    """Packs series as tenths of a percent (null: no point), curves to six digits, into JSON."""
+    """Packs series as tenths of a percent (null: no point) and curves to six digits, into JSON."""
     packed: dict[str, dict[str, list[int | None]]] = {}
     for metric, hosts in usage.series.items():
         names = _extreme_hosts(usage, metric) if extreme_hosts_only else set(hosts)
@@ -304,19 +329,21 @@ def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool 
 
 
 def _packed_curve(curve: Curve) -> dict[str, object]:
-    """Returns the start, the seconds from there, and the values: far smaller than pairs."""
-    begun = curve.points[0][0]
+    """Returns the start, the seconds from there, and the values, which are far smaller than
+    pairs.
+    """
+    start = curve.points[0][0]
     return {
-        "start": begun.isoformat(),
-        "s": [(moment - begun).total_seconds() for moment, _ in curve.points],
+        "start": start.isoformat(),
+        "s": [(moment - start).total_seconds() for moment, _ in curve.points],
         "values": [float(f"{value:.6g}") for _, value in curve.points],
     }
 
 
-def _unpacked_curve(steps: Mapping[str, Any]) -> Curve:
-    begun = datetime.fromisoformat(steps["start"])
-    moments = (begun + timedelta(seconds=second) for second in steps["s"])
-    return Curve(tuple(zip(moments, steps["values"], strict=True)))
+def _unpacked_curve(packed: Mapping[str, Any]) -> Curve:
+    start = datetime.fromisoformat(packed["start"])
+    moments = (start + timedelta(seconds=second) for second in packed["s"])
+    return Curve(tuple(zip(moments, packed["values"], strict=True)))
 
 
 def _extreme_hosts(usage: Measurements, metric: Metric) -> set[str]:

@@ -2,7 +2,7 @@
 
 100 always means all of a host's vCPUs, GPUs or memory. Absent data is Missing, never 0.
 
-The type of each host in a heterogeneous cluster is known as far as its series prove it. CloudWatch
+In a heterogeneous cluster, the type of each host is known as far as its series prove it. CloudWatch
 and SageMaker's log streams name hosts, but not groups. Only a host with GPUs has points of
 GPUUtilization. If all groups with GPUs are of one type, and all others of one type, every host's
 type is known. A missing host or series could be of either type, so the hosts of both kinds must be
@@ -40,22 +40,24 @@ from sageaudit.domain.usage.series import (
 from sageaudit.structs import replace
 
 MIN_COVERAGE = 0.7
-"""Share of the expected points that must be present for a judgement. The first GPU point comes 3 to
-6 minutes late in real recordings. Less than half of the points is never enough."""
+"""The share of the expected points that a judgement needs. In real recordings the first GPU point
+comes 3 to 6 minutes late. Less than half of the points is never enough."""
 METRIC_ARRIVAL_TIMEOUT = timedelta(hours=24)
-"""Metrics that are still missing this long after the end of a job will not come: our choice."""
+"""Metrics that are still missing this long after the end of a job are not expected any more: our
+choice."""
 MIN_ACTIVE_MINUTES = 15
-"""Three times the 5 minutes below which Jobstats judges nothing: one-minute means are few."""
+"""Three times the 5 minutes below which Jobstats judges nothing, because one-minute means are few.
+"""
 MIN_POINTS = 3
-"""The fewest points of each metric and host, however long their period."""
+"""The fewest points of each metric and host, however long their period is."""
 GAP_LONG_CODE = "gap_long"
 """The code of a metric with enough points but a long gap between them."""
 
 
 class Metric(enum.Enum):
-    """What SageMaker publishes for a job's hosts, by its CloudWatch name."""
+    """The metrics that SageMaker publishes for a job's hosts, by their CloudWatch names."""
 
-    __hash__ = object.__hash__  # each is one object, and a key in most look-ups of a rule
+    __hash__ = object.__hash__  # faster: metrics are the keys of most look-ups
 
     CPU = "CPUUtilization"
     MEMORY = "MemoryUtilization"
@@ -65,7 +67,9 @@ class Metric(enum.Enum):
 
 
 class RawSeries(Struct, frozen=True):
-    """Points as CloudWatch returns them: sums over cores or GPUs, one each period from `start`."""
+    """Points as CloudWatch returns them: sums over cores or GPUs, one for each period from `start`
+    on.
+    """
 
     host: str
     metric: str
@@ -81,7 +85,9 @@ class Curve(Struct, frozen=True):
 
 
 class Missing(Struct, frozen=True):
-    """Why a metric cannot be judged: a stable code, a sentence, and what to do about it, if any."""
+    """Why a metric cannot be judged: a stable code, a sentence, and what to do about it, if
+    anything.
+    """
 
     code: str
     reason: str
@@ -108,7 +114,7 @@ HOSTS_UNMAPPED = Missing(
 TYPES_MIXED = Missing(
     "types_mixed", "its hosts are of several types, and only whether each took part is judged"
 )
-"""For hosts of several known types: most rules judge hosts of one type."""
+"""For hosts of several known types, as most rules judge hosts of one type."""
 
 
 class Measurements(Struct, frozen=True, dict=True):
@@ -129,19 +135,19 @@ class Measurements(Struct, frozen=True, dict=True):
     begins_at: datetime | None = None
     """Start of the first period; None without a grid."""
     curves: Mapping[str, Curve] = field(default_factory=dict)
-    """Algorithm metrics, such as a validation loss, by their own names; never cut."""
+    """Algorithm metrics, such as a validation loss, by their own names. They are never cut."""
     by_type: Mapping[str, Measurements] = field(default_factory=dict)
-    """Measurements of the whole run by type, for all hosts of the type, in a cluster of several
-    types whose hosts are known; empty for any other job."""
+    """By type, the measurements of the whole run for all hosts of the type. Set for a cluster of
+    several types whose hosts are known, empty for other jobs."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Hosts with any series, in order."""
+        """The hosts with any series, in order of their numbers."""
         names = dict.fromkeys(host for hosts in self.series.values() for host in hosts)
         return tuple(sorted(names, key=lambda name: (len(name), name)))
 
     def share(self, metric: Metric) -> float | None:
-        """Returns points present / points expected over all expected hosts; None if missing."""
+        """Returns the present points as a share of those expected of all hosts; None if missing."""
         hosts = self.series.get(metric)
         if not hosts:
             return None
@@ -173,8 +179,8 @@ class Measurements(Struct, frozen=True, dict=True):
     def find_gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
         """Returns why a recorded metric has too few points to judge the run, or None.
 
-        Every host needs its points: the one without may be the busiest. So does every stretch of
-        the run: a longer gap could hide what reverses a judgement.
+        Every host needs its points: one without may be the busiest. So does every stretch of the
+        run: a longer gap could hide something that reverses the judgement.
         """
         key = (metric, min_share)
         if key not in self._gaps:
@@ -197,10 +203,12 @@ class Measurements(Struct, frozen=True, dict=True):
 
     def missing_hosts(self, metric: Metric) -> Missing | None:
         """Returns a reason if some of the expected hosts have no points of a metric, else None."""
-        have, expected = len(self.series.get(metric, {})), self.hosts_expected or 0
-        if have >= expected:
+        recorded, expected = len(self.series.get(metric, {})), self.hosts_expected or 0
+        if recorded >= expected:
             return None
-        return Missing("hosts_missing", f"{have} of {expected} hosts have points of {metric.value}")
+        return Missing(
+            "hosts_missing", f"{recorded} of {expected} hosts have points of {metric.value}"
+        )
 
     def sparse_points(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
         """Returns a reason if all hosts together have too few points of a metric, else None."""
@@ -211,11 +219,12 @@ class Measurements(Struct, frozen=True, dict=True):
         return Missing("coverage_low", reason)
 
     def active_part(self) -> Measurements:
-        """The measurements without the idle head and tail of the run and without its standstills;
-        the minutes around a standstill become neighbours. Unchanged if no minute was active.
+        """Returns the measurements without the idle head and tail of the run and without its
+        standstills.
 
-        A minute is idle if every host is known to use less than 0.2 cores and at most 1% of its
-        GPUs. A minute without data counts as active, except the late first points before an idle
+        The minutes around a standstill become neighbours. Unchanged if no minute was active. A
+        minute is idle if every host is known to use less than 0.2 cores and at most 1% of its GPUs.
+        A minute without data counts as active, except for the late first points before an idle
         head.
         """
         return self._active
@@ -225,32 +234,40 @@ class Measurements(Struct, frozen=True, dict=True):
         pauses = {minute for stretch in self.standstills() for minute in stretch}
         if not pauses and all(self._joint_states):
             return self
-        busy = [m for m in range(self.points) if m not in pauses and not self.idle(m)]
-        if not any(self.worked(minute) for minute in busy):
+        active_minutes = [
+            minute
+            for minute in range(self.points)
+            if minute not in pauses and not self.idle(minute)
+        ]
+        if not any(self.worked(minute) for minute in active_minutes):
             return self
-        origin = next(m for m in range(self.points) if self.idle(m) or self.worked(m))
+        origin = next(
+            minute for minute in range(self.points) if self.idle(minute) or self.worked(minute)
+        )
         if self.idle(origin) and origin * (self.period_s or 0) <= MAX_FIRST_POINT_DELAY_S:
-            busy = [minute for minute in busy if minute > origin]
-        start, stop = busy[0], busy[-1] + 1
+            active_minutes = [minute for minute in active_minutes if minute > origin]
+        start, stop = active_minutes[0], active_minutes[-1] + 1
         minutes = [minute for minute in range(start, stop) if minute not in pauses]
         if len(minutes) == self.points:
             return self
-        cut = {metric: select_points(hosts, minutes) for metric, hosts in self.series.items()}
-        absence = Missing("metric_missing", "no points in the active minutes")
-        lost = {metric: absence for metric, hosts in cut.items() if not hosts}
+        series = {metric: select_points(hosts, minutes) for metric, hosts in self.series.items()}
+        no_points = Missing("metric_missing", "no points in the active minutes")
+        missing = {metric: no_points for metric, hosts in series.items() if not hosts}
         skipped = timedelta(seconds=start * (self.period_s or 0))
         begins_at = self.begins_at and self.begins_at + skipped
         return replace(
             self,
             points=len(minutes),
-            series={metric: hosts for metric, hosts in cut.items() if hosts},
-            missing={**self.missing, **lost},
+            series={metric: hosts for metric, hosts in series.items() if hosts},
+            missing={**self.missing, **missing},
             begins_at=begins_at,
         )
 
     def standstills(self) -> tuple[range, ...]:
-        """Stretches of at least half an hour after the first GPU work, in which no GPU worked and
-        no host kept more than a core busy. Empty without GPUs, or if a host has no points.
+        """Returns the stretches of at least half an hour after the first GPU work in which no GPU
+        worked and no host kept more than one core busy.
+
+        Empty without GPUs, or if a host has no points.
         """
         return self._standstills
 
@@ -266,14 +283,14 @@ class Measurements(Struct, frozen=True, dict=True):
     @cached_property
     def cpu_states(self) -> Mapping[str, States]:
         """Whether the CPU of each recorded host works, by period."""
-        return self._states_of(Metric.CPU, partial(cpu_states, vcpu=self.vcpu))
+        return self._states_by_host(Metric.CPU, partial(cpu_states, vcpu=self.vcpu))
 
     @cached_property
     def gpu_states(self) -> Mapping[str, States]:
         """Whether the GPUs of each recorded host work, by period."""
-        return self._states_of(Metric.GPU, partial(gpu_states, gpus=self.gpus))
+        return self._states_by_host(Metric.GPU, partial(gpu_states, gpus=self.gpus))
 
-    def _states_of(
+    def _states_by_host(
         self, metric: Metric, works: Callable[[Sequence[float]], States]
     ) -> Mapping[str, States]:
         lines = self.series.get(metric, {})
@@ -308,24 +325,27 @@ _GPU_METRICS = frozenset({Metric.GPU.value, Metric.GPU_MEMORY.value})
 
 
 def hosts_by_type(
-    job: Job, series: Iterable[RawSeries], types: Mapping[str, InstanceType], absent: Missing
+    job: Job,
+    series: Iterable[RawSeries],
+    types: Mapping[str, InstanceType],
+    missing_reason: Missing,
 ) -> Mapping[str, frozenset[str]] | Missing:
     """Returns the hosts of each type of a job on several known types, or why they are unknown.
 
-    `absent`: why there is no series at all, if there is none.
+    `missing_reason`: why there is no series at all, if there is none.
     """
     recorded = [item for item in series if any(value is not None for value in item.values)]
     hosts = frozenset(item.host for item in recorded)
-    on_gpus = frozenset(item.host for item in recorded if item.metric in _GPU_METRICS)
+    gpu_hosts = frozenset(item.host for item in recorded if item.metric in _GPU_METRICS)
     if not hosts:
-        return absent
+        return missing_reason
     names = dict.fromkeys(group.instance_type for group in job.groups)
     with_gpus = [name for name in names if types[name].gpus]
     others = [name for name in names if not types[name].gpus]
-    alike = _ambiguous(with_gpus, "all with GPUs") or _ambiguous(others, "all without GPUs")
-    if alike is not None:
-        return alike
-    mapping = {with_gpus[0]: on_gpus, others[0]: hosts - on_gpus}
+    ambiguity = _ambiguous(with_gpus, "all with GPUs") or _ambiguous(others, "all without GPUs")
+    if ambiguity is not None:
+        return ambiguity
+    mapping = {with_gpus[0]: gpu_hosts, others[0]: hosts - gpu_hosts}
     for name, members in mapping.items():
         count = sum(group.count for group in job.groups if group.instance_type == name)
         if len(members) != count:
@@ -336,7 +356,7 @@ def hosts_by_type(
 
 
 def _ambiguous(names: Collection[str], kind: str) -> Missing | None:
-    """Returns why hosts of these types, whose metrics are the same, are ambiguous, or None."""
+    """Returns why hosts of these types cannot be told apart by their metrics, or None."""
     if len(names) <= 1:
         return None
     reason = f"{' and '.join(names)} are {kind}"

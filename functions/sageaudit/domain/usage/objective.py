@@ -1,6 +1,6 @@
 """The objective of training: its metric, its direction, and when it stopped improving.
 
-Words of the table, with their direction: "Metrics computed by the algorithm" of SageMaker's guide
+Sources of the words and their directions: "Metrics computed by the algorithm" in SageMaker's guide
 on tuning XGBoost, LightGBM, Linear Learner, BlazingText, DeepAR, K-Means, LDA, Seq2Seq and the
 image algorithms; Hugging Face's `eval_loss`, Keras's `val_loss`.
 """
@@ -29,13 +29,14 @@ _MAXIMIZED_WORDS = frozenset(
      "r2", "iou", "miou", "dice", "rho", "pwll"}
 )  # fmt: skip
 _NOT_OBJECTIVE_WORDS = frozenset({"scale", "weight", "step", "steps", "time", "count"})
-"""Words in names of values related to a loss that are not a loss: `loss_scale`, `loss_weight`."""
+"""Words in the names of values that are related to a loss but are not a loss: `loss_scale`,
+`loss_weight`."""
 _WINDOW = 5
-"""Points of the running median: a single outlier changes nothing."""
+"""The number of points of the running median, so that a single outlier changes nothing."""
 
 
 class ObjectiveCurve(Struct, frozen=True):
-    """The objective's curve; `last_gain_index` is the index of the last point that improved."""
+    """The objective's curve. `last_gain_index`: the index of the last point that improved."""
 
     metric: str
     direction: Direction
@@ -59,7 +60,9 @@ class ObjectiveCurve(Struct, frozen=True):
 
 
 def direction(metric: str, declared_directions: Mapping[str, Direction]) -> Direction | None:
-    """Returns the declared direction, else that of the name's words; None if it is unknown."""
+    """Returns the declared direction, else the one that the words of the name show; None if
+    unknown.
+    """
     if metric in declared_directions:
         return declared_directions[metric]
     words = _words(metric)
@@ -79,9 +82,11 @@ def meaningful_words(metric: str) -> tuple[str, ...]:
     )
 
 
-def objective_direction(objective: Objective, stated: Mapping[str, Direction]) -> Direction | None:
+def objective_direction(
+    objective: Objective, declared_directions: Mapping[str, Direction]
+) -> Direction | None:
     """Returns the objective's own direction, else that of its metric's name."""
-    return objective.direction or direction(objective.metric, stated)
+    return objective.direction or direction(objective.metric, declared_directions)
 
 
 def find_objective_curve(
@@ -94,8 +99,8 @@ def find_objective_curve(
 ) -> ObjectiveCurve | Missing:
     """Returns the curve of the objective, or why there is none.
 
-    It is the tuning job's objective if there is one, else a metric of `declared_directions`, else a
-    validation metric, else a training metric. The one that improved last wins.
+    The objective is that of the tuning job, else a metric of `declared_directions`, else a
+    validation metric, else a training metric. Of several, the one that improved last is returned.
     """
     if objective is not None and objective.metric in curves:
         curves = {objective.metric: curves[objective.metric]}
@@ -103,53 +108,62 @@ def find_objective_curve(
             declared_directions = {**declared_directions, objective.metric: objective.direction}
     if not curves:
         return Missing("metric_missing", "it reported no metric of its own to CloudWatch")
-    ways = {
-        name: aim for name in curves if (aim := direction(name, declared_directions)) is not None
+    direction_by_metric = {
+        name: metric_direction
+        for name in curves
+        if (metric_direction := direction(name, declared_directions)) is not None
     }
-    if not ways:
+    if not direction_by_metric:
         names = ", ".join(sorted(curves)[:3])
         return Missing("direction_unknown", f"unknown whether more or less is better: {names}")
-    preferred = min(_rank(name, declared_directions) for name in ways)
-    aims = {
-        name: aim
-        for name, aim in ways.items()
+    preferred = min(_rank(name, declared_directions) for name in direction_by_metric)
+    candidates = {
+        name: metric_direction
+        for name, metric_direction in direction_by_metric.items()
         if _rank(name, declared_directions) == preferred and len(curves[name].points) >= min_points
     }
-    if not aims:
+    if not candidates:
         size = max(
-            len(curves[n].points) for n in ways if _rank(n, declared_directions) == preferred
+            len(curves[name_].points)
+            for name_ in direction_by_metric
+            if _rank(name_, declared_directions) == preferred
         )
         return Missing("too_few_points", f"{size} points of its objective, {min_points} needed")
-    watched = [
-        _objective_curve(n, aim, curves[n], tolerance_percent) for n, aim in sorted(aims.items())
+    objective_curves = [
+        _objective_curve(name_, metric_direction, curves[name_], tolerance_percent)
+        for name_, metric_direction in sorted(candidates.items())
     ]
-    return max(watched, key=lambda curve: curve.time_of_point(curve.last_gain_index))
+    return max(objective_curves, key=lambda curve: curve.time_of_point(curve.last_gain_index))
 
 
-def last_gain(values: Sequence[Decimal], better: Direction, tolerance_percent: Decimal) -> int:
-    """Returns the index of the last value that beats the previous best beyond the tolerance."""
-    sign = 1 if better is Direction.MAXIMIZE else -1
-    at, reference = 0, values[0]
+def last_gain(values: Sequence[Decimal], direction: Direction, tolerance_percent: Decimal) -> int:
+    """Returns the index of the last value that beats the previous best by more than the
+    tolerance.
+    """
+    sign = 1 if direction is Direction.MAXIMIZE else -1
+    last_index, best = 0, values[0]
     for position, value in enumerate(values):
-        if sign * (value - reference) > abs(reference) * tolerance_percent / 100:
-            at, reference = position, value
-    return at
+        if sign * (value - best) > abs(best) * tolerance_percent / 100:
+            last_index, best = position, value
+    return last_index
 
 
-def _rank(metric: str, stated: Mapping[str, Direction]) -> int:
-    if metric in stated:
+def _rank(metric: str, declared_directions: Mapping[str, Direction]) -> int:
+    if metric in declared_directions:
         return 0
     return 1 if _words(metric) & _VALIDATION else 2
 
 
 def _objective_curve(
-    metric: str, better: Direction, curve: Curve, tolerance_percent: Decimal
+    metric: str, direction: Direction, curve: Curve, tolerance_percent: Decimal
 ) -> ObjectiveCurve:
     raw = [Decimal(str(value)) for _, value in curve.points]
     half = _WINDOW // 2
-    values = tuple(median_low(raw[max(at - half, 0) : at + half + 1]) for at in range(len(raw)))
+    values = tuple(
+        median_low(raw[max(index - half, 0) : index + half + 1]) for index in range(len(raw))
+    )
     return ObjectiveCurve(
-        metric, better, curve, values, last_gain(values, better, tolerance_percent)
+        metric, direction, curve, values, last_gain(values, direction, tolerance_percent)
     )
 
 

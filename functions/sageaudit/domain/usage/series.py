@@ -1,9 +1,9 @@
 """One metric of one host at an even period, and whether the host is active in each period.
 
-A missing point is None. Activity is judged from the points of the CPU or GPU.
+A missing point is None. Activity is judged by the points of the CPU or GPU.
 
-A standstill is half an hour and more without GPU work, and with no more than a core of a host busy.
-A hung process leaves that in the metrics: it sleeps, or one thread of it waits in a loop.
+A standstill is at least half an hour without GPU work, in which no host keeps more than one core
+busy. A hung process leaves that in the metrics: it sleeps, or one thread of it waits in a loop.
 Shorter stretches are ordinary: a checkpoint, an evaluation, a download between epochs.
 """
 
@@ -20,32 +20,33 @@ from msgspec import Struct
 
 IDLE_BELOW_CORES = 0.2
 """A minute without GPU work is idle below this many busy cores. The unit is cores, so that one busy
-core of 64 still counts as work; idle hosts in the recordings use 0 to 0.19 cores."""
+core of 64 still counts as work. Idle hosts in the recordings use 0 to 0.19 cores."""
 ONE_PROCESS_MAX_CORES = 1.2
-"""A host where one process keeps one core busy, at work or waiting in a loop: the core itself (1.01
-by Jobstats), and up to 0.19 more for the system, as idle hosts in the recordings."""
+"""The most cores of a host on which one process keeps one core busy, at work or waiting in a loop:
+the core itself (1.01 by Jobstats), and up to 0.19 for the system, as on idle hosts in the
+recordings."""
 IDLE_MAX_GPU_PERCENT = 1.0
-"""GPUs that together show up to this much of one GPU are idle."""
+"""A host's GPUs are idle if together they show at most this percentage of one GPU."""
 MAX_FIRST_POINT_DELAY_S = 360
-"""The first points of a host come 3 to 6 minutes late in real recordings."""
+"""In real recordings the first points of a host come 3 to 6 minutes late."""
 MAX_IDLE_GAP_S = 180
-"""A gap of missing points up to this length between idle points counts as idle: CloudWatch loses a
-minute now and then."""
+"""A gap of missing points up to this length between idle points is idle: CloudWatch loses a minute
+now and then."""
 MIN_STANDSTILL_S = 1800
-"""Half an hour: ordinary pauses are shorter. Our choice, as gpu-pruner's 30 minutes."""
+"""Half an hour: ordinary pauses are shorter. Our choice, like gpu-pruner's 30 minutes."""
 COARSEST_PERIOD_S = 300
 """The mean of a longer period may hide minutes of work."""
 _BLIP_S = 60
 _BLIP_MARGIN_S = 600
-"""One busy minute (a scheduled task of the host) between 10 still minutes on each side is not work.
-It is at most one minute of 21, so a standstill is never more than 5% too long."""
+"""One busy minute (a scheduled task of the host) with 10 still minutes on each side is not work. It
+is at most one minute of 21, so a standstill is never more than 5% too long."""
 
 States = list[bool | None]
 """For each period: active (True), known to be idle (False), or unknown (None)."""
 
 
 class Series(Struct, frozen=True, dict=True):
-    """Values in percent (0..100 of one vCPU, one GPU, the memory), one for each period.
+    """The percent values (0..100 of one vCPU, one GPU, the memory) of each period.
 
     It has no slots, so that the present points and figures for many rules are computed once.
     """
@@ -56,7 +57,7 @@ class Series(Struct, frozen=True, dict=True):
     def present(self) -> Sequence[float]:
         """The points that are not missing."""
         try:
-            sum(cast(Sequence[float], self.values))  # looks for None in a quarter of the time
+            sum(cast(Sequence[float], self.values))  # finds None in a quarter of the time
         except TypeError:
             return [value for value in self.values if value is not None]
         return cast(Sequence[float], self.values)
@@ -83,12 +84,13 @@ class Series(Struct, frozen=True, dict=True):
 
     @property
     def share(self) -> float:
-        """Points present / points expected, 0..1."""
+        """The present points as a share (0..1) of the expected ones."""
         return len(self.present) / len(self.values) if self.values else 0.0
 
     def over(self, divisor: int) -> Series:
-        """Divides each point of a line with a point. All quotients lie between those of the lowest
-        and the highest point, so these two are known without another look at all of them.
+        """Divides each point. The series must have a point.
+
+        The lowest and highest quotient are those of the lowest and highest point.
         """
         if divisor == 1:
             return self
@@ -103,24 +105,28 @@ class Series(Struct, frozen=True, dict=True):
         return line
 
     def merged_where_equal(self, other: Series | None) -> Series:
-        """Merges two series of one host on one grid; points that differ become unknown."""
+        """Merges two series of one host on one grid. Points that differ become unknown."""
         if other is None:
             return self
         pairs = zip(self.values, other.values, strict=True)
         return Series(
             tuple(
-                one if two is None or one == two else two if one is None else None
-                for one, two in pairs
+                value
+                if other_value is None or value == other_value
+                else other_value
+                if value is None
+                else None
+                for value, other_value in pairs
             )
         )
 
     @cached_property
     def longest_gap(self) -> int:
-        """The most missing points in a row."""
+        """The largest number of missing points in a row."""
         if self.is_complete:
             return 0
         runs = groupby(value is None for value in self.values)
-        return max(len(list(run)) for missing, run in runs if missing)
+        return max(len(list(run)) for is_missing, run in runs if is_missing)
 
     @property
     def tenths(self) -> list[int | None]:
@@ -139,9 +145,9 @@ def select_points(hosts: Mapping[str, Series], indices: Sequence[int]) -> dict[s
     in_a_row = indices[-1] - indices[0] + 1 == len(indices)
     if in_a_row and all(len(line.values) == len(indices) for line in hosts.values()):
         return {host: line for host, line in hosts.items() if line.present}
-    pick = itemgetter(slice(indices[0], indices[-1] + 1)) if in_a_row else itemgetter(*indices)
-    picked = {host: Series(pick(line.values)) for host, line in hosts.items()}
-    return {host: line for host, line in picked.items() if line.present}
+    select = itemgetter(slice(indices[0], indices[-1] + 1)) if in_a_row else itemgetter(*indices)
+    selected = {host: Series(select(line.values)) for host, line in hosts.items()}
+    return {host: line for host, line in selected.items() if line.present}
 
 
 def mean(values: Sequence[float]) -> float:
@@ -165,7 +171,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
     """Returns the highest of the hosts' percentiles; at least one host must have a value.
 
-    For hosts after the first, only the points above the highest percentile so far are sorted. If
+    Of the hosts after the first, only points above the highest percentile so far are sorted. If
     these are too few, the host's own percentile is lower.
     """
     first, *others = hosts
@@ -178,13 +184,17 @@ def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
         above = sorted([value for value in points if value > highest])
         below = len(points) - len(above)
         if high >= below:
-            least = max(v for v in points if v <= highest) if low < below else above[low - below]
-            highest = max(highest, least + (above[high - below] - least) * share)
+            low_value = (
+                max(v for v in points if v <= highest) if low < below else above[low - below]
+            )
+            highest = max(highest, low_value + (above[high - below] - low_value) * share)
     return highest
 
 
 def _ranks(count: int, percent: float) -> tuple[int, int, float]:
-    """Returns the ranks around a percentile of `count` values, and its distance from the first."""
+    """Returns the ranks around a percentile of `count` values, and its distance from the first
+    rank.
+    """
     rank = (count - 1) * percent / 100
     low = math.floor(rank)
     return low, min(low + 1, count - 1), rank - low
@@ -193,8 +203,9 @@ def _ranks(count: int, percent: float) -> tuple[int, int, float]:
 def pairs(
     hosts: Mapping[str, Series], others: Mapping[str, Series]
 ) -> tuple[list[float], list[float]]:
-    """Pairs two metrics by host and period if both have a point. Returns two columns of the same
-    length.
+    """Pairs two metrics by host and period if both have a point.
+
+    Returns two columns of the same length.
     """
     first: list[float] = []
     second: list[float] = []
@@ -206,10 +217,10 @@ def pairs(
             first += line.present
             second += other.present
             continue
-        for a, b in zip(line.values, other.values, strict=True):
-            if a is not None and b is not None:
-                first.append(a)
-                second.append(b)
+        for value, other_value in zip(line.values, other.values, strict=True):
+            if value is not None and other_value is not None:
+                first.append(value)
+                second.append(other_value)
     return first, second
 
 
@@ -222,8 +233,8 @@ def cpu_states(percents: Sequence[float], vcpu: int | None) -> States:
 
 def gpu_states(percents: Sequence[float], gpus: int | None) -> States:
     """Returns whether a host with `gpus` GPUs is active at each mean utilisation (0..100)."""
-    each = gpus or 1
-    return [percent * each > IDLE_MAX_GPU_PERCENT for percent in percents]
+    gpu_count = gpus or 1
+    return [percent * gpu_count > IDLE_MAX_GPU_PERCENT for percent in percents]
 
 
 def states_above(percents: Sequence[float], limit: float) -> States:
@@ -234,11 +245,11 @@ def states_above(percents: Sequence[float], limit: float) -> States:
 def states(
     line: Series, works: Callable[[Sequence[float]], States], period_s: int | None
 ) -> States:
-    """Returns whether a host is active in each period; `works` judges all points at once. An answer
-    for both the lowest and the highest point holds for all: more use is never less active.
+    """Returns whether a host is active in each period; `works` judges several points at once.
 
     A gap of at most MAX_IDLE_GAP_S between two idle points, or between an idle point and the end,
-    is idle too. Otherwise one lost point would make hours of idleness look like work.
+    is idle, too. Otherwise one lost point would make hours of idleness look like work. More use is
+    never less active, so if the lowest and the highest point have the same state, all have it.
     """
     if line.present:
         lowest, highest = works([line.lowest, line.highest])
@@ -256,76 +267,84 @@ def states(
 
 
 def _state_in_gap(points: States, index: int, longest: int) -> bool | None:
+    """Returns the state of a missing point: False if it is in a short idle gap, else None."""
     before = points[max(index - longest, 0) : index]
     after = points[index + 1 : index + 1 + longest]
-    last = next((state for state in reversed(before) if state is not None), None)
+    previous = next((state for state in reversed(before) if state is not None), None)
     following = next((state for state in after if state is not None), None)
-    if last is not False or following:
+    if previous is not False or following:
         return None
-    at_end = longest and index + 1 + len(after) == len(points)
-    return False if following is False or at_end else None
+    is_at_end = longest and index + 1 + len(after) == len(points)
+    return False if following is False or is_at_end else None
 
 
 def any_active(hosts: Sequence[bool | None]) -> bool | None:
-    """Returns True if any host works, False if each is known not to, else None."""
+    """Returns True if any host is active, False if all are known to be idle, else None."""
     return True if any(hosts) else None if None in hosts or not hosts else False
 
 
-def combine_two(one: States, other: States) -> States:
+def combine_two(states: States, other_states: States) -> States:
     """Applies `any_active` to two hosts, period by period."""
     return [
-        True if a or b else None if a is None or b is None else False
-        for a, b in zip(one, other, strict=True)
+        True if state or other_state else None if state is None or other_state is None else False
+        for state, other_state in zip(states, other_states, strict=True)
     ]
 
 
 def combine_states(hosts: Sequence[States]) -> States:
-    """Applies `any_active` to all hosts, period by period; most jobs have one or two lines. If one
-    host is always active, the others are not read.
+    """Applies `any_active` to all hosts, period by period.
+
+    Most jobs have one or two hosts. If one host is always active, the others are not read.
     """
     always = next((host for host in hosts if False not in host and None not in host), None)
     if always is not None:
         return list(always)
-    if len(hosts) <= 2:  # noqa: PLR2004 - of more, tuples are the faster form
+    if len(hosts) <= 2:  # noqa: PLR2004 - for more hosts, zip is faster
         return reduce(combine_two, hosts) if hosts else []
-    return [any_active(at) for at in zip(*hosts, strict=True)]
+    return [any_active(states) for states in zip(*hosts, strict=True)]
 
 
 def true_ranges(flags: Sequence[bool]) -> Iterator[range]:
     """Yields the ranges of true flags."""
-    at = 0
+    start = 0
     for value, group in groupby(flags):
         length = len(list(group))
         if value:
-            yield range(at, at + length)
-        at += length
+            yield range(start, start + length)
+        start += length
 
 
 def standstills(
     on_gpu: Sequence[States], cpus: Sequence[Series], vcpu: int, period_s: int
 ) -> tuple[range, ...]:
-    """Returns the standstills after the first GPU work, in order. Earlier ones may prepare it.
+    """Returns the standstills after the first GPU work, in order. Earlier ones may prepare that
+    work.
 
-    `on_gpu`: the GPUs of each host. A period with an unknown part is not a standstill.
+    `on_gpu`: the states of each host's GPUs. A period with an unknown part is not a standstill.
     """
     gpus = combine_states(on_gpu)
     if False not in gpus:
         return ()
-    first = next((at for at, works in enumerate(gpus) if works), len(gpus))
+    first_work = next((period for period, state in enumerate(gpus) if state), len(gpus))
     limit = ONE_PROCESS_MAX_CORES * 100 / vcpu
     hosts = [states(line, partial(states_above, limit=limit), period_s) for line in cpus]
     on_cpu = combine_states(hosts)
-    still = [at > first and works is False and on_cpu[at] is False for at, works in enumerate(gpus)]
+    still_flags = [
+        period > first_work and state is False and on_cpu[period] is False
+        for period, state in enumerate(gpus)
+    ]
     if period_s <= _BLIP_S:
-        for at in _blips(still, _BLIP_MARGIN_S // period_s):
-            still[at] = gpus[at] is False and on_cpu[at] is True
-    return tuple(run for run in true_ranges(still) if len(run) * period_s >= MIN_STANDSTILL_S)
+        for period in _blips(still_flags, _BLIP_MARGIN_S // period_s):
+            still_flags[period] = gpus[period] is False and on_cpu[period] is True
+    return tuple(run for run in true_ranges(still_flags) if len(run) * period_s >= MIN_STANDSTILL_S)
 
 
 def _blips(flags: Sequence[bool], around: int) -> list[int]:
-    """Returns single periods that are not still, with at least `around` still ones on each side."""
+    """Returns the single periods that are not still, but have `around` still ones on each side."""
     return [
-        at
-        for at in range(around, len(flags) - around)
-        if not flags[at] and all(flags[at - around : at]) and all(flags[at + 1 : at + 1 + around])
+        index
+        for index in range(around, len(flags) - around)
+        if not flags[index]
+        and all(flags[index - around : index])
+        and all(flags[index + 1 : index + 1 + around])
     ]

@@ -169,7 +169,7 @@ def held_messages_card(hour: ChannelHour, place: HistoryLocation = DEFAULT_HISTO
         ),
         attributes=_HELD_ATTRIBUTES,
         commands=(
-            CardLine(place.command("advice"), "All open advices", is_code=True),
+            CardLine(place.command("advice"), "All open recommendations", is_code=True),
             CardLine(place.command("history", "--since", since), "All jobs", is_code=True),
         ),
     )

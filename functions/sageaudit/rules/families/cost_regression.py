@@ -1,18 +1,18 @@
-"""The run cost far more than its family's runs do.
+"""The run cost far more than its family's earlier runs.
 
 What it checks: The bill is above the family's newest level by at least 3 times its spread (the
-    scaled median absolute deviation) and at least 25%. The level is the median of up to 10
-    completed runs since the last change of type, count or purchase, or since the last lasting step
-    of cost. After 3 runs a new cost becomes the level. Until then a run is compared with the level
-    before. A rise is shown once, and again if it grows by a quarter. If now and then a few runs use
-    other instances, these are compared with each other. At least 5 runs must have a known cost.
+    scaled median absolute deviation), and by at least 25%. The level is the median of up to 10
+    completed runs since the last change of type, count or purchase, or since the last lasting
+    change of cost. After 3 runs a new cost becomes the level; until then a run is compared with the
+    level before. A rise is shown once, and again if it grows by a quarter. If a few runs sometimes
+    use other instances, these are compared with each other. At least 5 runs must have a known cost.
 Why it costs: Each later run pays again for an unintended change of type, count, data or code.
-Saving: None: this is an alarm. The evidence has the dollars above the median; other findings have
-    the savings.
+Saving: None. The finding is an alarm: its evidence has the dollars above the median, and other
+    findings have the savings.
 When it is wrong: A family may contain runs that are meant to differ: a quick test and the full
-    training under one name. A tag of the policy's `family_tag` separates them.
-What to do: Look at what changed (the finding names it if the history has it), and undo it if it was
-    not intended.
+    training under one name. A tag that the policy names as `family_tag` separates them.
+What to do: Check what changed (the finding names it if the history shows it), and undo the change
+    if it was not intended.
 Sources: Rousseeuw and Croux, 1993: the median absolute deviation times 1.4826 estimates a standard
     deviation that outliers do not move; 3 such deviations are the usual limit.
 """
@@ -38,13 +38,13 @@ MIN_SPREADS = api.Threshold(
     "min_spreads", 3, "scaled MADs", "the usual limit for outliers", "Rousseeuw and Croux"
 )
 MIN_RISE = api.Threshold(
-    "min_rise_percent", 25, "percent above the median", "families without spread"
+    "min_rise_percent", 25, "percent above the median", "for families without spread"
 )
-_COMPARED_RUNS = 5
+_MIN_COMPARED_RUNS = 5
 _MIN_PHASE_GROWTH_S = 60
 _MIN_DISK_GROWTH_GB = Decimal(1)
 _CENT_USD = Decimal("0.01")
-"""Less is shown as nothing."""
+"""A smaller difference is shown as nothing."""
 
 
 @api.rule(
@@ -52,33 +52,35 @@ _CENT_USD = Decimal("0.01")
     scope=api.FamilyCase,
     kinds=api.INSTANCE_KINDS,
     thresholds=(MIN_SPREADS, MIN_RISE),
-    min_earlier_runs=_COMPARED_RUNS,
+    min_earlier_runs=_MIN_COMPARED_RUNS,
     used_by_later_runs=True,
-    not_applicable=(api.search_trial, api.free, api.not_completed),
+    not_applicable=(api.search_trial_reason, api.free_reason, api.not_completed_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Compares with completed runs only: a failed run is cheap for another reason."""
+    """Compares with completed runs only, because a failed run is cheap for another reason."""
     total_usd = case.bill.total_usd
     if total_usd is None:
         return api.BILL_UNKNOWN
-    known = len(completed_runs(case.earlier_runs))
-    if known < _COMPARED_RUNS:
-        reason = f"{known} completed runs of known cost, {_COMPARED_RUNS} needed"
+    run_count = len(completed_runs(case.earlier_runs))
+    if run_count < _MIN_COMPARED_RUNS:
+        reason = f"{run_count} completed runs of known cost, the rule needs {_MIN_COMPARED_RUNS}"
         return api.Unknown("too_few_runs", reason)
     spreads, percent = (Decimal(str(case.threshold(limit))) for limit in (MIN_SPREADS, MIN_RISE))
-    own = summary_of_run(case.job)
-    level = newest_level(own, case.earlier_runs, spreads=spreads, percent=percent)
+    own_summary = summary_of_run(case.job)
+    level = newest_level(own_summary, case.earlier_runs, spreads=spreads, percent=percent)
     if level is None:
-        return api.Unknown("no_usual_cost", "no three of its family's runs in a row are alike")
+        return api.Unknown(
+            "no_usual_cost", "no three of its family's runs in a row have a similar cost"
+        )
     usual_usd = level.usual_usd
     limit_usd = usual_usd + level.margin_usd(spreads, percent)
     if total_usd - usual_usd < _CENT_USD or total_usd < limit_usd:
         return api.Clear()
-    changes = dict(_changes(case, own, level.runs))
-    changed = "; ".join(changes.values()) or "nothing known"
+    changes = dict(_changes(case, own_summary, level.runs))
+    changes_text = "; ".join(changes.values()) or "nothing known"
     return api.measured_fact(
-        f"Expected about ${usual_usd:,.2f} (the median of {len(level.runs)} earlier runs), got "
-        f"${total_usd:,.2f}. Changed: {changed}.",
+        f"The run cost ${total_usd:,.2f}, and about ${usual_usd:,.2f} was expected (the median of "
+        f"{len(level.runs)} earlier runs). Changed: {changes_text}.",
         {
             "total_usd": total_usd,
             "median_usd": usual_usd,
@@ -87,52 +89,53 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "compared_runs": len(level.runs),
             **changes,
         },
-        caution="It is an alarm; the findings on what grew have the savings.",
+        caution="This is an alarm. Findings about the phase or use that grew have the savings.",
         reported_for_run=_reported_for_run(case, limit_usd, percent),
     )
 
 
 def _reported_for_run(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal) -> str | None:
-    """The run that was told of the same rise of cost, if it has not grown since: one of the runs
-    just before, as long as each of them cost as much as the limit.
+    """Returns the run for which the same rise was reported, if it has not grown since; else None.
+
+    It is one of the runs just before this one, which each cost at least `limit_usd`.
     """
-    before = takewhile(
+    costly_runs = takewhile(
         lambda run: (run.total_usd or 0) >= limit_usd, completed_runs(case.earlier_runs)
     )
-    told = [
+    reported = [
         (run.total_usd, run.job)
-        for run in before
+        for run in costly_runs
         if "cost-regression" in run.rules_with_findings and run.total_usd is not None
     ]
     total_usd = case.bill.total_usd
-    if not told or total_usd is None or total_usd >= max(told)[0] * (1 + percent / 100):
+    if not reported or total_usd is None or total_usd >= max(reported)[0] * (1 + percent / 100):
         return None
-    return told[0][1]
+    return reported[0][1]
 
 
 def _changes(
-    case: api.FamilyCase, own: api.AuditSummary, completed: Sequence[api.AuditSummary]
+    case: api.FamilyCase, own_summary: api.AuditSummary, completed: Sequence[api.AuditSummary]
 ) -> Iterator[tuple[str, str]]:
-    """What differs from most of the earlier runs, in words."""
+    """Yields what differs from most of the earlier runs: an evidence key and a phrase."""
     job = case.job
-    for key, word in (("instance_type", "type"), ("instance_count", "count")):
-        usual, today = _most_common(completed, key), getattr(own, key)
-        if None not in (usual, today) and usual != today:
-            yield f"changed_{word}", f"{word} {usual} to {today}"
+    for key, label in (("instance_type", "type"), ("instance_count", "count")):
+        usual_value, current_value = _most_common(completed, key), getattr(own_summary, key)
+        if None not in (usual_value, current_value) and usual_value != current_value:
+            yield f"changed_{label}", f"{label} {usual_value} to {current_value}"
     purchase = _most_common(completed, "purchase")
-    if purchase is not own.purchase:
-        yield "changed_purchase", f"purchase {purchase} to {own.purchase}"
+    if purchase is not own_summary.purchase:
+        yield "changed_purchase", f"purchase {purchase} to {own_summary.purchase}"
     fingerprints = {run.fingerprint for run in completed} - {None}
-    if own.fingerprint and fingerprints and own.fingerprint not in fingerprints:
+    if own_summary.fingerprint and fingerprints and own_summary.fingerprint not in fingerprints:
         yield "changed_settings", "image, data or hyperparameters"
-    first_s = [run.first_point_s for run in completed if run.first_point_s is not None]
+    first_points_s = [run.first_point_s for run in completed if run.first_point_s is not None]
     own_first_s = first_point_s(job, case.whole_run)
-    if first_s and own_first_s is not None:
-        later_s = own_first_s - median(first_s)
-        if later_s >= max(Decimal(_MIN_PHASE_GROWTH_S), median(first_s) / 2):
+    if first_points_s and own_first_s is not None:
+        delay_s = own_first_s - median(first_points_s)
+        if delay_s >= max(Decimal(_MIN_PHASE_GROWTH_S), median(first_points_s) / 2):
             yield (
                 "changed_data",
-                f"its data ({api.duration_text(later_s)} more until its first point)",
+                f"its data ({api.duration_text(delay_s)} more until its first point)",
             )
     usual_gb = [run.disk_gb for run in completed if run.disk_gb]
     own_gb = disk_gb(job, case.whole_run)
@@ -141,18 +144,23 @@ def _changes(
         and own_gb
         and own_gb - median(usual_gb) >= max(_MIN_DISK_GROWTH_GB, median(usual_gb) / 2)
     ):
-        times = own_gb / median(usual_gb)
-        yield "changed_disk", f"its data ({times:.1f} times as much disk used)"
-    billed = {phase.name for phase in job.phases if phase.billed} & own.phase_s.keys()
-    grown_s = {name: own.phase_s[name] - _usual_s(completed, name) for name in sorted(billed)}
-    most = max(grown_s, key=lambda name: grown_s[name], default=None)
-    if most is not None and grown_s[most] >= _MIN_PHASE_GROWTH_S:
-        yield "changed_phase", f"{most} +{api.duration_text(grown_s[most])}"
+        growth = own_gb / median(usual_gb)
+        yield "changed_disk", f"its data ({growth:.1f} times as much disk used)"
+    billed_phases = {
+        phase.name for phase in job.phases if phase.billed
+    } & own_summary.phase_s.keys()
+    growth_s = {
+        name: own_summary.phase_s[name] - _usual_s(completed, name)
+        for name in sorted(billed_phases)
+    }
+    longest = max(growth_s, key=lambda name: growth_s[name], default=None)
+    if longest is not None and growth_s[longest] >= _MIN_PHASE_GROWTH_S:
+        yield "changed_phase", f"{longest} +{api.duration_text(growth_s[longest])}"
 
 
 def _most_common(runs: Sequence[api.AuditSummary], key: str) -> object:
-    known = [value for run in runs if (value := getattr(run, key)) is not None]
-    return Counter(known).most_common(1)[0][0] if known else None
+    values = [value for run in runs if (value := getattr(run, key)) is not None]
+    return Counter(values).most_common(1)[0][0] if values else None
 
 
 def _usual_s(runs: Sequence[api.AuditSummary], phase: str) -> Decimal:

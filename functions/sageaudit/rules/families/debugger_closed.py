@@ -1,21 +1,22 @@
 """The request configures SageMaker Debugger, which is closed to new customers.
 
-What it checks: DebugHookConfig, DebugRuleConfigurations, ProfilerRuleConfigurations, or a
-    ProfilerConfig that is not switched off. Named are custom rules, which have an instance type,
-    and profiler rules of the kinds that Debugger no longer has: MaxInitializationTime,
-    OverallFrameworkMetrics and StepOutlier.
-Why it costs: A new account's request fails or has no rules evaluated. In an account where it still
-    works, hooks and profiler slow the run down. A custom rule is billed as a processing job for as
-    long as the training job runs; a built-in one is free, and one of a dropped kind is never
-    evaluated.
-Saving: None is counted: what the hooks cost is not known before the run.
-When it is wrong: Existing customers may use it as before, without new features. Older SDKs add the
-    configuration by themselves.
-What to do: Remove the parameters; with the SageMaker Python SDK v2 pass disable_profiler=True and
-    debugger_hook_config=False. CloudWatch's metrics of the hosts stay. For profiles, use the
-    framework's own profiler.
+What it checks: The request has DebugHookConfig, DebugRuleConfigurations,
+    ProfilerRuleConfigurations, or a ProfilerConfig that is not disabled. The finding names custom
+    rules, which have an instance type, and profiler rules that Debugger no longer supports:
+    MaxInitializationTime, OverallFrameworkMetrics and StepOutlier.
+Why it costs: In a new account the request fails, or its rules are not evaluated. In an account that
+    may still use Debugger, hooks and the profiler slow the run down. A custom rule is billed as a
+    processing job for as long as the training job runs. A built-in rule is free, and an unsupported
+    one is never evaluated.
+Saving: None is counted, because the cost of the hooks is not known before the run.
+When it is wrong: Existing customers may still use Debugger, without new features. Older SDKs add
+    the configuration by themselves.
+What to do: Remove the parameters. With the SageMaker Python SDK v2, pass disable_profiler=True and
+    debugger_hook_config=False. CloudWatch's host metrics remain. For profiles, use the framework's
+    own profiler.
 Sources: SageMaker guide, Debugger: "no longer open to new customers", since 2026-07-30; SageMaker
-    Profiler ends on 2027-06-30; release notes: three kinds of rules dropped on 2023-03-16.
+    Profiler ends on 2027-06-30; release notes: support for three profiler rules ended on
+    2023-03-16.
 """
 
 from __future__ import annotations
@@ -39,30 +40,30 @@ _REMOVED_RULES = frozenset({"maxinitializationtime", "overallframeworkmetrics", 
     required_parameters=(_OFF,),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Looks at the configuration alone."""
+    """Judges the configuration alone."""
     request = case.request
-    disabled = request.value(_OFF) is True
-    used = [
+    is_disabled = request.value(_OFF) is True
+    parameters = [
         path
         for path in _PARAMETERS
-        if request.value(path) and not (path == "ProfilerConfig" and disabled)
+        if request.value(path) and not (path == "ProfilerConfig" and is_disabled)
     ]
-    if not used:
+    if not parameters:
         return api.Clear()
     return api.recommendation(
-        f"{' and '.join(used)}: SageMaker Debugger is closed to new customers since July 2026"
-        f"{''.join(_rule_sentences(request))}.",
-        {"parameters": ", ".join(used)},
-        fix=tuple(api.Parameter(path, "set", None) for path in used),
-        caution="Existing customers may go on using it. What it costs the run is not known.",
+        f"{' and '.join(parameters)}: SageMaker Debugger has been closed to new customers since "
+        f"July 2026{''.join(_rule_clauses(request))}.",
+        {"parameters": ", ".join(parameters)},
+        fix=tuple(api.Parameter(path, "set", None) for path in parameters),
+        caution="Existing customers may still use it. How much it slows the run down is not known.",
     )
 
 
-def _rule_sentences(request: Request) -> Iterator[str]:
-    """More for the sentence: custom rules, and profiler rules of a dropped kind."""
+def _rule_clauses(request: Request) -> Iterator[str]:
+    """Yields clauses about custom rules, and about profiler rules that are no longer supported."""
     for path in _RULES:
-        listed = request.value(path)
-        for item in listed if isinstance(listed, list) else []:
+        configurations = request.value(path)
+        for item in configurations if isinstance(configurations, list) else []:
             if not isinstance(item, dict):
                 continue
             parameters, name = item.get("RuleParameters"), item.get("RuleConfigurationName")
@@ -70,4 +71,4 @@ def _rule_sentences(request: Request) -> Iterator[str]:
             if item.get("InstanceType"):
                 yield f"; {name} is billed as a processing job of its own"
             elif str(kind or name).replace("_", "").lower() in _REMOVED_RULES:
-                yield f"; {name} is of a kind that was dropped in March 2023"
+                yield f"; {name} is a rule that Debugger has not supported since March 2023"

@@ -4,12 +4,13 @@ What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job: its s
     its failure text says so, or it is a processing job that was stopped after its limit.
 Why it costs: A run that its limit ended is billed up to the limit, and all of it is lost if it left
     neither artifact nor checkpoints.
-Saving: None with an artifact or checkpoints: the limit worked as planned. Else the whole bill is
-    lost, or up to the whole bill if there are signs of the script's own checkpoints or of outputs
-    that it writes to S3 itself. The loss is not counted again by failed-spend. If the run was idle
-    for most of its time, or for its last hour, that is said first, and no longer limit is advised.
+Saving: None if there is an artifact or a checkpoint: the limit worked as planned. Else the whole
+    bill counts as lost, or a range from 0 to the whole bill if there are signs of the script's own
+    checkpoints or of outputs that it writes to S3. failed-spend does not count the loss again. If
+    the run was idle for most of its time, or for its last hour, the finding says that first, and
+    recommends no longer limit.
 When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
-    something. A trial that ended with its tuning job did its work: it is not judged.
+    something. A trial of a tuning job is not judged: its metric is its result.
 What to do: Raise the limit if the work needs it, and keep checkpoints, so that the next run
     continues where this one stopped. The limit covers all attempts of a RetryStrategy together; a
     script that catches SIGTERM has 120 s to save its model.
@@ -32,12 +33,12 @@ from sageaudit.rules.limits.failures import why_not_lost
 from sageaudit.rules.utilisation.standing_still import idle_run
 
 _LONGEST_LIMIT_S = {api.JobKind.TRAINING: 2_419_200, api.JobKind.PROCESSING: 777_600}
-"""28 and 9 days: the kinds of jobs that have a limit, and what AWS allows."""
+"""The longest limit that AWS allows, by kind of job: 28 and 9 days."""
 _NEW_LIMIT_FACTOR = 2
-_NO_LONGER_LIMIT_CAUTION = "a longer limit only makes such a wait longer"
+_NO_LONGER_LIMIT_CAUTION = "a longer limit would only make the wait longer"
 
 
-def _trial(case: api.JobCase) -> str | None:
+def _trial_reason(case: api.JobCase) -> str | None:
     return "a trial: its metric is its result" if is_trial(case.job) else None
 
 
@@ -45,28 +46,31 @@ def _trial(case: api.JobCase) -> str | None:
     id="SA603",
     scope=api.JobCase,
     kinds=set(_LONGEST_LIMIT_S),
-    not_applicable=(_trial, api.free),
+    not_applicable=(_trial_reason, api.free_reason),
     subsumes={"failed-spend"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Lost when nothing is left; else only stated."""
+    """Counts the run as lost if nothing is left; else only states the limit."""
     job = case.job
     limit = limit_reached(job)
     if limit is None or job.has_never_started:
         return api.Clear()
-    left = kept_results(job)
-    if left is None and (why_not := why_not_lost(job)) is not None:
-        return why_not
+    results = kept_results(job)
+    if results is None and (outcome := why_not_lost(job)) is not None:
+        return outcome
     limit_s = job.max_runtime_s if limit == MAX_RUNTIME else job.max_wait_s
     counted_s = seconds_until_limit(job, limit)
-    after = "" if counted_s is None else f" after {api.duration_text(counted_s)}"
+    after_text = "" if counted_s is None else f" after {api.duration_text(counted_s)}"
     if limit == MAX_WAIT and counted_s is not None:
-        after += " of waiting and work"
-    part = None if left else possible_resume_source(job)
-    what = f"it left {left or 'neither artifact nor checkpoints'}"
-    if part:
-        what = f"it left no artifact; {part} may hold a part of the work"
-    summary = f"{limit} ended the run{after} on {job.instances or 'an unknown type'}; {what}."
+        after_text += " of waiting and work"
+    resume_source = None if results else possible_resume_source(job)
+    outcome_text = f"it left {results or 'neither an artifact nor checkpoints'}"
+    if resume_source:
+        outcome_text = f"it left no artifact; {resume_source} may hold a part of the work"
+    summary = (
+        f"{limit} ended the run{after_text} on {job.instances or 'an unknown type'}; "
+        f"{outcome_text}."
+    )
     evidence: dict[str, api.Scalar] = {
         "limit": limit,
         "limit_s": limit_s,
@@ -75,32 +79,37 @@ def check(case: api.JobCase) -> api.Outcome:
         "status": job.status,
         "secondary_status": job.secondary_status,
         "failure_reason": str(job.failure or "") or None,
-        "left": left or "nothing",
+        "left": results or "nothing",
     }
-    if left:
-        caution = "The limit may be planned, and what it left can be used."
+    if results:
+        caution = "The limit may be intended, and what the run left can be used."
         return api.measured_fact(summary, evidence, caution=caution)
     idle = idle_run(case)
     higher = () if idle else _higher_limit_fix(job, limit, limit_s)
-    continues = job.kind is not api.JobKind.TRAINING or part is not None
-    spent = "This money is spent: the next run under this limit ends the same way."
+    can_resume = job.kind is not api.JobKind.TRAINING or resume_source is not None
+    caution = "This money is spent. The next run with this limit will end the same way."
     if idle:
-        spent = "This money is spent: a run that waits like this again costs as much."
-    if part:
-        spent = f"Resumed from {part}, a run keeps that work; if nobody resumes it, all is lost."
-    lost = api.possible_loss if part else api.lost_spend
-    return lost(
+        caution = "This money is spent. Another run that waits like this will cost as much."
+    if resume_source:
+        caution = (
+            f"A run resumed from {resume_source} keeps that work. If nobody resumes it, all is "
+            "lost."
+        )
+    build_finding = api.possible_loss if resume_source else api.lost_spend
+    return build_finding(
         f"{idle.sentence} {summary}" if idle else summary,
         {**evidence, **(idle.evidence if idle else {})},
-        fix=higher if continues else (api.CHECKPOINTS, *higher),
+        fix=higher if can_resume else (api.CHECKPOINTS, *higher),
         first_step=f"{idle.first_step}; {_NO_LONGER_LIMIT_CAUTION}" if idle else None,
         change=api.DropRun(),
-        caution=spent,
+        caution=caution,
     )
 
 
 def _higher_limit_fix(job: api.Job, limit: str, limit_s: int | None) -> tuple[api.Parameter, ...]:
-    """Twice the limit, up to the longest; MaxWait must not be shorter than MaxRuntime."""
+    """Returns twice the limit, up to the longest one. If needed, MaxWaitTimeInSeconds rises as
+    much: it must not be below MaxRuntimeInSeconds.
+    """
     longest_s = _LONGEST_LIMIT_S[job.kind]
     if not limit_s or limit_s >= longest_s:
         return ()

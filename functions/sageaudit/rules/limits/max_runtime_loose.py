@@ -1,16 +1,15 @@
 """The run-time limit would let a hung job cost a lot.
 
-What it checks: MaxRuntimeInSeconds x rate is above $200 ($10 in a request), and the limit is at
-    least ten times the run time. With 5 known runs of the family, the longest of them counts as the
-    run time.
+What it checks: MaxRuntimeInSeconds x rate is above $200 (for a request $10), and the limit is at
+    least ten times the run time. If 5 runs of the family are known, the longest of them counts as
+    the run time.
 Why it costs: Nothing yet. A hung job is billed until its limit: one day by default, 28 at most.
-Saving: None: it is a guard-rail, stored and shown, and never posted to chat.
-When it is wrong: The next run of the same job is known to be much longer. Runs that a limit ended
-    count as long as they ran.
+Saving: None. It is a guard-rail: it is stored and shown, and never posted to chat.
+When it is wrong: The next run of the same job is known to be much longer. A run that its limit
+    ended counts with the time that it ran, although it may have needed longer.
 What to do: Set the limit to three times the longest known run, in whole hours. With a RetryStrategy
     it covers all attempts together.
-Sources: Jobstats: time efficiency of 10% or less is red. The $200, a job that hangs for a night,
-    are our choice.
+Sources: Jobstats: time efficiency of 10% or less is red. The $200 and the $10 are our choice.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from sageaudit.domain.job.course import LIMIT_REACHED
 from sageaudit.domain.resize.type_choice import cluster_usd_per_hour
 from sageaudit.rules import api
 
-MIN_EXPOSURE = api.Threshold("min_exposed_usd", 200, "USD at the limit", "a big sum")
+MIN_EXPOSURE = api.Threshold("min_exposed_usd", 200, "USD at the limit", "a large sum")
 MIN_REQUEST_EXPOSURE = api.Threshold(
-    "min_request_usd", 10, "USD at the limit of a request", "easy to change yet"
+    "min_request_usd", 10, "USD at the limit of a request", "a request is easy to change"
 )
 MIN_LIMIT_FACTOR = api.Threshold(
     "min_limit_ratio", 10, "limit / run", "10% or less is red", "Jobstats"
@@ -32,7 +31,7 @@ MIN_LIMIT_FACTOR = api.Threshold(
 MIN_RUNS = api.Threshold("min_runs", 5, "runs", "fewer do not show the longest")
 
 
-def _no_limit(case: api.FamilyCase) -> str | None:
+def _no_limit_reason(case: api.FamilyCase) -> str | None:
     return "no MaxRuntimeInSeconds is recorded" if case.job.max_runtime_s is None else None
 
 
@@ -45,7 +44,13 @@ def _is_completed_or_limited(run: api.AuditSummary) -> bool:
     scope=api.FamilyCase,
     kinds=api.LIMITED_KINDS,
     thresholds=(MIN_EXPOSURE, MIN_REQUEST_EXPOSURE, MIN_LIMIT_FACTOR, MIN_RUNS),
-    not_applicable=(_no_limit, api.free, api.serverless, api.prepaid, api.not_completed),
+    not_applicable=(
+        _no_limit_reason,
+        api.free_reason,
+        api.serverless_reason,
+        api.prepaid_reason,
+        api.not_completed_reason,
+    ),
     sent_to_channels=False,
     report_once_per_family=True,
     request_severity=api.Severity.LOW,
@@ -65,8 +70,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
         elapsed_s = [job.elapsed_s]
     longest_s = max(elapsed_s)
     suggested_s = math.ceil(3 * longest_s / 3600) * 3600
-    loose = limit_s >= case.threshold(MIN_LIMIT_FACTOR) * float(longest_s)
-    if not loose or suggested_s >= limit_s:
+    is_loose = limit_s >= case.threshold(MIN_LIMIT_FACTOR) * float(longest_s)
+    if not is_loose or suggested_s >= limit_s:
         return api.Clear()
     usd_per_hour = cluster_usd_per_hour(job, case.market)
     if usd_per_hour is None:
@@ -74,10 +79,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
     exposed_usd = usd_per_hour * limit_s / 3600
     if exposed_usd <= case.threshold(MIN_REQUEST_EXPOSURE if case.duration_basis else MIN_EXPOSURE):
         return api.Clear()
-    whose = f"the longest of {len(elapsed_s)} runs" if len(elapsed_s) > 1 else "this run"
+    run_text = f"the longest of {len(elapsed_s)} runs" if len(elapsed_s) > 1 else "this run"
     return api.measured_fact(
         f"A hung run would be billed up to ${exposed_usd:,.0f}: the limit is "
-        f"{api.duration_text(Decimal(limit_s))}, {whose} took {api.duration_text(longest_s)}.",
+        f"{api.duration_text(Decimal(limit_s))}, {run_text} took {api.duration_text(longest_s)}.",
         {
             "max_runtime_s": limit_s,
             "elapsed_s": job.elapsed_s,
@@ -86,5 +91,5 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "exposed_usd": round(exposed_usd, 2),
         },
         fix=(api.Parameter(api.RUN_LIMIT, limit_s, suggested_s),),
-        caution="A precaution: the loose limit has cost nothing so far, so nothing is counted.",
+        caution="A precaution: the limit has cost nothing so far, so nothing is counted.",
     )

@@ -1,19 +1,21 @@
-"""A setting or tag is not what the organisation requires.
+"""A setting or tag does not meet the organisation's requirement.
 
-What it checks: What the policy lists under [require], by the paths of a training request:
-    EnableNetworkIsolation, VpcConfig, "Tags.team", "StoppingCondition.MaxRuntimeInSeconds" and
-    others. A processing job has network settings under NetworkConfig, a tuning job all of them in
-    each of its definitions; what a kind of job does not have is not asked of it. A setting that
-    is not set counts as what AWS takes then: switches are off, and a job may run for one day. Any
-    other one is within an upper limit. A tag without a value is not set. Training jobs of a tuning
-    job are not asked: their settings are the definition's.
-Why it costs: Nothing by itself: it is a rule of the organisation.
+What it checks: The job has what the policy lists under [require], by the paths of a training
+    request: EnableNetworkIsolation, VpcConfig, "Tags.team", "StoppingCondition.MaxRuntimeInSeconds"
+    and others. A processing job has network settings under NetworkConfig, a tuning job has all
+    settings in each of its definitions. A setting that a kind of job does not have is not checked.
+    A setting that is missing counts as AWS's default: switches are off, and a job may run for one
+    day. Any other missing setting is within an upper limit. A tag without a value is not set. The
+    training jobs of a tuning job are not checked, because their settings are those of its
+    definitions.
+Why it costs: Nothing by itself. It is a rule of the organisation.
 Saving: None.
-When it is wrong: Where a job is exempt from the rule: the policy can say so for a family, or demand
-    something else of some jobs in [[for]]. A job's own tag cannot. What a stored answer, or one
-    that was cut, does not hold is unknown and never a finding; so is what a request takes from a
-    parameter.
-What to do: Set what the fix names. In code that many teams share, set it as a default.
+When it is wrong: The job is exempt from the rule. The policy can exempt a family, or require
+    something else of some jobs in [[for]]; a job's own tag cannot. A setting that is missing from a
+    stored or shortened answer is unknown and never a finding. So is a value that a request takes
+    from a parameter.
+What to do: Set the parameter that the fix names. If many teams share the code, set it there as a
+    default.
 Sources: botocore, CreateTrainingJobRequest, NetworkConfig, HyperParameterTrainingJobDefinition;
     StoppingCondition: "The default value is 1 day".
 """
@@ -41,12 +43,12 @@ from sageaudit.rules import api
 _TAG = "Tags[{}].Value"
 _SPOT = "EnableManagedSpotTraining"
 _WAIT = "StoppingCondition.MaxWaitTimeInSeconds"
-_NOT_KEPT = "its stored answer does not say"
+_NOT_STORED = "its stored answer does not have it"
 _NO_TAGS = "not all of its tags were read"
 
 
 class _RequirementCheck(Struct, frozen=True):
-    """One requirement at one path of a job: its value, or why that is not known."""
+    """One requirement at one path of a job, with its value or the reason why that is not known."""
 
     requirement: Requirement
     path: str
@@ -55,7 +57,7 @@ class _RequirementCheck(Struct, frozen=True):
 
     @property
     def is_met(self) -> bool:
-        """Whether a known value, or else AWS's default, fulfils it."""
+        """Whether the known value, or else AWS's default, meets the requirement."""
         tag, value = self.requirement.tag, self.value
         if value is None and tag is None and self.requirement.needs_value:
             value = SETTINGS[self.requirement.path].default
@@ -63,92 +65,104 @@ class _RequirementCheck(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """For a sentence: `EnableNetworkIsolation is false (required: true)`."""
-        asked, value = self.requirement, self.value
+        """A clause such as `EnableNetworkIsolation is false (required: true)`."""
+        requirement, value = self.requirement, self.value
         shown_value = (
             str(value).lower()
             if isinstance(value, bool)
             else str(NOT_SET if value is None else value)
         )
-        what = self.path if asked.tag is None else f"the tag {asked.tag}"
-        return f"{what} is {shown_value} (required: {asked.words})"
+        subject = self.path if requirement.tag is None else f"the tag {requirement.tag}"
+        return f"{subject} is {shown_value} (required: {requirement.words})"
 
     @property
     def fix(self) -> api.Parameter:
-        """The parameter with the value that is required, or a place for one."""
-        asked = self.requirement
-        new: api.Scalar = f"<{asked.words}>"
-        if asked.operator in {"==", "<=", ">="}:
-            new = int(asked.value) if isinstance(asked.value, Decimal) else asked.value
-        elif asked.operator == PRESENT:
+        """The parameter with the required value, or with a placeholder."""
+        requirement = self.requirement
+        new: api.Scalar = f"<{requirement.words}>"
+        if requirement.operator in {"==", "<=", ">="}:
+            new = (
+                int(requirement.value)
+                if isinstance(requirement.value, Decimal)
+                else requirement.value
+            )
+        elif requirement.operator == PRESENT:
             new = "<your value>"
-        elif asked.operator == NOT_SET:
+        elif requirement.operator == NOT_SET:
             new = None
         return api.Parameter(self.path, self.value, new)
 
 
-def _no_requirements(case: api.Case) -> str | None:
-    return None if case.policy.require else "nothing is required of it ([require])"
+def _no_requirements_reason(case: api.Case) -> str | None:
+    return None if case.policy.require else "the policy requires nothing ([require])"
 
 
-def _search_reason(case: api.Case) -> str | None:
+def _trial_reason(case: api.Case) -> str | None:
     if isinstance(case, api.RequestCase):
-        trial = case.request.tuning_request is not None
+        is_from_tuning = case.request.tuning_request is not None
     else:
-        trial = isinstance(case, api.JobCase) and is_trial(case.job)
-    return "its tuning job is asked" if trial else None
+        is_from_tuning = isinstance(case, api.JobCase) and is_trial(case.job)
+    return "its tuning job is checked instead" if is_from_tuning else None
 
 
-def _free(case: api.Case) -> str | None:
-    return api.free(case) if isinstance(case, api.JobCase) else None
+def _free_reason(case: api.Case) -> str | None:
+    return api.free_reason(case) if isinstance(case, api.JobCase) else None
 
 
 @api.rule(
     id="SA610",
     scope=api.Case,
     kinds=set(api.JobKind),
-    not_applicable=(_no_requirements, _search_reason, _free),
+    not_applicable=(_no_requirements_reason, _trial_reason, _free_reason),
     request_severity=api.Severity.MEDIUM,
     severity=api.Severity.MEDIUM,
     report_once_per_family=True,
     can_tag_accept=False,
 )
 def check(case: api.Case) -> api.Outcome:
-    """All requirements at once: one sentence, and a parameter for each that is not met."""
-    asked = [one for each in case.policy.require.values() for one in _checks(case, each)]
-    if not asked:
-        return api.NotApplicable("it has none of the settings that are required")
-    unknown = [one for one in asked if one.unknown_reason is not None]
-    unmet = [one for one in asked if one.unknown_reason is None and not one.is_met]
-    reasons = "; ".join(f"{one.path}: {one.unknown_reason}" for one in unknown)
+    """Checks all requirements: one sentence, and a parameter for each one that is not met."""
+    checks = [
+        check
+        for requirement in case.policy.require.values()
+        for check in _checks(case, requirement)
+    ]
+    if not checks:
+        return api.NotApplicable("this kind of job has none of the required settings")
+    unknown = [check for check in checks if check.unknown_reason is not None]
+    unmet = [check for check in checks if check.unknown_reason is None and not check.is_met]
+    reasons = "; ".join(f"{check.path}: {check.unknown_reason}" for check in unknown)
     if not unmet:
         return api.Unknown("setting_unknown", reasons) if unknown else api.Clear()
     return api.measured_fact(
-        f"The policy's requirements are not met: {'; '.join(one.text for one in unmet)}.",
-        {one.path: NOT_SET if one.value is None else one.value for one in unmet},
-        fix=(*(one.fix for one in unmet), *_max_wait_fix(unmet)),
-        caution=f"A rule of your organisation, without dollars.{f' {reasons}.' if reasons else ''}",
+        f"The policy's requirements are not met: {'; '.join(check.text for check in unmet)}.",
+        {check.path: NOT_SET if check.value is None else check.value for check in unmet},
+        fix=(*(check.fix for check in unmet), *_max_wait_fix(unmet)),
+        caution=(
+            f"A rule of your organisation; it has no dollars.{f' {reasons}.' if reasons else ''}"
+        ),
     )
 
 
 def _max_wait_fix(unmet: Sequence[_RequirementCheck]) -> Iterator[api.Parameter]:
-    """The longest wait, without which AWS refuses a request for spot."""
-    if any(one.path.endswith(_WAIT) for one in unmet):
+    """Yields MaxWaitTimeInSeconds, without which AWS refuses a request for managed spot."""
+    if any(check.path.endswith(_WAIT) for check in unmet):
         return
-    for one in unmet:
-        if one.path.endswith(_SPOT) and one.requirement.value is True:
-            place = one.path.removesuffix(_SPOT) + _WAIT
-            yield api.Parameter(place, None, "<at least MaxRuntimeInSeconds>")
+    for check in unmet:
+        if check.path.endswith(_SPOT) and check.requirement.value is True:
+            path = check.path.removesuffix(_SPOT) + _WAIT
+            yield api.Parameter(path, None, "<at least MaxRuntimeInSeconds>")
 
 
 def _checks(case: api.Case, requirement: Requirement) -> Iterator[_RequirementCheck]:
-    """The requirement at each path that a job has for it; none where its kind has no such path."""
+    """Yields the requirement at each path that the job has for it; none if its kind has no such
+    path.
+    """
     if isinstance(case, api.RequestCase):
         yield from _checks_of_request(case.request, requirement)
     elif isinstance(case, api.JobCase | api.RollUpCase) and case.job is not None:
         yield from _checks_of_job(case.job, requirement)
     else:
-        yield _RequirementCheck(requirement, requirement.path, unknown_reason=_NOT_KEPT)
+        yield _RequirementCheck(requirement, requirement.path, unknown_reason=_NOT_STORED)
 
 
 def _checks_of_job(job: api.Job, requirement: Requirement) -> Iterator[_RequirementCheck]:
@@ -166,23 +180,23 @@ def _checks_of_job(job: api.Job, requirement: Requirement) -> Iterator[_Requirem
         return
     known = job.settings.get(requirement.path)
     if known is None:
-        yield _RequirementCheck(requirement, path, unknown_reason=_NOT_KEPT)
+        yield _RequirementCheck(requirement, path, unknown_reason=_NOT_STORED)
     for place, value in (known or {}).items():
         yield _RequirementCheck(requirement, place, value)
 
 
 def _checks_of_request(request: Request, requirement: Requirement) -> Iterator[_RequirementCheck]:
     if (tag := requirement.tag) is not None:
-        value, why = request.tag(tag)
-        yield _RequirementCheck(requirement, _TAG.format(tag), value, why)
+        value, reason = request.tag(tag)
+        yield _RequirementCheck(requirement, _TAG.format(tag), value, reason)
         return
     path = setting_path(request.kind, requirement.path)
     if path is None:
         return
-    found = setting_paths(request.kind, request.body, requirement.path)
-    if not found:
+    places = setting_paths(request.kind, request.body, requirement.path)
+    if not places:
         yield _RequirementCheck(requirement, path, unknown_reason="its definitions are not known")
-    for place in found:
+    for place in places:
         value = request.value(place)
         if isinstance(value, api.UnknownValue):
             yield _RequirementCheck(

@@ -1,17 +1,17 @@
 """The family fails again and again for the same reason.
 
-What it checks: This run failed, and with it at least 3 runs of its family in a row, within 7 days,
-    for reasons of the same class (memory, code, data ...). A completed run, or another class of
-    reason, ends the row; runs that somebody stopped are skipped.
+What it checks: This run failed. With it, at least 3 runs of its family failed in a row within 7
+    days, for the same class of reason (memory, code, data ...). A completed run, or a failure of
+    another class, ends the row. Runs that somebody stopped are skipped.
 Why it costs: Each failed run is billed until it fails. A schedule or a retry loop pays for the same
     failure until somebody intervenes.
-Saving: None here: each run's dollars are counted as lost in its own audit. The finding has their
-    sum so far, and since when.
+Saving: None here: each run's dollars are counted as lost in its own audit. The finding shows their
+    sum so far, and since when they fail.
 When it is wrong: Somebody may be fixing the fault, with new code in each try. This shows only if
     the code's S3 address has a hash. The evidence says whether settings and data were the same each
     time.
 What to do: Stop the schedule or the retries until the fault is fixed; try the fix on one small
-    instance or in local mode. For internal errors of AWS use a RetryStrategy: it retries only
+    instance or in local mode. For internal errors of AWS, use a RetryStrategy, which retries only
     these, inside one job.
 Sources: botocore, CreateTrainingJob.RetryStrategy: for InternalServerError only;
     DescribeTrainingJob: failed jobs are billed from start to end.
@@ -31,8 +31,8 @@ MIN_FAILED_RUNS = api.Threshold("min_failed_runs", 3, "failed runs", "two may be
 MAX_AGE = api.Threshold("max_age_days", 7, "days", "older failures are unrelated")
 
 
-def _trial(case: api.FamilyCase) -> str | None:
-    return "a trial: tuning-failed-trials counts these" if is_trial(case.job) else None
+def _trial_reason(case: api.FamilyCase) -> str | None:
+    return "it is a trial: tuning-failed-trials counts these" if is_trial(case.job) else None
 
 
 @api.rule(
@@ -40,10 +40,10 @@ def _trial(case: api.FamilyCase) -> str | None:
     scope=api.FamilyCase,
     kinds=api.INSTANCE_KINDS,
     thresholds=(MIN_FAILED_RUNS, MAX_AGE),
-    not_applicable=(_trial, api.free),
+    not_applicable=(_trial_reason, api.free_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Counts back from this run; a row that was not billed is clear."""
+    """Counts failures back from this run. A row that cost nothing is clear."""
     job = case.job
     if job.status != "Failed":
         return api.Clear()
@@ -52,28 +52,30 @@ def check(case: api.FamilyCase) -> api.Outcome:
     ended_at = job.ended_at or job.last_modified_at
     if ended_at is None:
         return api.Unknown("times_missing", "when the run failed is not known")
-    why = failure_class(job)
+    reason = failure_class(job)
     days = timedelta(days=case.threshold(MAX_AGE))
-    row = _failures_in_a_row(case.family_history, why, ended_at=ended_at, within=days)
-    count = 1 + len(row)
-    bills_usd = [case.bill.total_usd, *(run.total_usd for run in row)]
-    known = [usd for usd in bills_usd if usd is not None]
-    so_far_usd = sum(known, Decimal(0))
-    if count < case.threshold(MIN_FAILED_RUNS) or (len(known) == count and not so_far_usd):
+    earlier_failures = _failures_in_a_row(
+        case.family_history, reason, ended_at=ended_at, within=days
+    )
+    count = 1 + len(earlier_failures)
+    bills_usd = [case.bill.total_usd, *(run.total_usd for run in earlier_failures)]
+    known_usd = [usd for usd in bills_usd if usd is not None]
+    so_far_usd = sum(known_usd, Decimal(0))
+    if count < case.threshold(MIN_FAILED_RUNS) or (len(known_usd) == count and not so_far_usd):
         return api.Clear()
-    fingerprints = {job.fingerprint, *(run.fingerprint for run in row)}
-    since = row[-1].ended_at if row else ended_at
-    at_least = "at least " if len(known) < count else ""
+    fingerprints = {job.fingerprint, *(run.fingerprint for run in earlier_failures)}
+    since = earlier_failures[-1].ended_at if earlier_failures else ended_at
+    at_least = "at least " if len(known_usd) < count else ""
     return api.measured_fact(
-        f"{count} runs in a row failed since {since:%Y-%m-%d %H:%M} UTC ({why}), for {at_least}"
+        f"{count} runs in a row failed since {since:%Y-%m-%d %H:%M} UTC ({reason}), for {at_least}"
         f"${so_far_usd:,.2f} so far.",
         {
             "failed_in_a_row": count,
             "first_ended_at": since.isoformat(),
             "last_ended_at": ended_at.isoformat(),
-            "reason_class": why,
+            "reason_class": reason,
             "so_far_usd": so_far_usd,
-            "runs_of_unknown_cost": count - len(known),
+            "runs_of_unknown_cost": count - len(known_usd),
             "same_settings": None if None in fingerprints else len(fingerprints) == 1,
         },
         fix=retry_fix(job),
@@ -84,15 +86,15 @@ def check(case: api.FamilyCase) -> api.Outcome:
 def _failures_in_a_row(
     runs: Iterable[api.AuditSummary], reason: str, *, ended_at: datetime, within: timedelta
 ) -> list[api.AuditSummary]:
-    """The failures before `ended_at` without a success, or another reason, between them.
+    """Returns the failures for this reason before `ended_at`, up to the first other outcome.
 
-    Runs are newest first; those that somebody stopped are skipped.
+    `runs` are newest first; those that somebody stopped are skipped.
     """
-    row: list[api.AuditSummary] = []
+    failures: list[api.AuditSummary] = []
     for run in runs:
-        same = run.status == "Failed" and run.reason == reason
-        if ended_at - run.ended_at > within or not (same or run.status == "Stopped"):
+        has_same_reason = run.status == "Failed" and run.reason == reason
+        if ended_at - run.ended_at > within or not (has_same_reason or run.status == "Stopped"):
             break
-        if same:
-            row.append(run)
-    return row
+        if has_same_reason:
+            failures.append(run)
+    return failures

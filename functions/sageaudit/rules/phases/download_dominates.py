@@ -1,20 +1,21 @@
 """A File-mode download takes a large share of the billed time.
 
-What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, or costs at
-    least $10 and takes over 10 minutes, and a data channel reads S3 in File mode, which copies the
-    data to every instance before the code starts. The SDK's own channels `code` and `sm_drivers` do
-    not count. If the phase lasts at most 30 minutes and its message says that the image was pulled,
+What it checks: A data channel reads S3 in File mode, which copies the data to every instance before
+    the code starts. Downloading is at least 20% of the billed phases and over 5 minutes, or it
+    costs at least $10 and takes over 10 minutes. The SDK's own channels `code` and `sm_drivers` do
+    not count. If the phase lasts at most 30 minutes and its message names the image pull,
     image-pull-heavy judges it instead.
 Why it costs: Downloading is billed like Training: all instances wait for the copy.
-Saving: Possible, never in a total: 40 to 60% of what is above an image pull of 5 minutes. FastFile
-    and Pipe move the reads into Training, where a part of them runs in parallel with the work.
+Saving: Possible, never in a total: 40 to 60% of the phase, after 5 minutes for an image pull are
+    subtracted. FastFile and Pipe move the reads into Training, and a part of them runs in parallel
+    with the work.
 When it is wrong: Since 2024 Downloading includes the image pull, which SageMaker does not report
-    separately. Code that opens many small files, or reads in random order, may be slower on
-    FastFile, which also takes no augmented manifest. A `model` channel (incremental training) must
-    stay in File mode.
-What to do: FastFile mode, or Pipe for RecordIO. A file system (FSx for Lustre, EFS) adds its own
-    cost. If the image is large, use a smaller one.
-Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases, File, FastFile and Pipe
+    separately. Code that opens many small files, or reads in random order, may be slower with
+    FastFile, which also cannot read an augmented manifest. A `model` channel (incremental training)
+    must stay in File mode.
+What to do: Use FastFile mode, or Pipe for RecordIO. A file system (FSx for Lustre, EFS) adds its
+    own cost. If the image is large, use a smaller one.
+Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases; File, FastFile and Pipe
     mode. botocore, AlgorithmSpecification.TrainingInputMode and Channel.InputMode. 40 to 60% are
     our choice.
 """
@@ -28,12 +29,12 @@ from sageaudit.rules.phases import phase_share as phases
 
 _MODEL_CHANNEL = "model"
 _SAVED_SHARES = (Decimal("0.4"), Decimal("0.6"))
-"""Of the copy: what a trial may save, at least and at best."""
+"""The shares of the copy that a trial may save, at least and at best; our choice."""
 
 
-def _no_copy(case: api.JobCase) -> str | None:
-    copied = phases.copied_channels(case.job)
-    return None if copied else "no data channel reads S3 in File mode"
+def _no_copy_reason(case: api.JobCase) -> str | None:
+    channels = phases.copied_channels(case.job)
+    return None if channels else "no data channel reads S3 in File mode"
 
 
 @api.rule(
@@ -41,7 +42,7 @@ def _no_copy(case: api.JobCase) -> str | None:
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
     thresholds=phases.DOWNLOAD_THRESHOLDS,
-    not_applicable=(api.serverless, _no_copy, phases.image_pull_reason),
+    not_applicable=(api.serverless_reason, _no_copy_reason, phases.image_pull_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the phases only; needs no metrics."""
@@ -49,20 +50,21 @@ def check(case: api.JobCase) -> api.Outcome:
     if not isinstance(share, phases.PhaseShare):
         return share
     channels = phases.copied_channels(case.job)
-    with_pull = phases.has_image_pull_in_download(case.job)
-    cause = "data copy and image pull together" if with_pull else "the data copy"
-    data = [channel for channel in channels if channel.name != _MODEL_CHANNEL]
-    pipe = phases.input_mode_fix(data, "Pipe")
-    pull_s = Decimal(str(case.threshold(phases.DOWNLOAD_MIN_LENGTH))) if with_pull else Decimal(0)
+    has_pull = phases.has_image_pull_in_download(case.job)
+    cause = "data copy and image pull together" if has_pull else "the data copy"
+    data_channels = [channel for channel in channels if channel.name != _MODEL_CHANNEL]
+    pipe_fix = phases.input_mode_fix(data_channels, "Pipe")
+    pull_s = Decimal(str(case.threshold(phases.DOWNLOAD_MIN_LENGTH))) if has_pull else Decimal(0)
     low, high = (
-        api.CutPhase("Downloading", part * (share.seconds - pull_s)) for part in _SAVED_SHARES
+        api.CutPhase("Downloading", share_saved * (share.seconds - pull_s))
+        for share_saved in _SAVED_SHARES
     )
     return api.possible_saving(
         f"Downloading took {share.text}: {cause}, before the code starts.",
         {**phases.download_evidence(share), "file_mode_channels": len(channels)},
-        fix=phases.input_mode_fix(data, "FastFile"),
-        alternatives=(pipe,) if pipe else (),
+        fix=phases.input_mode_fix(data_channels, "FastFile"),
+        alternatives=(pipe_fix,) if pipe_fix else (),
         change=low,
         best=high,
-        caution="The reads move into Training: try one run. FSx or EFS adds its own cost.",
+        caution="The reads move into Training, so try one run first. FSx or EFS adds its own cost.",
     )

@@ -1,23 +1,26 @@
 """Pulling the container image, or mounting the data, takes a large share of the billed time.
 
-What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, or costs at
-    least $10 and takes over 10 minutes, and it includes the image pull: its message says so, or the
-    job started in 2024 or later. If a data channel is copied in File mode, only up to 30 minutes
-    whose message names the image count; the rest belongs to download-dominates. Without one, more
-    than 30 minutes are no image pull: file systems were mounted, or data was fetched. These are the
-    minutes of one attempt: a run that restarts pulls its image again.
+What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, or it costs at
+    least $10 and takes over 10 minutes. The phase includes the image pull: its message says so, or
+    the job started in 2024 or later. If a data channel is copied in File mode, this rule judges the
+    phase only if it lasts up to 30 minutes and its message names the image; else download-dominates
+    does. Without such a channel, more than 30 minutes cannot be an image pull: file systems were
+    mounted, or data was fetched. The 30 minutes are those of one attempt, because a run that
+    restarts pulls its image again.
 Why it costs: The phase is billed like Training, on every instance.
-Saving: Between 0 and the whole Downloading phase, because any image must be pulled. The low end, 0,
-    is counted; the next run measures the rest.
-When it is wrong: SageMaker also mounts file systems and copies data in this phase, and reports no
-    split. With a copied channel the only advice on the image is to keep it in the job's region.
+Saving: Between 0 and the whole Downloading phase, because every image must be pulled. The low end,
+    0, is counted; the next run measures the rest.
+When it is wrong: SageMaker also mounts file systems and copies data in this phase, and does not
+    report how long each takes. If a channel is copied, the only recommendation about the image is
+    to keep it in the job's region.
 What to do: Use a smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU
     types), from a registry in the job's own region. A warm pool keeps the image too, and is billed
-    while it waits. For a mount: a mount target in the instances' own zone, security groups that let
-    NFS (port 2049) or Lustre (988 and 1018 to 1023) pass, and enough throughput.
+    while it waits. If a mount is slow, check for a mount target in the instances' own zone,
+    security groups that let NFS (port 2049) or Lustre (988 and 1018 to 1023) pass, and enough
+    throughput.
 Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases. Recorded jobs whose
-    message says "Downloading the training image": 96 to 314 s, 13 of 14 under 300 s. 30 minutes:
-    six times the longest of them. EFS and FSx for Lustre guides: security groups and ports.
+    message says "Downloading the training image": 96 to 314 s, 13 of 14 under 300 s. 30 minutes are
+    about six times the longest. EFS and FSx for Lustre guides: security groups and ports.
 """
 
 from __future__ import annotations
@@ -31,14 +34,14 @@ from sageaudit.rules import api
 from sageaudit.rules.phases import phase_share as phases
 
 
-def _copies_data(case: api.JobCase) -> str | None:
-    copies = phases.copied_channels(case.job) and not phases.can_be_image_pull_only(case)
-    return "a channel copies data in the same phase: see download-dominates" if copies else None
+def _copied_data_reason(case: api.JobCase) -> str | None:
+    is_copied = phases.copied_channels(case.job) and not phases.can_be_image_pull_only(case)
+    return "a channel copies data in the same phase: see download-dominates" if is_copied else None
 
 
-def _pulled_in_training(case: api.JobCase) -> str | None:
-    inside = phases.has_image_pull_in_download(case.job)
-    return None if inside else "before 2024 the image was pulled inside Training"
+def _pull_in_training_reason(case: api.JobCase) -> str | None:
+    is_in_download = phases.has_image_pull_in_download(case.job)
+    return None if is_in_download else "before 2024 the image was pulled inside Training"
 
 
 @api.rule(
@@ -46,7 +49,7 @@ def _pulled_in_training(case: api.JobCase) -> str | None:
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
     thresholds=phases.DOWNLOAD_THRESHOLDS,
-    not_applicable=(api.serverless, _copies_data, _pulled_in_training),
+    not_applicable=(api.serverless_reason, _copied_data_reason, _pull_in_training_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges phases, channels and the image's registry; needs no metrics."""
@@ -64,27 +67,31 @@ def check(case: api.JobCase) -> api.Outcome:
         return _mount_finding(case, share)
     region = image_region(job.image)
     origin = f", from {region}" if region and region != job.region else ""
-    copied = phases.copied_channels(job)
+    copied_channels = phases.copied_channels(job)
     mounted = [source for source in _sources(job) if source is not api.DataSource.S3]
     pulls = f"{len(attempts)} image pulls" if attempts[1:] else "the image pull"
-    why = f" and no channel copies data: {pulls}{origin}"
-    if copied:
-        why = f"; its message names the image pull{origin}, and channels in File mode copy data too"
+    cause_text = f" and no channel copies data: {pulls}{origin}"
+    if copied_channels:
+        cause_text = (
+            f"; its message names the image pull{origin}, and channels in File mode copy data too"
+        )
     elif mounted:
-        why += f", or mounting {' and '.join(_MOUNT_NAMES[source] for source in mounted)}"
+        cause_text += f", or mounting {' and '.join(_MOUNT_NAMES[source] for source in mounted)}"
     return api.derived_saving(
-        f"Downloading took {share.text}{why}.",
+        f"Downloading took {share.text}{cause_text}.",
         {
             **phases.download_evidence(share),
-            "file_mode_channels": len(copied),
+            "file_mode_channels": len(copied_channels),
             "image_region": region,
             "message_says_image": job.image_pull_in_download,
         },
-        fix=_fix(job, region, copies=bool(copied)),
-        first_step=f"Check {_steps(mounted)}" if mounted and not copied else None,
+        fix=_fix(job, region, has_copied_data=bool(copied_channels)),
+        first_step=f"Check {_slow_mount_steps(mounted)}"
+        if mounted and not copied_channels
+        else None,
         caution=(
-            f"{phases.range_caution('Any image must be pulled')}"
-            f"{' How much of the phase is the data is not recorded.' if copied else ''}"
+            f"{phases.range_caution('Every image must be pulled')}"
+            f"{' How much of the phase the data took is not recorded.' if copied_channels else ''}"
         ),
         **api.phase_cut_range("Downloading", share.seconds),
     )
@@ -95,7 +102,7 @@ _MOUNT_NAMES = {
     api.DataSource.FSX: "FSx for Lustre",
     api.DataSource.S3: "S3 channels",
 }
-"""What is mounted or opened in this phase, the slowest first."""
+"""What SageMaker mounts or opens in this phase, the slowest first."""
 _SLOW_MOUNT_CAUSES = {
     api.DataSource.EFS: "the mount of EFS: its security group must let NFS (port 2049) pass, a "
     "mount target belongs in the instances' own zone, and Elastic throughput feeds many hosts",
@@ -107,44 +114,51 @@ _SLOW_MOUNT_CAUSES = {
 
 
 def _sources(job: api.Job) -> list[api.DataSource]:
-    """What the job's channels mount or open in this phase, the slowest first."""
-    used = {channel.source for channel in phases.data_channels(job)}
-    return [source for source in _MOUNT_NAMES if source in used]
+    """Returns what the job's channels mount or open in this phase, the slowest first."""
+    sources = {channel.source for channel in phases.data_channels(job)}
+    return [source for source in _MOUNT_NAMES if source in sources]
 
 
-def _steps(sources: Sequence[api.DataSource]) -> str:
+def _slow_mount_steps(sources: Sequence[api.DataSource]) -> str:
     return "; ".join(_SLOW_MOUNT_CAUSES[source] for source in sources)
 
 
 def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection:
-    """Longer than any image pull, and nothing was copied: what else happens in the phase."""
+    """Reports a phase longer than any image pull in which nothing was copied, with what else
+    happens in it.
+    """
     sources = _sources(case.job)
-    what = " and ".join(_MOUNT_NAMES[source] for source in sources)
-    cause = f"mounting {what} or fetching from there" if what else "what it was is not recorded"
-    longest = api.duration_text(Decimal(str(case.threshold(phases.PULL_AT_MOST))))
+    mounts = " and ".join(_MOUNT_NAMES[source] for source in sources)
+    cause = f"it mounted {mounts} or fetched from there" if mounts else "the cause is not recorded"
+    longest_pull = api.duration_text(Decimal(str(case.threshold(phases.PULL_AT_MOST))))
     return api.derived_saving(
         f"Downloading took {share.text}. No channel copies data, and no image pull takes over "
-        f"{longest}: {cause}.",
+        f"{longest_pull}: {cause}.",
         {
             **phases.download_evidence(share),
             "file_mode_channels": 0,
             "message_says_image": case.job.image_pull_in_download,
         },
-        first_step=f"Check {_steps(sources) or 'what was fetched before the code started'}",
-        caution=phases.range_caution("Some of the phase is needed by every run"),
+        first_step=(
+            f"Check {_slow_mount_steps(sources) or 'what was fetched before the code started'}"
+        ),
+        caution=phases.range_caution("Every run needs some of the phase"),
         **api.phase_cut_range("Downloading", share.seconds),
     )
 
 
-def _fix(job: api.Job, region: str | None, *, copies: bool) -> tuple[api.Parameter, ...]:
-    """The same image in the job's region, else a smaller one; none for an image outside ECR.
+def _fix(job: api.Job, region: str | None, *, has_copied_data: bool) -> tuple[api.Parameter, ...]:
+    """Returns the same image in the job's region, else a smaller one; none for an image outside
+    ECR.
 
-    Beside a copy of data it is not certain that the image is large, so no smaller one is named.
+    If data is copied too, it is not certain that the image is large: then no smaller one is named.
     """
     if job.image is None or region is None:
         return ()
-    nearer = job.image.replace(f".{region}.", f".{job.region}.", 1) if job.region else job.image
-    if nearer == job.image and copies:
+    local_image = (
+        job.image.replace(f".{region}.", f".{job.region}.", 1) if job.region else job.image
+    )
+    if local_image == job.image and has_copied_data:
         return ()
-    new = "<a smaller image>" if nearer == job.image else nearer
-    return (api.Parameter("AlgorithmSpecification.TrainingImage", job.image, new),)
+    new_image = "<a smaller image>" if local_image == job.image else local_image
+    return (api.Parameter("AlgorithmSpecification.TrainingImage", job.image, new_image),)

@@ -1,5 +1,5 @@
-"""How much of a run's billed seconds and dollars one phase took, when that is much, and what the
-Downloading phase of a training job contains.
+"""The share of a run's billed seconds and dollars that a phase took, and what the Downloading phase
+of a training job contains.
 """
 
 from __future__ import annotations
@@ -16,22 +16,34 @@ from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
 EXPENSIVE_ABOVE_USD = api.Threshold(
-    "min_expensive_usd", 10, "USD of the phase", "a medium finding, whatever its share"
+    "min_expensive_usd", 10, "USD of the phase", "a medium severity, whatever its share"
 )
 EXPENSIVE_ABOVE_S = api.Threshold(
-    "min_expensive_s", 600, "seconds", "twice the longest recorded image pull", "recorded jobs"
+    "min_expensive_s",
+    600,
+    "seconds",
+    "about twice the longest recorded image pull",
+    "recorded jobs",
 )
-"""A phase that passes both is long on a large cluster, where its share may be small."""
+"""A phase above both is long on a large cluster, even if its share is small."""
 DOWNLOAD_MIN_SHARE = api.Threshold(
     "min_share_percent", 20, "percent of billed seconds", "a fifth of the bill"
 )
 DOWNLOAD_MIN_LENGTH = api.Threshold(
-    "min_duration_s", 300, "seconds", "13 of 14 recorded image pulls take less", "recorded jobs"
+    "min_duration_s",
+    300,
+    "seconds",
+    "13 of 14 recorded image pulls take less time",
+    "recorded jobs",
 )
 PULL_AT_MOST = api.Threshold(
-    "max_pull_s", 1800, "seconds", "six times the longest recorded image pull", "recorded jobs"
+    "max_pull_s",
+    1800,
+    "seconds",
+    "about six times the longest recorded image pull",
+    "recorded jobs",
 )
-"""Of each attempt: a phase whose message names the image may be the pull alone up to here."""
+"""Of one attempt: up to here, a phase whose message names the image may be the pull alone."""
 DOWNLOAD_THRESHOLDS = (
     DOWNLOAD_MIN_SHARE,
     DOWNLOAD_MIN_LENGTH,
@@ -42,15 +54,15 @@ DOWNLOAD_THRESHOLDS = (
 _IMAGE_PULL_IN_DOWNLOAD_SINCE = 2024
 """18 of 18 recorded jobs from 2024 on say "Downloading the training image" in this phase."""
 _SDK_CHANNELS = frozenset({"code", "sm_drivers"})
-"""ModelTrainer of the SageMaker Python SDK sends its script and its drivers as channels."""
+"""The channels in which ModelTrainer of the SageMaker Python SDK sends its script and drivers."""
 
 
 class PhaseShare(Struct, frozen=True):
-    """Seconds of the billed occurrences of a phase, and of all billed phases, by the clock.
+    """A phase's share of a run: its seconds, and those of all billed phases, by the clock.
 
-    `billed_s`: the seconds that the bill counts; on spot these are fewer than by the clock, of each
-    phase alike. `at_most`: nobody knows how many fewer. `dear_usd`: the phase's dollars, if these
-    are what makes it large.
+    `billed_s`: the seconds that the bill counts, which are fewer on spot, for each phase alike.
+    `is_upper_bound`: how many fewer is not known. `expensive_usd`: the phase's dollars, if they are
+    what makes it large.
     """
 
     seconds: Decimal
@@ -61,7 +73,7 @@ class PhaseShare(Struct, frozen=True):
 
     @property
     def percent(self) -> Decimal:
-        """0..100, of the billed seconds; 0 when nothing was billed."""
+        """The phase's percent (0..100) of the billed seconds; 0 if nothing was billed."""
         return 100 * self.seconds / self.phases_s if self.phases_s else _ZERO
 
     @property
@@ -71,53 +83,59 @@ class PhaseShare(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """For a sentence: `15 min of 1 h billed (25%)`, or `(9%, $41.26)` where dollars count; on
-        spot `30 min, billed as 10 min of 20 min (50%)`.
+        """A phrase such as `15 min of 1 h billed (25%)`, with dollars if these count: `(9%,
+        $41.26)`.
+
+        On spot: `30 min, billed as 10 min of 20 min (50%)`.
         """
-        took, billed = api.duration_text(self.seconds), api.duration_text(self.billed_s)
-        own = api.duration_text(self.phase_billed_s)
-        of_billed = f"{took} of {'up to ' if self.is_upper_bound else ''}{billed} billed"
-        if own != took:
-            of_billed = f"{took}, billed as {own} of {billed}"
+        phase_time, billed_time = api.duration_text(self.seconds), api.duration_text(self.billed_s)
+        phase_billed_time = api.duration_text(self.phase_billed_s)
+        text = f"{phase_time} of {'up to ' if self.is_upper_bound else ''}{billed_time} billed"
+        if phase_billed_time != phase_time:
+            text = f"{phase_time}, billed as {phase_billed_time} of {billed_time}"
         dollars = "" if self.expensive_usd is None else f", ${self.expensive_usd:,.2f}"
-        return f"{of_billed} ({self.percent:.0f}%{dollars})"
+        return f"{text} ({self.percent:.0f}%{dollars})"
 
 
 def range_caution(reason: str) -> str:
-    """The caution of a range that begins at nothing: the reason why, without a full stop."""
+    """Returns the caution of a range that begins at 0; `reason` says why, without a full stop."""
     return (
-        f"{reason}, so the saving is between nothing and the whole phase: nothing of it is counted."
+        f"{reason}, so the saving is between nothing and the whole phase, and nothing is counted."
     )
 
 
 def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
-    """The share of the phases of these names together; None when the run is not split.
+    """Returns the share of the phases with these names together; None if the run has no phases.
 
     A job that never started has nothing billed, and nothing in any phase.
     """
     if job.has_never_started:
         return PhaseShare(_ZERO, _ZERO, _ZERO)
-    phases_s, on_spot = job.billed_phases_s, job.purchase is api.Purchase.SPOT
+    phases_s, is_spot = job.billed_phases_s, job.purchase is api.Purchase.SPOT
     billed = [phase for phase in job.phases if phase.billed]
     if phases_s is None or any(phase.name == "Running" for phase in billed):
         return None
     seconds = sum((phase.seconds or _ZERO for phase in billed if phase.name in names), _ZERO)
-    if not on_spot or job.billable_s is None:
-        return PhaseShare(seconds, phases_s, phases_s, is_upper_bound=on_spot)
+    if not is_spot or job.billable_s is None:
+        return PhaseShare(seconds, phases_s, phases_s, is_upper_bound=is_spot)
     return PhaseShare(seconds, phases_s, job.billable_s)
 
 
 def phase_seconds_by_attempt(job: api.Job, *names: str) -> list[Decimal | None]:
-    """The billed seconds of the phases of these names, one entry for each attempt that has some.
+    """Returns the billed seconds of the phases with these names, for each attempt that has some.
 
-    Each attempt pulls the image and mounts the data again. None: not known.
+    Each attempt pulls the image and mounts the data again. None stands for unknown seconds.
     """
-    runs = groupby(job.phases, key=lambda phase: phase.billed and phase.name in names)
-    return [api.sum_if_complete(phase.seconds for phase in run) for inside, run in runs if inside]
+    groups = groupby(job.phases, key=lambda phase: phase.billed and phase.name in names)
+    return [
+        api.sum_if_complete(phase.seconds for phase in phases)
+        for is_named, phases in groups
+        if is_named
+    ]
 
 
 def phase_usd(billed: Bill, *names: str) -> Decimal | None:
-    """The dollars of the phases of these names together; None when they are not known."""
+    """Returns the dollars of the phases with these names together; None if they are not known."""
     parts = [cost.usd for cost in billed.phases if cost.phase.name in names]
     return api.sum_if_complete(parts) if parts else None
 
@@ -125,10 +143,10 @@ def phase_usd(billed: Bill, *names: str) -> Decimal | None:
 def find_large_share(
     case: api.JobCase, *names: str, min_s: float, min_percent: float
 ) -> PhaseShare | api.Clear | api.Unknown:
-    """The share of these phases when it is large: Clear under the limits, Unknown without phases.
+    """Returns the share of these phases if it is large, Clear if not, Unknown without phases.
 
-    Large by its share (`min_duration_s` and `min_share_percent`), or by its dollars
-    (`min_expensive_s` and `min_expensive_usd`).
+    It is large above `min_s` from `min_percent` on, or from `EXPENSIVE_ABOVE_USD` above
+    `EXPENSIVE_ABOVE_S`.
     """
     share = phase_share(case.job, *names)
     if share is None:
@@ -136,19 +154,19 @@ def find_large_share(
     if share.seconds > min_s and share.percent >= min_percent:
         return share
     usd = phase_usd(case.bill, *names)
-    dear = usd is not None and usd >= case.threshold(EXPENSIVE_ABOVE_USD)
-    if dear and share.seconds > case.threshold(EXPENSIVE_ABOVE_S):
+    is_expensive = usd is not None and usd >= case.threshold(EXPENSIVE_ABOVE_USD)
+    if is_expensive and share.seconds > case.threshold(EXPENSIVE_ABOVE_S):
         return replace(share, expensive_usd=usd)
     return api.Clear()
 
 
 def data_channels(job: api.Job) -> list[api.InputChannel]:
-    """The channels with data: all but those in which the SDK sends its scripts."""
+    """Returns the channels with data: all but those in which the SDK sends its scripts."""
     return [channel for channel in job.channels if channel.name not in _SDK_CHANNELS]
 
 
 def copied_channels(job: api.Job) -> list[api.InputChannel]:
-    """The data channels that SageMaker copies from S3 before the code starts."""
+    """Returns the data channels that SageMaker copies from S3 before the code starts."""
     return [
         channel
         for channel in data_channels(job)
@@ -157,7 +175,7 @@ def copied_channels(job: api.Job) -> list[api.InputChannel]:
 
 
 def input_mode_fix(channels: Iterable[api.InputChannel], mode: str) -> tuple[api.Parameter, ...]:
-    """The parameters that read these File-mode channels in another mode."""
+    """Returns the parameters that read these File-mode channels in another mode."""
     return tuple(
         api.Parameter(f"InputDataConfig[{channel.name}].InputMode", "File", mode)
         for channel in channels
@@ -165,31 +183,31 @@ def input_mode_fix(channels: Iterable[api.InputChannel], mode: str) -> tuple[api
 
 
 def has_image_pull_in_download(job: api.Job) -> bool:
-    """Is the image pull part of Downloading, by the job's own message or by its year?"""
+    """Whether the image pull is part of Downloading, by the job's own message or its year."""
     started_at = job.started_at
-    recent = started_at is not None and started_at.year >= _IMAGE_PULL_IN_DOWNLOAD_SINCE
-    return bool(job.image_pull_in_download) or recent
+    is_recent = started_at is not None and started_at.year >= _IMAGE_PULL_IN_DOWNLOAD_SINCE
+    return bool(job.image_pull_in_download) or is_recent
 
 
 def can_be_image_pull_only(case: api.JobCase) -> bool:
-    """Does the phase's own message name the image, and can each attempt's be its pull alone?
+    """Whether the phase's message names the image, and each attempt's may be its pull alone.
 
-    Each transition keeps its last message only, so that a copy of data beside it is not excluded.
+    Each transition keeps only its last message, so data may have been copied as well.
     """
     attempts = phase_seconds_by_attempt(case.job, "Downloading")
     limit_s = case.threshold(PULL_AT_MOST)
-    short = all(seconds is not None and seconds <= limit_s for seconds in attempts)
-    return bool(case.job.image_pull_in_download and attempts) and short
+    is_short = all(seconds is not None and seconds <= limit_s for seconds in attempts)
+    return bool(case.job.image_pull_in_download and attempts) and is_short
 
 
 def image_pull_reason(case: api.JobCase) -> str | None:
-    """For advice about data: nothing shows that a copy took the time."""
-    pulled = can_be_image_pull_only(case)
-    return "its message says that the image was pulled: see image-pull-heavy" if pulled else None
+    """Returns why a rule about data does not apply: nothing shows that a copy took the time."""
+    is_pull = can_be_image_pull_only(case)
+    return "its message names the image pull: see image-pull-heavy" if is_pull else None
 
 
 def find_large_download(case: api.JobCase, *names: str) -> PhaseShare | api.Clear | api.Unknown:
-    """The share of Downloading, and of phases of these names, when it passes both thresholds."""
+    """Returns the share of Downloading and phases with these names, as `find_large_share` does."""
     return find_large_share(
         case,
         "Downloading",
@@ -200,7 +218,7 @@ def find_large_download(case: api.JobCase, *names: str) -> PhaseShare | api.Clea
 
 
 def download_evidence(share: PhaseShare) -> dict[str, api.Scalar]:
-    """The evidence that all rules about Downloading have."""
+    """Returns the evidence that all rules about Downloading have."""
     return {
         "downloading_s": share.seconds,
         "downloading_billed_s": round(share.phase_billed_s),

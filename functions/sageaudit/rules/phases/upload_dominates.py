@@ -1,19 +1,19 @@
 """Uploading the results takes a large share of the billed time.
 
-What it checks: Uploading is at least 10% of the billed phases and over 2 minutes, or costs at least
-    $10 and takes over 10 minutes.
+What it checks: Uploading is at least 10% of the billed phases and over 2 minutes, or it costs at
+    least $10 and takes over 10 minutes.
 Why it costs: Uploading is billed like Training: all instances wait while /opt/ml/model and
     /opt/ml/output/data are packed into model.tar.gz and output.tar.gz and sent to S3.
-Saving: Between 0 and the whole Uploading phase: the packing can be left out and the artifact made
+Saving: Between 0 and the whole Uploading phase: the packing can be skipped and the artifact made
     smaller, but the final model must be sent. The low end, 0, is counted; the next run measures the
     rest.
 When it is wrong: A large model that is needed as it is, and is not packed, must be sent once.
-What to do: CompressionType NONE skips the packing, which one core does for a large model. It leaves
-    many objects instead of one model.tar.gz: the model registry, endpoints and every job that uses
-    the artifact must expect that. Leave only the final weights in /opt/ml/model, without optimizer
+What to do: Set CompressionType to NONE, which skips the packing that one core does. It leaves many
+    objects instead of one model.tar.gz: the model registry, endpoints and every job that uses the
+    artifact must expect that. Leave only the final weights in /opt/ml/model, without optimizer
     state and without earlier epochs. CheckpointConfig copies /opt/ml/checkpoints during training:
-    it shortens an upload of many checkpoints, never that of one model, so it is named only where
-    the job shows signs of checkpoints.
+    it shortens an upload of many checkpoints, but not that of one model. So the finding names it
+    only if the job shows signs of checkpoints.
 Sources: botocore, OutputDataConfig.CompressionType: "Select None to output an uncompressed model,
     recommended for large model outputs". 79 of 82 recorded uploads take 75 s or less, the others
     149, 293 and 907 s.
@@ -36,7 +36,7 @@ _COMPRESSION_CAUTION = (
     "endpoints and later jobs must expect that."
 )
 
-_CHECKPOINT_CAUTION = " Checkpoints in S3 help only where the upload consists of checkpoints."
+_CHECKPOINT_CAUTION = " Checkpoints in S3 help only if the upload consists of checkpoints."
 
 
 @api.rule(
@@ -44,7 +44,7 @@ _CHECKPOINT_CAUTION = " Checkpoints in S3 help only where the upload consists of
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(MIN_SHARE, MIN_LENGTH, phases.EXPENSIVE_ABOVE_USD, phases.EXPENSIVE_ABOVE_S),
-    not_applicable=(api.serverless,),
+    not_applicable=(api.serverless_reason,),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the phases only; needs no metrics."""
@@ -57,9 +57,9 @@ def check(case: api.JobCase) -> api.Outcome:
     )
     if not isinstance(share, phases.PhaseShare):
         return share
-    packed = compression != "NONE"
-    checkpoints = job.hints.own_checkpoints and not job.checkpointed
-    unpack = api.Parameter("OutputDataConfig.CompressionType", compression, "NONE")
+    is_packed = compression != "NONE"
+    suggest_checkpoints = job.hints.own_checkpoints and not job.checkpointed
+    no_packing = api.Parameter("OutputDataConfig.CompressionType", compression, "NONE")
     return api.derived_saving(
         f"Uploading took {share.text}, after the code had ended.",
         {
@@ -70,9 +70,9 @@ def check(case: api.JobCase) -> api.Outcome:
             "compression": compression or "GZIP (the default)",
             "checkpointed": job.checkpointed,
         },
-        fix=(unpack,) if packed else (),
-        alternatives=((api.CHECKPOINTS,),) if checkpoints else (),
-        caution=f"{_RANGE_CAUTION}{_COMPRESSION_CAUTION if packed else ''}"
-        f"{_CHECKPOINT_CAUTION if checkpoints else ''}",
+        fix=(no_packing,) if is_packed else (),
+        alternatives=((api.CHECKPOINTS,),) if suggest_checkpoints else (),
+        caution=f"{_RANGE_CAUTION}{_COMPRESSION_CAUTION if is_packed else ''}"
+        f"{_CHECKPOINT_CAUTION if suggest_checkpoints else ''}",
         **api.phase_cut_range("Uploading", share.seconds),
     )

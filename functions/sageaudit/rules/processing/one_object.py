@@ -1,14 +1,16 @@
-"""Several instances for an input of one object.
+"""Several instances share an input of one object.
 
-What it checks: A transform request on several instances whose S3Uri names one file, by its ending;
-    or a training request on several with such a channel that is ShardedByS3Key.
+What it checks: A transform request asks for several instances, and its S3Uri ends like a single
+    file. Or a training request does, with such a channel that is ShardedByS3Key.
 Why it costs: An object is processed by one instance. The others are billed and idle.
-Saving: Derived: the run on one instance, with the run time that the check assumes.
-When it is wrong: A prefix that ends like a file: every object whose key begins with it is an input.
-What to do: InstanceCount 1; or split the file into as many objects as there are instances, or more.
+Saving: Derived: the run on one instance, with the run time that `sageaudit check` assumes.
+When it is wrong: A prefix may end like a file: then every object whose key begins with it is an
+    input.
+What to do: Set InstanceCount to 1. Or split the file into at least as many objects as there are
+    instances.
 Sources: SageMaker guide, batch transform: "only one instance processes the input file and the rest
-    of the instances are idle". botocore, S3DataDistributionType: "some nodes won't get any data
-    and you will pay for nodes that aren't getting any training data".
+    of the instances are idle". botocore, S3DataDistributionType: "some nodes won't get any data and
+    you will pay for nodes that aren't getting any training data".
 """
 
 from __future__ import annotations
@@ -42,22 +44,23 @@ _FILE = re.compile(
     ),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """By the address alone."""
+    """Judges by the addresses alone."""
     path = api.COUNT_PATHS[case.job.kind]
     count = case.request.value(path)
-    if not isinstance(count, int) or count <= 1 or not any(_split_inputs(case)):
+    if not isinstance(count, int) or count <= 1 or not any(_single_file_flags(case)):
         return api.Clear()
     return api.derived_saving(
-        f"The input is one file, which one instance gets: {count - 1} of {count} are idle.",
+        f"The input is one file, which one instance gets: {count - 1} of {count} instances stay "
+        "idle.",
         {"instances": count},
         fix=(api.Parameter(path, count, 1),),
         change=api.SetCount(1, Decimal(1)),
-        caution="By the ending of its address. Split the file to use several instances.",
+        caution="Judged by the ending of its address. To use several instances, split the file.",
     )
 
 
-def _split_inputs(case: api.RequestCase) -> Iterator[bool]:
-    """Of each input that is split between the instances: whether it is one file."""
+def _single_file_flags(case: api.RequestCase) -> Iterator[bool]:
+    """Yields for each input that is split between the instances whether it is one file."""
     value = case.request.value
     if case.job.kind is api.JobKind.TRANSFORM:
         yield _is_file(value(f"{_INPUT}.S3Uri"), value(f"{_INPUT}.S3DataType"))
@@ -70,5 +73,5 @@ def _split_inputs(case: api.RequestCase) -> Iterator[bool]:
 
 
 def _is_file(address: object, kind: object) -> bool:
-    manifest = kind in {"ManifestFile", "AugmentedManifestFile"}
-    return isinstance(address, str) and not manifest and _FILE.fullmatch(address) is not None
+    is_manifest = kind in {"ManifestFile", "AugmentedManifestFile"}
+    return isinstance(address, str) and not is_manifest and _FILE.fullmatch(address) is not None

@@ -1,16 +1,17 @@
-"""A processing job ends with a long idle stretch while its results are uploaded.
+"""A processing job is idle at its end while its results are uploaded.
 
-What it checks: An output is uploaded in mode EndOfJob, and CPU and GPU of all hosts were idle for
-    over 5 minutes and at least 10% of the run at the end of a completed job, or over 10 minutes
-    that cost at least $10.
+What it checks: A completed job has an output with S3UploadMode EndOfJob. At its end, CPU and GPU of
+    all hosts were idle for over 5 minutes and at least 10% of the run, or for over 10 minutes that
+    cost at least $10.
 Why it costs: All instances are billed until the upload has ended.
-Saving: Between 0 and the whole idle stretch, because Continuous uploads move into the run, which
-    may take longer. The low end, 0, is counted. It replaces the finding of idle-tail about the same
-    minutes, so no dollar is counted twice.
+Saving: Between 0 and the whole idle time, because Continuous uploads move into the run, which may
+    then take longer. The low end, 0, is counted. The finding of idle-tail about the same minutes is
+    shown under it, so no dollar is counted twice.
 When it is wrong: Processing jobs have no phases and SageMaker publishes no network metric: code
-    that hangs at its end looks the same. Continuous uploads a rewritten file again, and leaves
-    partial results in S3 when the job fails.
-What to do: S3UploadMode Continuous; fewer, compressed files (Parquet), uploaded in parallel.
+    that hangs at its end looks the same. Continuous uploads a file again if it is rewritten, and
+    leaves partial results in S3 if the job fails.
+What to do: Set S3UploadMode to Continuous. Or write fewer, compressed files (Parquet), and upload
+    them in parallel.
 Sources: botocore, ProcessingS3Output.S3UploadMode: "continuously or after the job completes".
 """
 
@@ -22,7 +23,7 @@ from sageaudit.domain.usage.edges import gpu_recording_gap, idle_tail
 from sageaudit.rules import api
 from sageaudit.rules.phases.phase_share import EXPENSIVE_ABOVE_S, EXPENSIVE_ABOVE_USD, phase_usd
 
-MIN_LENGTH = api.Threshold("min_duration_s", 300, "seconds", "some minutes to finish are usual")
+MIN_LENGTH = api.Threshold("min_duration_s", 300, "seconds", "a few minutes at the end are usual")
 MIN_SHARE = api.Threshold("min_share_percent", 10, "percent of the run", "a tenth of the bill")
 _END_OF_JOB = "EndOfJob"
 _MODE = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"
@@ -32,7 +33,7 @@ def _end_of_job_outputs(job: api.Job) -> list[str]:
     return [upload.name for upload in job.uploads if upload.mode == _END_OF_JOB]
 
 
-def _none_at_end(case: api.JobCase) -> str | None:
+def _no_end_of_job_reason(case: api.JobCase) -> str | None:
     return None if _end_of_job_outputs(case.job) else "no output is uploaded at the end of the job"
 
 
@@ -46,36 +47,41 @@ def _none_at_end(case: api.JobCase) -> str | None:
     finds_waste=True,
     max_period_s=300,
     uses_whole_run=True,
-    not_applicable=(api.free, api.serverless, api.not_completed, _none_at_end),
+    not_applicable=(
+        api.free_reason,
+        api.serverless_reason,
+        api.not_completed_reason,
+        _no_end_of_job_reason,
+    ),
     subsumes={"idle-tail"},
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Counts the idle minutes at the end of the whole run."""
-    whole, outputs = case.whole_run, _end_of_job_outputs(case.job)
-    if missing := gpu_recording_gap(whole):
+    usage, outputs = case.whole_run, _end_of_job_outputs(case.job)
+    if missing := gpu_recording_gap(usage):
         return api.unknown_from_missing(missing)
-    tail = len(idle_tail(whole))
-    tail_s = Decimal(tail * (whole.period_s or 0))
-    percent = Decimal(100 * tail) / whole.points
-    long = tail_s > case.threshold(MIN_LENGTH) and percent >= case.threshold(MIN_SHARE)
-    if not (long or _is_expensive(case, tail_s, percent)) or tail == whole.points:
+    tail_periods = len(idle_tail(usage))
+    tail_s = Decimal(tail_periods * (usage.period_s or 0))
+    percent = Decimal(100 * tail_periods) / usage.points
+    is_long = tail_s > case.threshold(MIN_LENGTH) and percent >= case.threshold(MIN_SHARE)
+    if not (is_long or _is_expensive(case, tail_s, percent)) or tail_periods == usage.points:
         return api.Clear()
-    if len(whole.hosts) < (whole.hosts_expected or 0):
-        hosts = f"{len(whole.hosts)} of {whole.hosts_expected} hosts"
-        return api.Unknown("hosts_missing", f"{hosts} have points: another may have worked")
+    if len(usage.hosts) < (usage.hosts_expected or 0):
+        hosts_text = f"{len(usage.hosts)} of {usage.hosts_expected} hosts"
+        return api.Unknown("hosts_missing", f"{hosts_text} have points: another may have worked")
     return api.derived_saving(
         f"All hosts were idle for the last {api.duration_text(tail_s)} of "
-        f"{api.minutes_text(whole.minutes)}: outputs in mode EndOfJob are uploaded then.",
+        f"{api.minutes_text(usage.minutes)}: outputs with S3UploadMode EndOfJob are uploaded then.",
         {
             "idle_tail_s": tail_s,
             "idle_tail_percent": round(percent, 1),
-            "minutes": round(whole.minutes),
+            "minutes": round(usage.minutes),
             "end_of_job_outputs": len(outputs),
         },
         fix=tuple(api.Parameter(_MODE.format(name), _END_OF_JOB, "Continuous") for name in outputs),
         caution=(
-            "Continuous uploads move into the run, so the saving is between nothing and the whole "
-            "stretch. Code that hangs at its end looks the same: check when the results were "
+            "Continuous uploads move into the run, so the saving is between nothing and all of "
+            "this time. Code that hangs at its end looks the same: check when the results were "
             "written."
         ),
         **api.phase_cut_range("Processing", tail_s),
@@ -83,7 +89,9 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _is_expensive(case: api.JobCase, tail_s: Decimal, percent: Decimal) -> bool:
-    """Is the stretch dear, although its share of the run is small?"""
+    """Whether the idle time is expensive, although its share of the run is small."""
     run_usd = phase_usd(case.bill, "Processing")
-    dear = run_usd is not None and run_usd * percent / 100 >= case.threshold(EXPENSIVE_ABOVE_USD)
-    return dear and tail_s > case.threshold(EXPENSIVE_ABOVE_S)
+    is_above_usd = run_usd is not None and run_usd * percent / 100 >= case.threshold(
+        EXPENSIVE_ABOVE_USD
+    )
+    return is_above_usd and tail_s > case.threshold(EXPENSIVE_ABOVE_S)

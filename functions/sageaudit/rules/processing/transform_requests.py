@@ -8,15 +8,18 @@ from sageaudit.rules import api
 CONCURRENT = "MaxConcurrentTransforms"
 PAYLOAD = "MaxPayloadInMB"
 MAX_PAYLOAD_MB = 100
+"""The most for all concurrent payloads together (API reference)."""
 DEFAULT_PAYLOAD_MB = 6
-"""Of all payloads at a time, and of one where the request does not say (API reference)."""
+"""AWS's default of MaxPayloadInMB (API reference)."""
 CPU_BELOW = api.Threshold(
-    "max_cpu_mean_percent", 40, "percent of all vCPUs", "under-used", "Flexera"
+    "max_cpu_mean_percent", 40, "percent of all vCPUs", "underused", "Flexera"
 )
 
 
 def cpu_mean(case: api.JobCase) -> float | api.Unknown:
-    """Of all vCPUs over the active minutes, 0..100; Unknown if a GPU may have worked."""
+    """Returns the mean of all vCPUs over the active minutes, 0..100; Unknown if a GPU may have
+    worked.
+    """
     if missing := gpu_recording_gap(case.active_usage):
         return api.unknown_from_missing(missing)
     return case.active_usage.mean(api.Metric.CPU)

@@ -1,18 +1,18 @@
-"""A transform job sends one request at a time to instances that have nothing else to do.
+"""A transform job sends one request at a time, and its instances are hardly busy.
 
 What it checks: MaxConcurrentTransforms is 1 or not set, the mean CPU over the active minutes is
     under 40% of at least 2 vCPUs, and no GPU is busy.
 Why it costs: The instance is billed while it waits for the next request to be read, sent and
     stored.
-Saving: Possible, without a figure: how much faster several requests at a time are depends on the
+Saving: Possible, without a figure. How much faster concurrent requests are depends on the
     container, and only a run shows it.
-When it is wrong: If it is not set, the container's execution-parameters decide; without them it is
-    1. One input file without SplitType is only one request. A model that fills the memory serves
-    one request at a time.
+When it is wrong: If MaxConcurrentTransforms is not set, the container's execution-parameters
+    endpoint decides; without one it is 1. An input file without SplitType is a single request. A
+    model that fills the memory can serve only one request at a time.
 What to do: Raise MaxConcurrentTransforms, up to the number of vCPUs. MaxConcurrentTransforms times
     MaxPayloadInMB (6 by default) may not exceed 100 MB. Or take a smaller type, which one request
-    at a time keeps busy. Do not do both.
-Sources: botocore, CreateTransformJob: MaxConcurrentTransforms, MaxPayloadInMB. Flexera: under-used
+    at a time keeps busy. Do only one of the two.
+Sources: botocore, CreateTransformJob: MaxConcurrentTransforms, MaxPayloadInMB. Flexera: underused
     below 40%.
 """
 
@@ -27,12 +27,12 @@ from sageaudit.rules.processing.transform_requests import (
     cpu_mean,
 )
 
-MIN_VCPU = api.Threshold("min_vcpus", 2, "vCPUs an instance", "one core serves one request")
+MIN_VCPU = api.Threshold("min_vcpus", 2, "vCPUs per instance", "one vCPU serves one request")
 
 
-def _several_requests(case: api.JobCase) -> str | None:
-    most = case.job.batch.max_concurrent or 1
-    return f"it sends {most} requests at a time" if most > 1 else None
+def _concurrent_reason(case: api.JobCase) -> str | None:
+    concurrent = case.job.batch.max_concurrent or 1
+    return f"it sends {concurrent} requests at a time" if concurrent > 1 else None
 
 
 @api.rule(
@@ -42,33 +42,39 @@ def _several_requests(case: api.JobCase) -> str | None:
     thresholds=(CPU_BELOW, MIN_VCPU),
     required_metrics=(api.Metric.CPU,),
     skips_busy_gpu=True,
-    not_applicable=(_several_requests,),
+    not_applicable=(_concurrent_reason,),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Needs the CPU and how the job sends its requests."""
+    """Judges the CPU use and how the job sends its requests."""
     batch, vcpu = case.job.batch, case.active_usage.vcpu or 0
-    average = cpu_mean(case)
-    if isinstance(average, api.Unknown):
-        return average
+    mean_percent = cpu_mean(case)
+    if isinstance(mean_percent, api.Unknown):
+        return mean_percent
     payload_mb = DEFAULT_PAYLOAD_MB if batch.max_payload_mb is None else batch.max_payload_mb
-    several = min(vcpu, MAX_PAYLOAD_MB // max(payload_mb, 1))  # chunked ones have no size
-    if average >= case.threshold(CPU_BELOW) or vcpu < case.threshold(MIN_VCPU) or several <= 1:
+    new_concurrent = min(
+        vcpu, MAX_PAYLOAD_MB // max(payload_mb, 1)
+    )  # 0: payloads are sent in chunks of any size
+    if (
+        mean_percent >= case.threshold(CPU_BELOW)
+        or vcpu < case.threshold(MIN_VCPU)
+        or new_concurrent <= 1
+    ):
         return api.Clear()
     return api.possible_saving(
         f"MaxConcurrentTransforms is {'1' if batch.max_concurrent else 'not set'}, and CPU "
-        f"averaged {average:.0f}% of {vcpu} vCPUs over"
+        f"averaged {mean_percent:.0f}% of {vcpu} vCPUs over"
         f" {api.minutes_text(case.active_usage.minutes)} on "
         f"{case.job.instances}.",
         {
             "max_concurrent_transforms": batch.max_concurrent,
             "max_payload_mb": batch.max_payload_mb,
-            "cpu_mean_percent": round(average, 1),
+            "cpu_mean_percent": round(mean_percent, 1),
             "vcpu": vcpu,
             "active_minutes": round(case.active_usage.minutes),
         },
-        fix=(api.Parameter(CONCURRENT, batch.max_concurrent, several),),
+        fix=(api.Parameter(CONCURRENT, batch.max_concurrent, new_concurrent),),
         caution=(
-            "Only a run shows how much faster several requests at a time are. "
-            "A smaller type is the alternative: use only one of the two."
+            "Only a run shows how much faster concurrent requests are. "
+            "A smaller type is the alternative: do only one of the two."
         ),
     )

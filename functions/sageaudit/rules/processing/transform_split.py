@@ -1,11 +1,12 @@
-"""BatchStrategy MultiRecord without the SplitType that it needs.
+"""BatchStrategy is MultiRecord without the SplitType that it needs.
 
 What it checks: BatchStrategy is MultiRecord, and TransformInput has no SplitType, or None.
-Why it costs: Without a split each object is one request, whatever the strategy: large objects fail
-    above MaxPayloadInMB after the instances were started, small ones are sent one by one.
-Saving: None: it depends on the size of the objects.
-When it is wrong: Objects that are one record each; then SingleRecord says the same.
-What to do: SplitType Line, RecordIO or TFRecord, and AssembleWith Line for answers by line.
+Why it costs: Without SplitType each object is one request, whatever the strategy. Objects above
+    MaxPayloadInMB fail after the instances have started, and small ones are sent one by one.
+Saving: None. It depends on the size of the objects.
+When it is wrong: Each object may be one record: then SingleRecord means the same.
+What to do: Set SplitType to Line, RecordIO or TFRecord, and AssembleWith to Line if answers are
+    lines.
 Sources: API reference, BatchStrategy: "To enable the batch strategy, you must set the SplitType
     property to Line, RecordIO, or TFRecord".
 """
@@ -30,8 +31,11 @@ def check(case: api.RequestCase) -> api.Outcome:
     if case.request.value(_STRATEGY) != "MultiRecord" or split not in {None, "None"}:
         return api.Clear()
     return api.measured_fact(
-        "BatchStrategy is MultiRecord and there is no SplitType: each object is one request.",
+        "BatchStrategy is MultiRecord, but SplitType is not set: each object is one request.",
         {"split": split},
         fix=(api.Parameter(_SPLIT, split, "Line"),),
-        caution="RecordIO or TFRecord for such files; AssembleWith Line for answers by line.",
+        caution=(
+            "Use RecordIO or TFRecord for such files. Set AssembleWith to Line if answers are "
+            "lines."
+        ),
     )

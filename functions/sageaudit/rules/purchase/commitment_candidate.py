@@ -1,22 +1,21 @@
-"""The account's hours are steady enough to ask for a Savings Plan.
+"""The account spends steadily enough to consider a Savings Plan.
 
 What it checks: In at least 80% of the hours (UTC) of at least 30 days, the account's on-demand
-    training, processing and transform jobs cost at least `[commitment] usd_per_hour`, the plan that
-    the policy asks about. Avoidable and lost dollars of other findings, and retained warm pools,
-    are subtracted first, hour by hour. Runs that were not judged do not count; if they would change
-    the answer, it is unknown. Spot and training plans are left out. It judges the account, never a
-    single job.
-Why it costs: On-demand rates are for hours without a commitment. SageMaker Savings Plans commit to
-    USD per hour for one or three years and discount what the plan covers, across types, regions and
-    kinds of jobs.
-Saving: Possible, without a figure: AWS's discount depends on type, term and payment.
+    training, processing and transform jobs cost at least `[commitment] usd_per_hour`, the plan in
+    question. Avoidable and lost dollars of other findings, and retained warm pools, are subtracted
+    first, hour by hour. Runs that were not judged do not count; if they would change the answer, it
+    is unknown. Spot and training plans are left out. The rule judges the account, never a single
+    job.
+Why it costs: On-demand rates have no discount. SageMaker Savings Plans commit to USD per hour for
+    one or three years, and discount what the plan covers across types, regions and kinds of jobs.
+Saving: Possible, without a figure. AWS's discount depends on type, term and payment.
 When it is wrong: A plan is paid whether it is used or not, and jobs may change before it ends.
-    Possible savings, such as managed spot, are not subtracted; the evidence has the steady sum
-    without those runs. The figure includes volumes, which a plan does not cover. A plan has lower
-    rates, so the same hours use up less of the commitment than their on-demand cost. Endpoints and
-    notebooks, which a plan also covers, are not read.
+    Possible savings, such as managed spot, are not subtracted; the evidence has the steady spend
+    without the runs that managed spot may suit. The figure includes volumes, which a plan does not
+    cover. A plan has lower rates, so the same hours use less of the commitment than their on-demand
+    cost. Endpoints and notebooks, which a plan also covers, are not included.
 What to do: First follow the other findings, then ask Cost Explorer for its SageMaker Savings Plans
-    recommendation, and commit to less than the steady sum: 70 to 80% of it, by published advice.
+    recommendation. Commit to less than the steady spend; published advice is 70 to 80% of it.
 Sources: AWS Savings Plans guide: SageMaker plans commit to USD per hour for one or three years.
     Cost Explorer looks back 7, 30 or 60 days. cloudburn.io, "SageMaker AI Savings Plans" (2026): 70
     to 80% of the baseline. The 80% of hours are our choice.
@@ -35,17 +34,19 @@ from sageaudit.domain.job.job import seconds_between
 from sageaudit.rules import api
 from sageaudit.structs import replace
 
-HOURS = api.Threshold("min_hours_percent", 80, "percent of hours", "a plan is paid in all of them")
-MIN_DAYS = api.Threshold("min_days", 30, "days", "four weekends", "Cost Explorer's look-back")
+HOURS = api.Threshold("min_hours_percent", 80, "percent of hours", "a plan is paid in every hour")
+MIN_DAYS = api.Threshold(
+    "min_days", 30, "days", "they include four weekends", "Cost Explorer's look-back"
+)
 _KINDS = {api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM}
 _COVERED_KINDS = frozenset(kind.value for kind in _KINDS)
-_SPOT_ADVICE = "spot-not-used"
+_SPOT_RULE = "spot-not-used"
 _HOUR = timedelta(hours=1)
 _ZERO = Decimal(0)
 
 
 class RunCost(Struct, frozen=True):
-    """`usd` of one run that ended at `ended_at` after `elapsed_s` seconds, more than 0."""
+    """The cost of a run that ended at `ended_at` after `elapsed_s` seconds, more than 0."""
 
     ended_at: datetime
     elapsed_s: Decimal
@@ -53,14 +54,14 @@ class RunCost(Struct, frozen=True):
 
 
 def _no_commitment_reason(case: api.AccountCase) -> str | None:
-    asked = case.policy.commitment_usd_per_hour
-    return None if asked else "the policy has no [commitment] usd_per_hour"
+    plan_usd = case.policy.commitment_usd_per_hour
+    return None if plan_usd else "the policy has no [commitment] usd_per_hour"
 
 
-def _has_plan(case: api.AccountCase) -> str | None:
+def _savings_plan_reason(case: api.AccountCase) -> str | None:
     if not case.policy.discounts.savings_plan:
         return None
-    return "the policy says that the account has a Savings Plan: what it covers is not known"
+    return "by the policy the account has a Savings Plan; what it covers is not known"
 
 
 @api.rule(
@@ -68,48 +69,50 @@ def _has_plan(case: api.AccountCase) -> str | None:
     scope=api.AccountCase,
     kinds=_KINDS,
     thresholds=(HOURS, MIN_DAYS),
-    not_applicable=(_no_commitment_reason, _has_plan),
+    not_applicable=(_no_commitment_reason, _savings_plan_reason),
 )
 def check(case: api.AccountCase) -> api.Outcome:
-    """The window ends with the newest run: of jobs that still run nothing is known."""
+    """Judges the days until the newest run, because running jobs are not known."""
     if not case.runs:
         return api.Unknown("no_runs", "there are no audited runs to count")
     if case.days < case.threshold(MIN_DAYS):
-        reason = f"{case.days} days, {case.threshold(MIN_DAYS):.0f} needed"
+        reason = f"{case.days} days, the rule needs {case.threshold(MIN_DAYS):.0f}"
         return api.Unknown("too_short", reason)
-    asked_usd = case.policy.commitment_usd_per_hour or _ZERO
+    plan_usd = case.policy.commitment_usd_per_hour or _ZERO
     runs = [run for run in case.runs if _is_counted(run)]
     steady_usd = _steady_hourly_usd(case, runs)
-    if steady_usd < asked_usd:
-        unjudged = [_without_waste(run) for run in case.runs]
-        if _steady_hourly_usd(case, filter(_is_counted, unjudged)) < asked_usd:
+    if steady_usd < plan_usd:
+        runs_at_most = [_without_waste(run) for run in case.runs]
+        if _steady_hourly_usd(case, filter(_is_counted, runs_at_most)) < plan_usd:
             return api.Clear()
-        return api.Unknown("runs_not_judged", "without metrics, what runs would cost is not known")
-    firm_usd = _steady_hourly_usd(
-        case, (run for run in runs if _SPOT_ADVICE not in run.rules_with_findings)
+        return api.Unknown(
+            "runs_not_judged", "runs without metrics may cost enough, but were not judged"
+        )
+    steady_without_spot_usd = _steady_hourly_usd(
+        case, (run for run in runs if _SPOT_RULE not in run.rules_with_findings)
     )
     unknown_cost = [run for run in case.runs if _is_on_demand(run) and _remaining_usd(run) is None]
-    spot_first = (
-        f"Without the runs that managed spot may suit, ${firm_usd:,.2f} an hour are steady: "
-        "decide on spot first. "
+    spot_caution = (
+        f"Without the runs that managed spot may suit, the steady spend is "
+        f"${steady_without_spot_usd:,.2f} an hour: decide on spot first. "
     )
     return api.possible_saving(
-        f"In {case.threshold(HOURS):.0f}% of the hours of {case.days} days on-demand jobs cost at "
-        f"least ${steady_usd:,.2f} after all other fixes: compare a Savings Plan of "
-        f"${asked_usd:,.2f} an hour.",
+        f"In {case.threshold(HOURS):.0f}% of the hours of {case.days} days, on-demand jobs cost at "
+        f"least ${steady_usd:,.2f} an hour after all other fixes: compare a Savings Plan of "
+        f"${plan_usd:,.2f} an hour.",
         {
             "days": case.days,
             "hours_percent": case.threshold(HOURS),
             "steady_usd_per_hour": round(steady_usd, 4),
-            "steady_without_spot_candidates_usd_per_hour": round(firm_usd, 4),
-            "commitment_usd_per_hour": asked_usd,
+            "steady_without_spot_candidates_usd_per_hour": round(steady_without_spot_usd, 4),
+            "commitment_usd_per_hour": plan_usd,
             "runs_counted": len(runs),
             "runs_of_unknown_cost": len(unknown_cost),
         },
         caution=(
-            f"{spot_first if firm_usd < asked_usd else ''}A plan's discount depends on "
-            "type, term and payment. At its lower rates these hours use less of the commitment, "
-            "which is paid used or not."
+            f"{spot_caution if steady_without_spot_usd < plan_usd else ''}A plan's discount "
+            "depends on type, term and payment. At its lower rates these hours use less of the "
+            "commitment, which is paid whether it is used or not."
         ),
     )
 
@@ -123,7 +126,9 @@ def _is_counted(run: api.AuditSummary) -> bool:
 
 
 def _remaining_usd(run: api.AuditSummary) -> Decimal | None:
-    """The cost of the run itself, without its retained pool, once its findings are followed."""
+    """Returns the cost of the run itself, without its retained pool, after its findings are fixed;
+    None if unknown.
+    """
     if run.total_usd is None or run.avoidable_usd is None or run.lost_usd is None:
         return None
     run_s = run.billable_s or run.elapsed_s or _ZERO
@@ -133,9 +138,9 @@ def _remaining_usd(run: api.AuditSummary) -> Decimal | None:
 
 
 def _without_waste(run: api.AuditSummary) -> api.AuditSummary:
-    """A run that nothing could judge, at its most: as if nothing of it were avoidable."""
-    unjudged = run.judged is api.Judged.NO and run.avoidable_usd is None
-    return replace(run, avoidable_usd=_ZERO) if unjudged else run
+    """Returns the run; one that could not be judged as if nothing of it were avoidable."""
+    is_unjudged = run.judged is api.Judged.NO and run.avoidable_usd is None
+    return replace(run, avoidable_usd=_ZERO) if is_unjudged else run
 
 
 def _steady_hourly_usd(case: api.AccountCase, runs: Iterable[api.AuditSummary]) -> Decimal:
@@ -148,7 +153,8 @@ def _steady_hourly_usd(case: api.AccountCase, runs: Iterable[api.AuditSummary]) 
 
 
 def hourly_spend(runs: Iterable[RunCost], end: datetime, hours: int) -> tuple[Decimal, ...]:
-    """USD in each of the last whole hours (UTC) before `ends_at`, the oldest first.
+    """Returns the dollars spent in each of the last `hours` whole hours (UTC) before `end`, the
+    oldest first.
 
     What a run spent before or after these hours is left out.
     """
@@ -161,14 +167,16 @@ def hourly_spend(runs: Iterable[RunCost], end: datetime, hours: int) -> tuple[De
         first = max((started_at - first_hour) // _HOUR, 0)
         last = min((run.ended_at - first_hour) // _HOUR, hours - 1)
         for hour in range(first, last + 1):
-            begins = first_hour + hour * _HOUR
-            inside_s = seconds_between(max(started_at, begins), min(run.ended_at, begins + _HOUR))
+            hour_start = first_hour + hour * _HOUR
+            inside_s = seconds_between(
+                max(started_at, hour_start), min(run.ended_at, hour_start + _HOUR)
+            )
             spend_usd[hour] += usd_per_s * (inside_s or _ZERO)
     return tuple(spend_usd)
 
 
 def spend_reached(hourly: Iterable[Decimal], percent: Decimal) -> Decimal:
-    """The spend that at least `percent` of the hours reach; 0 without hours."""
-    falling = sorted(hourly, reverse=True)
-    position = math.ceil(percent * len(falling) / 100) - 1
-    return falling[max(position, 0)] if falling else _ZERO
+    """Returns the spend that at least `percent` of the hours reach; 0 without hours."""
+    descending = sorted(hourly, reverse=True)
+    position = math.ceil(percent * len(descending) / 100) - 1
+    return descending[max(position, 0)] if descending else _ZERO

@@ -1,13 +1,13 @@
-"""What a warm pool may cost when no other job takes it.
+"""The request's warm pool may cost much if no other job uses it.
 
-What it checks: KeepAlivePeriodInSeconds, times the rate of the instances, is above $5.
-Why it costs: The instances are kept and billed after the job, at the rate of the job, until
-    another job takes them or the period ends. The last job of a chain always pays all of it.
-Saving: None is counted: whether another job follows is not known. The most that it can cost is
-    shown.
-When it is wrong: Where jobs follow within minutes, the pool saves each of them its start.
-What to do: The shortest period that covers the pause between two jobs. With the family's history,
-    warm-pool-idle gives a number after the run.
+What it checks: KeepAlivePeriodInSeconds times the rate of the instances is above $5.
+Why it costs: After the job, its instances are kept and billed at the job's rate until another job
+    uses them or the period ends. The last job of a chain always pays for the whole period.
+Saving: None is counted, because it is not known whether another job follows. The finding shows the
+    most that the pool can cost.
+When it is wrong: If jobs follow one another within minutes, the pool saves each of them its start.
+What to do: Set the shortest period that covers the pause between two jobs. After a run,
+    warm-pool-idle computes it from the family's history.
 Sources: SageMaker guide, managed warm pools: billed for the time that resources are retained. The
     $5 are our choice.
 """
@@ -19,7 +19,9 @@ from decimal import Decimal
 from sageaudit.rules import api
 
 _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
-MIN_COST = api.Threshold("min_cost_usd", 5, "USD for the whole period", "worth a look")
+MIN_COST = api.Threshold(
+    "min_cost_usd", 5, "USD for the whole period", "less is not worth a finding"
+)
 
 
 @api.rule(
@@ -31,7 +33,7 @@ MIN_COST = api.Threshold("min_cost_usd", 5, "USD for the whole period", "worth a
     required_parameters=(_KEEP, *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Period x rate."""
+    """Prices the keep-alive period."""
     keep_s = case.request.value(_KEEP)
     if not isinstance(keep_s, int) or keep_s <= 0 or case.job.purchase is api.Purchase.SPOT:
         return api.Clear()
@@ -42,8 +44,8 @@ def check(case: api.RequestCase) -> api.Outcome:
         return api.Clear()
     return api.measured_fact(
         f"The warm pool is kept for {api.duration_text(Decimal(keep_s))} after the job: up to "
-        f"${usd:,.2f} where no other job takes it.",
+        f"${usd:,.2f} if no other job uses it.",
         {"keep_alive_s": keep_s, "exposed_usd": round(usd, 2)},
         fix=(api.Parameter(_KEEP, keep_s, "<the pause before the next job>"),),
-        caution="Only a following job with the same instances, role and network takes it.",
+        caution="Only a job with the same instances, role and network can use it.",
     )

@@ -1,13 +1,13 @@
-"""A managed spot request with something that managed spot does not take.
+"""The request combines managed spot with a setting that managed spot does not support.
 
-What it checks: EnableManagedSpotTraining together with KeepAlivePeriodInSeconds, InstanceGroups,
-    InstancePreferences, TrainingPlanArn or ServerlessJobConfig.
-Why it costs: AWS refuses the request, or one of the two settings has no effect: a warm pool that
-    is never kept, a prepaid plan that stays idle.
+What it checks: EnableManagedSpotTraining is set together with KeepAlivePeriodInSeconds,
+    InstanceGroups, InstancePreferences, TrainingPlanArn or ServerlessJobConfig.
+Why it costs: AWS refuses the request, or one of the two settings has no effect: a warm pool is
+    never kept, or a prepaid plan stays idle.
 Saving: None.
-When it is wrong: AWS may allow a combination one day: the SageMaker guide has the current list.
-What to do: Keep one of the two. Short runs one after another gain from a warm pool, long ones with
-    checkpoints from spot.
+When it is wrong: AWS may allow a combination later: the SageMaker guide has the current list.
+What to do: Keep one of the two. Short runs that follow one another gain from a warm pool, long runs
+    with checkpoints from spot.
 Sources: SageMaker guide, warm pools and heterogeneous clusters: not with managed spot. botocore,
     InstancePreferences: "mutually exclusive with ... EnableManagedSpotTraining". Training plans are
     reserved capacity.
@@ -35,20 +35,20 @@ _CONFLICTING_SETTINGS = {
     required_parameters=(_SPOT,),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """A value that is set and not known yet counts as set."""
+    """Compares spot with other settings; a value that is not known yet counts as set."""
     request = case.request
     if request.value(_SPOT) is not True:
         return api.Clear()
-    against = {path: value for path in _CONFLICTING_SETTINGS if (value := request.value(path))}
-    if not against:
+    conflicts = {path: value for path in _CONFLICTING_SETTINGS if (value := request.value(path))}
+    if not conflicts:
         return api.Clear()
-    named = " and ".join(_CONFLICTING_SETTINGS[path] for path in against)
+    settings_text = " and ".join(_CONFLICTING_SETTINGS[path] for path in conflicts)
     return api.measured_fact(
-        f"Managed spot and {named} do not go together.",
-        {"with": ", ".join(against)},
+        f"Managed spot cannot be combined with {settings_text}.",
+        {"with": ", ".join(conflicts)},
         fix=tuple(
             api.Parameter(path, value if isinstance(value, int | str) else "set", None)
-            for path, value in against.items()
+            for path, value in conflicts.items()
         ),
         alternatives=((api.Parameter(_SPOT, True, False),),),
         caution="Keep one of the two.",

@@ -1,22 +1,23 @@
-"""An on-demand run that managed spot training could have made cheaper.
+"""Managed spot training could have made this on-demand run cheaper.
 
-What it checks: A completed on-demand training job of at least 30 minutes on one type, without warm
-    pool, training plan, instance groups or deadline tag. With the runs of its family it cost $4 or
-    more. Its family has no spot run on this type
-    that was interrupted too much. Several p4, p5 or p6 instances are left out: AWS reserves these
-    in Capacity Blocks because they are sought after, and a run needs all of them at once.
-Why it costs: Managed spot bills fewer seconds of the same run; on demand bills all of them.
+What it checks: A completed on-demand training job took at least 30 minutes on one type. It has no
+    warm pool, training plan, instance groups or the tag `sageaudit:deadline`. With the runs of its
+    family it cost $4 or more. No spot run of its family on this type was interrupted too much.
+    Several p4, p5 or p6 instances are left out: they are so scarce that AWS reserves them in
+    Capacity Blocks, and a run needs all of them at once.
+Why it costs: On demand, every second of a run is billed; managed spot bills fewer of them.
 Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of its family on this
-    type, the saving is derived from their worst quartile; the range goes to the best of them.
-    Messages have it only for the first run that shows it. With one or two such spot runs, the
-    saving is possible and in no total. Without any, it is possible too, by published figures of the
-    instance family that the finding names. There is no figure for families without published
-    figures, for p4, p5 and p6, and for a run of an hour or more without CheckpointConfig, because
-    an interruption would restart it.
-When it is wrong: EC2 spot prices lie between 62% above and 90% below on demand; a scarce type may
-    wait for hours.
-What to do: Turn it on with a MaxWait above MaxRuntime, and write checkpoints. Built-in algorithms
-    without checkpoints allow a MaxWait of 3,600 s at most.
+    type, the saving is derived from their worst quartile, and the range goes to the best of them.
+    Messages show it only for the first run that has it. With one or two such runs, the saving is
+    possible and in no total. Without any, it is possible too, by published figures of the instance
+    family that the finding names. There is no figure for instance families without published
+    figures, such as p4, p5 and p6. A run of an hour or more without CheckpointConfig has none
+    either, because an interruption would restart it.
+When it is wrong: EC2 spot prices are between 90% below and 62% above on demand. A job on a scarce
+    type may wait for hours.
+What to do: Set EnableManagedSpotTraining with a MaxWaitTimeInSeconds above MaxRuntimeInSeconds, and
+    write checkpoints. For built-in algorithms without checkpoints, MaxWaitTimeInSeconds is 3,600 s
+    at most.
 Sources: AWS, managed spot training: saving = (1 - billable / training) x 100. Published runs:
     ml.m5.4xlarge 14683/37026 s, ml.p3.2xlarge 262/874 s. EC2 Spot Advisor (spotinfo, 2025-07-28),
     means of us-east-1: p3 83%, trn1 76%, g4dn 66%, m5 65%, g6e 64%, g5 60%.
@@ -34,28 +35,32 @@ from sageaudit.rules import api
 
 MIN_DURATION = api.Threshold("min_duration_s", 1800, "seconds", "shorter runs save cents")
 MIN_SPEND = api.Threshold(
-    "min_spend_usd", 4, "USD, with its family's runs", "60% of less changes no request"
+    "min_spend_usd", 4, "USD, with its family's runs", "60% of less is not worth a change"
 )
 SAFE_BELOW = api.Threshold(
     "max_unsaved_s", 3600, "seconds", "MaxWait without checkpoints", "SageMaker spot guide"
 )
-MIN_OWN_RUNS = api.Threshold("min_own_runs", 3, "spot runs on this type", "fewer have no quartile")
+MIN_OWN_RUNS = api.Threshold(
+    "min_own_runs", 3, "spot runs on this type", "fewer have no worst quartile"
+)
 DEADLINE_TAG = "sageaudit:deadline"
 _MAX_EXTRA_WAIT_S = 86_400
-"""A day of waiting for capacity in addition to the run itself."""
+"""A day of waiting for capacity in addition to the run itself; our choice."""
 _EC2_MEAN = "EC2's spot prices of {} were {}% below on demand on average (us-east-1, July 2025)"
 _EC2_PERCENT = {"g4dn": 66, "g5": 60, "g6e": 64, "m5": 65, "p3": 83, "trn1": 76}
 _PUBLISHED = {
     "m5": ("ml.m5.4xlarge", Decimal(14683) / 37026),
     "p3": ("ml.p3.2xlarge", Decimal(262) / 874),
 }
-"""A managed spot run of the family, and the share of its seconds that was billed."""
+"""By instance family: the type of a published managed spot run, and the share of its seconds that
+was billed.
+"""
 
 
 class _BilledShare(Struct, frozen=True):
-    """Billed seconds / seconds on demand: as counted and at best, with what it rests on.
+    """Billed seconds / seconds on demand: the counted and the best share, with their source.
 
-    `own_runs`: the family's own behind it, newest first; none for a published figure.
+    `own_runs`: the family's spot runs behind it, newest first; none for a published figure.
     """
 
     counted: Decimal
@@ -65,7 +70,7 @@ class _BilledShare(Struct, frozen=True):
 
     @property
     def savings_text(self) -> str:
-        """In percent, from the counted end to the best."""
+        """The saving in percent, from the counted end to the best."""
         low, high = (f"{100 * (1 - share):.0f}" for share in (self.counted, self.best))
         return low if low == high else f"{low} to {high}"
 
@@ -74,21 +79,23 @@ def _spot_refusal(case: api.FamilyCase) -> str | None:
     return spot_refusal(case.job) or spot_capacity_refusal(case.job)
 
 
-def _has_deadline(case: api.FamilyCase) -> str | None:
-    tagged = DEADLINE_TAG in case.job.tags
-    return f"the tag {DEADLINE_TAG} says that it may not wait" if tagged else None
+def _deadline_reason(case: api.FamilyCase) -> str | None:
+    has_deadline = DEADLINE_TAG in case.job.tags
+    return f"its tag {DEADLINE_TAG} says that it may not wait" if has_deadline else None
 
 
 def _interruptions_reason(case: api.FamilyCase) -> str | None:
-    left = any(
+    is_interrupted = any(
         "spot-interrupted-much" in run.rules_with_findings and _is_comparable_spot_run(case, run)
         for run in case.earlier_runs
     )
-    return "a spot run of its family on this type was interrupted too much" if left else None
+    return (
+        "a spot run of its family on this type was interrupted too much" if is_interrupted else None
+    )
 
 
 def _is_comparable_spot_run(case: api.FamilyCase, run: api.AuditSummary) -> bool:
-    """On managed spot, with the type of this job."""
+    """Whether a run was on managed spot, with the type of this job."""
     types = {group.instance_type for group in case.job.groups}
     return run.purchase is api.Purchase.SPOT and types == {run.instance_type}
 
@@ -98,7 +105,12 @@ def _is_comparable_spot_run(case: api.FamilyCase, run: api.AuditSummary) -> bool
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(MIN_DURATION, MIN_SPEND, SAFE_BELOW, MIN_OWN_RUNS),
-    not_applicable=(_spot_refusal, _has_deadline, api.not_completed, _interruptions_reason),
+    not_applicable=(
+        _spot_refusal,
+        _deadline_reason,
+        api.not_completed_reason,
+        _interruptions_reason,
+    ),
     report_once_per_family=True,
     used_by_later_runs=True,
     request_severity=api.Severity.LOW,
@@ -109,7 +121,7 @@ def _is_comparable_spot_run(case: api.FamilyCase, run: api.AuditSummary) -> bool
     ),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """How long the run took, and what its family's own spot runs were billed."""
+    """Compares the run with its family's own spot runs, else with published figures."""
     job = case.job
     if job.elapsed_s is None:
         return api.TIMES_MISSING
@@ -118,74 +130,84 @@ def check(case: api.FamilyCase) -> api.Outcome:
     if job.elapsed_s < case.threshold(MIN_DURATION):
         return api.Clear()
     share = _share_from_own_runs(case) or _published_share(case)
-    own = share.own_runs if share else ()
-    proven = len(own) >= max(case.threshold(MIN_OWN_RUNS), 1)
-    safe = bool(own) or job.checkpointed or job.elapsed_s < case.threshold(SAFE_BELOW)
-    if (share and share.counted >= 1) or not (proven or _has_enough_spend(case)):
+    own_runs = share.own_runs if share else ()
+    is_proven = len(own_runs) >= max(case.threshold(MIN_OWN_RUNS), 1)
+    is_safe = bool(own_runs) or job.checkpointed or job.elapsed_s < case.threshold(SAFE_BELOW)
+    if (share and share.counted >= 1) or not (is_proven or _has_enough_spend(case)):
         return api.Clear()
-    known = share if safe else None
-    found = (
+    known_share = share if is_safe else None
+    build_finding = (
         api.derived_saving
-        if proven
+        if is_proven
         else api.possible_saving_by_runs
-        if own
+        if own_runs
         else api.possible_saving
     )
     checkpoints = ", with checkpoints" if job.checkpointed else ""
-    return found(
+    return build_finding(
         f"{api.duration_text(job.elapsed_s)} on demand{checkpoints}:"
-        f" {_benefit_text(known, safe=safe)}.",
+        f" {_benefit_text(known_share, is_safe=is_safe)}.",
         {
             "elapsed_s": job.elapsed_s,
             "checkpointed": job.checkpointed,
-            "own_spot_runs": len(own),
-            "savings_percent": known.savings_text if known else None,
+            "own_spot_runs": len(own_runs),
+            "savings_percent": known_share.savings_text if known_share else None,
         },
         fix=_fix(job),
-        change=api.SetPurchase(known.counted) if known else None,
-        best=api.SetPurchase(known.best) if known and known.best != known.counted else None,
-        caution=_caution(case, known, safe=safe, proven=proven),
-        reported_for_run=_reported_for_run(case, own) if proven else None,
+        change=api.SetPurchase(known_share.counted) if known_share else None,
+        best=api.SetPurchase(known_share.best)
+        if known_share and known_share.best != known_share.counted
+        else None,
+        caution=_caution(case, known_share, is_safe=is_safe, is_proven=is_proven),
+        reported_for_run=_reported_for_run(case, own_runs) if is_proven else None,
     )
 
 
 def _has_enough_spend(case: api.FamilyCase) -> bool:
-    """Whether the family spends enough for a change of its request; an unknown bill may be more."""
-    own = case.bill.total_usd
-    known = [run.total_usd for run in case.earlier_runs if run.total_usd is not None]
-    return own is None or float(sum(known, own)) >= case.threshold(MIN_SPEND)
+    """Whether the family spends enough to change its request; an unknown bill may be enough."""
+    own_usd = case.bill.total_usd
+    earlier_usd = [run.total_usd for run in case.earlier_runs if run.total_usd is not None]
+    return own_usd is None or float(sum(earlier_usd, own_usd)) >= case.threshold(MIN_SPEND)
 
 
-def _benefit_text(share: _BilledShare | None, *, safe: bool) -> str:
-    """What speaks for spot, and how much by which source."""
-    if not safe:
+def _benefit_text(share: _BilledShare | None, *, is_safe: bool) -> str:
+    """Returns how much spot may save, and by which source."""
+    if not is_safe:
         return "write checkpoints first, then managed spot is worth a trial"
     if share is None:
         return "managed spot is worth a trial"
-    trial = "" if share.own_runs else "managed spot is worth a trial; "
-    return f"{trial}{share.source}"
+    trial_text = "" if share.own_runs else "managed spot is worth a trial; "
+    return f"{trial_text}{share.source}"
 
 
 def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
-    """The mildest run of the worst quartile counts: with three runs the worst of all."""
-    own = [(run, share) for run in case.earlier_runs if (share := _share(case, run)) is not None]
-    if not own:
+    """Returns the share of the family's spot runs; None without any.
+
+    The lowest share of the worst quartile counts: with three runs, the worst of all.
+    """
+    own_runs = [
+        (run, share) for run in case.earlier_runs if (share := _billed_share(case, run)) is not None
+    ]
+    if not own_runs:
         return None
-    shares = sorted(share for _, share in own)
+    shares = sorted(share for _, share in own_runs)
     worst_quartile = -(-len(shares) // 4)
-    counted = shares[-worst_quartile]
-    runs = "1 spot run" if len(own) == 1 else f"{len(own)} spot runs"
-    saved = _BilledShare(counted, shares[0], "").savings_text
-    middle = f", {100 * (1 - median(shares)):.0f}% at the median" if " to " in saved else ""
-    source = f"{runs} of its family on this type saved {saved}%{middle}"
-    return _BilledShare(counted, shares[0], source, tuple(run for run, _ in own))
+    counted_share = shares[-worst_quartile]
+    runs = "1 spot run" if len(own_runs) == 1 else f"{len(own_runs)} spot runs"
+    percent_text = _BilledShare(counted_share, shares[0], "").savings_text
+    median_text = (
+        f", {100 * (1 - median(shares)):.0f}% at the median" if " to " in percent_text else ""
+    )
+    source = f"{runs} of its family on this type saved {percent_text}%{median_text}"
+    return _BilledShare(counted_share, shares[0], source, tuple(run for run, _ in own_runs))
 
 
-def _share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None:
-    """Of a completed spot run on this type.
+def _billed_share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None:
+    """Returns the share of a completed spot run on this type that was billed; None if it does not
+    compare.
 
-    An interrupted one is longer than it is on demand: it is compared with the job, unless it took
-    less than half as long, and so did less.
+    An interrupted run takes longer than on demand, so it is compared with the job's duration. If it
+    took less than half as long, it did less work, and is left out.
     """
     own_s, needed_s = case.job.elapsed_s, run.elapsed_s
     if "Interrupted" in run.phase_s:
@@ -196,9 +218,9 @@ def _share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None:
 
 
 def _published_share(case: api.FamilyCase) -> _BilledShare | None:
-    """What is published of the job's instance family; none where capacity is doubtful."""
-    today = next(iter(case.instance_types), None)
-    family = today.family if today else ""
+    """Returns the published share of the job's instance family; None without one."""
+    current_type = next(iter(case.instance_types), None)
+    family = current_type.family if current_type else ""
     percent = _EC2_PERCENT.get(family)
     if percent is None:
         return None
@@ -210,26 +232,42 @@ def _published_share(case: api.FamilyCase) -> _BilledShare | None:
     return _BilledShare(counted, best, source)
 
 
-def _reported_for_run(case: api.FamilyCase, own: tuple[api.AuditSummary, ...]) -> str | None:
-    """The newest run that was told the same: by as many own runs as are needed."""
-    since = own[-max(int(case.threshold(MIN_OWN_RUNS)), 1)].ended_at
-    told = (run for run in case.earlier_runs if "spot-not-used" in run.rules_with_findings)
-    return next((run.job for run in told if run.ended_at > since), None)
+def _reported_for_run(case: api.FamilyCase, own_runs: tuple[api.AuditSummary, ...]) -> str | None:
+    """Returns the newest run that was told the same, with enough spot runs before it; None without
+    one.
+    """
+    since = own_runs[-max(int(case.threshold(MIN_OWN_RUNS)), 1)].ended_at
+    runs_with_finding = (
+        run for run in case.earlier_runs if "spot-not-used" in run.rules_with_findings
+    )
+    return next((run.job for run in runs_with_finding if run.ended_at > since), None)
 
 
-def _caution(case: api.FamilyCase, share: _BilledShare | None, *, safe: bool, proven: bool) -> str:
-    if not safe:
+def _caution(
+    case: api.FamilyCase, share: _BilledShare | None, *, is_safe: bool, is_proven: bool
+) -> str:
+    if not is_safe:
         return "Without checkpoints an interruption starts a run this long again."
     if share is None:
-        return "No figure: SageMaker publishes no spot rate, and EC2's means do not help here."
+        return (
+            "No figure: SageMaker publishes no spot rate, and there is no EC2 figure for this type."
+        )
     if not share.own_runs:
         return (
-            "Not promised: SageMaker publishes no spot rate, and EC2's spot prices lie between far "
-            "below on demand and above it."
+            "Not certain: SageMaker publishes no spot rate, and EC2's spot prices are mostly far "
+            "below on demand, but can be above it."
         )
-    again = "" if case.job.checkpointed else " Without checkpoints an interruption starts it again."
-    counted = "Counted at the family's worst quartile" if proven else "One or two runs are no rule"
-    return f"{counted}; spot may wait for capacity.{again}"
+    restart_text = (
+        ""
+        if case.job.checkpointed
+        else " Without checkpoints an interruption starts the run again."
+    )
+    basis_text = (
+        "Counted by the worst quartile of the family's spot runs"
+        if is_proven
+        else "One or two runs prove little"
+    )
+    return f"{basis_text}; spot may wait for capacity.{restart_text}"
 
 
 def _fix(job: api.Job) -> tuple[api.Parameter, ...]:

@@ -1,21 +1,22 @@
-"""A long run on managed spot keeps no checkpoints.
+"""A long run on managed spot has no checkpoints.
 
-What it checks: A training job on managed spot took more than an hour without CheckpointConfig, and
-    nothing in its hyperparameters, environment or command is a sign of checkpoints of its own.
+What it checks: A training job on managed spot took more than an hour without CheckpointConfig.
+    Nothing in its hyperparameters, environment or command is a sign that it writes its own
+    checkpoints.
 Why it costs: An interruption ends the containers. Without checkpoints the run starts again from the
     beginning, and what was billed before is wasted.
-Saving: Derived, if a run was interrupted and completed: the last attempt did all the work, so with
-    checkpoints the training of the earlier ones was not needed. The seconds that were billed above
-    the last attempt are counted. The high end of the range is what the earlier attempts' Training
-    cost, because AWS does not state how an interrupted run is billed. Downloads and the upload are
-    no part of it: a run that resumes needs them too. Without an interruption there is no figure.
-When it is wrong: Code that writes checkpoints to S3 itself, under a name that does not show it.
-What to do: Checkpoints first: set CheckpointConfig.S3Uri, write to its LocalPath (default
-    /opt/ml/checkpoints) and load from there at the start: SageMaker copies both ways. If a run with
-    checkpoints is still billed for more than on demand, spot-interrupted-much advises to buy it on
-    demand.
-Sources: SageMaker guide, managed spot training: use checkpoints; without them MaxWait is limited to
-    3,600 s for built-in and marketplace algorithms.
+Saving: Derived, if a run was interrupted and completed. The last attempt did all the work, so with
+    checkpoints the training of the earlier attempts would not have been needed. The seconds billed
+    above those of the last attempt are counted. The high end of the range is what the earlier
+    attempts' Training cost, because AWS does not state how an interrupted run is billed. Downloads
+    and the upload are left out, because a resumed run needs them too. Without an interruption there
+    is no figure.
+When it is wrong: The code may write checkpoints to S3 under a name that does not show it.
+What to do: Set CheckpointConfig.S3Uri, write to its LocalPath (default /opt/ml/checkpoints), and
+    load from there at the start. SageMaker copies both ways. If a run with checkpoints is still
+    billed for more than on demand, spot-interrupted-much recommends to run it on demand.
+Sources: SageMaker guide, managed spot training: use checkpoints; without them MaxWaitTimeInSeconds
+    is at most 3,600 s for built-in and marketplace algorithms.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MIN_DURATION = api.Threshold(
     "min_duration_s",
     CHECKPOINTS_FROM_S,
     "seconds",
-    "the longest wait without checkpoints",
+    "the longest MaxWait without checkpoints",
     "SageMaker spot guide",
 )
 
@@ -45,12 +46,12 @@ MIN_DURATION = api.Threshold(
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(MIN_DURATION,),
-    not_applicable=(api.not_on_spot, api.never_started),
+    not_applicable=(api.not_on_spot_reason, api.never_started_reason),
     request_severity=api.Severity.MEDIUM,
     required_parameters=("EnableManagedSpotTraining", "CheckpointConfig", "CheckpointConfig.S3Uri"),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """A sign of checkpoints clears it, as CheckpointConfig does."""
+    """Clears a run with CheckpointConfig, or with signs of its own checkpoints."""
     job = case.job
     if not restarts_from_scratch(job):
         return api.Clear()
@@ -60,15 +61,14 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     if case.duration_basis is not None:
         return _check_request(job)
-    if job.status == "Completed" and (done := attempts(job)) is not None:
-        return _repeated_work_finding(job, done)
+    if job.status == "Completed" and (spot_attempts := attempts(job)) is not None:
+        return _repeated_work_finding(job, spot_attempts)
     return api.recommendation(
-        f"{api.duration_text(job.elapsed_s)} on managed spot without checkpoints: each"
-        " interruption "
-        f"starts the run again ({job.interruptions or 'none'} so far).",
+        f"{api.duration_text(job.elapsed_s)} on managed spot without checkpoints: each "
+        f"interruption starts the run again ({job.interruptions or 'none'} so far).",
         {"elapsed_s": job.elapsed_s, "interruptions": job.interruptions},
         fix=(api.CHECKPOINTS,),
-        caution="How often it will be interrupted is not known.",
+        caution="How often the run will be interrupted is not known.",
     )
 
 
@@ -76,22 +76,23 @@ def _check_request(job: api.Job) -> api.Outcome:
     if builtin_algorithm(job.image) and (job.max_wait_s or 0) > CHECKPOINTS_FROM_S:
         return api.NotApplicable("AWS refuses its MaxWaitTimeInSeconds: see spot-wait")
     return api.recommendation(
-        f"May run {api.duration_text(job.elapsed_s)} on managed spot without checkpoints: each "
-        "interruption starts the run again.",
+        f"The run may take {api.duration_text(job.elapsed_s)} on managed spot without "
+        "checkpoints: each interruption starts the run again.",
         {"elapsed_s": job.elapsed_s},
         fix=(api.CHECKPOINTS,),
-        caution="How often it will be interrupted is not known.",
+        caution="How often the run will be interrupted is not known.",
     )
 
 
 def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
-    """What the interruptions cost, between what is certain and all of the earlier attempts."""
-    times = (
+    """Reports what the interruptions cost, from what is certain to all of the earlier attempts."""
+    interrupted_text = (
         "Interrupted once" if job.interruptions == 1 else f"Interrupted {job.interruptions} times"
     )
     return api.derived_saving(
-        f"{times} on managed spot without checkpoints: {api.duration_text(attempts.repeated_s)} of "
-        f"{api.duration_text(attempts.training_s)} of training were done again.",
+        f"{interrupted_text} on managed spot without checkpoints: "
+        f"{api.duration_text(attempts.repeated_s)} of {api.duration_text(attempts.training_s)} of "
+        "training were repeated.",
         {
             "elapsed_s": job.elapsed_s,
             "interruptions": job.interruptions,
@@ -108,5 +109,5 @@ def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
 
 
 def _cut_share(job: api.Job, share: Decimal) -> api.CutPhase:
-    """The run without a share of its billed seconds."""
+    """Returns the change that cuts a share of the run's billed seconds."""
     return api.CutPhase("Training", share * (job.billed_phases_s or Decimal(0)))

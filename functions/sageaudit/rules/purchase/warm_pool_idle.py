@@ -1,25 +1,24 @@
-"""A warm pool was kept and paid for, and saved less than it cost.
+"""A warm pool cost more than it saved.
 
-What it checks: The job's warm pool is final. Either it was never reused (Terminated) and retained
-    for longer than the next job needs to download its image and data. Or a job took it over after
-    it had waited at least twice as long as a start takes, or at least five times as long as the run
-    itself. A start takes as long as the longest of the family's runs on the same instances, at
-    least 10 minutes. There is no finding if this keep-alive was the cheapest one for the times
-    between the family's runs (gaps).
-Why it costs: A retained pool is billed for every second and instance at the rate of the job, until
+What it checks: The job's warm pool has ended or was reused. Either no job reused it (Terminated),
+    and it was retained for longer than the next job needs to download its image and data. Or a job
+    reused it after it had waited at least twice as long as a start takes, or at least five times as
+    long as the run itself. A start counts as the longest wait and download of the family's runs on
+    the same instances, at least 10 minutes. There is no finding if this keep-alive was the cheapest
+    one for the times between the family's runs (gaps).
+Why it costs: A retained pool is billed for every second and instance at the job's rate, until
     another job uses it or it ends. It saves one start, of which only the download is billed.
-Saving: If never reused, measured: the retained seconds, less the keep-alive that costs least over
-    the family's gaps (0 with fewer than 3 gaps). If reused, derived: the same, and less the seconds
-    of one start, although only its download would be billed. The range goes up to all retained
-    seconds.
-When it is wrong: The time of people who wait for each start may be worth more than the pool costs.
-    The last job of a chain always leaves a pool that no job uses: then the period is shortened, not
-    removed.
-What to do: Set KeepAlivePeriodInSeconds to the value in the fix. With 3 known gaps or more it is
+Saving: For a pool that was never reused, measured: the retained seconds minus the keep-alive that
+    costs least over the family's gaps (0 if fewer than 3 gaps are known). For a reused pool,
+    derived: the same, minus the seconds of one start, although only its download would be billed.
+    The range goes up to all retained seconds.
+When it is wrong: People's waiting time may cost more than the pool. The last job of a chain always
+    leaves a pool that no job uses: then shorten the period, and do not remove it.
+What to do: Set KeepAlivePeriodInSeconds to the value in the fix. With 3 or more known gaps it is
     the value that would have cost least over them; if that is 0, remove the parameter. With fewer
-    gaps the fix is the time of one start for a pool that was reused, and no pool for one that was
-    not. A pool is reused only by a job with the same role, type, count, volume, network and
-    encryption settings.
+    gaps the fix is the time of one start for a reused pool, and no pool for one that was never
+    reused. Only a job with the same role, type, count, volume, network and encryption settings can
+    reuse a pool.
 Sources: API reference, WarmPoolStatus: Available, Terminated, Reused, InUse; billed seconds x
     InstanceCount. SageMaker guide, managed warm pools. A published bill of 2023-12: 44 h of
     training, 167 h of pool. Recorded jobs: 39 to 239 s in Starting, 96 to 314 s in Downloading.
@@ -42,17 +41,17 @@ START_AT_LEAST = api.Threshold(
     "min_start_s", 600, "seconds", "239 s Starting and 314 s Downloading", "recorded jobs"
 )
 MIN_START_FACTOR = api.Threshold(
-    "min_start_ratio", 2, "retained / start", "half is paid for nothing"
+    "min_start_ratio", 2, "retained / start", "half of it saves nothing"
 )
 MIN_WORK_FACTOR = api.Threshold(
     "min_work_ratio", 5, "retained / billed run", "the pool is most of the bill"
 )
-MIN_GAPS = api.Threshold("min_gaps", 3, "gaps", "fewer show no habit")
+MIN_GAPS = api.Threshold("min_gaps", 3, "gaps", "fewer show no pattern")
 _KEEP_ALIVE = "ResourceConfig.KeepAlivePeriodInSeconds"
 _ZERO = Decimal(0)
 
 
-def _no_pool(case: api.FamilyCase) -> str | None:
+def _no_pool_reason(case: api.FamilyCase) -> str | None:
     return "it keeps no warm pool" if case.job.warm_pool is None else None
 
 
@@ -61,17 +60,17 @@ def _no_pool(case: api.FamilyCase) -> str | None:
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(START_AT_LEAST, MIN_START_FACTOR, MIN_WORK_FACTOR, MIN_GAPS),
-    not_applicable=(_no_pool, api.prepaid),
+    not_applicable=(_no_pool_reason, api.prepaid_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Judges a pool only when its status and its seconds are final."""
+    """Judges a pool only after its status and its seconds are final."""
     pool = case.job.warm_pool
     if pool is None:
         return api.Clear()
     if pool.status is None:
         return api.Unknown("pool_status_missing", "whether a warm pool was kept is not known")
     if not pool.is_final:
-        reason = f"the warm pool is {pool.status}: its billed seconds still grow"
+        reason = f"the warm pool is {pool.status}: its billed seconds still increase"
         return api.Unknown("pool_not_settled", reason)
     if pool.retained_s is None:
         reason = "how long the warm pool was retained is not known"
@@ -82,40 +81,41 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _check_reused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
-    """A pool that another run took over: was the wait worth a start?"""
+    """Judges a pool that another run reused, by whether the wait was worth a start."""
     start_s, known_keep_s = _best_keep_alive(case, retained_s)
     keep_s = known_keep_s or 0
-    job, waited = case.job, float(retained_s)
-    many_starts = waited >= case.threshold(MIN_START_FACTOR) * float(start_s)
+    job, waited_s = case.job, float(retained_s)
+    is_many_starts = waited_s >= case.threshold(MIN_START_FACTOR) * float(start_s)
     work_s = float(job.elapsed_s or 0)
-    much_work = work_s > 0 and waited >= case.threshold(MIN_WORK_FACTOR) * work_s
-    if not (many_starts or much_work) or retained_s <= keep_s + start_s:
+    is_long_by_work = work_s > 0 and waited_s >= case.threshold(MIN_WORK_FACTOR) * work_s
+    if not (is_many_starts or is_long_by_work) or retained_s <= keep_s + start_s:
         return api.Clear()
     minutes = math.ceil(start_s / 60)
     return api.derived_saving(
         f"The warm pool waited {api.duration_text(retained_s)} on "
-        f"{job.instances or 'unknown instances'} until another run took it over, to save a start "
+        f"{job.instances or 'unknown instances'} until another run reused it, to save a start "
         f"of at most {minutes} min.",
         {"work_s": job.elapsed_s, "retained_s": retained_s, "start_s": start_s},
-        # Where no habit is known: as long as a start, which costs at most twice the best choice.
+        # With too few gaps: as long as a start, which costs at most twice the best choice.
         fix=_fix(case, 60 * minutes if known_keep_s is None else known_keep_s),
         change=api.ShortenPool(keep_s + start_s),
         best=api.ShortenPool(_ZERO),
         caution=(
             "A waiting pool is billed, Starting is not. Runs that come after the shorter "
-            "keep-alive has ended start without a pool, so people wait longer for them."
+            "keep-alive start without a pool, so people wait longer for them."
         ),
     )
 
 
 def _check_unused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
+    """Judges a pool that no run reused."""
     job, pool = case.job, case.job.warm_pool
     download_s = _download_s(job)
     if download_s is None:
         return api.PHASES_MISSING
     known_keep_s = _best_keep_alive(case, None)[1]
     keep_s = Decimal(known_keep_s or 0)
-    asked_s = pool.keep_alive_s if pool else None
+    requested_s = pool.keep_alive_s if pool else None
     if retained_s <= max(keep_s, download_s):
         return api.Clear()
     return api.measured_saving(
@@ -124,20 +124,21 @@ def _check_unused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome
         {
             "work_s": job.elapsed_s,
             "retained_s": retained_s,
-            "keep_alive_s": asked_s,
+            "keep_alive_s": requested_s,
             "downloading_s": download_s,
         },
         fix=_fix(case, int(keep_s)),
         change=api.ShortenPool(keep_s),
-        caution="The last job of a chain always leaves a pool: if other jobs reuse it, shorten the "
+        caution="The last job of a chain always leaves a pool. If other jobs reuse it, shorten the "
         "keep-alive instead of removing it.",
     )
 
 
 def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
-    """The shorter keep-alive, or none at all; nothing where it is not known what was asked for.
+    """Returns the parameter with the shorter keep-alive, or without one if `keep_s` is 0.
 
-    Nor where what is asked for by now is short enough: it can be changed while the pool waits.
+    None if the current value is not known, or is short enough by now: it can change while the pool
+    waits.
     """
     pool = case.job.warm_pool
     if pool is None or pool.keep_alive_s is None or pool.keep_alive_s <= keep_s:
@@ -146,24 +147,24 @@ def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
 
 
 def _download_s(job: api.Job) -> Decimal | None:
-    """Billed seconds before the code starts; None when the run is not split."""
+    """Returns the billed seconds before the code starts; None if the run has no phases."""
     names = {phase.name for phase in job.phases}
     return job.phase_s("Downloading") if names & {"Training", "Downloading"} else None
 
 
 def _best_keep_alive(case: api.FamilyCase, gap_s: Decimal | None) -> tuple[Decimal, int | None]:
-    """How long a start takes, and the keep-alive that pays best over the gaps of the family's runs
-    on the same instances; None where too few gaps are known.
+    """Returns how long a start takes, and the keep-alive that costs least over the gaps of the
+    family's runs on the same instances; None for it if too few gaps are known.
 
-    `gap_s`: until this run's pool was taken over, None: never.
+    `gap_s`: seconds until this run's pool was reused; None if it never was.
     """
-    runs = case.comparable_runs  # only such a run takes a pool over
-    known = (run_times(case.job), *map(run_times_from_summary, runs))
-    starts = [times for times in known if times is not None]
+    runs = case.comparable_runs  # only such a run can reuse the pool
+    times_of_runs = (run_times(case.job), *map(run_times_from_summary, runs))
+    starts = [times for times in times_of_runs if times is not None]
     gaps = [gap_s, *gaps_between(starts)]
     downloads = [_download_s(case.job), *(run.phase_s.get("Downloading") for run in runs)]
     waited_s = max((times.waited_s for times in starts), default=_ZERO)
     downloading_s = max((seconds for seconds in downloads if seconds is not None), default=_ZERO)
     start_s = max(Decimal(str(case.threshold(START_AT_LEAST))), waited_s + downloading_s)
-    enough = len(gaps) >= case.threshold(MIN_GAPS)
-    return start_s, best_keep_alive(gaps, start_s) if enough else None
+    has_enough_gaps = len(gaps) >= case.threshold(MIN_GAPS)
+    return start_s, best_keep_alive(gaps, start_s) if has_enough_gaps else None

@@ -1,4 +1,4 @@
-"""The times between the runs of a family, and the keep-alive that pays best for them."""
+"""The times between the runs of a family, and the keep-alive that costs least for them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sageaudit.rules import api
 _MINUTE = Decimal(60)
 _ZERO = Decimal(0)
 MAX_KEEP_ALIVE_S = 3600
-"""The most that KeepAlivePeriodInSeconds can be (API reference, ResourceConfig)."""
+"""The largest KeepAlivePeriodInSeconds (API reference, ResourceConfig)."""
 
 
 class RunTimes(Struct, frozen=True):
-    """When a run was requested and ended, and how long it waited."""
+    """When a run was requested, when it ended, and how long it waited."""
 
     requested_at: datetime
     ended_at: datetime
@@ -29,7 +29,7 @@ class RunTimes(Struct, frozen=True):
 
 
 def run_times(job: Job) -> RunTimes | None:
-    """A job's times; None when a time is not known, or nothing was billed."""
+    """Returns a job's times; None if one is not known, or nothing was billed."""
     waited_s = api.sum_if_complete(map(job.phase_s, START_PHASES))
     if waited_s is None or not job.elapsed_s or job.created_at is None or job.ended_at is None:
         return None
@@ -37,7 +37,7 @@ def run_times(job: Job) -> RunTimes | None:
 
 
 def run_times_from_summary(run: AuditSummary) -> RunTimes | None:
-    """An earlier run's times, counted back from its end."""
+    """Returns an earlier run's times, counted back from its end; None if they are not known."""
     worked_s, phase_s = run.elapsed_s, run.phase_s
     if not worked_s or not any(name in phase_s for name in START_PHASES):
         return None
@@ -47,9 +47,9 @@ def run_times_from_summary(run: AuditSummary) -> RunTimes | None:
 
 
 def gaps_between(runs: Sequence[RunTimes]) -> list[Decimal | None]:
-    """Seconds from the end of each run to the request of the next one, newest first.
+    """Returns the seconds from the end of each run to the request of the next one, newest first.
 
-    None for a run that was requested while the run before was still active.
+    None for a run that was requested before the run before it had ended.
     """
     return [
         seconds_between(before.ended_at, after.requested_at) for after, before in pairwise(runs)
@@ -57,10 +57,11 @@ def gaps_between(runs: Sequence[RunTimes]) -> list[Decimal | None]:
 
 
 def best_keep_alive(gaps: Sequence[Decimal | None], start_s: Decimal) -> int:
-    """The keep-alive in whole minutes, as seconds, that costs least over these gaps; 0 for none.
+    """Returns the keep-alive, in seconds of whole minutes, that costs least over these gaps; 0 for
+    none.
 
-    A pool waits for each gap, at most its keep-alive, and saves a start of `start_s` seconds where
-    the gap is shorter than that. None: no run took the pool over, however long it waited.
+    A pool waits for each gap, at most its keep-alive. If the gap is shorter than that, it saves a
+    start of `start_s` seconds. A gap of None: no run used the pool, however long it waited.
     """
 
     def net_s(keep_s: Decimal) -> Decimal:
@@ -68,7 +69,7 @@ def best_keep_alive(gaps: Sequence[Decimal | None], start_s: Decimal) -> int:
         saved = sum(gap is not None and gap < keep_s for gap in gaps)
         return sum(waited, _ZERO) - saved * start_s
 
-    kept = {
+    keep_alives = {
         (gap // _MINUTE + 1) * _MINUTE for gap in gaps if gap is not None and gap < MAX_KEEP_ALIVE_S
     }
-    return int(min((_ZERO, *sorted(kept)), key=net_s))
+    return int(min((_ZERO, *sorted(keep_alives)), key=net_s))

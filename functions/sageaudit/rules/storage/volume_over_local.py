@@ -1,12 +1,12 @@
-"""VolumeSizeInGB is larger than the local storage of the type, and no volume is made.
+"""VolumeSizeInGB is larger than the type's local storage, and SageMaker provisions no volume.
 
-What it checks: A request whose types all have local NVMe storage of a known size, with more
-    VolumeSizeInGB than that.
-Why it costs: SageMaker provisions no volume for such types. A training job that needs the size
-    fails when its disk is full, after it was billed; AWS refuses a processing request.
-Saving: None: what a failed run would cost is not known.
-When it is wrong: Where the size was only left over from another type, and the data is small.
-What to do: A larger size of the type, FastFile mode, or a type with EBS volumes.
+What it checks: All types of the request have local NVMe storage of a known size, and VolumeSizeInGB
+    is larger than that.
+Why it costs: SageMaker provisions no volume for such types. A training job that needs the space
+    fails when its disk is full, and is billed until then. AWS refuses a processing request.
+Saving: None. What a failed run would cost is not known.
+When it is wrong: The size may be left over from another type, and the data small.
+What to do: Take a larger size of the type, a type with EBS volumes, or FastFile mode.
 Sources: botocore, ResourceConfig.VolumeSizeInGB: "Available storage is fixed to the NVMe-type
     instance's storage capacity"; ProcessingClusterConfig: "You can't request a VolumeSizeInGB
     greater than the total size of the local instance storage". Sizes: EC2 DescribeInstanceTypes.
@@ -25,18 +25,23 @@ from sageaudit.rules import api
     required_parameters=(*api.VOLUME_PATHS.values(), *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Reads the request and the catalogue."""
+    """Compares the request with the catalogue."""
     job, path = case.job, api.VOLUME_PATHS[case.job.kind]
-    sizes = [(found.local_gb if found else None) or 0 for found in case.instance_types]
+    sizes = [
+        (instance_type.local_gb if instance_type else None) or 0
+        for instance_type in case.instance_types
+    ]
     local_gb = min(sizes, default=0)
     if not local_gb or job.volume_gb is None or job.volume_gb <= local_gb:
         return api.Clear()
-    processing = job.kind is api.JobKind.PROCESSING
-    end = "AWS refuses the request" if processing else "there is no volume beside it"
+    is_processing = job.kind is api.JobKind.PROCESSING
+    consequence = "AWS refuses the request" if is_processing else "SageMaker adds no volume"
     return api.measured_fact(
         f"VolumeSizeInGB is {job.volume_gb}, and each of {job.instances} has {local_gb} GB "
-        f"of local storage: {end}.",
+        f"of local storage: {consequence}.",
         {"volume_gb": job.volume_gb, "local_gb": local_gb},
         fix=(api.Parameter(path, job.volume_gb, local_gb),),
-        caution="Where the data needs more: a larger size, FastFile, or a type with EBS volumes.",
+        caution=(
+            "If the data needs more, take a larger size, a type with EBS volumes, or FastFile mode."
+        ),
     )

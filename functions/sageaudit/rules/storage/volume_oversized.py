@@ -1,22 +1,24 @@
-"""The storage volume is far larger than what was used of it.
+"""The storage volume is far larger than the run needed.
 
-What it checks: An EBS volume of more than 30 GB of which, by DiskUtilization, at most 35% was used
-    in every minute. The unused part cost $0.10 or more. If a training job copies its data to the
-    volume (File mode), also: the volumes are at least a fifth of the bill, and the download cannot
-    have filled them, by its seconds and the most that the network of the instances carries. Jobs
-    that fetch data themselves are not judged, and neither are processing jobs that copy it: nothing
-    bounds how much.
-Why it costs: Each instance's volume is billed by GB and time, used or not. It is small beside the
-    instance: 100 GB for an hour cost about $0.02.
+What it checks: An EBS volume has more than 30 GB, DiskUtilization was at most 35% in every minute,
+    and the unused part cost $0.10 or more. If a training job copies its data to the volume (File
+    mode), two more conditions apply: the volumes are at least a fifth of the bill, and the download
+    cannot have filled them. Its seconds and the instances' network speed bound how much it can have
+    brought. Jobs that fetch data themselves, and processing jobs that copy it, are not judged,
+    because nothing bounds how much that is.
+Why it costs: Each instance's volume is billed by GB and time, whether it is used or not. It costs
+    little compared with the instance: 100 GB for an hour cost about $0.02.
 Saving: Possible, never in a total: the same run with a volume of twice the peak, at least 30 GB. In
-    File mode it has room for all that the download can have brought as well; the high end of the
-    range is without that room, as AWS does not say whether DiskUtilization counts the copied data.
-When it is wrong: Code that writes much: the metric is near 0 in real data (0.01% to 1.3% of 30 GB
-    in recorded jobs), and AWS does not say which folders it counts. A job whose volume is full
-    fails, and a gp2 volume under 334 GB reads slower than 250 MB/s.
-What to do: Try the smaller volume in a run that may fail. FastFile mode needs no space for data.
+    File mode the volume also has space for all that the download can have brought. The high end of
+    the range is without that space, because AWS does not say whether DiskUtilization counts the
+    copied data.
+When it is wrong: The code may write much that the metric does not count. It is near 0 in recorded
+    jobs (0.01% to 1.3% of 30 GB), and AWS does not say which folders it counts. A job whose volume
+    is full fails, and a gp2 volume under 334 GB reads slower than 250 MB/s.
+What to do: Try the smaller volume in a run that is allowed to fail. FastFile mode needs no space
+    for data.
 Sources: botocore, VolumeSizeInGB. 30 GB: the default of the SageMaker Python SDK. Job Defense
-    Shield: memory requested in excess means that at most 0.35 of it is used. Network: EC2
+    Shield: a job requests too much memory if it uses at most 0.35 of it. Network: EC2
     DescribeInstanceTypes.
 """
 
@@ -28,21 +30,23 @@ from math import ceil
 from sageaudit.rules import api
 
 MIN_VOLUME = api.Threshold(
-    "min_volume_gb", 30, "GB an instance", "the usual default", "SageMaker Python SDK"
+    "min_volume_gb", 30, "GB per instance", "the usual default", "SageMaker Python SDK"
 )
 PEAK_BELOW = api.Threshold(
-    "max_peak_percent", 35, "percent of the volume", "asked in excess", "Job Defense Shield"
+    "max_peak_percent", 35, "percent of the volume", "requested in excess", "Job Defense Shield"
 )
 NEW_SIZE_FACTOR = api.Threshold("size_to_peak_ratio", 2, "new size / peak use", "headroom")
 MIN_SAVING = api.Threshold("min_saving_usd", 0.1, "USD", "nobody changes a job for less")
 MIN_COPY_SHARE = api.Threshold(
-    "min_copy_share_percent", 20, "percent of the bill", "in File mode: a fifth of the bill"
+    "min_copy_share_percent", 20, "percent of the bill", "in File mode, a fifth of the bill"
 )
-_BITS_OF_A_BYTE = 8
+_BITS_PER_BYTE = 8
 _FULL_SPEED_GB = 334
-"""From here on a gp2 volume carries its most, 250 MB/s. Source: EBS guide, gp2 performance."""
+"""From this size on a gp2 volume reads at its full speed, 250 MB/s. Source: EBS guide, gp2
+performance.
+"""
 _MIN_SHOWN_PERCENT = 0.1
-"""In percent: one decimal is shown."""
+"""The smallest percent that one decimal shows."""
 
 
 def _unrecorded_reason(case: api.JobCase) -> str | None:
@@ -50,7 +54,7 @@ def _unrecorded_reason(case: api.JobCase) -> str | None:
     if job.is_streaming_data:
         return None
     if job.kind is not api.JobKind.TRAINING or not job.channels:
-        return "how much data is on its volume is not recorded"
+        return "how much data its volume holds is not recorded"
     total_usd, volumes_usd = case.bill.total_usd, _volumes_usd(case)
     if not total_usd or volumes_usd is None:
         return None
@@ -61,23 +65,25 @@ def _unrecorded_reason(case: api.JobCase) -> str | None:
 
 
 def _volumes_usd(case: api.JobCase) -> Decimal | None:
-    """What the volumes cost while the job ran; None when it is not known."""
-    paid = [line.usd for line in case.bill.lines if line.item == "storage"]
-    return api.sum_if_complete(paid) if paid else None
+    """Returns what the volumes cost while the job ran; None if it is not known."""
+    costs_usd = [line.usd for line in case.bill.lines if line.item == "storage"]
+    return api.sum_if_complete(costs_usd) if costs_usd else None
 
 
-def _is_too_cheap(case: api.JobCase, too_much_gb: int) -> bool:
-    """Whether so much of each volume cost too little to speak of; an unknown price may be high."""
+def _is_too_cheap(case: api.JobCase, unused_gb: int) -> bool:
+    """Whether this many GB of each volume cost too little to report; never if the price is not
+    known.
+    """
     usd, size = _volumes_usd(case), case.job.volume_gb
     if usd is None or not size:
         return False
-    return float(usd * too_much_gb / size) < case.threshold(MIN_SAVING)
+    return float(usd * unused_gb / size) < case.threshold(MIN_SAVING)
 
 
 def _small_volume_reason(case: api.JobCase) -> str | None:
     size = case.job.volume_gb
-    small = size is not None and size <= case.threshold(MIN_VOLUME)
-    return f"its volume of {size} GB is not a large one" if small else None
+    is_small = size is not None and size <= case.threshold(MIN_VOLUME)
+    return f"its volume of {size} GB is not a large one" if is_small else None
 
 
 @api.rule(
@@ -89,7 +95,13 @@ def _small_volume_reason(case: api.JobCase) -> str | None:
     max_period_s=300,
     uses_whole_run=True,
     not_applicable=(
-        *(api.free, api.serverless, api.prepaid, api.local_storage, _small_volume_reason),
+        *(
+            api.free_reason,
+            api.serverless_reason,
+            api.prepaid_reason,
+            api.local_storage_reason,
+            _small_volume_reason,
+        ),
         _unrecorded_reason,
     ),
     report_once_per_family=True,
@@ -103,7 +115,7 @@ def check(case: api.JobCase) -> api.Outcome:
         )
     copied_gb = 0 if job.is_streaming_data else _max_copied_gb(case)
     if copied_gb is None:
-        return api.Unknown("copy_unknown", "how much its download can have brought is not known")
+        return api.Unknown("copy_unknown", "how much its download can have copied is not known")
     peak = max(max(line.present) for line in case.whole_run.series[api.Metric.DISK].values())
     used_gb = peak * size / 100
     room_gb = used_gb * case.threshold(NEW_SIZE_FACTOR)
@@ -117,7 +129,7 @@ def check(case: api.JobCase) -> api.Outcome:
     ):
         return api.Clear()
     if new_size >= size or _is_too_cheap(case, size - new_size):
-        return api.NotApplicable(f"its download may have brought up to {copied_gb} GB")
+        return api.NotApplicable(f"its download may have copied up to {copied_gb} GB")
     return api.possible_saving(
         f"{_at_most_text(peak)} of each {size} GB volume was used on {job.instances}.",
         {
@@ -134,30 +146,39 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _max_copied_gb(case: api.JobCase) -> int | None:
-    """What the longest download can have brought to a host at most; None when it is not known.
+    """Returns the most that the longest download can have copied to a host; None if it is not
+    known.
 
     SageMaker copies the data of File mode in this phase alone, and does not unpack it.
     """
     seconds = [phase.seconds for phase in case.job.phases if phase.name == "Downloading"]
-    rates = [None if kind is None else kind.network_gbps for kind in case.instance_types]
-    known_s = [one for one in seconds if one is not None]
+    rates = [
+        None if instance_type is None else instance_type.network_gbps
+        for instance_type in case.instance_types
+    ]
+    known_seconds = [duration_s for duration_s in seconds if duration_s is not None]
     known_gbps = [rate for rate in rates if rate is not None]
-    if not seconds or len(known_s) < len(seconds) or not rates or len(known_gbps) < len(rates):
+    if (
+        not seconds
+        or len(known_seconds) < len(seconds)
+        or not rates
+        or len(known_gbps) < len(rates)
+    ):
         return None
-    return ceil(max(known_s) * max(known_gbps) / _BITS_OF_A_BYTE)
+    return ceil(max(known_seconds) * max(known_gbps) / _BITS_PER_BYTE)
 
 
 def _at_most_text(percent: float) -> str:
-    """`At most 2.0%`."""
+    """Returns a phrase such as `At most 2.0%`."""
     return "Less than 0.1%" if percent < _MIN_SHOWN_PERCENT else f"At most {percent:.1f}%"
 
 
 def _caution(copied_gb: int, size: int, new_size: int) -> str:
-    fits = "What the code writes must fit: DiskUtilization is often 0."
+    space_text = "All that the code writes must fit, and DiskUtilization often reads 0."
     if not copied_gb:
-        return f"Its data is streamed. {fits}"
-    slower = f" Under {_FULL_SPEED_GB} GB a gp2 volume reads slower than 250 MB/s."
+        return f"Its data is streamed. {space_text}"
+    slower_text = f" Under {_FULL_SPEED_GB} GB a gp2 volume reads slower than 250 MB/s."
     return (
-        f"The download can have brought {copied_gb} GB at most. {fits}"
-        f"{slower if new_size < _FULL_SPEED_GB <= size else ''}"
+        f"The download can have copied {copied_gb} GB at most. {space_text}"
+        f"{slower_text if new_size < _FULL_SPEED_GB <= size else ''}"
     )

@@ -1,4 +1,4 @@
-"""Calculations over the trials of a tuning job, and the paths in its request."""
+"""Shared by the tuning rules: sums over the trials of a tuning job, and paths in its request."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ EARLY_STOPPING = f"{CONFIG}.TrainingJobEarlyStoppingType"
 
 
 def total_usd(trials: Sequence[Trial]) -> Decimal | None:
-    """What trials cost together; None when the cost of one is not known."""
+    """Returns the cost of these trials together; None if the cost of one is not known."""
     return api.sum_if_complete(trial.total_usd for trial in trials)
 
 
 def cost_text(usd: Decimal | None) -> str:
-    """For a sentence."""
+    """Returns an amount for a sentence."""
     return "an unknown sum" if usd is None else f"${usd:,.2f}"
 
 
 def last_improving_trial(
     trials: Sequence[Trial], direction: Direction, tolerance_percent: Decimal
 ) -> Trial | None:
-    """The last trial that gained more than the tolerance; None when none has an objective."""
-    reached = [trial for trial in trials if trial.objective is not None]
-    values = [trial.objective for trial in reached if trial.objective is not None]
-    return reached[last_gain(values, direction, tolerance_percent)] if values else None
+    """Returns the last trial that gained more than the tolerance; None if no trial has an
+    objective.
+    """
+    trials_with_objective = [trial for trial in trials if trial.objective is not None]
+    values = [trial.objective for trial in trials_with_objective if trial.objective is not None]
+    return (
+        trials_with_objective[last_gain(values, direction, tolerance_percent)] if values else None
+    )

@@ -1,12 +1,14 @@
 """Many trials of a tuning job failed.
 
 What it checks: At least 2 trials, and at least 20% of all, ended as Failed.
-Why it costs: A failed trial is billed until it fails, and gives the search nothing.
-Saving: None here: the findings on the trials count their cost as lost. The evidence has the sum.
-When it is wrong: A range may reach to where training fails on purpose, to find the limit.
-What to do: Read one trial's failure. If all fail the same way, run one training job before a tuning
-    job; if some do, narrow the range that they share (memory grows with batch size and depth, loss
-    diverges with a high learning rate).
+Why it costs: A failed trial is billed until it fails, and adds nothing to the search.
+Saving: Lost: what the failed trials cost. The finding of a trial's own audit counts the dollars
+    first; this rule does not count them again.
+When it is wrong: A range may include values with which training fails, on purpose, to find the
+    limit.
+What to do: Read the failure message of one trial. If all trials fail the same way, first run one
+    training job alone. If some fail, narrow the hyperparameter range that they share (memory grows
+    with batch size and depth, loss diverges at a high learning rate).
 Sources: botocore, DescribeTrainingJob.TrainingEndTime: failed jobs are billed up to their end. The
     20% is our choice.
 """
@@ -16,13 +18,13 @@ from __future__ import annotations
 from sageaudit.rules import api
 from sageaudit.rules.tuning.trials import cost_text, total_usd
 
-TRIALS = api.Threshold("min_failed_trials", 2, "trials", "one is an accident")
+TRIALS = api.Threshold("min_failed_trials", 2, "trials", "one may be an exception")
 SHARE = api.Threshold("min_failed_percent", 20, "percent of trials", "a fifth of them")
 
 
 @api.rule(id="SA903", scope=api.RollUpCase, kinds={api.JobKind.TUNING}, thresholds=(TRIALS, SHARE))
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Needs the trials alone, not the tuning job's own description."""
+    """Judges the trials alone, without the tuning job's own description."""
     failed = [trial for trial in case.trials if trial.status == "Failed"]
     if not failed or len(failed) < case.threshold(TRIALS):
         return api.Clear()
@@ -41,5 +43,5 @@ def check(case: api.RollUpCase) -> api.Outcome:
             "total_usd": total_usd(case.trials),
         },
         change=api.DropTrials(frozenset(trial.name for trial in failed)),
-        caution="Dollars of a trial that its own finding counts are not counted again here.",
+        caution="Dollars that a trial's own finding counts are not counted again here.",
     )

@@ -1,13 +1,12 @@
-"""What all trials of a tuning job may cost together.
+"""The limits of a tuning job let all its trials together cost a lot.
 
-What it checks: The number of training jobs x their limit x the rate is above $1,000, or nothing
-    limits the number and the time of the search.
-Why it costs: Each trial is billed as a training job. Trials that hang, or that are no better than
-    the others, are paid to their limit.
-Saving: None: what is shown is the most that the search can cost.
-When it is wrong: A search whose trials need so long, and whose sum is planned.
-What to do: Fewer trials with Bayesian search, a limit of three times a usual trial,
-    ResourceLimits.MaxRuntimeInSeconds for the search as a whole, and completion criteria.
+What it checks: The number of training jobs x their limit x the rate is above $1,000. Or neither the
+    number of training jobs nor the time of the search is limited.
+Why it costs: Each trial is billed as a training job. Trials that hang are billed until their limit.
+Saving: None. The finding shows the most that the search can cost.
+When it is wrong: The trials may need that long, and the cost may be planned.
+What to do: Run fewer trials with Bayesian search, limit each to three times a usual trial, limit
+    the whole search by ResourceLimits.MaxRuntimeInSeconds, and set completion criteria.
 Sources: botocore, ResourceLimits, TuningJobCompletionCriteria. The $1,000 are our choice.
 """
 
@@ -20,7 +19,7 @@ from sageaudit.rules.tuning.trials import CONFIG, MAX_TRIALS
 
 _LIMITS = f"{CONFIG}.ResourceLimits"
 _TIME = f"{_LIMITS}.MaxRuntimeInSeconds"
-MIN_EXPOSURE = api.Threshold("min_exposed_usd", 1000, "USD for all trials", "a big sum")
+MIN_EXPOSURE = api.Threshold("min_exposed_usd", 1000, "USD for all trials", "a large sum")
 
 
 @api.rule(
@@ -32,15 +31,15 @@ MIN_EXPOSURE = api.Threshold("min_exposed_usd", 1000, "USD for all trials", "a b
     required_parameters=(MAX_TRIALS, _TIME),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """The cost was worked out from the definitions of its training jobs."""
+    """Judges the cost that follows from the definitions of its training jobs."""
     trials, time_s = case.request.value(MAX_TRIALS), case.request.value(_TIME)
-    grid = case.request.value(f"{CONFIG}.Strategy") == "Grid"
-    if trials is None and time_s is None and not grid:
+    is_grid = case.request.value(f"{CONFIG}.Strategy") == "Grid"
+    if trials is None and time_s is None and not is_grid:
         return api.measured_fact(
             "Neither the number of training jobs nor the time of the search is limited.",
             {"max_trials": None},
             fix=(api.Parameter(MAX_TRIALS, None, "<trials>"),),
-            caution="AWS asks for MaxNumberOfTrainingJobs with every strategy but Grid.",
+            caution="AWS requires MaxNumberOfTrainingJobs for every strategy but Grid.",
         )
     usd = case.cost.usd
     if usd is None:
@@ -51,5 +50,5 @@ def check(case: api.RequestCase) -> api.Outcome:
         f"Its {case.cost.job_count} training jobs may cost up to ${usd:,.0f} together.",
         {"max_trials": case.cost.job_count, "at_most_usd": round(usd, 2)},
         fix=(api.Parameter(_TIME, time_s, "<seconds for the whole search>"),),
-        caution="A precaution: the most that they cost if each one runs to its limit.",
+        caution="A precaution: they cost this only if each one runs until its limit.",
     )

@@ -1,15 +1,16 @@
-"""Trials of a tuning job ran to their end however bad they were.
+"""All trials of a tuning job ran to their end, even bad ones.
 
-What it checks: TrainingJobEarlyStoppingType is Off, at least 10 trials completed, and they took at
-    least 10 minutes in the median. Hyperband is not judged: it stops trials itself, and takes no
+What it checks: TrainingJobEarlyStoppingType is Off, at least 10 trials completed, and their median
+    run time is at least 10 minutes. Hyperband is not judged: it stops trials itself, and allows no
     other early stopping.
-Why it costs: A trial that is worse than the median of the others at the same epoch seldom wins, and
-    is paid to its end.
-Saving: Possible, without a figure: at which epoch each would have been stopped is not known.
-When it is wrong: It works on algorithms that report the objective each epoch. An algorithm that
-    reports it once, at the end, is never stopped. A trial that starts slowly and ends well can be
-    stopped too early.
-What to do: TrainingJobEarlyStoppingType: Auto.
+Why it costs: A trial that is worse than the median of the others at the same epoch seldom becomes
+    the best one, but is billed to its end.
+Saving: Possible, without a figure. It is not known at which epoch each trial would have been
+    stopped.
+When it is wrong: Early stopping needs an algorithm that reports the objective each epoch. A trial
+    that reports it once, at the end, is never stopped. A trial that starts slowly and ends well can
+    be stopped too early.
+What to do: Set TrainingJobEarlyStoppingType to Auto.
 Sources: AWS guide, "Stop training jobs early": worse than the median of the running averages up to
     the same epoch. botocore, HyperParameterTuningJobConfig: it must be Off for Hyperband.
 """
@@ -23,8 +24,8 @@ from sageaudit.domain.job.parts import TuningSettings
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 
-TRIALS = api.Threshold("min_trials", 10, "trials", "a median needs some")
-MIN_MEDIAN_TRIAL = api.Threshold("min_median_trial_s", 600, "seconds", "shorter trials end soon")
+TRIALS = api.Threshold("min_trials", 10, "trials", "a median needs several")
+MIN_MEDIAN_TRIAL = api.Threshold("min_median_trial_s", 600, "seconds", "shorter trials save little")
 _OFF = "Off"
 
 
@@ -42,7 +43,7 @@ def _early_stopping_refusal(case: api.RollUpCase) -> str | None:
     required_parameters=(trials.EARLY_STOPPING, f"{trials.CONFIG}.Strategy", trials.MAX_TRIALS),
 )
 def check(case: api.RollUpCase) -> api.Outcome:
-    """By configuration and lengths."""
+    """Judges by settings and run times."""
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
@@ -63,7 +64,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
     if typical_s < case.threshold(MIN_MEDIAN_TRIAL):
         return api.Clear()
     return api.possible_saving(
-        f"Early stopping is off: {len(completed)} trials ran to their end, in a median of "
+        f"Early stopping is off: {len(completed)} trials ran to their end, with a median of "
         f"{api.duration_text(typical_s)}.",
         {"completed_trials": len(completed), "median_trial_s": typical_s},
         fix=(api.Parameter(trials.EARLY_STOPPING, _OFF, "Auto"),),
@@ -72,12 +73,12 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _check_request(case: api.RollUpCase, tuning: TuningSettings) -> api.Outcome:
-    """By the number of trials alone; AWS takes Off where the request does not say."""
+    """Judges a request by its number of trials; without a value AWS's default is Off."""
     if tuning.early_stopping not in {None, _OFF} or (tuning.max_jobs or 0) < case.threshold(TRIALS):
         return api.Clear()
     return api.recommendation(
-        f"Early stopping is off: all of up to {tuning.max_jobs} trials will run to their end.",
+        f"Early stopping is off: up to {tuning.max_jobs} trials will all run to their end.",
         {"max_trials": tuning.max_jobs},
         fix=(api.Parameter(trials.EARLY_STOPPING, tuning.early_stopping, "Auto"),),
-        caution="It works on algorithms that report the objective each epoch.",
+        caution="It needs an algorithm that reports the objective each epoch.",
     )

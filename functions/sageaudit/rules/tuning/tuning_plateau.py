@@ -1,14 +1,15 @@
-"""Most of the trials came after the objective had stopped improving.
+"""Many trials started after the objective had stopped improving.
 
-What it checks: Trials are compared in the order in which they ended: at least 10 of them started
-    after the best objective had gained more than 1% for the last time.
+What it checks: In the order in which trials ended, at least 10 of them started after the best
+    objective had improved by more than 1% for the last time.
 Why it costs: Each trial is a training job at full price.
 Saving: Possible, never in a total: the cost of the later trials, without the dollars that their own
     findings count.
-When it is wrong: It also depends on luck: random search can find the best in its last trial. 1% of
-    an accuracy of 0.99 is the whole remaining error. Trials may be wanted to map the search space,
-    not for its best point.
-What to do: Fewer trials, or a completion criterion, which stops only when nothing improves.
+When it is wrong: It also depends on luck: random search can find the best result in its last trial.
+    1% of an accuracy of 0.99 is the whole remaining error. The trials may be meant to map the
+    search space, not to find its best point.
+What to do: Run fewer trials, or set a completion criterion, which stops the search only if nothing
+    improves.
 Sources: AWS, API reference: BestObjectiveNotImproving counts jobs that fail "to improve model
     performance by 1% or greater", at least 3; ConvergenceDetected is "a lack of significant
     improvement (1% or less)".
@@ -22,7 +23,7 @@ from sageaudit.domain.usage.objective import objective_direction
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 
-MIN_TRIALS_AFTER = api.Threshold("min_trials_after", 10, "trials", "random luck brings a few")
+MIN_TRIALS_AFTER = api.Threshold("min_trials_after", 10, "trials", "a few may be bad luck")
 
 
 @api.rule(
@@ -32,7 +33,7 @@ MIN_TRIALS_AFTER = api.Threshold("min_trials_after", 10, "trials", "random luck 
     thresholds=(api.NO_GAIN, MIN_TRIALS_AFTER),
 )
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Trials that ran beside the best one are not counted: its result was not known yet."""
+    """Counts trials that started later than the best one ended: its result was known by then."""
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
@@ -41,7 +42,10 @@ def check(case: api.RollUpCase) -> api.Outcome:
         return api.Unknown("metric_missing", "the tuning job names no objective")
     better = objective_direction(objective, case.policy.objectives)
     if better is None:
-        return api.Unknown("direction_unknown", "which way its objective is better is not known")
+        return api.Unknown(
+            "direction_unknown",
+            "whether its objective is to be maximised or minimised is not known",
+        )
     best = trials.last_improving_trial(
         case.trials, better, Decimal(str(case.threshold(api.NO_GAIN)))
     )
@@ -76,11 +80,13 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _criteria(not_improving: int) -> tuple[tuple[api.Parameter, ...], ...]:
-    """The two completion criteria, each of which ends the search; the first takes 3 or more."""
+    """Returns the two completion criteria, each of which ends the search; `not_improving` is at
+    least 3.
+    """
     criteria = f"{trials.CONFIG}.TuningJobCompletionCriteria"
-    count = f"{criteria}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"
-    converged = f"{criteria}.ConvergenceDetected.CompleteOnConvergence"
+    not_improving_path = f"{criteria}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"
+    convergence_path = f"{criteria}.ConvergenceDetected.CompleteOnConvergence"
     return (
-        (api.Parameter(count, None, not_improving),),
-        (api.Parameter(converged, None, "Enabled"),),
+        (api.Parameter(not_improving_path, None, not_improving),),
+        (api.Parameter(convergence_path, None, "Enabled"),),
     )

@@ -1,19 +1,20 @@
-"""A cheaper instance type certainly holds the run.
+"""The run certainly fits a cheaper instance type.
 
 What it checks: All types are ranked together: the same GPU in another size, fewer GPUs, another
-    GPU, none. One of them is cheaper by the hour, offers no less of what the run used, and costs
-    less even if the run takes as long as it can there.
-Why it costs: The more expensive type gives the run nothing that it uses.
-Saving: Derived: the run billed on the type that saves most, at its longest run time; if it may be
-    shorter, a range is shown. Never (1 - utilisation) x cost. Possible, if the family's runs cost
-    less on a type that costs more by the hour. A family is recommended one type: of those that fit
-    most of its newest ten runs, the cheapest at the slowest of them. It stays until another saves a
-    tenth more.
-When it is wrong: One-minute means hide short peaks. A vCPU of one family counts as one of another.
-    The page cache gains from memory that no metric shows as used.
-What to do: Take the type, first for one run. This rule reports only what no other rule explains: a
-    well used GPU on a host that is too large, or a busy CPU with more memory than it needs.
-Sources: Compute Optimizer: P99.5 with 20% headroom. Bounds of run times: domain/resize/moved_run.
+    GPU, no GPU. One of them costs less per hour, has enough of all that the run used, and costs
+    less even at the longest run time that is possible there.
+Why it costs: The run does not use what makes its type more expensive.
+Saving: Derived, never (1 - utilisation) x cost: the run on the type that saves most, at its longest
+    run time; if it may be shorter, a range is shown. Possible, if the family's runs cost less on a
+    type that costs more per hour. A family gets one recommended type. Of those that fit most of its
+    newest ten runs, it is the cheapest for the slowest run. It stays until another saves a tenth
+    more.
+When it is wrong: One-minute means hide short peaks. vCPUs of different instance families count as
+    equal. The page cache benefits from memory that no metric shows as used.
+What to do: Take the type, first for one run. This rule reports only what no other rule explains:
+    for example a well-used GPU on a host that is too large, or a busy CPU with too much memory.
+Sources: Compute Optimizer: P99.5 with 20% headroom. Bounds of run times:
+    functions/sageaudit/domain/resize.
 """
 
 from __future__ import annotations
@@ -32,35 +33,37 @@ COVERED_BY_OLD_GENERATION = api.NotApplicable(
     kinds=api.INSTANCE_KINDS,
     thresholds=(api.HEADROOM,),
     can_pool_runs=True,
-    not_applicable=(type_fixed_reason, api.never_started, api.free),
+    not_applicable=(type_fixed_reason, api.never_started_reason, api.free_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Needs no metric: what does not shrink holds, recorded or not."""
-    best = best_type(case)
-    if best.resize is None:
-        return api.Unknown("not_replayable", best.reason)
-    if best.first is None:
-        unrecorded = next((why for _, why in best.resize.unrecorded_refusals), None)
-        return api.Unknown("not_recorded", unrecorded) if unrecorded else api.Clear()
-    today, other = best.resize.current_type, best.first.type
-    if today.is_legacy and not other.is_legacy:
+    """Needs no metric, because a type with no less of a resource fits whatever was recorded."""
+    recommendation = best_type(case)
+    if recommendation.resize is None:
+        return api.Unknown("not_replayable", recommendation.reason)
+    if recommendation.first is None:
+        unrecorded_reason = next(
+            (reason for _, reason in recommendation.resize.unrecorded_refusals), None
+        )
+        return api.Unknown("not_recorded", unrecorded_reason) if unrecorded_reason else api.Clear()
+    current_type, new_type = recommendation.resize.current_type, recommendation.first.type
+    if current_type.is_legacy and not new_type.is_legacy:
         return COVERED_BY_OLD_GENERATION
     minutes = case.active_usage.minutes
-    over = f" over {case.minutes_text(minutes)}" if case.active_usage.series else ""
-    fits = f"{other.name} is large enough for what {case.job.instances} used{over}."
-    if best.first.was_cheaper_per_run:
-        fits = f"Runs of its family cost less on {other.name} than on {today.name}."
+    minutes_text = f" over {case.minutes_text(minutes)}" if case.active_usage.series else ""
+    summary = f"{new_type.name} is large enough for what {case.job.instances} used{minutes_text}."
+    if recommendation.first.was_cheaper_per_run:
+        summary = f"Runs of its family cost less on {new_type.name} than on {current_type.name}."
     return api.derived_saving(
-        fits,
+        summary,
         {
-            "instance_type": today.name,
-            "cheaper_type": other.name,
-            "vcpu": today.vcpu,
-            "new_vcpu": other.vcpu,
-            "memory_gib": today.memory_gib,
-            "new_memory_gib": other.memory_gib,
-            "times_as_long": best.first.change.time_factor,
+            "instance_type": current_type.name,
+            "cheaper_type": new_type.name,
+            "vcpu": current_type.vcpu,
+            "new_vcpu": new_type.vcpu,
+            "memory_gib": current_type.memory_gib,
+            "new_memory_gib": new_type.memory_gib,
+            "times_as_long": recommendation.first.change.time_factor,
             "active_minutes": round(minutes),
         },
-        **best.details(case),
+        **recommendation.details(case),
     )

@@ -1,23 +1,23 @@
-"""The GPU of a p type is far more than the run uses.
+"""The run uses little of the GPU of its p type.
 
-What it checks: On a p type, over the active minutes: the mean GPU utilisation is at most 20%, GPU
-    memory peaks at no more than 10 GiB for each GPU of a host, no more than 12 cores a GPU are
-    busy, and the type that certainly saves most is a g type.
-Why it costs: p types are made for large models on several GPUs; a small model pays for what it
-    leaves idle.
-Saving: Derived, never (1 - utilisation) x cost: the run on the g type, which holds P99.5 of memory
-    plus 20%. It may take longer, by the ratio that was measured on training work
-    (docs/evidence/gpu-throughput.md) and by the minutes in which more cores were busy than it has.
-    The longest run time is counted, the range shown. If a type with the same GPU saves more,
+What it checks: On a p type, over the active minutes, the mean GPU utilisation is at most 20%. Per
+    GPU, memory peaks at 10 GiB or less, and at most 12 cores are busy. The type that certainly
+    saves most is a g type.
+Why it costs: p types are made for large models on several GPUs. A small model leaves most of that
+    idle, and it is billed.
+Saving: Derived, never (1 - utilisation) x cost: the run on the g type, which has room for the P99.5
+    of memory plus 20%. It may take longer, by the ratio that was measured on training work
+    (docs/evidence/gpu-throughput.md), and by the minutes in which more cores were busy than it has.
+    The longest run time is counted, and the range is shown. If a type with the same GPU saves more,
     gpu-underused reports that.
-When it is wrong: One-minute means hide peaks, and CloudWatch has no split by GPU. These are never
-    advised: a GPU without a measured ratio; T4 and V100 if the run shows signs of bf16 or
-    FlashAttention; GPUs without NVLink in place of several with it; another GPU for several
-    instances; a GPU that the image's CUDA does not support; a family that a built-in algorithm does
-    not document.
-What to do: Try one run on the g type, or give the GPU more work: a larger batch, several models.
+When it is wrong: One-minute means hide peaks, and CloudWatch does not show single GPUs. The rule
+    never recommends a GPU without a measured ratio; a T4 or V100 if the run shows signs of bf16 or
+    FlashAttention; GPUs without NVLink instead of several with it; another GPU for several
+    instances; a GPU that the image's CUDA does not support; an instance family that a built-in
+    algorithm does not document.
+What to do: Try one run on the g type. Or give the GPU more work: a larger batch, or several models.
 Sources: Job Defense Shield, gpu-model-too-powerful, its example values: GPU utilisation at most
-    20%, GPU memory at most 10 GB, at most 12 cores a GPU. Ratios:
+    20%, GPU memory at most 10 GB, at most 12 cores per GPU. Ratios:
     docs/evidence/gpu-throughput.md.
 """
 
@@ -31,13 +31,13 @@ from sageaudit.rules.utilisation.gpus import COVERED_BY_GPU_IDLE
 
 _SHIELD = "Job Defense Shield, gpu-model-too-powerful"
 MAX_MEAN = api.Threshold("max_mean_percent", 20, "percent of all GPUs", "little work", _SHIELD)
-MAX_GPU_MEMORY = api.Threshold("max_gpu_memory_gib", 10, "GiB a GPU", "a small model", _SHIELD)
-MAX_CORES = api.Threshold("max_cores", 12, "busy cores a GPU", "a g type has as many", _SHIELD)
+MAX_GPU_MEMORY = api.Threshold("max_gpu_memory_gib", 10, "GiB per GPU", "a small model", _SHIELD)
+MAX_CORES = api.Threshold("max_cores", 12, "busy cores per GPU", "g types have as many", _SHIELD)
 
 
-def _other_family(case: api.JobCase) -> str | None:
-    p_types = all(group.instance_type.startswith("ml.p") for group in case.job.groups)
-    return None if p_types else "it is for p types"
+def _other_family_reason(case: api.JobCase) -> str | None:
+    is_p_type = all(group.instance_type.startswith("ml.p") for group in case.job.groups)
+    return None if is_p_type else "it is for p types"
 
 
 @api.rule(
@@ -48,57 +48,67 @@ def _other_family(case: api.JobCase) -> str | None:
     required_metrics=(api.Metric.GPU, api.Metric.GPU_MEMORY, api.Metric.CPU, api.Metric.MEMORY),
     can_pool_runs=True,
     finds_waste=True,
-    not_applicable=(_other_family, type_fixed_reason, api.free),
+    not_applicable=(_other_family_reason, type_fixed_reason, api.free_reason),
     subsumes={"cheaper-type", "gpu-underused"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Pools all hosts for the mean; peaks are the busiest host's."""
-    average = case.active_usage.mean(api.Metric.GPU)
+    """Takes the mean of all hosts, and the peaks of the busiest host."""
+    mean_percent = case.active_usage.mean(api.Metric.GPU)
     memory, cpu = (
         case.active_usage.busiest_percentile(metric, PEAK_PERCENTILE)
         for metric in (api.Metric.GPU_MEMORY, api.Metric.CPU)
     )
-    today = case.current_type
-    memory_gib = memory / 100 * float(today.gpu_memory_gib or 0)
-    cores = cpu / 100 * today.vcpu / max(today.gpus, 1)
-    much_else = memory_gib > case.threshold(MAX_GPU_MEMORY) or cores > case.threshold(MAX_CORES)
-    if average > case.threshold(MAX_MEAN) or much_else:
+    current_type = case.current_type
+    memory_gib = memory / 100 * float(current_type.gpu_memory_gib or 0)
+    cores = cpu / 100 * current_type.vcpu / max(current_type.gpus, 1)
+    needs_much = memory_gib > case.threshold(MAX_GPU_MEMORY) or cores > case.threshold(MAX_CORES)
+    if mean_percent > case.threshold(MAX_MEAN) or needs_much:
         return api.Clear()
-    best = best_type(case)
-    if best.resize is None:
-        return api.Unknown("not_replayable", best.reason)
-    if best.resize.demand.is_gpu_idle:
+    recommendation = best_type(case)
+    if recommendation.resize is None:
+        return api.Unknown("not_replayable", recommendation.reason)
+    if recommendation.resize.demand.is_gpu_idle:
         return COVERED_BY_GPU_IDLE
-    g_type = best.first
+    g_type = recommendation.first
     if g_type is None or not g_type.type.family.startswith("g"):
-        return _unrecorded_outcome(best) or api.Clear()
+        return _unrecorded_outcome(recommendation) or api.Clear()
     return api.derived_saving(
         f"{case.minutes_text(case.active_usage.minutes)} on {case.job.instances} used"
-        f" {average:.0f}% of "
-        f"{_memory_used(today, memory_gib)}: {g_type.type.name} has enough.",
+        f" {mean_percent:.0f}% of "
+        f"{_gpu_use_text(current_type, memory_gib)}: {g_type.type.name} has enough.",
         {
-            "gpu_mean_percent": round(average, 1),
-            "gpu_memory_peak_gib": round(memory_gib * today.gpus, 1),
-            "gpus": today.gpus,
+            "gpu_mean_percent": round(mean_percent, 1),
+            "gpu_memory_peak_gib": round(memory_gib * current_type.gpus, 1),
+            "gpus": current_type.gpus,
             "cores_peak_per_gpu": round(cores, 1),
             "active_minutes": round(case.active_usage.minutes),
         },
-        **best.details(case),
+        **recommendation.details(case),
     )
 
 
-def _memory_used(today: InstanceType, gib_each: float) -> str:
-    """CloudWatch has only the sum of a host's GPUs, which may all be on one of them."""
-    if today.gpus == 1:
+def _gpu_use_text(current_type: InstanceType, gib_each: float) -> str:
+    """Returns the GPUs and the memory used, for a sentence.
+
+    CloudWatch has only the sum of a host's GPUs, which may all be on one of them.
+    """
+    if current_type.gpus == 1:
         return f"the GPU and {gib_each:.1f} GiB of its memory"
-    return f"its {today.gpus} GPUs and {gib_each * today.gpus:.1f} GiB of their memory together"
+    return (
+        f"its {current_type.gpus} GPUs and {gib_each * current_type.gpus:.1f} GiB of their memory "
+        "together"
+    )
 
 
-def _unrecorded_outcome(best: TypeRecommendation) -> api.Unknown | None:
-    """A cheaper g type that only a missing record keeps from being advised."""
-    if best.resize is None or best.first is not None:
+def _unrecorded_outcome(recommendation: TypeRecommendation) -> api.Unknown | None:
+    """Returns why a cheaper g type is not recommended, if only a missing record prevents it; else
+    None.
+    """
+    if recommendation.resize is None or recommendation.first is not None:
         return None
     reasons = (
-        why for other, why in best.resize.unrecorded_refusals if other.family.startswith("g")
+        reason
+        for instance_type, reason in recommendation.resize.unrecorded_refusals
+        if instance_type.family.startswith("g")
     )
-    return next((api.Unknown("not_recorded", why) for why in reasons), None)
+    return next((api.Unknown("not_recorded", reason) for reason in reasons), None)

@@ -1,15 +1,16 @@
-"""The request's image is not for the GPU of its instances.
+"""The request's image does not work on the GPU of its instances.
 
-What it checks: The image's name says its CUDA version, which has no code for the GPU of the type;
-    or its tag says that it is for CPUs; or it is a built-in algorithm that uses no GPU, or that
+What it checks: The image's name gives its CUDA version, which does not support the GPU of the type.
+    Or its tag says that it is for CPUs. Or it is a built-in algorithm that uses no GPU, or that
     does not train without one.
 Why it costs: The job fails after the image was pulled and the data downloaded, both of which are
-    billed; or a GPU is paid for that the algorithm does not use.
-Saving: None: how much is lost depends on when it fails.
-When it is wrong: An image whose name says another CUDA version than it has. An algorithm may run on
-    a family that its guide, whose last public text is of 2023, does not name.
-What to do: Take an image for the GPU, or a type that the image is for.
-Sources: docs of CUDA and PyTorch, SageMaker guide of each algorithm: `domain/resize/type_vetoes`.
+    billed. Or the job pays for a GPU that the algorithm does not use.
+Saving: None. How much is lost depends on when the job fails.
+When it is wrong: The image may have another CUDA version than its name says. An algorithm may run
+    on an instance family that its guide (last published in 2023) does not name.
+What to do: Take an image for the GPU, or a type for which the image was built.
+Sources: CUDA and PyTorch documentation, and the SageMaker guide of each algorithm, as listed in
+    functions/sageaudit/domain/resize/type_vetoes.py.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ def check(case: api.RequestCase) -> api.Outcome:
     if not types or None in types:
         return api.Unknown("type_unknown", "the instance type is not in the catalogue")
     for instance_type in types:
-        if instance_type and (why := own_image_refusal(case.job, instance_type)):
+        if instance_type and (refusal := own_image_refusal(case.job, instance_type)):
             return api.measured_fact(
-                f"{instance_type.name} and the image do not fit: {why}.",
-                {"instance_type": instance_type.name, "why": why},
+                f"The image does not fit {instance_type.name}: {refusal}.",
+                {"instance_type": instance_type.name, "why": refusal},
                 fix=(
                     api.Parameter(
                         api.IMAGE_PATHS[case.job.kind], case.job.image, "<an image for this type>"
                     ),
                 ),
-                caution="By the image's name alone.",
+                caution="Judged by the image's name alone.",
             )
     return api.Clear()

@@ -1,21 +1,21 @@
-"""Instances of an old generation, where a newer one does the work for less.
+"""The instances are of an old generation, and a newer one may do the work for less.
 
-What it checks: The type's family is marked as legacy in the catalogue: m4, c4, p2, p3, p3dn.
-Why it costs: A newer generation has faster vCPUs or GPUs, mostly at a lower hourly rate.
-Saving: Derived, where prices are known: the run on the type that certainly saves most. A CPU type
+What it checks: The catalogue marks the type's family as legacy: m4, c4, p2, p3, p3dn.
+Why it costs: A newer generation has faster vCPUs or GPUs, usually at a lower hourly rate.
+Saving: Derived, if prices are known: the run on the type that certainly saves most. A CPU type
     takes the same time. A GPU type may take longer, by the ratio that was measured on training work
-    (docs/evidence/gpu-throughput.md): the longest run time is counted, the range shown. A resource
-    needs a metric only if the new type has less of it.
-When it is wrong: Code that was built for the old GPU must be built again for the new one. Newer
-    types that may fit are named without a figure in four cases: the old GPUs have NVLink and the
-    new ones do not; the run has several instances that may exchange data; no ratio was measured;
-    the new type has less of a resource that was not recorded. There is no finding if the image
-    works on none of them, because its CUDA is older than their GPUs, or its algorithm is not
-    documented for them.
-What to do: Try a current type that holds the run. An image with a recent framework runs on it as
-    it is.
-Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose sizes are EC2's.
-    GPU ratios: docs/evidence/gpu-throughput.md.
+    (docs/evidence/gpu-throughput.md); the longest run time is counted, and the range is shown. A
+    resource needs a metric only if the new type has less of it.
+When it is wrong: Code that was built for the old GPU must be built again for the new one. In four
+    cases, newer types that may fit are named without a figure: the old GPUs have NVLink and the new
+    ones do not; the run has several instances that may exchange data; no ratio was measured; the
+    new type has less of a resource that was not recorded. There is no finding if the image works on
+    none of them, because its CUDA is older than their GPUs, or its algorithm is not documented for
+    them.
+What to do: Try a current type that the run fits. An image with a recent framework runs on it
+    without changes.
+Sources: The catalogue's own table of legacy families and their successors (`legacy_family`,
+    `successors`), with EC2's sizes. GPU ratios: docs/evidence/gpu-throughput.md.
 """
 
 from __future__ import annotations
@@ -42,62 +42,75 @@ from sageaudit.rules.types.another_type import (
     kinds=api.INSTANCE_KINDS,
     thresholds=(api.HEADROOM,),
     can_pool_runs=True,
-    not_applicable=(type_fixed_reason, api.never_started, api.free),
+    not_applicable=(type_fixed_reason, api.never_started_reason, api.free_reason),
     request_severity=api.Severity.MEDIUM,
     required_parameters=api.TYPE_PARAMETERS,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """The catalogue says what is old; prices and recorded use say what a successor is worth."""
+    """Finds old types by the catalogue, and values a successor by prices and recorded use."""
     groups = case.job.groups
     name = groups[0].instance_type if groups else None
-    today = case.market.types.get(name) if name else None
-    if today is None:
+    current_type = case.market.types.get(name) if name else None
+    if current_type is None:
         reason = f"{name} is not in the catalogue" if name else "the instance type is not known"
         return api.Unknown("type_unknown", reason)
-    if not today.is_legacy:
+    if not current_type.is_legacy:
         return api.Clear()
-    best = best_type(case, include_legacy=False)
-    newer = best.first.type if best.first else None
-    if newer is None and is_image_unfit_for_successors(case, today):
+    recommendation = best_type(case, include_legacy=False)
+    new_type = recommendation.first.type if recommendation.first else None
+    if new_type is None and is_image_unfit_for_successors(case, current_type):
         return api.Clear()
-    named = (
-        _short_run_text(case, best)
-        if newer
-        else successors_sentence(case, today, best.refused_types)
+    hint = (
+        _short_run_text(case, recommendation)
+        if new_type
+        else successors_sentence(case, current_type, recommendation.refused_types)
     )
-    details = best.details(case, named)
-    now, then = hourly_rate(case, today), hourly_rate(case, newer) if newer else None
-    asks = "It ran on" if case.duration_basis is None else "It asks for"
-    rates = f"{rate_text(then)} instead of {rate_text(now)} an hour" if now and then else ""
-    times = best.first.change.time_factor if best.first else Decimal(1)
-    old = ", an old generation"
-    if newer and rates:
-        old += f": {newer.name} costs {rates}"
-    if newer and rates and newer.gpus and times >= MIN_SHOWN_FACTOR:
-        gpu = f"a cheaper GPU, not a faster one (counted as {times:.2f} times as long)"
-        old = f": {newer.name} has {gpu}, at {rates}"
+    details = recommendation.details(case, hint)
+    current_rate, new_rate = (
+        hourly_rate(case, current_type),
+        hourly_rate(case, new_type) if new_type else None,
+    )
+    verb = "It ran on" if case.duration_basis is None else "It asks for"
+    rates_text = (
+        f"{rate_text(new_rate)} instead of {rate_text(current_rate)} an hour"
+        if current_rate and new_rate
+        else ""
+    )
+    time_factor = recommendation.first.change.time_factor if recommendation.first else Decimal(1)
+    generation_text = ", an old generation"
+    if new_type and rates_text:
+        generation_text += f": {new_type.name} costs {rates_text}"
+    if new_type and rates_text and new_type.gpus and time_factor >= MIN_SHOWN_FACTOR:
+        gpu_text = f"a cheaper GPU, not a faster one (counted as {time_factor:.2f} times as long)"
+        generation_text = f": {new_type.name} has {gpu_text}, at {rates_text}"
     return api.derived_saving(
-        f"{asks} {case.job.instances}{old}.",
+        f"{verb} {case.job.instances}{generation_text}.",
         {
-            "instance_type": today.name,
-            "successor": newer.name if newer else None,
-            "usd_per_hour": now.usd if now else None,
-            "successor_usd_per_hour": then.usd if then else None,
+            "instance_type": current_type.name,
+            "successor": new_type.name if new_type else None,
+            "usd_per_hour": current_rate.usd if current_rate else None,
+            "successor_usd_per_hour": new_rate.usd if new_rate else None,
         },
         **details,
     )
 
 
-def _short_run_text(case: api.JobCase, best: TypeRecommendation) -> str:
-    """What was recorded of the GPU in a run too short to choose a smaller type by; else empty."""
+def _short_run_text(case: api.JobCase, recommendation: TypeRecommendation) -> str:
+    """Returns what was recorded of the GPU in a run too short to choose a smaller type by; else
+    empty.
+    """
     lines = case.active_usage.series.get(api.Metric.GPU, {}).values()
     points = [value for line in lines for value in line.present]
-    if best.resize is None or not best.resize.demand.gpus.unknown_because or not points:
+    if (
+        recommendation.resize is None
+        or not recommendation.resize.demand.gpus.unknown_because
+        or not points
+    ):
         return ""
     if case.active_usage.minutes >= MIN_ACTIVE_MINUTES:
         return ""
     return (
         f"In its {case.active_usage.minutes:.0f} active minutes the GPU averaged"
         f" {api.mean(points):.0f}%: "
-        "too few of them to choose a smaller type by."
+        "too few to choose a smaller type by."
     )

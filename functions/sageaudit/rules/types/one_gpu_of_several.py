@@ -1,11 +1,12 @@
-"""Several GPUs an instance for an algorithm that uses one of them.
+"""The algorithm uses one of the several GPUs of an instance.
 
-What it checks: The built-in XGBoost on a type with several GPUs, without the hyperparameter
-    use_dask_gpu_training; or k-means or k-NN there.
-Why it costs: All GPUs of the type are billed, and one works.
-Saving: None is counted, since the smaller type may have less memory; the rates are shown.
-When it is wrong: A type that was chosen for its memory.
-What to do: A type with one such GPU; or, with XGBoost from 1.5-1 on, use_dask_gpu_training.
+What it checks: The type has several GPUs, and the algorithm is the built-in k-means, k-NN, or
+    XGBoost without the hyperparameter use_dask_gpu_training.
+Why it costs: All GPUs of the type are billed, but only one works.
+Saving: None is counted, because the smaller type may have less memory. The finding shows the rates.
+When it is wrong: The type may have been chosen for its memory.
+What to do: Take a type with one such GPU. Or set use_dask_gpu_training, which XGBoost has from
+    version 1.5-1.
 Sources: SageMaker guide: XGBoost, "distributed GPU training" with Dask; k-means and k-NN, "single
     GPU device on one or more instances".
 """
@@ -29,30 +30,39 @@ _DASK = ("HyperParameters.use_dask_gpu_training", "StaticHyperParameters.use_das
     required_parameters=("AlgorithmSpecification.TrainingImage", *api.TYPE_PARAMETERS, *_DASK),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """By the image's name, the type and one hyperparameter."""
+    """Judges by the image's name, the type and one hyperparameter."""
     algorithm = builtin_algorithm(case.job.image)
-    today, *others = case.instance_types or [None]
-    if algorithm is None or today is None or others or today.gpus <= 1 or algorithm.is_cpu_only:
+    current_type, *other_types = case.instance_types or [None]
+    if (
+        algorithm is None
+        or current_type is None
+        or other_types
+        or current_type.gpus <= 1
+        or algorithm.is_cpu_only
+    ):
         return api.Clear()
-    dask = any(str(case.request.value(path)).lower() == "true" for path in _DASK)
-    if not (algorithm.name in _ONE_DEVICE or (algorithm.name.startswith("XGBoost") and not dask)):
+    uses_dask = any(str(case.request.value(path)).lower() == "true" for path in _DASK)
+    if not (
+        algorithm.name in _ONE_DEVICE or (algorithm.name.startswith("XGBoost") and not uses_dask)
+    ):
         return api.Clear()
-    model = today.gpu_model
+    gpu_model = current_type.gpu_model
     one_gpu = cheapest_type(
         case.job,
         case.market,
-        lambda other: other.gpu_model == model and other.gpus == 1,
+        lambda instance_type: instance_type.gpu_model == gpu_model and instance_type.gpus == 1,
         allow_estimates=True,
     )
-    smaller, more = None, ""
+    smaller, price_sentence = None, ""
     if one_gpu:
         usd, smaller = one_gpu
-        rate = hourly_rate(case, today)
-        now = "an unknown rate" if rate is None else f"${rate.usd:,.2f}"
-        more = f" {smaller} has one for ${usd:,.2f} instead of {now} an hour."
+        rate = hourly_rate(case, current_type)
+        rate_text = "an unknown rate" if rate is None else f"${rate.usd:,.2f}"
+        price_sentence = f" {smaller} has one for ${usd:,.2f} instead of {rate_text} an hour."
     return api.measured_fact(
-        f"{algorithm.name} uses one GPU, and {today.name} has {today.gpus}.{more}",
-        {"gpus": today.gpus, "one_gpu_type": smaller},
+        f"{algorithm.name} uses one GPU, and {current_type.name} has "
+        f"{current_type.gpus}.{price_sentence}",
+        {"gpus": current_type.gpus, "one_gpu_type": smaller},
         fix=api.type_fix(case.job, smaller),
         caution="Check that the data fits into the memory of the smaller type.",
     )

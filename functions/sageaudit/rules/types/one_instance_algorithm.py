@@ -1,14 +1,14 @@
-"""Several instances for an algorithm or container that trains on one.
+"""The request asks for several instances, but its algorithm or container trains on one.
 
-What it checks: More than one instance for a built-in algorithm whose guide says "single instance
-    only" (BlazingText on a GPU, LDA, Object2Vec, Semantic Segmentation, Sequence to Sequence), or
-    for the scikit-learn container.
-Why it costs: Each instance is billed. The others are refused or idle, or all of them fit the same
-    model on the same data.
-Saving: Derived: the run on one instance. It takes as long, since the others do not help it.
-When it is wrong: A script in the scikit-learn container that splits the work itself by the hosts
-    in resourceconfig.json.
-What to do: InstanceCount 1.
+What it checks: The request has more than one instance for a built-in algorithm whose guide says
+    "single instance only" (BlazingText on a GPU, LDA, Object2Vec, Semantic Segmentation, Sequence
+    to Sequence), or for the scikit-learn container.
+Why it costs: Each instance is billed, but the others are refused or idle, or all of them fit the
+    same model to the same data.
+Saving: Derived: the run on one instance, with the same run time.
+When it is wrong: A script in the scikit-learn container may split the work itself, by the hosts in
+    resourceconfig.json.
+What to do: Set InstanceCount to 1.
 Sources: SageMaker guide, "Parameters for built-in algorithms" (instance class, parallelizable).
     SageMaker Python SDK, SKLearn: "Scikit-Learn does not support distributed training".
 """
@@ -37,26 +37,29 @@ _COUNT = api.COUNT_PATHS[api.JobKind.TRAINING]
     subsumes={"replicated-input"},
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """By the image's name and the number of instances."""
+    """Judges by the image's name and the number of instances."""
     job = case.job
-    name = _single_instance_reason(case)
+    name = _single_instance_algorithm(case)
     if name is None or (job.instance_count or 1) <= 1:
         return api.Clear()
     return api.derived_saving(
-        f"{name} trains on one instance, and the request asks for {job.instance_count}.",
+        f"{name} trains on one instance, but the request asks for {job.instance_count}.",
         {"instances": job.instance_count},
         fix=(api.Parameter(_COUNT, job.instance_count, 1),),
         change=api.SetCount(1, Decimal(1)),
-        caution="The run takes as long on one: the other instances do not help it.",
+        caution="The run takes as long on one instance, because the others do not help it.",
     )
 
 
-def _single_instance_reason(case: api.RequestCase) -> str | None:
+def _single_instance_algorithm(case: api.RequestCase) -> str | None:
+    """Returns the name of the algorithm if it trains on one instance only, else None."""
     algorithm = builtin_algorithm(case.job.image)
     if algorithm is None:
         return "scikit-learn" if repository(case.job.image) == _SKLEARN else None
-    gpus = any(found is not None and found.gpus for found in case.instance_types)
-    one = algorithm.name in _SINGLE_INSTANCE_ALGORITHMS or (
-        gpus and algorithm.name in _SINGLE_INSTANCE_ON_GPU
+    has_gpus = any(
+        instance_type is not None and instance_type.gpus for instance_type in case.instance_types
     )
-    return algorithm.name if one else None
+    is_single = algorithm.name in _SINGLE_INSTANCE_ALGORITHMS or (
+        has_gpus and algorithm.name in _SINGLE_INSTANCE_ON_GPU
+    )
+    return algorithm.name if is_single else None

@@ -1,14 +1,14 @@
-"""A long deep-learning run on NVIDIA GPUs that Trainium may do for less.
+"""Trainium may do this long deep-learning run on NVIDIA GPUs for less.
 
-What it checks: A completed run of at least 4 hours on g5, p4d or p4de, in a PyTorch or Hugging Face
-    training container of AWS, in a region with a known price of a trn1 type. Off by default: a
-    policy lists the rule under `rules.on` for teams that would port to Neuron.
+What it checks: A completed run took at least 4 hours on g5, p4d or p4de, in AWS's PyTorch or
+    Hugging Face training container, in a region with a known price of a trn1 type. Off by default:
+    the policy lists the rule under `rules.on` if the team would port its code to Neuron.
 Why it costs: AWS states up to 50% lower cost to train on Trn1 than on comparable GPU instances.
-Saving: None is counted: only a training run shows how fast a model is there. The finding says how
+Saving: None is counted. Only a training run shows how fast a model is there. The finding says how
     much faster it must be.
-When it is wrong: Operators without Neuron support, own CUDA kernels, FlashAttention; compiling
-    takes time at each start; CloudWatch shows no use of a Trainium device, so that later audits
-    know less.
+When it is wrong: Neuron may not support an operator, a custom CUDA kernel or FlashAttention.
+    Compilation takes time at each start. CloudWatch does not show the use of a Trainium device, so
+    later audits know less.
 What to do: Train for an hour in the Neuron container of the same framework and compare steps per
     dollar.
 Sources: AWS, Amazon EC2 Trn1 instances ("up to 50% cost-to-train savings"). AWS Neuron
@@ -22,12 +22,12 @@ from sageaudit.rules import api
 from sageaudit.rules.types.another_type import price_ratio, type_fixed_reason
 
 MIN_DURATION = api.Threshold(
-    "min_duration_s", 14_400, "seconds", "a port takes days: it pays for long runs only"
+    "min_duration_s", 14_400, "seconds", "a port takes days, and pays only for long runs"
 )
 _CONTAINERS = frozenset({"pytorch-training", "huggingface-pytorch-training"})
 
 
-def _other_family(case: api.JobCase) -> str | None:
+def _other_family_reason(case: api.JobCase) -> str | None:
     names = [group.instance_type for group in case.job.groups]
     families = {name.split(".")[1] for name in names if "." in name}
     return (
@@ -37,13 +37,16 @@ def _other_family(case: api.JobCase) -> str | None:
     )
 
 
-def _other_image(case: api.JobCase) -> str | None:
-    """Not AWS's own: an image in a registry of the job's account may be changed."""
+def _other_image_reason(case: api.JobCase) -> str | None:
+    """Returns why the image does not count as AWS's own.
+
+    An image in a registry of the job's account may be changed.
+    """
     job = case.job
-    own = job.account is not None and (job.image or "").startswith(f"{job.account}.")
-    if job.hints.deep_learning and repository(job.image) in _CONTAINERS and not own:
+    is_own_image = job.account is not None and (job.image or "").startswith(f"{job.account}.")
+    if job.hints.deep_learning and repository(job.image) in _CONTAINERS and not is_own_image:
         return None
-    return "its image is no PyTorch or Hugging Face training container of AWS"
+    return "its image is not AWS's PyTorch or Hugging Face training container"
 
 
 @api.rule(
@@ -51,37 +54,42 @@ def _other_image(case: api.JobCase) -> str | None:
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(MIN_DURATION,),
-    not_applicable=(_other_family, type_fixed_reason, api.not_completed, _other_image),
+    not_applicable=(
+        _other_family_reason,
+        type_fixed_reason,
+        api.not_completed_reason,
+        _other_image_reason,
+    ),
     on=False,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Needs only what ran, for how long, and both prices."""
+    """Needs only the job's image, duration and type, and both prices."""
     job = case.job
     if job.elapsed_s is None:
         return api.TIMES_MISSING
     if job.elapsed_s < case.threshold(MIN_DURATION):
         return api.Clear()
-    today = case.market.types.get(job.groups[0].instance_type)
-    if today is None:
+    current_type = case.market.types.get(job.groups[0].instance_type)
+    if current_type is None:
         return api.Unknown("type_unknown", f"{job.groups[0].instance_type} is not in the catalogue")
-    target = "ml.trn1.2xlarge" if today.gpus == 1 else "ml.trn1.32xlarge"
-    times = price_ratio(case, today.name, target)
-    if times is None:
-        why = f"{target} or {today.name} has no price in {job.region}"
-        return api.Unknown("price_unknown", why)
+    target = "ml.trn1.2xlarge" if current_type.gpus == 1 else "ml.trn1.32xlarge"
+    ratio = price_ratio(case, current_type.name, target)
+    if ratio is None:
+        reason = f"{target} or {current_type.name} has no price in {job.region}"
+        return api.Unknown("price_unknown", reason)
     image = job.image or ""
     container = repository(image) or ""
     neuron = image.split(container, 1)[0] + f"{container}-neuronx:<tag>"
     return api.possible_saving(
-        f"{api.duration_text(job.elapsed_s)} of deep learning on {job.instances}: worth a trial on "
-        f"{target}, which costs less if it is over {times:.2f} times as fast.",
+        f"{api.duration_text(job.elapsed_s)} of deep learning on {job.instances}: try "
+        f"{target}, which costs less if it is over {ratio:.2f} times as fast.",
         {
             "elapsed_s": job.elapsed_s,
-            "break_even_times_as_fast": round(times, 2),
+            "break_even_times_as_fast": round(ratio, 2),
             "flash_attention": job.hints.flash_attention,
         },
         fix=(
-            api.Parameter("ResourceConfig.InstanceType", today.name, target),
+            api.Parameter("ResourceConfig.InstanceType", current_type.name, target),
             api.Parameter("AlgorithmSpecification.TrainingImage", image, neuron),
         ),
         caution=(

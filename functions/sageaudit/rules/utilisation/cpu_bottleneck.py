@@ -1,23 +1,25 @@
 """The CPU is at its limit, and the GPU waits for it.
 
-What it checks: In at least 50% of the active minutes of all hosts a host's CPU is at 90% or more
-    while its GPU is at 50% or less. Or, milder: mean CPU over 60% and mean GPU under 10%. Only
-    minutes with points of both count. If no GPU works for half an hour or more at the start or at
-    the end, these minutes do not count here: idle-start and idle-tail judge them.
+What it checks: In at least 50% of the active minutes of all hosts, a host's CPU is at 90% or more
+    while its GPU is at 50% or less. Or, as a milder case, mean CPU is over 60% and mean GPU under
+    10%. Only minutes with points of both count. If no GPU works for half an hour or more at the
+    start or at the end, these minutes are left to idle-start and idle-tail.
 Why it costs: The GPU is most of the price, and is billed while the CPU prepares its next batch.
-Saving: None is counted: only a trial shows how much shorter the run is when the GPU no longer
-    waits, and types with more vCPUs cost more an hour.
-When it is wrong: Code that computes on the CPU by design, with a little GPU work between, looks the
-    same: it may need a CPU type. One-minute means may hide that the loader, too, waits for the GPU
-    at times. `num_workers` is a placeholder: names and values of hyperparameters are not stored.
-What to do: First the data loader: one worker for each vCPU, OMP_NUM_THREADS=1 within each,
-    prefetch, decode and augment once in a processing job, or on the GPU (DALI). Then a size with
-    more vCPUs a GPU. Last a heterogeneous cluster with CPU instances that load data, at their cost.
-Sources: SageMaker Debugger, CPUBottleneck: threshold 50%, cpu_threshold 90 (its gpu_threshold 10
-    misses a GPU that does a third of what it could); Dataloader: workers between 70% and 200% of
-    the cores. Jobstats: a mean GPU use of 50% is the target. cloud-finops-skills: CPU over 60% with
-    GPU under 10% is a near-certain bottleneck. ICSE 2024 (10.1145/3597503.3639232): 46% of badly
-    used GPUs wait for data.
+Saving: None is counted. Only a trial shows how much shorter the run is if the GPU does not wait,
+    and types with more vCPUs cost more per hour.
+When it is wrong: Code that computes on the CPU by design, with little GPU work in between, looks
+    the same: it may need a CPU type. One-minute means may hide that the data loader sometimes waits
+    for the GPU too. `num_workers` is a placeholder, because names and values of hyperparameters are
+    not stored.
+What to do: First tune the data loader: one worker for each vCPU, OMP_NUM_THREADS=1 in each worker,
+    and prefetch. Decode and augment the data once in a processing job, or on the GPU (DALI). If
+    that is not enough, take a size with more vCPUs per GPU. As a last resort, use a heterogeneous
+    cluster whose CPU instances load the data, at additional cost.
+Sources: SageMaker Debugger, CPUBottleneck: threshold 50%, cpu_threshold 90 (its gpu_threshold of 10
+    misses a GPU at a third of its capacity); Dataloader: workers between 70% and 200% of the cores.
+    Jobstats: a mean GPU use of 50% is the target. cloud-finops-skills: CPU over 60% with GPU under
+    10% is a near-certain bottleneck. ICSE 2024 (10.1145/3597503.3639232): 46% of jobs with low GPU
+    use wait for data.
 """
 
 from __future__ import annotations
@@ -25,19 +27,19 @@ from __future__ import annotations
 from sageaudit.domain.usage.edges import trim_to_gpu_work
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import more_vcpu
+from sageaudit.rules.types.another_type import next_size_by_vcpu
 from sageaudit.rules.utilisation.gpus import CPU_LIMIT, cpu_limited_percent, loader_fix
 
 _DEBUGGER, _FINOPS = "Debugger CPUBottleneck", "cloud-finops-skills"
 MIN_SHARE = api.Threshold("min_share_percent", 50, "percent of active minutes", "half", _DEBUGGER)
 MAX_GPU = api.Threshold(
-    "max_gpu_percent", 50, "percent of all GPUs", "waits half the time", "Jobstats"
+    "max_gpu_percent", 50, "percent of all GPUs", "it waits half of the time", "Jobstats"
 )
 MIN_CPU_MEAN = api.Threshold(
-    "min_cpu_mean_percent", 60, "percent of all vCPUs", "milder tier", _FINOPS
+    "min_cpu_mean_percent", 60, "percent of all vCPUs", "the milder case", _FINOPS
 )
 GPU_MEAN_BELOW = api.Threshold(
-    "max_gpu_mean_percent", 10, "percent of all GPUs", "milder tier", _FINOPS
+    "max_gpu_mean_percent", 10, "percent of all GPUs", "the milder case", _FINOPS
 )
 
 
@@ -51,8 +53,8 @@ GPU_MEAN_BELOW = api.Threshold(
     max_period_s=300,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Pools the minutes of all hosts, each with its own CPU and GPU."""
-    # The minutes of several runs have no order: no half hour of them is a start or an end.
+    """Judges the minutes of all hosts together, each minute with its host's CPU and GPU."""
+    # minutes of several runs have no order, so they have no start and no end
     usage = case.active_usage if case.is_pooled else trim_to_gpu_work(case.active_usage)
     if usage.minutes < MIN_ACTIVE_MINUTES and not case.is_pooled:
         return api.Clear()
@@ -62,24 +64,24 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Unknown("points_apart", "no host has CPU and GPU points of the same minutes")
     share = cpu_limited_percent(usage, case.threshold(CPU_LIMIT), case.threshold(MAX_GPU))
     cpu, gpu = api.mean(cpu_points), api.mean(gpu_points)
-    mild = cpu > case.threshold(MIN_CPU_MEAN) and gpu < case.threshold(GPU_MEAN_BELOW)
-    strict = share >= case.threshold(MIN_SHARE)
-    if not strict and not mild:
+    is_mild = cpu > case.threshold(MIN_CPU_MEAN) and gpu < case.threshold(GPU_MEAN_BELOW)
+    is_strict = share >= case.threshold(MIN_SHARE)
+    if not is_strict and not is_mild:
         return api.Clear()
-    # more vCPUs only for a CPU at its limit: else the next run's advice would turn it back
-    larger = more_vcpu(case) if strict else None
-    over = f"{case.minutes_text(usage.minutes)} on {case.job.instances}"
+    # only for a CPU at its limit: else the next run would get the opposite recommendation
+    larger_type = next_size_by_vcpu(case) if is_strict else None
+    minutes_text = f"{case.minutes_text(usage.minutes)} on {case.job.instances}"
     return api.recommendation(
         (
-            f"In {share:.0f}% of {over} the CPU was at {case.threshold(CPU_LIMIT):g}% or more"
-            " while the "
-            f"GPU was at {case.threshold(MAX_GPU):g}% or less. The GPU averaged {gpu:.0f}%."
-            if strict
-            else f"The CPU averaged {cpu:.0f}% and the GPU {gpu:.0f}% over {over}."
+            f"In {share:.0f}% of {minutes_text} the CPU was at {case.threshold(CPU_LIMIT):g}% or "
+            f"more while the GPU was at {case.threshold(MAX_GPU):g}% or less. The GPU averaged "
+            f"{gpu:.0f}%."
+            if is_strict
+            else f"The CPU averaged {cpu:.0f}% and the GPU {gpu:.0f}% over {minutes_text}."
         ),
         {
-            # the milder tier has CPUs below their limit: no minute counts as waiting
-            **({"waiting_percent": round(share, 1)} if strict else {}),
+            # in the milder case the CPU is below its limit, so no minute counts as waiting
+            **({"waiting_percent": round(share, 1)} if is_strict else {}),
             "cpu_mean_percent": round(cpu, 1),
             "gpu_mean_percent": round(gpu, 1),
             "vcpu": case.active_usage.vcpu,
@@ -88,9 +90,9 @@ def check(case: api.JobCase) -> api.Outcome:
             "active_minutes": round(usage.minutes),
         },
         fix=loader_fix(case),
-        alternatives=(api.type_fix(case.job, larger.name),) if larger else (),
+        alternatives=(api.type_fix(case.job, larger_type.name),) if larger_type else (),
         caution=(
-            "Only a run shows how much shorter it gets. Start with the data loader: "
-            "more vCPUs a GPU cost more by the hour, and a heterogeneous cluster adds instances."
+            "Only a run shows how much shorter it gets. Start with the data loader: more vCPUs per "
+            "GPU cost more per hour, and a heterogeneous cluster adds instances."
         ),
     )

@@ -1,17 +1,17 @@
-"""CPU and memory stay low on a CPU job: a smaller instance is enough.
+"""CPU and memory use stay low on a CPU type: a smaller instance is enough.
 
-What it checks: On a type without GPU, P95 of CPU and of memory over the active minutes are under
-    40% of the instance, and a cheaper type holds the run.
-Why it costs: A vCPU-hour costs the same, used or not.
-Saving: Derived: the run on the type that saves most, whose memory holds P99.5 of what the busiest
-    host used plus 20%. Minutes in which more cores were busy than 80% of its cores are counted as
-    longer. A type on which the run takes over 1.25 times as long is refused. Never (1 -
+What it checks: On a type without GPU, the P95 of CPU and of memory over the active minutes are
+    under 40% of the instance, and the run fits a cheaper type.
+Why it costs: A vCPU-hour costs the same whether it is used or not.
+Saving: Derived: the run on the type that saves most. Its memory has room for the busiest host's
+    P99.5 plus 20%. A minute in which more cores were busy than 80% of its cores counts as longer. A
+    type on which the run takes over 1.25 times as long is excluded. The saving is never (1 -
     utilisation) x cost.
-When it is wrong: One-minute means hide short peaks. Reading data through the page cache gains from
+When it is wrong: One-minute means hide short peaks. Reads through the page cache benefit from
     memory that no metric shows as used.
-What to do: Take the smaller type. Where several hosts each do little, fewer hosts may be enough
-    instead. Do not do both at once: each leaves less room for the other.
-Sources: Flexera: under-used below 40%. Compute Optimizer: P99.5 with 20% headroom.
+What to do: Take the smaller type. If several hosts each do little, fewer hosts may be enough
+    instead. Do only one of the two at a time: each leaves less room for the other.
+Sources: Flexera: underused below 40%. Compute Optimizer: P99.5 with 20% headroom.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from __future__ import annotations
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
 
-CPU_BELOW = api.Threshold(
-    "max_cpu_p95_percent", 40, "percent of all vCPUs", "under-used", "Flexera"
-)
+CPU_BELOW = api.Threshold("max_cpu_p95_percent", 40, "percent of all vCPUs", "underused", "Flexera")
 MEMORY_BELOW = api.Threshold(
-    "max_memory_p95_percent", 40, "percent of memory", "under-used", "Flexera"
+    "max_memory_p95_percent", 40, "percent of memory", "underused", "Flexera"
 )
 
 
@@ -35,20 +33,20 @@ MEMORY_BELOW = api.Threshold(
     required_metrics=(api.Metric.CPU, api.Metric.MEMORY),
     can_pool_runs=True,
     finds_waste=True,
-    not_applicable=(api.accelerated, api.mixed_types),
+    not_applicable=(api.accelerated_reason, api.mixed_types_reason),
     subsumes={"cheaper-type", "memory-oversized"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Looks at the busiest host: every host must fit."""
+    """Judges the busiest host, because every host must fit."""
     cpu, memory = (
         case.active_usage.busiest_percentile(metric, 95)
         for metric in (api.Metric.CPU, api.Metric.MEMORY)
     )
     if cpu >= case.threshold(CPU_BELOW) or memory >= case.threshold(MEMORY_BELOW):
         return api.Clear()
-    today = case.current_type
-    best = best_type(case)
-    if best.first is None:
+    current_type = case.current_type
+    recommendation = best_type(case)
+    if recommendation.first is None:
         return api.Clear()
     return api.derived_saving(
         f"CPU stayed under {cpu:.0f}% and memory under {memory:.0f}% for 95% of "
@@ -57,8 +55,8 @@ def check(case: api.JobCase) -> api.Outcome:
             "cpu_p95_percent": round(cpu, 1),
             "memory_p95_percent": round(memory, 1),
             "active_minutes": round(case.active_usage.minutes),
-            "vcpu": today.vcpu,
-            "memory_gib": today.memory_gib,
+            "vcpu": current_type.vcpu,
+            "memory_gib": current_type.memory_gib,
         },
-        **best.details(case),
+        **recommendation.details(case),
     )

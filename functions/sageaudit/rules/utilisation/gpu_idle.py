@@ -1,22 +1,22 @@
 """The GPU did nothing, or almost nothing.
 
-What it checks: Over at least 15 minutes of the job's own code, including idle start and end, no
-    point of GPUUtilization of any host is above 1% of one GPU. Or, over at least 15 active minutes,
-    the GPUs of each host together average under 5% of one GPU, with a P95 of at most 10%. If the
-    CPUs are at their limit, cpu-bottleneck reports that instead.
+What it checks: The GPU did nothing if no host has a point of GPUUtilization above 1% of one GPU
+    over at least 15 minutes, including an idle start and end. It did almost nothing if, over at
+    least 15 active minutes, the GPUs of each host together average under 5% of one GPU, with a P95
+    of at most 10%. If the CPUs were at their limit meanwhile, cpu-bottleneck reports that instead.
 Why it costs: The GPU is most of the instance's price.
-Saving: Derived. A GPU that did nothing: the same run time on the cheapest type, usually without
-    GPU, that holds P99.5 of vCPU and host memory plus 20%. If one of them was not recorded, that
-    type has at least as much of it. A GPU that did a little: the run on a GPU type that certainly
-    holds it, at its longest run time. Without such a type there is no figure.
-When it is wrong: A short burst may be rounded to 0 in one-minute means, or lie where points are
-    missing. Code that should use the GPU and fell back to the CPU must be corrected instead.
-What to do: Take a CPU type for code that has no use for a GPU (scikit-learn, gradient boosting on
-    the CPU, pandas). Else look for a CPU-only build of the framework, a driver or CUDA version
-    that does not match the container, or a missing `.to("cuda")`.
-Sources: Jobstats and Job Defense Shield, cancel-zero-gpu: all samples 0, acted on after 120
-    minutes. The first GPU points come 3 to 6 minutes late in recorded jobs. AWS publishes no such
-    metric for Trainium: Unknown there.
+Saving: Derived. If the GPU did nothing: the same run time on the cheapest type, usually without
+    GPU, that has room for the P99.5 of vCPU and host memory use plus 20%. If one of the two was not
+    recorded, that type has at least as much of it. If the GPU did almost nothing: the run on a GPU
+    type that it certainly fits, at its longest run time. Without such a type there is no figure.
+When it is wrong: A short burst may be rounded to 0 in one-minute means, or points may be missing
+    during it. If the code should use the GPU and fell back to the CPU, correct the code instead.
+What to do: Take a CPU type if the code needs no GPU (scikit-learn, gradient boosting on the CPU,
+    pandas). Else look for a CPU-only build of the framework, a driver or CUDA version that does not
+    match the container, or a missing `.to("cuda")`.
+Sources: Jobstats and Job Defense Shield, cancel-zero-gpu: all samples 0; it acts after 120 minutes.
+    The first GPU points come 3 to 6 minutes late in recorded jobs. AWS publishes no such metric for
+    Trainium, so the answer is Unknown there.
 """
 
 from __future__ import annotations
@@ -51,36 +51,40 @@ from sageaudit.rules.utilisation.gpus import (
     },
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Looks at the whole run for nothing, and at its active minutes for almost nothing."""
-    nothing = is_gpu_idle(case.whole_run)
-    usage = case.whole_run if nothing else case.active_usage
-    if usage.minutes < case.threshold(MIN_ACTIVE) or not (nothing or is_gpu_hardly_used(case)):
+    """Judges the whole run for no use, and its active minutes for almost none."""
+    is_idle = is_gpu_idle(case.whole_run)
+    usage = case.whole_run if is_idle else case.active_usage
+    if usage.minutes < case.threshold(MIN_ACTIVE) or not (is_idle or is_gpu_hardly_used(case)):
         return api.Clear()
-    gpus, each = usage.series[api.Metric.GPU].values(), usage.gpus or 1
+    gpus, gpus_per_host = usage.series[api.Metric.GPU].values(), usage.gpus or 1
     cpus = case.active_usage.series.get(api.Metric.CPU, {}).values()
-    points = [value for line in cpus for value in line.present]
+    cpu_points = [value for line in cpus for value in line.present]
     vcpu = case.active_usage.vcpu
-    mean = max(api.mean(line.present) for line in gpus) * each
-    hint = "If the code should use the GPU, correct that instead."
+    mean = max(api.mean(line.present) for line in gpus) * gpus_per_host
+    hint = "If the code should use the GPU, correct the code instead."
     return api.derived_saving(
         f"The GPU did nothing for {case.minutes_text(usage.minutes)} on {case.job.instances}."
-        if nothing
-        else f"{_small_percent_text(each, mean)} over {case.minutes_text(usage.minutes)} on "
-        f"{case.job.instances}: almost nothing.",
+        if is_idle
+        else (
+            f"{_small_percent_text(gpus_per_host, mean)} over {case.minutes_text(usage.minutes)} "
+            f"on {case.job.instances}: almost nothing."
+        ),
         {
             "gpu_max_percent": round(case.active_usage.busiest_percentile(api.Metric.GPU, 100), 1),
             "gpu_mean_percent_of_one": round(mean, 2),
             "minutes": round(usage.minutes),
-            "cpu_mean_cores": round(api.mean(points) * vcpu / 100, 2) if points and vcpu else None,
+            "cpu_mean_cores": round(api.mean(cpu_points) * vcpu / 100, 2)
+            if cpu_points and vcpu
+            else None,
             "vcpu": usage.vcpu,
             "period_s": usage.period_s,
         },
-        **best_type(case).details(case, hint if nothing else f"{hint} Else try a CPU type."),
+        **best_type(case).details(case, hint if is_idle else f"{hint} If not, try a CPU type."),
     )
 
 
 def _small_percent_text(gpus: int, mean: float) -> str:
-    """Never "0%": a GPU that works a little works."""
+    """Returns the average as a sentence's start, never "0%": a GPU that works a little works."""
     percent = f"{mean:.0f}%" if mean >= 1 else "under 1%"
     if gpus == 1:
         return f"The GPU averaged {percent}"

@@ -1,18 +1,20 @@
 """The GPU works in bursts and waits between them.
 
-What it checks: Over the active minutes a host's GPU has a P95 over 70% and a P5 under 10%, is under
-    10% for at least a tenth of the minutes, and falls there and comes back at least 3 times. In
-    those minutes the CPU is under 90%, so that the GPU does not wait for it.
-Why it costs: A waiting GPU is billed as a busy one.
-Saving: None is counted: only a run shows what the GPU waits for, and how much of that can overlap.
-When it is wrong: Evaluation, checkpoints and code on one core between epochs look the same:
-    CloudWatch has no I/O wait. One-minute means hide shorter waits.
-What to do: Read ahead: prefetch, more loader workers, larger shards (WebDataset, RecordIO).
-    FastFile for few large files; FSx for Lustre for many small ones, which adds its own cost. Write
-    checkpoints and evaluate in parallel with the training loop.
+What it checks: Over the active minutes a host's GPU use has a P95 over 70% and a P5 under 10%. It
+    is under 10% in at least a tenth of the minutes, and at least 3 times it falls there and comes
+    back above 70%. In those minutes the CPU is under 90% on average, so the GPU does not wait for
+    the CPU.
+Why it costs: A waiting GPU is billed like a busy one.
+Saving: None is counted. Only a run shows what the GPU waits for, and how much of the wait can
+    overlap with work.
+When it is wrong: Evaluation, checkpoints and code on one core between epochs look the same, because
+    CloudWatch does not show I/O waits. One-minute means hide shorter waits.
+What to do: Read data ahead: prefetch, more data-loader workers, larger shards (WebDataset,
+    RecordIO). Use FastFile for few large files, or FSx for Lustre, which adds its own cost, for
+    many small ones. Write checkpoints and evaluate in parallel with the training loop.
 Sources: SageMaker Debugger, LowGPUUtilization, its second half: p95 above threshold_p95 70 and p5
-    below threshold_p5 10 is a fluctuation. ICSE 2024 (10.1145/3597503.3639232): 46% of badly used
-    GPUs wait for data.
+    below threshold_p5 10 is a fluctuation. ICSE 2024 (10.1145/3597503.3639232): 46% of jobs with
+    low GPU use wait for data.
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ from sageaudit.rules import api
 from sageaudit.rules.utilisation.gpus import CPU_LIMIT, loader_fix
 
 _DEBUGGER = "Debugger LowGPUUtilization"
-MIN_P95 = api.Threshold("min_p95_percent", 70, "percent of all GPUs", "it can be busy", _DEBUGGER)
-P5_BELOW = api.Threshold("max_p5_percent", 10, "percent of all GPUs", "near nothing", _DEBUGGER)
-MIN_WAITING_SHARE = api.Threshold(
-    "min_share_percent", 10, "percent of active minutes", "worth a look"
+MIN_P95 = api.Threshold(
+    "min_p95_percent", 70, "percent of all GPUs", "the GPU can be busy", _DEBUGGER
 )
-MIN_WAITS = api.Threshold("min_waits", 3, "times", "once is a start or an end")
+P5_BELOW = api.Threshold("max_p5_percent", 10, "percent of all GPUs", "almost no work", _DEBUGGER)
+MIN_WAITING_SHARE = api.Threshold(
+    "min_share_percent", 10, "percent of active minutes", "less is not worth a finding"
+)
+MIN_WAITS = api.Threshold("min_waits", 3, "times", "one may be a start or an end")
 
 
 @api.rule(
@@ -45,19 +49,19 @@ MIN_WAITS = api.Threshold("min_waits", 3, "times", "once is a start or an end")
 def check(case: api.JobCase) -> api.Outcome:
     """Reports the host that waits longest."""
     hosts = case.active_usage.series[api.Metric.GPU]
-    waits = [found for host in hosts if (found := _waits(case, host))]
+    waits = [wait for host in hosts if (wait := _host_waits(case, host))]
     if not waits:
         return api.Clear()
-    most = max(waits, key=lambda wait: wait.waiting_percent)
+    longest = max(waits, key=lambda wait: wait.waiting_percent)
     return api.recommendation(
-        f"The GPU fell under {case.threshold(P5_BELOW):g}% {most.count} times and waited there for "
-        f"{most.waiting_percent:.0f}% of {api.minutes_text(case.active_usage.minutes)} on "
-        f"{case.job.instances}; its P95 is {most.p95:.0f}%.",
+        f"The GPU fell under {case.threshold(P5_BELOW):g}% {longest.count} times and waited there "
+        f"for {longest.waiting_percent:.0f}% of {api.minutes_text(case.active_usage.minutes)} on "
+        f"{case.job.instances}; its P95 is {longest.p95:.0f}%.",
         {
-            "gpu_p95_percent": round(most.p95, 1),
-            "waiting_percent": round(most.waiting_percent, 1),
-            "times": most.count,
-            "cpu_while_waiting_percent": round(most.cpu_percent, 1),
+            "gpu_p95_percent": round(longest.p95, 1),
+            "waiting_percent": round(longest.waiting_percent, 1),
+            "times": longest.count,
+            "cpu_while_waiting_percent": round(longest.cpu_percent, 1),
             "hosts_that_wait": len(waits),
             "loader_workers": case.job.hints.loader_workers,
             "active_minutes": round(case.active_usage.minutes),
@@ -71,17 +75,17 @@ def check(case: api.JobCase) -> api.Outcome:
     )
 
 
-def _waits(case: api.JobCase, host: str) -> GpuWaits | None:
-    """None where the host waits too little, or where it may wait for its CPU."""
+def _host_waits(case: api.JobCase, host: str) -> GpuWaits | None:
+    """Returns a host's waits; None if there are too few, or if the host may wait for its CPU."""
     gpu = case.active_usage.series[api.Metric.GPU][host]
     cpu = case.active_usage.series[api.Metric.CPU].get(host)
     waits = _gpu_waits(gpu, cpu, low=case.threshold(P5_BELOW), high=case.threshold(MIN_P95))
     if waits is None or waits.cpu_percent >= case.threshold(CPU_LIMIT):
         return None
-    few = waits.waiting_percent < case.threshold(MIN_WAITING_SHARE) or waits.count < case.threshold(
-        MIN_WAITS
-    )
-    return None if few else waits
+    is_rare = waits.waiting_percent < case.threshold(
+        MIN_WAITING_SHARE
+    ) or waits.count < case.threshold(MIN_WAITS)
+    return None if is_rare else waits
 
 
 class GpuWaits(Struct, frozen=True):
@@ -94,9 +98,9 @@ class GpuWaits(Struct, frozen=True):
 
 
 def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> GpuWaits | None:
-    """A wait is under `low`, and is over when the GPU is above `high` again.
+    """Returns the waits: each begins under `low` and ends when the GPU is above `high` again.
 
-    None where the GPU is steadily low or high, or no CPU was recorded while it waited.
+    None if the GPU is steadily low or high, or if no CPU was recorded while it waited.
     """
     points = gpu.present
     if gpu.highest <= high:
@@ -107,21 +111,21 @@ def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> G
     waiting = [
         minute for minute, value in enumerate(gpu.values) if value is not None and value < low
     ]
-    cpus = [cpu.values[minute] for minute in waiting] if cpu else []
-    beside = [value for value in cpus if value is not None]
-    if not beside:
+    cpu_values = [cpu.values[minute] for minute in waiting] if cpu else []
+    cpu_points = [value for value in cpu_values if value is not None]
+    if not cpu_points:
         return None
     share = 100 * len(waiting) / len(points)
-    return GpuWaits(p95, share, _times(points, low, high), mean(beside))
+    return GpuWaits(p95, share, _count_waits(points, low, high), mean(cpu_points))
 
 
-def _times(points: Sequence[float], low: float, high: float) -> int:
-    """How often it went from high to low and back."""
-    times, worked, fell = 0, False, False
+def _count_waits(points: Sequence[float], low: float, high: float) -> int:
+    """Returns how often the GPU went from high to low and back."""
+    count, was_high, has_fallen = 0, False, False
     for value in points:
         if value > high:
-            times += fell
-            worked, fell = True, False
+            count += has_fallen
+            was_high, has_fallen = True, False
         elif value < low:
-            fell = worked
-    return times
+            has_fallen = was_high
+    return count

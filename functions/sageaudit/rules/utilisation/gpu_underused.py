@@ -1,21 +1,23 @@
 """The GPU works little.
 
-What it checks: Over the active minutes the mean GPU utilisation is under 25%, or it is under 50%
-    and even the busiest host's P95 stays under 70%. From a mean of 50% on the use is healthy. Idle
-    head, tail and standstills are cut first. A GPU that did almost nothing is left to gpu-idle.
-Why it costs: A GPU-hour is billed the same, busy or waiting.
-Saving: Derived, never (1 - utilisation) x cost: the run on the type that certainly saves most. It
-    has the same GPU, fewer GPUs, or a GPU whose throughput was measured and published, and holds
-    P99.5 of vCPU and memory plus 20%. The longest run time is counted; the range is shown. Without
-    such a type there is no figure.
-When it is wrong: "Utilisation" counts any kernel as busy: low means waste, high does not mean
-    efficient. One-minute means hide peaks, and CloudWatch has neither I/O wait nor single GPUs.
-What to do: Feed it faster (data-loader workers, prefetch, FastFile), or take a smaller type. The
-    finding advises a larger batch only if GPU memory is known to be free.
+What it checks: Over the active minutes the mean GPU utilisation is under 25%. Or it is under 50%,
+    and even the busiest host's P95 is under 70%. A mean of 50% or more is healthy. An idle start,
+    an idle end and standstills are not active minutes. A GPU that did almost nothing is left to
+    gpu-idle.
+Why it costs: A GPU-hour costs the same whether the GPU is busy or waits.
+Saving: Derived, never (1 - utilisation) x cost: the run on the type that certainly saves most. That
+    type has the same GPU, fewer GPUs, or a GPU with published throughput measurements. It has room
+    for the P99.5 of vCPU and memory use plus 20%. The longest run time is counted, and the range is
+    shown. Without such a type there is no figure.
+When it is wrong: "Utilisation" counts any kernel as busy: low use is waste, but high use is not
+    always efficient. One-minute means hide peaks, and CloudWatch shows neither I/O waits nor single
+    GPUs.
+What to do: Feed the GPU faster (data-loader workers, prefetch, FastFile), or take a smaller type.
+    The finding recommends a larger batch only if GPU memory is known to be free.
 Sources: SageMaker Debugger, LowGPUUtilization: threshold_p95 70; BatchSize: 70 for CPU, GPU and GPU
-    memory (cpu_threshold_p95, gpu_threshold_p95, gpu_memory_threshold_p95). Jobstats: job mean red
-    at 15% or less, amber under 25%, target 50%. ICSE 2024 (10.1145/3597503.3639232): of 400 jobs at
-    50% or less, 46% wait for data.
+    memory (cpu_threshold_p95, gpu_threshold_p95, gpu_memory_threshold_p95). Jobstats: a job's mean
+    is red at 15% or less and amber under 25%; the target is 50%. ICSE 2024
+    (10.1145/3597503.3639232): of 400 jobs at 50% or less, 46% wait for data.
 """
 
 from __future__ import annotations
@@ -26,14 +28,18 @@ from sageaudit.rules.utilisation.gpus import GpuUse, gpu_use, outcome_if_gpu_idl
 
 _ONE_GPU, _JOBSTATS, _BATCH_SIZE = "percent of one GPU", "Jobstats config.py", "Debugger BatchSize"
 MEAN_BELOW = api.Threshold("max_mean_percent", 25, _ONE_GPU, "amber", _JOBSTATS)
-RED_MAX = api.Threshold("max_red_mean_percent", 15, _ONE_GPU, "red: said as such", _JOBSTATS)
+RED_MAX = api.Threshold("max_red_mean_percent", 15, _ONE_GPU, "red", _JOBSTATS)
 TARGET = api.Threshold("target_percent", 50, _ONE_GPU, "busy enough", "Jobstats, target")
 P95_BELOW = api.Threshold("max_p95_percent", 70, _ONE_GPU, "low", "Debugger LowGPUUtilization")
 CPU_BELOW = api.Threshold(
-    "max_cpu_p95_percent", 70, "percent of all vCPUs", "may feed a larger batch", _BATCH_SIZE
+    "max_cpu_p95_percent", 70, "percent of all vCPUs", "could feed a larger batch", _BATCH_SIZE
 )
 MEMORY_BELOW = api.Threshold(
-    "max_gpu_memory_p95_percent", 70, "percent of GPU memory", "holds a larger one", _BATCH_SIZE
+    "max_gpu_memory_p95_percent",
+    70,
+    "percent of GPU memory",
+    "has room for a larger batch",
+    _BATCH_SIZE,
 )
 
 
@@ -48,19 +54,19 @@ MEMORY_BELOW = api.Threshold(
     subsumes={"cheaper-type", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Pools all hosts for the mean, and takes the busiest host for the P95."""
-    if left := outcome_if_gpu_idle(case):
-        return left
+    """Takes the mean of all hosts, and the P95 of the busiest host."""
+    if idle_outcome := outcome_if_gpu_idle(case):
+        return idle_outcome
     usage, use = case.active_usage, gpu_use(case.active_usage)
-    low = use.mean < case.threshold(MEAN_BELOW)
-    flat = use.p95 < case.threshold(P95_BELOW) and use.mean < case.threshold(TARGET)
-    if not low and not flat:
+    has_low_mean = use.mean < case.threshold(MEAN_BELOW)
+    has_low_peaks = use.p95 < case.threshold(P95_BELOW) and use.mean < case.threshold(TARGET)
+    if not has_low_mean and not has_low_peaks:
         return api.Clear()
-    best = best_type(case)
-    feed = "" if best.first else "First feed the GPU faster."
+    recommendation = best_type(case)
+    hint = "" if recommendation.first else "First feed the GPU faster."
     if _can_take_larger_batch(case, use):
-        feed = f"A larger batch may help: the P95 of GPU memory was {use.memory_p95:.0f}%."
-    amber = "amber" if low else "below target"
+        hint = f"A larger batch may help: the P95 of GPU memory was {use.memory_p95:.0f}%."
+    level = "amber" if has_low_mean else "below target"
     return api.derived_saving(
         f"The GPU averaged {use.mean:.0f}% (P95 {use.p95:.0f}%) over "
         f"{case.minutes_text(usage.minutes)} on {case.job.instances}.",
@@ -68,7 +74,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "gpu_mean_percent": round(use.mean, 1),
             "gpu_p95_percent": round(use.p95, 1),
             "gpu_max_percent": round(use.max, 1),
-            "jobstats": "red" if use.mean <= case.threshold(RED_MAX) else amber,
+            "jobstats": "red" if use.mean <= case.threshold(RED_MAX) else level,
             "gpu_memory_p95_percent": None if use.memory_p95 is None else round(use.memory_p95, 1),
             "cpu_p95_percent": round(use.cpu_p95, 1),
             "cpu_mean_cores": round(use.mean_cpu_cores, 2),
@@ -76,12 +82,12 @@ def check(case: api.JobCase) -> api.Outcome:
             "active_minutes": round(usage.minutes),
             "period_s": usage.period_s,
         },
-        **best.details(case, feed),
+        **recommendation.details(case, hint),
     )
 
 
 def _can_take_larger_batch(case: api.JobCase, use: GpuUse) -> bool:
-    """Is a larger batch known to fit, and could the CPUs feed it?"""
+    """Whether a larger batch is known to fit, and the CPUs could feed it."""
     return (
         use.p95 < case.threshold(P95_BELOW)
         and use.cpu_p95 < case.threshold(CPU_BELOW)

@@ -1,4 +1,4 @@
-"""What a run used of its GPUs and of what feeds them, and what leaves it to gpu-idle."""
+"""How much a run used its GPUs and the CPUs that feed them, and when gpu-idle judges it instead."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ CPU_LIMIT = api.Threshold(
     "min_cpu_percent", 90, "percent of all vCPUs", "at its limit", "Debugger CPUBottleneck"
 )
 _MIN_WORKERS_PER_CORE = 0.7
+"""The min_threshold of 70% of Debugger's Dataloader rule."""
 _MAX_WORKERS_PER_CORE = 2.0
-"""Of the cores: min_threshold 70 and max_threshold 200 of Debugger's Dataloader rule."""
+"""The max_threshold of 200% of Debugger's Dataloader rule."""
 _GPU_IDLE = "gpu-idle"
 _CPU_BOTTLENECK_PERCENT = 50
-"""Percent of the minutes with the CPU at its limit: cpu-bottleneck speaks from there."""
+"""From this percent of minutes with the CPU at its limit, cpu-bottleneck has a finding."""
 MIN_ACTIVE = api.Threshold(
-    "min_active_minutes", 15, "minutes", "late points and start-up are behind it"
+    "min_active_minutes", 15, "minutes", "by then the start-up is over and points have arrived"
 )
 HARDLY_USED_MEAN = api.Threshold(
     "hardly_used_mean_percent", 5, "percent of one GPU, mean", "a third of Jobstats' red"
 )
 HARDLY_USED_P95 = api.Threshold(
-    "hardly_used_p95_percent", 10, "percent of one GPU, P95", "no hour of real work"
+    "hardly_used_p95_percent", 10, "percent of one GPU, P95", "hardly a minute of real work"
 )
 COVERED_BY_GPU_IDLE = api.NotApplicable("the GPU did nothing: see gpu-idle")
-"""The answer of other GPU rules where the GPU never worked."""
+"""The answer of other GPU rules if the GPU never worked."""
 _HARDLY_WORKED = api.NotApplicable("the GPU did almost nothing: see gpu-idle")
 
 
 def outcome_if_gpu_idle(case: api.JobCase) -> api.NotApplicable | None:
-    """The answer of other GPU rules where gpu-idle speaks of this run; else None."""
+    """Returns the answer of other GPU rules if gpu-idle reports this run; else None."""
     if is_gpu_idle(case.whole_run):
         return COVERED_BY_GPU_IDLE
     return _HARDLY_WORKED if is_gpu_hardly_used(case) else None
@@ -40,27 +41,30 @@ def outcome_if_gpu_idle(case: api.JobCase) -> api.NotApplicable | None:
 def is_gpu_hardly_used(case: api.JobCase) -> bool:
     """Whether all GPUs of a host together hardly worked in the active minutes, on each host.
 
-    By the limits of gpu-idle. Not where the CPUs were at their limit: those GPUs wait for them.
+    The limits are those of gpu-idle. GPUs that wait for a CPU at its limit do not count.
     """
     usage = case.active_usage
     hosts = usage.series.get(api.Metric.GPU, {}).values()
-    short = usage.minutes < _gpu_idle_threshold(case, MIN_ACTIVE) and not case.is_pooled
-    if not hosts or not usage.gpus or short:
+    is_short = usage.minutes < _gpu_idle_threshold(case, MIN_ACTIVE) and not case.is_pooled
+    if not hosts or not usage.gpus or is_short:
         return False
     if max(line.mean for line in hosts) * usage.gpus >= _gpu_idle_threshold(case, HARDLY_USED_MEAN):
         return False
     p95 = usage.busiest_percentile(api.Metric.GPU, 95) * usage.gpus
-    little = p95 <= _gpu_idle_threshold(case, HARDLY_USED_P95)
-    return little and cpu_limited_percent(usage, CPU_LIMIT.value) < _CPU_BOTTLENECK_PERCENT
+    has_low_peaks = p95 <= _gpu_idle_threshold(case, HARDLY_USED_P95)
+    return has_low_peaks and cpu_limited_percent(usage, CPU_LIMIT.value) < _CPU_BOTTLENECK_PERCENT
 
 
 def _gpu_idle_threshold(case: api.JobCase, threshold: api.Threshold) -> float:
-    """Its value for gpu-idle, whichever rule asks."""
+    """Returns the threshold's value for gpu-idle, whichever rule is judged."""
     return case.policy.thresholds.get(_GPU_IDLE, {}).get(threshold.key, threshold.value)
 
 
 class GpuUse(Struct, frozen=True):
-    """In percent: the mean over all hosts, and the P95 of the busiest host; None: not recorded."""
+    """GPU and CPU use in percent: means over all hosts, and the P95 of the busiest host.
+
+    None: not recorded.
+    """
 
     mean: float
     p95: float
@@ -71,7 +75,7 @@ class GpuUse(Struct, frozen=True):
 
 
 def gpu_use(usage: api.Measurements) -> GpuUse:
-    """Of the active minutes of a run whose GPU and CPU were recorded."""
+    """Returns the use over the active minutes of a run whose GPU and CPU were recorded."""
     has_memory = api.Metric.GPU_MEMORY in usage.series
     return GpuUse(
         mean=usage.mean(api.Metric.GPU),
@@ -84,19 +88,21 @@ def gpu_use(usage: api.Measurements) -> GpuUse:
 
 
 def cpu_limited_percent(usage: api.Measurements, cpu_from: float, gpu_to: float = 100) -> float:
-    """The percent of a run's minutes, of all hosts, in which the CPU is that busy and the GPU is
-    no busier than that. 0 without points of both.
+    """Returns the percent of all hosts' minutes with the CPU at `cpu_from` or more and the GPU at
+    `gpu_to` or less.
+
+    0 without points of both.
     """
     cpus, gpus = (usage.series.get(metric, {}) for metric in (api.Metric.CPU, api.Metric.GPU))
     if all(line.highest < cpu_from for line in cpus.values()):
         return 0.0
-    both = api.pairs(cpus, gpus)
-    waits = [cpu >= cpu_from and gpu <= gpu_to for cpu, gpu in zip(*both, strict=True)]
-    return 100 * sum(waits) / len(waits) if waits else 0.0
+    points = api.pairs(cpus, gpus)
+    is_waiting = [cpu >= cpu_from and gpu <= gpu_to for cpu, gpu in zip(*points, strict=True)]
+    return 100 * sum(is_waiting) / len(is_waiting) if is_waiting else 0.0
 
 
 def loader_fix(case: api.JobCase) -> tuple[api.Parameter, ...]:
-    """A worker for each vCPU, where the job sets a count far from that."""
+    """Returns a data-loader worker for each vCPU, if the job sets a number far from that."""
     workers, job = case.job.hints.loader_workers, case.job
     if workers is None or not case.active_usage.vcpu or job.kind is not api.JobKind.TRAINING:
         return ()
@@ -105,8 +111,8 @@ def loader_fix(case: api.JobCase) -> tuple[api.Parameter, ...]:
     share = workers * processes / case.active_usage.vcpu
     if _MIN_WORKERS_PER_CORE <= share <= _MAX_WORKERS_PER_CORE:
         return ()
-    each = max(case.active_usage.vcpu // processes, 1)
-    workers_each = api.Parameter("HyperParameters.num_workers", str(workers), str(each))
+    new_workers = max(case.active_usage.vcpu // processes, 1)
+    workers_each = api.Parameter("HyperParameters.num_workers", str(workers), str(new_workers))
     if share < _MIN_WORKERS_PER_CORE:
         return (workers_each,)
     return (workers_each, api.Parameter("Environment.OMP_NUM_THREADS", None, "1"))

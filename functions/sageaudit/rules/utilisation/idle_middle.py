@@ -1,26 +1,27 @@
-"""The GPUs stand still in the middle of the run.
+"""The GPUs are idle in the middle of the run.
 
-What it checks: After the first GPU work no GPU of any host is above 1% for half an hour or more,
+What it checks: After the first GPU work, no GPU of any host is above 1% for half an hour or more,
     and some host works again after that. The time is counted if no host keeps more than a core busy
-    (1.2 cores with its system), because a waiting process sleeps or spins on one core. If a CPU or
-    another host's GPU works more, the time is shown in GPU-hours only. Two and more waits of
-    similar length with one core at work may be a phase of the program, such as an evaluation.
+    (1.2 cores with its system), because a waiting process sleeps or busy-waits on one core. If a
+    CPU works more, or another host's GPU works, the time is shown in GPU-hours only. Two or more
+    waits of similar length with one busy core may be a phase of the program, such as an evaluation.
 Why it costs: All GPUs are billed while nothing uses them.
-Saving: The minutes in which every host stood still. Measured if all were idle (under 0.2 cores);
-    else derived, because one core may have worked. None if more than a core worked. A phase of the
-    program is possible at most: it may be needed where it is, and elsewhere it costs something too.
-When it is wrong: A run that waits for a query, a file system or another job stands still too. GPU
-    kernels that spin (a lost peer in NCCL) look like work: these metrics cannot show that wait.
-    Waits that the same timeout ends look like a phase of the program.
-What to do: Let waits fail: `timeout` of `init_process_group` (10 minutes by default for NCCL since
-    PyTorch 2.2; TORCH_NCCL_ASYNC_ERROR_HANDLING set to 0 switches it off), `timeout` of the
-    DataLoader, time limits on mounts and requests; a run with checkpoints then goes on from the
-    last one. For the rest, a CloudWatch alarm on GPUUtilization of the job's hosts, and an
-    EventBridge rule on that alarm with a Lambda function that calls StopTrainingJob. Long work of
-    the CPU alone (evaluation, data for the next epoch) belongs in a processing job on a CPU type,
-    or comes less often.
+Saving: The minutes in which the GPUs of every host were idle. It is measured if all hosts were idle
+    (under 0.2 cores), else derived, because one core may have worked. There is none if more than a
+    core worked. For a phase of the program the saving is only possible: the phase may be needed
+    there, and elsewhere it costs something too.
+When it is wrong: A run that waits for a query, a file system or another job looks the same. GPU
+    kernels that busy-wait (for a lost peer in NCCL) look like work, so these metrics do not show
+    that wait. Waits that always end by the same timeout look like a phase of the program.
+What to do: Set timeouts, so that waits fail: `timeout` of `init_process_group` (10 minutes by
+    default for NCCL since PyTorch 2.2; TORCH_NCCL_ASYNC_ERROR_HANDLING=0 disables it), `timeout` of
+    the DataLoader, and time limits on mounts and requests. A run with checkpoints then continues
+    from the last one. For other waits, set a CloudWatch alarm on GPUUtilization of the job's hosts,
+    and an EventBridge rule on that alarm with a Lambda function that calls StopTrainingJob. Move
+    long work of the CPU alone (evaluation, data for the next epoch) to a processing job on a CPU
+    type, or do it less often.
 Sources: gpu-pruner: 30 minutes at zero GPU. PyTorch, ProcessGroupNCCL environment variables and
-    pull request 110947. A busy core reads up to 100.8% in recorded jobs, an idle host up to 19% of
+    pull request 110947. In recorded jobs a busy core reads up to 100.8%, an idle host up to 19% of
     a core.
 """
 
@@ -48,16 +49,16 @@ TIMEOUT_STEP = (
     "A timeout in the code, or an alarm on GPUUtilization that stops the job, ends such a wait."
 )
 SEPARATE_EVALUATION_STEP = (
-    "If the core evaluates, do that in a separate job on a CPU type, which reads the checkpoints, "
-    "or less often; if it saves, write checkpoints in the background"
+    "If the core runs an evaluation, do that less often, or in a separate job on a CPU type that "
+    "reads the checkpoints; if it saves checkpoints, write them in the background"
 )
 PROGRAM_PHASE_CAUTION = (
-    "The waits look like a phase of the program, such as an evaluation: they are not counted. What "
-    "a separate job costs is not taken off."
+    "The waits look like a phase of the program, such as an evaluation, so they are not counted. "
+    "The cost of a separate job is not subtracted."
 )
-OTHERS = (
+OTHER_HOSTS_WORKED_CAUTION = (
     "No dollars are counted, because other hosts worked meanwhile. Spread that work over all "
-    "hosts, or leave it to a job of its own on one host."
+    "hosts, or run it in a separate job on one host."
 )
 
 
@@ -73,96 +74,107 @@ OTHERS = (
     compares_hosts=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Looks at the whole run, between its first GPU work and its end."""
-    whole, period_s = case.whole_run, case.whole_run.period_s or 0
-    stretches, pauses = idle_middle(whole), _gpu_pauses(whole)
-    phase = recurring_standstills(whole)
-    still_s = sum(map(len, stretches)) * period_s
-    if phase and not still_s:
-        return _recurring_finding(case, phase)
-    if not still_s:
+    """Judges the whole run between its first GPU work and its end."""
+    usage, period_s = case.whole_run, case.whole_run.period_s or 0
+    stretches, pauses = idle_middle(usage), _gpu_pauses(usage)
+    recurring = recurring_standstills(usage)
+    standstill_s = sum(map(len, stretches)) * period_s
+    if recurring and not standstill_s:
+        return _recurring_finding(case, recurring)
+    if not standstill_s:
         return _unpriced_fact(case, pauses) if pauses else api.Clear()
     evidence: dict[str, api.Scalar] = {
-        "standstill_s": still_s,
+        "standstill_s": standstill_s,
         "stretches": len(stretches),
         "first_standstill_after_s": stretches[0].start * period_s,
-        "cores_meanwhile": round(max(busiest_mean_cores(whole, still) for still in stretches), 2),
-        "vcpu": whole.vcpu,
+        "cores_meanwhile": round(
+            max(busiest_mean_cores(usage, stretch) for stretch in stretches), 2
+        ),
+        "vcpu": usage.vcpu,
         "gpu_hours_not_counted": round(pauses.gpu_hours, 1) if pauses else 0,
-        "minutes": round(whole.minutes),
+        "minutes": round(usage.minutes),
         "period_s": period_s,
     }
-    summary, name = _summary(case, stretches, still_s), work_phase_name(case.job)
-    change = api.CutPhase(name, Decimal(still_s))
+    summary, name = _summary(case, stretches, standstill_s), work_phase_name(case.job)
+    change = api.CutPhase(name, Decimal(standstill_s))
     caution = f"{WAITING_RUN_CAUTION} {TIMEOUT_STEP}"
-    if not is_all_idle(whole, stretches):
+    if not is_all_idle(usage, stretches):
         caution = f"{WAITING_RUN_CAUTION} {NO_GPU_NEEDED_CAUTION} {TIMEOUT_STEP}"
-    if phase:
-        phase_s = evidence["recurring_s"] = sum(map(len, phase)) * period_s
+    if recurring:
+        recurring_s = evidence["recurring_s"] = sum(map(len, recurring)) * period_s
         return api.derived_saving(
-            f"{summary} {len(phase)} waits beside it are of similar length.",
+            f"{summary} {len(recurring)} other waits are of similar length.",
             evidence,
             change=change,
-            best=api.CutPhase(name, Decimal(still_s + phase_s)),
-            caution=f"{caution} The waits of similar length may be an evaluation: not counted.",
+            best=api.CutPhase(name, Decimal(standstill_s + recurring_s)),
+            caution=(
+                f"{caution} The waits of similar length may be an evaluation, so they are not "
+                "counted."
+            ),
         )
-    if is_all_idle(whole, stretches):
+    if is_all_idle(usage, stretches):
         return api.measured_saving(summary, evidence, change=change, caution=caution)
     return api.derived_saving(summary, evidence, change=change, caution=caution)
 
 
-def _recurring_finding(case: api.JobCase, phase: tuple[range, ...]) -> api.Outcome:
-    """Possible at most: the program does something in these minutes."""
-    whole, period_s = case.whole_run, case.whole_run.period_s or 0
-    phase_s = sum(map(len, phase)) * period_s
-    first, second, *_ = phase
-    middle_s = Decimal(median(map(len, phase)) * period_s)
+def _recurring_finding(case: api.JobCase, recurring: tuple[range, ...]) -> api.Outcome:
+    """Reports recurring waits as a possible saving, because the program does something in them."""
+    usage, period_s = case.whole_run, case.whole_run.period_s or 0
+    recurring_s = sum(map(len, recurring)) * period_s
+    first, second, *_ = recurring
+    median_s = Decimal(median(map(len, recurring)) * period_s)
     return api.possible_saving(
-        f"No GPU worked for {api.duration_text(Decimal(phase_s))} of"
-        f" {api.minutes_text(whole.minutes)} "
-        f"on {case.job.instances}: {len(phase)} times for about {api.duration_text(middle_s)},"
-        " while "
-        "one core was busy.",
+        f"No GPU worked for {api.duration_text(Decimal(recurring_s))} of "
+        f"{api.minutes_text(usage.minutes)} on {case.job.instances}: {len(recurring)} times for "
+        f"about {api.duration_text(median_s)}, while one core was busy.",
         {
-            "recurring_s": phase_s,
-            "recurrences": len(phase),
+            "recurring_s": recurring_s,
+            "recurrences": len(recurring),
             "first_recurrence_after_s": first.start * period_s,
             "between_recurrences_s": (second.start - first.stop) * period_s,
-            "cores_meanwhile": round(max(busiest_mean_cores(whole, still) for still in phase), 2),
-            **run_evidence(whole),
+            "cores_meanwhile": round(
+                max(busiest_mean_cores(usage, stretch) for stretch in recurring), 2
+            ),
+            **run_evidence(usage),
         },
         first_step=SEPARATE_EVALUATION_STEP,
         caution=PROGRAM_PHASE_CAUTION,
-        **api.phase_cut_range(work_phase_name(case.job), Decimal(phase_s)),
+        **api.phase_cut_range(work_phase_name(case.job), Decimal(recurring_s)),
     )
 
 
-def _summary(case: api.JobCase, stretches: tuple[range, ...], still_s: int) -> str:
-    run = f"{api.minutes_text(case.whole_run.minutes)} on {case.job.instances}"
-    long = api.duration_text(Decimal(still_s))
-    times = f"{long} in {len(stretches)} stretches" if len(stretches) > 1 else long
-    core = "" if is_all_idle(case.whole_run, stretches) else ", and no host used more than one core"
-    after = api.duration_text(Decimal(stretches[0].start * (case.whole_run.period_s or 0)))
-    began = f"the first began {after}" if len(stretches) > 1 else f"it began {after}"
-    return f"No GPU worked for {times} in the middle of {run}{core}; {began} after the start."
+def _summary(case: api.JobCase, stretches: tuple[range, ...], standstill_s: int) -> str:
+    run_text = f"{api.minutes_text(case.whole_run.minutes)} on {case.job.instances}"
+    duration = api.duration_text(Decimal(standstill_s))
+    idle_text = f"{duration} in {len(stretches)} stretches" if len(stretches) > 1 else duration
+    core_text = (
+        "" if is_all_idle(case.whole_run, stretches) else ", and no host used more than one core"
+    )
+    start_text = api.duration_text(Decimal(stretches[0].start * (case.whole_run.period_s or 0)))
+    began_text = f"the first began {start_text}" if len(stretches) > 1 else f"it began {start_text}"
+    return (
+        f"No GPU worked for {idle_text} in the middle of {run_text}{core_text}; {began_text} "
+        "after the start."
+    )
 
 
 def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
-    """Hours without dollars: something worked."""
+    """Reports GPU-hours without dollars, because another GPU or a CPU worked."""
     hosts = len(case.whole_run.series[api.Metric.GPU])
-    whose = (
+    gpus_text = (
         "GPUs" if pauses.host_count == hosts else f"GPUs of {pauses.host_count} of {hosts} hosts"
     )
-    cores = (
+    cores_text = (
         ""
         if pauses.busiest_mean_cores is None
         else f"{pauses.busiest_mean_cores:.1f} of {case.whole_run.vcpu} cores worked"
     )
-    meanwhile = "GPUs of other hosts worked" if pauses.has_other_work else cores or "a CPU worked"
+    meanwhile = (
+        "GPUs of other hosts worked" if pauses.has_other_work else cores_text or "a CPU worked"
+    )
     return api.measured_fact(
-        f"The {whose} did nothing for {api.duration_text(Decimal(pauses.seconds))} in the middle"
-        " of "
-        f"{api.minutes_text(case.whole_run.minutes)} on {case.job.instances} "
+        f"The {gpus_text} did nothing for {api.duration_text(Decimal(pauses.seconds))} in the "
+        f"middle of {api.minutes_text(case.whole_run.minutes)} on {case.job.instances} "
         f"({pauses.gpu_hours:.1f} GPU-hours), while {meanwhile}.",
         {
             "gpu_hours_not_counted": round(pauses.gpu_hours, 1),
@@ -173,15 +185,16 @@ def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
             else round(pauses.busiest_mean_cores, 2),
             **run_evidence(case.whole_run),
         },
-        caution=OTHERS if pauses.has_other_work else CPU_WORKED_CAUTION,
+        caution=OTHER_HOSTS_WORKED_CAUTION if pauses.has_other_work else CPU_WORKED_CAUTION,
     )
 
 
 class GpuPauses(Struct, frozen=True):
-    """`gpu_hours` of all hosts; `hosts` that paused, and the `seconds` of the one that paused most.
+    """GPU hours of all pausing hosts, their number, and the seconds of the host that paused
+    longest.
 
-    `others_worked`: some GPU of another host worked meanwhile. `cores`: the mean of the host whose
-    CPU was busiest in all these minutes; None without points.
+    `has_other_work`: a GPU of another host worked meanwhile. `busiest_mean_cores`: the mean of the
+    host whose CPU was busiest in all these minutes; None without points.
     """
 
     gpu_hours: float
@@ -192,40 +205,54 @@ class GpuPauses(Struct, frozen=True):
 
 
 def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
-    """None where there are none, without GPUs, and where the type of the hosts is not known."""
+    """Returns the pauses; None if there are none, without GPUs, or if the type of the hosts is not
+    known.
+    """
     states, period_s = list(usage.gpu_states.values()), usage.period_s or 0
     if not usage.gpus or not period_s or not states:
         return None
-    still = {at for stretch in usage.standstills() for at in stretch}
-    paused = [_paused(host, still, MIN_STANDSTILL_S // period_s) for host in states]
-    most, union = max(map(len, paused)), sorted({at for host in paused for at in host})
-    if not most:
+    standstill_periods = {period for stretch in usage.standstills() for period in stretch}
+    paused_by_host = [
+        _paused_periods(host, standstill_periods, MIN_STANDSTILL_S // period_s) for host in states
+    ]
+    longest, periods = (
+        max(map(len, paused_by_host)),
+        sorted({period for host in paused_by_host for period in host}),
+    )
+    if not longest:
         return None
-    together = [any_active(at) for at in zip(*states, strict=True)]
+    works_anywhere = [any_active(period) for period in zip(*states, strict=True)]
     return GpuPauses(
-        gpu_hours=sum(map(len, paused)) * period_s * usage.gpus / 3600,
-        host_count=sum(map(bool, paused)),
-        seconds=most * period_s,
-        has_other_work=any(together[at] for at in union),
-        busiest_mean_cores=_busiest_cores(usage, union),
+        gpu_hours=sum(map(len, paused_by_host)) * period_s * usage.gpus / 3600,
+        host_count=sum(map(bool, paused_by_host)),
+        seconds=longest * period_s,
+        has_other_work=any(works_anywhere[period] for period in periods),
+        busiest_mean_cores=_busiest_cores(usage, periods),
     )
 
 
-def _paused(states: Sequence[bool | None], still: Collection[int], least: int) -> list[int]:
-    """The periods of one host's pauses, each of at least so many that are not a standstill."""
-    worked = [at for at, works in enumerate(states) if works] if False in states else []
-    if not worked:
+def _paused_periods(
+    states: Sequence[bool | None], standstill_periods: Collection[int], min_periods: int
+) -> list[int]:
+    """Returns the periods of one host's pauses of at least `min_periods`, without standstills of
+    all hosts.
+    """
+    active = [period for period, works in enumerate(states) if works] if False in states else []
+    if not active:
         return []
-    inside = range(worked[0], worked[-1])
-    idle = [at in inside and works is False for at, works in enumerate(states)]
-    pieces = true_ranges([one and at not in still for at, one in enumerate(idle)])
-    return [at for piece in pieces if len(piece) >= least for at in piece]
+    inside = range(active[0], active[-1])
+    is_paused = [
+        period in inside and works is False and period not in standstill_periods
+        for period, works in enumerate(states)
+    ]
+    pauses = [pause for pause in true_ranges(is_paused) if len(pause) >= min_periods]
+    return [period for pause in pauses for period in pause]
 
 
 def _busiest_cores(usage: api.Measurements, periods: Sequence[int]) -> float | None:
-    known = [
-        [value for at in periods if (value := line.values[at]) is not None]
+    points_by_host = [
+        [value for period in periods if (value := line.values[period]) is not None]
         for line in usage.series.get(api.Metric.CPU, {}).values()
     ]
-    means = [mean(points) for points in known if points]
+    means = [mean(points) for points in points_by_host if points]
     return max(means) * (usage.vcpu or 0) / 100 if means else None

@@ -1,20 +1,20 @@
-"""The instances wait before work begins.
+"""The instances are idle before the work begins.
 
-What it checks: On CPU types: before the first work, all hosts are known to be idle (under 0.2
-    cores) for at least 10 minutes and 2% of the run. On GPU types each minute before the first GPU
-    work is judged alone: it is idle, or it is calm if each host keeps at most 1.25 cores busy, such
-    as by a download. Minutes in which a memory fills up (weights are loaded) do not count, nor the
-    first 20 minutes if a GPU works later.
+What it checks: On CPU types, all hosts are known to be idle (under 0.2 cores) before the first
+    work, for at least 10 minutes and 2% of the run. On GPU types, each minute before the first GPU
+    work is judged separately. It is idle, or it is calm if each host keeps at most 1.25 cores busy,
+    for example by a download. Minutes in which memory fills up (weights are loaded) do not count.
+    If a GPU works later, the first 20 minutes do not count either.
 Why it costs: Every instance is billed from its first second, with all its GPUs.
-Saving: Measured: the idle minutes, which were billed and produced nothing. Derived: for the calm
-    minutes, the difference to the price of a small CPU type. If more cores work, or host memory is
-    not known, the range begins at 0, and 0 is counted.
-When it is wrong: A start that waits for something else (a queue, a licence, another job) looks idle
-    too. The first points come 3 to 6 minutes late: minutes without a point are idle only between
-    idle ones.
-What to do: Look in the job's log for what it did in these minutes: data is prepared in a processing
-    job on a CPU type, and fetched by a channel (FastFile), or faster with s5cmd or as WebDataset
-    shards. Load models and data lazily, and start what several hosts wait for first.
+Saving: Measured, for idle minutes: they were billed and produced nothing. Derived, for calm
+    minutes: the difference to the price of a small CPU type. Minutes in which more cores worked, or
+    memory use is not known, are only in the high end of the range.
+When it is wrong: A start that waits for a queue, a licence or another job looks the same. The first
+    points come 3 to 6 minutes late: a minute without a point counts as idle only between idle ones.
+What to do: Look in the job's log for what it did in these minutes. Prepare data in a processing job
+    on a CPU type. Fetch it through a channel (FastFile), or faster with s5cmd or as WebDataset
+    shards. Load models and data only when they are needed, and first start what several hosts wait
+    for.
 Sources: SageMaker Debugger, MaxInitializationTime: 20 minutes, until 2023. Recorded jobs: first GPU
     work in minute 0 to 6. A busy core reads up to 100.8%, an idle host up to 19% of a core.
 """
@@ -43,10 +43,10 @@ from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import run_evidence
 
 MIN_IDLE = api.Threshold(
-    "min_idle_s", 600, "seconds", "imports, late points: up to 6 min", "recorded jobs"
+    "min_idle_s", 600, "seconds", "imports and late points take up to 6 min", "recorded jobs"
 )
 MIN_SHARE = api.Threshold(
-    "min_share_percent", 2, "percent of the run", "less is small beside the work"
+    "min_share_percent", 2, "percent of the run", "less is small compared with the work"
 )
 CORES_AT_MOST = api.Threshold(
     "max_cores", 1.25, "cores of a host", "one busy process and its system", "recorded jobs"
@@ -55,25 +55,25 @@ START_ALLOWANCE = api.Threshold(
     "start_allowance_s",
     1200,
     "seconds",
-    "a start may take so long",
+    "a start may take this long",
     "Debugger MaxInitializationTime",
 )
 PREPARE_DATA_STEP = (
-    "Prepare the data once in a processing job on a CPU type, whose output later runs read; "
-    "what that costs is taken off."
+    "Prepare the data once in a processing job on a CPU type, whose output later runs read. The "
+    "cost of that job is subtracted."
 )
-FIND_THE_WAIT = (
-    "Look in the job's log for what it waited for in these minutes: another job, a query, a "
+FIND_WAIT_STEP = (
+    "Look in the job's log for what it waited for in these minutes: another job, a query, or a "
     "download by its own code. Start the job when that is done"
 )
-"""The first step where the job had no GPU work to prepare, so that no other type helps."""
+"""The first step if no GPU worked later, so that a CPU type would not help."""
 WAITING_START_CAUTION = "A start that waits for another job or for a queue looks the same."
-_FILLS_OVER_S = 120
-"""A memory fills up if it becomes fuller within this time, several times in a row. Our choice."""
-_FILLS_BY = 0.3
-"""Points (of 100) by which it then becomes fuller: the noise of idle hosts is smaller."""
-_RISES = 2
-"""How often in a row: a single step is no loading."""
+_RISE_INTERVAL_S = 120
+"""Memory fills up if it gets fuller within this time, several times in a row; our choice."""
+_MIN_RISE_POINTS = 0.3
+"""By this many points (of 100) it then gets fuller; the noise of idle hosts is smaller."""
+_MIN_RISES = 2
+"""How often in a row: a single step does not mean that weights are loaded."""
 
 
 @api.rule(
@@ -88,31 +88,31 @@ _RISES = 2
     uses_whole_run=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Looks at the first minutes of the whole run."""
-    whole = case.whole_run
-    if missing := gpu_recording_gap(whole):
+    """Judges the first minutes of the whole run."""
+    usage = case.whole_run
+    if missing := gpu_recording_gap(usage):
         return api.unknown_from_missing(missing)
-    wait = periods_before_gpu(whole)
-    start = _start(case, wait)
+    wait_periods = periods_before_gpu(usage)
+    start = _idle_start(case, wait_periods)
     if start is None:
         return api.Clear()
     evidence: dict[str, api.Scalar] = {
         "idle_s": start.idle_s,
-        "without_gpu_s": len(wait) * (whole.period_s or 0),
+        "without_gpu_s": len(wait_periods) * (usage.period_s or 0),
         "calm_s": start.one_core_busy_s,
-        "cores_before_gpu": round(busiest_mean_cores(whole, wait), 2),
-        **run_evidence(whole),
+        "cores_before_gpu": round(busiest_mean_cores(usage, wait_periods), 2),
+        **run_evidence(usage),
     }
-    summary, phase = _summary(case, start, wait), work_phase_name(case.job)
+    summary, phase = _summary(case, start, wait_periods), work_phase_name(case.job)
     change = api.CutPhase(phase, start.counted_s)
     fix = api.first_channel_fix(case.job)
-    if not wait:
-        step = None if fix else FIND_THE_WAIT
+    if not wait_periods:
+        first_step = None if fix else FIND_WAIT_STEP
         return api.measured_saving(
             summary,
             evidence,
             fix=fix,
-            first_step=step,
+            first_step=first_step,
             change=change,
             caution=WAITING_START_CAUTION,
         )
@@ -130,9 +130,10 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 class IdleStart(Struct, frozen=True):
-    """How long the start was too long; what of that is counted, at least and at best.
+    """How much longer than needed the start was, and what of that is counted, and saved at most.
 
-    `idle_s`: all hosts were idle. `calm_s`: none kept more than one process's core busy.
+    `idle_s`: all hosts were idle. `one_core_busy_s`: no host kept more than one process's core
+    busy.
     """
 
     idle_s: Decimal
@@ -141,44 +142,53 @@ class IdleStart(Struct, frozen=True):
     max_saving_s: Decimal
 
 
-def _start(case: api.JobCase, wait: range) -> IdleStart | None:
-    """None where too little could be saved; `wait`: the periods before the first GPU work."""
+def _idle_start(case: api.JobCase, wait: range) -> IdleStart | None:
+    """Returns the idle start; None if it could save too little.
+
+    `wait`: the periods before the first GPU work.
+    """
     start = _start_before_gpu(case, wait) if wait else _start_without_gpu_work(case)
-    little = 100 * float(start.max_saving_s) < case.threshold(MIN_SHARE) * case.whole_run.seconds
-    return None if little or not start.max_saving_s else start
+    is_small = 100 * float(start.max_saving_s) < case.threshold(MIN_SHARE) * case.whole_run.seconds
+    return None if is_small or not start.max_saving_s else start
 
 
 def _start_without_gpu_work(case: api.JobCase) -> IdleStart:
-    """Where no GPU worked no initialisation of one is granted."""
-    worked = any(True in host for host in case.whole_run.gpu_states.values())
+    """Returns the idle start of a run on CPU types, or whose GPUs never worked.
+
+    Only a run whose GPUs work later gets the allowance for a start.
+    """
+    has_gpu_work = any(True in host for host in case.whole_run.gpu_states.values())
     seconds = len(idle_head(case.whole_run)) * (case.whole_run.period_s or 0)
-    granted_s = int(case.threshold(START_ALLOWANCE)) if worked else 0
-    idle_s = Decimal(0 if seconds < case.threshold(MIN_IDLE) else max(seconds - granted_s, 0))
+    allowance_s = int(case.threshold(START_ALLOWANCE)) if has_gpu_work else 0
+    idle_s = Decimal(0 if seconds < case.threshold(MIN_IDLE) else max(seconds - allowance_s, 0))
     return IdleStart(idle_s, Decimal(0), idle_s, idle_s)
 
 
 def _start_before_gpu(case: api.JobCase, wait: range) -> IdleStart:
-    """Of the periods after those that are granted to every start."""
-    whole, period_s = case.whole_run, case.whole_run.period_s or 0
-    beyond = wait[int(case.threshold(START_ALLOWANCE)) // period_s :]
-    at_most = case.threshold(CORES_AT_MOST)
-    came = what_came_before_gpu(whole, beyond, at_most)
-    idle_s, calm_s = Decimal(came.all_idle * period_s), Decimal(came.one_core_busy * period_s)
-    gib = peak_memory_gib(whole, beyond, float(case.current_type.memory_gib))
-    counted_s = idle_s + seconds_saved_by_cpu_type(case.job, case.market, calm_s, at_most, gib)
-    busy_s = Decimal(came.more_busy * period_s)
+    """Judges the periods before the first GPU work, after those that every start may take."""
+    usage, period_s = case.whole_run, case.whole_run.period_s or 0
+    judged_periods = wait[int(case.threshold(START_ALLOWANCE)) // period_s :]
+    max_cores = case.threshold(CORES_AT_MOST)
+    periods = count_wait_periods(usage, judged_periods, max_cores)
+    idle_s, calm_s = Decimal(periods.all_idle * period_s), Decimal(periods.one_core_busy * period_s)
+    gib = peak_memory_gib(usage, judged_periods, float(case.current_type.memory_gib))
+    counted_s = idle_s + seconds_saved_by_cpu_type(case.job, case.market, calm_s, max_cores, gib)
+    busy_s = Decimal(periods.more_busy * period_s)
     if busy_s < case.threshold(MIN_IDLE):
         return IdleStart(idle_s, calm_s, counted_s, counted_s)
-    peak = peak_cores(whole, beyond)
-    best_s = counted_s + seconds_saved_by_cpu_type(case.job, case.market, busy_s, peak, gib)
+    peak_core_count = peak_cores(usage, judged_periods)
+    best_s = counted_s + seconds_saved_by_cpu_type(
+        case.job, case.market, busy_s, peak_core_count, gib
+    )
     return IdleStart(idle_s, calm_s, counted_s, best_s)
 
 
 class GpuWaitPeriods(Struct, frozen=True):
-    """How many periods before the first GPU work were what; each is one of these at most.
+    """How many periods before the first GPU work were of each kind; some are of none.
 
-    `asleep`: every host is known to be idle. `calm`: none keeps more than one process's core busy,
-    and no memory fills up, as with weights. `busy`: any other whose CPU is known.
+    `all_idle`: every host is known to be idle. `one_core_busy`: no host keeps more than one
+    process's core busy, and no memory fills up, as with weights. `more_busy`: any others with known
+    CPU.
     """
 
     all_idle: int
@@ -186,53 +196,61 @@ class GpuWaitPeriods(Struct, frozen=True):
     more_busy: int
 
 
-_WHERE_MEMORY_FILLS = {False: "calm", True: "loading", None: "busy"}
+_PERIOD_KIND_BY_FILLING = {False: "calm", True: "loading", None: "busy"}
+"""How a period with at most one busy core counts, by whether memory fills up in it."""
 
 
-def what_came_before_gpu(usage: api.Measurements, wait: range, calm_cores: float) -> GpuWaitPeriods:
-    """Judges each of these periods by itself."""
+def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) -> GpuWaitPeriods:
+    """Judges each of these periods separately; `calm_cores` is the most that one process keeps
+    busy.
+    """
     limit = calm_cores * 100 / (usage.vcpu or 1)
     lines = usage.series.get(api.Metric.CPU, {}).values()
     hosts = [states(line, partial(states_above, limit=limit), usage.period_s) for line in lines]
     counts = Counter[str]()
-    for at in wait:
-        over = any_active([host[at] for host in hosts])
-        if usage.idle(at):
-            counts["asleep"] += 1
-        elif over:
+    for period in wait:
+        is_busy = any_active([host[period] for host in hosts])
+        if usage.idle(period):
+            counts["idle"] += 1
+        elif is_busy:
             counts["busy"] += 1
-        elif over is False:
-            counts[_WHERE_MEMORY_FILLS[_memory_fills(usage, at)]] += 1
-    return GpuWaitPeriods(counts["asleep"], counts["calm"], counts["busy"])
+        elif is_busy is False:
+            counts[_PERIOD_KIND_BY_FILLING[_is_memory_filling(usage, period)]] += 1
+    return GpuWaitPeriods(counts["idle"], counts["calm"], counts["busy"])
 
 
-def _memory_fills(usage: api.Measurements, at: int) -> bool | None:
-    """Whether a memory, of a host or of its GPUs, becomes fuller before and after a period."""
-    apart = max(_FILLS_OVER_S // (usage.period_s or _FILLS_OVER_S), 1)
+def _is_memory_filling(usage: api.Measurements, period: int) -> bool | None:
+    """Returns whether memory of a host or its GPUs gets fuller before and after a period; None: not
+    known.
+    """
+    interval = max(_RISE_INTERVAL_S // (usage.period_s or _RISE_INTERVAL_S), 1)
     lines = [usage.series.get(metric, {}) for metric in (api.Metric.MEMORY, api.Metric.GPU_MEMORY)]
     hosts = len(usage.series.get(api.Metric.CPU, {}))
-    fills: list[bool | None] = [None] if any(len(line) < hosts for line in lines) else []
+    is_filling: list[bool | None] = [None] if any(len(line) < hosts for line in lines) else []
     for line in (line for of_hosts in lines for line in of_hosts.values()):
-        around = line.values[max(at - apart, 0) : at + apart + 1 : apart]
-        known = [value for value in around if value is not None]
-        rises = [after - before >= _FILLS_BY for before, after in pairwise(known)]
-        fills.append(all(rises) if len(rises) == _RISES else None)
-    return any_active(fills)
+        neighbours = line.values[max(period - interval, 0) : period + interval + 1 : interval]
+        points = [value for value in neighbours if value is not None]
+        rises = [after - before >= _MIN_RISE_POINTS for before, after in pairwise(points)]
+        is_filling.append(all(rises) if len(rises) == _MIN_RISES else None)
+    return any_active(is_filling)
 
 
-def _summary(case: api.JobCase, start: IdleStart, wait: range) -> str:
-    run = f"of {api.minutes_text(case.whole_run.minutes)} on {case.job.instances}"
-    if not wait:
+def _summary(case: api.JobCase, start: IdleStart, wait_periods: range) -> str:
+    run_text = f"of {api.minutes_text(case.whole_run.minutes)} on {case.job.instances}"
+    if not wait_periods:
         return (
-            f"All hosts were idle for {api.duration_text(start.idle_s)} {run}, before work began."
+            f"All hosts were idle for {api.duration_text(start.idle_s)} {run_text}, before work "
+            "began."
         )
-    first = api.duration_text(Decimal(len(wait) * (case.whole_run.period_s or 0)))
-    granted = api.duration_text(Decimal(str(case.threshold(START_ALLOWANCE))))
-    gpus = f"No GPU worked in the first {first} {run}"
+    wait_text = api.duration_text(Decimal(len(wait_periods) * (case.whole_run.period_s or 0)))
+    allowance_text = api.duration_text(Decimal(str(case.threshold(START_ALLOWANCE))))
+    gpu_text = f"No GPU worked in the first {wait_text} {run_text}"
     if start.counted_s:
-        calm = api.duration_text(start.idle_s + start.one_core_busy_s)
-        little = f"at most {case.threshold(CORES_AT_MOST):g} of {case.whole_run.vcpu} cores"
-        return f"{gpus}; after {granted}, {little} were busy for {calm}."
-    cores = f"{busiest_mean_cores(case.whole_run, wait):.1f} of {case.whole_run.vcpu} cores"
-    busy = f"{cores} were busy on average"
-    return f"{gpus}, while {busy}."
+        calm_text = api.duration_text(start.idle_s + start.one_core_busy_s)
+        cores_text = f"at most {case.threshold(CORES_AT_MOST):g} of {case.whole_run.vcpu} cores"
+        return f"{gpu_text}; after {allowance_text}, {cores_text} were busy for {calm_text}."
+    mean_cores_text = (
+        f"{busiest_mean_cores(case.whole_run, wait_periods):.1f} of {case.whole_run.vcpu} cores"
+    )
+    busy_text = f"{mean_cores_text} were busy on average"
+    return f"{gpu_text}, while {busy_text}."

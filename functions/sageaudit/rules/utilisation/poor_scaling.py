@@ -1,21 +1,22 @@
-"""Several instances where fewer would do.
+"""The job uses more instances than it needs.
 
-What it checks: One of two. By the family: the median run on this number of instances costs at least
-    10% more than on a smaller number. Both have at least 2 completed runs with the same
-    fingerprint, type and purchase option. By this run: the mean use of every host is under 25% of
-    its GPUs (without GPU: 40% of its CPUs), and the work of all fits on fewer hosts at 50% each
-    (CPU: 80%). If the family followed this advice before, only the cost of its runs is judged.
-Why it costs: n instances are billed for the whole run, working or waiting for each other.
-Saving: From the family: the run is billed as the slowest run on the smaller number of instances;
-    the range goes to the median. If the data may have changed in between, the difference of the
-    medians is possible, and in no total. From one run: 0 is counted, because the same work on m of
-    n hosts may take n/m times as long.
-When it is wrong: A deadline may be worth the higher price. Memory may need all hosts: data or a
-    model that is split over them. Fewer hosts change the global batch, and with it what is learnt.
-What to do: Take fewer instances, first for one run. Or feed them: larger batches a host, overlapped
-    communication, faster input.
-Sources: Jobstats: GPU amber under 25%, target 50%. Flexera: under-used below 40%. Compute
-    Optimizer: 20% headroom.
+What it checks: By the family: the median run on this number of instances costs at least 10% more
+    than on a smaller number. Both numbers have at least 2 completed runs with the same fingerprint,
+    type and purchase option. Or, by this run: every host's mean use is under 25% of its GPUs
+    (without GPU: 40% of its CPUs), and the work of all hosts fits on fewer at 50% each (CPU: 80%).
+    If the family has followed this recommendation before, only the cost of its runs is judged.
+Why it costs: All instances are billed for the whole run, whether they work or wait for each other.
+Saving: By the family: the run takes as long as the slowest run on the smaller number of instances,
+    and the range goes to the median. If the data may have changed between the runs, the difference
+    of the medians is a possible saving, and in no total. By this run: 0 is counted, because the
+    same work on m of n hosts may take n/m times as long.
+When it is wrong: A deadline may justify the higher price. Data or a model that is split over all
+    hosts may need the memory of all of them. Fewer hosts change the global batch size, and with it
+    the training result.
+What to do: Take fewer instances, first for one run. Or use them better: larger batches per host,
+    overlapped communication, faster input.
+Sources: Jobstats: GPU amber under 25%, target 50%. Flexera: underused below 40%. Compute Optimizer:
+    20% headroom.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
 
 MIN_EXCESS = api.Threshold(
-    "min_excess_percent", 10, "percent above the smaller count's median", "no noise"
+    "min_excess_percent", 10, "percent above the smaller count's median", "less may be noise"
 )
-MIN_RUNS = api.Threshold("min_runs", 2, "runs of each count", "one is an accident")
+MIN_RUNS = api.Threshold("min_runs", 2, "runs of each count", "one may be an exception")
 GPU_BELOW = api.Threshold(
     "max_gpu_percent", 25, "percent of all GPUs", "amber", "Jobstats config.py"
 )
-CPU_BELOW = api.Threshold("max_cpu_percent", 40, "percent of all vCPUs", "under-used", "Flexera")
+CPU_BELOW = api.Threshold("max_cpu_percent", 40, "percent of all vCPUs", "underused", "Flexera")
 GPU_TARGET = api.Threshold(
     "gpu_target_percent", 50, "percent of all GPUs", "busy enough", "Jobstats, target"
 )
@@ -59,90 +60,97 @@ CPU_TARGET = api.Threshold(
     can_pool_runs=True,
     finds_waste=True,
     used_by_later_runs=True,
-    not_applicable=(api.one_instance, api.mixed_types),
+    not_applicable=(api.one_instance_reason, api.mixed_types_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """What the family paid says more than what this run used."""
-    if found := _finding_from_family(case):
-        return found
-    now = case.job.groups[0].count
-    # low use on fewer instances than a run that got this advice has another cause
-    followed = any(
-        "poor-scaling" in run.rules_with_findings and (run.instance_count or 0) > now
+    """Judges by the cost of the family's runs; else by the use of this run."""
+    if finding := _finding_from_family(case):
+        return finding
+    count = case.job.groups[0].count
+    # low use on fewer instances than a run with this finding has another cause
+    has_followed = any(
+        "poor-scaling" in run.rules_with_findings and (run.instance_count or 0) > count
         for run in case.earlier_runs
     )
-    return api.Clear() if followed else _finding_from_use(case)
+    return api.Clear() if has_followed else _finding_from_use(case)
 
 
 def _finding_from_family(case: api.FamilyCase) -> api.Detection | None:
     job, cheaper = case.job, _cheaper_count(case, case.threshold(MIN_RUNS))
     if cheaper is None or cheaper.excess_percent < Decimal(str(case.threshold(MIN_EXCESS))):
         return None
-    now, fewer, took_s = cheaper.current, cheaper.fewer, job.elapsed_s or Decimal(1)
-    slowest, usual = fewer.slowest_s / took_s, fewer.seconds / took_s
-    unpinned = "Possible only: the data may have changed between the runs. "
-    takes = f"{api.duration_text(fewer.seconds)} instead of {api.duration_text(took_s)}"
-    caution = f"{'' if cheaper.has_same_data else unpinned}On {fewer.count} it takes {takes}."
-    found = api.derived_saving
+    current, fewer, elapsed_s = cheaper.current, cheaper.fewer, job.elapsed_s or Decimal(1)
+    slowest_factor, usual_factor = fewer.slowest_s / elapsed_s, fewer.seconds / elapsed_s
+    data_caution = "Only possible: the data may have changed between the runs. "
+    time_text = f"{api.duration_text(fewer.seconds)} instead of {api.duration_text(elapsed_s)}"
+    caution = (
+        f"{'' if cheaper.has_same_data else data_caution}On {fewer.count} it takes {time_text}."
+    )
+    build_finding = api.derived_saving
     if not cheaper.has_same_data:
-        slowest = usual = fewer.seconds / now.seconds
-        found = api.possible_saving_by_runs
-    return found(
-        f"The same job costs ${now.usd:.2f} on {now.count} x {job.groups[0].instance_type} and "
-        f"${fewer.usd:.2f} on {fewer.count} (medians of {now.run_count} and {fewer.run_count}"
-        " runs).",
+        slowest_factor = usual_factor = fewer.seconds / current.seconds
+        build_finding = api.possible_saving_by_runs
+    return build_finding(
+        f"The same job costs ${current.usd:.2f} on {current.count} x "
+        f"{job.groups[0].instance_type} and ${fewer.usd:.2f} on {fewer.count} (medians of "
+        f"{current.run_count} and {fewer.run_count} runs).",
         {
-            "median_usd": round(now.usd, 6),
+            "median_usd": round(current.usd, 6),
             "median_usd_on_fewer": round(fewer.usd, 6),
             "excess_percent": round(cheaper.excess_percent, 1),
-            "runs": now.run_count,
+            "runs": current.run_count,
             "runs_on_fewer": fewer.run_count,
-            "instances": now.count,
+            "instances": current.count,
             "same_data": cheaper.has_same_data,
         },
-        **_fewer_instances_fix(case, fewer.count, slowest, usual, caution),
+        **_fewer_instances_fix(case, fewer.count, slowest_factor, usual_factor, caution),
     )
 
 
 def _finding_from_use(case: api.FamilyCase) -> api.Outcome:
-    now, minutes = case.job.groups[0].count, case.active_usage.minutes
-    use = _use_of_hosts(case.active_usage, now)
+    current_count, minutes = case.job.groups[0].count, case.active_usage.minutes
+    use = _use_of_hosts(case.active_usage, current_count)
     if isinstance(use, api.Missing):
         return api.unknown_from_missing(use)
-    gpu = use.metric is api.Metric.GPU
-    much = use.busiest >= case.threshold(GPU_BELOW if gpu else CPU_BELOW)
-    if much or not _did_work(case.active_usage, use.metric):
+    is_gpu = use.metric is api.Metric.GPU
+    is_busy = use.busiest >= case.threshold(GPU_BELOW if is_gpu else CPU_BELOW)
+    if is_busy or not _has_worked(case.active_usage, use.metric):
         return api.Clear()
-    count = use.hosts_needed(case.threshold(GPU_TARGET if gpu else CPU_TARGET), case.active_usage)
-    if count >= now:
+    count = use.hosts_needed(
+        case.threshold(GPU_TARGET if is_gpu else CPU_TARGET), case.active_usage
+    )
+    if count >= current_count:
         return api.Clear()
-    at_worst = (Decimal(now) / count).quantize(Decimal("0.0001"), ROUND_UP)
-    has = f"{count} {'has' if count == 1 else 'have'}"
-    takes = (
-        f"the run takes up to {now / count:.1f} times as long, which would "
-        "cost as much as today: nothing is counted"
+    worst_factor = (Decimal(current_count) / count).quantize(Decimal("0.0001"), ROUND_UP)
+    hosts_text = f"{count} {'has' if count == 1 else 'have'}"
+    time_text = (
+        f"the run takes up to {current_count / count:.1f} times as long, and would then cost as "
+        "much as now: nothing is counted"
     )
     return api.derived_saving(
-        f"The {use.metric.name} of each of {now} hosts averaged {use.busiest:.0f}% or less over "
-        f"{case.minutes_text(minutes)} on {case.job.instances}: {has} room for it.",
+        f"The {use.metric.name} of each of {current_count} hosts averaged {use.busiest:.0f}% or "
+        f"less over {case.minutes_text(minutes)} on {case.job.instances}: {hosts_text} room for "
+        "the work.",
         {
             "busiest_mean_percent": round(use.busiest, 1),
             "hosts_mean_percent": round(api.mean(use.means), 1),
             "metric": use.metric.value,
-            "instances": now,
+            "instances": current_count,
             "active_minutes": round(minutes),
         },
-        **_fewer_instances_fix(case, count, at_worst, Decimal(1), f"On {count} of them {takes}."),
+        **_fewer_instances_fix(
+            case, count, worst_factor, Decimal(1), f"On {count} of them {time_text}."
+        ),
     )
 
 
 def _fewer_instances_fix(
     case: api.FamilyCase, count: int, worst: Decimal, best: Decimal, caution: str
 ) -> api.DetectionDetails:
-    """The fix, and how many times as long the run takes at worst and, if that differs, at best."""
-    now = api.Parameter(api.COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
+    """Returns the fix, with the factors of the run time at worst and, if it differs, at best."""
+    fix = api.Parameter(api.COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
     return {
-        "fix": (now,),
+        "fix": (fix,),
         "change": api.SetCount(count, worst),
         "best": None if best == worst else api.SetCount(count, best),
         "caution": caution,
@@ -150,7 +158,7 @@ def _fewer_instances_fix(
 
 
 class HostUse(Struct, frozen=True):
-    """Each host's mean over the active minutes, in percent of its GPUs, without GPU of its CPUs."""
+    """Each host's mean over the active minutes: percent of its GPUs, or without GPU of its CPUs."""
 
     metric: api.Metric
     hosts: int
@@ -162,13 +170,15 @@ class HostUse(Struct, frozen=True):
         return max(self.means)
 
     def hosts_needed(self, target_percent: float, usage: api.Measurements) -> int:
-        """As few as hold all the work at the target, and all the memory where it is known."""
-        together = sum(self.means) / target_percent
-        return max(math.ceil(together), _hosts_by_memory(usage, self.hosts), 1)
+        """Returns the fewest hosts with room for all the work at the target, and for the memory if
+        it is known.
+        """
+        by_work = sum(self.means) / target_percent
+        return max(math.ceil(by_work), _hosts_by_memory(usage, self.hosts), 1)
 
 
 def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
-    """Of `count` hosts of one type."""
+    """Returns the use of `count` hosts of one type, or why it is not known."""
     metric = work_metric(usage)
     if isinstance(metric, api.Missing):
         return metric
@@ -178,22 +188,22 @@ def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
     return HostUse(metric, count, means)
 
 
-def _did_work(usage: api.Measurements, metric: api.Metric) -> bool:
-    """False for idle GPUs and idle runs, which other rules find."""
+def _has_worked(usage: api.Measurements, metric: api.Metric) -> bool:
+    """Whether there was work: false for idle GPUs and idle runs, which other rules report."""
     if metric is api.Metric.CPU:
         return any(usage.worked(minute) for minute in range(usage.points))
     return not is_gpu_idle(usage)
 
 
 def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
-    """How many hosts hold P99.5 of all the memory in use with headroom; 0: not known.
+    """Returns how many hosts have room for the P99.5 of all memory in use; 0: not known.
 
-    A host whose memory is not known is taken to use as much as the others.
+    Includes the headroom. A host whose memory is not known counts as the mean of the others.
     """
     lines = usage.series.get(api.Metric.MEMORY, {}).values()
     peaks = [api.percentile(line.present, PEAK_PERCENTILE) for line in lines]
-    used = count * api.mean(peaks) / 100 if peaks else 0.0
-    return math.ceil(used * (1 + float(HEADROOM_PERCENT) / 100))
+    hosts_filled = count * api.mean(peaks) / 100 if peaks else 0.0
+    return math.ceil(hosts_filled * (1 + float(HEADROOM_PERCENT) / 100))
 
 
 class RunsOnCount(Struct, frozen=True):
@@ -207,9 +217,9 @@ class RunsOnCount(Struct, frozen=True):
 
 
 class CheaperInstanceCount(Struct, frozen=True):
-    """The runs on today's number of instances, and on the cheapest smaller one.
+    """The runs on the current number of instances, and on the cheapest smaller one.
 
-    `same_data`: all of them are known to have read the same data.
+    `has_same_data`: all of them are known to have read the same data.
     """
 
     current: RunsOnCount
@@ -218,39 +228,54 @@ class CheaperInstanceCount(Struct, frozen=True):
 
     @property
     def excess_percent(self) -> Decimal:
-        """How much more the median run costs today."""
+        """How much more the median run costs on the current number."""
         return 100 * (self.current.usd / self.fewer.usd - 1)
 
 
-def _cheaper_count(case: api.FamilyCase, least_runs: float) -> CheaperInstanceCount | None:
-    """Among the family's runs of the same work; None without `least_runs` on both counts."""
+def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCount | None:
+    """Compares the family's runs of the same work; None without `min_runs` on both numbers."""
     job, count = case.job, case.job.groups[0].count
     if job.status != "Completed" or not job.elapsed_s:
         return None
-    like = runs_with_same_settings(
+    comparable = runs_with_same_settings(
         job, comparable_runs(job, case.earlier_runs, except_field="instance_count")
     )
-    samples = [(run.instance_count, run.total_usd, run.elapsed_s) for run in like]
+    samples = [(run.instance_count, run.total_usd, run.elapsed_s) for run in comparable]
     samples.append((count, case.bill.total_usd, job.elapsed_s))
-    counts = _by_count([(n, usd, s) for n, usd, s in samples if n and usd and s], least_runs)
-    today = next((runs for runs in counts if runs.count == count), None)
+    counts = _by_count(
+        [
+            (instance_count, usd, seconds)
+            for instance_count, usd, seconds in samples
+            if instance_count and usd and seconds
+        ],
+        min_runs,
+    )
+    current = next((runs for runs in counts if runs.count == count), None)
     fewer = next((runs for runs in counts if runs.count < count), None)
-    if today is None or fewer is None:
+    if current is None or fewer is None:
         return None
-    same_data = all([job.is_data_pinned is True, *(run.is_data_pinned is True for run in like)])
-    return CheaperInstanceCount(today, fewer, same_data)
+    same_data = all(
+        [job.is_data_pinned is True, *(run.is_data_pinned is True for run in comparable)]
+    )
+    return CheaperInstanceCount(current, fewer, same_data)
 
 
 def _by_count(
-    samples: Iterable[tuple[int, Decimal, Decimal]], least_runs: float
+    samples: Iterable[tuple[int, Decimal, Decimal]], min_runs: float
 ) -> list[RunsOnCount]:
-    """Groups runs (count, dollars, seconds); only counts with enough runs, the cheapest first."""
+    """Groups runs (count, dollars, seconds) by count, the cheapest first; counts with fewer than
+    `min_runs` are left out.
+    """
     runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
     for count, usd, seconds in samples:
         runs[count].append((usd, seconds))
     counts = []
     for count, sample in runs.items():
-        if len(sample) >= least_runs:
-            dollars, took = [usd for usd, _ in sample], [seconds for _, seconds in sample]
-            counts.append(RunsOnCount(count, len(sample), median(dollars), median(took), max(took)))
+        if len(sample) >= min_runs:
+            costs_usd, durations_s = [usd for usd, _ in sample], [seconds for _, seconds in sample]
+            counts.append(
+                RunsOnCount(
+                    count, len(sample), median(costs_usd), median(durations_s), max(durations_s)
+                )
+            )
     return sorted(counts, key=lambda on_count: (on_count.usd, on_count.count))

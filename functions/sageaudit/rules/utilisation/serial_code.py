@@ -1,21 +1,22 @@
-"""The code works on one core of many, throughout or for a long step.
+"""The code uses one core of many, throughout the run or for a long step.
 
-What it checks: On a CPU type with at least 4 vCPUs, each host uses 0.85 to 1.2 cores on average and
-    under 1.5 cores for 95% of the active minutes. Or, in a fifth or more of the active minutes,
-    some host works and none uses more than 1.2 cores. Only stretches of at least half an hour count
-    for this.
-Why it costs: All vCPUs are billed, and the others wait for the one that works.
-Saving: Derived: the run on the type that saves most and holds P99.5 of memory plus 20%. Minutes in
-    which more cores were busy than the new type has are counted as longer. If memory was not
+What it checks: On a CPU type with at least 4 vCPUs, each host uses 0.85 to 1.2 cores on average,
+    and under 1.5 cores for 95% of the active minutes. Or in a fifth or more of the active minutes
+    some host works, and none uses more than 1.2 cores. For this, only steps of at least half an
+    hour count.
+Why it costs: All vCPUs are billed, but only one works.
+Saving: Derived: the run on the type that saves most, with room for the P99.5 of memory plus 20%.
+    Minutes in which more cores were busy than the new type has count as longer. If memory was not
     recorded, the new type has at least as much. For a long step, the range also includes the saving
     of a small CPU type for that step alone. Without such a type there is no figure.
-When it is wrong: One core may be all that an algorithm can use. A mean of one core can hide several
-    that take turns; one-minute means hide bursts.
-What to do: Use the cores (n_jobs, num_workers, OMP_NUM_THREADS, a process pool, vectorised code):
-    the run is shorter on the same type. Or take fewer: the code runs as fast. Or run a long step in
-    a job of its own on a small type.
+When it is wrong: The algorithm may be unable to use more than one core. A mean of one core can hide
+    several cores that take turns, and one-minute means hide bursts.
+What to do: Use all cores (n_jobs, num_workers, OMP_NUM_THREADS, a process pool, vectorised code),
+    so that the run is shorter on the same type. Or take a type with fewer cores, on which the code
+    runs as fast. Or run a long step in a separate job on a small type.
 Sources: Jobstats and Job Defense Shield, serial code: utilisation / (100 / cores) between 0.85 and
-    1.01. They count the job alone; CloudWatch counts the host, whose system takes up to 0.19 cores.
+    1.01. They measure the job alone; CloudWatch measures the host, whose system takes up to 0.19
+    cores.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ MAX_CORES = api.Threshold(
     "one core (1.01) and the host's system (0.19)",
     "Jobstats, recordings",
 )
-P95_BELOW = api.Threshold("max_p95_cores", 1.5, "cores", "steadily one core")
-PARALLELIZE_STEP = "Or use the cores: threads and workers shorten the run on the same type."
+P95_BELOW = api.Threshold("max_p95_cores", 1.5, "cores", "one core at nearly all times")
+PARALLELIZE_STEP = "Or use all cores: threads and workers shorten the run on the same type."
 MIN_STEP_SHARE = api.Threshold("min_step_percent", 20, "percent of the active time", "a fifth")
 SEPARATE_JOB_STEP = (
-    "Or run the step in a job of its own on a small CPU type, if the rest can read what it writes."
+    "Or run the step in a separate job on a small CPU type, if the rest can read what it writes."
 )
 _NEARLY_ALL_PERCENT = 90
-"""From here on it is no step: rules on small use of the whole run speak."""
-MIN_VCPU = api.Threshold("min_vcpus", 4, "vCPUs", "2 are the smallest types", "SageMaker's types")
+"""From this percent on it is not a step: rules about the use of the whole run judge it."""
+MIN_VCPU = api.Threshold("min_vcpus", 4, "vCPUs", "the smallest types have 2", "SageMaker's types")
 
 
 @api.rule(
@@ -62,29 +63,29 @@ MIN_VCPU = api.Threshold("min_vcpus", 4, "vCPUs", "2 are the smallest types", "S
     required_metrics=(api.Metric.CPU,),
     can_pool_runs=True,
     finds_waste=True,
-    not_applicable=(api.accelerated, api.mixed_types),
+    not_applicable=(api.accelerated_reason, api.mixed_types_reason),
     subsumes={"cheaper-type", "cpu-underused", "memory-oversized", "poor-scaling"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Every host must sit at one core, or do so for a long step."""
-    today = case.current_type
-    if today.vcpu < case.threshold(MIN_VCPU):
+    """Judges whether every host used one core, throughout or for a long step."""
+    current_type = case.current_type
+    if current_type.vcpu < case.threshold(MIN_VCPU):
         return api.Clear()
     hosts = [
-        [value * today.vcpu / 100 for value in line.present]
+        [value * current_type.vcpu / 100 for value in line.present]
         for line in case.active_usage.series[api.Metric.CPU].values()
     ]
     if not all(_is_serial(case, cores) for cores in hosts):
-        return _long_step(case)
+        return _check_long_step(case)
     mean, p95 = max(map(api.mean, hosts)), max(api.percentile(cores, 95) for cores in hosts)
-    each = " on each host" if len(hosts) > 1 else ""
+    hosts_text = " on each host" if len(hosts) > 1 else ""
     return api.derived_saving(
-        f"The code used {mean:.1f} of {today.vcpu} vCPUs{each} over "
+        f"The code used {mean:.1f} of {current_type.vcpu} vCPUs{hosts_text} over "
         f"{case.minutes_text(case.active_usage.minutes)} on {case.job.instances}.",
         {
             "cpu_mean_cores": round(mean, 2),
             "cpu_p95_cores": round(p95, 2),
-            "vcpu": today.vcpu,
+            "vcpu": current_type.vcpu,
             "active_minutes": round(case.active_usage.minutes),
         },
         **best_type(case).details(case, PARALLELIZE_STEP),
@@ -96,44 +97,54 @@ def _is_serial(case: api.JobCase, cores: list[float]) -> bool:
     return low <= api.mean(cores) <= high and api.percentile(cores, 95) < case.threshold(P95_BELOW)
 
 
-def _long_step(case: api.JobCase) -> api.Outcome:
-    """A range between a smaller type for the whole run and a small one for the step."""
-    usage, today = case.active_usage, case.current_type
-    step_s = Decimal(sum(map(len, _steps(case))) * (usage.period_s or 0))
+def _check_long_step(case: api.JobCase) -> api.Outcome:
+    """Judges long steps on one core.
+
+    The range goes from a smaller type for the whole run to a small one for the step.
+    """
+    usage, current_type = case.active_usage, case.current_type
+    step_s = Decimal(sum(map(len, _serial_steps(case))) * (usage.period_s or 0))
     if not case.threshold(MIN_STEP_SHARE) <= 100 * step_s / usage.seconds < _NEARLY_ALL_PERCENT:
         return api.Clear()
-    gib = peak_memory_gib(usage, range(usage.points), float(today.memory_gib))
-    apart_s = seconds_saved_by_cpu_type(
+    gib = peak_memory_gib(usage, range(usage.points), float(current_type.memory_gib))
+    separate_s = seconds_saved_by_cpu_type(
         case.job, case.market, step_s, case.threshold(MAX_CORES), gib
     )
     details, phase = best_type(case).details(case, SEPARATE_JOB_STEP), work_phase_name(case.job)
-    apart = api.CutPhase(phase, apart_s)
-    counted = details["change"] = details.get("change") or api.CutPhase(phase, Decimal(0))
-    billed = BilledJob(case.job, case.bill, case.market)
-    low, high = (billed.saving_usd(one) for one in (counted, apart))
+    separate_change = api.CutPhase(phase, separate_s)
+    counted_change = details["change"] = details.get("change") or api.CutPhase(phase, Decimal(0))
+    billed_job = BilledJob(case.job, case.bill, case.market)
+    low, high = (billed_job.saving_usd(change) for change in (counted_change, separate_change))
     if low is None or high is None or low < high:
-        details["best"] = apart
+        details["best"] = separate_change
     return api.derived_saving(
         f"For {api.duration_text(step_s)} of {case.minutes_text(usage.minutes)} on "
-        f"{case.job.instances} no host used more than {case.threshold(MAX_CORES):g} of"
-        f" {today.vcpu} "
-        "vCPUs.",
-        {"serial_step_s": step_s, "vcpu": today.vcpu, "active_minutes": round(usage.minutes)},
+        f"{case.job.instances} no host used more than {case.threshold(MAX_CORES):g} of "
+        f"{current_type.vcpu} vCPUs.",
+        {
+            "serial_step_s": step_s,
+            "vcpu": current_type.vcpu,
+            "active_minutes": round(usage.minutes),
+        },
         **details,
     )
 
 
-def _steps(case: api.JobCase) -> list[range]:
-    """Stretches of half an hour in which some host worked, and none on more than one core."""
+def _serial_steps(case: api.JobCase) -> list[range]:
+    """Returns stretches of half an hour in which a host worked, and none on more than one core."""
     usage, period_s = case.active_usage, case.active_usage.period_s or 0
-    hosts, to_core = usage.series[api.Metric.CPU].values(), case.current_type.vcpu / 100
-    if any(line.lowest * to_core > case.threshold(MAX_CORES) for line in hosts):
+    hosts, cores_per_percent = usage.series[api.Metric.CPU].values(), case.current_type.vcpu / 100
+    if any(line.lowest * cores_per_percent > case.threshold(MAX_CORES) for line in hosts):
         return []
-    lines = [line.values for line in hosts]
-    serial = []
-    for at in zip(*lines, strict=True):
-        busiest = max(-1.0 if percent is None else percent * to_core for percent in at)
-        serial.append(None not in at and IDLE_BELOW_CORES <= busiest <= case.threshold(MAX_CORES))
+    values_by_host = [line.values for line in hosts]
+    is_serial = []
+    for percents in zip(*values_by_host, strict=True):
+        busiest = max(
+            -1.0 if percent is None else percent * cores_per_percent for percent in percents
+        )
+        is_serial.append(
+            None not in percents and IDLE_BELOW_CORES <= busiest <= case.threshold(MAX_CORES)
+        )
     return [
-        stretch for stretch in true_ranges(serial) if len(stretch) * period_s >= MIN_STANDSTILL_S
+        stretch for stretch in true_ranges(is_serial) if len(stretch) * period_s >= MIN_STANDSTILL_S
     ]

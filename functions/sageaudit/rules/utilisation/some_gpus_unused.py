@@ -1,20 +1,20 @@
-"""All the GPU work of an instance fits on fewer of its GPUs.
+"""The GPU work of an instance fits on fewer of its GPUs.
 
-What it checks: On an instance with several GPUs: the busiest host's P99.5 of GPU use and of GPU
+What it checks: On an instance with several GPUs, the busiest host's P99.5 of GPU use and of GPU
     memory, each summed over its GPUs, fit on at most half of them.
-Why it costs: All GPUs are billed; code that is not distributed works on the first one.
+Why it costs: All GPUs are billed, but code that is not distributed uses only the first one.
 Saving: Derived: the run on the type that certainly saves most. If the work of k GPUs, each busy for
-    a share u of the time, moves to one GPU, the run takes at most 1 + u (k - 1) times as long. That
-    is counted. But if the sum stays at the limit of one GPU and the job gives no sign of a
+    a share u of the time, moves to one GPU, the run takes at most 1 + u (k - 1) times as long, and
+    this time is counted. If the sum never exceeds one GPU and the job shows no sign of
     distribution, one GPU did the work, and the same run time is counted. If the job is known to use
-    all GPUs (DDP, Horovod, SMP and the like), such a move is only a possible saving. Without a type
+    all GPUs (DDP, Horovod, SMP and others), such a move is only a possible saving. Without a type
     that certainly saves there is no figure.
 When it is wrong: CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look
-    alike. So this says that the work fits on fewer, never that a GPU was unused. One-minute means
-    hide peaks. Work that is spread over all GPUs may take longer on fewer.
-What to do: Spread the work over all GPUs (SageMaker's data parallel library, SMDDP, on p4d and
-    p4de, else PyTorch DDP with one process for each GPU), or give each of them more of it: a larger
-    batch. Or take the smaller size, where one holds the run.
+    the same. So the finding says that the work fits on fewer GPUs, never that one was unused.
+    One-minute means hide peaks. Work that is spread over all GPUs may take longer on fewer.
+What to do: Spread the work over all GPUs: with SageMaker's data parallel library (SMDDP) on p4d and
+    p4de, else with PyTorch DDP and one process for each GPU. If it is spread already, use a larger
+    batch. Or take a smaller size if the run fits one.
 Sources: Jobstats and Job Defense Shield: n of m GPUs unused. cloud-finops-skills, multi-GPU
     underutilised: one above 30%, others under 5%. SMDDP's types: SageMaker guide, p4d.24xlarge and
     p4de.24xlarge. Compute Optimizer: P99.5 with 20% headroom.
@@ -32,15 +32,15 @@ from sageaudit.rules.types.another_type import best_type
 from sageaudit.rules.utilisation.gpus import outcome_if_gpu_idle
 
 MAX_GPU_SHARE = api.Threshold(
-    "max_gpu_share_percent", 50, "percent of the GPUs", "sizes have 8, 4, 2 and 1 GPUs"
+    "max_gpu_share_percent", 50, "percent of the GPUs", "the next smaller size has half as many"
 )
 
 SUM_ONLY_CAUTION = "CloudWatch shows only the sum of an instance's GPUs, not each one."
 DISTRIBUTE_STEP = "Spread the work over all GPUs instead."
-LARGER_BATCH_STEP = "Give each GPU more work instead: a larger batch."
+LARGER_BATCH_STEP = "Use a larger batch instead, so that each GPU has more work."
 
 
-def _one_gpu(case: api.JobCase) -> str | None:
+def _one_gpu_reason(case: api.JobCase) -> str | None:
     first = next(iter(case.instance_types), None)
     return "its instances have one GPU" if first and first.gpus == 1 else None
 
@@ -54,41 +54,44 @@ def _one_gpu(case: api.JobCase) -> str | None:
     can_pool_runs=True,
     finds_waste=True,
     max_period_s=300,
-    not_applicable=(api.mixed_types, _one_gpu),
+    not_applicable=(api.mixed_types_reason, _one_gpu_reason),
     subsumes={"cheaper-type", "gpu-underused", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Counts GPUs by use and by memory."""
-    if left := outcome_if_gpu_idle(case):
-        return left
-    today = case.current_type
-    each_gib = float(today.gpu_memory_gib or 0)
+    """Counts the GPUs that the use and the memory need."""
+    if idle_outcome := outcome_if_gpu_idle(case):
+        return idle_outcome
+    current_type = case.current_type
+    each_gib = float(current_type.gpu_memory_gib or 0)
     if not each_gib:
-        return api.Unknown("not_recorded", f"the memory of a {today.gpu_model} is not known")
+        return api.Unknown("not_recorded", f"the memory of a {current_type.gpu_model} is not known")
     gpus, memory = (
-        case.active_usage.busiest_percentile(metric, PEAK_PERCENTILE) / 100 * today.gpus
+        case.active_usage.busiest_percentile(metric, PEAK_PERCENTILE) / 100 * current_type.gpus
         for metric in (api.Metric.GPU, api.Metric.GPU_MEMORY)
     )
     fits_on = max(math.ceil(round(gpus, 2)), math.ceil(round(memory, 2)), 1)
-    if 100 * fits_on > case.threshold(MAX_GPU_SHARE) * today.gpus:
+    if 100 * fits_on > case.threshold(MAX_GPU_SHARE) * current_type.gpus:
         return api.Clear()
-    best, spread = best_type(case), _distribute(case.job, today)
-    more = LARGER_BATCH_STEP if case.job.hints.has_gpu_ranks else DISTRIBUTE_STEP
-    details = best.details(case, SUM_ONLY_CAUTION if best.first else f"{SUM_ONLY_CAUTION} {more}")
-    if best.first is None:
-        details["fix"] = spread
-    elif spread:
-        details["alternatives"] = (*details.get("alternatives", ()), spread)
-    on = "one" if fits_on == 1 else str(fits_on)
+    recommendation, distribution_fix = best_type(case), _distribution_fix(case.job, current_type)
+    step = LARGER_BATCH_STEP if case.job.hints.has_gpu_ranks else DISTRIBUTE_STEP
+    details = recommendation.details(
+        case, SUM_ONLY_CAUTION if recommendation.first else f"{SUM_ONLY_CAUTION} {step}"
+    )
+    if recommendation.first is None:
+        details["fix"] = distribution_fix
+    elif distribution_fix:
+        details["alternatives"] = (*details.get("alternatives", ()), distribution_fix)
+    count_text = "one" if fits_on == 1 else str(fits_on)
     return api.derived_saving(
-        f"The work of the {today.gpus} GPUs over {case.minutes_text(case.active_usage.minutes)} on "
-        f"{case.job.instances} fits on {on} of them (at its peak {_gpus_text(gpus)} "
-        f"GPUs and {memory * each_gib:.1f} GiB of GPU memory).",
+        f"The work of the {current_type.gpus} GPUs over "
+        f"{case.minutes_text(case.active_usage.minutes)} on {case.job.instances} fits on "
+        f"{count_text} of them (at its peak {_gpus_text(gpus)} GPUs and {memory * each_gib:.1f} "
+        "GiB of GPU memory).",
         {
-            "gpus": today.gpus,
+            "gpus": current_type.gpus,
             "gpus_needed": round(gpus, 2),
             "gpu_memory_needed_gib": round(memory * each_gib, 1),
-            "memory_of_each_gpu_gib": today.gpu_memory_gib,
+            "memory_of_each_gpu_gib": current_type.gpu_memory_gib,
             "fits_on_gpus": fits_on,
             "active_minutes": round(case.active_usage.minutes),
         },
@@ -97,19 +100,21 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _gpus_text(needed: float) -> str:
-    """Never "0.0": a GPU that works a little works."""
+    """Returns one decimal, never "0.0": a GPU that works a little works."""
     tenths = f"{needed:.1f}"
     return "under 0.1" if tenths == "0.0" else tenths
 
 
-def _distribute(job: api.Job, today: InstanceType) -> tuple[api.Parameter, ...]:
-    """What launches one process a GPU in AWS's own PyTorch containers, where nothing does yet."""
-    pytorch = "pytorch" in (repository(job.image) or "")
-    if job.kind is not api.JobKind.TRAINING or job.hints.distribution or not pytorch:
+def _distribution_fix(job: api.Job, current_type: InstanceType) -> tuple[api.Parameter, ...]:
+    """Returns the hyperparameters that start one process per GPU in AWS's PyTorch containers, if
+    none is set.
+    """
+    is_pytorch = "pytorch" in (repository(job.image) or "")
+    if job.kind is not api.JobKind.TRAINING or job.hints.distribution or not is_pytorch:
         return ()
-    if today.family not in {"p4d", "p4de"}:
+    if current_type.family not in {"p4d", "p4de"}:
         return (api.Parameter("HyperParameters.sagemaker_torch_distributed_enabled", None, "true"),)
     return (
         api.Parameter("HyperParameters.sagemaker_distributed_dataparallel_enabled", None, "true"),
-        api.Parameter("HyperParameters.sagemaker_instance_type", None, today.name),
+        api.Parameter("HyperParameters.sagemaker_instance_type", None, current_type.name),
     )

@@ -1,7 +1,7 @@
 """One attempt to audit a run: its trigger, dependencies, waits and outcomes.
 
-Each wait reason has its own counter, which is sent with the message. So a stale Describe answer
-never uses up the waits for late metrics.
+The message carries a counter for each wait reason. So a stale Describe answer never uses up the
+waits for late metrics.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
 
 _MAX_DELAY_S = 900
-"""The longest delay that SQS gives a message."""
+"""The longest delay of a message in SQS."""
 
 
 class AuditTrigger(enum.Enum):
     """What triggers an audit. The sweep's events are deliveries, like SageMaker's."""
 
     DELIVERY = enum.auto()
-    """A message of the queue, which can be sent again later."""
+    """A message of the queue; it can be sent again later."""
     REDELIVERY = enum.auto()
     """The same message again: an earlier delivery may have stopped after recording the audit."""
     PERSON = enum.auto()
@@ -41,8 +41,8 @@ class WaitReason(enum.StrEnum):
 
     NOT_FOUND = "not_found"
     """Describe does not find the run yet, or its answer cannot be read."""
-    DESCRIBE_BEHIND = "describe_behind"
-    """Describe says that the job still runs."""
+    DESCRIBE_STALE = "describe_behind"
+    """Describe still says that the job runs. Waiting messages have the value in an attribute."""
     LATE_METRICS = "late_metrics"
     CHILDREN = "children"
     """Jobs that a roll-up launched are not audited yet."""
@@ -53,13 +53,13 @@ class WaitReason(enum.StrEnum):
 DELAYS_S: Mapping[WaitReason, tuple[int, ...]] = {
     # Eventual consistency takes seconds; after six minutes the job is gone.
     WaitReason.NOT_FOUND: (60, 300),
-    WaitReason.DESCRIBE_BEHIND: (60, 120, 240, 480, *[_MAX_DELAY_S] * 8),
+    WaitReason.DESCRIBE_STALE: (60, 120, 240, 480, *[_MAX_DELAY_S] * 8),
     WaitReason.LATE_METRICS: (_MAX_DELAY_S,),
     WaitReason.CHILDREN: (_MAX_DELAY_S,) * 3,
     # Tags decide family and owner, so an audit waits out an hour of throttling.
     WaitReason.TAGS: (60, 120, 240, 480, *[_MAX_DELAY_S] * 5),
 }
-"""Seconds of each wait, by reason; after the last one the audit goes on without the data."""
+"""Seconds of each wait, by reason; after the last wait the job is audited without the data."""
 
 
 class AuditDeferred(Struct, frozen=True):
@@ -81,7 +81,7 @@ class AuditDependencies(Struct, frozen=True):
     ruleset: Ruleset
     fingerprint_key: Callable[[], bytes | None]
     is_history_persistent: bool = True
-    """False for a temporary one: it lacks a family's runs, and no audit is repeated."""
+    """False for a temporary history: it lacks a family's runs, and no audit is repeated."""
     can_metrics_arrive: bool = True
     """False for a recording, which gets no further metrics."""
     has_all_tags: bool = True
@@ -111,20 +111,21 @@ class Attempt(Struct, frozen=True):
         """Whether the run's audit is due to be repeated."""
         return self.latest_summary is not None and self.latest_summary.is_due(self.now)
 
-    def next_wait(self, wait: WaitReason, reason: str) -> AuditDeferred | None:
-        """The next wait for this reason; None if all are used up, or it cannot wait.
+    def next_wait(self, reason: WaitReason, explanation: str) -> AuditDeferred | None:
+        """Returns the next wait for this reason; None if all are used up, or if this attempt cannot
+        wait.
 
-        A reaudit that lacks data is due again later, so it never waits.
+        A reaudit never waits: it is due again later if data is missing.
         """
         if self.caller is AuditTrigger.PERSON or self.is_reaudit:
             return None
-        delays_s = DELAYS_S[wait][self.wait_counts.get(wait, 0) :]
-        return AuditDeferred(delays_s[0], wait, reason) if delays_s else None
+        delays_s = DELAYS_S[reason][self.wait_counts.get(reason, 0) :]
+        return AuditDeferred(delays_s[0], reason, explanation) if delays_s else None
 
     def is_already_audited(self, modified_at: datetime | None) -> bool:
-        """Whether this state of the run is in the history already, and not due.
+        """Whether the history already has this state of the run, and its audit is not due.
 
-        If a person asks for a job, its audit is repeated even before it is due, unless it is final.
+        If a person requests the audit, it is repeated even before it is due, unless it is final.
         """
         summary = self.latest_summary
         if summary is None or summary.last_modified_at != modified_at or self.is_reaudit:
@@ -136,7 +137,8 @@ class Attempt(Struct, frozen=True):
 class AuditRecorded(Struct, frozen=True):
     """The audit is in the history: recorded now, or by an earlier delivery.
 
-    `audit` is None if the stored one was only made final. `notes`: what could not be read or kept.
+    `audit` is None if the stored audit was only made final. `notes`: what could not be read or
+    stored.
     """
 
     result: RecordResult
@@ -148,7 +150,7 @@ class AuditRecorded(Struct, frozen=True):
 
 
 class AlreadyAudited(Struct, frozen=True):
-    """This state of the run is in the history already: only Describe and `summary` were read."""
+    """The history already has this state of the run: only Describe and `summary` were read."""
 
     summary: AuditSummary
 

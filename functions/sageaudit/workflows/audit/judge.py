@@ -1,4 +1,4 @@
-"""The pure core of Lambda and CLI: makes an audit from a job, its usage and its prices."""
+"""Makes an audit from a job, its usage and its prices: pure functions for Lambda and CLI."""
 
 from __future__ import annotations
 
@@ -52,23 +52,33 @@ def audit_job(
 ) -> Audit:
     """Bills one job, applies the rules and computes the savings.
 
-    `market` has AWS's list prices; the policy's discounts are applied here. `earlier_runs` are the
-    family's, newest first; None if no history was read. `pool` has the minutes of the newest ones,
-    for a run too short to be judged alone; each run counts only its own dollars.
+    `market` has AWS's list prices; the policy's discounts are applied here. `earlier_runs`: the
+    family's, newest first; None if no history was read. `pool`: the minutes of the newest runs, to
+    judge a run that is too short alone. Each run still counts only its own dollars.
     """
     market = with_own_prices(market, policy.discounts, pricing_day(job, now)).relative_to(job)
     billed = bill(job, market)
-    plan = policy.discounts.savings_plan
-    name = family(job, policy.family_tag)
-    policy = policy.for_job(job.account, name, job.tags)
-    exempt, warnings = exemptions(policy, name, job.tags, _names(ruleset), now.date())
-    active = usage.active_part()
-    case = FamilyCase(job, active, usage, billed, market, earlier_runs, policy=policy, pool=pool)
+    has_savings_plan = policy.discounts.savings_plan
+    family_name = family(job, policy.family_tag)
+    policy = policy.for_job(job.account, family_name, job.tags)
+    exemption_by_rule, warnings = exemptions(
+        policy, family_name, job.tags, _names(ruleset), now.date()
+    )
+    active_usage = usage.active_part()
+    case = FamilyCase(
+        job, active_usage, usage, billed, market, earlier_runs, policy=policy, pool=pool
+    )
     outcomes = judge(case, ruleset.rules)
-    estimated = bool(billed.estimated) or any(run.estimated for run in earlier_runs or ())
-    founds = _founds(outcomes, allow_estimates=estimated)
+    is_estimated = bool(billed.estimated) or any(run.estimated for run in earlier_runs or ())
+    detections = _detections(outcomes, allow_estimates=is_estimated)
     savings = allocate_savings(
-        job, billed, founds, market, _severities(policy), exempt, has_savings_plan=plan
+        job,
+        billed,
+        detections,
+        market,
+        _severities(policy),
+        exemption_by_rule,
+        has_savings_plan=has_savings_plan,
     )
     savings = _mark_reported_earlier(savings, ruleset, earlier_runs or ())
     idle = idle_capacity(job, usage, billed, market, savings)
@@ -79,10 +89,10 @@ def audit_job(
     warm_pool_ends_at = _warm_pool_ends_at(job, now)
     return Audit(
         job=job,
-        family=name,
+        family=family_name,
         owner=policy.owner(job.tags),
         bill=billed,
-        bill_facts=facts(job, billed, market, savings_plan=plan),
+        bill_facts=facts(job, billed, market, savings_plan=has_savings_plan),
         usage=usage,
         outcomes=tuple(outcomes),
         savings=judged.without_unknown_sums(savings),
@@ -101,25 +111,31 @@ def audit_job(
     )
 
 
-def _pooled_usd(pool: PooledRuns | None, earlier: Sequence[AuditSummary] | None) -> Decimal | None:
-    """The avoidable dollars of a pool's earlier runs; runs that were not judged count as 0."""
-    if pool is None or earlier is None:
+def _pooled_usd(
+    pool: PooledRuns | None, earlier_runs: Sequence[AuditSummary] | None
+) -> Decimal | None:
+    """Returns the avoidable dollars of a pool's earlier runs; runs that were not judged count as
+    0.
+    """
+    if pool is None or earlier_runs is None:
         return None
-    counted = [run.avoidable_usd for run in earlier if run.job in pool.names]
-    return sum((usd for usd in counted if usd is not None), Decimal(0))
+    amounts = [run.avoidable_usd for run in earlier_runs if run.job in pool.names]
+    return sum((usd for usd in amounts if usd is not None), Decimal(0))
 
 
 def _mark_reported_earlier(
-    savings: Savings, ruleset: Ruleset, earlier: Sequence[AuditSummary]
+    savings: Savings, ruleset: Ruleset, earlier_runs: Sequence[AuditSummary]
 ) -> Savings:
     """Marks findings that were reported for an earlier run of the family.
 
-    Counted dollars are reported for every run, unless the rule itself names an earlier run.
+    Findings with counted dollars are reported for every run, unless the rule itself names an
+    earlier run.
     """
-    once = {rule.info.name for rule in ruleset.rules if rule.report_once_per_family}
+    rules_reported_once = {rule.info.name for rule in ruleset.rules if rule.report_once_per_family}
     findings = tuple(
         replace(finding, reported_for_run=reported_for_run)
-        if (reported_for_run := _reported_for_run(finding, once, earlier)) is not None
+        if (reported_for_run := _reported_for_run(finding, rules_reported_once, earlier_runs))
+        is not None
         else finding
         for finding in savings.findings
     )
@@ -127,45 +143,55 @@ def _mark_reported_earlier(
 
 
 def _reported_for_run(
-    finding: Finding, once: Collection[str], earlier: Sequence[AuditSummary]
+    finding: Finding, rules_reported_once: Collection[str], earlier_runs: Sequence[AuditSummary]
 ) -> str | None:
-    if finding.rule.name not in once or finding.detection.bucket.is_counted:
+    if finding.rule.name not in rules_reported_once or finding.detection.bucket.is_counted:
         return finding.detection.reported_for_run
-    return _oldest_run_with_rule(finding.rule.name, earlier)
+    return _oldest_run_with_rule(finding.rule.name, earlier_runs)
 
 
-def _oldest_run_with_rule(rule: str, earlier: Sequence[AuditSummary]) -> str | None:
-    """The oldest run with the rule, whose audit has the text; `earlier` has the newest first."""
-    return next((run.job for run in reversed(earlier) if rule in run.rules_with_findings), None)
+def _oldest_run_with_rule(rule: str, earlier_runs: Sequence[AuditSummary]) -> str | None:
+    """Returns the oldest run with the rule, whose audit has the full text. `earlier_runs` has the
+    newest first.
+    """
+    return next(
+        (run.job for run in reversed(earlier_runs) if rule in run.rules_with_findings), None
+    )
 
 
-def _sees_gpus(rule: Rule, usage: Measurements) -> bool:
+def _can_see_gpus(rule: Rule, usage: Measurements) -> bool:
     return Metric.GPU in rule.required_metrics or bool(usage.by_type and not rule.required_metrics)
 
 
 def _waste_outcomes(
     outcomes: Outcomes, ruleset: Ruleset, policy: Policy, usage: Measurements
 ) -> list[WasteOutcome]:
-    """The outcomes of enabled rules that look for waste in the use of the hosts.
+    """Returns the outcomes of enabled rules that look for waste in the use of the hosts.
 
-    On hosts with GPUs, only rules that read GPUUtilization see the expensive devices. A rule on
+    On hosts with GPUs, only rules that read GPUUtilization see the expensive devices. A rule for
     hosts of several types requires no common metric, but reads those of each type.
     """
     rules = {rule.info.name: rule for rule in ruleset.rules if rule.finds_waste}
     return [
-        WasteOutcome(outcome, sees_devices=usage.gpus == 0 or _sees_gpus(rules[name.name], usage))
-        for name, outcome in outcomes
-        if name.name in rules and name.name not in policy.disabled_rules
+        WasteOutcome(
+            outcome, sees_devices=usage.gpus == 0 or _can_see_gpus(rules[rule_info.name], usage)
+        )
+        for rule_info, outcome in outcomes
+        if rule_info.name in rules and rule_info.name not in policy.disabled_rules
     ]
 
 
 def run_summary(audit: Audit) -> AuditSummary:
-    """The summary that later runs of the family are compared with."""
+    """Returns the summary that later runs of the family are compared with."""
     findings, job = audit.savings.findings, audit.job
-    rules = [one.rule.name for one in findings if one.is_standing and one.rule.compared]
+    rules = [
+        finding.rule.name for finding in findings if finding.is_standing and finding.rule.compared
+    ]
     failure = None if job.status == "Completed" else failure_class(job)
-    changes = (one.detection.change for one in findings if one.is_standing)
-    new_type = next((move.instance_type for move in changes if isinstance(move, SetType)), None)
+    changes = (finding.detection.change for finding in findings if finding.is_standing)
+    new_type = next(
+        (change.instance_type for change in changes if isinstance(change, SetType)), None
+    )
     summary = summary_of_run(job, reason=failure, rules_with_findings=rules, usage=audit.usage)
     return replace(
         summary,
@@ -191,33 +217,36 @@ def audit_roll_up(
     now: datetime,
     launched_count: int | None = None,
 ) -> Audit:
-    """Sums the audits of a roll-up's children and applies the rules on roll-ups.
+    """Sums the audits of a roll-up's children and applies the rules for roll-ups.
 
-    `job` is None for a recording without its own Describe answer; its name and family then come
-    from the children. `launched_count`: how many children it launched; None if not known.
+    `job` is None for a recording without the roll-up's own Describe answer; its name and family
+    then come from the children. `launched_count`: how many children it launched; None if not known.
     """
-    documents = [child.document for child in children]
-    named = job or rollup.rollup_job_from_children(documents)
-    family, owner = named.arn or named.name, policy.owner(named.tags)
-    tags = policy.cost_tags(named.tags)
+    documents = [first_job.document for first_job in children]
+    rollup_job = job or rollup.rollup_job_from_children(documents)
+    family, owner = rollup_job.arn or rollup_job.name, policy.owner(rollup_job.tags)
+    tags = policy.cost_tags(rollup_job.tags)
     if job is None:
-        child = documents[0]["job"]
-        family, owner, tags = child["family"], child["owner"], child["tags"]
-    policy = policy.for_job(named.account, family, named.tags)
-    exempt, warnings = exemptions(policy, family, named.tags, _names(ruleset), now.date())
+        first_job = documents[0]["job"]
+        family, owner, tags = first_job["family"], first_job["owner"], first_job["tags"]
+    policy = policy.for_job(rollup_job.account, family, rollup_job.tags)
+    exemption_by_rule, warnings = exemptions(
+        policy, family, rollup_job.tags, _names(ruleset), now.date()
+    )
     severities = _severities(policy)
-    objective = named.tuning.objective if named.tuning else None
+    objective = rollup_job.tuning.objective if rollup_job.tuning else None
     trials = [
-        trial_from_document(child.document, child.final_metrics, objective) for child in children
+        trial_from_document(first_job.document, first_job.final_metrics, objective)
+        for first_job in children
     ]
     trials.sort(
         key=lambda trial: trial.ended_at.isoformat() if trial.ended_at else _AFTER_ALL_DATES
     )
-    case = RollUpCase(job, tuple(trials), kind=named.kind, policy=policy)
+    case = RollUpCase(job, tuple(trials), kind=rollup_job.kind, policy=policy)
     outcomes = judge(case, ruleset.rules)
-    founds = _founds(outcomes, allow_estimates=any(trial.estimated for trial in trials))
+    detections = _detections(outcomes, allow_estimates=any(trial.estimated for trial in trials))
     audit = rollup.roll_up(
-        named,
+        rollup_job,
         documents,
         family=family,
         owner=owner,
@@ -226,13 +255,13 @@ def audit_roll_up(
         ruleset=ruleset.version,
         policy=policy.version,
         outcomes=tuple(outcomes),
-        own_savings=allocate_trial_savings(founds, trials, severities, exempt),
+        own_savings=allocate_trial_savings(detections, trials, severities, exemption_by_rule),
     )
     return replace(audit, notes=(*audit.notes, *warnings), tags=tags)
 
 
 class AccountAudit(Struct, frozen=True):
-    """The outcomes of the account rules, whose findings belong to no single job's bill."""
+    """The outcomes and findings of the account rules, which belong to no single job's bill."""
 
     outcomes: Outcomes
     findings: tuple[Finding, ...]
@@ -244,28 +273,38 @@ def audit_account(
     """Applies the account rules to the runs of the last `days` days, newest first."""
     outcomes = judge(AccountCase(tuple(runs), days, policy=policy), ruleset.rules)
     severities = _severities(policy)
-    estimated = any(run.estimated for run in runs)
+    is_estimated = any(run.estimated for run in runs)
     findings = [
         Finding(
-            rule=name,
-            detection=found,
+            rule=rule_info,
+            detection=detection,
             severity=severities.severity_for(
-                name, found.bucket, None, is_priced=found.change is not None
+                rule_info, detection.bucket, None, is_priced=detection.change is not None
             ),
             saving_usd=None,
             alone_usd=None,
             range_usd=None,
-            estimated=estimated,
+            estimated=is_estimated,
         )
-        for name, found in _founds(outcomes, allow_estimates=estimated)
+        for rule_info, detection in _detections(outcomes, allow_estimates=is_estimated)
     ]
     return AccountAudit(outcomes, tuple(findings))
 
 
-def _founds(outcomes: Outcomes, *, allow_estimates: bool) -> list[tuple[RuleInfo, Detection]]:
-    """The findings among the outcomes; `allow_estimates`: their dollars may be estimates."""
-    founds = [(name, found) for name, found in outcomes if isinstance(found, Detection)]
-    return [(name, mark_estimated(found)) for name, found in founds] if allow_estimates else founds
+def _detections(outcomes: Outcomes, *, allow_estimates: bool) -> list[tuple[RuleInfo, Detection]]:
+    """Returns the detections among the outcomes. `allow_estimates`: marks their dollars as
+    estimates.
+    """
+    detections = [
+        (rule_info, detection)
+        for rule_info, detection in outcomes
+        if isinstance(detection, Detection)
+    ]
+    return (
+        [(rule_info, mark_estimated(detection)) for rule_info, detection in detections]
+        if allow_estimates
+        else detections
+    )
 
 
 def _severities(policy: Policy) -> Severities:
@@ -277,9 +316,9 @@ def _names(ruleset: Ruleset) -> list[RuleInfo]:
 
 
 def _warm_pool_ends_at(job: Job, now: datetime) -> datetime | None:
-    """When the warm pool ends if its retained seconds may still grow; None otherwise.
+    """Returns when the warm pool ends, if its retained seconds may still grow; None otherwise.
 
-    A requested pool without a status after its keep-alive never existed (a quota of 0).
+    A requested pool that has no status after its keep-alive never existed (a quota of 0).
     """
     pool = job.warm_pool
     if pool is None or pool.is_final or job.ended_at is None:

@@ -36,14 +36,14 @@ from sageaudit.workflows.audit.stored import RunUsage, stored_usage
 
 _DETAILED_METRICS_KEPT = timedelta(days=15)
 """CloudWatch keeps one-minute points for this long, then only five-minute averages."""
-_HARDLY_RAN_S = 120
-"""Own code that ran for less leaves one or two points, so one further read is enough."""
+_SHORT_CODE_S = 120
+"""Code that ran for less leaves one or two points, so one further read is enough."""
 _LATE_METRICS_WITHIN = timedelta(minutes=20)
 """Metrics are expected this soon after a job's end; a later event does not wait for them."""
 
 
 class DescribedJob(Struct, frozen=True):
-    """Describe's answer; `event` has the ARN and creation time from Describe."""
+    """Describe's answer. `event` has the ARN and creation time from Describe."""
 
     event: JobEndEvent
     response: Mapping[str, Any]
@@ -53,8 +53,8 @@ class DescribedJob(Struct, frozen=True):
 class DescribeFailure(Struct, frozen=True):
     """Why the run of `event` cannot be audited.
 
-    `did_exist`: the run existed, according to SageMaker's event or Describe; a replayed event does
-    not prove it. `can_appear_later`: Describe may answer with it later.
+    `did_exist`: SageMaker's event or Describe shows that the run existed; a replayed event does
+    not. `can_appear_later`: a later Describe may answer with it.
     """
 
     event: JobEndEvent
@@ -64,7 +64,9 @@ class DescribeFailure(Struct, frozen=True):
 
 
 class Tags(Struct, frozen=True):
-    """A job's tags. `notes`: why some were not read; `can_arrive_later`: a retry may read them."""
+    """A job's tags. `notes`: why some were not read; `can_arrive_later`: whether a retry may read
+    them.
+    """
 
     tags: Mapping[str, str]
     notes: tuple[str, ...] = ()
@@ -76,33 +78,47 @@ def describe(ended: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
 
     Raises RejectedEvent if it answers with another job, or AccessDenied, Throttled, Unavailable.
     """
-    from_event = not ended.is_replayed
+    is_from_aws = not ended.is_replayed
     try:
         answer = jobs.describe(ended.ref)
     except JobNotFound as error:
-        return DescribeFailure(ended, str(error), did_exist=from_event, can_appear_later=from_event)
+        return DescribeFailure(
+            ended, str(error), did_exist=is_from_aws, can_appear_later=is_from_aws
+        )
     try:
         run = parse_described_run(ended.ref, answer)
     except MalformedData as error:
         return _unreadable(ended, error)
     if not is_same_run(ended.created_at, run.created_at):
         return _wrong_run_failure(ended, run)
-    named = replace(
+    event_of_run = replace(
         ended,
         ref=replace(ended.ref, arn=run.arn),
         created_at=run.created_at or ended.created_at,
     )
-    return DescribedJob(named, answer, run.modified_at)
+    return DescribedJob(event_of_run, answer, run.modified_at)
 
 
 def _wrong_run_failure(ended: JobEndEvent, run: DescribedRun) -> DescribeFailure:
-    """Describe names another run: a later one for good, an earlier one while it is stale."""
-    from_event, at = not ended.is_replayed, run.created_at
-    later = at is not None and ended.created_at is not None and at > ended.created_at
-    which = f"the run that was created at {at:%Y-%m-%d %H:%M:%S} UTC" if at else "another run"
-    reason = f"its name now belongs to {which}" if later else f"Describe still answers with {which}"
+    """Returns the failure for an answer about another run of the name. A later run replaced this
+    one for good; an earlier run means that Describe is stale.
+    """
+    is_from_aws, created_at = not ended.is_replayed, run.created_at
+    is_later_run = (
+        created_at is not None and ended.created_at is not None and created_at > ended.created_at
+    )
+    run_text = (
+        f"the run that was created at {created_at:%Y-%m-%d %H:%M:%S} UTC"
+        if created_at
+        else "another run"
+    )
+    reason = (
+        f"its name now belongs to {run_text}"
+        if is_later_run
+        else f"Describe still answers with {run_text}"
+    )
     return DescribeFailure(
-        ended, reason, did_exist=from_event, can_appear_later=from_event and not later
+        ended, reason, did_exist=is_from_aws, can_appear_later=is_from_aws and not is_later_run
     )
 
 
@@ -112,119 +128,134 @@ def _unreadable(ended: JobEndEvent, error: MalformedData) -> DescribeFailure:
 
 
 def read_tags(attempt: Attempt) -> Tags:
-    """Reads the job's tags: for its first audit from SageMaker's event, if it has any.
+    """Returns the job's tags. For a first audit these are the tags of SageMaker's event, if it has
+    any.
 
-    Otherwise asks SageMaker. If that fails, uses those of an earlier audit, else the event's.
+    Otherwise asks SageMaker. If that fails, uses the tags of an earlier audit, else those of the
+    event.
     """
-    ended, summary, names = attempt.ended, attempt.latest_summary, attempt.deps.policy.tag_names
+    ended, summary, tag_names = attempt.ended, attempt.latest_summary, attempt.deps.policy.tag_names
     if ended.tags and summary is None and not attempt.force:
-        return _select_tags(ended.tags, names)
+        return _select_tags(ended.tags, tag_names)
     try:
         tags = attempt.deps.jobs.tags(ended.ref)
-        return _select_tags(tags, names, all_read=attempt.deps.has_all_tags)
-    except AccessDenied as denied:
-        reason, can_arrive_later = f"{denied.action} is not permitted", False
+        return _select_tags(tags, tag_names, all_read=attempt.deps.has_all_tags)
+    except AccessDenied as error:
+        reason, can_arrive_later = f"{error.action} is not permitted", False
     except (Throttled, Unavailable) as error:
         reason, can_arrive_later = str(error).rstrip("."), True
     notes = (f"tags: {reason}",)
     detail = attempt.deps.history.detail(summary.key) if summary is not None else None
     last_tags = ended.tags if detail is None else detail.tags
-    return Tags(tags_to_store(last_tags, names, is_complete=False), notes, can_arrive_later)
+    return Tags(tags_to_store(last_tags, tag_names, is_complete=False), notes, can_arrive_later)
 
 
-def _select_tags(tags: Mapping[str, str], names: TagNames, *, all_read: bool = True) -> Tags:
+def _select_tags(tags: Mapping[str, str], tag_names: TagNames, *, all_read: bool = True) -> Tags:
     notes = tuple(
-        f"tags: the value of {name} was not read: it has the form of a secret"
-        for name in rejected_tags(tags, names)
+        f"tags: the value of {name} was not read: it looks like a secret"
+        for name in rejected_tags(tags, tag_names)
     )
-    return Tags(tags_to_store(tags, names, is_complete=all_read), notes)
+    return Tags(tags_to_store(tags, tag_names, is_complete=all_read), notes)
 
 
 def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> Job | DescribeFailure:
     """Returns the described job as of the attempt, or why it cannot be audited."""
-    ended, ref = described.event, described.event.ref
+    event, ref = described.event, described.event.ref
     account, region = (None if name == UNKNOWN_NAME else name for name in (ref.account, ref.region))
     key = attempt.deps.fingerprint_key()
     try:
         job = parse(described.response, tags.tags, account=account, region=region, key=key)
         job = as_of(job, attempt.now)
     except MalformedData as error:
-        return _unreadable(ended, error)
+        return _unreadable(event, error)
     if job.status.startswith("Delet"):
-        return DescribeFailure(ended, f"its status is {job.status}", did_exist=True)
+        return DescribeFailure(event, f"its status is {job.status}", did_exist=True)
     return job
 
 
 def count_launched(
     job: Job, rollup: RollUp, audited: Sequence[AuditSummary], attempt: Attempt
 ) -> int | None:
-    """How many jobs a roll-up launched: Describe's count, else all listed or audited ones.
+    """Returns how many jobs a roll-up launched: Describe's count, or the number of listed and
+    audited jobs; None if it is not known.
 
-    A list may lack audited jobs: an AutoML job's has only the steps of its candidates. An audited
-    job may have been deleted since. None if it is not known.
+    A list may lack audited jobs: that of an AutoML job has only the steps of its candidates. An
+    audited job may have been deleted since.
     """
     if rollup.has_child_count:
         return job.tuning.launched_count if job.tuning else None
-    listed = attempt.deps.jobs.children(attempt.ended.ref)
-    if listed is None:
+    listed_jobs = attempt.deps.jobs.children(attempt.ended.ref)
+    if listed_jobs is None:
         return None
-    return len({child.arn for child in listed} | {head.key.arn for head in audited})
+    return len({child.arn for child in listed_jobs} | {summary.key.arn for summary in audited})
 
 
 def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
-    """What the run used, from CloudWatch or the history.
+    """Returns what the run used, from CloudWatch or the history.
 
-    Raises Throttled or Unavailable if CloudWatch is asked and does not answer.
+    Raises Throttled or Unavailable if it asks CloudWatch and gets no answer.
     """
-    now, waited = (
+    now, has_waited = (
         attempt.now,
         attempt.is_reaudit or attempt.wait_counts.get(WaitReason.LATE_METRICS, 0) > 0,
     )
-    used = _usage(job, types, attempt)
-    late = attempt.deps.can_metrics_arrive and _are_metrics_late(
-        job, used.usage, now=now, has_waited=waited
+    run_usage = _usage(job, types, attempt)
+    is_late = attempt.deps.can_metrics_arrive and _are_metrics_late(
+        job, run_usage.usage, now=now, has_waited=has_waited
     )
-    late = late or used.metrics_error is not None
-    soon = job.ended_at is not None and now - job.ended_at < _LATE_METRICS_WITHIN
-    return replace(used, is_late=late, should_wait=late and soon)
+    is_late = is_late or run_usage.metrics_error is not None
+    has_just_ended = job.ended_at is not None and now - job.ended_at < _LATE_METRICS_WITHIN
+    return replace(run_usage, is_late=is_late, should_wait=is_late and has_just_ended)
 
 
 def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
-    """What the run used; never less than the history has if the run was audited after its end.
+    """Returns what the run used: never less than the history has of a run that was audited after
+    its end.
 
-    CloudWatch is not asked if it has nothing more: every metric was complete, only averages are
-    left, or the run's own code hardly ran and its audit is final. An audit made before the run
-    ended lacks its end.
+    Does not ask CloudWatch if it has nothing more: every metric was complete, only averages are
+    left, or the run's code ran briefly and its audit is final. An audit that was made before the
+    run ended lacks its end.
     """
-    head, ended_at, now = attempt.latest_summary, job.ended_at, attempt.now
+    summary, ended_at, now = attempt.latest_summary, job.ended_at, attempt.now
     stored: RunUsage | None = None
-    audited_before = head is not None and head.status in FINISHED and ended_at is not None
-    if head is not None and ended_at is not None and audited_before:
-        stored = stored_usage(head.key, job, types, attempt.deps.history)
-        old, last = now - ended_at > _DETAILED_METRICS_KEPT, head.settled and _hardly_ran(job)
-        complete = stored is not None and stored.has_all_hosts and _has_enough_points(stored.usage)
-        if stored is not None and (old or last or complete):
+    was_audited_after_end = (
+        summary is not None and summary.status in FINISHED and ended_at is not None
+    )
+    if summary is not None and ended_at is not None and was_audited_after_end:
+        stored = stored_usage(summary.key, job, types, attempt.deps.history)
+        has_only_averages, is_last_read = (
+            now - ended_at > _DETAILED_METRICS_KEPT,
+            summary.settled and _has_run_briefly(job),
+        )
+        is_complete = (
+            stored is not None and stored.has_all_hosts and _has_enough_points(stored.usage)
+        )
+        if stored is not None and (has_only_averages or is_last_read or is_complete):
             return stored
     usage = attempt.deps.metrics.read(job, now)
-    error = _read_error(usage, stored) if audited_before else None
+    error = _read_error(usage, stored) if was_audited_after_end else None
     if error is None:
         return RunUsage(usage)
-    # a run judged by all hosts is not judged again by only some
-    kept = stored if stored is not None and stored.has_all_hosts else RunUsage(usage)
-    return replace(kept, metrics_error=error)
+    # a run that was judged by all hosts is not judged again by some of them
+    run_usage = stored if stored is not None and stored.has_all_hosts else RunUsage(usage)
+    return replace(run_usage, metrics_error=error)
 
 
 def _read_error(usage: Measurements, stored: RunUsage | None) -> str | None:
-    """Why the answer is incomplete: denied, or with fewer points than stored; or None."""
-    denied = [gap.reason for gap in usage.missing.values() if gap.code == METRIC_DENIED_CODE]
-    if denied:
-        return denied[0]
-    fewer = stored is not None and _points(usage) < _points(stored.usage)
-    return "CloudWatch answered with fewer points than before" if fewer else None
+    """Returns why the answer is incomplete: access was denied, or it has fewer points than the
+    history; None if it is complete.
+    """
+    denial_reasons = [
+        gap.reason for gap in usage.missing.values() if gap.code == METRIC_DENIED_CODE
+    ]
+    if denial_reasons:
+        return denial_reasons[0]
+    has_fewer_points = stored is not None and _count_points(usage) < _count_points(stored.usage)
+    return "CloudWatch answered with fewer points than before" if has_fewer_points else None
 
 
-def _points(usage: Measurements) -> int:
-    """The number of recorded points of all hosts and metrics."""
+def _count_points(usage: Measurements) -> int:
+    """Returns the number of recorded points of all hosts and metrics."""
     return sum(len(line.present) for hosts in usage.series.values() for line in hosts.values())
 
 
@@ -234,25 +265,29 @@ def _has_enough_points(usage: Measurements) -> bool:
     return all((usage.share(metric) or 0.0) >= MIN_COVERAGE for metric in metrics)
 
 
-def _hardly_ran(job: Job) -> bool:
+def _has_run_briefly(job: Job) -> bool:
     seconds = own_code_s(job)
-    return seconds is not None and seconds < _HARDLY_RAN_S
+    return seconds is not None and seconds < _SHORT_CODE_S
 
 
 def _are_metrics_late(
     job: Job, usage: Measurements, *, now: datetime, has_waited: bool = False
 ) -> bool:
-    """Whether metrics are incomplete and may still arrive, or the audit waited for them.
+    """Whether metrics are incomplete and may still arrive, or the audit has waited for them.
 
-    However late a run's first audit is, another one follows while metrics may arrive. A run whose
-    own code hardly ran gets only one more.
+    Another audit follows as long as metrics may arrive, however late the first one is. A run whose
+    code ran briefly gets only one more.
     """
-    if has_waited and _hardly_ran(job):
+    if has_waited and _has_run_briefly(job):
         return False
-    may_come = job.ended_at is not None and now - job.ended_at < METRIC_ARRIVAL_TIMEOUT
-    if not (may_come or has_waited) or not job.elapsed_s or job.elapsed_s < MIN_ACTIVE_MINUTES * 60:
+    can_arrive = job.ended_at is not None and now - job.ended_at < METRIC_ARRIVAL_TIMEOUT
+    if (
+        not (can_arrive or has_waited)
+        or not job.elapsed_s
+        or job.elapsed_s < MIN_ACTIVE_MINUTES * 60
+    ):
         return False
-    missing = usage.missing.get(Metric.CPU)
-    if missing is not None:
-        return missing.code == "metric_missing"
+    gap = usage.missing.get(Metric.CPU)
+    if gap is not None:
+        return gap.code == "metric_missing"
     return not _has_enough_points(usage)

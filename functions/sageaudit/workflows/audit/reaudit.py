@@ -2,7 +2,7 @@
 
 An audit is due again while a figure may still change: a warm pool has not ended, metrics were late,
 jobs of a roll-up were not audited, or a run of the family was audited later. Reaudits stop a day
-after the job's end, so that no audit is due for ever.
+after the job's end, so that no audit stays due for ever.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from sageaudit.workflows.audit.stored import is_child, iterate_family_runs
 
 LAST_REAUDIT_AFTER = METRIC_ARRIVAL_TIMEOUT
 """A day after the end, missing metrics and jobs of a roll-up are no longer expected: our choice. A
-warm pool is kept for 6 hours at most."""
+warm pool lasts 6 hours at most."""
 RECHECK_AFTER = timedelta(hours=1)
-"""The first pause before an audit is repeated; each later one is as long as the time since the
-end."""
+"""The shortest pause before an audit is repeated; a longer pause is as long as the time since the
+job's end."""
 _WARM_POOL_RECHECK_AFTER = timedelta(minutes=30)
 """SageMaker may report the end of a pool some minutes late."""
 _ROLL_UP_FINAL_AFTER = timedelta(hours=1)
-_NEWEST = 10
-"""A roll-up ends after its jobs, or together with the last of them."""
+_NEWEST_RUNS = 10
+"""The newest runs of a roll-up's family include the roll-up, which ends after its jobs or together
+with the last of them."""
 _FINALIZED_PREFIX = "closed: "
 """Prefix of the note of an audit that is final although something was missing."""
-_SAME_USD = Decimal("0.01")
-_SAME_SHARE = Decimal("0.01")
-"""Dollars that differ by less are the same, since series are stored to a tenth of a percent."""
+_TOLERANCE_USD = Decimal("0.01")
+_TOLERANCE_SHARE = Decimal("0.01")
+"""Amounts that differ by less count as equal, since series are stored to a tenth of a percent."""
 
 
 def schedule_recheck(
@@ -46,7 +47,7 @@ def schedule_recheck(
     """Sets the time of the next reaudit of an audit that is not final, or makes it final.
 
     `metrics_error`: why a reaudit could not read metrics. The pauses grow with the time since the
-    end. A job that has not ended is audited each hour, for as long as a job can last.
+    job's end. A job that has not ended is audited each hour, until it is older than a job can be.
     """
     if audit.is_settled:
         return audit
@@ -58,35 +59,35 @@ def schedule_recheck(
             return finalize(audit, "it was audited again for 31 days and did not end")
         return replace(audit, due_at=now + RECHECK_AFTER)
     if now >= ended_at + LAST_REAUDIT_AFTER:
-        missing = (
+        read_error_text = (
             f"its metrics could not be read again ({metrics_error})" if metrics_error else None
         )
-        return finalize(audit, missing or "what was missing did not come within a day")
+        return finalize(audit, read_error_text or "what was missing did not arrive within a day")
     if audit.due_at is not None:
         return replace(audit, due_at=max(audit.due_at, now + _WARM_POOL_RECHECK_AFTER))
     pause = max(RECHECK_AFTER, now - ended_at)
     return replace(audit, due_at=min(now + pause, ended_at + LAST_REAUDIT_AFTER))
 
 
-def finalize(audit: Audit, why: str) -> Audit:
-    """Makes an audit its run's last one, with the reason as its note."""
+def finalize(audit: Audit, reason: str) -> Audit:
+    """Makes an audit final, with the reason as its note."""
     return replace(
-        audit, is_settled=True, due_at=None, notes=(*audit.notes, f"{_FINALIZED_PREFIX}{why}")
+        audit, is_settled=True, due_at=None, notes=(*audit.notes, f"{_FINALIZED_PREFIX}{reason}")
     )
 
 
 def _finalize_document(document: AuditDocument, *notes: str) -> AuditDocument:
-    """Makes a stored audit its run's last one, with unchanged figures and these notes."""
+    """Makes a stored audit final, with unchanged figures and these notes."""
     audit = document["audit"]
     coverage = {**audit["coverage"], "missing": [*audit["coverage"]["missing"], *notes]}
-    final = {**audit, "settled": True, "due_at": None, "coverage": coverage}
-    return {**document, "audit": final}  # type: ignore[typeddict-item]
+    final_audit = {**audit, "settled": True, "due_at": None, "coverage": coverage}
+    return {**document, "audit": final_audit}  # type: ignore[typeddict-item]
 
 
-def finalize_stored(document: AuditDocument, why: str) -> AuditDocument:
+def finalize_stored(document: AuditDocument, reason: str) -> AuditDocument:
     """Makes a stored audit final, with the reason as its note, unless it already is."""
-    final = document["audit"]["settled"]
-    return document if final else _finalize_document(document, f"{_FINALIZED_PREFIX}{why}")
+    is_final = document["audit"]["settled"]
+    return document if is_final else _finalize_document(document, f"{_FINALIZED_PREFIX}{reason}")
 
 
 def merge_with_stored(
@@ -97,34 +98,35 @@ def merge_with_stored(
 ) -> AuditDocument:
     """Returns what a reaudit records: the stored audit, unless one of its figures has changed.
 
-    Differences from the rounding of stored series do not count. The stored audit becomes final if
-    this reaudit is the last. `keep_figures`: the reaudit had no metrics, so stored figures stay.
+    Differences from the rounding of stored series do not count. If this reaudit is the last one,
+    the stored audit becomes final. `keep_figures`: the reaudit had no metrics, so the stored
+    figures stay.
     """
     if stored_document is None or not (
         keep_figures or has_same_figures(stored_document, new_document)
     ):
         return new_document
-    before, after = stored_document["audit"], new_document["audit"]
-    if before["settled"] or not after["settled"]:
-        settled, due_at = after["settled"], after["due_at"]
-        return {**stored_document, "audit": {**before, "settled": settled, "due_at": due_at}}
+    stored_audit, new_audit = stored_document["audit"], new_document["audit"]
+    if stored_audit["settled"] or not new_audit["settled"]:
+        settled, due_at = new_audit["settled"], new_audit["due_at"]
+        return {**stored_document, "audit": {**stored_audit, "settled": settled, "due_at": due_at}}
     return _finalize_document(
         stored_document,
-        *(note for note in after["coverage"]["missing"] if note.startswith(_FINALIZED_PREFIX)),
+        *(note for note in new_audit["coverage"]["missing"] if note.startswith(_FINALIZED_PREFIX)),
     )
 
 
-def has_same_figures(one: AuditDocument, other: AuditDocument) -> bool:
+def has_same_figures(first: AuditDocument, second: AuditDocument) -> bool:
     """Whether two audits of a run have the same dollars, findings and unknowns."""
     amounts = (
-        (one["bill"]["total_usd"], other["bill"]["total_usd"]),
-        (one["lost_up_to_usd"], other["lost_up_to_usd"]),
-        *((one[key], other[key]) for key in ("avoidable_usd", "lost_usd", "possible_usd")),
+        (first["bill"]["total_usd"], second["bill"]["total_usd"]),
+        (first["lost_up_to_usd"], second["lost_up_to_usd"]),
+        *((first[key], second[key]) for key in ("avoidable_usd", "lost_usd", "possible_usd")),
     )
     return (
-        _compared_facts(one) == _compared_facts(other)
-        and all(_same_usd(*pair) for pair in amounts)
-        and _same_findings(one["findings"], other["findings"])
+        _compared_facts(first) == _compared_facts(second)
+        and all(_is_same_usd(*pair) for pair in amounts)
+        and _has_same_findings(first["findings"], second["findings"])
     )
 
 
@@ -136,12 +138,14 @@ def _compared_facts(document: AuditDocument) -> tuple[object, ...]:
     )
 
 
-def _same_findings(one: list[FindingDocument], other: list[FindingDocument]) -> bool:
-    """Compares findings in any order, since a cent may swap two of them."""
-    first, second = (sorted(rows, key=_identity) for rows in (one, other))
-    return len(first) == len(second) and all(
-        _identity(a) == _identity(b) and _same_usd(a["saving_usd"], b["saving_usd"])
-        for a, b in zip(first, second, strict=True)
+def _has_same_findings(first: list[FindingDocument], second: list[FindingDocument]) -> bool:
+    """Whether both lists have the same findings, in any order, since a cent may swap two of
+    them.
+    """
+    first_sorted, second_sorted = (sorted(rows, key=_identity) for rows in (first, second))
+    return len(first_sorted) == len(second_sorted) and all(
+        _identity(a) == _identity(b) and _is_same_usd(a["saving_usd"], b["saving_usd"])
+        for a, b in zip(first_sorted, second_sorted, strict=True)
     )
 
 
@@ -150,22 +154,26 @@ def _identity(finding: FindingDocument) -> tuple[str, ...]:
     return tuple(str(finding.get(key)) for key in keys)
 
 
-def _same_usd(one: Decimal | None, other: Decimal | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return abs(one - other) <= max(_SAME_USD, _SAME_SHARE * max(abs(one), abs(other)))
+def _is_same_usd(first: Decimal | None, second: Decimal | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return abs(first - second) <= max(
+        _TOLERANCE_USD, _TOLERANCE_SHARE * max(abs(first), abs(second))
+    )
 
 
 def recheck_dependents(
     run: AuditSummary, history: History, *, now: datetime, is_new_version: bool = True
 ) -> None:
-    """Makes the audits due, as of `now`, that would change since this run was recorded.
+    """Makes the audits due, as of `now`, that this recorded run would change.
 
-    Those are runs of its family, itself included. For a new version it is also the final sum of its
-    roll-up, except for a first audit soon after the job's end, when no sum can be final. For a sum
-    it is the sum itself, which may have been made while one of its jobs was audited. A process can
-    stop, or the table fail, between a record and this call. So it is repeated if the message is
-    redelivered; a second call changes nothing.
+    Those are runs of its family that were judged without it, and the run itself if it was judged
+    without an earlier one. A new version also makes the final sum of its roll-up due, unless it is
+    a first audit soon after the job's end, when no sum can be final. A final sum makes itself due,
+    since one of its jobs may have been audited meanwhile.
+
+    A process can stop, or the table can fail, between the record and this call. So the call is
+    repeated if the message is redelivered; a second call changes nothing.
     """
     if run.stamp is not None and not run.rollup:  # otherwise no run is compared with it
         history.recheck_family(
@@ -176,22 +184,26 @@ def recheck_dependents(
             ended_at=run.ended_at,
             due_at=now,
         )
-    for key in _final_sums(run, history, now=now, new_version=is_new_version):
+    for key in _final_sums(run, history, now=now, is_new_version=is_new_version):
         history.schedule_reaudit(key, now)
 
 
 def _final_sums(
-    run: AuditSummary, history: History, *, now: datetime, new_version: bool
+    run: AuditSummary, history: History, *, now: datetime, is_new_version: bool
 ) -> list[JobKey]:
-    """The final sums that include this run, or the run itself if it is a final sum."""
+    """Returns the final roll-ups that include this run, or the run itself if it is a final
+    roll-up.
+    """
     if run.rollup:
         return [run.key] if run.settled else []
-    soon = run.version == 1 and now - run.ended_at < _ROLL_UP_FINAL_AFTER
-    if not new_version or soon or rollup_from_arn(run.family) is None:
+    is_first_audit = run.version == 1 and now - run.ended_at < _ROLL_UP_FINAL_AFTER
+    if not is_new_version or is_first_audit or rollup_from_arn(run.family) is None:
         return []
-    newest = iterate_family_runs(history, run.account, run.region, run.family, page_size=_NEWEST)
+    newest_runs = iterate_family_runs(
+        history, run.account, run.region, run.family, page_size=_NEWEST_RUNS
+    )
     return [
-        head.key
-        for head in islice(newest, _NEWEST)
-        if head.rollup and head.settled and is_child(run.key, head.key, head.ended_at)
+        summary.key
+        for summary in islice(newest_runs, _NEWEST_RUNS)
+        if summary.rollup and summary.settled and is_child(run.key, summary.key, summary.ended_at)
     ]

@@ -2,21 +2,22 @@
 
 `audit_finished_job` has the steps in their order. Describe's answer, the tags and what the run used
 come from `read`, what the history has from `stored`, the audit from `judge`; `reaudit` decides when
-an audit is repeated. Every collaborator is an argument, so that Lambda, command line and tests
-run the same lines.
+an audit is repeated. Every dependency is an argument, so that Lambda, command line and tests run
+the same code.
 
-| what was read | the audit stands | else the event waits | then |
+| what was read | the stored audit stays | else the event waits for | then |
 |---|---|---|---|
-| Describe names another job | | | RejectedEvent: a dead letter |
+| Describe answers with another job | | | RejectedEvent: a dead letter |
 | Describe does not know the run | final, if it was due | NOT_FOUND | unauditable or dropped |
-| this state of the run was audited | yes | | |
+| this state of the run is already audited | yes | | |
 | its tags could not be read | | TAGS | audited without them, due again |
-| it still runs | | DESCRIBE_BEHIND | audited up to now, due again |
+| Describe says that it still runs | | DESCRIBE_STALE | audited up to now, due again |
 | a roll-up's jobs have no audit | | CHILDREN | summed without them, due again |
-| its metrics may still come | | LATE_METRICS | audited without them, due again |
+| its metrics may still arrive | | LATE_METRICS | audited without them, due again |
 
-A wait is AuditDeferred: the event is sent again. Dropped is EventDropped: a person's event named no
-finished run; it is logged and counted. After an AwsError the message is redelivered.
+If the event waits, the outcome is AuditDeferred and the event is sent again later. If it is
+dropped, the outcome is EventDropped: a person's event named no finished run. After an AwsError the
+message is redelivered.
 """
 
 from __future__ import annotations
@@ -104,8 +105,8 @@ def audit_finished_job(
     """Audits one ended job and records the audit; a second delivery changes nothing.
 
     `wait_counts`: how often the event has waited, by reason. `force`: record the audit even if
-    nothing about the job changed, as for one that is due. Raises RejectedEvent if Describe answers
-    with another job; AccessDenied, Throttled or Unavailable if it does not answer.
+    nothing about the job changed, as if it were due. Raises RejectedEvent if Describe answers with
+    another job; AccessDenied, Throttled or Unavailable if it does not answer.
     """
     described = describe(ended, deps.jobs)
     latest = None if force else _newest_audit(described.event, deps.history)
@@ -115,28 +116,32 @@ def audit_finished_job(
     if latest is not None and attempt.is_already_audited(described.modified_at):
         return _already_audited(latest, attempt)
     tags = read_tags(attempt)
-    if tags.can_arrive_later and (later := attempt.next_wait(WaitReason.TAGS, tags.notes[0])):
-        return later
+    if tags.can_arrive_later and (deferred := attempt.next_wait(WaitReason.TAGS, tags.notes[0])):
+        return deferred
     job = read_job(described, tags, attempt)
     if isinstance(job, DescribeFailure):
         return _audit_undescribed(job, attempt)
     if not job.finished:
-        behind = f"Describe still says {job.status}"
+        stale_text = f"Describe still says {job.status}"
         if ended.is_replayed and caller is not AuditTrigger.PERSON:
-            return EventDropped(f"{behind}: it is audited when it has ended")
-        if later := attempt.next_wait(WaitReason.DESCRIBE_BEHIND, behind):
-            return later
+            return EventDropped(f"{stale_text}: it is audited when it has ended")
+        if deferred := attempt.next_wait(WaitReason.DESCRIBE_STALE, stale_text):
+            return deferred
         # a roll-up that still runs is audited as a run: its jobs are summed when it has ended
     elif (rollup := job.kind.spec.rollup) is not None:
         return _audit_roll_up(job, rollup, attempt)
     market = deps.markets.market(job, now)
-    used = read_usage(job, market.types, attempt)
-    incomplete = "its metrics are not complete yet"
-    if used.should_wait and (later := attempt.next_wait(WaitReason.LATE_METRICS, incomplete)):
-        return later
-    audit, compared = _judge_run(job, used.usage, market, deps, now=now)
-    detail = make_detail(described.response, tags.tags, used.usage, used.stored_detail)
-    return _record_run(audit, attempt, detail=detail, tags=tags, used=used, compared=compared)
+    run_usage = read_usage(job, market.types, attempt)
+    incomplete_text = "its metrics are not complete yet"
+    if run_usage.should_wait and (
+        deferred := attempt.next_wait(WaitReason.LATE_METRICS, incomplete_text)
+    ):
+        return deferred
+    audit, earlier_runs = _judge_run(job, run_usage.usage, market, deps, now=now)
+    detail = make_detail(described.response, tags.tags, run_usage.usage, run_usage.stored_detail)
+    return _record_run(
+        audit, attempt, detail=detail, tags=tags, run_usage=run_usage, earlier_runs=earlier_runs
+    )
 
 
 def _newest_audit(ended: JobEndEvent, history: History) -> AuditSummary | None:
@@ -148,18 +153,18 @@ def _newest_audit(ended: JobEndEvent, history: History) -> AuditSummary | None:
 def _judge_run(
     job: Job, usage: Measurements, market: Market, deps: AuditDependencies, *, now: datetime
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None]:
-    """The audit of a run, and the earlier runs of its family that it was compared with.
+    """Returns the audit of a run, and the earlier runs of its family that it was judged with.
 
-    Those are None for a temporary history, which may lack some of them.
+    The earlier runs are None for a temporary history, which may lack some of them.
     """
-    heads = runs_before(
+    family_runs = runs_before(
         job.ended_at or now,
         deps.history,
         job.account or UNKNOWN_NAME,
         job.region or UNKNOWN_NAME,
         family(job, deps.policy.family_tag),
     )
-    compared = heads if deps.is_history_persistent else None
+    earlier_runs = family_runs if deps.is_history_persistent else None
     audit = audit_job(
         job,
         usage,
@@ -167,10 +172,10 @@ def _judge_run(
         deps.policy,
         deps.ruleset,
         now=now,
-        earlier_runs=None if compared is None else comparable_runs(compared),
-        pool=pool_of(job, usage, market, heads, deps.history),
+        earlier_runs=None if earlier_runs is None else comparable_runs(earlier_runs),
+        pool=pool_of(job, usage, market, family_runs, deps.history),
     )
-    return audit, compared
+    return audit, earlier_runs
 
 
 def _record_run(
@@ -179,16 +184,18 @@ def _record_run(
     *,
     detail: Detail,
     tags: Tags,
-    used: RunUsage,
-    compared: tuple[AuditSummary, ...] | None,
+    run_usage: RunUsage,
+    earlier_runs: tuple[AuditSummary, ...] | None,
 ) -> AuditRecorded:
     """Records the audit of a described run, with the details that a reaudit needs."""
     all_notes = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
     notes = tuple(dict.fromkeys(all_notes))
-    final = audit.is_settled and audit.job.finished and not (used.is_late or tags.can_arrive_later)
-    audit = replace(audit, notes=(*audit.notes, *notes), is_settled=final)
-    done = _record(audit, attempt, detail=detail, usage=used, earlier_runs=compared)
-    return replace(done, notes=notes)
+    is_final = (
+        audit.is_settled and audit.job.finished and not (run_usage.is_late or tags.can_arrive_later)
+    )
+    audit = replace(audit, notes=(*audit.notes, *notes), is_settled=is_final)
+    recorded = _record(audit, attempt, detail=detail, usage=run_usage, earlier_runs=earlier_runs)
+    return replace(recorded, notes=notes)
 
 
 def _record(
@@ -201,8 +208,8 @@ def _record(
 ) -> AuditRecorded:
     """Writes an audit under the job's ARN and creation time.
 
-    `usage`: what its run used; None for a sum or an unauditable run, with which no run is compared.
-    `earlier_runs`: those that it was judged with.
+    `usage`: what the run used; None for a roll-up or an unauditable run, which no run is compared
+    with. `earlier_runs`: the runs that it was judged with.
     """
     if attempt.deps.is_history_persistent or attempt.deps.can_metrics_arrive:
         error = usage.metrics_error if usage else None
@@ -225,42 +232,50 @@ def _record(
         earlier_runs=earlier_runs,
         force_new_version=attempt.force or attempt.is_reaudit,
     )
-    recorded = _write(entry, attempt, recheck=usage is not None)
+    recorded = _write(entry, attempt, should_recheck=usage is not None)
     return AuditRecorded(recorded, key, recorded_document, audit, is_reaudit=attempt.is_reaudit)
 
 
 def _merge_with_stored(
-    audit: Audit, key: JobKey, used: RunUsage | None, attempt: Attempt
+    audit: Audit, key: JobKey, run_usage: RunUsage | None, attempt: Attempt
 ) -> tuple[AuditDocument, AuditSummary | None]:
-    """The document and summary to record; a reaudit without changed figures keeps the stored."""
+    """Returns the document and summary to record. A reaudit without changed figures keeps the
+    stored document.
+    """
     new_document = document(audit)
-    run = run_summary(audit) if audit.usage is not None else None
-    has_error = used is not None and used.metrics_error is not None
+    new_summary = run_summary(audit) if audit.usage is not None else None
+    has_error = run_usage is not None and run_usage.metrics_error is not None
     if attempt.latest_summary is None or not (attempt.is_reaudit or has_error):
-        return new_document, run
-    stored = attempt.deps.history.audit(key)
+        return new_document, new_summary
+    stored_document = attempt.deps.history.audit(key)
     with malformed_errors("stored audit"):
-        if used is None:
-            return merge_with_stored(stored, new_document), run
+        if run_usage is None:
+            return merge_with_stored(stored_document, new_document), new_summary
         is_same = (
-            used.stored_detail is not None
-            and stored is not None
-            and has_same_figures(stored, new_document)
+            run_usage.stored_detail is not None
+            and stored_document is not None
+            and has_same_figures(stored_document, new_document)
         )
-        if used.has_nothing_to_judge or is_same:
-            run = attempt.latest_summary
-        return merge_with_stored(stored, new_document, keep_figures=used.has_nothing_to_judge), run
+        if run_usage.has_nothing_to_judge or is_same:
+            new_summary = attempt.latest_summary
+        return merge_with_stored(
+            stored_document, new_document, keep_figures=run_usage.has_nothing_to_judge
+        ), new_summary
 
 
-def _write(entry: AuditEntry, attempt: Attempt, *, recheck: bool) -> RecordResult:
-    """Writes an entry; `recheck`: then makes the audits due that would change."""
+def _write(entry: AuditEntry, attempt: Attempt, *, should_recheck: bool) -> RecordResult:
+    """Writes an entry. `should_recheck`: then makes the audits due that this run would change."""
     recorded = attempt.deps.history.record(entry)
-    if recheck and recorded.summary is not None and recorded.outcome is not RecordOutcome.OUTDATED:
-        new = (
+    if (
+        should_recheck
+        and recorded.summary is not None
+        and recorded.outcome is not RecordOutcome.OUTDATED
+    ):
+        is_new_version = (
             recorded.outcome is RecordOutcome.RECORDED or attempt.caller is AuditTrigger.REDELIVERY
         )
         recheck_dependents(
-            recorded.summary, attempt.deps.history, now=attempt.now, is_new_version=new
+            recorded.summary, attempt.deps.history, now=attempt.now, is_new_version=is_new_version
         )
     return recorded
 
@@ -268,74 +283,87 @@ def _write(entry: AuditEntry, attempt: Attempt, *, recheck: bool) -> RecordResul
 def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> AuditRecorded | AuditDeferred:
     """Waits until the jobs that a roll-up launched are audited, then sums their audits."""
     deps, history, now = attempt.deps, attempt.deps.history, attempt.now
-    heads = read_children(job, history)
-    launched = count_launched(job, rollup, heads, attempt)
-    if launched is not None and len(heads) < launched:
-        missing = f"{len(heads)} of {launched} {rollup.children_label} are audited"
-        if later := attempt.next_wait(WaitReason.CHILDREN, missing):
-            return later
+    children_summaries = read_children(job, history)
+    launched_count = count_launched(job, rollup, children_summaries, attempt)
+    if launched_count is not None and len(children_summaries) < launched_count:
+        progress_text = (
+            f"{len(children_summaries)} of {launched_count} {rollup.children_label} are audited"
+        )
+        if deferred := attempt.next_wait(WaitReason.CHILDREN, progress_text):
+            return deferred
     children = []
-    for head in heads:
-        of_child = history.audit(head.key)
-        if of_child is None:  # both are written at once
-            raise Unavailable(f"The audit of {head.job} could not be read: try again later.")
-        children.append(Child(of_child, head.final_metrics))
+    for child_summary in children_summaries:
+        child_document = history.audit(child_summary.key)
+        if child_document is None:  # one transaction writes summary and document
+            raise Unavailable(
+                f"The audit of {child_summary.job} could not be read: try again later."
+            )
+        children.append(Child(child_document, child_summary.final_metrics))
     with malformed_errors(f"audit of a {rollup.child_label}"):
         audit = audit_roll_up(
-            job, children, deps.policy, deps.ruleset, now=now, launched_count=launched
+            job, children, deps.policy, deps.ruleset, now=now, launched_count=launched_count
         )
-    done = _record(audit, attempt)
-    if version_keys(read_children(job, history)) != version_keys(heads):  # neither saw the other
-        history.schedule_reaudit(done.key, now)
-    return done
+    recorded = _record(audit, attempt)
+    if version_keys(read_children(job, history)) != version_keys(
+        children_summaries
+    ):  # another process audited a child meanwhile
+        history.schedule_reaudit(recorded.key, now)
+    return recorded
 
 
-def _audit_undescribed(missing: DescribeFailure, attempt: Attempt) -> AuditOutcome:
+def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutcome:
     """Handles a run that Describe does not return: keeps its audit, or records it as unauditable.
 
-    Nothing is recorded if only a person's event names the run.
+    Records nothing if only a person's event names the run.
     """
     if attempt.latest_summary is not None:
         if attempt.is_reaudit:
-            return _close(attempt, attempt.latest_summary, missing.reason)
+            return _close(attempt, attempt.latest_summary, failure.reason)
         return _already_audited(attempt.latest_summary, attempt)
-    if missing.can_appear_later and (
-        later := attempt.next_wait(WaitReason.NOT_FOUND, missing.reason)
+    if failure.can_appear_later and (
+        deferred := attempt.next_wait(WaitReason.NOT_FOUND, failure.reason)
     ):
-        return later
-    if not missing.did_exist:
-        return EventDropped(missing.reason)
+        return deferred
+    if not failure.did_exist:
+        return EventDropped(failure.reason)
     policy, ruleset = attempt.deps.policy, attempt.deps.ruleset.version
-    ended = replace(missing.event, tags=filter_tags(missing.event.tags, policy.tag_names.values))
-    return _record(unauditable_audit(ended, missing.reason, policy, ruleset), attempt)
+    ended = replace(failure.event, tags=filter_tags(failure.event.tags, policy.tag_names.values))
+    return _record(unauditable_audit(ended, failure.reason, policy, ruleset), attempt)
 
 
 def _already_audited(latest_summary: AuditSummary, attempt: Attempt) -> AlreadyAudited:
-    """Repeats the recheck, as an earlier delivery may have stopped right after the record."""
+    """Reports the stored audit. A redelivery repeats the recheck, as the earlier delivery may have
+    stopped before it.
+    """
     if attempt.caller is AuditTrigger.REDELIVERY:
         recheck_dependents(latest_summary, attempt.deps.history, now=attempt.now)
     return AlreadyAudited(latest_summary)
 
 
 def _close(
-    attempt: Attempt, latest_summary: AuditSummary, why: str
+    attempt: Attempt, latest_summary: AuditSummary, reason: str
 ) -> AuditRecorded | AlreadyAudited:
-    """Makes the audit of a run final that Describe no longer returns.
+    """Makes the audit final of a run that Describe no longer returns.
 
-    The run is judged again by its stored details; without them the audit is kept as it is.
+    Judges the run again by its stored details; without them keeps the audit's figures. `reason`:
+    the reason, for the audit's note.
     """
     history = attempt.deps.history
-    stored = history.audit(latest_summary.key)
-    if stored is None:
+    stored_document = history.audit(latest_summary.key)
+    if stored_document is None:
         return AlreadyAudited(latest_summary)
     with malformed_errors("stored audit"):
-        new_document, run = finalize_stored(stored, why), latest_summary
-        compared: tuple[AuditSummary, ...] | None = read_earlier_runs(latest_summary, history)
-        if (judged := _judge_stored_run(latest_summary, attempt)) is not None:
-            audit, compared = judged
-            again = document(audit if audit.is_settled else finalize(audit, why))
-            run = latest_summary if has_same_figures(stored, again) else run_summary(audit)
-            new_document = merge_with_stored(stored, again)
+        new_document, summary = finalize_stored(stored_document, reason), latest_summary
+        earlier_runs: tuple[AuditSummary, ...] | None = read_earlier_runs(latest_summary, history)
+        if (judged_run := _judge_stored_run(latest_summary, attempt)) is not None:
+            audit, earlier_runs = judged_run
+            new_audit_document = document(audit if audit.is_settled else finalize(audit, reason))
+            summary = (
+                latest_summary
+                if has_same_figures(stored_document, new_audit_document)
+                else run_summary(audit)
+            )
+            new_document = merge_with_stored(stored_document, new_audit_document)
     entry = AuditEntry(
         key=latest_summary.key,
         last_modified_at=latest_summary.last_modified_at,
@@ -343,21 +371,21 @@ def _close(
         family_version=latest_summary.family_version,
         detail=None,
         force_new_version=True,
-        run_summary=run,
-        earlier_runs=None if latest_summary.rollup else compared,
+        run_summary=summary,
+        earlier_runs=None if latest_summary.rollup else earlier_runs,
     )
-    recorded = _write(entry, attempt, recheck=not latest_summary.rollup)
+    recorded = _write(entry, attempt, should_recheck=not latest_summary.rollup)
     return AuditRecorded(recorded, latest_summary.key, new_document, None, is_reaudit=True)
 
 
 def _judge_stored_run(
-    known: AuditSummary, attempt: Attempt
+    summary: AuditSummary, attempt: Attempt
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None] | None:
     """Judges a run by its stored details; None for a roll-up, or if they have expired."""
     deps, now = attempt.deps, attempt.now
-    if known.rollup or (run := stored_run(known, deps.history)) is None:
+    if summary.rollup or (stored_job := stored_run(summary, deps.history)) is None:
         return None
-    job, detail = run
+    job, detail = stored_job
     if not job.finished:
         return None
     market = deps.markets.market(job, now)

@@ -41,7 +41,9 @@ _POOLED_STATUSES = frozenset({"Completed", "Stopped"})
 
 
 def read_audit(history: History, key: JobKey, version: int | None = None) -> AuditDocument | None:
-    """The document of a version; None if there is none or it cannot be read."""
+    """Returns the document of a version, by default the newest; None if there is none or it cannot
+    be read.
+    """
     try:
         document = history.audit(key, version)
     except BadHistory:
@@ -53,31 +55,33 @@ def make_detail(
     answer: Mapping[str, Any],
     tags: Mapping[str, str],
     usage: Measurements,
-    stored: Detail | None = None,
+    stored_detail: Detail | None = None,
 ) -> Detail:
-    """The detail to store, with at most 200 KB of series; its note says what was left out.
+    """Returns the detail to store, with at most 200 KB of series; its note says what was left out.
 
-    The series of `stored`, if given, are kept.
+    Keeps the series of `stored_detail`, if it is given.
     """
-    if stored is not None:
-        return replace(stored, describe=sanitize_answer(answer), tags=filter_tags(tags))
-    packed, note = pack(usage), None
-    if len(packed) > MAX_DETAIL_BYTES:
-        packed = pack(usage, extreme_hosts_only=True)
+    if stored_detail is not None:
+        return replace(stored_detail, describe=sanitize_answer(answer), tags=filter_tags(tags))
+    packed_series, note = pack(usage), None
+    if len(packed_series) > MAX_DETAIL_BYTES:
+        packed_series = pack(usage, extreme_hosts_only=True)
         note = "series of the extreme hosts alone"
-    if len(packed) > MAX_DETAIL_BYTES and usage.curves:
-        packed = pack(usage, extreme_hosts_only=True, curves=False)
+    if len(packed_series) > MAX_DETAIL_BYTES and usage.curves:
+        packed_series = pack(usage, extreme_hosts_only=True, curves=False)
         note = "series of the extreme hosts alone; no curves"
-    if len(packed) > MAX_DETAIL_BYTES:
-        packed, note = b"", "the series were too large to keep"
-    return Detail(sanitize_answer(answer), filter_tags(tags), packed, note)
+    if len(packed_series) > MAX_DETAIL_BYTES:
+        packed_series, note = b"", "the series were too large to keep"
+    return Detail(sanitize_answer(answer), filter_tags(tags), packed_series, note)
 
 
 class RunUsage(Struct, frozen=True):
-    """What a run used; `stored_detail` is its source, None if it was read from CloudWatch.
+    """What a run used. `stored_detail`: the stored details with it; None if it was read from
+    CloudWatch.
 
     `metrics_error`: why CloudWatch could not be read again. Then `usage` is from `stored_detail`,
-    or stored figures are kept. `is_late`: metrics may still arrive; `should_wait`: even soon.
+    or stored figures are kept. `is_late`: metrics may still arrive; `should_wait`: they may arrive
+    so soon that the audit should wait for them.
     """
 
     usage: Measurements
@@ -88,19 +92,21 @@ class RunUsage(Struct, frozen=True):
 
     @property
     def has_nothing_to_judge(self) -> bool:
-        """Whether metrics could not be read, and none are stored."""
+        """Whether metrics could not be read, and the history has none."""
         return self.metrics_error is not None and self.stored_detail is None
 
     @property
     def has_all_hosts(self) -> bool:
-        """Whether no series was left out when the details were stored."""
+        """Whether the stored details have the series of all hosts."""
         return self.stored_detail is None or self.stored_detail.note is None
 
 
 def stored_usage(
     key: JobKey, job: Job, types: Mapping[str, InstanceType], history: History
 ) -> RunUsage | None:
-    """What a run used, from the history; None if its details have expired or lack it."""
+    """Returns what a run used, from the history; None if its details have expired or have no
+    series.
+    """
     detail = _detail_with_series(key, history)
     return RunUsage(unpack(detail.series, job, types), detail) if detail else None
 
@@ -110,30 +116,30 @@ def _detail_with_series(key: JobKey, history: History) -> Detail | None:
     return detail if detail and detail.series else None
 
 
-def stored_run(head: AuditSummary, history: History) -> tuple[Job, Detail] | None:
-    """The job of a head as of its end, and its details; None if these have expired, have no series,
-    or cannot be read.
+def stored_run(summary: AuditSummary, history: History) -> tuple[Job, Detail] | None:
+    """Returns a run's job as of its end, and its details; None if these have expired, have no
+    series, or cannot be read.
     """
-    detail = _detail_with_series(head.key, history)
+    detail = _detail_with_series(summary.key, history)
     if detail is None:
         return None
     try:
-        job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
+        job = parse(detail.describe, detail.tags, account=summary.account, region=summary.region)
     except MalformedData:
         return None
-    job = replace(job, fingerprint=head.fingerprint)
-    return as_of(job, job.ended_at or latest_time(detail.describe) or head.ended_at), detail
+    job = replace(job, fingerprint=summary.fingerprint)
+    return as_of(job, job.ended_at or latest_time(detail.describe) or summary.ended_at), detail
 
 
-def read_earlier_runs(head: AuditSummary, history: History) -> tuple[AuditSummary, ...]:
-    """The runs of a run's family that ended before it, newest first, in one query."""
-    return runs_before(head.ended_at, history, head.account, head.region, head.family)
+def read_earlier_runs(summary: AuditSummary, history: History) -> tuple[AuditSummary, ...]:
+    """Returns the runs of a run's family that ended before it, newest first, in one query."""
+    return runs_before(summary.ended_at, history, summary.account, summary.region, summary.family)
 
 
 def runs_before(
     moment: datetime, history: History, account: str, region: str, family: str
 ) -> tuple[AuditSummary, ...]:
-    """The last runs of a family that ended before a moment, newest first, in one query."""
+    """Returns the last runs of a family that ended before a moment, newest first, in one query."""
     runs = iterate_family_runs(
         history, account, region, family, before=moment, page_size=MAX_EARLIER_RUNS
     )
@@ -149,66 +155,76 @@ def iterate_family_runs(
     before: datetime | None = None,
     page_size: int | None = None,
 ) -> Iterator[AuditSummary]:
-    """The runs of a family in an account and region, newest first, `page_size` a page."""
+    """Yields the runs of a family in an account and region, newest first, with `page_size` runs a
+    query.
+    """
     query = RunQuery.for_family(account, region, family)
     return history.runs(query, before=before, page_size=page_size)
 
 
-def comparable_runs(heads: Sequence[AuditSummary]) -> tuple[AuditSummary, ...]:
-    """The runs that a rule may compare with: finished ones that are not roll-ups."""
-    ended = (head for head in heads if head.status in FINISHED)
-    return tuple(head for head in ended if head.is_comparable)
+def comparable_runs(summaries: Sequence[AuditSummary]) -> tuple[AuditSummary, ...]:
+    """Returns the runs that a rule may compare with: finished runs that are not roll-ups."""
+    finished = (summary for summary in summaries if summary.status in FINISHED)
+    return tuple(summary for summary in finished if summary.is_comparable)
 
 
 def pool_of(
-    job: Job, usage: Measurements, market: Market, heads: Sequence[AuditSummary], history: History
+    job: Job,
+    usage: Measurements,
+    market: Market,
+    family_runs: Sequence[AuditSummary],
+    history: History,
 ) -> PooledRuns | None:
-    """The minutes of a short run with those of its family's last runs; None for any other run.
+    """Returns the minutes of a short run, with those of its family's last runs; None for any other
+    run.
 
-    Those are short runs of the same kind on the same instances that did not fail.
+    The last runs are short runs of the same kind on the same instances that did not fail.
     """
     short_usage = short_run_usage(usage)
     if short_usage is None or not job.finished:
         return None
-    alike = [head for head in heads if _can_pool(job, head)]
-    return pool_runs(short_usage, _uses(alike[:_POOL_RUNS], job, market, history))
+    similar_runs = [run for run in family_runs if _can_pool(job, run)]
+    return pool_runs(short_usage, _iterate_usages(similar_runs[:_POOL_RUNS], job, market, history))
 
 
-def _can_pool(job: Job, head: AuditSummary) -> bool:
+def _can_pool(job: Job, earlier_run: AuditSummary) -> bool:
     """Whether a short run may be judged with an earlier run of its family."""
-    if job.ended_at is None or len(job.groups) != 1 or head.use_digest is None:
+    if job.ended_at is None or len(job.groups) != 1 or earlier_run.use_digest is None:
         return False
     group = job.groups[0]
     return (
-        head.is_comparable
-        and head.status in _POOLED_STATUSES
-        and head.kind == job.kind.value
-        and head.ended_at >= job.ended_at - _POOL_WITHIN
-        and (head.instance_type, head.instance_count) == (group.instance_type, group.count)
+        earlier_run.is_comparable
+        and earlier_run.status in _POOLED_STATUSES
+        and earlier_run.kind == job.kind.value
+        and earlier_run.ended_at >= job.ended_at - _POOL_WITHIN
+        and (earlier_run.instance_type, earlier_run.instance_count)
+        == (group.instance_type, group.count)
     )
 
 
-def _uses(
-    heads: Sequence[AuditSummary], job: Job, market: Market, history: History
+def _iterate_usages(
+    runs: Sequence[AuditSummary], job: Job, market: Market, history: History
 ) -> Iterator[tuple[str, Measurements]]:
-    """Yields what each run used, without runs whose details have expired."""
-    for head in heads:
-        if stored := stored_usage(head.key, job, market.types, history):
-            yield head.job, stored.usage
+    """Yields what each run used; leaves out runs whose details have expired."""
+    for run in runs:
+        if run_usage := stored_usage(run.key, job, market.types, history):
+            yield run.job, run_usage.usage
 
 
 def read_children(job: Job, history: History) -> list[AuditSummary]:
-    """The audited jobs of this roll-up, not of another one with its name."""
+    """Returns the audited jobs of this roll-up, without those of another roll-up with its name."""
     key = JobKey(job.arn or "", job.created_at) if job.created_at else None
     return [
-        head
-        for head in iterate_family_runs(history, job.account or "", job.region or "", job.arn or "")
-        if not head.rollup and (key is None or is_child(head.key, key, job.ended_at))
+        summary
+        for summary in iterate_family_runs(
+            history, job.account or "", job.region or "", job.arn or ""
+        )
+        if not summary.rollup and (key is None or is_child(summary.key, key, job.ended_at))
     ]
 
 
 def count_children(rollup: AuditSummary, history: History) -> int:
-    """The number of a roll-up's audited jobs, which its cost is the sum of."""
+    """Returns the number of a roll-up's audited jobs, whose costs add up to its cost."""
     return sum(
         not run.rollup and is_child(run.key, rollup.key, rollup.ended_at)
         for run in iterate_family_runs(history, rollup.account, rollup.region, rollup.family)
@@ -219,39 +235,39 @@ def is_child(key: JobKey, rollup: JobKey, rollup_ended_at: datetime | None) -> b
     """Whether a job was created while the roll-up ran; True if a creation time is unknown."""
     if NO_CREATION_TIME in {key.created_at, rollup.created_at}:
         return True
-    ended = rollup_ended_at is not None and key.created_at > rollup_ended_at
-    return key.created_at >= rollup.created_at and not ended
+    is_after_end = rollup_ended_at is not None and key.created_at > rollup_ended_at
+    return key.created_at >= rollup.created_at and not is_after_end
 
 
-def version_keys(heads: Sequence[AuditSummary]) -> set[tuple[JobKey, int]]:
-    """The key and version of each run."""
-    return {(head.key, head.version) for head in heads}
+def version_keys(summaries: Sequence[AuditSummary]) -> set[tuple[JobKey, int]]:
+    """Returns the key and version of each run."""
+    return {(summary.key, summary.version) for summary in summaries}
 
 
 def read_guides(
     history: History, document: AuditDocument, types: Mapping[str, InstanceType]
 ) -> list[GuideDocument]:
-    """The guides of an audit, by the stored run and its family. Raises AwsError."""
+    """Returns the guides of an audit, chosen by the stored run and its family. Raises AwsError."""
     from sageaudit.domain.guides import select_guides, traits_of_audit  # noqa: PLC0415 - Lambda needs none
 
-    named = document["job"]
-    begun = named["created_at"] or named["started_at"]
-    created_at = datetime.fromisoformat(begun) if begun else NO_CREATION_TIME
-    head = history.summary(JobKey(named["arn"] or named["name"], created_at))
-    if head is None:
+    job = document["job"]
+    created_text = job["created_at"] or job["started_at"]
+    created_at = datetime.fromisoformat(created_text) if created_text else NO_CREATION_TIME
+    summary = history.summary(JobKey(job["arn"] or job["name"], created_at))
+    if summary is None:
         return select_guides(traits_of_audit(document, None, None, (), types))
-    runs = comparable_runs(read_earlier_runs(head, history))
+    runs = comparable_runs(read_earlier_runs(summary, history))
     return select_guides(
-        traits_of_audit(document, _described_job(head, history), head, runs, types)
+        traits_of_audit(document, _described_job(summary, history), summary, runs, types)
     )
 
 
-def _described_job(head: AuditSummary, history: History) -> Job | None:
-    """The job as Describe returned it; None after 90 days, or if it cannot be read."""
+def _described_job(summary: AuditSummary, history: History) -> Job | None:
+    """Returns the job as Describe returned it; None after 90 days, or if it cannot be read."""
     try:
-        detail = history.detail(head.key)
+        detail = history.detail(summary.key)
         if detail is None:
             return None
-        return parse(detail.describe, detail.tags, account=head.account, region=head.region)
+        return parse(detail.describe, detail.tags, account=summary.account, region=summary.region)
     except (BadHistory, MalformedData):
         return None

@@ -28,14 +28,14 @@ from sageaudit.workflows.check.request import CheckedRequest, fix_parameters, is
 SCHEMA = 1
 _SNAKE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 LineNumbers = Mapping[Path, int]
-"""The line of each key of a file."""
+"""The line of each key in a file, by the key's path."""
 
 
 class CheckFinding(Struct, frozen=True, kw_only=True):
-    """One finding. `source`: `api` (its model), `rules`, or `history`.
+    """One finding. `source`: `api` (AWS's service model), `rules`, or `history`.
 
-    `refused`: AWS would reject the request. `not_counted`: why --fail-on ignores it: exempt, or
-    covered by another finding.
+    `refused`: AWS would reject the request. `not_counted`: why --fail-on ignores the finding: it is
+    exempt, or another finding covers it.
     """
 
     rule: str
@@ -59,21 +59,23 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
     @property
     def sort_key(self) -> tuple[bool, bool, Decimal, int, int, str]:
-        """Rejected first, then the largest saving, then the most severe, in the file's order."""
+        """Sorts counted findings first, then rejected ones, then by saving, severity and line."""
         severity = -Severity(self.severity).rank
         usd = -(self.saving_usd or Decimal(0))
-        aside = self.not_counted is not None
-        return aside, not self.refused, usd, severity, self.line or 0, self.rule
+        is_not_counted = self.not_counted is not None
+        return is_not_counted, not self.refused, usd, severity, self.line or 0, self.rule
 
     @property
     def types(self) -> dict[str, Any]:
         """The instance types that its fix names, by parameter."""
-        named = {fix["parameter"]: fix["new"] for fix in self.fix}
-        return {path: new for path, new in named.items() if path.endswith("InstanceType")}
+        new_values = {fix["parameter"]: fix["new"] for fix in self.fix}
+        return {path: new for path, new in new_values.items() if path.endswith("InstanceType")}
 
 
 class CheckedFile(TypedDict):
-    """One file. `api`: the SDK whose model of AWS's API the requests were compared with."""
+    """The document of one file. `api`: the SDK whose model of AWS's API the requests were compared
+    with.
+    """
 
     schema: int
     file: str
@@ -85,17 +87,21 @@ class CheckedFile(TypedDict):
 
 
 def document(
-    name: str, found: ParsedFile, api: str, checked: Sequence[CheckedRequest], lines: LineNumbers
+    name: str,
+    parsed_file: ParsedFile,
+    api: str,
+    checked: Sequence[CheckedRequest],
+    lines: LineNumbers,
 ) -> CheckedFile:
-    """The document of one file; `lines` are those of its keys."""
+    """Returns the document of one file. `lines`: the lines of its keys."""
     return {
         "schema": SCHEMA,
         "file": name,
-        "form": found.format.value,
-        "form_said": found.format.label,
+        "form": parsed_file.format.value,
+        "form_said": parsed_file.format.label,
         "api": api,
         "jobs": [_job(request, lines) for request in checked],
-        "not_checked": list(found.unchecked_sentences),
+        "not_checked": list(parsed_file.unchecked_sentences),
     }
 
 
@@ -114,10 +120,10 @@ def _job(checked: CheckedRequest, lines: LineNumbers) -> dict[str, Any]:
         "trial": request.tuning_request is not None,
         "cost": _cost(checked.cost, checked),
         "history": _history(checked.forecast),
-        "findings": [asdict(found) for found in sort_findings(_findings(checked, lines))],
+        "findings": [asdict(finding) for finding in sort_findings(_findings(checked, lines))],
         "not_known": [
-            {"path": request.path_text(place), "why": value.reason}
-            for place, value in request.unknown_values.items()
+            {"path": request.path_text(path), "why": value.reason}
+            for path, value in request.unknown_values.items()
         ],
         "unreadable": checked.unreadable,
         **other_outcomes(checked.outcomes),
@@ -177,43 +183,63 @@ def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFind
         )
     for finding in checked.findings:
         yield _rule_finding(finding, checked, lines)
-    for item in checked.ignored:
-        stored, path = item.finding, item.finding["fix"][0]["parameter"]
-        fix = [Parameter(row["parameter"], row["old"], row["new"]) for row in stored["fix"]]
-        times = f", and in {item.runs - 1} more of its last audits" if item.runs > 1 else ""
+    for unfollowed in checked.ignored:
+        stored_finding = unfollowed.finding
+        path = stored_finding["fix"][0]["parameter"]
+        fix = [Parameter(row["parameter"], row["old"], row["new"]) for row in stored_finding["fix"]]
+        times = (
+            f", and in {unfollowed.runs - 1} more of its last audits" if unfollowed.runs > 1 else ""
+        )
         yield CheckFinding(
-            rule=stored["rule"],
-            id=stored["id"],
+            rule=stored_finding["rule"],
+            id=stored_finding["id"],
             source="history",
-            severity=stored["severity"],
-            bucket=stored["bucket"],
-            summary=f"The advice for {item.run} is not followed{times}: {stored['summary']}",
+            severity=stored_finding["severity"],
+            bucket=stored_finding["bucket"],
+            summary=(
+                f"The advice for {unfollowed.run} is not followed{times}:"
+                f" {stored_finding['summary']}"
+            ),
             path=_full_path(request, path),
             line=_line(request, resolve_path(request.body, path), lines),
             fix=_parameters(fix, request),
-            saving_usd=round_usd(item.usd),
-            saving_basis=DurationBasis.EARLIER.value if item.usd is not None else None,
-            reported_for_run=item.run,
+            saving_usd=round_usd(unfollowed.usd),
+            saving_basis=DurationBasis.EARLIER.value if unfollowed.usd is not None else None,
+            reported_for_run=unfollowed.run,
         )
 
 
-def sort_findings(found: Iterable[CheckFinding]) -> list[CheckFinding]:
-    """Sorts findings. If several name different types for one path, only the first counts."""
-    named: dict[str, tuple[Any, str]] = {}
-    rows = []
-    for row in sorted(found, key=lambda row: row.sort_key):
-        rule = None if row.not_counted else _rule_with_other_type(row, named)
-        if row.not_counted is None and rule is None:
-            named |= {path: (new, row.rule) for path, new in row.types.items()}
-        rows.append(replace(row, not_counted=f"{rule} names another type") if rule else row)
-    return sorted(rows, key=lambda row: row.sort_key)
+def sort_findings(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
+    """Returns the findings in order. If several name different types for one path, only the first
+    one counts.
+    """
+    type_and_rule_by_path: dict[str, tuple[Any, str]] = {}
+    sorted_findings = []
+    for finding in sorted(findings, key=lambda finding: finding.sort_key):
+        other_rule = (
+            None if finding.not_counted else _rule_with_other_type(finding, type_and_rule_by_path)
+        )
+        if finding.not_counted is None and other_rule is None:
+            type_and_rule_by_path |= {
+                path: (new, finding.rule) for path, new in finding.types.items()
+            }
+        sorted_findings.append(
+            replace(finding, not_counted=f"{other_rule} names another type")
+            if other_rule
+            else finding
+        )
+    return sorted(sorted_findings, key=lambda finding: finding.sort_key)
 
 
-def _rule_with_other_type(row: CheckFinding, named: Mapping[str, tuple[Any, str]]) -> str | None:
-    """The earlier rule that names another type for the same path."""
-    for path, new in row.types.items():
-        new_type, rule = named.get(path, (new, ""))
-        if new_type != new:
+def _rule_with_other_type(
+    finding: CheckFinding, type_and_rule_by_path: Mapping[str, tuple[Any, str]]
+) -> str | None:
+    """Returns the rule of an earlier finding that names another type for the same path; None if
+    there is none.
+    """
+    for path, instance_type in finding.types.items():
+        earlier_type, rule = type_and_rule_by_path.get(path, (instance_type, ""))
+        if earlier_type != instance_type:
             return rule
     return None
 
@@ -221,15 +247,15 @@ def _rule_with_other_type(row: CheckFinding, named: Mapping[str, tuple[Any, str]
 def _did_you_mean_fix(problem: Problem, path: str, request: Request) -> list[dict[str, Any]]:
     if problem.suggestion is None:
         return []
-    new = problem.suggestion
+    new_value = problem.suggestion
     if problem.fault is Fault.UNKNOWN:
-        new = request.path_text((*problem.path[:-1], new))
-    fix = {"parameter": path, "old": None, "new": new}
+        new_value = request.path_text((*problem.path[:-1], new_value))
+    fix = {"parameter": path, "old": None, "new": new_value}
     return [fix | {"pipeline_parameter": None, "argument": None}]
 
 
 def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers) -> CheckFinding:
-    found, request, ends = finding.detection, checked.request, finding.range_usd
+    detection, request, saving_range = finding.detection, checked.request, finding.range_usd
     fix = fix_parameters(finding, request)
     path = fix[0].path if fix else _read_path(finding, request)
     return CheckFinding(
@@ -237,16 +263,16 @@ def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers)
         id=finding.rule.id,
         source="rules",
         severity=finding.severity.value,
-        confidence=found.confidence.value,
-        bucket=found.bucket.value,
-        summary=found.summary,
+        confidence=detection.confidence.value,
+        bucket=detection.bucket.value,
+        summary=detection.summary,
         path=_full_path(request, path),
         line=_line(request, resolve_path(request.body, path), lines),
         fix=_parameters(fix, request),
-        alternatives=[_parameters(way, request) for way in found.alternatives],
-        caution=found.caution,
+        alternatives=[_parameters(alternative, request) for alternative in detection.alternatives],
+        caution=detection.caution,
         saving_usd=round_usd(finding.alone_usd),
-        saving_range_usd=ends and [round_usd(end) or Decimal(0) for end in ends],
+        saving_range_usd=saving_range and [round_usd(end) or Decimal(0) for end in saving_range],
         saving_basis=_basis(finding, checked),
         refused=is_rejected_by_aws(finding),
         reported_for_run=finding.reported_for_run,
@@ -255,18 +281,20 @@ def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers)
 
 
 def _basis(finding: Finding, checked: CheckedRequest) -> str | None:
-    """The basis of its dollars; an earlier run if only that has them."""
+    """Returns the basis of a finding's dollars: an earlier run, if only the run has them."""
     if finding.alone_usd is None:
         return None
     return (DurationBasis.EARLIER if finding.detection.change is None else checked.basis).value
 
 
 def _read_path(finding: Finding, request: Request) -> str:
-    """The first parameter that the rule reads and the request has."""
-    reads = next(
+    """Returns the first parameter that the rule reads and the request has."""
+    required_parameters = next(
         (rule.required_parameters for rule in catalogue.load() if rule.info == finding.rule), ()
     )
-    return next((path for path in reads if "[]" not in path and request.value(path)), "")
+    return next(
+        (path for path in required_parameters if "[]" not in path and request.value(path)), ""
+    )
 
 
 def _not_counted_because(finding: Finding) -> str | None:
@@ -276,7 +304,7 @@ def _not_counted_because(finding: Finding) -> str | None:
     return f"{covering_rule} covers it" if covering_rule else None
 
 
-def _parameters(fix: Iterable[Parameter], request: Request) -> list[dict[str, Any]]:
+def _parameters(parameters: Iterable[Parameter], request: Request) -> list[dict[str, Any]]:
     return [
         {
             "parameter": _full_path(request, parameter.path),
@@ -287,12 +315,12 @@ def _parameters(fix: Iterable[Parameter], request: Request) -> list[dict[str, An
             ),
             "argument": _argument(request, parameter.path),
         }
-        for parameter in fix
+        for parameter in parameters
     ]
 
 
 def _argument(request: Request, path: str) -> str | None:
-    """The parameter as Terraform names it; None in every other form."""
+    """Returns the parameter's name in Terraform; None in every other format."""
     if not request.origin.is_terraform:
         return None
     steps = filter(None, re.split(r"[.\[\]]+", _full_path(request, path)))
@@ -300,16 +328,16 @@ def _argument(request: Request, path: str) -> str | None:
 
 
 def _full_path(request: Request, path: str) -> str:
-    """The path in the request that is sent; a trial is inside its tuning job's request."""
+    """Returns the path in the request that is sent; a trial is inside its tuning job's request."""
     if request.tuning_request is None:
         return path
-    around = request.tuning_request.path_text(request.prefix)
-    return f"{around}.{path}" if path else around
+    tuning_path = request.tuning_request.path_text(request.prefix)
+    return f"{tuning_path}.{path}" if path else tuning_path
 
 
-def _line(request: Request, place: Path, lines: LineNumbers) -> int | None:
-    """The line of the nearest part of the file that has one."""
-    path = request.origin.path_in_file(place)
+def _line(request: Request, request_path: Path, lines: LineNumbers) -> int | None:
+    """Returns the line of a path, or of the nearest enclosing part that has one."""
+    path = request.origin.path_in_file(request_path)
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path)

@@ -45,15 +45,15 @@ from sageaudit.rules.judge import judge_request
 from sageaudit.structs import replace
 
 _EXPOSURE_MEDIUM_USD = Decimal(100)
-"""The cost of a hung job from which a finding about its limit is medium."""
+"""A finding about a missing run limit is medium if a hung job would cost at least this much."""
 _EXPOSURE_HIGH_USD = Decimal(1000)
-"""The cost of a hung job from which the finding is high."""
+"""The finding is high if a hung job would cost at least this much."""
 REJECTED_PREFIX = "AWS refuses"
 _HAS_NOT_RUN = Missing("not_run", "the job has not run")
 
 
 class PlannedJob(Struct, frozen=True):
-    """A request as a job, with the family under which its history is read."""
+    """The job that a request would start, and the family whose history is read for it."""
 
     request: Request
     job: Job
@@ -61,17 +61,20 @@ class PlannedJob(Struct, frozen=True):
 
 
 class FamilyHistory(Struct, frozen=True):
-    """The family's earlier runs, newest first; the last audits, on the same instances first."""
+    """The family's earlier runs, newest first, and its last audits, those on the same instances
+    first.
+    """
 
     runs: tuple[AuditSummary, ...]
     audits: tuple[AuditDocument, ...]
 
 
 class CheckedRequest(Struct, frozen=True):
-    """One judged request. `unreadable`: why it could not be judged, or None.
+    """One checked request. `unreadable`: why it could not be checked, or None.
 
-    `forecast` is None if no history was read. `basis`: what the findings' dollars rest on.
-    `guides` is None if they were not requested.
+    `forecast` is None if no history was read. `ignored`: earlier findings that the request does not
+    follow. `basis`: the run time that the findings' dollars are computed from. `guides` is None if
+    they were not requested.
     """
 
     request: Request
@@ -90,28 +93,32 @@ class CheckedRequest(Struct, frozen=True):
 
 
 def find_problems(request: Request, model: ApiModel) -> tuple[Problem, ...]:
-    """What AWS would reject by its service model; a trial's problems are its tuning job's."""
+    """Returns what AWS would reject according to its service model. The problems of a trial are
+    found in its tuning job's request.
+    """
     if request.tuning_request is not None:
         return ()
-    later = (request.name_key,) if request.name_source else ()
-    return model.problems(request.shape, request.body, later)
+    keys_set_later = (request.name_key,) if request.name_source else ()
+    return model.problems(request.shape, request.body, keys_set_later)
 
 
 def plan_job(
     request: Request, problems_to_remove: Sequence[Problem], region: str | None, policy: Policy
 ) -> PlannedJob:
-    """The request as a job, without what AWS rejects. Raises MalformedData."""
-    wrong = {place for problem in problems_to_remove for place in problem.unjudged_paths}
+    """Returns the job of a request, without the parameters that AWS rejects. Raises
+    MalformedData.
+    """
+    invalid_paths = {path for problem in problems_to_remove for path in problem.unjudged_paths}
     if request.tuning_request is not None:
         size = len(request.prefix)
-        wrong = {at[size:] for at in wrong if at[:size] == request.prefix}
-    request = replace(request, invalid_paths=frozenset(place for place in wrong if place))
+        invalid_paths = {path[size:] for path in invalid_paths if path[:size] == request.prefix}
+    request = replace(request, invalid_paths=frozenset(path for path in invalid_paths if path))
     job = make_job_planner(request, region)(HOUR_S, _EPOCH)
     return PlannedJob(request, job, family(job, policy.family_tag))
 
 
 _EPOCH = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
-"""A placeholder start if only the settings of the job matter."""
+"""A placeholder for the start of a job of which only the settings matter."""
 
 
 def check_request(
@@ -125,40 +132,51 @@ def check_request(
     history: FamilyHistory | None,
     trial_costs: Sequence[MaxCost] = (),
 ) -> CheckedRequest:
-    """Judges one request. `market` has the list prices; `trial_costs`: the costs of a tuning job's
+    """Judges one request.
+
+    `market` has the list prices. `trial_costs`: the costs of a tuning job's training job
     definitions, from which its own cost is computed.
     """
     request, runs = planned_job.request, history.runs if history else None
     market = with_own_prices(market, policy.discounts, now.date()).relative_to(planned_job.job)
-    lasting = make_job_planner(request, planned_job.job.region)
+    job_lasting = make_job_planner(request, planned_job.job.region)
     forecast = forecast_family(planned_job.job, runs) if runs is not None else None
     limit = run_limit(request)
     basis, seconds = _basis(forecast, limit)
-    job = lasting(seconds, now)
+    job = job_lasting(seconds, now)
     if limit.is_default:
         job = replace(job, max_runtime_s=DEFAULT_LIMIT_S)
-    at_limit = lasting(limit.seconds, now) if limit.seconds is not None else None
-    cost = _cost(request, at_limit, job, market, trial_costs)
+    job_at_limit = job_lasting(limit.seconds, now) if limit.seconds is not None else None
+    cost = _cost(request, job_at_limit, job, market, trial_costs)
     billed = bill(job, market)
-    local = policy.for_job(job.account, planned_job.family, job.tags)
-    names = [rule.info for rule in ruleset.rules]
-    exempt, warnings = exemptions(local, planned_job.family, job.tags, names, now.date())
-    asked = RequestCase(
-        request, job, billed, market, cost, runs, policy=local, duration_basis=basis
+    job_policy = policy.for_job(job.account, planned_job.family, job.tags)
+    rule_infos = [rule.info for rule in ruleset.rules]
+    exemption_by_rule, warnings = exemptions(
+        job_policy, planned_job.family, job.tags, rule_infos, now.date()
     )
-    outcomes = judge_request(asked, _case(asked), ruleset.rules)
-    findings = _findings(asked, outcomes, exempt, ruleset)
+    request_case = RequestCase(
+        request, job, billed, market, cost, runs, policy=job_policy, duration_basis=basis
+    )
+    outcomes = judge_request(request_case, _case(request_case), ruleset.rules)
+    findings = _findings(request_case, outcomes, exemption_by_rule, ruleset)
     unfollowed = find_unfollowed(request, history.audits) if history else ()
-    by_rule = {item.finding["rule"]: item for item in unfollowed}
-    judged = {finding.rule.name for finding in findings} | local.disabled_rules | exempt.keys()
+    unfollowed_by_rule = {item.finding["rule"]: item for item in unfollowed}
+    judged_rules = (
+        {finding.rule.name for finding in findings}
+        | job_policy.disabled_rules
+        | exemption_by_rule.keys()
+    )
     return CheckedRequest(
         request=request,
         job=job,
         family=planned_job.family,
         problems=tuple(problems),
         outcomes=tuple(outcomes),
-        findings=tuple(_with_earlier_run(one, by_rule.get(one.rule.name)) for one in findings),
-        ignored=tuple(item for item in unfollowed if item.finding["rule"] not in judged),
+        findings=tuple(
+            _with_earlier_run(finding, unfollowed_by_rule.get(finding.rule.name))
+            for finding in findings
+        ),
+        ignored=tuple(item for item in unfollowed if item.finding["rule"] not in judged_rules),
         basis=basis,
         cost=cost,
         forecast=forecast,
@@ -169,34 +187,46 @@ def check_request(
 def request_guides(
     planned_job: PlannedJob, history: FamilyHistory | None, types: Mapping[str, InstanceType]
 ) -> list[GuideDocument]:
-    """The guides of a request, by its settings and its family's runs."""
+    """Returns the guides of a request, chosen by its settings and its family's runs."""
     runs, audits = (history.runs, history.audits) if history else ((), ())
-    newest = max(audits, key=lambda audit: audit["job"]["ended_at"] or "", default=None)
-    isolated = _is_network_isolated(planned_job.request)
+    newest_audit = max(audits, key=lambda audit: audit["job"]["ended_at"] or "", default=None)
+    is_isolated = _is_network_isolated(planned_job.request)
     return select_guides(
-        traits_of_request(planned_job.job, runs, newest, types, is_isolated=isolated)
+        traits_of_request(planned_job.job, runs, newest_audit, types, is_isolated=is_isolated)
     )
 
 
 def _is_network_isolated(request: Request) -> bool | None:
-    """EnableNetworkIsolation; AWS's default is false. None if not known yet."""
+    """Whether the request sets EnableNetworkIsolation; AWS's default is false. None if not known
+    yet.
+    """
     path = setting_path(request.kind, "EnableNetworkIsolation")
     value = request.value(path) if path else None
     return None if isinstance(value, UnknownValue) else bool(value)
 
 
 def _cost(
-    request: Request, job_at_limit: Job | None, job: Job, market: Market, trials: Sequence[MaxCost]
+    request: Request,
+    job_at_limit: Job | None,
+    job: Job,
+    market: Market,
+    trial_costs: Sequence[MaxCost],
 ) -> MaxCost:
-    """The maximum cost, on the most expensive of its preferred types."""
+    """Returns the maximum cost, on the most expensive of the preferred types."""
     if request.kind.spec.rollup:
-        return max_search_cost(request, trials)
-    most = None if job_at_limit is None else on_most_expensive_type(job_at_limit, request, market)
-    return max_cost(request, most, on_most_expensive_type(job, request, market), market)
+        return max_search_cost(request, trial_costs)
+    costliest_job_at_limit = (
+        None if job_at_limit is None else on_most_expensive_type(job_at_limit, request, market)
+    )
+    return max_cost(
+        request, costliest_job_at_limit, on_most_expensive_type(job, request, market), market
+    )
 
 
 def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[DurationBasis, Decimal]:
-    """The job's duration and its basis: the family's median, else its limit, else an hour."""
+    """Returns the job's duration and its basis: the family's median, else the job's limit, else an
+    hour.
+    """
     if forecast is not None and forecast.seconds is not None and forecast.seconds.median > 0:
         return DurationBasis.HISTORY, forecast.seconds.median
     if limit.seconds is not None:
@@ -205,7 +235,7 @@ def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[DurationBa
 
 
 def _case(request_case: RequestCase) -> FamilyCase | RollUpCase:
-    """The request as the case of a job that ran, for rules that judge both."""
+    """Returns the request as the case of a job that ran, for rules that judge both."""
     job, policy, basis = request_case.job, request_case.policy, request_case.duration_basis
     if job.kind.spec.rollup:
         return RollUpCase(job, (), policy=policy, duration_basis=basis)
@@ -222,45 +252,61 @@ def _case(request_case: RequestCase) -> FamilyCase | RollUpCase:
 
 
 def _findings(
-    asked: RequestCase, outcomes: Outcomes, exempt: Mapping[str, Exemption], ruleset: Ruleset
+    request_case: RequestCase,
+    outcomes: Outcomes,
+    exemption_by_rule: Mapping[str, Exemption],
+    ruleset: Ruleset,
 ) -> tuple[Finding, ...]:
-    """The findings of the rules, each with what it alone would save.
+    """Returns the findings of the rules, each with the saving of its fix alone.
 
-    The severity is the rule's, unless the policy sets one or the dollars rest on runs.
+    The severity is the rule's, unless the policy sets one or the dollars are computed from earlier
+    runs.
     """
-    founds = [(name, found) for name, found in outcomes if isinstance(found, Detection)]
-    local = asked.policy
-    severities = Severities(local.severity, local.severities)
-    plan = local.discounts.savings_plan
+    detections = [
+        (rule_info, detection)
+        for rule_info, detection in outcomes
+        if isinstance(detection, Detection)
+    ]
+    policy = request_case.policy
+    severities = Severities(policy.severity, policy.severities)
+    has_savings_plan = policy.discounts.savings_plan
     savings = allocate_savings(
-        asked.job, asked.bill, founds, asked.market, severities, exempt, has_savings_plan=plan
+        request_case.job,
+        request_case.bill,
+        detections,
+        request_case.market,
+        severities,
+        exemption_by_rule,
+        has_savings_plan=has_savings_plan,
     )
-    cards = {rule.info.name: rule.request_severity for rule in ruleset.rules}
-    by_runs = asked.duration_basis is DurationBasis.HISTORY
+    request_severity_by_rule = {rule.info.name: rule.request_severity for rule in ruleset.rules}
+    is_from_runs = request_case.duration_basis is DurationBasis.HISTORY
     return tuple(
         finding
-        if (severity := cards[finding.rule.name]) is None
-        or finding.rule.name in local.severities
-        or (by_runs and finding.alone_usd is not None)
+        if (severity := request_severity_by_rule[finding.rule.name]) is None
+        or finding.rule.name in policy.severities
+        or (is_from_runs and finding.alone_usd is not None)
         else replace(finding, severity=_severity_by_exposure(finding) or severity)
         for finding in savings.findings
     )
 
 
-def _with_earlier_run(finding: Finding, item: UnfollowedFinding | None) -> Finding:
-    if item is None:
+def _with_earlier_run(finding: Finding, unfollowed: UnfollowedFinding | None) -> Finding:
+    if unfollowed is None:
         return finding
-    usd = finding.alone_usd if finding.detection.change is not None else item.usd
-    return replace(finding, reported_for_run=item.run, alone_usd=usd)
+    usd = finding.alone_usd if finding.detection.change is not None else unfollowed.usd
+    return replace(finding, reported_for_run=unfollowed.run, alone_usd=usd)
 
 
 def is_rejected_by_aws(finding: Finding) -> bool:
-    """Whether AWS rejects the request: then a high finding's sentence says so."""
+    """Whether AWS rejects the request: a high finding's summary then says so."""
     return finding.severity is Severity.HIGH and REJECTED_PREFIX in finding.detection.summary
 
 
 def _severity_by_exposure(finding: Finding) -> Severity | None:
-    """The severity by a request's maximum cost; None if the finding is not about that."""
+    """Returns the severity by a request's maximum cost; None if the finding is not about that
+    cost.
+    """
     usd = finding.detection.evidence.get("exposed_usd")
     if not isinstance(usd, Decimal):
         return None
@@ -270,11 +316,15 @@ def _severity_by_exposure(finding: Finding) -> Severity | None:
 
 
 def fix_parameters(finding: Finding, request: Request) -> tuple[Parameter, ...]:
-    """The finding's fix, with the request's values as old values."""
-    fixed = []
+    """Returns the finding's fix, with the request's values as old values."""
+    parameters = []
     for parameter in finding.detection.fix:
         value = request.value(parameter.path)
-        plain = value if isinstance(value, str | int | bool) else None
-        shown = plain if plain is not None else (parameter.old if value is not None else None)
-        fixed.append(Parameter(parameter.path, shown, parameter.new))
-    return tuple(fixed)
+        simple_value = value if isinstance(value, str | int | bool) else None
+        old_value = (
+            simple_value
+            if simple_value is not None
+            else (parameter.old if value is not None else None)
+        )
+        parameters.append(Parameter(parameter.path, old_value, parameter.new))
+    return tuple(parameters)

@@ -34,16 +34,17 @@ from sageaudit.workflows.check.request import (
 )
 
 _AUDITS = 3
-"""How many newest audits a request is compared with: older recommendations may be outdated."""
+"""How many of the newest audits a request is compared with: older recommendations may be
+outdated."""
 FileLines = tuple[Mapping[Path, int], Sequence[Path]]
 """The line of each path in a file, and the keys that occur twice."""
 
 
 class RequestChecker(Struct, frozen=True):
-    """How to check files.
+    """Checks the requests of files.
 
     `region` and `account` are the user's options. `default_region` returns the region of the user's
-    AWS settings, and is called if nothing else has one.
+    AWS settings; it is called only if no region is given and the file has none.
     """
 
     policy: Policy
@@ -64,43 +65,55 @@ class RequestChecker(Struct, frozen=True):
         """Checks all requests of a file's document. Raises MalformedData if it has none."""
         parsed = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
         checked = self._check_all(parsed.requests)
-        lines, repeated = parse_lines()
-        twice = [
-            f"{path_text(document, place)} is there twice (line {lines[place]}): only the last one"
+        lines, repeated_paths = parse_lines()
+        repeated_key_sentences = [
+            f"{path_text(document, path)} occurs twice (line {lines[path]}): only the last one"
             " counts"
-            for place in repeated
+            for path in repeated_paths
         ]
-        parsed = replace(parsed, unchecked_sentences=(*parsed.unchecked_sentences, *twice))
+        parsed = replace(
+            parsed, unchecked_sentences=(*parsed.unchecked_sentences, *repeated_key_sentences)
+        )
         return file_document(name, parsed, self.model.version, checked, lines)
 
     def _check_all(self, requests: Sequence[Request]) -> list[CheckedRequest]:
-        """Checks each request: a tuning job after its definitions, whose costs it needs. The result
-        has the order of `requests`.
+        """Checks each request, a tuning job after its definitions, whose costs it needs.
+
+        Returns the results in the order of `requests`.
         """
-        problems = {id(r): find_problems(r, self.model) for r in requests}
-        done: dict[int, CheckedRequest] = {}
+        problems = {id(request): find_problems(request, self.model) for request in requests}
+        checked: dict[int, CheckedRequest] = {}
         regions = {request.image_region for request in requests} - {None}
-        around = regions.pop() if len(regions) == 1 else None
+        file_region = regions.pop() if len(regions) == 1 else None
         for request in reversed(requests):
-            own = problems[id(request)]
-            known = own if request.tuning_request is None else problems[id(request.tuning_request)]
-            trials = [
+            own_problems = problems[id(request)]
+            problems_to_remove = (
+                own_problems
+                if request.tuning_request is None
+                else problems[id(request.tuning_request)]
+            )
+            trial_costs = [
                 cost
-                for one in requests
-                if one.tuning_request is request and (cost := done[id(one)].cost) is not None
+                for definition in requests
+                if definition.tuning_request is request
+                and (cost := checked[id(definition)].cost) is not None
             ]
-            done[id(request)] = self._check_one(request, own, known, trials, around)
-        return [done[id(request)] for request in requests]
+            checked[id(request)] = self._check_one(
+                request, own_problems, problems_to_remove, trial_costs, file_region
+            )
+        return [checked[id(request)] for request in requests]
 
     def _check_one(
         self,
         request: Request,
         problems: Sequence[Problem],
         problems_to_remove: Sequence[Problem],
-        trials: Sequence[MaxCost],
+        trial_costs: Sequence[MaxCost],
         file_region: str | None,
     ) -> CheckedRequest:
-        """`file_region`: that of all images in the file, for a request without a region."""
+        """Checks one request. `file_region`: the region of all images in the file, for a request
+        without a region.
+        """
         region = self.region or request.region or request.image_region
         region = region or file_region or self.default_region()
         try:
@@ -119,35 +132,35 @@ class RequestChecker(Struct, frozen=True):
             catalogue.ruleset(),
             now=self.now,
             history=history,
-            trial_costs=trials,
+            trial_costs=trial_costs,
         )
         guides = request_guides(planned, history, market.types) if self.with_guides else None
         return replace(checked, notes=(*checked.notes, *note), guides=guides)
 
     def _history(self, planned: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
-        """The family's history, or why it cannot be read."""
+        """Returns the family's history, or a note why it was not read."""
         request, job = planned.request, planned.job
         if self.read_family is None or request.tuning_request is not None:
             return None, ()
         if request.kind.spec.rollup:
             label = request.kind.spec.label
-            return None, (f"Each {label} is a family of its own: its history is not asked.",)
-        lacks = [
-            f"{what} (give {option})"
-            for what, option, value in (
+            return None, (f"Each {label} is a family of its own: no history is read.",)
+        missing = [
+            f"{name} (give {option})"
+            for name, option, value in (
                 ("account", "--account", job.account),
                 ("region", "--region", job.region),
                 ("pipeline", "--pipeline", request.step or not request.is_pipeline_step),
             )
             if not value
         ]
-        if lacks:
-            return None, (f"The history is not asked without {' and '.join(lacks)}.",)
+        if missing:
+            return None, (f"The history cannot be read without {' and '.join(missing)}.",)
         return self.read_family(planned), ()
 
 
 def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
-    """Reads the family of a job that has not run: its newest runs in one query, and the last
+    """Reads the family of a job that has not run: its newest runs in one query, and its last
     audits, those on the same instances first.
 
     Raises AwsError.
@@ -156,17 +169,17 @@ def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
     query = RunQuery.for_family(
         job.account or UNKNOWN_NAME, job.region or UNKNOWN_NAME, planned.family
     )
-    heads = tuple(islice(history.runs(query, page_size=MAX_EARLIER_RUNS), MAX_EARLIER_RUNS))
+    summaries = tuple(islice(history.runs(query, page_size=MAX_EARLIER_RUNS), MAX_EARLIER_RUNS))
     group = job.groups[0] if len(job.groups) == 1 else None
     instances = (group.instance_type, group.count) if group else None
 
-    def ran_on_other_instances(head: AuditSummary) -> bool:
-        return instances is None or (head.instance_type, head.instance_count) != instances
+    def ran_on_other_instances(summary: AuditSummary) -> bool:
+        return instances is None or (summary.instance_type, summary.instance_count) != instances
 
     documents = (
-        read_audit(history, head.key)
-        for head in sorted(heads, key=ran_on_other_instances)[:_AUDITS]
+        read_audit(history, summary.key)
+        for summary in sorted(summaries, key=ran_on_other_instances)[:_AUDITS]
     )
     return FamilyHistory(
-        comparable_runs(heads), tuple(audit for audit in documents if audit is not None)
+        comparable_runs(summaries), tuple(audit for audit in documents if audit is not None)
     )

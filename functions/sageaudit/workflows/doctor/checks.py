@@ -50,7 +50,7 @@ from sageaudit.workflows.doctor import permissions
 from sageaudit.workflows.redrive import DEAD_LETTER_OUTPUTS
 
 _OLD_PRICES_DAYS = 180
-_NOBODY = JobKey("doctor", datetime(2017, 11, 1, tzinfo=UTC))
+_ABSENT_RUN = JobKey("doctor", datetime(2017, 11, 1, tzinfo=UTC))
 _COSTS = "ce:GetCostAndUsage"
 _SQS_PREFIX = "sqs:"
 _ALLOW_NEXT_STEP = "allow it: `sageaudit doctor --policy` prints the policy"
@@ -65,7 +65,9 @@ class CheckState(enum.StrEnum):
 
 
 class Check(Struct, frozen=True):
-    """One line. `next` is what to do about it; `code` is the exit code of a failed check."""
+    """One line of the command. `found`: what the check found; `next`: what to do about it; `code`:
+    the exit code of a failed check.
+    """
 
     name: str
     state: CheckState
@@ -75,38 +77,38 @@ class Check(Struct, frozen=True):
 
 
 def passed(name: str, detail: str) -> Check:
-    """A check that passed."""
+    """Returns a check that passed."""
     return Check(name, CheckState.OK, detail)
 
 
 def failed(
     name: str, error: SageauditError | str, next_step: str | None = None, code: Exit = Exit.FAILURE
 ) -> Check:
-    """A check that did not pass; `code` is for a sentence, as an error has its own."""
+    """Returns a check that failed. `code` is used for a text; an error has its own exit code."""
     if isinstance(error, SageauditError):
         code = exit_for(error)
     return Check(name, CheckState.FAILED, str(error).rstrip("."), next_step, code)
 
 
 def not_checked(name: str, detail: str, next_step: str | None = None) -> Check:
-    """A check that could not be made, which is not a failure."""
+    """Returns a check that could not be made, which is not a failure."""
     return Check(name, CheckState.NOT_CHECKED, detail, next_step)
 
 
 def versions() -> Check:
-    """The versions of this tool and of what it runs on."""
+    """Returns a check with the versions of sageaudit, Python and boto3."""
     parts = ", ".join(f"{name} {version(name)}" for name in ("boto3", "botocore"))
-    found = f"sageaudit {__version__}, Python {platform.python_version()}, {parts}"
-    return passed("versions", found)
+    version_text = f"sageaudit {__version__}, Python {platform.python_version()}, {parts}"
+    return passed("versions", version_text)
 
 
 def prices(today: date) -> Check:
-    """The packaged price tables and their age."""
+    """Returns a check with the date and age of the packaged price tables."""
     as_of = packaged.packaged_prices().as_of
     age = (today - date.fromisoformat(as_of)).days
-    found = f"packaged tables of {as_of}, {age} days old"
+    age_text = f"packaged tables of {as_of}, {age} days old"
     remedy = "a newer sageaudit may have newer ones" if age > _OLD_PRICES_DAYS else None
-    return Check("prices", CheckState.OK, found, remedy)
+    return Check("prices", CheckState.OK, age_text, remedy)
 
 
 def file(path: Path | None, warn: Callable[[str], None]) -> Check:
@@ -114,14 +116,14 @@ def file(path: Path | None, warn: Callable[[str], None]) -> Check:
     name = f"history {path or histories.default_path()}"
     try:
         with histories.open_history(path, None, None, None, warn=warn) as opened:
-            place = Path(opened.name)
+            file_path = Path(opened.name)
     except NoHistory as error:
         if path is None:
             return Check(name, CheckState.OK, "not there yet", "`sageaudit scan` makes it")
         return failed(name, error, "make it with `sageaudit scan --history FILE`")
     except SageauditError as error:
         return failed(name, error)
-    if not (os.access(place, os.W_OK) and os.access(place.absolute().parent, os.W_OK)):
+    if not (os.access(file_path, os.W_OK) and os.access(file_path.absolute().parent, os.W_OK)):
         remedy = "`scan` and `audit` cannot add to it: change its mode, or its folder's"
         return failed(name, "it can be read, but not written", remedy, Exit.DENIED)
     return passed(name, "readable and writable, of this version")
@@ -138,25 +140,33 @@ def region(name: str | None) -> Check:
 
 
 def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]:
-    """Checks the credentials, and returns whose they are."""
+    """Checks the credentials; also returns their account and ARN, or None."""
     try:
-        own = identity(session, region_name)
+        own_identity = identity(session, region_name)
     except AwsError as error:
         remedy = "check the network, and HTTPS_PROXY and AWS_CA_BUNDLE behind a proxy"
-        lost = isinstance(error, Unavailable)
-        return failed("credentials", error, remedy if lost else None), None
-    return passed("credentials", f"{own.arn}, account {own.account}"), own
+        is_network_error = isinstance(error, Unavailable)
+        return failed("credentials", error, remedy if is_network_error else None), None
+    return passed(
+        "credentials", f"{own_identity.arn}, account {own_identity.account}"
+    ), own_identity
 
 
-def actions(names: Sequence[str], session: Any, region_name: str, own: Identity) -> Iterator[Check]:
-    """One check for each IAM action, by a harmless call if there is one."""
+def actions(
+    names: Sequence[str], session: Any, region_name: str, own_identity: Identity
+) -> Iterator[Check]:
+    """Yields a check for each IAM action. Makes a harmless call, if the action has one."""
     for name in names:
         if name == _COSTS:
-            yield not_checked(name, "asking costs $0.01", "try it with `sageaudit scan --coverage`")
+            yield not_checked(
+                name, "a check costs $0.01", "try it with `sageaudit scan --coverage`"
+            )
         elif name.startswith(_SQS_PREFIX):
             remedy = "try it with `sageaudit redrive notices --dry-run`"
-            yield not_checked(name, "asking could change a queue", remedy)
-        elif error := check_permission(name, partial(client, session), region_name, own.account):
+            yield not_checked(name, "a check could change a queue", remedy)
+        elif error := check_permission(
+            name, partial(client, session), region_name, own_identity.account
+        ):
             yield failed(name, error, _next_step(error))
         else:
             yield passed(name, "permitted")
@@ -174,7 +184,7 @@ def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check
     for account in listed.account_names:
         name = f"{listed.role.name} in {account}"
         if account == listed.own_identity.account:
-            yield passed(f"account {account}", "your own: no role is assumed")
+            yield passed(f"account {account}", "your own: it needs no role")
             continue
         try:
             clients.client_factory("sagemaker")(account, region_name)
@@ -185,73 +195,78 @@ def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check
         def client_for(service: str, region: str, account: str = account) -> Any:
             return clients.client_factory(service)(account, region)
 
-        names = permissions.ACCOUNT_ACTIONS
+        actions = permissions.ACCOUNT_ACTIONS
         missing = {
-            one: refused
-            for one in names
-            if (refused := check_permission(one, client_for, region_name, account))
+            action: refusal
+            for action in actions
+            if (refusal := check_permission(action, client_for, region_name, account))
         }
         if missing:
             code = exit_for(next(iter(missing.values())))
             remedy = "docs/permissions.md has the policy of the role"
-            yield failed(name, f"not possible: {', '.join(missing)}", remedy, code)
+            yield failed(name, f"not permitted: {', '.join(missing)}", remedy, code)
         else:
-            yield passed(name, "assumed, and may do what a scan needs")
+            yield passed(name, "it can be assumed, and allows what a scan needs")
 
 
 def table(name: str, session: Any, region: str) -> Iterator[Check]:
     """Checks that the table exists, is sageaudit's, and is readable by key and by index."""
-    where = f"table {name}"
+    check_name = f"table {name}"
     history = DynamoHistory(client(session, "dynamodb", region, CONFIG), name)
-    by_name = history.runs(RunQuery.for_name(_NOBODY.arn), page_size=1)
+    empty_list = history.runs(RunQuery.for_name(_ABSENT_RUN.arn), page_size=1)
     calls: dict[str, Callable[[], object]] = {
-        "dynamodb:GetItem": lambda: history.summary(_NOBODY),
-        "dynamodb:Query": lambda: next(by_name, None),
+        "dynamodb:GetItem": lambda: history.summary(_ABSENT_RUN),
+        "dynamodb:Query": lambda: next(empty_list, None),
     }
     for action, call in calls.items():
         try:
             call()
         except TableNotFound as error:
-            yield failed(where, error, "the stack's output TableName has its name")
+            yield failed(check_name, error, "the stack's output TableName has its name")
             return
         except AwsError as error:
-            yield failed(f"{where}, {action}", error, _next_step(error))
+            yield failed(f"{check_name}, {action}", error, _next_step(error))
         else:
-            yield passed(f"{where}, {action}", "permitted")
+            yield passed(f"{check_name}, {action}", "permitted")
 
 
-_DEAD = {
+_DEAD_LETTER_QUEUES = {
     **{kind.value: output for kind, output in DEAD_LETTER_OUTPUTS.items()},
     "sweep": "SweepDeadLettersUrl",
     "digest": "DigestDeadLettersUrl",
 }
-"""Outputs of the stack, by name. `sageaudit redrive` has no sweep or digest."""
+"""The stack's outputs with the queues' URLs, by name. `sageaudit redrive` cannot send letters of
+sweep and digest again."""
 _PENDING = "PendingConfirmation"
 
 
 def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check]:
-    """The checks of one stack. An error is a failed check."""
+    """Yields the checks of one stack. An AwsError becomes a failed check."""
     try:
         outputs = read_stack_outputs(client(session, "cloudformation", region), name)
     except AwsError as error:
         yield failed(f"stack {name}", error)
         return
-    wanted = (*_DEAD.values(), "AlarmsTopicArn", "TableName")
-    missing = [output for output in wanted if output not in outputs]
+    needed_outputs = (*_DEAD_LETTER_QUEUES.values(), "AlarmsTopicArn", "TableName")
+    missing = [output for output in needed_outputs if output not in outputs]
     if missing:
-        found, remedy = f"it has no output {missing[0]}", "deploy this version, or name its stack"
-        yield failed(f"stack {name}", found, remedy, Exit.USAGE)
+        problem, remedy = f"it has no output {missing[0]}", "deploy this version, or name its stack"
+        yield failed(f"stack {name}", problem, remedy, Exit.USAGE)
         return
     yield passed(f"stack {name}", f"in {region}")
     checks: dict[str, Callable[[], Check]] = {
-        f"dead letters, {kind}": partial(_dead, session, region, kind, outputs[output])
-        for kind, output in _DEAD.items()
+        f"dead letters, {kind}": partial(
+            _check_dead_letters, session, region, kind, outputs[output]
+        )
+        for kind, output in _DEAD_LETTER_QUEUES.items()
     }
-    for channel, what in outputs_by_channel(outputs, CHANNEL).items():
-        checks[f"channel {channel}"] = partial(_channel, session, region, channel, what)
+    for channel, service_and_address in outputs_by_channel(outputs, CHANNEL).items():
+        checks[f"channel {channel}"] = partial(
+            _check_channel, session, region, channel, service_and_address
+        )
     checks["alarms"] = partial(_check_alarm_subscribers, session, region, outputs["AlarmsTopicArn"])
-    if at_once := outputs.get(AUDITS_AT_ONCE):
-        checks["executions"] = partial(_executions, session, region, int(at_once))
+    if audits_at_once := outputs.get(AUDITS_AT_ONCE):
+        checks["executions"] = partial(_check_concurrency, session, region, int(audits_at_once))
     checks["sweep"] = partial(_check_last_sweep, session, region, outputs["TableName"], now)
     for line, check in checks.items():
         try:
@@ -260,89 +275,105 @@ def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check
             yield failed(line, error)
 
 
-def _dead(session: Any, region: str, kind: str, url: str) -> Check:
+def _check_dead_letters(session: Any, region: str, kind: str, url: str) -> Check:
     name = f"dead letters, {kind}"
     depth = DeadLetterQueue(client(session, "sqs", region), url).depth()
-    letters = depth.visible + depth.in_flight
-    if not letters:
+    letter_count = depth.visible + depth.in_flight
+    if not letter_count:
         return passed(name, "none")
     remedy = "docs/runbook.md#dead-letters says how to read and delete them"
     if kind in DEAD_LETTER_OUTPUTS:
         remedy = f"`sageaudit redrive {kind} --dry-run` shows why"
-    return failed(name, f"about {count_text(letters, 'letter')}", remedy)
+    return failed(name, f"about {count_text(letter_count, 'letter')}", remedy)
 
 
 def _check_alarm_subscribers(session: Any, region: str, topic: str) -> Check:
-    who, has_subscriber = _subscribers(session, region, topic)
+    subscribers, has_subscriber = _subscribers(session, region, topic)
     if not has_subscriber:
         remedy = "`make deploy` asks where alarms go; each new address must confirm"
-        return failed("alarms", f"nobody gets them{who}", remedy)
-    return passed("alarms", f"they go to {who}")
+        return failed("alarms", f"they have no subscriber{subscribers}", remedy)
+    return passed("alarms", f"they go to {subscribers}")
 
 
 def _subscribers(session: Any, region: str, topic: str) -> tuple[str, bool]:
-    """The subscribers of a topic, in words, and whether there are any."""
+    """Returns the subscribers of a topic as text, and whether any is confirmed."""
     with aws_errors("sns", topic):
         pages = client(session, "sns", region).get_paginator("list_subscriptions_by_topic")
         rows = [row for page in pages.paginate(TopicArn=topic) for row in page["Subscriptions"]]
     confirmed = [row for row in rows if row["SubscriptionArn"].startswith("arn:")]
-    waiting = sum(row["SubscriptionArn"] == _PENDING for row in rows)
-    unconfirmed = f", {waiting} not confirmed yet" if waiting else ""
+    pending_count = sum(row["SubscriptionArn"] == _PENDING for row in rows)
+    unconfirmed = f", {pending_count} not confirmed yet" if pending_count else ""
     protocols = ", ".join(sorted({row["Protocol"] for row in confirmed}))
     text = f"{count_text(len(confirmed), 'subscriber')} ({protocols})" if confirmed else ""
     return f"{text}{unconfirmed}", bool(confirmed)
 
 
-def _channel(session: Any, region: str, name: str, what: str) -> Check:
+def _check_channel(session: Any, region: str, name: str, service_and_address: str) -> Check:
     """Checks that a channel's secret exists and is valid, or that its topic has a subscriber."""
-    line, (word, _, address) = f"channel {name}", what.partition(" ")
-    service = next((value for key, value in SERVICES.items() if key == word), None)
+    check_name, (service_name, _, address) = f"channel {name}", service_and_address.partition(" ")
+    service = next((value for key, value in SERVICES.items() if key == service_name), None)
     if service is None:
-        return not_checked(line, f"{word} is not known to this version")
+        return not_checked(check_name, f"{service_name} is not known to this version")
     if service.secret_format is None:
-        who, has_subscriber = _subscribers(session, address.split(":")[3] or region, address)
+        subscribers, has_subscriber = _subscribers(
+            session, address.split(":")[3] or region, address
+        )
         if has_subscriber:
-            return passed(line, f"the topic has {who}")
-        remedy = f"subscribe somebody to {address}"
-        if name == OWN_TOPIC:  # whoever reads chat needs no mail
-            return Check(line, CheckState.OK, f"nobody gets the stack's own topic{who}", remedy)
-        return failed(line, f"nobody gets the topic{who}", remedy)
-    store = f'`make deploy ARGS="--secret-file {name}=FILE"` stores it'
+            return passed(check_name, f"the topic has {subscribers}")
+        remedy = f"add a subscriber to {address}"
+        if name == OWN_TOPIC:  # chat channels get the messages anyway
+            return Check(
+                check_name,
+                CheckState.OK,
+                f"the stack's own topic has no subscriber{subscribers}",
+                remedy,
+            )
+        return failed(check_name, f"the topic has no subscriber{subscribers}", remedy)
+    store_step = f'`make deploy ARGS="--secret-file {name}=FILE"` stores it'
     try:
-        text = SecretReader(
+        secret = SecretReader(
             client(session, "secretsmanager", region), address, time.monotonic
         ).value()
     except BadSettings as error:
-        return failed(line, error, store)
-    if reason := service.secret_format.invalid_reason(text):
+        return failed(check_name, error, store_step)
+    if reason := service.secret_format.invalid_reason(secret):
         return failed(
-            line, f"the secret {address} holds no {service.secret_format.kind}: {reason}", store
+            check_name,
+            f"the secret {address} holds no {service.secret_format.kind}: {reason}",
+            store_step,
         )
-    return passed(line, f"the secret {address} holds a {service.secret_format.kind}")
+    return passed(check_name, f"the secret {address} holds a {service.secret_format.kind}")
 
 
-def _executions(session: Any, region: str, audits_at_once: int) -> Check:
+def _check_concurrency(session: Any, region: str, audits_at_once: int) -> Check:
     """Checks that the audits need at most half of the account's concurrency."""
     with aws_errors("lambda"):
         limits = client(session, "lambda", region).get_account_settings()["AccountLimit"]
     limit = int(limits["UnreservedConcurrentExecutions"])
-    found = f"{audits_at_once} audits at once, of {limit} functions that may run in this account"
+    concurrency_text = (
+        f"{audits_at_once} audits at once; this account may run {limit} functions at once"
+    )
     if limit < 2 * audits_at_once:
         remedy = "ask for a higher quota, or set audits_at_once lower: docs/before-you-deploy.md"
-        return failed("executions", found, remedy)
-    return passed("executions", found)
+        return failed("executions", concurrency_text, remedy)
+    return passed("executions", concurrency_text)
 
 
 def _check_last_sweep(session: Any, region: str, table: str, now: datetime) -> Check:
-    notes = DynamoSweepStore(client(session, "dynamodb", region), table)
-    until = [state.watermark for state in drop_abandoned_lists(notes.all_list_states()).values()]
-    if not until:
+    sweep_store = DynamoSweepStore(client(session, "dynamodb", region), table)
+    watermarks = [
+        state.watermark for state in drop_abandoned_lists(sweep_store.all_list_states()).values()
+    ]
+    if not watermarks:
         remedy = "it runs every 15 minutes; look at the log of the sweep function"
         return not_checked("sweep", "no sweep has ended yet", remedy)
-    oldest = min(until)
-    at, lists = f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC", count_text(len(until), "list")
+    oldest = min(watermarks)
+    oldest_text, list_count = (
+        f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        count_text(len(watermarks), "list"),
+    )
     if now - oldest > MAX_UNTRIED_TIME:
         remedy = 'see "Sweep silent" in docs/runbook.md'
-        found = f"no sweep has looked for jobs that ended after {at}"
-        return failed("sweep", found, remedy)
-    return passed("sweep", f"has looked for all jobs that ended up to {at}, in {lists}")
+        problem = f"no sweep has read the lists of jobs that ended after {oldest_text}"
+        return failed("sweep", problem, remedy)
+    return passed("sweep", f"it has read all jobs that ended up to {oldest_text}, in {list_count}")

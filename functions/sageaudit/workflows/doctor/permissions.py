@@ -1,7 +1,7 @@
-"""The IAM actions that each command calls, and the least policy that allows them.
+"""The IAM actions that each command calls, and the smallest policy that allows them.
 
-Resources are those of the service authorization reference: a list of jobs, a metric, a price, an
-organization or a bill cannot be limited to a resource. sts:GetCallerIdentity needs no permission.
+The resources follow AWS's service authorization reference: IAM cannot limit lists of jobs, metrics,
+prices, organizations or bills to a resource. sts:GetCallerIdentity needs no permission.
 """
 
 from __future__ import annotations
@@ -52,15 +52,18 @@ _TABLE = {TABLE: dynamo_history.READ_PERMISSIONS}
 
 
 class CommandActions(Struct, frozen=True):
-    """The actions of one command: always, and with an option."""
+    """The IAM actions that a command calls: always (`required`), and with an option."""
 
     required: tuple[str, ...] = ()
     with_option: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def actions(self, options: Iterable[str]) -> set[str]:
-        """All actions with these options."""
-        more = self.with_option
-        return {*self.required, *(action for option in options for action in more.get(option, ()))}
+        """Returns all actions that the command calls with these options."""
+        actions_by_option = self.with_option
+        return {
+            *self.required,
+            *(action for option in options for action in actions_by_option.get(option, ())),
+        }
 
 
 READ_ONLY_COMMANDS: Mapping[str, CommandActions] = {
@@ -88,7 +91,7 @@ READ_ONLY_COMMANDS: Mapping[str, CommandActions] = {
     "report": CommandActions((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
     "doctor": CommandActions((), {STACK_OPTION: STACK_CHECKS, MEMBERS_OPTION: MEMBER_CHECKS}),
 }
-"""`doctor` itself needs nothing more: it reports what it may not ask."""
+"""`doctor` itself needs no other permission: it reports the calls that are not permitted."""
 
 WRITING_COMMANDS: Mapping[str, CommandActions] = {
     "advice": CommandActions(
@@ -123,22 +126,24 @@ WRITING_COMMANDS: Mapping[str, CommandActions] = {
 """Commands that change something in AWS. They are checked only if the user names them."""
 ALL_COMMANDS: Mapping[str, CommandActions] = {**READ_ONLY_COMMANDS, **WRITING_COMMANDS}
 DEFAULT_STACK = "SageAudit"
-"""The stack's name; those of its queues begin with it."""
+"""The stack's name, with which the names of its queues begin."""
 
 
-_DECIDE = frozenset(dynamo_history.SAVE_DECISION_PERMISSIONS)
+_DECISION_ACTIONS = frozenset(dynamo_history.SAVE_DECISION_PERMISSIONS)
 _DECISIONS_CONDITION = {
     "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [keys.RECOMMENDATIONS_PK]}}
 }
-"""A user who decides about recommendations may write no other item of the table."""
+"""A user who decides about recommendations may write only these items of the table."""
 ACCOUNT_ACTIONS = MEMBER_ACTIONS
 """The actions of the role of `scan --role`. Prices are read with the user's own credentials."""
 
 
 def actions_of_commands(commands: Iterable[str], options: Iterable[str]) -> list[str]:
-    """The actions of these commands together, in alphabetical order."""
-    given = tuple(options)
-    return sorted({action for name in commands for action in ALL_COMMANDS[name].actions(given)})
+    """Returns the actions of all these commands, in alphabetical order."""
+    option_names = tuple(options)
+    return sorted(
+        {action for name in commands for action in ALL_COMMANDS[name].actions(option_names)}
+    )
 
 
 class PolicyScope(Struct, frozen=True):
@@ -150,24 +155,26 @@ class PolicyScope(Struct, frozen=True):
     stack: str | None = None
 
     def resources(self, action: str) -> tuple[str, ...]:
-        """The ARNs that an action is allowed on; `*` if IAM has no resource for it."""
+        """Returns the ARNs on which an action is allowed; `*` if IAM has no resource for it."""
         partition = region_partition(self.region or "us-east-1")
-        place = f"{self.region or '*'}:*"
+        region_and_account = f"{self.region or '*'}:*"
         if action.startswith("sagemaker:") and action not in _UNSCOPED_ACTIONS:
-            jobs = f"arn:{partition}:sagemaker:{place}"
+            jobs = f"arn:{partition}:sagemaker:{region_and_account}"
             return tuple(f"{jobs}:{kind.spec.arn_word}/*" for kind in JobKind)
         stack = self.stack or DEFAULT_STACK
         if action in stack_outputs.CLI_PERMISSIONS:
-            return (f"arn:{partition}:cloudformation:{place}:stack/{stack}/*",)
+            return (f"arn:{partition}:cloudformation:{region_and_account}:stack/{stack}/*",)
         service = action.partition(":")[0]
         if service == "lambda" and action != ACCOUNT_SETTINGS:
-            return (f"arn:{partition}:lambda:{place}:function:{stack}-*",)
+            return (f"arn:{partition}:lambda:{region_and_account}:function:{stack}-*",)
         if service in {"sns", "sqs"}:
-            return (f"arn:{partition}:{service}:{place}:{stack}-*",)
+            return (f"arn:{partition}:{service}:{region_and_account}:{stack}-*",)
         if action in secrets.PERMISSIONS:
-            return (f"arn:{partition}:secretsmanager:{place}:secret:{CHANNEL_SECRETS}*",)
+            return (
+                f"arn:{partition}:secretsmanager:{region_and_account}:secret:{CHANNEL_SECRETS}*",
+            )
         if action.startswith("dynamodb:"):
-            table = f"arn:{partition}:dynamodb:{place}:table/{self.table or '*'}"
+            table = f"arn:{partition}:dynamodb:{region_and_account}:table/{self.table or '*'}"
             if action in dynamo_history.INDEX_PERMISSIONS or action == "dynamodb:GetItem":
                 return (table, f"{table}/index/*")
             return (table,)
@@ -177,19 +184,19 @@ class PolicyScope(Struct, frozen=True):
 
 
 def make_policy(allowed: Iterable[str], scope: PolicyScope) -> dict[str, Any]:
-    """The least identity policy for these actions, as an IAM document."""
-    groups: dict[tuple[str, ...], list[str]] = {}
+    """Returns the smallest identity policy that allows these actions, as an IAM document."""
+    actions_by_resources: dict[tuple[str, ...], list[str]] = {}
     for action in sorted(allowed):
-        groups.setdefault(scope.resources(action), []).append(action)
+        actions_by_resources.setdefault(scope.resources(action), []).append(action)
     return {
         "Version": "2012-10-17",
         "Statement": [
             {
                 "Effect": "Allow",
-                "Action": names,
+                "Action": actions,
                 "Resource": resources[0] if len(resources) == 1 else [*resources],
-                **(_DECISIONS_CONDITION if set(names) <= _DECIDE else {}),
+                **(_DECISIONS_CONDITION if set(actions) <= _DECISION_ACTIONS else {}),
             }
-            for resources, names in groups.items()
+            for resources, actions in actions_by_resources.items()
         ],
     }

@@ -31,17 +31,17 @@ from sageaudit.workflows.doctor import checks
 from sageaudit.workflows.doctor.checks import Check, CheckState, failed, not_checked, passed
 
 _CONFIG = CONFIG.merge(Config(read_timeout=150, retries={"total_max_attempts": 1}))
-"""An answer takes up to 40 seconds, plus a last member that does not answer at all."""
-_RECENT = timedelta(days=20)
-"""Shorter than the 30 days for which sent events are stored."""
+"""The sweep function answers within 40 seconds, plus the time-out of its last member."""
+_EVENTS_LOOK_BACK = timedelta(days=20)
+"""Shorter than the 30 days for which the history stores that an event was sent."""
 _MAX_RUNS = 20
 
 
 class DoctorScope(Struct, frozen=True):
-    """What is checked beside versions and prices.
+    """What is checked besides versions and prices.
 
-    `list_accounts` lists other accounts, from a session and a region; None to check no others.
-    `check_members`: also check each account that the stack audits.
+    `list_accounts` lists other accounts, from a session and a region; None to check no other
+    account. `check_members`: also check each account that the stack audits.
     """
 
     actions: Sequence[str]
@@ -55,7 +55,7 @@ class DoctorScope(Struct, frozen=True):
 
 
 def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) -> Iterator[Check]:
-    """Yields the checks. `warn` gets oddities of the history's file."""
+    """Yields the checks. `warn` is called if others may write the history's file."""
     yield checks.versions()
     yield checks.prices(now.date())
     if scope.history is not None or not scope.table:
@@ -66,31 +66,33 @@ def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) ->
 
 
 def _check_aws(scope: DoctorScope) -> Iterator[Check]:
-    """Each check needs those before it: credentials need a region, permissions need credentials."""
+    """Checks the AWS settings. Credentials need a region, and permissions need credentials: if one
+    check fails, those that need it are not made.
+    """
     try:
         session = open_session(scope.profile, scope.region)
     except SageauditError as error:
         yield failed("AWS settings", error)
         return
-    found = checks.region(session.region_name)
-    yield found
-    place = session.region_name if found.state is CheckState.OK else "us-east-1"
-    whose, own = checks.credentials(session, place)
-    yield whose
-    if own is None or found.state is not CheckState.OK:
-        missing = "the region" if own else "credentials"
-        yield not_checked("permissions", f"without {missing} nothing can be asked")
+    region_check = checks.region(session.region_name)
+    yield region_check
+    region = session.region_name if region_check.state is CheckState.OK else "us-east-1"
+    credentials_check, own_identity = checks.credentials(session, region)
+    yield credentials_check
+    if own_identity is None or region_check.state is not CheckState.OK:
+        needed = "the region" if own_identity else "credentials"
+        yield not_checked("permissions", f"cannot be checked without {needed}")
         return
-    single = [
+    probed_actions = [
         action
         for action in scope.actions
         if not action.startswith("dynamodb:") and action != "sts:AssumeRole"
     ]
-    yield from checks.actions(single, session, place, own)
+    yield from checks.actions(probed_actions, session, region, own_identity)
     if scope.table is not None:
-        yield from checks.table(scope.table, session, place)
+        yield from checks.table(scope.table, session, region)
     if scope.list_accounts is not None:
-        yield from _check_accounts(scope.list_accounts, session, place)
+        yield from _check_accounts(scope.list_accounts, session, region)
 
 
 def _check_accounts(
@@ -101,7 +103,7 @@ def _check_accounts(
     except SageauditError as error:
         yield failed("accounts", error)
         return
-    yield passed("accounts", f"{len(listed.accounts)} to ask")
+    yield passed("accounts", f"{len(listed.accounts)} to check")
     yield from checks.roles(listed, session, region)
 
 
@@ -114,7 +116,7 @@ def _check_stack(scope: DoctorScope, name: str, now: datetime) -> Iterator[Check
             if scope.check_members:
                 yield from check_members(name, session, session.region_name, now)
             return
-    yield not_checked(f"stack {name}", "without a region nothing can be asked")
+    yield not_checked(f"stack {name}", "cannot be checked without a region")
 
 
 def check_members(name: str, session: Any, region: str, now: datetime) -> Iterator[Check]:
@@ -123,20 +125,20 @@ def check_members(name: str, session: Any, region: str, now: datetime) -> Iterat
         outputs = read_stack_outputs(client(session, "cloudformation", region), name)
         function, table = outputs["SweepFunctionName"], outputs["TableName"]
     except KeyError as error:
-        found = f"the stack {name} has no output {error.args[0]}"
-        yield failed("members", found, "deploy this version, or name its stack", Exit.USAGE)
+        problem = f"the stack {name} has no output {error.args[0]}"
+        yield failed("members", problem, "deploy this version, or name its stack", Exit.USAGE)
         return
     except AwsError as error:
         yield failed("members", error)
         return
     dynamodb = client(session, "dynamodb", region)
-    history, notes = DynamoHistory(dynamodb, table), DynamoSweepStore(dynamodb, table)
+    history, sweep_store = DynamoHistory(dynamodb, table), DynamoSweepStore(dynamodb, table)
     count = 0
     try:
-        for row in _answers(client(session, "lambda", region, _CONFIG), function):
+        for row in _member_rows(client(session, "lambda", region, _CONFIG), function):
             count += 1
-            yield _row_check(row)
-            yield _check_events_arrive(history, notes, row["account"], row["region"], now)
+            yield _check_member_row(row)
+            yield _check_events_arrive(history, sweep_store, row["account"], row["region"], now)
     except AwsError as error:
         yield failed("members", error)
         return
@@ -144,49 +146,55 @@ def check_members(name: str, session: Any, region: str, now: datetime) -> Iterat
         yield passed("members", "the policy names no other account")
 
 
-def _answers(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
-    """The rows of the function's answers. Raises AwsError."""
-    after: str | None = ""
-    while after is not None:
+def _member_rows(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
+    """Yields a row for each member, from the answers of the sweep function `function`. Raises
+    AwsError.
+    """
+    continue_after: str | None = ""
+    while continue_after is not None:
         with aws_errors("lambda", f"on {function}"):
             answer = aws_lambda.invoke(
-                FunctionName=function, Payload=json.dumps({"members_after": after})
+                FunctionName=function, Payload=json.dumps({"members_after": continue_after})
             )
         with parse_errors("lambda"):
-            said = json.loads(answer["Payload"].read())
+            answer_body = json.loads(answer["Payload"].read())
             if answer.get("FunctionError"):
-                raise Unavailable(f"{function} failed: {said.get('errorMessage')}.")
-            yield from said["members"]
-            after = said["next"]
+                raise Unavailable(f"{function} failed: {answer_body.get('errorMessage')}.")
+            yield from answer_body["members"]
+            continue_after = answer_body["next"]
 
 
-def _row_check(row: dict[str, Any]) -> Check:
-    name, lacks = f"member {row['account']} in {row['region']}", row["lacks"]
-    if not lacks:
-        return passed(name, "its role is assumed, and may do what an audit needs")
+def _check_member_row(row: dict[str, Any]) -> Check:
+    name, missing = f"member {row['account']} in {row['region']}", row["lacks"]
+    if not missing:
+        return passed(name, "its role can be assumed, and allows what an audit needs")
     remedy = "deploy infra/member.yaml there: docs/organization.md"
-    reason = next(iter(lacks.values()))
-    return failed(name, f"lacks {', '.join(lacks)}: {reason}", remedy, Exit.DENIED)
+    reason = next(iter(missing.values()))
+    return failed(name, f"not permitted: {', '.join(missing)}: {reason}", remedy, Exit.DENIED)
 
 
 def _check_events_arrive(
-    history: DynamoHistory, notes: DynamoSweepStore, account: str, region: str, now: datetime
+    history: DynamoHistory, sweep_store: DynamoSweepStore, account: str, region: str, now: datetime
 ) -> Check:
-    """Checks that an event arrived for an audited run that no sweep sent."""
+    """Checks the newest runs of an account and region: an event arrived for at least one of them,
+    if it is not a run that a sweep sent.
+    """
     name = f"events of {account} in {region}"
     runs = list(islice(_runs(history, account, region, now), _MAX_RUNS))
     if not runs:
-        return not_checked(name, f"no job was audited in {_RECENT.days} days")
-    if any(notes.event_record(run.key) is None for run in runs):
-        return passed(name, "they come")
-    found = f"none is known to have come: the sweep found {count_text(len(runs), 'job')}"
-    return failed(name, found, "deploy infra/member.yaml there: docs/organization.md")
+        return not_checked(name, f"no job was audited in {_EVENTS_LOOK_BACK.days} days")
+    if any(sweep_store.event_record(run.key) is None for run in runs):
+        return passed(name, "they arrive")
+    problem = f"no event is known to have arrived: the sweep found {count_text(len(runs), 'job')}"
+    return failed(name, problem, "deploy infra/member.yaml there: docs/organization.md")
 
 
 def _runs(
     history: DynamoHistory, account: str, region: str, now: datetime
 ) -> Iterator[AuditSummary]:
-    heads = history.runs(RunQuery.for_account(account), page_size=_MAX_RUNS)
-    for head in takewhile(lambda head: head.ended_at >= now - _RECENT, heads):
-        if head.key.arn.split(":")[3] == region:
-            yield head
+    summaries = history.runs(RunQuery.for_account(account), page_size=_MAX_RUNS)
+    for summary in takewhile(
+        lambda summary: summary.ended_at >= now - _EVENTS_LOOK_BACK, summaries
+    ):
+        if summary.key.arn.split(":")[3] == region:
+            yield summary

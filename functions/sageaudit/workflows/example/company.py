@@ -1,7 +1,7 @@
-"""The example company: what it ran in eight weeks. All of it is made up.
+"""The jobs that the example company ran in eight weeks. The company and its jobs are made up.
 
-A small team in two accounts. A comment describes each workload; what an audit finds in it is not
-written here. A run of a workload has phases, as SageMaker names them.
+The company is a small team with two accounts. A comment describes each workload, but not what an
+audit finds in it. A run of a workload has phases, which have SageMaker's names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INTERRUPTED_SHARE = 1 / 3
 
 
 class WorkPhaseLoad(Struct, frozen=True):
-    """Some minutes of load of a program on each host; GPU figures are sums over the GPUs."""
+    """The load of a program on each host for some minutes; GPU figures are sums over the GPUs."""
 
     minutes: float
     cores: float
@@ -38,7 +38,7 @@ class AccountRegion(Struct, frozen=True):
 
 
 class Team(Struct, frozen=True):
-    """Who starts a workload, and for what: the values of the tags of its jobs."""
+    """The owner and project of a workload: the values of its jobs' tags."""
 
     owner: str
     project: str
@@ -47,10 +47,10 @@ class Team(Struct, frozen=True):
 class Workload(Struct, frozen=True, kw_only=True):
     """A workload that runs repeatedly.
 
-    `days` counts back from the last day, which is 0; each run begins in the `hour` (UTC).
-    `changes`: fields with other values from one such day to another, both included.
-    `has_numbered_names`: the names of its runs end in a number, not in a time. `objectives`: those
-    of the trials of a tuning job. `answer`: additional fields of its Describe* answer.
+    `days`: when it runs, counted back from the last day, which is 0; each run begins in the `hour`
+    (UTC). `changes`: first day, last day, and the fields that have other values on these days.
+    `has_numbered_names`: the names of its runs end in a number, not in a time. `objectives`: the
+    objective of each trial of a tuning job. `answer`: additional fields of its Describe* answer.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Workload(Struct, frozen=True, kw_only=True):
     @property
     def minutes(self) -> float:
         """The duration of its work."""
-        return sum(work.minutes for work in self.work)
+        return sum(load.minutes for load in self.work)
 
 
 class WorkPhase(Struct, frozen=True):
@@ -90,7 +90,7 @@ class WorkPhase(Struct, frozen=True):
 
     @property
     def seconds(self) -> int:
-        """Whole seconds."""
+        """The duration in whole seconds."""
         return round((self.end - self.begin).total_seconds())
 
 
@@ -110,7 +110,7 @@ class WorkRun(Struct, frozen=True):
 
     @property
     def noise_source(self) -> random.Random:
-        """The source of its noise, from the beginning."""
+        """A new random generator with the run's seed: each use gives the same noise."""
         return random.Random(self.seed)
 
     @property
@@ -122,25 +122,25 @@ class WorkRun(Struct, frozen=True):
             moment = phases[-1].end
         return phases
 
-    def _spans(self, dice: random.Random) -> Iterator[tuple[str, int]]:
-        def around(seconds: float) -> int:
-            return round(seconds * dice.uniform(0.96, 1.04))
+    def _spans(self, noise: random.Random) -> Iterator[tuple[str, int]]:
+        def vary(seconds: float) -> int:
+            return round(seconds * noise.uniform(0.96, 1.04))
 
         workload = self.workload
-        work_s = around(60 * workload.minutes)
-        download_s = around(60 * workload.download_min)
-        yield "Starting", around(120)
+        work_s = vary(60 * workload.minutes)
+        download_s = vary(60 * workload.download_min)
+        yield "Starting", vary(120)
         yield "Downloading", download_s
-        if workload.is_spot and dice.random() < _INTERRUPTED_SHARE:
-            done_s = round(work_s * dice.uniform(0.3, 0.7))
+        if workload.is_spot and noise.random() < _INTERRUPTED_SHARE:
+            done_s = round(work_s * noise.uniform(0.3, 0.7))
             work_s -= done_s
             yield "Training", done_s
-            yield "Interrupted", around(600)
-            yield "Starting", around(150)
+            yield "Interrupted", vary(600)
+            yield "Starting", vary(150)
             yield "Downloading", download_s
         yield "Training", work_s
         if workload.status == "Completed":
-            yield "Uploading", around(40)
+            yield "Uploading", vary(40)
 
 
 DAYS = 56
@@ -179,7 +179,7 @@ _EXPERIMENT = Workload(
     account_region=HOME, days=range(1, 7, 2), hour=16, script="try.py",
 )  # fmt: skip
 WORKLOADS = (
-    # The code works on one of four GPUs. After four weeks the team follows the advice.
+    # The code uses one of four GPUs. After four weeks the team follows the recommendation.
     Workload(
         name="map-tiles", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g4dn.12xlarge",
         work=(WorkPhaseLoad(180, cores=5.6, gib=20, gpus=0.72, gpu_gib=9.4),), team=_VISION,
@@ -286,29 +286,31 @@ WORKLOADS = (
 
 
 def generate_runs(last_day: date) -> Iterator[WorkRun]:
-    """All runs of the eight weeks that end with this day, in no order."""
+    """Yields all runs of the eight weeks that end with this day, in no order."""
     for workload in WORKLOADS:
-        for count, day in enumerate(sorted(workload.days, reverse=True), start=1):
-            yield _run(workload, day, count, last_day)
+        for number, day in enumerate(sorted(workload.days, reverse=True), start=1):
+            yield _run(workload, day, number, last_day)
 
 
-def _run(workload: Workload, day: int, count: int, last_day: date) -> WorkRun:
-    """The run of a day, counted back from the last one."""
+def _run(workload: Workload, day: int, number: int, last_day: date) -> WorkRun:
+    """Returns the run of a day, which is counted back from the last one."""
     seed = f"{workload.name} {day} {workload.hour}"
-    odd = sum(seed.encode())  # differs between runs, but does not depend on the last day
+    checksum = sum(seed.encode())  # differs between runs, but does not depend on the last day
     midnight = datetime.combine(last_day - timedelta(days=day), time(), UTC)
-    begin = midnight + timedelta(hours=workload.hour, seconds=37 * (odd % 60))
-    name = _name(workload, begin, count, odd % 1000)
-    for first, last, change in workload.changes:
-        if last <= day <= first:
+    begin = midnight + timedelta(hours=workload.hour, seconds=37 * (checksum % 60))
+    name = _name(workload, begin, number, checksum % 1000)
+    for first_day, last_changed_day, change in workload.changes:
+        if last_changed_day <= day <= first_day:
             workload = replace(workload, **change)
     return WorkRun(workload, name, begin, seed)
 
 
-def _name(workload: Workload, begin: datetime, count: int, milliseconds: int) -> str:
-    """A job name like SageMaker's Python SDK's, unless the company numbers its jobs."""
+def _name(workload: Workload, begin: datetime, number: int, milliseconds: int) -> str:
+    """Returns a job name like those of SageMaker's Python SDK, unless the company numbers the
+    jobs.
+    """
     if workload.has_numbered_names:
-        return f"{workload.name}-{count}"
+        return f"{workload.name}-{number}"
     if workload.kind is JobKind.TUNING:
         return f"{workload.name}-{begin:%y%m%d-%H%M}"
     return f"{workload.name}-{begin:%Y-%m-%d-%H-%M-%S}-{milliseconds:03d}"

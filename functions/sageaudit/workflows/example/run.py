@@ -1,4 +1,5 @@
-"""The history of the example company: recordings of its runs, audited like other recorded jobs.
+"""Makes the history of the example company: recordings of its runs, audited like other recorded
+jobs.
 
 A recording has SageMaker's answer, the tags, and the metrics that CloudWatch would show for the
 run's program.
@@ -38,19 +39,19 @@ from sageaudit.workflows.recordings.jobs import RecordedJob, all_recordings
 from sageaudit.workflows.recordings.run import audit_order, audit_recorded_job
 
 POLICY = Policy(cost_tag_names=("project",), version="example-company")
-"""Its version marks the audits of the example company, since no user's policy has it."""
+"""Its version marks the audits of the example company: no policy file has this version."""
 Json = dict[str, Any]
 OBJECTIVE = "validation:rmse"
 _SPOT_SHARE = 0.36
-"""The billed share of a spot run's working seconds: our choice."""
+"""The billed share of a spot run's seconds: our choice."""
 _BILLED_PHASES = frozenset({"Downloading", "Training", "Uploading"})
 _VOLUME_GB = 100
 _PARALLEL_TRIALS = 2
 _MINUTELY_UP_TO_MIN = 240
-"""Longer runs have a point every 5 minutes, so that the history is made in seconds."""
-_COPIES = WorkPhaseLoad(1, cores=0.4, gib=2)
-"""A minute of Downloading or Uploading."""
-_SPREADS = {
+"""Longer runs have a point every 5 minutes, so that making the history takes only seconds."""
+_COPY_LOAD = WorkPhaseLoad(1, cores=0.4, gib=2)
+"""The load of a minute of Downloading or Uploading."""
+_NOISE_SHARES = {
     "CPUUtilization": 0.04,
     "MemoryUtilization": 0.01,
     "DiskUtilization": 0.01,
@@ -61,16 +62,16 @@ _SPREADS = {
 
 
 def default_path() -> Path:
-    """The file of the example in the user's data folder, beside the user's own history."""
+    """Returns the file of the example in the user's data folder, beside the user's own history."""
     return data_folder() / "example-company.db"
 
 
 def example_jobs(last_day: date) -> list[RecordedJob]:
-    """The jobs of the eight weeks that end with this day, in the order of their ends."""
-    read = (parse(document) for document in generate_recordings(last_day))
+    """Returns the jobs of the eight weeks that end with this day, in the order of their ends."""
+    parsed_files = (parse(document) for document in generate_recordings(last_day))
     jobs = [
         RecordedJob.from_recording(recorded, partial(_return_recording, recorded))
-        for file in read
+        for file in parsed_files
         for recorded in all_recordings(file)
     ]
     return sorted(jobs, key=audit_order)
@@ -81,7 +82,7 @@ def _return_recording(recorded: Recording) -> Recording:
 
 
 def record_example(history: History, last_day: date) -> Iterator[RecordedJob]:
-    """Audits all jobs of the example into a history; yields each job when its audit is made."""
+    """Audits all jobs of the example into a history; yields each job after its audit."""
     for job in example_jobs(last_day):
         audit_recorded_job(job, POLICY, history)
         yield job
@@ -96,8 +97,8 @@ def remove_example(path: Path) -> None:
         with SqliteHistory(path, create=False) as history:
             if not _is_example(history):
                 raise BadUsage(
-                    f"{path} has audits that are not of the example company, and is not touched:"
-                    " name another file with --history"
+                    f"{path} has audits of other jobs than the example company's, and was not"
+                    " changed: name another file with --history"
                 )
         for name in (path, *(path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm"))):
             name.unlink(missing_ok=True)
@@ -105,25 +106,25 @@ def remove_example(path: Path) -> None:
 
 def _is_example(history: History) -> bool:
     days = {row.day for row in history.daily_sums(Scope.ACCOUNT, FIRST_MOMENT.date(), date.max)}
-    heads = (head for day in days for head in history.runs(RunQuery.for_day(day)))
-    return all(head.policy == POLICY.version for head in heads)
+    summaries = (summary for day in days for summary in history.runs(RunQuery.for_day(day)))
+    return all(summary.policy == POLICY.version for summary in summaries)
 
 
 def generate_recordings(last_day: date) -> Iterator[Json]:
-    """The recordings of all runs of the eight weeks that end with this day, in no order."""
+    """Yields the recordings of all runs of the eight weeks that end with this day, in no order."""
     return map(make_recording, generate_runs(last_day))
 
 
 def make_recording(run: WorkRun) -> Json:
-    """The recording of a run; of a tuning job, the set with its trials."""
+    """Returns the recording of a run; for a tuning job, the set with its trials."""
     kind = run.workload.kind
     if kind is JobKind.TUNING:
-        return _search(run)
+        return _tuning_set(run)
     answer = _training(run) if kind is JobKind.TRAINING else _batch(run)
-    return _file(run, answer) | {"metrics": {"series": [*series(run)]}}
+    return _recording_document(run, answer) | {"metrics": {"series": [*series(run)]}}
 
 
-def _file(run: WorkRun, answer: Json) -> Json:
+def _recording_document(run: WorkRun, answer: Json) -> Json:
     workload = run.workload
     tags = {"owner": workload.team.owner, "project": workload.team.project}
     return {
@@ -136,7 +137,7 @@ def _file(run: WorkRun, answer: Json) -> Json:
 
 def _training(run: WorkRun) -> Json:
     workload, phases = run.workload, run.phases
-    used_s = _billable_seconds(phases)
+    billable_s = _billable_seconds(phases)
     limits = {"MaxRuntimeInSeconds": 3600 * workload.limit_h}
     if workload.is_spot:
         limits["MaxWaitTimeInSeconds"] = 2 * 3600 * workload.limit_h
@@ -155,62 +156,62 @@ def _training(run: WorkRun) -> Json:
         "StoppingCondition": limits,
         "SecondaryStatus": workload.status,
         "SecondaryStatusTransitions": _transitions(run),
-        "TrainingTimeInSeconds": used_s,
-        "BillableTimeInSeconds": round(used_s * (_SPOT_SHARE if workload.is_spot else 1)),
+        "TrainingTimeInSeconds": billable_s,
+        "BillableTimeInSeconds": round(billable_s * (_SPOT_SHARE if workload.is_spot else 1)),
         "EnableManagedSpotTraining": workload.is_spot,
     }
     if workload.status == "Completed":
         model = f"{_bucket(workload)}/models/{run.name}/output/model.tar.gz"
         answer["ModelArtifacts"] = {"S3ModelArtifacts": model}
-    return _head(run) | answer
+    return _common_fields(run) | answer
 
 
 def _billable_seconds(phases: list[WorkPhase]) -> int:
-    """The most seconds that are billed: a repeated download is billed once."""
-    downloads = [phase.seconds for phase in phases if phase.name == "Downloading"]
-    used = sum(phase.seconds for phase in phases if phase.name in _BILLED_PHASES)
-    return used - sum(downloads[1:])
+    """Returns the maximum number of billed seconds: a repeated download is billed once."""
+    download_s = [phase.seconds for phase in phases if phase.name == "Downloading"]
+    billed_s = sum(phase.seconds for phase in phases if phase.name in _BILLED_PHASES)
+    return billed_s - sum(download_s[1:])
 
 
 def _batch(run: WorkRun) -> Json:
-    """The answer about a processing or transform job, which has no phases."""
+    """Returns Describe's answer about a processing or transform job, which has no phases."""
     workload = run.workload
     if workload.kind is JobKind.TRANSFORM:
-        return _head(run) | {
+        return _common_fields(run) | {
             "ModelName": f"{workload.name}-model",
             "TransformInput": {"DataSource": _data(run)},
             "TransformResources": _cluster(workload),
         }
     cluster = _cluster(workload) | {"VolumeSizeInGB": _VOLUME_GB}
-    return _head(run) | {
+    return _common_fields(run) | {
         "AppSpecification": {"ImageUri": workload.image},
         "ProcessingResources": {"ClusterConfig": cluster},
         "StoppingCondition": {"MaxRuntimeInSeconds": 3600 * workload.limit_h},
     }
 
 
-def _head(run: WorkRun) -> Json:
-    row, phases = run.workload.kind.spec, run.phases
+def _common_fields(run: WorkRun) -> Json:
+    spec, phases = run.workload.kind.spec, run.phases
     failure = run.workload.failure
     return {
-        row.name_key: run.name,
-        row.arn_key: run.arn,
-        row.status_key: run.workload.status,
+        spec.name_key: run.name,
+        spec.arn_key: run.arn,
+        spec.status_key: run.workload.status,
         "CreationTime": _stamp(run.begin),
-        row.start_key: _stamp(phases[0].end),
-        row.end_key: _stamp(phases[-1].end),
+        spec.start_key: _stamp(phases[0].end),
+        spec.end_key: _stamp(phases[-1].end),
         "LastModifiedTime": _stamp(phases[-1].end),
         **({"FailureReason": failure} if failure else {}),
     }
 
 
 def _transitions(run: WorkRun) -> list[Json]:
-    """The phases, and the state in which the run ended."""
+    """Returns the phases, and the state in which the run ended."""
     phases = run.phases
-    ended = WorkPhase(run.workload.status, phases[-1].end, phases[-1].end)
+    end_phase = WorkPhase(run.workload.status, phases[-1].end, phases[-1].end)
     return [
         {"Status": phase.name, "StartTime": _stamp(phase.begin), "EndTime": _stamp(phase.end)}
-        for phase in (*phases, ended)
+        for phase in (*phases, end_phase)
     ]
 
 
@@ -223,7 +224,7 @@ def _bucket(workload: Workload) -> str:
 
 
 def _data(run: WorkRun) -> Json:
-    """Each run reads the data of its own day."""
+    """Returns the data source of a run: each run reads the data of its own day."""
     address = f"{_bucket(run.workload)}/{run.workload.name}/{run.begin:%Y-%m-%d}"
     source = {"S3DataType": "S3Prefix", "S3Uri": address}
     return {"S3DataSource": source | {"S3DataDistributionType": "FullyReplicated"}}
@@ -233,9 +234,9 @@ def _stamp(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _search(run: WorkRun) -> Json:
-    """A tuning job with its trials, two of which run at a time."""
-    workload, row = run.workload, run.workload.kind.spec
+def _tuning_set(run: WorkRun) -> Json:
+    """Returns a tuning job with its trials, two of which run at a time."""
+    workload, spec = run.workload, run.workload.kind.spec
     trials = [_trial(run, number) for number in range(len(workload.objectives))]
     ends = [trial["describe"]["TrainingEndTime"] for trial in trials]
     config = {
@@ -248,42 +249,42 @@ def _search(run: WorkRun) -> Json:
         },
     }
     answer = {
-        row.name_key: run.name,
-        row.arn_key: run.arn,
-        row.status_key: workload.status,
+        spec.name_key: run.name,
+        spec.arn_key: run.arn,
+        spec.status_key: workload.status,
         "CreationTime": _stamp(run.begin),
-        row.end_key: max(ends),
+        spec.end_key: max(ends),
         "LastModifiedTime": max(ends),
         "HyperParameterTuningJobConfig": config,
         "TrainingJobStatusCounters": {"Completed": len(trials)},
     }
-    return _file(run, answer) | {"children": trials}
+    return _recording_document(run, answer) | {"children": trials}
 
 
 def _trial(run: WorkRun, number: int) -> Json:
-    """A training job of the search. The hash in its name is derived from its number."""
+    """Returns the recording of a trial. The hash in its name is derived from its number."""
     workload, minutes = run.workload, run.workload.minutes + 10
     begin = run.begin + timedelta(minutes=minutes * (number // _PARALLEL_TRIALS))
     objective = {"MetricName": OBJECTIVE, "Value": workload.objectives[number]}
-    of_search = {"TuningJobArn": run.arn, "FinalMetricDataList": [objective]}
+    trial_answer = {"TuningJobArn": run.arn, "FinalMetricDataList": [objective]}
     trial = replace(
         workload,
         kind=JobKind.TRAINING,
         hyperparameters={"max_depth": str(3 + number), "eta": "0.1"},
-        answer=of_search,
+        answer=trial_answer,
     )
     name = f"{run.name}-{number + 1:03d}-{0x9E3779B9 * (number + 1) % 2**32:08x}"
     return make_recording(WorkRun(trial, name, begin, f"{run.seed} {number}"))
 
 
 def series(run: WorkRun) -> Iterator[dict[str, Any]]:
-    """The series of each host and metric, as recordings have them."""
-    workload, dice = run.workload, run.noise_source
-    minutes = [*_minutes(run)]
-    period_min = 1 if len(minutes) <= _MINUTELY_UP_TO_MIN else 5
+    """Yields the series of each host and metric, in the form of recordings."""
+    workload, noise = run.workload, run.noise_source
+    loads = [*_minute_loads(run)]
+    period_min = 1 if len(loads) <= _MINUTELY_UP_TO_MIN else 5
     begin = run.phases[0].end.replace(second=0) + timedelta(minutes=1)
     for number in range(1, workload.hosts + 1):
-        for metric, values in _values(workload, minutes[::period_min], dice).items():
+        for metric, values in _values(workload, loads[::period_min], noise).items():
             yield {
                 "host": f"{run.name}/{_host(workload.kind, number)}",
                 "metric": metric,
@@ -299,45 +300,54 @@ def _host(kind: JobKind, number: int) -> str:
     return f"algo-{number}" if numbered else f"i-0c41d7a92be5f{number:04x}"
 
 
-def _minutes(run: WorkRun) -> Iterator[WorkPhaseLoad | None]:
-    """The load of each minute since the first download; None while there is no instance."""
-    phases, work = run.phases[1:], run.workload.work
+def _minute_loads(run: WorkRun) -> Iterator[WorkPhaseLoad | None]:
+    """Yields the load of each minute since the first download; None while there is no instance."""
+    phases, work_loads = run.phases[1:], run.workload.work
     work_s = sum(phase.seconds for phase in phases if phase.name == "Training")
     stretch = work_s / (60 * run.workload.minutes)
-    ahead = iter([load for load in work for _ in range(round(load.minutes * stretch))])
+    remaining_loads = iter(
+        [load for load in work_loads for _ in range(round(load.minutes * stretch))]
+    )
     for phase in phases:
         for _ in range(round(phase.seconds / 60)):
             if phase.name == "Training":
-                yield next(ahead, work[-1])
+                yield next(remaining_loads, work_loads[-1])
             else:
-                yield None if phase.name in {"Interrupted", "Starting"} else _COPIES
+                yield None if phase.name in {"Interrupted", "Starting"} else _COPY_LOAD
 
 
 def _values(
-    workload: Workload, minutes: Sequence[WorkPhaseLoad | None], dice: random.Random
+    workload: Workload, loads: Sequence[WorkPhaseLoad | None], noise: random.Random
 ) -> dict[str, list[float | None]]:
-    """The points of one host. CPU and GPU are sums: 100 for each core and each GPU."""
-    on = packaged.instance_types()[workload.instance]
-    most = {"CPUUtilization": 100 * on.vcpu, "MemoryUtilization": 100}
+    """Returns the points of one host, by metric. CPU and GPU are sums: 100 for each core and each
+    GPU.
+    """
+    instance_type = packaged.instance_types()[workload.instance]
+    max_values = {"CPUUtilization": 100 * instance_type.vcpu, "MemoryUtilization": 100}
     if workload.kind is not JobKind.TRANSFORM:
-        most |= {"DiskUtilization": 100}
-    if on.gpus:
-        most |= {"GPUUtilization": 100 * on.gpus, "GPUMemoryUtilization": 100 * on.gpus}
-    points: dict[str, list[float | None]] = {metric: [] for metric in most}
-    for work in minutes:
-        means = {} if work is None else _means(work, on)
+        max_values |= {"DiskUtilization": 100}
+    if instance_type.gpus:
+        max_values |= {
+            "GPUUtilization": 100 * instance_type.gpus,
+            "GPUMemoryUtilization": 100 * instance_type.gpus,
+        }
+    points: dict[str, list[float | None]] = {metric: [] for metric in max_values}
+    for load in loads:
+        means = {} if load is None else _means(load, instance_type)
         for metric, values in points.items():
-            mean, spread = means.get(metric), _SPREADS[metric]
-            value = None if mean is None else dice.gauss(mean, mean * spread)
-            values.append(None if value is None else round(min(max(value, 0), most[metric]), 2))
+            mean, spread = means.get(metric), _NOISE_SHARES[metric]
+            value = None if mean is None else noise.gauss(mean, mean * spread)
+            values.append(
+                None if value is None else round(min(max(value, 0), max_values[metric]), 2)
+            )
     return points
 
 
-def _means(work: WorkPhaseLoad, instance_type: InstanceType) -> dict[str, float]:
+def _means(load: WorkPhaseLoad, instance_type: InstanceType) -> dict[str, float]:
     return {
-        "CPUUtilization": 100 * work.cores,
-        "MemoryUtilization": 100 * work.gib / float(instance_type.memory_gib),
+        "CPUUtilization": 100 * load.cores,
+        "MemoryUtilization": 100 * load.gib / float(instance_type.memory_gib),
         "DiskUtilization": 12.0,
-        "GPUUtilization": 100 * work.gpus,
-        "GPUMemoryUtilization": 100 * work.gpu_gib / float(instance_type.gpu_memory_gib or 1),
+        "GPUUtilization": 100 * load.gpus,
+        "GPUMemoryUtilization": 100 * load.gpu_gib / float(instance_type.gpu_memory_gib or 1),
     }

@@ -1,4 +1,4 @@
-"""Recorded jobs in place of AWS: audited by the same workflow as live jobs, without a call."""
+"""Recorded jobs, which answer in place of AWS: the workflow of live jobs audits them offline."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ NOT_RECORDED = Missing(
     "Add its CloudWatch metrics to the recording, or audit the job by its name.",
 )
 _CACHED_FILES = 64
-"""The most parsed files that are cached: a scan reads some jobs ahead of their audits."""
+"""The maximum number of parsed files to cache: a scan reads some jobs ahead of their audits."""
 
 
 class RecordedJob(Struct, frozen=True):
     """One recorded job. Implements Jobs, Metrics and Markets for its audit.
 
-    `load` reads its recording, again at each call, since a scan has thousands. `list_row`: the job
-    as a row of List*. `read_at`: when a live job was recorded; otherwise its end, or the latest
-    time in the recording of a running job.
+    `load` reads its recording again at each call, since a scan has thousands. `list_row`: the job
+    as a row of List*. `read_at`: when a live job was recorded; otherwise the job's end, or the
+    latest time in the recording of a running job.
     """
 
     load: Callable[[], Recording]
     list_row: ListedJob
     read_at: datetime
     launched_jobs: tuple[JobRef, ...] | None = None
-    """A roll-up's jobs in its file, and those that were deleted before it was written; None for a
-    file without its jobs."""
+    """The jobs that a roll-up launched: those in its file, and those that were deleted before it
+    was written. None for a file without its jobs."""
 
     @classmethod
     def from_recording(cls, recorded: Recording, load: Callable[[], Recording]) -> Self:
-        """The job of a recording. Raises MalformedData."""
+        """Returns the job of a recording. Raises MalformedData."""
         job = parse(recorded.describe, {}, account=recorded.account, region=recorded.region)
         return cls(load, _list_row(job), _recording_time(job, recorded))
 
@@ -73,41 +73,41 @@ class RecordedJob(Struct, frozen=True):
 
     @property
     def final_at(self) -> datetime:
-        """When its audit in a persistent history is final: a day after its end."""
-        ended = self.read_at == self.list_row.ended_at
-        return self.read_at + METRIC_ARRIVAL_TIMEOUT if ended else self.read_at
+        """When its audit in a persistent history is final: a day after the job's end."""
+        has_ended = self.read_at == self.list_row.ended_at
+        return self.read_at + METRIC_ARRIVAL_TIMEOUT if has_ended else self.read_at
 
     @property
     def is_rollup(self) -> bool:
-        """Whether it is summed after the jobs that it launched."""
+        """Whether it is a roll-up, which is summed after the jobs that it launched."""
         return self.list_row.ref.kind.spec.rollup is not None
 
     def describe(self, _: JobRef) -> dict[str, Any]:
-        """The recorded answer."""
+        """Returns the recorded answer of Describe."""
         return dict(self.load().describe)
 
     def tags(self, _: JobRef) -> dict[str, str]:
-        """The recorded tags."""
+        """Returns the recorded tags."""
         return dict(self.load().tags)
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
-        """The jobs that it launched, if its file has them."""
+        """Returns the jobs that it launched, if its file has them."""
         return self.launched_jobs
 
     def read(self, job: Job, _: datetime) -> Measurements:
-        """The recorded series."""
+        """Returns the recorded series as measurements."""
         return recorded_measurements(self.load(), job, packaged.instance_types())
 
     def market(self, job: Job, now: datetime) -> Market:
-        """The recorded price list, then the packaged prices."""
+        """Returns the recorded price list, with the packaged prices after it."""
         return recorded_market(self.load(), job, now)
 
     def dependencies(
         self, history: History, policy: Policy, *, is_history_persistent: bool = True
     ) -> AuditDependencies:
-        """The dependencies of its audit."""
+        """Returns the dependencies of its audit."""
         recorded = self.load()
-        as_read = recorded.read_context
+        read_context = recorded.read_context
         return AuditDependencies(
             jobs=self,
             metrics=self,
@@ -117,14 +117,14 @@ class RecordedJob(Struct, frozen=True):
             ruleset=catalogue.ruleset(),
             fingerprint_key=fingerprint_key,
             is_history_persistent=is_history_persistent,
-            can_metrics_arrive=as_read is not None,
+            can_metrics_arrive=read_context is not None,
             has_all_tags=recorded.has_all_tags,
-            notes=as_read.notes if as_read else (),
+            notes=read_context.notes if read_context else (),
         )
 
 
 def recorded_jobs(path: Path) -> list[RecordedJob]:
-    """The jobs of one file, a roll-up last. Raises BadRecording."""
+    """Returns the jobs of one file, a roll-up last. Raises BadRecording."""
     try:
         return make_recorded_jobs(
             _parse_file(path), lambda number: partial(_recording, path, number)
@@ -133,18 +133,19 @@ def recorded_jobs(path: Path) -> list[RecordedJob]:
         raise BadRecording(f"{path}: {error}") from error
 
 
-def _recording(path: Path, number: int) -> Recording:
+def _recording(path: Path, index: int) -> Recording:
     """Reads one recording. Raises JobNotFound if the file has changed or vanished."""
     try:
-        return all_recordings(_parse_file(path))[number]
+        return all_recordings(_parse_file(path))[index]
     except (BadRecording, IndexError) as error:
-        raise JobNotFound(f"{path}: changed while it was read") from error
+        raise JobNotFound(f"{path} changed while it was read") from error
 
 
 def recorded_jobs_in_folder(
     folder: Path, on_refused: Callable[[BadRecording], None]
 ) -> list[RecordedJob]:
-    """The jobs of all recordings below a folder; a run that is in two files is read from one.
+    """Returns the jobs of all recordings below a folder. A run that is in two files is read from
+    one.
 
     Calls `on_refused` for a file that no history can store, and leaves it out. Raises BadUsage if
     there is no JSON file.
@@ -162,35 +163,37 @@ def recorded_jobs_in_folder(
 
 
 def recorded_jobs_with_arns(path: Path) -> list[RecordedJob]:
-    """The jobs of a file for a persistent history. Raises BadRecording for ARNs of other things."""
+    """Returns the jobs of a file for a persistent history. Raises BadRecording if an ARN is not a
+    job's.
+    """
     jobs = recorded_jobs(path)
     for job in jobs:
         ref = job.list_row.ref
         if ref.arn != ref.name and JobRef.from_arn(ref.arn) is None:
-            raise BadRecording(f"{path}: its ARN is no job's: {ref.arn}")
+            raise BadRecording(f"{path}: its ARN is not the ARN of a job: {ref.arn}")
     return jobs
 
 
 def make_recorded_jobs(
-    read: Recording | RecordedSet, load: Callable[[int], Callable[[], Recording]]
+    parsed: Recording | RecordedSet, load: Callable[[int], Callable[[], Recording]]
 ) -> list[RecordedJob]:
-    """The jobs of a file, a roll-up last; `load` makes the loader of a job, by its index.
+    """Returns the jobs of a file, a roll-up last. `load` returns the loader of a job by its index.
 
     Raises MalformedData.
     """
     jobs = [
-        RecordedJob.from_recording(recorded, load(number))
-        for number, recorded in enumerate(all_recordings(read))
+        RecordedJob.from_recording(recorded, load(index))
+        for index, recorded in enumerate(all_recordings(parsed))
     ]
-    if isinstance(read, RecordedSet) and read.rollup is not None:
+    if isinstance(parsed, RecordedSet) and parsed.rollup is not None:
         *children, rollup = jobs
         refs = (child.list_row.ref for child in children)
-        return [*children, replace(rollup, launched_jobs=(*refs, *read.deleted))]
+        return [*children, replace(rollup, launched_jobs=(*refs, *parsed.deleted))]
     return jobs
 
 
 def all_recordings(recorded: Recording | RecordedSet) -> tuple[Recording, ...]:
-    """All recordings of a file, a roll-up last."""
+    """Returns all recordings of a file, a roll-up last."""
     if isinstance(recorded, Recording):
         return (recorded,)
     return (*recorded.children, *filter(None, (recorded.rollup,)))
@@ -211,7 +214,7 @@ def _parse_file_version(path: Path, _modified_ns: int, _size: int) -> Recording 
 
 
 class MeasuredJob(Struct, frozen=True):
-    """A job, its measurements, and the market to bill it with, all as of `now`."""
+    """A job as of `now`, with its measurements and the market to bill it with."""
 
     job: Job
     usage: Measurements
@@ -220,9 +223,10 @@ class MeasuredJob(Struct, frozen=True):
 
 
 def measure_recording(recorded: Recording) -> MeasuredJob:
-    """The run in a recording, as of the time and at the prices of the recording.
+    """Returns the run in a recording, as of the recording's time and at its prices.
 
-    Without these, as of the job's end and at packaged prices. Raises MalformedData.
+    A recording without them is measured as of the job's end, at packaged prices. Raises
+    MalformedData.
     """
     job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
     now = _recording_time(job, recorded)
@@ -232,31 +236,35 @@ def measure_recording(recorded: Recording) -> MeasuredJob:
 
 
 def recorded_market(recorded: Recording, job: Job, now: datetime) -> Market:
-    """The market: the recorded price list, then the packaged prices."""
-    read = recorded.read_context
-    return sources.offline_markets().market(job, now, read.prices if read else None)
+    """Returns the market: the recorded price list, with the packaged prices after it."""
+    read_context = recorded.read_context
+    return sources.offline_markets().market(job, now, read_context.prices if read_context else None)
 
 
 def recorded_measurements(
     recorded: Recording, job: Job, types: Mapping[str, InstanceType]
 ) -> Measurements:
-    """The measurements of the recorded series."""
-    read = recorded.read_context
-    absent, notes = (read.no_points_reason, read.metric_notes) if read else (NOT_RECORDED, ())
-    return measure(job, recorded.series, types, missing_reason=absent, notes=notes)
+    """Returns the measurements of the recorded series."""
+    read_context = recorded.read_context
+    missing_reason, notes = (
+        (read_context.no_points_reason, read_context.metric_notes)
+        if read_context
+        else (NOT_RECORDED, ())
+    )
+    return measure(job, recorded.series, types, missing_reason=missing_reason, notes=notes)
 
 
 def _list_row(job: Job) -> ListedJob:
     created_at = job.created_at or job.started_at or NO_CREATION_TIME
-    place = job.account or UNKNOWN_NAME, job.region or UNKNOWN_NAME
-    ref = JobRef(job.kind, job.name, job.arn or job.name, *place)
+    account_and_region = job.account or UNKNOWN_NAME, job.region or UNKNOWN_NAME
+    ref = JobRef(job.kind, job.name, job.arn or job.name, *account_and_region)
     modified_at = job.last_modified_at or job.ended_at or created_at
     return ListedJob(ref, job.status, created_at, job.ended_at, modified_at)
 
 
 def _recording_time(job: Job, recorded: Recording) -> datetime:
-    """When a live job was recorded; otherwise the job's end, or the latest time in the recording of
-    a running job.
+    """Returns when a live job was recorded; otherwise the job's end, or the latest time in the
+    recording of a running job.
     """
     if recorded.read_context is not None:
         return recorded.read_context.read_at
@@ -267,5 +275,5 @@ def _recording_time(job: Job, recorded: Recording) -> datetime:
 
 
 def _last_point_time(series: RawSeries) -> datetime | None:
-    points = [number for number, value in enumerate(series.values) if value is not None]
-    return series.start + timedelta(seconds=points[-1] * series.period_s) if points else None
+    indexes = [index for index, value in enumerate(series.values) if value is not None]
+    return series.start + timedelta(seconds=indexes[-1] * series.period_s) if indexes else None

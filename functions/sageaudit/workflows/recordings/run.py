@@ -1,4 +1,4 @@
-"""Audits recorded jobs as live ones, in the order of their ends, and records them in a history."""
+"""Audits recorded jobs like live ones, in the order of their ends, and records the audits."""
 
 from __future__ import annotations
 
@@ -36,52 +36,65 @@ from sageaudit.workflows.recordings.jobs import (
 
 
 class _RecordedFile(Struct):
-    """The jobs of one file and their audits, in its order. `is_set`: they belong to a roll-up."""
+    """The jobs of one file and their audits, in the file's order. `is_set`: the jobs belong to a
+    roll-up.
+    """
 
     name: str
     jobs: Sequence[RecordedJob]
     is_set: bool
     audits: dict[int, AuditRecorded | BadRecording] = field(default_factory=dict)
-    """The audits by the index of their job; an error for a job that cannot be audited."""
+    """The audits by the index of their job; BadRecording for a job that cannot be audited."""
 
-    def audit(self, number: int, policy: Policy, history: History, *, lasts: bool) -> None:
-        """Audits one of its jobs, and records the audit.
+    def audit(
+        self, index: int, policy: Policy, history: History, *, is_history_persistent: bool
+    ) -> None:
+        """Audits the job at this index, and records the audit.
 
-        Raises HistoryFileError; any other error is stored as the result of this job.
+        Raises HistoryFileError. Stores any other error as the result of this job.
         """
-        job, reason = self.jobs[number], "it cannot be audited"
+        job, reason = self.jobs[index], "it cannot be audited"
         try:
-            audited = audit_recorded_job(job, policy, history, is_history_persistent=lasts)
+            audited = audit_recorded_job(
+                job, policy, history, is_history_persistent=is_history_persistent
+            )
         except HistoryFileError:
             raise
         except SageauditError as error:
             audited, reason = None, str(error)
         failed = BadRecording(f"{self.name}: {job.list_row.ref.name}: {reason}")
-        self.audits[number] = failed if audited is None else audited
+        self.audits[index] = failed if audited is None else audited
 
     def document(self, policy: Policy) -> AuditDocument:
-        """The audit of its job, or of a roll-up with its jobs. Raises BadRecording."""
+        """Returns the audit of the file's job, or of a roll-up with its jobs. Raises
+        BadRecording.
+        """
         audits = []
-        for number in range(len(self.jobs)):
-            audited = self.audits[number]
-            if isinstance(audited, BadRecording):
-                raise audited
-            audits.append(audited)
-        documents = [audited.document for audited in audits]
-        own = audits[-1].audit if self.jobs[-1].is_rollup else None
-        if own is not None and (self.is_set or own.job.finished):
-            return document(own, documents[:-1])
+        for index in range(len(self.jobs)):
+            audit = self.audits[index]
+            if isinstance(audit, BadRecording):
+                raise audit
+            audits.append(audit)
+        documents = [audit.document for audit in audits]
+        rollup_audit = audits[-1].audit if self.jobs[-1].is_rollup else None
+        if rollup_audit is not None and (self.is_set or rollup_audit.job.finished):
+            return document(rollup_audit, documents[:-1])
         if not self.is_set:
             return documents[0]
-        children = [Child(one.document, one.audit.job.final_metrics) for one in audits if one.audit]
-        now, ruleset = max(job.read_at for job in self.jobs), catalogue.ruleset()
-        return document(audit_roll_up(None, children, policy, ruleset, now=now), documents)
+        children = [
+            Child(child.document, child.audit.job.final_metrics) for child in audits if child.audit
+        ]
+        newest_read_at, ruleset = max(job.read_at for job in self.jobs), catalogue.ruleset()
+        return document(
+            audit_roll_up(None, children, policy, ruleset, now=newest_read_at), documents
+        )
 
 
 def audit_recorded_job(
     job: RecordedJob, policy: Policy, history: History, *, is_history_persistent: bool = True
 ) -> AuditRecorded | None:
-    """Audits a recorded job as a live one, and records the audit; None if it cannot be audited.
+    """Audits a recorded job like a live one and records the audit; returns None if it cannot be
+    audited.
 
     If `is_history_persistent`, the audit is made as of a day after the job's end, so it is final.
     """
@@ -96,7 +109,7 @@ def audit_recorded_job(
 
 
 def audit_order(job: RecordedJob) -> tuple[datetime, bool]:
-    """The sort key of jobs to be audited: by end, a roll-up after its jobs."""
+    """Returns the sort key of jobs to be audited: by end, a roll-up after its jobs."""
     return job.read_at, job.is_rollup
 
 
@@ -107,23 +120,29 @@ def audit_recordings(
     *,
     is_history_persistent: bool = True,
 ) -> Iterator[AuditDocument | BadRecording]:
-    """Yields the audit of each file, or why there is none, in their order and when it is made.
+    """Yields the audit of each file, or why there is none, in the order of the files. Makes audits
+    only as they are needed.
 
     Each run is judged by its family's earlier runs, including those in the history. Unless
-    `is_history_persistent`, only short runs are: rules on a family's runs then answer Unknown.
+    `is_history_persistent`, only short runs are, and rules on a family's runs answer Unknown.
     """
     is_history_persistent = is_history_persistent and history is not None
-    read = {path: _read(path, lasts=is_history_persistent) for path in paths}
-    files = [file for file in read.values() if isinstance(file, _RecordedFile)]
+    file_by_path = {
+        path: _read(path, is_history_persistent=is_history_persistent) for path in paths
+    }
+    files = [file for file in file_by_path.values() if isinstance(file, _RecordedFile)]
     audits = _audits(
-        files, policy, SqliteHistory() if history is None else history, lasts=is_history_persistent
+        files,
+        policy,
+        SqliteHistory() if history is None else history,
+        is_history_persistent=is_history_persistent,
     )
     for path in paths:
-        yield _document(read[path], audits, policy)
+        yield _document(file_by_path[path], audits, policy)
 
 
 def audit_recording(path: Path, policy: Policy) -> AuditDocument:
-    """The audit of one file. Raises BadRecording, naming file and key."""
+    """Returns the audit of one file. Raises BadRecording, naming file and key."""
     [audit] = audit_recordings([path], policy)
     if isinstance(audit, BadRecording):
         raise audit
@@ -131,18 +150,20 @@ def audit_recording(path: Path, policy: Policy) -> AuditDocument:
 
 
 def audit_parsed_recording(recorded: Recording | RecordedSet, policy: Policy) -> AuditDocument:
-    """The audit of a file's parsed content. Raises MalformedData or BadRecording."""
+    """Returns the audit of a file's parsed content. Raises MalformedData or BadRecording."""
     recordings = all_recordings(recorded)
-    jobs = make_recorded_jobs(recorded, lambda number: partial(recordings.__getitem__, number))
+    jobs = make_recorded_jobs(recorded, lambda index: partial(recordings.__getitem__, index))
     file = _RecordedFile("the recording", jobs, isinstance(recorded, RecordedSet))
-    audit = _document(file, _audits([file], policy, SqliteHistory(), lasts=False), policy)
+    audit = _document(
+        file, _audits([file], policy, SqliteHistory(), is_history_persistent=False), policy
+    )
     if isinstance(audit, BadRecording):
         raise audit
     return audit
 
 
 def recorded_report(path: Path, document: AuditDocument) -> JobReport:
-    """The report of the one job in a recording. Raises BadRecording."""
+    """Returns the report of the job in a recording. Raises BadRecording."""
     recorded = recording.read(path)
     if not isinstance(recorded, Recording):
         return JobReport(document, None)
@@ -152,28 +173,28 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     return JobReport(document, run.usage, guides)
 
 
-def _read(path: Path, *, lasts: bool) -> _RecordedFile | BadRecording:
+def _read(path: Path, *, is_history_persistent: bool) -> _RecordedFile | BadRecording:
     try:
-        jobs = recorded_jobs_with_arns(path) if lasts else recorded_jobs(path)
+        jobs = recorded_jobs_with_arns(path) if is_history_persistent else recorded_jobs(path)
         return _RecordedFile(str(path), jobs, isinstance(recording.read(path), RecordedSet))
     except BadRecording as error:
         return error
 
 
 def _audits(
-    files: Sequence[_RecordedFile], policy: Policy, history: History, *, lasts: bool
+    files: Sequence[_RecordedFile], policy: Policy, history: History, *, is_history_persistent: bool
 ) -> Iterator[None]:
     """Audits all jobs in the order of their ends, roll-ups after their jobs."""
-    jobs = [(job, number, file) for file in files for number, job in enumerate(file.jobs)]
-    for _, number, file in sorted(jobs, key=lambda row: audit_order(row[0])):
-        file.audit(number, policy, history, lasts=lasts)
+    jobs = [(job, index, file) for file in files for index, job in enumerate(file.jobs)]
+    for _, index, file in sorted(jobs, key=lambda row: audit_order(row[0])):
+        file.audit(index, policy, history, is_history_persistent=is_history_persistent)
         yield
 
 
 def _document(
     file: _RecordedFile | BadRecording, audits: Iterator[None], policy: Policy
 ) -> AuditDocument | BadRecording:
-    """Continues the audits until those of this file are made; returns the file's audit."""
+    """Returns the file's audit. Continues the audits until all jobs of this file have one."""
     if isinstance(file, BadRecording):
         return file
     while len(file.audits) < len(file.jobs):

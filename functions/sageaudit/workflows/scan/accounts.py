@@ -1,6 +1,6 @@
-"""Lists live accounts' jobs for `scan`, with the user's own credentials, within AWS's rates.
+"""Lists live accounts' jobs for `scan`, with the user's own credentials, within AWS's rate limits.
 
-The jobs of an account are listed in several regions at the same time.
+An account's jobs are listed in several regions at the same time.
 """
 
 from __future__ import annotations
@@ -46,24 +46,25 @@ _CONFIG = clients.CONFIG.merge(
         max_pool_connections=THREADS,
     )
 )
-"""More tries than a Lambda, since no queue sends the job again. 8 tries wait about 25 s."""
+"""More tries than a Lambda function makes, since no queue sends the job again. 8 tries wait about
+25 s."""
 ClientsOf = Callable[[str, Config], Callable[[str, str], Any]]
-"""From a service and a config to a function from an account and region to a client."""
+"""Takes a service and a config; returns a function from account and region to a client."""
 _MAX_PARALLEL_ACCOUNTS = 8
 """Accounts whose jobs are listed at the same time."""
 ListChildren = Callable[[JobRef], Iterable[JobRef]]
-"""The jobs that a roll-up launched. Raises AwsError."""
+"""Returns the jobs that a roll-up launched. Raises AwsError."""
 
 
 class ScannedAccount:
-    """One account by one boto3 session. Calls only APIs that read."""
+    """One account, read with one boto3 session. Calls only APIs that read."""
 
     def __init__(
         self, session: Any, pace: RateLimiter, name: str = "", clients_of: ClientsOf | None = None
     ) -> None:
-        """`name` separates the rate limits of several accounts.
+        """Prepares the account's clients. `name` separates the rate limits of several accounts.
 
-        `clients_of` makes the clients of a service if several accounts share them.
+        `clients_of` makes the clients of a service, if several accounts share them.
         """
         self._pace, self._name = pace, name
         self._clients_of = clients_of or AccountClients(session, "", {}, time.time).client_factory
@@ -80,7 +81,7 @@ class ScannedAccount:
         return SageMakerJobs(self._paced_clients("sagemaker"))
 
     def dependencies(self, history: History, policy: Policy) -> AuditDependencies:
-        """The dependencies of its audits."""
+        """Returns the dependencies of its audits."""
         return live_dependencies(
             self._paced_clients,
             history,
@@ -97,23 +98,23 @@ class ScannedAccount:
 def make_lanes(
     jobs: Iterable[ListedJob], deps: AuditDependencies, *, force: bool = False
 ) -> list[Lane]:
-    """One lane for each account and region among the jobs."""
-    places: dict[tuple[str, str], list[ListedJob]] = {}
+    """Returns one lane for each account and region of the jobs."""
+    jobs_by_account_region: dict[tuple[str, str], list[ListedJob]] = {}
     for job in jobs:
-        places.setdefault((job.ref.account, job.ref.region), []).append(job)
+        jobs_by_account_region.setdefault((job.ref.account, job.ref.region), []).append(job)
     return [
         Lane(account, region, deps, sort_for_audit(rows), force=force)
-        for (account, region), rows in sorted(places.items())
+        for (account, region), rows in sorted(jobs_by_account_region.items())
     ]
 
 
 def regions_to_scan(session: Any, requested: Sequence[str], *, all_regions: bool) -> list[str]:
-    """The regions to scan. Raises BadUsage if one is unknown, or if there are none."""
+    """Returns the regions to scan. Raises BadUsage if one is unknown, or if there are none."""
     region_names = clients.known_regions()
     for region in requested:
         if region not in region_names:
-            instead = did_you_mean(region, region_names) or "; a region looks like eu-west-1"
-            raise BadUsage(f"--region {region} is not a region of SageMaker{instead}")
+            suggestion = did_you_mean(region, region_names) or "; a region looks like eu-west-1"
+            raise BadUsage(f"--region {region} is not a region of SageMaker{suggestion}")
     if all_regions:
         partition = region_partition(session.region_name or "us-east-1")
         return sorted(region for region in region_names if region_partition(region) == partition)
@@ -128,7 +129,7 @@ class ScannedAccounts:
     """The accounts of a list. The user's own account is read without a role."""
 
     def __init__(self, session: Any, listed: AccountList, region: str, pace: RateLimiter) -> None:
-        """`region`: where roles are assumed."""
+        """Prepares the clients of the listed accounts. `region`: where roles are assumed."""
         self.listed, self._pace, self._region = listed, pace, region
         self.clients, self.opened = (
             listed.make_clients(session, region),
@@ -143,13 +144,14 @@ class ScannedAccounts:
         list_jobs_of: Callable[[ScannedAccount, ScanTally], Sequence[ListedJob]],
         is_stopped: Callable[[], bool],
     ) -> Iterator[tuple[AccountStatus, Sequence[ListedJob]]]:
-        """Yields each account with its jobs, in the order of the list; reads several at a time.
+        """Yields each account with its jobs, in the order of the list; reads several accounts at a
+        time.
 
-        `list_jobs_of` is called on other threads; its AwsError becomes the account's error. Raises
+        Calls `list_jobs_of` on other threads; its AwsError becomes the account's error. Raises
         ScanStopped as soon as `is_stopped()` is true.
         """
 
-        def ask(status: AccountStatus) -> tuple[AccountStatus, Sequence[ListedJob]]:
+        def list_account(status: AccountStatus) -> tuple[AccountStatus, Sequence[ListedJob]]:
             try:
                 return status, list_jobs_of(self._open_account(status.account), status.tally)
             except AwsError as error:
@@ -158,7 +160,7 @@ class ScannedAccounts:
 
         with DaemonThreads(_MAX_PARALLEL_ACCOUNTS) as workers:
             calls = [
-                workers.submit(partial(ask, AccountStatus(account.id, account.name)))
+                workers.submit(partial(list_account, AccountStatus(account.id, account.name)))
                 for account in self.listed.accounts
             ]
             for pending in calls:
@@ -170,7 +172,9 @@ class ScannedAccounts:
     def dependencies(
         self, accounts: Sequence[str], history: History, policy: Policy
     ) -> dict[str, AuditDependencies]:
-        """The audits' dependencies by account; prices are read once, by the user's own account."""
+        """Returns the audits' dependencies by account. Prices are read once, with the user's own
+        account.
+        """
         own_account = self._open_account(self.listed.own_identity.account)
         markets = own_account.dependencies(history, policy).markets
         return {
@@ -215,21 +219,24 @@ def list_jobs(
     period: Period,
     workers: Workers,
 ) -> ListedJobs:
-    """Lists the jobs of these kinds that ended in the period or have not ended, of all regions.
+    """Returns the jobs of these kinds in all regions that ended in the period or have not ended.
 
     A refusal of one kind in one region does not stop the others. The jobs of a roll-up are listed
     with it, whatever their kind and day.
     """
-    asked = _kinds_with_children(kinds)
-    lists_of = {
-        region: [workers.submit(partial(_list_kind, lists, kind, region, period)) for kind in asked]
+    listed_kinds = _kinds_with_children(kinds)
+    calls_by_region = {
+        region: [
+            workers.submit(partial(_list_kind, lists, kind, region, period))
+            for kind in listed_kinds
+        ]
         for region in regions
     }
     jobs: list[ListedJob] = []
     refusals: list[ListRefusal] = []
-    answered = False
-    for pending in lists_of.values():
-        answers = [call.result() for call in pending]
+    has_any_answer = False
+    for calls in calls_by_region.values():
+        answers = [call.result() for call in calls]
         refusals += [answer for answer in answers if isinstance(answer, ListRefusal)]
         rows = [row for answer in answers if not isinstance(answer, ListRefusal) for row in answer]
         children = set[JobRef]()
@@ -239,17 +246,19 @@ def list_jobs(
             except AwsError as error:
                 refusals.append(ListRefusal(row.ref.region, row.ref.kind, error))
         jobs += select_rows(rows, period, kinds, children)
-        answered |= not all(isinstance(answer, ListRefusal) for answer in answers)
-    return ListedJobs(tuple(jobs), tuple(refusals), answered)
+        has_any_answer |= not all(isinstance(answer, ListRefusal) for answer in answers)
+    return ListedJobs(tuple(jobs), tuple(refusals), has_any_answer)
 
 
 def _kinds_with_children(kinds: Collection[JobKind]) -> list[JobKind]:
-    """These kinds and those of the jobs that they launch."""
-    asked = dict.fromkeys(kinds)
+    """Returns these kinds and those of the jobs that they launch."""
+    kinds_in_order = dict.fromkeys(kinds)
     for rollup in (kind.spec.rollup for kind in kinds):
         if rollup is not None:
-            asked |= dict.fromkeys([rollup.child_kind] if rollup.child_kind else BILLED_KINDS)
-    return [*asked]
+            kinds_in_order |= dict.fromkeys(
+                [rollup.child_kind] if rollup.child_kind else BILLED_KINDS
+            )
+    return [*kinds_in_order]
 
 
 def _list_kind(

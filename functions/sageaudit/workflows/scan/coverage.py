@@ -25,7 +25,7 @@ _CHINA = "cn-northwest-1"
 
 
 class BilledAccounts(Struct, frozen=True):
-    """Whose bill is read, with the session's own credentials.
+    """The accounts whose bill is read, with the session's own credentials.
 
     The payer account of an organization sees all bills; any other account sees only its own.
     """
@@ -45,17 +45,19 @@ class BilledAccounts(Struct, frozen=True):
 
 
 def billed_accounts(session: Any, region: str, accounts: Iterable[str] = ()) -> BilledAccounts:
-    """The bill of these accounts, by default of the session's own.
+    """Returns whose bill to read: that of these accounts, by default that of the session's own.
 
     Raises AwsError, or BadUsage if Cost Explorer has no endpoint for the region.
     """
     if region_partition(region) not in {"aws", "aws-cn"}:
-        raise BadUsage(f"--coverage: Cost Explorer cannot be asked about {region}; leave it out")
+        raise BadUsage(f"--coverage: Cost Explorer does not cover {region}; omit --coverage")
     return BilledAccounts(session, tuple(accounts) or (identity(session, region).account,))
 
 
 class CoverageResult(Struct, frozen=True):
-    """The comparison; None if the bill was not read. `refusal`: the error, if there was one."""
+    """The comparison; None if the bill could not be read. `refusal`: the error, if there was
+    one.
+    """
 
     coverage: Coverage | None = None
     requests: int = 0
@@ -72,7 +74,7 @@ def read_coverage(
     """Compares the bill with the audits of these accounts and regions.
 
     `regions` has at least one. An account whose bill is not visible is left out on both sides, but
-    not in the list of accounts.
+    stays in the list of accounts.
     """
     endpoint = _CHINA if region_partition(regions[0]) == "aws-cn" else REGION
     explorer = CostExplorer(client(billed.session, "ce", endpoint))
@@ -80,20 +82,27 @@ def read_coverage(
         lines, bills = _read_bills(explorer, billed.accounts, period)
     except (AwsError, MalformedData) as error:
         return CoverageResult(None, explorer.requests, error)
-    audited = dict.fromkeys(billed.accounts, Decimal(0))
+    audited_usd_by_account = dict.fromkeys(billed.accounts, Decimal(0))
     for row in history.daily_sums(Scope.ACCOUNT, period.since, period.until):
         if (row.account, row.region) in account_regions:
-            audited[row.account] = audited.get(row.account, Decimal(0)) + row.sums.total_usd
-    billed_places = {place for place in account_regions if place[0] in bills}
-    compared = coverage(
+            audited_usd_by_account[row.account] = (
+                audited_usd_by_account.get(row.account, Decimal(0)) + row.sums.total_usd
+            )
+    billed_account_regions = {
+        account_region for account_region in account_regions if account_region[0] in bills
+    }
+    comparison = coverage(
         AwsSpend(tuple(lines)),
-        audited_lines(history, billed_places, period),
+        audited_lines(history, billed_account_regions, period),
         days=(period.since, period.until),
-        audited_usd=sum((audited[name] for name in audited if name in bills), Decimal(0)),
+        audited_usd=sum(
+            (audited_usd_by_account[name] for name in audited_usd_by_account if name in bills),
+            Decimal(0),
+        ),
         regions=regions,
-        accounts={name: (bills.get(name), usd) for name, usd in audited.items()},
+        accounts={name: (bills.get(name), usd) for name, usd in audited_usd_by_account.items()},
     )
-    return CoverageResult(compared, explorer.requests)
+    return CoverageResult(comparison, explorer.requests)
 
 
 def read_own_coverage(
@@ -108,20 +117,24 @@ def read_own_coverage(
     Raises BadUsage if the audits of these days are of other accounts.
     """
     rows = history.daily_sums(Scope.ACCOUNT, period.since, period.until, account=account)
-    places = {(row.account, row.region) for row in rows}
-    regions = sorted({region for _, region in places})
+    account_regions = {(row.account, row.region) for row in rows}
+    regions = sorted({region for _, region in account_regions})
     billed = billed_accounts(session, regions[0])
-    [own] = billed.accounts
-    if {account for account, _ in places} != {own}:
-        raise BadUsage(f"--coverage reads the bill of your own account: give --account {own}")
+    [own_account] = billed.accounts
+    if {account for account, _ in account_regions} != {own_account}:
+        raise BadUsage(
+            f"--coverage reads the bill of your own account: give --account {own_account}"
+        )
     on_cost_known(billed)
-    return read_coverage(billed, history, places, regions, period)
+    return read_coverage(billed, history, account_regions, regions, period)
 
 
 def _read_bills(
     explorer: CostExplorer, accounts: Sequence[str], period: Period
 ) -> tuple[Sequence[AwsLine], dict[str, Decimal]]:
-    """The usage of these accounts together, and the dollars of each visible account."""
+    """Returns the usage of all these accounts together, and the dollars of each account that is
+    visible.
+    """
     spend = explorer.usage(accounts, period.since, period.until)
     if len(accounts) == 1:
         return spend.lines, {accounts[0]: sum((line.usd for line in spend.lines), Decimal(0))}
@@ -129,13 +142,13 @@ def _read_bills(
 
 
 def audited_lines(
-    history: History, places: Collection[tuple[str, str]], period: Period
+    history: History, account_regions: Collection[tuple[str, str]], period: Period
 ) -> Iterator[AuditedLine]:
-    """The bill lines of the audits of jobs that ended in the period, roll-ups left out."""
-    for account in sorted({account for account, _ in places}):
-        for head in audits_of_period(history, period, account):
-            if head.rollup or (account, head.region) not in places:
+    """Yields the bill lines of the audits of jobs that ended in the period, without roll-ups."""
+    for account in sorted({account for account, _ in account_regions}):
+        for summary in audits_of_period(history, period, account):
+            if summary.rollup or (account, summary.region) not in account_regions:
                 continue
-            document = read_audit(history, head.key, head.version)
+            document = read_audit(history, summary.key, summary.version)
             if document is not None:
                 yield from lines_of(document, None)

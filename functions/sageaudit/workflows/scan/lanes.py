@@ -1,8 +1,8 @@
-"""Audits many listed jobs: many workers read AWS ahead, and the audits are made in order.
+"""Audits many listed jobs: workers read ahead from AWS, and the audits are made in order.
 
-A lane is one account and region. The descriptions, tags and metrics of its jobs are read some jobs
-ahead of the audit. The audits are made one after another, the oldest end first, so that each run
-finds the earlier runs of its family in the history. Nothing of a job is kept afterwards.
+A lane is one account and region. Workers read the descriptions, tags and metrics of its jobs some
+jobs ahead of the audits. The audits are made one after another, the oldest end first, so that each
+run finds the earlier runs of its family in the history. No data of a job stays in memory.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _MAX_READ_AHEAD = 96
 """The same for all lanes together, since these jobs wait in memory for their audits."""
 _MIN_READ_AHEAD = 4
 """The minimum for one lane, however many lanes there are."""
-_LANES = 32
-"""Lanes that are read at the same time."""
+_MAX_ACTIVE_LANES = 32
+"""The maximum number of lanes that are read at the same time."""
 _MAX_CONSECUTIVE_REFUSALS = 20
 """Consecutive refusals after which the remaining jobs are not requested: our choice."""
 T = TypeVar("T")
@@ -60,19 +60,19 @@ class ScanResult(enum.StrEnum):
 
     AUDITED = "audited"
     KNOWN = "known"
-    """Its audit in the history is final, so AWS was not asked."""
+    """Its audit in the history is final, so nothing was requested from AWS."""
     RUNNING = "running"
     """It has not ended yet."""
     GONE = "gone"
     """It was deleted after it was listed."""
     REFUSED = "refused"
-    """A permission is missing, or AWS gave no answer or another job: `error` says which."""
+    """A permission is missing, AWS gave no answer, or it answered with another job: see `error`."""
     NOT_ASKED = "not_asked"
     """Many jobs before it were refused, or the credentials expired."""
 
 
 class JobOutcome(Struct, frozen=True):
-    """The result for one job. `sums`: what its audit adds; None without an audit."""
+    """The result for one job. `sums`: the amounts of its audit; None without an audit."""
 
     lane: Lane
     job: ListedJob
@@ -83,7 +83,9 @@ class JobOutcome(Struct, frozen=True):
 
 
 class Lane(Struct, frozen=True, eq=False):
-    """The jobs of one account and region in the order of auditing, and what audits them."""
+    """The jobs of one account and region in the order of auditing, and the dependencies of their
+    audits.
+    """
 
     account: str
     region: str
@@ -92,12 +94,13 @@ class Lane(Struct, frozen=True, eq=False):
     force: bool
     """Whether to audit jobs again whose audit is final."""
     recorded_dependencies: Callable[[ListedJob], tuple[AuditDependencies, datetime]] | None = None
-    """Dependencies and time of each recorded job's audit; None: `deps` and now."""
+    """Returns the dependencies and time of a recorded job's audit; None: `deps` and now are
+    used."""
 
     def dependencies_for(
         self, job: ListedJob, clock: Callable[[], datetime]
     ) -> tuple[AuditDependencies, datetime]:
-        """The dependencies and the time of a job's audit."""
+        """Returns the dependencies and the time of a job's audit."""
         return (
             (self.deps, clock())
             if self.recorded_dependencies is None
@@ -106,22 +109,24 @@ class Lane(Struct, frozen=True, eq=False):
 
 
 def is_final(
-    job: ListedJob, head: AuditSummary | None, deps: AuditDependencies, now: datetime
+    job: ListedJob, summary: AuditSummary | None, deps: AuditDependencies, now: datetime
 ) -> bool:
-    """Whether an audit now would give the same as the history's audit of the job."""
+    """Whether an audit made now would equal the history's audit of the job."""
     return (
-        head is not None
-        and head.settled
-        and (head.due_at is None or head.due_at > now)
-        and head.last_modified_at == job.modified_at
-        and (head.ruleset, head.policy) == (deps.ruleset.version, deps.policy.version)
+        summary is not None
+        and summary.settled
+        and (summary.due_at is None or summary.due_at > now)
+        and summary.last_modified_at == job.modified_at
+        and (summary.ruleset, summary.policy) == (deps.ruleset.version, deps.policy.version)
     )
 
 
 def jobs_to_audit(lane: Lane, now: datetime) -> Iterator[ListedJob]:
-    """The jobs of a lane that AWS would be asked about."""
+    """Yields the jobs of a lane that must be requested from AWS."""
     for job in lane.jobs:
-        if job.is_finished and (lane.force or not is_final(job, _head(lane, job), lane.deps, now)):
+        if job.is_finished and (
+            lane.force or not is_final(job, _stored_summary(lane, job), lane.deps, now)
+        ):
             yield job
 
 
@@ -132,31 +137,32 @@ def scan_lanes(
     clock: Callable[[], datetime],
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[JobOutcome, None, None]:
-    """Audits the jobs of all lanes and records the audits; yields each job's outcome when done.
+    """Audits the jobs of all lanes and records the audits; yields the outcome of each job after its
+    audit.
 
-    A job that fails does not stop the others. If `is_stopped()` is true, it ends after the current
-    audit. Raises what the history raises, since audits are useless if they cannot be stored.
+    A job that fails does not stop the others. If `is_stopped()` is true, the scan ends after the
+    current audit. Raises the history's errors, since audits are useless if they cannot be stored.
     """
     waiting = deque(lanes)
-    active: list[_Progress] = []
+    active: list[_LaneProgress] = []
     try:
         while waiting or active:
-            while waiting and len(active) < _LANES:
+            while waiting and len(active) < _MAX_ACTIVE_LANES:
                 lane = waiting.popleft()
-                active.append(_Progress(lane, workers, clock, deque(lane.jobs)))
-            ahead = min(READ_AHEAD, max(_MIN_READ_AHEAD, _MAX_READ_AHEAD // len(active)))
+                active.append(_LaneProgress(lane, workers, clock, deque(lane.jobs)))
+            jobs_ahead = min(READ_AHEAD, max(_MIN_READ_AHEAD, _MAX_READ_AHEAD // len(active)))
             for progress in active:
-                yield from progress.read_ahead_to(ahead)
-            heads = {
+                yield from progress.read_ahead_to(jobs_ahead)
+            progress_by_read = {
                 progress.next_read: progress
                 for progress in active
                 if progress.next_read is not None
             }
-            if heads:
-                for pending in workers.wait_for_any(heads.keys()):
+            if progress_by_read:
+                for pending in workers.wait_for_any(progress_by_read.keys()):
                     if is_stopped():
                         return
-                    yield heads[pending].audit_next()
+                    yield progress_by_read[pending].audit_next()
             if is_stopped():
                 return
             active = [progress for progress in active if not progress.is_finished]
@@ -165,8 +171,8 @@ def scan_lanes(
             progress.cancel()
 
 
-class _Progress(Struct):
-    """How far one lane is."""
+class _LaneProgress(Struct):
+    """How many jobs of one lane were read and audited."""
 
     lane: Lane
     workers: Workers
@@ -174,14 +180,14 @@ class _Progress(Struct):
     remaining: deque[ListedJob]
     read_ahead: deque[Pending[PrefetchedJob]] = field(default_factory=deque)
     consecutive_refusals: Counter[JobKind] = field(default_factory=Counter)
-    """Refusals in a row by kind."""
-    failed: int = 0
-    """Jobs in a row that AWS did not answer."""
+    """Consecutive refusals, by kind of job."""
+    consecutive_failures: int = 0
+    """Consecutive jobs about which AWS gave no answer."""
     fatal_error: SageauditError | None = None
 
     @property
     def next_read(self) -> Pending[PrefetchedJob] | None:
-        """The next job in order, if it is being read."""
+        """The read of the next job in order, if it has been started."""
         return self.read_ahead[0] if self.read_ahead else None
 
     @property
@@ -194,7 +200,9 @@ class _Progress(Struct):
             pending.cancel()
 
     def read_ahead_to(self, limit: int) -> Iterator[JobOutcome]:
-        """Starts reads until `limit` jobs are ahead; yields outcomes of jobs that need none."""
+        """Starts reads until `limit` jobs are ahead; yields the outcomes of jobs that need no
+        read.
+        """
         while self.remaining and len(self.read_ahead) < limit:
             job = self.remaining.popleft()
             if (outcome := self._outcome_without_request(job)) is not None:
@@ -207,10 +215,12 @@ class _Progress(Struct):
     def _outcome_without_request(self, job: ListedJob) -> JobOutcome | None:
         if not job.is_finished:
             return JobOutcome(self.lane, job, ScanResult.RUNNING)
-        head = _head(self.lane, job)
-        final = is_final(job, head, self.lane.deps, self.clock())
-        if head is not None and final and not self.lane.force:
-            return JobOutcome(self.lane, job, ScanResult.KNOWN, head.sums, self._reasons(head))
+        summary = _stored_summary(self.lane, job)
+        final = is_final(job, summary, self.lane.deps, self.clock())
+        if summary is not None and final and not self.lane.force:
+            return JobOutcome(
+                self.lane, job, ScanResult.KNOWN, summary.sums, self._reasons(summary)
+            )
         if (
             self.fatal_error is not None
             or self.consecutive_refusals[job.ref.kind] >= _MAX_CONSECUTIVE_REFUSALS
@@ -218,57 +228,64 @@ class _Progress(Struct):
             return JobOutcome(self.lane, job, ScanResult.NOT_ASKED)
         return None
 
-    def _reasons(self, head: AuditSummary) -> tuple[str, ...]:
-        """Why an audit of the history was not fully judged, from its document."""
-        if head.judged in {None, Judged.YES}:
+    def _reasons(self, summary: AuditSummary) -> tuple[str, ...]:
+        """Returns why an audit of the history was not fully judged, from its document."""
+        if summary.judged in {None, Judged.YES}:
             return ()
-        document = read_audit(self.lane.deps.history, head.key)
+        document = read_audit(self.lane.deps.history, summary.key)
         return () if document is None else tuple(document["not_judged"])
 
     def audit_next(self) -> JobOutcome:
         """Audits and records the next job, which has been read."""
-        read = self.read_ahead.popleft().result()
-        job = read.job
-        if isinstance(read.describe_answer, JobNotFound):
+        prefetched = self.read_ahead.popleft().result()
+        job = prefetched.job
+        if isinstance(prefetched.describe_answer, JobNotFound):
             return JobOutcome(self.lane, job, ScanResult.GONE)
         try:
-            document = _audit(read, self.lane)
+            document = _audit(prefetched, self.lane)
         except RejectedEvent as error:
-            named = RejectedEvent(error.code, f"{job.ref.name}: {error}")
-            return JobOutcome(self.lane, job, ScanResult.REFUSED, error=named)
+            named_error = RejectedEvent(error.code, f"{job.ref.name}: {error}")
+            return JobOutcome(self.lane, job, ScanResult.REFUSED, error=named_error)
         except AwsError as error:
-            if not read.is_own_error(error):
+            if not prefetched.is_own_error(error):
                 raise
-            self._note(job, error)
+            self._count_failure(job, error)
             return JobOutcome(self.lane, job, ScanResult.REFUSED, error=error)
-        self.consecutive_refusals[job.ref.kind] = self.failed = 0
+        self.consecutive_refusals[job.ref.kind] = self.consecutive_failures = 0
         if document is None:
             return JobOutcome(self.lane, job, ScanResult.RUNNING)
         reasons = tuple(document["not_judged"])
         return JobOutcome(self.lane, job, ScanResult.AUDITED, sums_from_document(document), reasons)
 
-    def _note(self, job: ListedJob, error: AwsError) -> None:
-        """Counts a refusal, and ends the lane if the next jobs would fail in the same way."""
+    def _count_failure(self, job: ListedJob, error: AwsError) -> None:
+        """Counts a failed job, and ends the lane if the next jobs would fail in the same way."""
         if isinstance(error, AccessDenied):
             self.consecutive_refusals[job.ref.kind] += 1
             return
-        self.failed += 1
-        if isinstance(error, NoCredentials) or self.failed >= _MAX_CONSECUTIVE_REFUSALS:
+        self.consecutive_failures += 1
+        if (
+            isinstance(error, NoCredentials)
+            or self.consecutive_failures >= _MAX_CONSECUTIVE_REFUSALS
+        ):
             self.fatal_error = error
 
 
-def _head(lane: Lane, job: ListedJob) -> AuditSummary | None:
+def _stored_summary(lane: Lane, job: ListedJob) -> AuditSummary | None:
     return lane.deps.history.summary(JobKey(job.ref.arn, job.created_at))
 
 
-def _audit(read: PrefetchedJob, lane: Lane) -> AuditDocument | None:
-    """Makes and records the Lambda's audit of a job; None if the job is running again."""
-    deps = replace(read.deps, jobs=read, metrics=read)
-    job = read.job
-    ended = JobEndEvent(job.ref, job.status, job.created_at, job.ended_at, {})
-    force = _head(lane, job) is not None
-    audited = audit_finished_job(ended, deps, now=read.now, caller=AuditTrigger.PERSON, force=force)
-    return audited.document if isinstance(audited, AuditRecorded) else None
+def _audit(prefetched: PrefetchedJob, lane: Lane) -> AuditDocument | None:
+    """Makes the same audit of a job as Lambda would, and records it; returns None if the job is
+    running again.
+    """
+    deps = replace(prefetched.deps, jobs=prefetched, metrics=prefetched)
+    job = prefetched.job
+    event = JobEndEvent(job.ref, job.status, job.created_at, job.ended_at, {})
+    force = _stored_summary(lane, job) is not None
+    outcome = audit_finished_job(
+        event, deps, now=prefetched.now, caller=AuditTrigger.PERSON, force=force
+    )
+    return outcome.document if isinstance(outcome, AuditRecorded) else None
 
 
 def _read_job(
@@ -276,24 +293,26 @@ def _read_job(
 ) -> PrefetchedJob:
     """Reads description, tags and metrics of one job, in this order, on any thread.
 
-    `metrics_ahead`: False for a recording, whose metrics its audit reads itself.
+    `metrics_ahead`: False for a recording, whose audit reads the metrics itself.
     """
-    ref, read = listed.ref, PrefetchedJob(listed, now, deps)
-    read.describe_answer = _result_or_error(lambda: deps.jobs.describe(ref))
-    if isinstance(read.describe_answer, Exception):
-        return read
-    read.tag_answer = _result_or_error(lambda: deps.jobs.tags(ref))
-    job = _parse_job(read.describe_answer, ref, now) if metrics_ahead else None
+    ref, prefetched = listed.ref, PrefetchedJob(listed, now, deps)
+    prefetched.describe_answer = _result_or_error(lambda: deps.jobs.describe(ref))
+    if isinstance(prefetched.describe_answer, Exception):
+        return prefetched
+    prefetched.tag_answer = _result_or_error(lambda: deps.jobs.tags(ref))
+    job = _parse_job(prefetched.describe_answer, ref, now) if metrics_ahead else None
     rollup = ref.kind.spec.rollup
     if rollup is not None and not rollup.has_child_count:
-        read.children_answer = _result_or_error(lambda: _as_tuple(deps.jobs.children(ref)))
+        prefetched.children_answer = _result_or_error(lambda: _as_tuple(deps.jobs.children(ref)))
     elif job is not None and rollup is None:
-        read.usage = _result_or_error(lambda: deps.metrics.read(job, now))
-    return read
+        prefetched.usage = _result_or_error(lambda: deps.metrics.read(job, now))
+    return prefetched
 
 
 def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
-    """The job to read metrics of; None if the answer is malformed, which the audit reports."""
+    """Returns the job to read metrics of; None if the answer is malformed, which the audit
+    reports.
+    """
     try:
         return as_of(parse(answer, {}, account=ref.account, region=ref.region), now)
     except MalformedData:
@@ -301,7 +320,7 @@ def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | N
 
 
 def _result_or_error(call: Callable[[], T]) -> T | SageauditError:
-    """The result, or the error to raise when the job's turn comes."""
+    """Returns the result of `call`, or its error, which is raised later by the job's audit."""
     try:
         return call()
     except SageauditError as error:
@@ -309,7 +328,7 @@ def _result_or_error(call: Callable[[], T]) -> T | SageauditError:
 
 
 class PrefetchedJob(Struct):
-    """AWS's answers about one job: implements Jobs and Metrics for its audit."""
+    """AWS's answers about one job. Implements Jobs and Metrics for its audit."""
 
     job: ListedJob
     now: datetime
@@ -320,7 +339,7 @@ class PrefetchedJob(Struct):
     children_answer: tuple[JobRef, ...] | SageauditError | None = None
 
     def is_own_error(self, error: AwsError) -> bool:
-        """Whether this error came from AWS; any other one is from the history."""
+        """Whether this error is one of AWS's answers; any other error is from the history."""
         return any(
             error is answer
             for answer in (self.describe_answer, self.tag_answer, self.usage, self.children_answer)
@@ -335,11 +354,11 @@ class PrefetchedJob(Struct):
         return _value_or_raise(self.tag_answer)
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
-        """Returns AWS's answer; children are only listed if Describe does not count them."""
+        """Returns AWS's answer. Children are listed only if Describe does not count them."""
         return _value_or_raise(self.children_answer)
 
     def read(self, job: Job, now: datetime) -> Measurements:
-        """Returns CloudWatch's answer; asks now if the metrics were not read ahead."""
+        """Returns CloudWatch's answer. Reads the metrics now if they were not read ahead."""
         return (
             self.deps.metrics.read(job, now) if self.usage is None else _value_or_raise(self.usage)
         )

@@ -43,13 +43,13 @@ from sageaudit.workflows.scan.lanes import Lane, jobs_to_audit, scan_lanes
 from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 _FAMILY_RUNS = 500
-"""The newest runs of a family, among which the most wasteful one is searched."""
+"""How many of a family's newest runs are searched for the most wasteful one."""
 
 
 class ScanScope(Struct, frozen=True):
     """Which jobs are audited, and how. `period` is None for all days of recordings.
 
-    `regions_optional`: an account need not have all of the regions.
+    `regions_optional`: a region that the account has not enabled is not an error.
     """
 
     period: Period | None
@@ -62,26 +62,26 @@ class ScanScope(Struct, frozen=True):
 
     @property
     def days(self) -> Period:
-        """The period of an account's scan; only a scan of recordings may have none."""
+        """The period of a scan of accounts; only a scan of recordings may have none."""
         assert self.period is not None  # noqa: S101 - the command gives an account's scan days
         return self.period
 
     def newest_jobs(self, jobs: Iterable[ListedJob]) -> list[ListedJob]:
-        """The `limit` jobs that ended last."""
+        """Returns the `limit` jobs that ended last; all jobs without a limit."""
         return [*jobs] if self.limit is None else newest_rows([*jobs], self.limit)
 
 
 class ScanRun(Struct):
     """One scan. `tally` counts failed lists first, then the jobs' outcomes.
 
-    `statuses` are by account if several are scanned.
+    `statuses`: by account, if several accounts are scanned.
     """
 
     history: History
     scope: ScanScope
     workers: Workers
     warn: Callable[[str], None]
-    """Gets a sentence about each thing that cannot be listed."""
+    """Called with a sentence about each list or file that cannot be read."""
     lanes: Sequence[Lane] = ()
     tally: ScanTally = field(default_factory=ScanTally)
     statuses: dict[str, AccountStatus] = field(default_factory=dict)
@@ -89,13 +89,13 @@ class ScanRun(Struct):
     def list_recordings(self, folder: Path) -> None:
         """Adds the recorded jobs; counts files that cannot be audited as refused."""
 
-        def refused(error: BadRecording) -> None:
+        def refuse(error: BadRecording) -> None:
             self._refuse(error, quiet=False, tally=self.tally)
 
         scope = self.scope
         recorded = {
             (job.list_row.ref, job.list_row.created_at): job
-            for job in recorded_jobs_in_folder(folder, refused)
+            for job in recorded_jobs_in_folder(folder, refuse)
             if job.list_row.ref.kind in scope.kinds
         }
         jobs = [job.list_row for job in recorded.values()]
@@ -118,14 +118,15 @@ class ScanRun(Struct):
         deps = account.dependencies(self.history, self.scope.policy)
         self.lanes = make_lanes(self.scope.newest_jobs(jobs), deps, force=self.scope.force)
 
-    def list_accounts(self, accounts: ScannedAccounts, stopped: Callable[[], bool]) -> None:
-        """Adds the jobs of several accounts; warns of one that refuses, which stops no other.
+    def list_accounts(self, accounts: ScannedAccounts, is_stopped: Callable[[], bool]) -> None:
+        """Adds the jobs of several accounts; warns of an account that refuses, which does not stop
+        the others.
 
-        Raises ScanStopped as soon as `stopped()` is true.
+        Raises ScanStopped as soon as `is_stopped()` is true.
         """
         jobs: list[ListedJob] = []
         for status, account_jobs in accounts.list_each(
-            lambda account, tally: self._list_jobs(account, tally, quiet=True), stopped
+            lambda account, tally: self._list_jobs(account, tally, quiet=True), is_stopped
         ):
             self.statuses[status.account] = status
             jobs += account_jobs
@@ -133,14 +134,14 @@ class ScanRun(Struct):
                 self.warn(f"{status.account}: {reason}")
             self.tally.merge(status.tally, status.error)
         newest_jobs = self.scope.newest_jobs(jobs)
-        names = sorted({job.ref.account for job in newest_jobs})
-        deps = accounts.dependencies(names, self.history, self.scope.policy)
+        account_ids = sorted({job.ref.account for job in newest_jobs})
+        deps = accounts.dependencies(account_ids, self.history, self.scope.policy)
         self.lanes = [
             lane
-            for name in names
+            for account_id in account_ids
             for lane in make_lanes(
-                [job for job in newest_jobs if job.ref.account == name],
-                deps[name],
+                [job for job in newest_jobs if job.ref.account == account_id],
+                deps[account_id],
                 force=self.scope.force,
             )
         ]
@@ -151,9 +152,9 @@ class ScanRun(Struct):
     def _list_jobs(
         self, account: ScannedAccount, tally: ScanTally, *, quiet: bool
     ) -> list[ListedJob]:
-        """Lists the jobs of an account; counts refusals, and warns of them unless `quiet`.
+        """Returns the jobs of an account; counts refusals, and warns of them unless `quiet`.
 
-        Raises the error if nothing can be listed with the account's credentials.
+        Raises the error if the account's credentials are refused in all regions.
         """
         scope = self.scope
         listing = list_jobs(
@@ -166,16 +167,16 @@ class ScanRun(Struct):
         )
         if not listing.has_any_answer:
             _raise_no_answer([refusal.error for refusal in listing.refusals])
-        closed = {
+        closed_regions = {
             refusal.region for refusal in listing.refusals if _is_credentials_refusal(refusal)
         }
         for refusal in listing.refusals:
-            if closed == set(scope.regions) and _is_credentials_refusal(refusal):
+            if closed_regions == set(scope.regions) and _is_credentials_refusal(refusal):
                 raise refusal.error
-            if not (scope.regions_optional and refusal.region in closed):
+            if not (scope.regions_optional and refusal.region in closed_regions):
                 self._refuse(refusal.error, quiet=quiet, tally=tally)
-        if scope.regions_optional and closed and not quiet:
-            self.warn(f"not enabled for this account: {', '.join(sorted(closed))}")
+        if scope.regions_optional and closed_regions and not quiet:
+            self.warn(f"not enabled for this account: {', '.join(sorted(closed_regions))}")
         return [*listing.jobs]
 
     def _refuse(self, error: SageauditError, *, quiet: bool, tally: ScanTally) -> None:
@@ -185,7 +186,7 @@ class ScanRun(Struct):
 
     @property
     def job_count(self) -> int:
-        """All listed jobs, those that still run included."""
+        """The number of listed jobs, those that still run included."""
         return sum(len(lane.jobs) for lane in self.lanes)
 
     @property
@@ -199,12 +200,14 @@ class ScanRun(Struct):
         return self.job_count - self.tally.job_count
 
     def jobs_to_audit(self) -> Iterator[ListedJob]:
-        """The jobs that AWS would be asked about now."""
+        """Yields the jobs that would be requested from AWS now."""
         now = datetime.now(UTC)
         return (job for lane in self.lanes for job in jobs_to_audit(lane, now))
 
     def audit_all(self, is_stopped: Callable[[], bool], on_progress: Callable[[], None]) -> None:
-        """Audits and records until done, `is_stopped()`, or an error of the history file."""
+        """Audits jobs and records the audits until all are done, `is_stopped()`, or the history
+        file fails.
+        """
         outcomes = scan_lanes(
             self.lanes,
             self.workers,
@@ -225,7 +228,9 @@ class ScanRun(Struct):
             outcomes.close()
 
     def period(self, today: date) -> Period:
-        """The requested days, else those in which the jobs ended; today without jobs."""
+        """Returns the requested days, else those in which the jobs ended; today if there are no
+        jobs.
+        """
         if self.scope.period is not None:
             return self.scope.period
         days = [
@@ -234,14 +239,14 @@ class ScanRun(Struct):
         return Period(min(days, default=today), max(days, default=today))
 
     def sums(self, scope: Scope, period: Period) -> Iterator[SumRow]:
-        """The history's sums of the scanned accounts and regions in the period."""
+        """Yields the history's sums of the scanned accounts and regions in the period."""
         for account, region in self.account_regions:
             yield from self.history.daily_sums(
                 scope, period.since, period.until, account=account, region=region
             )
 
     def ranking(self, period: Period) -> Ranking:
-        """The ranking of these sums."""
+        """Returns the ranking of these sums."""
 
         def fix_of(family: RankedName) -> FamilyFix | None:
             if family.name is None:
@@ -254,15 +259,21 @@ class ScanRun(Struct):
                 )
                 for account, region in family.account_regions
             )
-            newest = heapq.merge(*runs, key=lambda head: head.ended_at, reverse=True)
-            of_period = (head for head in newest if head.ended_at.date() >= period.since)
-            heads = islice(of_period, _FAMILY_RUNS)
-            return family_fix(family.sums, heads, lambda key: read_audit(self.history, key))
+            newest = heapq.merge(*runs, key=lambda summary: summary.ended_at, reverse=True)
+            summaries_of_period = (
+                summary for summary in newest if summary.ended_at.date() >= period.since
+            )
+            newest_summaries = islice(summaries_of_period, _FAMILY_RUNS)
+            return family_fix(
+                family.sums, newest_summaries, lambda key: read_audit(self.history, key)
+            )
 
         return ranking(lambda scope: self.sums(scope, period), period.since, period.until, fix_of)
 
     def accounts(self, period: Period) -> list[AccountStatus]:
-        """The status of each account, with the history's sums, which add up to the ranking's."""
+        """Returns the status of each account, with the history's sums, which add up to those of the
+        ranking.
+        """
         rows = self.sums(Scope.ACCOUNT, period) if self.statuses else ()
         for account, sums in group_rows(rows, lambda row: row.account).items():
             if (status := self.statuses.get(account)) is not None:
@@ -270,13 +281,16 @@ class ScanRun(Struct):
         return [*self.statuses.values()]
 
 
-def _raise_no_answer(refused: Sequence[AwsError]) -> None:
+def _raise_no_answer(errors: Sequence[AwsError]) -> None:
     """Raises Unavailable or Throttled if no list was answered, and none was denied."""
-    unanswered = [error for error in refused if isinstance(error, (Unavailable, Throttled))]
-    if unanswered and all(one in unanswered or isinstance(one, NoCredentials) for one in refused):
-        raise type(unanswered[0])(
-            f"no list of jobs could be read, so nothing is known of this account:"
-            f" {str(unanswered[0]).rstrip('.')}; check the network and the region, then try again"
+    unanswered_errors = [error for error in errors if isinstance(error, (Unavailable, Throttled))]
+    if unanswered_errors and all(
+        error in unanswered_errors or isinstance(error, NoCredentials) for error in errors
+    ):
+        raise type(unanswered_errors[0])(
+            f"no list of jobs could be read, so nothing is known about this account:"
+            f" {str(unanswered_errors[0]).rstrip('.')}; check the network and the region,"
+            " then try again"
         )
 
 

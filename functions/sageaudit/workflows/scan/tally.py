@@ -17,13 +17,14 @@ from sageaudit.exits import Exit, exit_for, worst_exit
 from sageaudit.workflows.scan.lanes import JobOutcome, ScanResult
 
 _MAX_REASONS = 100
-"""The most reasons counted separately: they are a few fixed sentences with figures."""
+"""The maximum number of reasons to count separately. There are only a few sentences, with
+figures."""
 _OTHERS = "(other reasons)"
 _FIGURE = re.compile(r"\d[\d,.]*(?<=\d)")
 
 
 class ScanTally(Struct):
-    """The counts of a scan. `sums` are of all jobs with an audit, earlier audits included.
+    """The counts of a scan. `sums`: of all jobs with an audit, earlier audits included.
 
     A progress bar shows them; the ranking reads the history's own sums.
     """
@@ -31,11 +32,12 @@ class ScanTally(Struct):
     results: Counter[ScanResult] = field(default_factory=Counter)
     sums: Sums = field(default_factory=Sums)
     not_judged: Counter[str] = field(default_factory=Counter)
-    """Jobs by why they were not fully judged; figures in a reason are the first job's."""
+    """The number of jobs by the reason why they were not fully judged. Reasons that differ only by
+    figures are counted together, with the figures of the first job."""
     refused: Counter[str] = field(default_factory=Counter)
-    """Jobs by the error that kept them from being audited."""
+    """The number of jobs by the error that prevented their audit."""
     codes: set[Exit] = field(default_factory=set)
-    _shown: dict[str, str] = field(default_factory=dict)
+    _reason_by_pattern: dict[str, str] = field(default_factory=dict)
 
     @property
     def job_count(self) -> int:
@@ -59,7 +61,7 @@ class ScanTally(Struct):
         self.codes.add(code)
 
     def merge(self, other: ScanTally, error: SageauditError | None) -> None:
-        """Adds the refusals of one account; `error`: why nothing could be listed."""
+        """Adds the refusals of one account. `error`: why none of its jobs could be listed."""
         for reason, count in other.refused.items():
             self.refuse(reason, other.exit_code, count)
         self.codes |= {*other.codes, *([exit_for(error)] if error else [])}
@@ -70,11 +72,11 @@ class ScanTally(Struct):
         return worst_exit(self.codes)
 
     def _canonical_reason(self, reason: str) -> str:
-        """The first reason that differs from this one only by its figures."""
+        """Returns the first reason that differs from this one only by its figures."""
         pattern = _FIGURE.sub("#", reason)
-        if pattern not in self._shown and len(self._shown) >= _MAX_REASONS:
+        if pattern not in self._reason_by_pattern and len(self._reason_by_pattern) >= _MAX_REASONS:
             return _OTHERS
-        return self._shown.setdefault(pattern, reason)
+        return self._reason_by_pattern.setdefault(pattern, reason)
 
 
 USD_PER_METRIC = Decimal("0.01") / 1000
@@ -88,7 +90,8 @@ METRICS_PER_HOST = 5
 
 
 class ScanCost(Struct, frozen=True):
-    """The cost of auditing these jobs. Assumes one host each, as only Describe has the number.
+    """The cost of auditing these jobs. Assumes one host for each job, as only Describe returns the
+    number.
 
     List*, Describe*, ListTags and GetProducts cost nothing.
     """
@@ -105,7 +108,7 @@ class ScanCost(Struct, frozen=True):
 
 
 def scan_cost(jobs: Iterable[ListedJob]) -> ScanCost:
-    """The cost of asking AWS about these jobs."""
+    """Returns the cost of requesting these jobs from AWS."""
     jobs_by_region: Counter[tuple[str, str]] = Counter()
     metrics = count = 0
     for job in jobs:
@@ -116,12 +119,12 @@ def scan_cost(jobs: Iterable[ListedJob]) -> ScanCost:
 
 
 def metrics_cost_usd(metrics: int) -> Decimal:
-    """The cost of GetMetricData for this many metrics."""
+    """Returns the cost of GetMetricData for this many metrics."""
     return metrics * USD_PER_METRIC
 
 
 class AccountStatus(Struct):
-    """The status of one account. `error` is why none of its jobs could be listed."""
+    """The status of one account. `error`: why none of its jobs could be listed."""
 
     account: str
     name: str | None = None

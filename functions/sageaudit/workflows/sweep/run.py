@@ -1,8 +1,8 @@
 """A sweep: sends jobs whose reaudit is due, and finds ended jobs whose events were lost.
 
-Both go to the queue of finished jobs, as events; `audit` decides by the HEAD item what to do. A
-sweep may stop at any point: what it sent is audited once, and the next one continues there. It
-checks running jobs after all lists (`workflows/sweep/watch.py`).
+Both go to the queue of finished jobs, as events; `audit` decides by the stored summary what to do.
+A sweep may stop at any point: each job that it sent is audited once, and the next sweep continues
+there. It checks running jobs after all lists (`workflows/sweep/watch.py`).
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ QUEUE_DELAY_S = 1
 DUE_PAGE_SIZE = 100
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 RESEND_DUE_AFTER = timedelta(days=4)
-"""An event that is still due is sent again after this time. `audit` abandons a message at 3.5 days;
-an earlier second event of the run would fail too, and be a second dead letter."""
+"""The event of a run that is still due is sent again after this time. `audit` abandons a message at
+3.5 days; a second event sent earlier would fail too, and be a second dead letter."""
 
 
 class SweepDependencies(Struct, frozen=True):
-    """What a sweep reads, and where it writes.
+    """What a sweep reads from and writes to.
 
-    `accounts`, `regions`: those whose jobs are audited. `is_out_of_time`: whether to stop and leave
-    the remaining work to the next sweep. `watch`: None to skip running jobs.
+    `accounts`, `regions`: whose jobs are audited. `is_out_of_time`: whether to stop and leave the
+    remaining work to the next sweep. `watch`: None to skip running jobs.
     """
 
     job_pages: JobPageSource
@@ -78,11 +78,12 @@ class DueAuditsSent(Struct, frozen=True):
 class ListSweepResult(Struct, frozen=True):
     """The result of reading one list of jobs.
 
-    `ended`: jobs that should be audited by now, and ended in the time that this sweep checks first.
-    `missing`: jobs without an audit that ended then or in the OVERLAP before; several sweeps count
-    the same job. `lost_events`: sent once, since their event was lost. `sent_without_event`: sent,
-    since AWS has no event for their kind. `sent_from_before`: sent, since they ended before the
-    list's first sweep. `unreadable`: why it is not known whether a job is audited, a sentence each.
+    `ended`: jobs that should be audited by now, and ended in the time that this sweep is the first
+    to check. `missing`: jobs without an audit that ended then or in the OVERLAP before; several
+    sweeps count the same job. `lost_events`: sent once, since their event was lost.
+    `sent_without_event`: sent, since AWS has no event for their kind. `sent_from_before`: sent,
+    since they ended before the list's first sweep. `unreadable`: for each job whose stored summary
+    cannot be read, a sentence.
     """
 
     job_list: JobList
@@ -97,10 +98,11 @@ class ListSweepResult(Struct, frozen=True):
 
 
 def sweep(deps: SweepDependencies) -> Iterator[DueAuditsSent | ListSweepResult | WatchResult]:
-    """Yields a sweep's parts. A part that fails stops no other. Raises AwsError before the first.
+    """Yields the results of a sweep's parts. A part that fails does not stop the others. Raises
+    AwsError before the first part.
 
     Lists that were not tried for the longest time come first, so that a slow list never blocks the
-    others for ever. Running jobs are checked last, in another order each time.
+    others. Running jobs are checked last, in another order each time.
     """
     deps.sweep_store.record_installation()
     states = {
@@ -112,9 +114,9 @@ def sweep(deps: SweepDependencies) -> Iterator[DueAuditsSent | ListSweepResult |
     for job_list in sorted(states, key=lambda key: _last_tried_at(states[key])):
         if deps.is_out_of_time():
             break
-        swept = _ListSweep(deps, job_list)
-        yield swept.sweep(states[job_list])
-        running[job_list] = list(swept.running.values())
+        list_sweep = _ListSweep(deps, job_list)
+        yield list_sweep.sweep(states[job_list])
+        running[job_list] = list(list_sweep.running.values())
     if deps.watch is not None:
         for job_list in shuffle(running, deps.clock()):
             if rows := running[job_list]:
@@ -128,92 +130,102 @@ def _last_tried_at(state: ListState | None) -> datetime:
 
 
 class _ListSweep:
-    """Reads one list page by page, and counts. `running`: its running jobs, by their ARNs."""
+    """Reads one list page by page, and counts its jobs. `running`: its running jobs, by their
+    ARNs.
+    """
 
     def __init__(self, deps: SweepDependencies, job_list: JobList) -> None:
         self.running: dict[str, ListedJob] = {}
         self._deps = deps
         self._job_list = job_list
-        self._swept = ListSweepResult(job_list)
+        self._result = ListSweepResult(job_list)
 
     def sweep(self, stored_state: ListState | None) -> ListSweepResult:
-        """Reads the list as far as time allows."""
+        """Reads the list until the time is up."""
         try:
             return self._run(stored_state)
         except AwsError as error:
-            return replace(self._swept, error=error)
+            return replace(self._result, error=error)
 
-    def _run(self, kept: ListState | None) -> ListSweepResult:
+    def _run(self, stored_state: ListState | None) -> ListSweepResult:
         deps, job_list, now = self._deps, self._job_list, self._deps.clock()
-        state = first_state(now) if kept is None else repair_state(kept, job_list.kind, now)
+        state = (
+            first_state(now)
+            if stored_state is None
+            else repair_state(stored_state, job_list.kind, now)
+        )
         state = replace(state, tried_at=now)
         deps.sweep_store.save_list_state(job_list, state)
-        under_way = start_or_resume(state, now)
+        progress = start_or_resume(state, now)
         try:
             for page in deps.job_pages.pages(
                 job_list,
                 created_after=state.next_created_after,
-                created_before=under_way.created_before,
+                created_before=progress.created_before,
             ):
-                under_way = self._page(page, state, under_way)
+                progress = self._check_page(page, state, progress)
                 if deps.is_out_of_time():
-                    deps.sweep_store.save_list_state(job_list, replace(state, progress=under_way))
-                    return self._swept
+                    deps.sweep_store.save_list_state(job_list, replace(state, progress=progress))
+                    return self._result
         except AwsError:
-            if under_way != start_or_resume(state, now):
-                deps.sweep_store.save_list_state(job_list, replace(state, progress=under_way))
+            if progress != start_or_resume(state, now):
+                deps.sweep_store.save_list_state(job_list, replace(state, progress=progress))
             raise
-        deps.sweep_store.save_list_state(job_list, finish_list(state, under_way, job_list.kind))
-        return replace(self._swept, is_complete=True)
+        deps.sweep_store.save_list_state(job_list, finish_list(state, progress, job_list.kind))
+        return replace(self._result, is_complete=True)
 
-    def _page(
-        self, page: Sequence[ListedJob], state: ListState, under_way: ListProgress
+    def _check_page(
+        self, page: Sequence[ListedJob], state: ListState, progress: ListProgress
     ) -> ListProgress:
         """Checks each row; returns how far the list has been read."""
         for row in page:
             if row.status == "InProgress" and not row.ref.kind.spec.rollup:
                 self.running[row.ref.arn] = row
-            if row.ref.arn not in under_way.edge and self._check_row(row, state, under_way):
+            if row.ref.arn not in progress.edge and self._check_row(row, state, progress):
                 oldest_open_created_at = min(
-                    under_way.oldest_open_created_at or row.created_at, row.created_at
+                    progress.oldest_open_created_at or row.created_at, row.created_at
                 )
-                under_way = replace(under_way, oldest_open_created_at=oldest_open_created_at)
-        return under_way.after(page)
+                progress = replace(progress, oldest_open_created_at=oldest_open_created_at)
+        return progress.after(page)
 
-    def _check_row(self, row: ListedJob, state: ListState, under_way: ListProgress) -> bool:
+    def _check_row(self, row: ListedJob, state: ListState, progress: ListProgress) -> bool:
         """Checks a row; returns whether later sweeps must check it again.
 
-        They must if an ended job has no audit, or one that cannot be read, until the overlap ends.
+        They must until the overlap ends, if an ended job has no audit, or an audit that cannot be
+        read.
         """
-        decision = decide_row(row, state, under_way)
+        decision = decide_row(row, state, progress)
         if not decision.needs_audit:
             return decision.must_be_listed_again
         key = JobKey(row.ref.arn, row.created_at)
         try:
-            audited = self._deps.history.summary(key) is not None
+            is_audited = self._deps.history.summary(key) is not None
         except BadHistory as error:
-            self._swept = replace(self._swept, unreadable=(*self._swept.unreadable, str(error)))
+            self._result = replace(self._result, unreadable=(*self._result.unreadable, str(error)))
             self._count(ended=decision.is_counted)
             return True
-        sent = not audited and self._send(row, key)
-        sent_first = sent and decision.is_after_first_sweep and not decision.should_have_event
+        was_sent = not is_audited and self._send(row, key)
+        was_sent_without_event = (
+            was_sent and decision.is_after_first_sweep and not decision.should_have_event
+        )
         self._count(
             ended=decision.is_counted,
-            missing=decision.is_after_first_sweep and not audited and not sent_first,
-            lost_events=sent and decision.should_have_event,
-            sent_without_event=sent_first,
-            sent_from_before=sent and not decision.is_after_first_sweep,
+            missing=decision.is_after_first_sweep and not is_audited and not was_sent_without_event,
+            lost_events=was_sent and decision.should_have_event,
+            sent_without_event=was_sent_without_event,
+            sent_from_before=was_sent and not decision.is_after_first_sweep,
         )
-        return not audited
+        return not is_audited
 
     def _count(self, **increments: bool) -> None:
-        swept = self._swept
-        self._swept = replace(
-            swept, **{name: getattr(swept, name) + n for name, n in increments.items()}
+        result = self._result
+        self._result = replace(
+            result,
+            **{name: getattr(result, name) + increment for name, increment in increments.items()},
         )
 
     def _send(self, row: ListedJob, key: JobKey) -> bool:
-        """Sends a run's event, unless one was sent or arrived."""
+        """Sends a run's event, unless it was sent or has arrived; returns whether it was sent."""
         if self._deps.sweep_store.event_record(key) is not None:
             return False
         body = make_event(row.ref, row.status, row.created_at, row.last_changed_at)
@@ -222,36 +234,46 @@ class _ListSweep:
 
 
 def _send_due(deps: SweepDependencies) -> DueAuditsSent:
-    """Sends due runs' events that were not sent recently, the longest due first."""
-    now, sent, unreadable = deps.clock(), 0, list[str]()
-    due = deps.history.runs(RunQuery.due_until(now), page_size=DUE_PAGE_SIZE)
+    """Sends the events of due runs that were not sent recently, those due for the longest time
+    first.
+    """
+    now, sent_count, unreadable = deps.clock(), 0, list[str]()
+    due_runs = deps.history.runs(RunQuery.due_until(now), page_size=DUE_PAGE_SIZE)
     try:
-        for head in due:
+        for run in due_runs:
             if deps.is_out_of_time():
                 break
-            if isinstance(head, BadHistory):
-                unreadable.append(str(head))
+            if isinstance(run, BadHistory):
+                unreadable.append(str(run))
             else:
-                sent += _send_head(deps, head, now)
+                sent_count += _send_due_run(deps, run, now)
     except AwsError as error:
-        return DueAuditsSent(sent, error, tuple(unreadable))
-    return DueAuditsSent(sent, None, tuple(unreadable))
+        return DueAuditsSent(sent_count, error, tuple(unreadable))
+    return DueAuditsSent(sent_count, None, tuple(unreadable))
 
 
-def _send_head(deps: SweepDependencies, head: AuditSummary, now: datetime) -> bool:
-    """Sends a due run's event, if its account and region are audited here."""
-    ref = JobRef.from_arn(head.key.arn, head.job)
+def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> bool:
+    """Sends a due run's event, if its account and region are audited here; returns whether it was
+    sent.
+    """
+    ref = JobRef.from_arn(run.key.arn, run.job)
     if ref is None or ref.account not in deps.accounts or ref.region not in deps.regions:
         return False
-    last = deps.sweep_store.event_record(head.key)
-    if last is not None and last.due_at == head.due_at and now - last.at < RESEND_DUE_AFTER:
+    last_record = deps.sweep_store.event_record(run.key)
+    if (
+        last_record is not None
+        and last_record.due_at == run.due_at
+        and now - last_record.at < RESEND_DUE_AFTER
+    ):
         return False
-    body = make_event(ref, head.status, head.key.created_at, head.ended_at)
-    _send(deps, body, head.key, SentEvent(now, head.due_at))
+    body = make_event(ref, run.status, run.key.created_at, run.ended_at)
+    _send(deps, body, run.key, SentEvent(now, run.due_at))
     return True
 
 
-def _send(deps: SweepDependencies, body: str, key: JobKey, note: SentEvent) -> None:
-    """Sends, then stores it. After a stop in between it is sent twice and audited once."""
+def _send(deps: SweepDependencies, body: str, key: JobKey, event_record: SentEvent) -> None:
+    """Sends an event, then stores that it was sent. If the process stops in between, the event is
+    sent twice and the run audited once.
+    """
     deps.queue.send(body, delay_s=QUEUE_DELAY_S)
-    deps.sweep_store.record_event_sent(key, note)
+    deps.sweep_store.record_event_sent(key, event_record)

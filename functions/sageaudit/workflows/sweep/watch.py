@@ -1,10 +1,10 @@
-"""Checks running jobs: sends a message if one is idle, takes too long or nears its limit.
+"""Checks running jobs: sends a message if a job is idle, takes too long or nears its limit.
 
-its state -> Describe, tags, prices -> is it expensive? -> its last day of CPU and GPU, its family's
-runs -> is a message due? -> one transaction, with the state and a notice for each channel
+stored state -> Describe, tags, prices -> is it expensive? -> its last day of CPU and GPU, its
+family's runs -> is a message due? -> one transaction, with the state and a notice for each channel
 
-After a stop at any point no message is repeated or lost: the next sweep finds again what was not
-written. docs/decisions/0024-transactional-outbox.md.
+If a sweep stops at any point, no message is repeated or lost: the next sweep decides again about
+what was not written. docs/decisions/0024-transactional-outbox.md.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from sageaudit.workflows.audit.stored import comparable_runs
 
 
 class WatchDependencies(Struct, frozen=True):
-    """What the watch reads, writes and decides by. `rules`: those that a tag may accept.
+    """What the watch reads from, writes to and decides by. `rules`: rules that a tag may accept.
 
     `metrics` reads only CPU and GPU. `writers`: by channel of the policy.
     """
@@ -74,9 +74,10 @@ class WatchDependencies(Struct, frozen=True):
 
 
 class WatchMessage(Struct, frozen=True):
-    """A message about a running job that was written; `kinds`: that of its headline first.
+    """A message about a running job that was written. `kinds`: the kind of its headline comes
+    first.
 
-    `has_no_route`: the policy has routes, but none matches it.
+    `has_no_route`: the policy has routes, but none matches the message.
     """
 
     job: str
@@ -86,11 +87,13 @@ class WatchMessage(Struct, frozen=True):
 
 
 class WatchResult(Struct, frozen=True):
-    """The running jobs of one list; `checked`: how many were expensive, and therefore checked.
+    """The result for the running jobs of one list. `checked`: how many were expensive, and
+    therefore checked.
 
-    `not_checked`: how many had no time left. `messages`: those written. `error`: the first one, due
-    to which a job was not checked, or without its metrics. `unreadable`: a sentence for each job
-    whose answer or state cannot be read. `defects`: ARNs of jobs with other errors.
+    `not_checked`: how many were left when the time was up. `messages`: the messages written.
+    `error`: the first AwsError, due to which a job was not checked, or was checked without its
+    metrics. `unreadable`: a sentence for each job whose answer or state cannot be read. `defects`:
+    ARNs of jobs with other errors.
     """
 
     job_list: JobList
@@ -107,7 +110,9 @@ T = TypeVar("T", JobList, ListedJob)
 
 
 def shuffle(items: Iterable[T], now: datetime) -> list[T]:
-    """Returns the items in another order at each sweep, so that none is always left out."""
+    """Returns the items in another order at each sweep, so that the same item is not always left
+    out.
+    """
     return sorted(items, key=lambda item: crc32(f"{now.isoformat()} {item}".encode()))
 
 
@@ -118,43 +123,47 @@ def check_running_jobs(
     clock: Callable[[], datetime],
     is_out_of_time: Callable[[], bool],
 ) -> WatchResult:
-    """Checks these jobs, as far as time allows. One that fails stops no other."""
-    done, watching = WatchResult(job_list, running=len(rows)), deps.policy.watch
-    if watching is None:
-        return done
-    for at, row in enumerate(shuffle(rows, clock())):
+    """Checks these jobs until the time is up. A job that fails does not stop the others."""
+    result, settings = WatchResult(job_list, running=len(rows)), deps.policy.watch
+    if settings is None:
+        return result
+    for index, row in enumerate(shuffle(rows, clock())):
         if is_out_of_time():
-            return replace(done, not_checked=len(rows) - at)
-        check = _RunningJobCheck(deps, row, watching, clock())
+            return replace(result, not_checked=len(rows) - index)
+        check = _RunningJobCheck(deps, row, settings, clock())
         try:
             is_checked, message = check.check()
         except AwsError as error:
-            done = replace(done, error=done.error or error)
+            result = replace(result, error=result.error or error)
         except (BadHistory, MalformedData) as error:
-            done = replace(done, unreadable=(*done.unreadable, f"{row.ref.arn}: {error}"))
+            result = replace(result, unreadable=(*result.unreadable, f"{row.ref.arn}: {error}"))
         except Exception as error:  # noqa: BLE001 - a bug with one job must not stop the sweep
-            done = replace(done, defects=(*done.defects, (row.ref.arn, error)))
+            result = replace(result, defects=(*result.defects, (row.ref.arn, error)))
         else:
-            new = () if message is None else (message,)
-            done = replace(done, checked=done.checked + is_checked, messages=(*done.messages, *new))
-            done = replace(done, error=done.error or check.denied)
-    return done
+            messages = () if message is None else (message,)
+            result = replace(
+                result, checked=result.checked + is_checked, messages=(*result.messages, *messages)
+            )
+            result = replace(result, error=result.error or check.denied)
+    return result
 
 
 class _RunningJobCheck(Struct):
-    """Checks one running job. `watching`: from which hourly cost.
+    """Checks one running job. `settings`: from which hourly cost.
 
     `denied`: why its metrics could not be read; its limit and its family's runs are still checked.
     """
 
     deps: WatchDependencies
     row: ListedJob
-    watching: WatchSettings
+    settings: WatchSettings
     now: datetime
     denied: AccessDenied | None = None
 
     def check(self) -> tuple[bool, WatchMessage | None]:
-        """Whether it was expensive, and the message written. Raises AwsError or MalformedData."""
+        """Returns whether the job is expensive, and the message written, if any. Raises AwsError or
+        MalformedData.
+        """
         state = self.deps.ledger.watch_state(JobKey(self.row.ref.arn, self.row.created_at))
         if state.revision and not self._is_expensive(state):
             return False, None
@@ -164,16 +173,16 @@ class _RunningJobCheck(Struct):
         market = self._market(job)
         state, is_final = self._with_rates(job, market, state)
         if not self._is_expensive(state):
-            if is_final:  # so that it is not described again
+            if is_final:  # so that the next sweep does not describe it again
                 self.deps.ledger.write_watch_state(replace(state, revision=1), {}, self.now)
             return False, None
         return True, self._write_due_message(job, market, state)
 
     def _is_expensive(self, state: WatchState) -> bool:
-        return self.watching.should_watch(state.usd_per_hour, state.gpus)
+        return self.settings.should_watch(state.usd_per_hour, state.gpus)
 
     def _job(self) -> Job | None:
-        """The job as of now; None if its name belongs to another run by now."""
+        """Returns the job as of now; None if its name now belongs to another run."""
         ref = self.row.ref
         try:
             answer = self.deps.jobs.describe(ref)
@@ -184,113 +193,147 @@ class _RunningJobCheck(Struct):
         except AccessDenied:
             tags = {}
         job = as_of(parse(answer, tags, account=ref.account, region=ref.region), self.now)
-        same = (job.arn, job.created_at) == (ref.arn, self.row.created_at)
-        return job if same else None
+        is_same_run = (job.arn, job.created_at) == (ref.arn, self.row.created_at)
+        return job if is_same_run else None
 
     def _market(self, job: Job) -> Market:
-        """The market with the company's own prices, as in an audit."""
+        """Returns the market with the company's own prices, as in an audit."""
         market = self.deps.markets.market(job, self.now)
         return with_own_prices(
             market, self.deps.policy.discounts, pricing_day(job, self.now)
         ).relative_to(job)
 
     def _with_rates(self, job: Job, market: Market, state: WatchState) -> tuple[WatchState, bool]:
-        """The state with the instances' cost and GPUs, and whether these are final.
+        """Returns the state with the instances' hourly cost and GPUs, and whether these are final.
 
         Prepaid instances have no price; any other missing price may become known.
         """
-        prepaid = job.purchase is Purchase.TRAINING_PLAN
+        is_prepaid = job.purchase is Purchase.TRAINING_PLAN
         types = [market.types.get(group.instance_type) for group in job.groups]
-        gpus = [one.gpus * group.count for one, group in zip(types, job.groups, strict=True) if one]
-        usd = None if prepaid else cluster_usd_per_hour(job, market)
-        is_final = usd is not None or (prepaid and None not in types)
-        return replace(state, usd_per_hour=usd, gpus=sum(gpus)), is_final
+        gpus = [
+            instance_type.gpus * group.count
+            for instance_type, group in zip(types, job.groups, strict=True)
+            if instance_type
+        ]
+        usd_per_hour = None if is_prepaid else cluster_usd_per_hour(job, market)
+        is_final = usd_per_hour is not None or (is_prepaid and None not in types)
+        return replace(state, usd_per_hour=usd_per_hour, gpus=sum(gpus)), is_final
 
     def _write_due_message(
         self, job: Job, market: Market, state: WatchState
     ) -> WatchMessage | None:
-        """Writes the message that is due, if one is."""
-        deps, name = self.deps, family(job, self.deps.policy.family_tag)
-        query = RunQuery.for_family(self.row.ref.account, self.row.ref.region, name)
-        heads = tuple(
+        """Writes the message that is due, if there is one."""
+        deps, family_name = self.deps, family(job, self.deps.policy.family_tag)
+        query = RunQuery.for_family(self.row.ref.account, self.row.ref.region, family_name)
+        family_runs = tuple(
             islice(deps.history.runs(query, page_size=MAX_EARLIER_RUNS), MAX_EARLIER_RUNS)
         )
         billed = bill(job, market)
         running = RunningJob(
             job=job,
             now=self.now,
-            family=name,
+            family=family_name,
             owner=deps.policy.owner(job.tags),
             usd_per_hour=state.usd_per_hour,
             gpus=state.gpus,
             spent_usd=billed.total_usd,
             is_upper_bound=billed.basis == "upper_bound",
             estimated=bool(billed.estimated),
-            runs=finished_comparable_runs(job, comparable_runs(heads)),
+            runs=finished_comparable_runs(job, comparable_runs(family_runs)),
             idleness=self._idleness(job, state),
         )
-        if not due_messages(running, state, self.watching):
+        if not due_messages(running, state, self.settings):
             return None
-        kinds = due_messages(running, state, self.watching, self._silenced_kinds(running, heads))
+        kinds = due_messages(
+            running, state, self.settings, self._silenced_kinds(running, family_runs)
+        )
         return self._write_message(kinds, running, state) if kinds else None
 
     def _idleness(self, job: Job, state: WatchState) -> Idleness | None:
-        """The idleness at the end of the current phase's metrics; None if not known."""
-        began = working_since(job)
-        if began is None:
+        """Returns the idleness at the end of the current phase's metrics; None if not known."""
+        work_began_at = working_since(job)
+        if work_began_at is None:
             return None
-        since = max(began, self.now - METRICS_WINDOW)
-        long_enough = timedelta(minutes=self.watching.idle_minutes)
-        if state.idle_since is None and self.now - since < long_enough:
+        metrics_since = max(work_began_at, self.now - METRICS_WINDOW)
+        min_idle_time = timedelta(minutes=self.settings.idle_minutes)
+        if state.idle_since is None and self.now - metrics_since < min_idle_time:
             return None
-        last = replace(job.phases[-1], started_at=since, seconds=seconds_between(since, self.now))
-        part = replace(job, phases=(last,), metric_names=())
-        usage = self.deps.metrics.read(part, self.now)
-        missing = usage.missing.get(Metric.CPU)
-        if missing is not None and missing.code == METRIC_DENIED_CODE:
-            self.denied = AccessDenied("", missing.reason)
+        current_phase = replace(
+            job.phases[-1],
+            started_at=metrics_since,
+            seconds=seconds_between(metrics_since, self.now),
+        )
+        job_since = replace(job, phases=(current_phase,), metric_names=())
+        usage = self.deps.metrics.read(job_since, self.now)
+        gap = usage.missing.get(Metric.CPU)
+        if gap is not None and gap.code == METRIC_DENIED_CODE:
+            self.denied = AccessDenied("", gap.reason)
         return idleness(usage, state, self.now)
 
     def _silenced_kinds(
-        self, running: RunningJob, heads: Sequence[AuditSummary]
+        self, running: RunningJob, family_runs: Sequence[AuditSummary]
     ) -> set[RunningKind]:
-        """The kinds that the policy, a tag or a decision about the family has switched off."""
+        """Returns the kinds that the policy, a tag or a decision about the family has switched
+        off.
+        """
         job, deps = running.job, self.deps
         policy = deps.policy.for_job(job.account, running.family, job.tags)
         today = self.now.date()
-        accepted, _ = exemptions(policy, running.family, job.tags, deps.rules, today)
-        recommendations = derive_recommendations(heads, deps.decisions.decisions(), self.now)
-        decided = {
+        exemptions_by_rule, _ = exemptions(policy, running.family, job.tags, deps.rules, today)
+        recommendations = derive_recommendations(family_runs, deps.decisions.decisions(), self.now)
+        silenced_rules = {
             recommendation.rule
             for recommendation in recommendations
             if recommendation.state is State.SILENCED
         }
-        off = policy.disabled_rules | accepted.keys() | decided
-        return {kind for kind, rules in EQUIVALENT_RULES.items() if off.intersection(rules)}
+        switched_off_rules = policy.disabled_rules | exemptions_by_rule.keys() | silenced_rules
+        return {
+            kind
+            for kind, rules in EQUIVALENT_RULES.items()
+            if switched_off_rules.intersection(rules)
+        }
 
     def _write_message(
         self, kinds: tuple[RunningKind, ...], running: RunningJob, state: WatchState
     ) -> WatchMessage | None:
         """Writes the message; None if another sweep has changed the state since it was read."""
         severity = Severity.HIGH if RunningKind.IDLE in kinds else Severity.MEDIUM
-        parts = [self._destination(kind, running, state, severity) for kind in kinds]
-        to = Destination(
-            tuple(dict.fromkeys(name for part in parts for name in part.channels)),
-            tuple(dict.fromkeys(number for part in parts for number in part.route_numbers)),
+        destinations = [self._destination(kind, running, state, severity) for kind in kinds]
+        destination = Destination(
+            tuple(
+                dict.fromkeys(
+                    name
+                    for destination_of_kind in destinations
+                    for name in destination_of_kind.channels
+                )
+            ),
+            tuple(
+                dict.fromkeys(
+                    number
+                    for destination_of_kind in destinations
+                    for number in destination_of_kind.route_numbers
+                )
+            ),
         )
         is_all_clear = kinds == (RunningKind.RESUMED,)
-        unrouted = bool(self.deps.policy.routes.rows) and not to.route_numbers and not is_all_clear
+        has_no_route = (
+            bool(self.deps.policy.routes.rows)
+            and not destination.route_numbers
+            and not is_all_clear
+        )
         card = running_card(kinds, running, state, severity)
-        next_state = advance_state(state, kinds, running, to.channels)
-        bodies = {name: self._body(name, card, next_state) for name in to.channels}
+        next_state = advance_state(state, kinds, running, destination.channels)
+        bodies = {name: self._body(name, card, next_state) for name in destination.channels}
         if not self.deps.ledger.write_watch_state(next_state, bodies, self.now):
             return None
-        return WatchMessage(running.job.name, kinds, to, unrouted)
+        return WatchMessage(running.job.name, kinds, destination, has_no_route)
 
     def _destination(
         self, kind: RunningKind, running: RunningJob, state: WatchState, severity: Severity
     ) -> Destination:
-        """The channels by the routes; an all-clear goes to the channels of its first message."""
+        """Returns the channels that the routes select. An all-clear goes to the channels of the
+        first message about the idleness.
+        """
         policy, job = self.deps.policy, running.job
         last_channels = tuple(name for name in state.channels if name in policy.channels)
         if kind is RunningKind.RESUMED and last_channels:
@@ -310,5 +353,5 @@ class _RunningJobCheck(Struct):
 
     def _body(self, channel: str, card: MessageCard, state: WatchState) -> str:
         payload = self.deps.writers[channel](card, self.deps.policy.mentions)
-        run = f"{state.key.arn}#running {state.key.created_at.isoformat()}"
-        return to_json(Notice(f"{run}|{state.messages}|{channel}", channel, payload))
+        run_text = f"{state.key.arn}#running {state.key.created_at.isoformat()}"
+        return to_json(Notice(f"{run_text}|{state.messages}|{channel}", channel, payload))

@@ -27,10 +27,10 @@ def place(row: SumRow) -> tuple[Scope, str | None, str, date]:
 
 
 @given(rows, rows, st.integers(0, 7))
-def test_two_places_never_share_an_item(one: SumRow, other: SumRow, shard: int) -> None:
+def test_two_places_never_share_an_item(first: SumRow, second: SumRow, shard: int) -> None:
     """Also where a name contains the sign that parts keys."""
-    same = keys.sums_sk(one, shard) == keys.sums_sk(other, shard)
-    assert same == (place(one) == place(other))
+    same = keys.sums_sk(first, shard) == keys.sums_sk(second, shard)
+    assert same == (place(first) == place(second))
 
 
 @given(rows, st.integers(0, 7))

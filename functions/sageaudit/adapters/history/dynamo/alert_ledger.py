@@ -1,5 +1,6 @@
-"""Alerts of runs and families, digests, and messages about running jobs, in the history's table:
-each is written with its notices.
+"""Alerts of runs and families, digests, and messages about running jobs, in the history's table.
+
+Each is written in one transaction with its notices.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from sageaudit.structs import replace
 PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
 
 DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
-"""What `write_digest` calls, for items under DIGEST_PREFIX alone."""
+"""What `write_digest` calls, only for items under DIGEST_PREFIX."""
 WATCH_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
 """What `watch_state` and `write_watch_state` call."""
 _LAST_SK = "LAST"
@@ -49,8 +50,8 @@ _ALERTS_SK = "ALERTS"
 _WEEK_SK = "WEEK"
 _STATE_SK = "STATE"
 _LINE_SK = "LINE"
-_MAY_BE_UNKNOWN = ("avoidable_usd", "lost_usd")
-_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
+_OPTIONAL_AMOUNTS = ("avoidable_usd", "lost_usd")
+_IS_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 
 
 class DynamoAlertLedger:
@@ -63,24 +64,28 @@ class DynamoAlertLedger:
         self._table = DynamoTable(client, table_name)
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        """Reads both items. Raises MalformedData for one that cannot be read, or AwsError."""
-        run = keys.job_pk(key)
-        of_run = self._table.get(keys.run_alerts_pk(run), _LAST_SK)
-        past = replace(self._alerts_of_subject(subject), run=run)
-        if of_run is not None:
-            with malformed_item_errors(of_run):
-                past = replace(past, last_run_alert=_read_alert(of_run))
-        return past
+        """Reads the alerts of a run and of its subject. Raises MalformedData for an item that
+        cannot be read, or AwsError.
+        """
+        run_pk = keys.job_pk(key)
+        run_item = self._table.get(keys.run_alerts_pk(run_pk), _LAST_SK)
+        past_alerts = replace(self._alerts_of_subject(subject), run=run_pk)
+        if run_item is not None:
+            with malformed_item_errors(run_item):
+                past_alerts = replace(past_alerts, last_run_alert=_read_alert(run_item))
+        return past_alerts
 
-    def _alerts_of_subject(self, group: str) -> PastAlerts:
-        past = PastAlerts("", group)
-        item = self._table.get(keys.family_alerts_pk(group), _ALERTS_SK)
+    def _alerts_of_subject(self, subject: str) -> PastAlerts:
+        past_alerts = PastAlerts("", subject)
+        item = self._table.get(keys.family_alerts_pk(subject), _ALERTS_SK)
         if item is None:
-            return past
+            return past_alerts
         with malformed_item_errors(item):
             alerts = tuple(map(_read_alert, item["alerts"]))
             steps = tuple(item["steps"])
-            return replace(past, subject_alerts=alerts, steps=steps, revision=int(item["revision"]))
+            return replace(
+                past_alerts, subject_alerts=alerts, steps=steps, revision=int(item["revision"])
+            )
 
     def alerts(self, subject: str) -> Sequence[Alert]:
         """Returns the alerts of a subject. Raises MalformedData or AwsError."""
@@ -93,29 +98,37 @@ class DynamoAlertLedger:
     def write_digest(
         self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
     ) -> bool:
-        """Writes one transaction, on condition that the week has no item yet."""
+        """Writes the digest and its notices in one transaction, on condition that the week has no
+        item yet.
+        """
         pk = keys.digest_pk(last_day)
-        week = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: keys.kept_until(now)}
-        actions = [put_action(week, _ABSENT, {}), *_notices(pk, bodies, now)]
+        week_item = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: keys.kept_until(now)}
+        actions = [put_action(week_item, _IS_ABSENT, {}), *_notice_actions(pk, bodies, now)]
         return self._try_transaction(actions)
 
     def watch_state(self, key: JobKey) -> WatchState:
-        """Reads its item. Raises MalformedData for one that cannot be read, or AwsError."""
+        """Reads the state of a running job. Raises MalformedData for an item that cannot be read,
+        or AwsError.
+        """
         item = self._table.get(keys.watch_pk(key), _STATE_SK)
         if item is None:
             return WatchState(key)
         with malformed_item_errors(item):
-            return _read_watched(key, item)
+            return _read_watch_state(key, item)
 
     def write_watch_state(
         self, state: WatchState, bodies: Mapping[str, str], now: datetime
     ) -> bool:
-        """Writes one transaction, on condition that the state is still the earlier one."""
+        """Writes the state and its notices in one transaction, on condition that the stored state
+        is the one that was read.
+        """
         pk = keys.watch_pk(state.key)
         item = {PARTITION_KEY: pk, SORT_KEY: _STATE_SK, **_watch_item(state, now)}
-        numbered = {(state.messages, channel): body for channel, body in bodies.items()}
-        before = _unchanged_condition("revision", state.revision - 1)
-        return self._try_transaction([put_action(item, *before), *_notices(pk, numbered, now)])
+        body_by_key = {(state.messages, channel): body for channel, body in bodies.items()}
+        condition = _unchanged_condition("revision", state.revision - 1)
+        return self._try_transaction(
+            [put_action(item, *condition), *_notice_actions(pk, body_by_key, now)]
+        )
 
     def _try_transaction(self, actions: Sequence[Item]) -> bool:
         try:
@@ -125,11 +138,13 @@ class DynamoAlertLedger:
         return True
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """Reads its item. Raises MalformedData for one that cannot be read, or AwsError."""
+        """Reads the messages to a channel in a clock hour. Raises MalformedData for an item that
+        cannot be read, or AwsError.
+        """
         return send_ledger.read_channel_hour(self._table, channel, began_at)
 
     def has_job_line(self, key: JobKey) -> bool:
-        """Whether the item exists. Raises AwsError."""
+        """Whether the run had its line. Raises AwsError."""
         return self._table.get(keys.run_alerts_pk(keys.job_pk(key)), _LINE_SK) is not None
 
     def write_alert(
@@ -157,13 +172,17 @@ class DynamoAlertLedger:
             actions.append(_subject_action(previous_alerts, new_alerts, now))
         actions += _run_actions(previous_alerts, new_alerts)
         if includes_job_line:
-            actions.append(_line(new_alerts.run, now))
-        # in the partition of the run's alert: the stream has the notices of one run in order
-        last = new_alerts.last_run_alert
-        version = last.version if last and last is not previous_alerts.last_run_alert else 1
-        named = {(version, channel): body for channel, body in bodies.items()}
+            actions.append(_line_action(new_alerts.run, now))
+        # one partition for all notices of a run, so that the stream has them in order
+        last_alert = new_alerts.last_run_alert
+        version = (
+            last_alert.version
+            if last_alert and last_alert is not previous_alerts.last_run_alert
+            else 1
+        )
+        body_by_key = {(version, channel): body for channel, body in bodies.items()}
         return self._try_transaction(
-            [*actions, *_notices(keys.run_alerts_pk(new_alerts.run), named, now)]
+            [*actions, *_notice_actions(keys.run_alerts_pk(new_alerts.run), body_by_key, now)]
         )
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
@@ -178,57 +197,64 @@ class DynamoAlertLedger:
             return item["channel"], read_gzip_text(item["body"])
 
 
-def _subject_action(before: PastAlerts, after: PastAlerts, now: datetime) -> Item:
-    """Puts the alerts of a subject, and the steps of a pipeline."""
+def _subject_action(previous_alerts: PastAlerts, new_alerts: PastAlerts, now: datetime) -> Item:
+    """Returns a Put of the alerts of a subject, and of the steps of a pipeline."""
     item = {
-        PARTITION_KEY: keys.family_alerts_pk(after.group),
+        PARTITION_KEY: keys.family_alerts_pk(new_alerts.group),
         SORT_KEY: _ALERTS_SK,
         TTL_ATTRIBUTE: epoch_s(now + timedelta(days=ALERT_RETENTION_DAYS)),
-        "revision": after.revision,
-        "alerts": list(map(_alert_item, after.subject_alerts)),
-        "steps": list(after.steps),
+        "revision": new_alerts.revision,
+        "alerts": list(map(_alert_item, new_alerts.subject_alerts)),
+        "steps": list(new_alerts.steps),
     }
-    return put_action(item, *_unchanged_condition("revision", before.revision))
+    return put_action(item, *_unchanged_condition("revision", previous_alerts.revision))
 
 
-def _run_actions(before: PastAlerts, after: PastAlerts) -> Iterator[Item]:
-    """Puts the run's last alert, if the run has no newer version. Without a new alert: checks that
-    the last one is still the same.
+def _run_actions(previous_alerts: PastAlerts, new_alerts: PastAlerts) -> Iterator[Item]:
+    """Yields a Put of the run's last alert, on condition that the run has no newer version.
+
+    Without a new alert, yields a check that the last one is still the same.
     """
-    pk, alert = keys.run_alerts_pk(after.run), after.last_run_alert
-    same = _unchanged_condition(
-        "version", before.last_run_alert.version if before.last_run_alert else 0
+    pk, alert = keys.run_alerts_pk(new_alerts.run), new_alerts.last_run_alert
+    unchanged_condition = _unchanged_condition(
+        "version", previous_alerts.last_run_alert.version if previous_alerts.last_run_alert else 0
     )
-    if alert is None or alert is before.last_run_alert:
-        yield check_action(pk, _LAST_SK, *same)
+    if alert is None or alert is previous_alerts.last_run_alert:
+        yield check_action(pk, _LAST_SK, *unchanged_condition)
         return
-    yield put_action({PARTITION_KEY: pk, SORT_KEY: _LAST_SK, **_alert_item(alert)}, *same)
-    # each version is an item that stays: one that is not there costs less to check than HEAD
-    yield check_action(after.run, keys.audit_sk(alert.version + 1), _ABSENT, {})
+    yield put_action(
+        {PARTITION_KEY: pk, SORT_KEY: _LAST_SK, **_alert_item(alert)}, *unchanged_condition
+    )
+    # versions are never deleted: the check that the next one is absent costs less than one of HEAD
+    yield check_action(new_alerts.run, keys.audit_sk(alert.version + 1), _IS_ABSENT, {})
 
 
-def _line(run: str, now: datetime) -> Item:
-    """Notes that the line about a job was written; kept longer than any later version may come."""
-    place = {PARTITION_KEY: keys.run_alerts_pk(run), SORT_KEY: _LINE_SK}
-    return put_action(place | {TTL_ATTRIBUTE: keys.kept_until(now)}, _ABSENT, {})
+def _line_action(run: str, now: datetime) -> Item:
+    """Returns a Put of the mark that the run had its line. It is kept longer than a later version
+    can arrive.
+    """
+    key = {PARTITION_KEY: keys.run_alerts_pk(run), SORT_KEY: _LINE_SK}
+    return put_action(key | {TTL_ATTRIBUTE: keys.kept_until(now)}, _IS_ABSENT, {})
 
 
 def _unchanged_condition(name: str, read_value: int) -> tuple[str, Item]:
-    """Returns the condition that an item has the number that was read; 0: that it is absent."""
-    return (f"{name} = :seen", {":seen": read_value}) if read_value else (_ABSENT, {})
+    """Returns the condition that an item has the number that was read; for 0, that it is absent."""
+    return (f"{name} = :seen", {":seen": read_value}) if read_value else (_IS_ABSENT, {})
 
 
-def _notices(pk: str, bodies: Mapping[tuple[int, str], str], now: datetime) -> Iterator[Item]:
-    """Puts the notices of one partition, by version and channel."""
+def _notice_actions(
+    pk: str, bodies: Mapping[tuple[int, str], str], now: datetime
+) -> Iterator[Item]:
+    """Yields Puts of the notices of one partition, by version and channel."""
     for (version, channel), body in bodies.items():
-        place = {PARTITION_KEY: pk, SORT_KEY: keys.notice_sk(version, channel)}
+        key = {PARTITION_KEY: pk, SORT_KEY: keys.notice_sk(version, channel)}
         notice = {TTL_ATTRIBUTE: keys.kept_until(now), "channel": channel, "body": gzip_text(body)}
-        yield put_action(place | notice)
+        yield put_action(key | notice)
 
 
 def _watch_item(state: WatchState, now: datetime) -> Item:
-    """Returns the attributes of a state; an unknown value has none."""
-    idle = {"idle_since": state.idle_since, "idle_until": state.idle_until}
+    """Returns the attributes of a state; an unknown value has no attribute."""
+    idle_times = {"idle_since": state.idle_since, "idle_until": state.idle_until}
     return {
         TTL_ATTRIBUTE: keys.kept_until(now),
         "revision": state.revision,
@@ -238,11 +264,11 @@ def _watch_item(state: WatchState, now: datetime) -> Item:
         "channels": list(state.channels),
         "messages": state.messages,
         **({} if state.usd_per_hour is None else {"usd_per_hour": state.usd_per_hour}),
-        **{name: moment_text(moment) for name, moment in idle.items() if moment},
+        **{name: moment_text(moment) for name, moment in idle_times.items() if moment},
     }
 
 
-def _read_watched(key: JobKey, item: Item) -> WatchState:
+def _read_watch_state(key: JobKey, item: Item) -> WatchState:
     since, until = (
         read_moment(item[name]) if name in item else None for name in ("idle_since", "idle_until")
     )
@@ -261,10 +287,10 @@ def _read_watched(key: JobKey, item: Item) -> WatchState:
 
 
 def _alert_item(alert: Alert) -> Item:
-    """Returns the attributes of an alert; an unknown value has none."""
+    """Returns the attributes of an alert; an unknown value has no attribute."""
     figures = alert.figures
     attributes = {"amount_kind": alert.amount_kind and alert.amount_kind.value}
-    attributes |= {name: getattr(figures, name) for name in _MAY_BE_UNKNOWN}
+    attributes |= {name: getattr(figures, name) for name in _OPTIONAL_AMOUNTS}
     return {
         "run": alert.run,
         "family": alert.family,
@@ -283,7 +309,7 @@ def _alert_item(alert: Alert) -> Item:
 
 
 def _read_alert(item: Item) -> Alert:
-    amounts = {name: Decimal(item[name]) for name in _MAY_BE_UNKNOWN if name in item}
+    amounts = {name: Decimal(item[name]) for name in _OPTIONAL_AMOUNTS if name in item}
     figures = AlertFigures(
         Severity(item["severity"]),
         amounts.get("avoidable_usd"),

@@ -1,4 +1,4 @@
-"""Calls on one DynamoDB table: items are plain Python, errors are this project's."""
+"""Calls on one DynamoDB table, with items as Python values and errors of this project."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TABL
 from sageaudit.errors import TableNotFound, Throttled
 
 _MAX_LIMIT = 1_000
-"""A page of 1 MB has fewer of the table's rows."""
-_CONDITIONS = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
-_BUSY = frozenset(
+"""The maximum Limit; a page of 1 MB has fewer items."""
+_CONDITION_CODES = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
+_BUSY_CODES = frozenset(
     {
         "ProvisionedThroughputExceeded",
         "ProvisionedThroughputExceededException",
@@ -67,7 +67,7 @@ class DynamoTable:
                 ConsistentRead=True,
             )
         with parse_errors("dynamodb"):
-            return _plain(answer["Item"]) if "Item" in answer else None
+            return _from_dynamo(answer["Item"]) if "Item" in answer else None
 
     def query(
         self,
@@ -78,12 +78,12 @@ class DynamoTable:
         index: Index = TABLE,
         **options: Any,
     ) -> Iterator[Item]:
-        """Yields the items of a partition, whose pages are read as needed.
+        """Yields the items of a partition; reads pages as they are needed.
 
-        `sort` is a condition on the sort key `#s`, with its `values`. A Limit is that of the first
+        `sort` is a condition on the sort key `#s`, with its `values`. A Limit applies to the first
         page; each further page may be twice as long.
         """
-        asked: dict[str, Any] = {
+        request: dict[str, Any] = {
             "TableName": self._table,
             "KeyConditionExpression": f"#p = :p AND {sort}" if sort else "#p = :p",
             "ExpressionAttributeNames": {"#p": index.partition_key}
@@ -94,15 +94,15 @@ class DynamoTable:
         }
         while True:
             with _aws_errors(self._table):
-                answer = self._client.query(**asked)
+                answer = self._client.query(**request)
             with parse_errors("dynamodb"):
-                page = [_plain(item) for item in require_key(answer, "Items")]
+                page = [_from_dynamo(item) for item in require_key(answer, "Items")]
             yield from page
             if "LastEvaluatedKey" not in answer:
                 return
-            asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-            if "Limit" in asked:
-                asked["Limit"] = min(2 * asked["Limit"], _MAX_LIMIT)
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+            if "Limit" in request:
+                request["Limit"] = min(2 * request["Limit"], _MAX_LIMIT)
 
     def put(
         self,
@@ -111,13 +111,15 @@ class DynamoTable:
         values: Item | None = None,
         names: dict[str, str] | None = None,
     ) -> None:
-        """Puts an item if `condition` is met; else raises ConditionFailed with the stored item."""
+        """Puts an item if `condition` is met; otherwise raises ConditionFailed with the stored
+        item.
+        """
         with _aws_errors(self._table):
             self._client.put_item(
                 TableName=self._table,
                 Item=_to_dynamo(item),
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                **_condition(condition, values, names),
+                **_condition_arguments(condition, values, names),
             )
 
     def update(
@@ -136,38 +138,40 @@ class DynamoTable:
                 TableName=self._table,
                 Key=_to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk}),
                 UpdateExpression=expression,
-                **_condition(condition, values, names),
+                **_condition_arguments(condition, values, names),
             )
 
     def transact(self, actions: list[dict[str, Any]]) -> None:
-        """Writes all actions or none; `put_action`, `add_action`, ... make them."""
-        named = [
+        """Writes all actions or none; `put_action`, `add_action` and others return them."""
+        table_actions = [
             {operation: {"TableName": self._table, **arguments}}
             for action in actions
             for operation, arguments in action.items()
         ]
         with _aws_errors(self._table):
-            self._client.transact_write_items(TransactItems=named)
+            self._client.transact_write_items(TransactItems=table_actions)
 
 
 def put_action(item: Item, condition: str | None = None, values: Item | None = None) -> Item:
     """Returns one Put of a transaction."""
-    return {"Put": {"Item": _to_dynamo(item), **_condition(condition, values)}}
+    return {"Put": {"Item": _to_dynamo(item), **_condition_arguments(condition, values)}}
 
 
 def add_action(pk: str, sk: str, *, constants: Item, increments: Item) -> Item:
-    """Returns one Update of a transaction: sets constants and adds to numbers, absent ones to 0."""
-    names = {f"#{place}": name for place, name in enumerate((*constants, *increments))}
+    """Returns one Update of a transaction: it sets `constants`, and adds `increments` to numbers,
+    which begin at 0.
+    """
+    names = {f"#{index}": name for index, name in enumerate((*constants, *increments))}
     values = {
-        f":{place}": value
-        for place, value in enumerate((*constants.values(), *increments.values()))
+        f":{index}": value
+        for index, value in enumerate((*constants.values(), *increments.values()))
     }
-    sets = ",".join(f"#{place}=:{place}" for place in range(len(constants)))
-    adds = ",".join(f"#{place} :{place}" for place in range(len(constants), len(names)))
+    set_clause = ",".join(f"#{index}=:{index}" for index in range(len(constants)))
+    add_clause = ",".join(f"#{index} :{index}" for index in range(len(constants), len(names)))
     return {
         "Update": {
             "Key": _to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk}),
-            "UpdateExpression": f"SET {sets} ADD {adds}",
+            "UpdateExpression": f"SET {set_clause} ADD {add_clause}",
             "ExpressionAttributeNames": names,
             "ExpressionAttributeValues": _to_dynamo(values),
         }
@@ -177,7 +181,7 @@ def add_action(pk: str, sk: str, *, constants: Item, increments: Item) -> Item:
 def check_action(pk: str, sk: str, condition: str, values: Item) -> Item:
     """Returns one ConditionCheck of a transaction: if it fails, nothing is written."""
     key = _to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk})
-    return {"ConditionCheck": {"Key": key, **_condition(condition, values, {})}}
+    return {"ConditionCheck": {"Key": key, **_condition_arguments(condition, values, {})}}
 
 
 def delete_action(pk: str, sk: str) -> Item:
@@ -185,7 +189,7 @@ def delete_action(pk: str, sk: str) -> Item:
     return {"Delete": {"Key": _to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk})}}
 
 
-def _condition(
+def _condition_arguments(
     condition: str | None, values: Item | None, names: dict[str, str] | None = None
 ) -> Item:
     parts = {
@@ -201,7 +205,7 @@ def _to_dynamo(item: Item) -> Item:
     return {name: serializer.serialize(value) for name, value in item.items()}
 
 
-def _plain(item: Item) -> Item:
+def _from_dynamo(item: Item) -> Item:
     deserializer = TypeDeserializer()
     values = ((name, deserializer.deserialize(value)) for name, value in item.items())
     return {
@@ -211,7 +215,9 @@ def _plain(item: Item) -> Item:
 
 @contextmanager
 def _aws_errors(table: str) -> Iterator[None]:
-    """Adds to `aws_errors`: ConditionFailed, Throttled and TableNotFound for DynamoDB's errors."""
+    """Translates errors as `aws_errors` does, and DynamoDB's own into ConditionFailed, Throttled or
+    TableNotFound.
+    """
     with aws_errors("dynamodb", f"on the table {table}"):
         try:
             yield
@@ -219,13 +225,13 @@ def _aws_errors(table: str) -> Iterator[None]:
             answer: dict[str, Any] = dict(error.response)
             codes = {reason.get("Code") for reason in answer.get("CancellationReasons", ())}
             codes.add(error_code(error))
-            if codes & _CONDITIONS:
+            if codes & _CONDITION_CODES:
                 raise ConditionFailed(
-                    _plain(answer["Item"]) if "Item" in answer else None
+                    _from_dynamo(answer["Item"]) if "Item" in answer else None
                 ) from error
-            if codes & _BUSY:
-                busy = f"The table {table} is busy: try again later."
-                raise Throttled(busy) from error
+            if codes & _BUSY_CODES:
+                message = f"The table {table} is busy: try again later."
+                raise Throttled(message) from error
             if "ResourceNotFoundException" in codes:
                 raise TableNotFound(
                     f"There is no table {table} in this account and region, or it is not a"

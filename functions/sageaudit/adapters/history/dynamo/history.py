@@ -1,7 +1,7 @@
 """History in DynamoDB. docs/data-model.md describes the keys and the query of each list.
 
-Decisions about recommendations are one small partition: whoever may decide needs one permission,
-limited to its key.
+Decisions about recommendations are one small partition: a person who decides needs only one
+permission, limited to its key.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ RECORD_PERMISSIONS = (
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
 )
-"""What `record` calls; IAM has no action TransactWriteItems, only its parts."""
+"""What `record` calls. IAM has no action for TransactWriteItems, only for its parts."""
 READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
-"""What every other method calls: Query on the table and on its indexes."""
+"""What every other method calls, on the table; Query also on its indexes."""
 INDEX_PERMISSIONS = ("dynamodb:Query",)
-"""What a list calls, on its index alone."""
+"""What a list calls, only on its index."""
 SUMS_PERMISSIONS = READ_PERMISSIONS
-"""What `daily_sums` and `summary` call, on the table alone."""
+"""What `daily_sums` and `summary` call, only on the table."""
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
 _INDEXES = {index.name: index for index in INDEXES}
 _MIN_DUE_ROWS = 8
-"""The least rows to ask one shard of the recheck list for: shards fill unevenly."""
+"""The minimum rows to request from a shard of the recheck list, since shards fill unevenly."""
 READ_DECISIONS_PERMISSIONS = ("dynamodb:Query",)
-"""What `decisions` calls, on the table alone."""
+"""What `decisions` calls, only on the table."""
 SAVE_DECISION_PERMISSIONS = ("dynamodb:PutItem",)
 """What `save_decision` calls, only for items of the partition RECOMMENDATIONS_PK."""
 
@@ -93,7 +93,7 @@ class DynamoHistory:
         self._writer = RunWriter(self._table, clock, sleep)
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """Records in one transaction; a duplicate or an older state writes nothing. Raises
+        """Records in one transaction; writes nothing for a duplicate or an older state. Raises
         AwsError.
         """
         return self._writer.record(entry)
@@ -110,7 +110,7 @@ class DynamoHistory:
     ) -> tuple[JobKey, ...]:
         """Sets `due_at` of the family's audits that were judged without an earlier run.
 
-        It takes three reads and, in the usual order of audits, no write.
+        It makes three reads. If audits are made in the usual order, it makes no write.
         """
         partition = keys.family_runs_pk(account, region, family)
         outdated = self._find_outdated(partition, key, ended_at)
@@ -121,19 +121,19 @@ class DynamoHistory:
     def _find_outdated(self, partition: str, key: JobKey, ended_at: datetime) -> tuple[JobKey, ...]:
         """Returns the runs to judge again. All reads are strongly consistent.
 
-        Each run is checked after it was recorded: of two that are recorded at once, the later check
-        sees both.
+        Each run is checked after it was recorded. So if two are recorded at the same time, the
+        later check sees both.
         """
         item = self._table.get(partition, moment_sk(ended_at, key))
         if item is None:
             return ()
-        before = self._family_rows(partition, "<", moment_text(ended_at))
-        after = self._family_rows(partition, ">", through_sk(ended_at))
-        return tuple(find_outdated(items.read_family_row(item), before, after))
+        earlier_rows = self._family_rows(partition, "<", moment_text(ended_at))
+        later_rows = self._family_rows(partition, ">", through_sk(ended_at))
+        return tuple(find_outdated(items.read_family_row(item), earlier_rows, later_rows))
 
     def _family_rows(self, partition: str, operator: str, moment: str) -> Iterator[FamilyRow]:
-        """Yields the runs next to a moment: earlier ones newest first, later ones oldest first."""
-        page = self._table.query(
+        """Yields the runs next to a moment: earlier runs newest first, later runs oldest first."""
+        rows = self._table.query(
             partition,
             f"#s {operator} :moment",
             {":moment": moment},
@@ -141,12 +141,12 @@ class DynamoHistory:
             ConsistentRead=True,
             Limit=MAX_EARLIER_RUNS,
         )
-        return islice(map(items.read_family_row, page), MAX_EARLIER_RUNS)
+        return islice(map(items.read_family_row, rows), MAX_EARLIER_RUNS)
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
-        """Sets `due_at` of an audit that is not due earlier; does nothing without an audit.
+        """Sets `due_at` of an audit, unless it is due earlier. Does nothing if there is no audit.
 
-        A condition, not a transaction: whoever records the audit meanwhile checks it again.
+        A condition is enough: if the audit is recorded meanwhile, it is checked again.
         """
         with suppress(ConditionFailed):
             self._table.update(
@@ -196,24 +196,24 @@ class DynamoHistory:
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """Yields the rows of a list: of one index, merged from the shards of its key."""
-        read: Callable[[Item], object] = {
+        reader: Callable[[Item], object] = {
             RunIndex.RULE: items.read_finding,
             RunIndex.DUE: _read_due_row,
         }.get(query.index, items.read_head)
-        return cast("Iterator[Row]", map(read, self._walk(query, before, page_size)))
+        return cast("Iterator[Row]", map(reader, self._walk(query, before, page_size)))
 
     def _walk(
         self, query: RunQuery[Any], before: datetime | None, page_size: int | None
     ) -> Iterator[Item]:
-        """Yields the items of a list in the order of its index."""
+        """Yields the items of a list in the order of its index, merged from all its partitions."""
         index, partitions = _INDEXES[query.index], _partitions(query)
         oldest_first = query.index is RunIndex.DUE
         end = through_sk(read_moment(query.values[0])) if oldest_first else sk_before(before)
-        rows = None if page_size is None else _share(page_size, len(partitions))
-        if rows is not None and oldest_first:
-            rows = max(rows, _MIN_DUE_ROWS)
-        limit = {} if rows is None else {"Limit": rows}
-        walks = [
+        page_rows = None if page_size is None else _rows_per_partition(page_size, len(partitions))
+        if page_rows is not None and oldest_first:
+            page_rows = max(page_rows, _MIN_DUE_ROWS)
+        limit = {} if page_rows is None else {"Limit": page_rows}
+        queries = [
             self._table.query(
                 partition,
                 "#s < :end",
@@ -224,7 +224,9 @@ class DynamoHistory:
             )
             for partition in partitions
         ]
-        return heapq.merge(*walks, key=lambda item: item[index.sort_key], reverse=not oldest_first)
+        return heapq.merge(
+            *queries, key=lambda item: item[index.sort_key], reverse=not oldest_first
+        )
 
     def daily_sums(
         self,
@@ -236,19 +238,21 @@ class DynamoHistory:
         region: str | None = None,
         name: str | None = None,
     ) -> Iterator[SumRow]:
-        """Yields the daily sums of one scope, a row for each name and day.
+        """Yields the daily sums of one scope: one row for each day, account, region and name.
 
-        A name that all audits have left adds up to zero, perhaps over two shards: it has no row.
+        A sum from which all audits have moved away adds up to zero, and has no row.
         """
         name = None if name is None else clip_text(name)
         for row in read_sums(self._table, scope, since, until, account=account, name=name):
-            asked = ((account, row.account), (region, row.region), (name, row.name))
-            fits = all(wanted is None or wanted == value for wanted, value in asked)
-            if fits and since <= row.day <= until and row.sums != Sums():
+            filters = ((account, row.account), (region, row.region), (name, row.name))
+            is_selected = all(
+                filter_value is None or filter_value == value for filter_value, value in filters
+            )
+            if is_selected and since <= row.day <= until and row.sums != Sums():
                 yield row
 
     def decisions(self) -> Sequence[Decision]:
-        """Returns all decisions, by a consistent read. Raises AwsError, or BadHistory."""
+        """Returns all decisions, by a consistent read. Raises AwsError or BadHistory."""
         decisions = []
         for item in self._table.query(keys.RECOMMENDATIONS_PK, ConsistentRead=True):
             with bad_item_errors(item):
@@ -256,9 +260,9 @@ class DynamoHistory:
         return decisions
 
     def save_decision(self, decision: Decision) -> None:
-        """Puts an item. Raises AwsError."""
-        place = {PARTITION_KEY: keys.RECOMMENDATIONS_PK, SORT_KEY: keys.decision_sk(decision)}
-        self._table.put({**place, **to_item(decision)})
+        """Stores a decision. Raises AwsError."""
+        key = {PARTITION_KEY: keys.RECOMMENDATIONS_PK, SORT_KEY: keys.decision_sk(decision)}
+        self._table.put({**key, **to_item(decision)})
 
 
 def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
@@ -280,8 +284,10 @@ def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
             return keys.due_pks()
 
 
-def _share(rows: int, partitions: int) -> int:
-    """Returns the rows to ask one partition for: twice the even share, as shards fill unevenly."""
+def _rows_per_partition(rows: int, partitions: int) -> int:
+    """Returns the rows to request from one partition: twice the even share, as shards fill
+    unevenly.
+    """
     return rows if partitions == 1 else -(-2 * rows // partitions)
 
 

@@ -30,32 +30,35 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.errors import PARSE_ERRORS, BadHistory
 
 
-def head_item(head: AuditSummary, revision: int) -> Item:
+def head_item(summary: AuditSummary, revision: int) -> Item:
     """Returns the HEAD item: the newest version's summary, with the keys of all job indexes.
 
-    `revision` counts the writes of HEAD by `record`. Each requires the revision that was read, so
-    that a version is added to the daily sums once, even if two deliveries come together.
+    `revision` counts the writes of HEAD by `record`. Each write requires the revision that was
+    read, so that a version is added to the daily sums once, even if two deliveries run at the same
+    time.
     """
     return {
-        PARTITION_KEY: keys.job_pk(head.key),
+        PARTITION_KEY: keys.job_pk(summary.key),
         SORT_KEY: keys.HEAD_SK,
         "revision": revision,
-        **to_item(head),
-        **_head_index_keys(head),
+        **to_item(summary),
+        **_head_index_keys(summary),
     }
 
 
-def _head_index_keys(head: AuditSummary) -> Item:
-    """Returns index keys; `due_*` only for an audit with a recheck time, which its index lists."""
+def _head_index_keys(summary: AuditSummary) -> Item:
+    """Returns the index keys. Only an audit with a recheck time has `due_*`, so that the index
+    lists only due audits.
+    """
     index_keys = {
-        "day_pk": keys.day_pk(head.ended_at, head.key),
-        "family_pk": keys.family_pk(head.account, head.region, head.family),
-        "owner_pk": None if head.owner is None else keys.owner_pk(head.owner),
-        "name_pk": keys.name_pk(head.job),
-        "account_pk": keys.account_pk(head.account),
-        "ended_sk": moment_sk(head.ended_at, head.key),
-        "due_pk": None if head.due_at is None else keys.due_pk(head.key),
-        "due_sk": None if head.due_at is None else moment_sk(head.due_at, head.key),
+        "day_pk": keys.day_pk(summary.ended_at, summary.key),
+        "family_pk": keys.family_pk(summary.account, summary.region, summary.family),
+        "owner_pk": None if summary.owner is None else keys.owner_pk(summary.owner),
+        "name_pk": keys.name_pk(summary.job),
+        "account_pk": keys.account_pk(summary.account),
+        "ended_sk": moment_sk(summary.ended_at, summary.key),
+        "due_pk": None if summary.due_at is None else keys.due_pk(summary.key),
+        "due_sk": None if summary.due_at is None else moment_sk(summary.due_at, summary.key),
     }
     return _without_none(index_keys)
 
@@ -72,12 +75,12 @@ def read_revision(item: Item) -> int:
         return int(item["revision"])
 
 
-def audit_item(head: AuditSummary, document: AuditDocument) -> Item:
-    """Returns AUDIT#<version>: the document, never changed later."""
+def audit_item(summary: AuditSummary, document: AuditDocument) -> Item:
+    """Returns the item AUDIT#<version>: the document, which is never changed later."""
     return {
-        PARTITION_KEY: keys.job_pk(head.key),
-        SORT_KEY: keys.audit_sk(head.version),
-        "document": to_stored_bytes(document, head.version),
+        PARTITION_KEY: keys.job_pk(summary.key),
+        SORT_KEY: keys.audit_sk(summary.version),
+        "document": to_stored_bytes(document, summary.version),
     }
 
 
@@ -89,7 +92,9 @@ def read_audit(item: Item) -> AuditDocument:
 
 
 def finding_item(row: RuleFinding) -> Item:
-    """Returns FINDING#<rule id>: one finding of the newest version, listed by rule."""
+    """Returns the item FINDING#<rule id>: one finding of the newest version, which the rule's list
+    shows.
+    """
     return {
         PARTITION_KEY: keys.job_pk(row.key),
         SORT_KEY: keys.finding_sk(row.finding.rule_id),
@@ -106,15 +111,21 @@ def read_finding(item: Item) -> RuleFinding:
         return rule_finding(from_item(FindingRow, item), **read_fields(RUN_READERS, item))
 
 
-def family_item(head: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:
-    """Returns the RUNS# item of a run; it expires with the detail, which judging again needs."""
-    extra = {"stamp": row.stamp, "compared": row.compared_text, "since": row.compared_since or None}
+def family_item(summary: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:
+    """Returns the RUNS# item of a run. It expires together with the detail, which judging again
+    needs.
+    """
+    optional = {
+        "stamp": row.stamp,
+        "compared": row.compared_text,
+        "since": row.compared_since or None,
+    }
     return {
-        PARTITION_KEY: keys.family_runs_pk(head.account, head.region, head.family),
+        PARTITION_KEY: keys.family_runs_pk(summary.account, summary.region, summary.family),
         SORT_KEY: row.ended_sk,
         TTL_ATTRIBUTE: epoch_s(expires_at),
         **to_item(row.key),
-        **_without_none(extra),
+        **_without_none(optional),
     }
 
 
@@ -131,7 +142,7 @@ def read_family_row(item: Item) -> FamilyRow:
 
 
 def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
-    """Returns the DETAIL item: the data to judge the job again, until it expires."""
+    """Returns the DETAIL item: the data to judge the job again, which expires."""
     return {PARTITION_KEY: keys.job_pk(key), SORT_KEY: keys.DETAIL_SK} | _without_none(
         {TTL_ATTRIBUTE: epoch_s(expires_at), **detail_to_item(detail)}
     )

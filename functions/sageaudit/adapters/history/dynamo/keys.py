@@ -1,7 +1,7 @@
-"""The table's keys and indexes. docs/data-model.md describes the query that each of them serves.
+"""The table's keys and indexes. docs/data-model.md describes the query of each.
 
-A retained table's keys cannot change and one update can add only one index, so all planned indexes
-are here from the start. The keys that sort runs are in `adapters/history/codec.py`.
+The keys of a retained table cannot change, and one update can add only one index, so all planned
+indexes exist from the start. The keys that sort runs are in `adapters/history/codec.py`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ HEAD_SK = "HEAD"
 DETAIL_SK = "DETAIL"
 FINDING_PREFIX = "FINDING#"
 DAY_SHARDS = 8
-"""A sweep may end 1,000 jobs a minute; without shards, all rows would go to one partition."""
+"""1,000 jobs may end in a minute; without shards, all their rows would be in one partition."""
 DUE_SHARDS = 4
 SUMS_SHARDS = 8
-"""All audits of an account in one day add to one of these; see `sums_shard`."""
+"""The sums of an account and day are spread over these; see `sums_shard`."""
 SUMS_ACCOUNTS_PK = "SUM#ACCOUNTS"
-"""The directory of accounts with sums, so that a question without an account finds them."""
+"""The directory of accounts with sums, for queries without an account."""
 SWEEP_PK = "SWEEP"
-"""The partition of all that sweeps keep."""
+"""The partition of everything that sweeps store."""
 INSTALLED_SK = "INSTALLED"
 SWEEP_LEASE_SK = "TURN"
 SWEEP_LIST_PREFIX = "LIST#"
@@ -40,8 +40,8 @@ PARTITION_KEY = "pk"
 SORT_KEY = "sk"
 TTL_ATTRIBUTE = "expires_at"
 RETENTION_DAYS = 45
-"""Days to keep alerts of a day, notices and their states: longer than any redelivery, since a
-stream keeps records for a day and SQS messages for at most 14 days."""
+"""Days to keep notices, their states and the counts of hours: longer than a redelivery can take,
+since a stream keeps records for a day and SQS keeps messages for at most 14 days."""
 AUDIT_PREFIX = "AUDIT#"
 NOTICE_PREFIX = "NOTICE#"
 """Sort-key prefixes of immutable version items and of notices to be put on a queue; `notify`
@@ -59,89 +59,95 @@ CHANNEL_PREFIX = "CHANNEL#"
 
 
 def kept_until(now: datetime) -> int:
-    """Returns the end of RETENTION_DAYS from now, in epoch seconds."""
+    """Returns the time RETENTION_DAYS from now, in epoch seconds."""
     return epoch_s(now + timedelta(days=RETENTION_DAYS))
 
 
 def job_pk(key: JobKey) -> str:
-    """The partition with all items of one run, except its alerts."""
+    """Returns the partition key of all items of one run, except its alerts."""
     return f"JOB#{run_key(key)}"
 
 
 def audit_sk(version: int) -> str:
-    """The sort key of a version; keys sort by version up to 99,999."""
+    """Returns the sort key of a version; keys sort by version up to 99,999."""
     return f"{AUDIT_PREFIX}{version:05d}"
 
 
 def finding_sk(rule_id: str) -> str:
-    """The sort key of a rule's finding."""
+    """Returns the sort key of a rule's finding."""
     return f"{FINDING_PREFIX}{rule_id}"
 
 
 def month_text(day: date) -> str:
-    """YYYY-MM."""
+    """Returns the month of a day as YYYY-MM."""
     return day.isoformat()[:7]
 
 
 def day_pk(ended_at: datetime, key: JobKey) -> str:
-    """The shard of the day that this job belongs to."""
+    """Returns the shard of the day's list that this run belongs to."""
     return f"{moment_text(ended_at)[:10]}#{_shard(key, DAY_SHARDS)}"
 
 
 def day_pks(day: date) -> tuple[str, ...]:
-    """All shards of a day."""
+    """Returns all shards of a day's list."""
     return tuple(f"{day.isoformat()}#{shard}" for shard in range(DAY_SHARDS))
 
 
 def due_pk(key: JobKey) -> str:
-    """The shard of the recheck list that this job belongs to."""
+    """Returns the shard of the recheck list that this run belongs to."""
     return f"DUE#{_shard(key, DUE_SHARDS)}"
 
 
 def due_pks() -> tuple[str, ...]:
-    """All shards of the recheck list."""
+    """Returns all shards of the recheck list."""
     return tuple(f"DUE#{shard}" for shard in range(DUE_SHARDS))
 
 
 def family_pk(account: str, region: str, family: str) -> str:
-    """One family of an account and region; its name is last, as it may contain "#"."""
+    """Returns the key of a family's list in an account and region. The name is last, as it may
+    contain "#".
+    """
     return f"{key_part(account)}#{key_part(region)}#{key_part(family)}"
 
 
 def family_runs_pk(account: str, region: str, family: str) -> str:
-    """The runs of one family, for strongly consistent reads; their sort key is `moment_sk`."""
+    """Returns the partition key of a family's runs, for strongly consistent reads; their sort key
+    is `moment_sk`.
+    """
     return f"RUNS#{family_pk(account, region, family)}"
 
 
 def owner_pk(owner: str) -> str:
-    """One owner's jobs in all accounts and months."""
+    """Returns the key of an owner's jobs, in all accounts and months."""
     return f"OWNER#{key_part(owner)}"
 
 
 def name_pk(name: str) -> str:
-    """The runs of the jobs with a name, in small letters as ARNs have it."""
+    """Returns the key of the runs with a job name, in lower case as in ARNs."""
     return f"NAME#{key_part(name.lower())}"
 
 
 def account_pk(account: str) -> str:
-    """One account's jobs."""
+    """Returns the key of an account's jobs."""
     return key_part(account)
 
 
 def rule_pk(rule: str) -> str:
-    """One rule's findings."""
+    """Returns the key of a rule's findings."""
     return key_part(rule)
 
 
 def sums_pk(account: str, month: str) -> str:
-    """The daily sums of one account and month (YYYY-MM)."""
+    """Returns the partition key of the daily sums of one account and month (YYYY-MM)."""
     return f"SUM#{key_part(account)}#{month}"
 
 
 def sums_sk(row: SumRow, shard: int) -> str:
-    """One shard of one day's sums; within a name and region, days sort by time.
+    """Returns the sort key of one shard of one day's sums; within a name and region, days sort by
+    time.
 
-    A region with a "#" is hashed: the name may have one, and two names must not share a key.
+    A region with a "#" is hashed, since a name may contain "#" too, and two names must not share a
+    key.
     """
     region = key_part(row.region)
     if "#" in row.region or len(row.region) > _MAX_REGION_LENGTH:
@@ -156,10 +162,11 @@ def sums_key_range(scope: Scope, name: str | None) -> tuple[str, str]:
 
 
 def sums_shard(key: JobKey, scope: Scope, try_count: int) -> int:
-    """Returns the shard to which a run adds; readers add all shards, so any may take a difference.
+    """Returns the shard to which a run adds; readers add up all shards, so any shard may take a
+    difference.
 
-    An account's rows are spread at once. Other rows take the first shard, so that a quiet family
-    has one row a day, and another one after each try that met a conflict (`try_count`).
+    An account's sums are spread over all shards. Other sums use the first shard, so that a rarely
+    used family has one item a day; each try that met a conflict (`try_count`) uses another shard.
     """
     if scope is not Scope.ACCOUNT and try_count == 0:
         return 0
@@ -167,7 +174,7 @@ def sums_shard(key: JobKey, scope: Scope, try_count: int) -> int:
 
 
 def sums_account_sk(month: str, account: str) -> str:
-    """An account in the directory of those with sums; sorts by month."""
+    """Returns the sort key of an account in the directory of accounts with sums; sorts by month."""
     return f"{month}#{key_part(account)}"
 
 
@@ -177,62 +184,66 @@ def sums_directory_range(since: date, until: date) -> tuple[str, str]:
 
 
 def family_alerts_pk(subject: str) -> str:
-    """The alerts of a subject, a family or a pipeline: one item."""
+    """Returns the partition key of the alerts of a subject, a family or a pipeline: one item."""
     return f"ALERTS#{key_part(subject)}"
 
 
 def decision_sk(decision: Decision) -> str:
-    """The sort key of a decision about a recommendation."""
+    """Returns the sort key of a decision about a recommendation."""
     return f"{decision.recommendation_id}#{moment_text(decision.at)}"
 
 
-def run_alerts_pk(job: str) -> str:
-    """The last alert of one run of a job, and the notices about the run."""
-    return f"ALERT#{key_part(job)}"
+def run_alerts_pk(run: str) -> str:
+    """Returns the partition key of the last alert of one run, and of the notices about the run."""
+    return f"ALERT#{key_part(run)}"
 
 
 def notice_sk(version: int, channel: str) -> str:
-    """The sort key of the notice about a version of the run's audit on one channel."""
+    """Returns the sort key of a channel's notice about a version of the run's audit."""
     return f"{NOTICE_PREFIX}{version:05d}#{channel}"
 
 
 def digest_pk(last_day: date) -> str:
-    """The digest of the week that ended on a day, and its notices."""
+    """Returns the partition key of the digest of the week that ended on a day, and of its
+    notices.
+    """
     return f"{DIGEST_PREFIX}{last_day.isoformat()}"
 
 
 def watch_pk(key: JobKey) -> str:
-    """The partition of a running job's state, and of the notices about it."""
+    """Returns the partition key of a running job's state, and of the notices about it."""
     return f"{WATCH_PREFIX}{run_key(key)}"
 
 
 def delivery_pk(notice_id: str) -> str:
-    """The sending state of one notice."""
+    """Returns the partition key of the delivery of one notice."""
     return f"{DELIVERY_PREFIX}{key_part(notice_id)}"
 
 
 def channel_pk(channel: str) -> str:
-    """How one channel answers."""
+    """Returns the partition key of what `deliver` and `notify` store about a channel."""
     return f"{CHANNEL_PREFIX}{key_part(channel)}"
 
 
 def hour_sk(began_at: datetime) -> str:
-    """The messages of one clock hour, in a channel's partition."""
+    """Returns the sort key of a channel's messages in one clock hour."""
     return f"HOUR#{moment_text(began_at)[:13]}"
 
 
 def price_pk(region: str, component: str) -> str:
-    """The rates of one region and component, which are read together."""
+    """Returns the partition key of the rates of one region and component, which are read
+    together.
+    """
     return f"{PRICE_PREFIX}{key_part(region)}#{key_part(component)}"
 
 
 def sweep_list_sk(job_list: JobList) -> str:
-    """The sort key of the state of a list of jobs."""
+    """Returns the sort key of the state of a list of jobs."""
     return f"{SWEEP_LIST_PREFIX}{job_list.account}#{job_list.region}#{job_list.kind.value}"
 
 
 def sent_event_sk(key: JobKey) -> str:
-    """The sort key of the note that a sweep sent a run's event."""
+    """Returns the sort key of the record that a run's event was sent or arrived."""
     return f"SENT#{run_key(key)}"
 
 
@@ -242,9 +253,10 @@ def _shard(key: JobKey, shards: int) -> int:
 
 
 class Index(Struct, frozen=True):
-    """A global secondary index: both keys are strings, and it has all attributes of its items.
+    """A global secondary index. Both keys are strings, and it has all attributes of its items.
 
-    Named attributes (INCLUDE) are at most 20 an index and 100 a table, and a summary has some 45.
+    Projected attributes (INCLUDE) are limited to 20 an index and 100 a table, and a summary has
+    about 45.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Records audits in the table: HEAD, version, findings, detail and sums in one transaction.
 
-A sum is one shard of one day's sums of one name (docs/data-model.md). Its counts and amounts are
-number attributes to which DynamoDB adds exactly; those of a rule have its name before a point:
-`gpu-idle.lost_usd`.
+HEAD is the item with the summary. A sum item is one shard of one day's sums of one name
+(docs/data-model.md). Its counts and amounts are number attributes, to which DynamoDB adds exactly.
+An attribute of a rule has the rule's name before a point: `gpu-idle.lost_usd`.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ from sageaudit.errors import Throttled
 from sageaudit.structs import replace
 
 RETRY_DELAYS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""Seconds between tries of one recording: a conflict lasts for another delivery's write."""
-_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
-_AS_READ = "revision = :revision"
+"""Seconds between the tries of one record: a conflict lasts until another delivery has written."""
+_IS_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
+_IS_UNCHANGED = "revision = :revision"
 
 
 class RunWriter:
-    """Decides by HEAD as it was read, and writes on condition that it has not changed."""
+    """Decides by HEAD as it was read, and writes on condition that HEAD has not changed."""
 
     def __init__(
         self, table: DynamoTable, clock: Callable[[], datetime], sleep: Callable[[float], None]
@@ -66,18 +66,18 @@ class RunWriter:
         self._table = table
         self._clock = clock
         self._sleep = sleep
-        self._named: set[tuple[str, str]] = set()
+        self._registered_accounts: set[tuple[str, str]] = set()
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """Writes an entry, or nothing. Raises AwsError, Throttled after the last try.
+        """Writes an entry, or nothing. Raises AwsError; Throttled after the last try.
 
-        A later try that finds the same document has RECORDED it: an earlier try may have written it
-        and lost its answer, so that nothing else was done for it yet.
+        If a later try finds the same document, its outcome is RECORDED: an earlier try may have
+        written it and lost the answer, and nothing that follows a record was done yet.
         """
         digest = document_digest(entry.document)
-        for tries, wait_s in enumerate((*RETRY_DELAYS_S, None)):
+        for try_count, wait_s in enumerate((*RETRY_DELAYS_S, None)):
             try:
-                done = self._try_record(entry, digest, tries)
+                result = self._try_record(entry, digest, try_count)
             except ConditionFailed as error:
                 # another delivery has written since HEAD was read: decide again
                 if wait_s is None:
@@ -88,14 +88,18 @@ class RunWriter:
                 self._sleep(wait_s)
             else:
                 break
-        same = (
-            done.outcome is RecordOutcome.DUPLICATE
-            and done.summary
-            and done.summary.digest == digest
+        is_same_document = (
+            result.outcome is RecordOutcome.DUPLICATE
+            and result.summary
+            and result.summary.digest == digest
         )
-        return replace(done, outcome=RecordOutcome.RECORDED) if tries and same else done
+        return (
+            replace(result, outcome=RecordOutcome.RECORDED)
+            if try_count and is_same_document
+            else result
+        )
 
-    def _try_record(self, entry: AuditEntry, digest: str, tries: int) -> RecordResult:
+    def _try_record(self, entry: AuditEntry, digest: str, try_count: int) -> RecordResult:
         item = self._table.get(keys.job_pk(entry.key), keys.HEAD_SK)
         newest = None if item is None else items.read_head(item)
         revision = 0 if item is None else items.read_revision(item)
@@ -105,49 +109,49 @@ class RunWriter:
         if newest is not None and step not in {RecordStep.WRITE, RecordStep.CONFIRM}:
             return unchanged_result(step, newest)
         version = 1 if newest is None else newest.version + (step is RecordStep.WRITE)
-        head = make_summary(entry, version, digest)
+        summary = make_summary(entry, version, digest)
         actions = [
-            _put_head(head, revision),
-            *self._family_actions(entry, head, newest),
-            *sum_actions(newest, head, tries),
+            _put_head(summary, revision),
+            *self._family_actions(entry, summary, newest),
+            *sum_actions(newest, summary, try_count),
         ]
         if newest is None or step is RecordStep.WRITE:
-            actions += self._version_actions(entry, head, newest)
-        self._name_account(head)
+            actions += self._version_actions(entry, summary, newest)
+        self._register_account(summary)
         self._table.transact(actions)
         if newest is not None and step is RecordStep.CONFIRM:
             return unchanged_result(step, newest)
-        return RecordResult(RecordOutcome.RECORDED, head.version, head)
+        return RecordResult(RecordOutcome.RECORDED, summary.version, summary)
 
-    def _name_account(self, head: AuditSummary) -> None:
-        """Puts an account with sums into the directory of its month, once in a process."""
-        month = keys.month_text(as_utc(head.ended_at).date())
-        if (head.account, month) in self._named:
+    def _register_account(self, summary: AuditSummary) -> None:
+        """Adds an account with sums to the directory of its month, once in a process."""
+        month = keys.month_text(as_utc(summary.ended_at).date())
+        if (summary.account, month) in self._registered_accounts:
             return
         item = {
             PARTITION_KEY: keys.SUMS_ACCOUNTS_PK,
-            SORT_KEY: keys.sums_account_sk(month, head.account),
-            "account": head.account,
+            SORT_KEY: keys.sums_account_sk(month, summary.account),
+            "account": summary.account,
             "month": month,
         }
-        with suppress(ConditionFailed):  # another process was first
-            self._table.put(item, _ABSENT)
-        self._named.add((head.account, month))
+        with suppress(ConditionFailed):  # another process has added it
+            self._table.put(item, _IS_ABSENT)
+        self._registered_accounts.add((summary.account, month))
 
     def _version_actions(
-        self, entry: AuditEntry, head: AuditSummary, newest: AuditSummary | None
+        self, entry: AuditEntry, summary: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
-        """Yields a new version's other writes: its document, findings and detail."""
-        vanished = set(newest.finding_ids if newest else ()) - set(head.finding_ids)
+        """Returns the other writes of a new version: its document, findings and detail."""
+        removed_rule_ids = set(newest.finding_ids if newest else ()) - set(summary.finding_ids)
         actions = [
-            put_action(items.audit_item(head, entry.document), _ABSENT),
+            put_action(items.audit_item(summary, entry.document), _IS_ABSENT),
             *(
-                put_action(items.finding_item(RuleFinding(finding, head)))
+                put_action(items.finding_item(RuleFinding(finding, summary)))
                 for finding in finding_rows(entry)
             ),
             *(
                 delete_action(keys.job_pk(entry.key), keys.finding_sk(rule_id))
-                for rule_id in sorted(vanished)
+                for rule_id in sorted(removed_rule_ids)
             ),
         ]
         if entry.detail is not None:
@@ -156,19 +160,21 @@ class RunWriter:
         return actions
 
     def _family_actions(
-        self, entry: AuditEntry, head: AuditSummary, newest: AuditSummary | None
+        self, entry: AuditEntry, summary: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
-        """Puts the run's row in its family; deletes the row of another family or end."""
-        row = family_row(entry, head)
-        new = None if row is None else items.family_item(head, row, self._expires_at())
-        actions = [] if new is None else [put_action(new)]
+        """Returns the writes of the run's row in its family: puts it, and deletes the row of an
+        earlier family or end.
+        """
+        row = family_row(entry, summary)
+        new_item = None if row is None else items.family_item(summary, row, self._expires_at())
+        actions = [] if new_item is None else [put_action(new_item)]
         if newest is not None and newest.stamp is not None:
-            old = (
+            old_key = (
                 keys.family_runs_pk(newest.account, newest.region, newest.family),
                 moment_sk(newest.ended_at, newest.key),
             )
-            if new is None or old != (new[PARTITION_KEY], new[SORT_KEY]):
-                actions.append(delete_action(*old))
+            if new_item is None or old_key != (new_item[PARTITION_KEY], new_item[SORT_KEY]):
+                actions.append(delete_action(*old_key))
         return actions
 
     def _advance(self, entry: AuditEntry, revision: int) -> None:
@@ -176,7 +182,7 @@ class RunWriter:
             keys.job_pk(entry.key),
             keys.HEAD_SK,
             "SET last_modified_at = :new, revision = :next",
-            condition=_AS_READ,
+            condition=_IS_UNCHANGED,
             values={
                 ":new": moment_text(entry.last_modified_at),
                 ":revision": revision,
@@ -188,59 +194,66 @@ class RunWriter:
         return self._clock() + timedelta(days=DETAIL_DAYS)
 
 
-def _put_head(head: AuditSummary, revision: int) -> Item:
-    """Puts HEAD only if it has not changed since it was read, as the decision depends on it."""
-    item = items.head_item(head, revision + 1)
+def _put_head(summary: AuditSummary, revision: int) -> Item:
+    """Returns a Put of HEAD on condition that it has not changed since it was read, as the decision
+    depends on it.
+    """
+    item = items.head_item(summary, revision + 1)
     if not revision:
-        return put_action(item, _ABSENT)
-    return put_action(item, _AS_READ, {":revision": revision})
+        return put_action(item, _IS_ABSENT)
+    return put_action(item, _IS_UNCHANGED, {":revision": revision})
 
 
-def sum_actions(newest: AuditSummary | None, head: AuditSummary, tries: int) -> list[Item]:
-    """Yields what a version adds: at most 8 Updates, two for each scope in which it moves."""
+def sum_actions(newest: AuditSummary | None, summary: AuditSummary, try_count: int) -> list[Item]:
+    """Returns what a version adds to the sums: at most 8 Updates, two for each scope in which it
+    moves.
+    """
     return [
         add_action(
             keys.sums_pk(row.account, keys.month_text(row.day)),
-            keys.sums_sk(row, keys.sums_shard(head.key, row.scope, tries)),
+            keys.sums_sk(row, keys.sums_shard(summary.key, row.scope, try_count)),
             constants=_sum_key_attributes(row),
             increments=_attributes(row.sums),
         )
-        for row in sum_differences(newest, head)
+        for row in sum_differences(newest, summary)
     ]
 
 
 def _sum_key_attributes(row: SumRow) -> Item:
-    """Returns the attributes that say what an item sums, since a key may be cut."""
-    place = {
+    """Returns the attributes that say what an item sums, since its key may be cut."""
+    attributes = {
         "scope": row.scope.value,
         "account": row.account,
         "region": row.region,
         "name": row.name,
         "day": row.day.isoformat(),
     }
-    return {name: value for name, value in place.items() if value is not None}
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def _attributes(sums: Sums) -> Item:
-    """Returns the number attributes; zeros have none."""
-    of_rules = {
+    """Returns the number attributes of sums; zeros have none."""
+    rule_attributes = {
         f"{rule}.{name}": value
         for rule, rule_sums in sums.rules.items()
         for name, value in non_zero_numbers(rule_sums).items()
     }
-    return non_zero_numbers(sums) | of_rules
+    return non_zero_numbers(sums) | rule_attributes
 
 
 def read_sum_row(item: Item) -> SumRow:
     """Reads the row of an item. Raises BadHistory."""
     with bad_item_errors(item):
-        of_rules: dict[str, Item] = {}
+        numbers_by_rule: dict[str, Item] = {}
         for attribute, value in item.items():
-            rule, point, name = attribute.rpartition(".")
-            if point:
-                of_rules.setdefault(rule, {})[name] = value
-        rules = {rule: RuleSums(**parse_numbers(RuleSums, each)) for rule, each in of_rules.items()}
-        non_zero = {rule: each for rule, each in rules.items() if each != RuleSums()}
+            rule, separator, name = attribute.rpartition(".")
+            if separator:
+                numbers_by_rule.setdefault(rule, {})[name] = value
+        rules = {
+            rule: RuleSums(**parse_numbers(RuleSums, numbers))
+            for rule, numbers in numbers_by_rule.items()
+        }
+        non_zero = {rule: numbers for rule, numbers in rules.items() if numbers != RuleSums()}
         return SumRow(
             scope=Scope(item["scope"]),
             account=item["account"],
@@ -260,12 +273,12 @@ def read_sums(
     account: str | None,
     name: str | None,
 ) -> Iterator[SumRow]:
-    """Yields the rows of a scope, with their shards added up: one Query for each account and month.
+    """Yields the sums of a scope, with their shards added up: one Query for each account and month.
 
-    The rows are of all days of these months, and of regions and names that begin alike. All reads
-    are strongly consistent, so a sum has every audit that was recorded before it is asked.
+    The rows are of all days of these months, and of all regions and names with the same prefix. All
+    reads are strongly consistent, so a sum includes every audit that was recorded before the read.
     """
-    if until < since:  # DynamoDB refuses a range that ends before it begins
+    if until < since:  # DynamoDB rejects a range that ends before it begins
         return
     if account is None:
         partitions = _registered_partitions(table, since, until)
@@ -277,7 +290,7 @@ def read_sums(
 
 
 def _merge_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:
-    """Yields one row for each name and day: its shards are adjacent in the order of the keys."""
+    """Yields one row for each name and day; its shards are adjacent in the order of the keys."""
     for first, shards in groupby(rows, lambda row: replace(row, sums=Sums())):
         yield replace(first, sums=sum_rows(shards))
 

@@ -1,6 +1,7 @@
-"""Which notices were sent, and a channel's number in a clock hour, in the history's table.
+"""Which notices were sent, and how many messages a channel got in a clock hour, in the history's
+table.
 
-A lease must outlast its Lambda's timeout.
+A lease must be longer than its Lambda function's timeout.
 """
 
 from __future__ import annotations
@@ -33,33 +34,35 @@ from sageaudit.ports import Circuit
 PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 
 MAX_TRIES = 2
-"""One send, and one marked repeat if the first may have been posted."""
+"""One try, and one marked repeat if the first try may have posted the notice."""
 _DELIVERY_SK = "DELIVERY"
 _CIRCUIT_SK = "CIRCUIT"
 _MAX_REASON_LENGTH = 500
-_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
-_STATE = {"#state": "state"}
+_IS_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
+_STATE_NAME = {"#state": "state"}
 _IS_NOT_SENT = "(attribute_not_exists(#state) OR #state <> :sent)"
-_BECAUSE = "failed_at = :at, reason = :why"
-_LEASE = {"#0": "state", "#1": "tries", "#2": "lease_until", "#3": "holder"}
+_SET_REASON = "failed_at = :at, reason = :why"
+_LEASE_NAMES = {"#0": "state", "#1": "tries", "#2": "lease_until", "#3": "holder"}
 _IS_FIRST_TRY = "(attribute_not_exists(tries) OR tries < :repeat)"
 
 
 class NoticeState(enum.Enum):
-    """The state of a notice. SENDING after the end of its lease is an unknown outcome too."""
+    """The state of a notice. SENDING after the end of its lease also means that the outcome is
+    unknown.
+    """
 
     SENDING = "SENDING"
     SENT = "SENT"
     FAILED = "FAILED"
     """No try has posted it."""
     UNKNOWN = "UNKNOWN"
-    """A try may have posted it, and none is under way."""
+    """A try may have posted it, and no try is running."""
 
 
 class Lease(Struct, frozen=True):
-    """A notice's state, number of tries, and end of its lease in epoch seconds.
+    """A notice's state, its number of tries, and the end of its lease in epoch seconds.
 
-    `tries` is 2 from the first claim on that follows a try that may have posted.
+    `tries` is 2 as soon as a claim follows a try that may have posted the notice.
     """
 
     state: NoticeState
@@ -68,11 +71,13 @@ class Lease(Struct, frozen=True):
 
 
 NO_LEASE = Lease(NoticeState.UNKNOWN, 1, 0)
-"""For a row that cannot be read: the notice may have been posted."""
+"""Stands for an item that cannot be read: the notice may have been posted."""
 
 
 def decide_claim(lease: Lease | None, now_s: int) -> SendClaim:
-    """Returns the result of a claim; after FIRST or REPEAT, write `lease_for` before sending."""
+    """Returns the result of a claim. Before a FIRST or REPEAT is sent, `lease_for` must be
+    written.
+    """
     if lease is None:
         return SendClaim.FIRST
     match lease.state:
@@ -89,7 +94,7 @@ def decide_claim(lease: Lease | None, now_s: int) -> SendClaim:
 
 
 def lease_for(claim: SendClaim, until_s: int) -> Lease:
-    """Returns the lease of whoever may send now."""
+    """Returns the lease of the delivery that may send now."""
     return Lease(NoticeState.SENDING, MAX_TRIES if claim is SendClaim.REPEAT else 1, until_s)
 
 
@@ -109,7 +114,7 @@ class DynamoSendLedger:
         else:
             return SendClaim.FIRST
         if item is None:
-            return SendClaim.BUSY  # it expired between our write and its response
+            return SendClaim.BUSY  # the item expired between our write and its response
         if item.get("holder") == holder:
             return (
                 SendClaim.FIRST
@@ -120,8 +125,10 @@ class DynamoSendLedger:
         try:
             self._take(notice_id, item, lease_for(claim, until_s), now, holder)
         except ConditionFailed as failed:
-            ours = failed.item is not None and failed.item.get("holder") == holder
-            return claim if ours else SendClaim.BUSY  # else another delivery was faster
+            is_own_write = failed.item is not None and failed.item.get("holder") == holder
+            return (
+                claim if is_own_write else SendClaim.BUSY
+            )  # otherwise another delivery was faster
         return claim
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
@@ -129,32 +136,38 @@ class DynamoSendLedger:
         self._mark(notice_id, NoticeState.SENT, "sent_at = :at", {":at": moment_text(now)}, now)
 
     def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
-        """Records that the first try posted nothing. No change if it was sent or claimed again."""
-        values = {":sent": NoticeState.SENT.value, ":repeat": MAX_TRIES, **_because(now, reason)}
+        """Records that the first try posted nothing. Changes nothing if the notice was sent or
+        claimed again.
+        """
+        values = {
+            ":sent": NoticeState.SENT.value,
+            ":repeat": MAX_TRIES,
+            **_reason_values(now, reason),
+        }
         with suppress(ConditionFailed):
             self._mark(
                 notice_id,
                 NoticeState.FAILED,
-                _BECAUSE,
+                _SET_REASON,
                 values,
                 now,
                 f"{_IS_NOT_SENT} AND {_IS_FIRST_TRY}",
             )
 
     def mark_unknown(self, notice_id: str, now: datetime, reason: str) -> None:
-        """Records that a try may have posted the notice. No change if it was sent."""
-        values = {":sent": NoticeState.SENT.value, **_because(now, reason)}
+        """Records that a try may have posted the notice. Changes nothing if the notice was sent."""
+        values = {":sent": NoticeState.SENT.value, **_reason_values(now, reason)}
         with suppress(ConditionFailed):
-            self._mark(notice_id, NoticeState.UNKNOWN, _BECAUSE, values, now, _IS_NOT_SENT)
+            self._mark(notice_id, NoticeState.UNKNOWN, _SET_REASON, values, now, _IS_NOT_SENT)
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """Returns the messages to a channel in a clock hour. Raises MalformedData."""
         return read_channel_hour(self._table, channel, began_at)
 
     def circuit(self, channel: str) -> Circuit:
-        """Returns how this channel answered last; a new circuit if none can be read."""
+        """Returns the channel's circuit; a new one if none can be read."""
         item = self._table.get(keys.channel_pk(channel), _CIRCUIT_SK) or {}
-        return Circuit(_number(item, "failures"), _number(item, "open_until"))
+        return Circuit(_int_or_zero(item, "failures"), _int_or_zero(item, "open_until"))
 
     def replace_circuit(
         self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
@@ -169,7 +182,7 @@ class DynamoSendLedger:
         }
         condition = "failures = :failures AND open_until = :open_until"
         if expected == Circuit():
-            condition = f"{_ABSENT} OR ({condition})"
+            condition = f"{_IS_ABSENT} OR ({condition})"
         values = {":failures": expected.failures, ":open_until": expected.open_until}
         try:
             self._table.put(item, condition=condition, values=values, names={})
@@ -192,13 +205,13 @@ class DynamoSendLedger:
             f"SET #state = :state, lease_until = :none, {change}, {TTL_ATTRIBUTE} = :expires",
             condition=condition,
             values={":state": state.value, ":none": 0, ":expires": keys.kept_until(now), **values},
-            names=_STATE,
+            names=_STATE_NAME,
         )
 
     def _take(
-        self, notice_id: str, before: Item | None, lease: Lease, now: datetime, holder: str
+        self, notice_id: str, read_item: Item | None, lease: Lease, now: datetime, holder: str
     ) -> None:
-        """Replaces the row that was read, or creates it. Raises ConditionFailed if it changed."""
+        """Replaces the item that was read, or creates it. Raises ConditionFailed if it changed."""
         item = {
             PARTITION_KEY: keys.delivery_pk(notice_id),
             SORT_KEY: _DELIVERY_SK,
@@ -208,24 +221,30 @@ class DynamoSendLedger:
             "holder": holder,
             TTL_ATTRIBUTE: keys.kept_until(now),
         }
-        if before is None:
-            self._table.put(item, condition=_ABSENT, values={}, names={})
+        if read_item is None:
+            self._table.put(item, condition=_IS_ABSENT, values={}, names={})
         else:
-            self._table.put(item, **_unchanged_lease_condition(before))
+            self._table.put(item, **_unchanged_lease_condition(read_item))
 
 
-def _because(now: datetime, reason: str) -> Item:
+def _reason_values(now: datetime, reason: str) -> Item:
     return {":at": moment_text(now), ":why": replace_surrogates(reason)[:_MAX_REASON_LENGTH]}
 
 
 def _unchanged_lease_condition(item: Item) -> dict[str, Any]:
-    """Returns the condition that a row still has the lease that was read, even a damaged one."""
-    values = {f":{place[1]}": item[name] for place, name in _LEASE.items() if name in item}
-    parts = (
-        f"{place} = :{place[1]}" if name in item else f"attribute_not_exists({place})"
-        for place, name in _LEASE.items()
+    """Returns the condition that an item still has the lease that was read, even a damaged one."""
+    values = {
+        f":{placeholder[1]}": item[name]
+        for placeholder, name in _LEASE_NAMES.items()
+        if name in item
+    }
+    conditions = (
+        f"{placeholder} = :{placeholder[1]}"
+        if name in item
+        else f"attribute_not_exists({placeholder})"
+        for placeholder, name in _LEASE_NAMES.items()
     )
-    return {"condition": " AND ".join(parts), "values": values, "names": _LEASE}
+    return {"condition": " AND ".join(conditions), "values": values, "names": _LEASE_NAMES}
 
 
 def _read_lease(item: Item) -> Lease:
@@ -237,7 +256,7 @@ def _read_lease(item: Item) -> Lease:
         return NO_LEASE
 
 
-def _number(item: Item, name: str) -> int:
+def _int_or_zero(item: Item, name: str) -> int:
     try:
         return int(item.get(name, 0))
     except (ArithmeticError, TypeError, ValueError):
@@ -245,17 +264,17 @@ def _number(item: Item, name: str) -> int:
 
 
 def read_channel_hour(table: DynamoTable, channel: str, began_at: datetime) -> ChannelHour:
-    """Reads the hour as it is stored. Raises MalformedData for a bad item, or AwsError."""
-    stored = table.get(keys.channel_pk(channel), keys.hour_sk(began_at))
-    if stored is None:
+    """Reads the stored hour of a channel. Raises MalformedData for a bad item, or AwsError."""
+    item = table.get(keys.channel_pk(channel), keys.hour_sk(began_at))
+    if item is None:
         return ChannelHour(channel, began_at)
-    with malformed_item_errors(stored):
-        dearest = tuple(
+    with malformed_item_errors(item):
+        largest_messages = tuple(
             (str(notice["headline"]), Decimal(notice["usd"]) if "usd" in notice else None)
-            for notice in stored["largest_messages"]
+            for notice in item["largest_messages"]
         )
-        sent, held = int(stored["sent"]), int(stored["held"])
-    return ChannelHour(channel, began_at, sent, held, dearest)
+        sent, held = int(item["sent"]), int(item["held"])
+    return ChannelHour(channel, began_at, sent, held, largest_messages)
 
 
 def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
@@ -280,6 +299,6 @@ def malformed_item_errors(item: Item) -> Iterator[None]:
     try:
         yield
     except (zlib.error, *PARSE_ERRORS) as error:
-        where = f"{item.get(PARTITION_KEY)!r} {item.get(SORT_KEY)!r}"
+        keys_text = f"{item.get(PARTITION_KEY)!r} {item.get(SORT_KEY)!r}"
         reason = f"cannot be read ({type(error).__name__}: {error}); delete it"
-        raise MalformedData(f"the item {where}", reason) from error
+        raise MalformedData(f"the item {keys_text}", reason) from error

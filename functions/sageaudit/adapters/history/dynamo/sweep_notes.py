@@ -21,17 +21,17 @@ from sageaudit.domain.sweep import JobList, ListProgress, ListState, SentEvent
 from sageaudit.errors import PARSE_ERRORS, MalformedData
 
 READ_PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem")
-"""On the table; GetItem is also what reads a HEAD."""
+"""On the table; GetItem also reads summaries."""
 WRITE_PERMISSIONS = ("dynamodb:PutItem",)
-"""In the partition of the sweep."""
+"""On the items of the sweep's partition."""
 PERMISSIONS = (*READ_PERMISSIONS, *WRITE_PERMISSIONS)
 INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
 """What `installed_at` calls."""
 EVENT_RECORD_DAYS = 30
-"""Days to remember that an event was sent: longer than any message about it may take."""
+"""Days to store that an event was sent: longer than its message can be in a queue."""
 _INSTALLED_AT = "installed_at"
-_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
-_NOBODYS = "NOT attribute_type(until_s, :number) OR until_s <= :now OR until_s > :far"
+_IS_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
+_LEASE_IS_FREE = "NOT attribute_type(until_s, :number) OR until_s <= :now OR until_s > :far"
 
 
 class DynamoSweepStore:
@@ -51,16 +51,18 @@ class DynamoSweepStore:
         self._installed_at: datetime | None = None
 
     def acquire_lease(self, owner: str, now: datetime, lease_s: int) -> bool:
-        """Takes the lease, if nobody has it or it has expired. Raises AwsError.
+        """Takes the lease, if nobody has it or it has expired; returns whether it was taken. Raises
+        AwsError.
 
-        One without an end, or of twice the possible length, belongs to nobody: clocks differ.
+        A lease without an end, or with an end further away than twice its length, belongs to
+        nobody: clocks differ.
         """
         now_s = epoch_s(now)
         try:
             self._put(
                 keys.SWEEP_LEASE_SK,
                 {"turn_of": owner, "until_s": now_s + lease_s},
-                condition=f"{_ABSENT} OR turn_of = :owner OR {_NOBODYS}",
+                condition=f"{_IS_ABSENT} OR turn_of = :owner OR {_LEASE_IS_FREE}",
                 values={
                     ":owner": owner,
                     ":now": now_s,
@@ -83,7 +85,9 @@ class DynamoSweepStore:
             )
 
     def record_installation(self) -> None:
-        """Writes the table's creation time, if none is stored. Raises AwsError."""
+        """Stores the table's creation time as the time of the installation, if none is stored.
+        Raises AwsError.
+        """
         if self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK) is not None:
             return
         with aws_errors("dynamodb", f"on the table {self._name}"):
@@ -93,7 +97,7 @@ class DynamoSweepStore:
                 require_key(require_key(answer, "Table"), "CreationDateTime")
             )
         with suppress(ConditionFailed):
-            self._put(keys.INSTALLED_SK, {_INSTALLED_AT: installed_at}, _ABSENT)
+            self._put(keys.INSTALLED_SK, {_INSTALLED_AT: installed_at}, _IS_ABSENT)
 
     def installed_at(self) -> datetime | None:
         """Returns the time of the installation, read once in a process.
@@ -120,7 +124,7 @@ class DynamoSweepStore:
         if item is None:
             return None
         try:
-            return _read(item)
+            return _read_list_state(item)
         except PARSE_ERRORS:
             return None
 
@@ -133,28 +137,29 @@ class DynamoSweepStore:
         for item in items:
             with suppress(*PARSE_ERRORS):
                 account, region, kind = item[SORT_KEY].split("#")[1:]
-                states[JobList(account, region, JobKind(kind))] = _read(item)
+                states[JobList(account, region, JobKind(kind))] = _read_list_state(item)
         return states
 
     def save_list_state(self, job_list: JobList, state: ListState) -> None:
         """Replaces the state. Raises AwsError."""
-        under_way = state.progress
+        progress = state.progress
         moments = {
             "began_at": state.began_at,
             "watermark": state.watermark,
             "next_created_after": state.next_created_after,
             "tried_at": state.tried_at,
-            "started_at": under_way and under_way.started_at,
-            "created_before": under_way and under_way.created_before,
-            "oldest_open_created_at": under_way and under_way.oldest_open_created_at,
+            "started_at": progress and progress.started_at,
+            "created_before": progress and progress.created_before,
+            "oldest_open_created_at": progress and progress.oldest_open_created_at,
         }
         attributes: Item = {name: moment_text(moment) for name, moment in moments.items() if moment}
-        if under_way is not None:
-            attributes["edge"] = sorted(under_way.edge)
+        if progress is not None:
+            attributes["edge"] = sorted(progress.edge)
         self._put(keys.sweep_list_sk(job_list), attributes)
 
     def event_record(self, key: JobKey) -> SentEvent | None:
-        """Returns the note of a run's last event, for EVENT_RECORD_DAYS; None if it cannot be read.
+        """Returns the record of a run's last event, for EVENT_RECORD_DAYS; None if there is none
+        that can be read.
 
         Raises AwsError.
         """
@@ -168,32 +173,36 @@ class DynamoSweepStore:
             return None
 
     def record_event_sent(self, key: JobKey, event_record: SentEvent) -> None:
-        """Replaces the note. Raises AwsError."""
-        self._put(keys.sent_event_sk(key), _sent_item(event_record))
+        """Stores that a run's event was sent. Raises AwsError."""
+        self._put(keys.sent_event_sk(key), _event_record_item(event_record))
 
     def record_event_arrival(self, key: JobKey, at: datetime) -> None:
-        """Writes a note unless there is one, even one of a due look. Raises AwsError."""
-        item = _sent_item(SentEvent(at, None))
+        """Stores that a run's event arrived, unless the run has an event record. Raises
+        AwsError.
+        """
+        item = _event_record_item(SentEvent(at, None))
         with suppress(ConditionFailed):
-            self._put(keys.sent_event_sk(key), item, _ABSENT)
+            self._put(keys.sent_event_sk(key), item, _IS_ABSENT)
 
     def _put(self, sk: str, item: Item, condition: str = "", values: Item | None = None) -> None:
-        keyed = {PARTITION_KEY: keys.SWEEP_PK, SORT_KEY: sk, **item}
-        self._table.put(keyed, condition, values)
+        keyed_item = {PARTITION_KEY: keys.SWEEP_PK, SORT_KEY: sk, **item}
+        self._table.put(keyed_item, condition, values)
 
 
-def _sent_item(note: SentEvent) -> Item:
+def _event_record_item(event_record: SentEvent) -> Item:
     item: Item = {
-        "sent_at": moment_text(note.at),
-        TTL_ATTRIBUTE: epoch_s(as_utc(note.at) + timedelta(days=EVENT_RECORD_DAYS)),
+        "sent_at": moment_text(event_record.at),
+        TTL_ATTRIBUTE: epoch_s(as_utc(event_record.at) + timedelta(days=EVENT_RECORD_DAYS)),
     }
-    return item if note.due_at is None else item | {"due_at": moment_text(note.due_at)}
+    return (
+        item if event_record.due_at is None else item | {"due_at": moment_text(event_record.due_at)}
+    )
 
 
-def _read(item: Mapping[str, Any]) -> ListState:
-    under_way = None
+def _read_list_state(item: Mapping[str, Any]) -> ListState:
+    progress = None
     if "started_at" in item:
-        under_way = ListProgress(
+        progress = ListProgress(
             read_moment(item["started_at"]),
             read_moment(item["created_before"]),
             read_moment(item["oldest_open_created_at"])
@@ -205,6 +214,6 @@ def _read(item: Mapping[str, Any]) -> ListState:
         read_moment(item["began_at"]),
         read_moment(item["watermark"]),
         read_moment(item["next_created_after"]),
-        under_way,
+        progress,
         read_moment(item["tried_at"]) if "tried_at" in item else None,
     )

@@ -1,7 +1,8 @@
 """One open history file, shared by the threads of a process, or a history in memory.
 
-A file is private, in WAL mode where its drive allows it, and of this program's own tables. SQLite's
-errors become HistoryFileError: one sentence that names the file and what to do.
+Only its owner can read a new file. It is in WAL mode if its drive allows it, and has only the
+tables of this program. SQLite's errors become HistoryFileError: one sentence that names the file
+and what to do.
 """
 
 from __future__ import annotations
@@ -22,66 +23,76 @@ from sageaudit.adapters.history.sqlite import schema
 from sageaudit.errors import BadHistory, HistoryBusy, HistoryDenied, HistoryFileError, NoHistory
 
 WAIT_S = 30
-"""Seconds that a write waits for another process; each writes for a few milliseconds."""
+"""Seconds that a write waits for another process; a write takes a few milliseconds."""
 IN_MEMORY = Path(":memory:")
-"""The path that messages name for a history without a file."""
+"""The path of a history without a file, for messages."""
 _INVALID_PATH_ERRNOS = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL})
 _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
-_NO_SHARED_MEMORY = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR_SHM", "SQLITE_PROTOCOL")
-"""SQLite's message for a drive without memory that processes share, which WAL mode needs."""
-_MAKE = "`sageaudit scan --history history.db` makes a history"
+_NO_SHARED_MEMORY_ERRORS = (
+    "SQLITE_READONLY",
+    "SQLITE_CANTOPEN",
+    "SQLITE_IOERR_SHM",
+    "SQLITE_PROTOCOL",
+)
+"""SQLite's errors on a drive without shared memory, which WAL mode needs."""
+_HINT = "`sageaudit scan --history history.db` makes a history"
 _NOTHING_LOST = "what was recorded before is kept"
-_OTHER_TOOLS = (
+_NOT_A_HISTORY_MESSAGE = (
     "{path} is not a history of sageaudit: name another file with --history, it was not changed"
 )
-_DAMAGED = (
+_DAMAGED_MESSAGE = (
     "{path} is damaged ({error}): move it away and scan again; `sqlite3 {path} .recover` prints"
     " what can still be read"
 )
-_CHANGED = (
+_CHANGED_MESSAGE = (
     "{path} does not have the tables of a history ({error}): another tool changed it, so move it"
     " away and scan again"
 )
-_FULL = f"the disk of {{path}} is full: free some space and run the command again; {_NOTHING_LOST}"
-_READ_ONLY = (
+_FULL_MESSAGE = (
+    f"the disk of {{path}} is full: free some space and run the command again; {_NOTHING_LOST}"
+)
+_READ_ONLY_MESSAGE = (
     "{path} cannot be written: give yourself write permission to the file and its folder, or name"
     " another file with --history"
 )
 _CANNOT_OPEN_MESSAGE = "{path} cannot be opened: check the permissions of the file and its folder"
-_BUSY = f"{{path}} is being written by another process: try again when it is done; {_NOTHING_LOST}"
+_BUSY_MESSAGE = (
+    f"{{path}} is being written by another process: try again when it is done; {_NOTHING_LOST}"
+)
 _OTHER_MESSAGE = f"{{path}} cannot be read or written ({{error}}): check its disk; {_NOTHING_LOST}"
 _NOT_UTF8 = "Could not decode to UTF-8"
 """Python's own error, without SQLite's name."""
-_SENTENCES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
-    (("SQLITE_NOTADB",), BadHistory, _OTHER_TOOLS),
-    (("SQLITE_CORRUPT",), BadHistory, _DAMAGED),
-    (("SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_CONSTRAINT"), BadHistory, _CHANGED),
-    (("SQLITE_FULL",), HistoryFileError, _FULL),
-    (("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"), HistoryDenied, _READ_ONLY),
+_MESSAGES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
+    (("SQLITE_NOTADB",), BadHistory, _NOT_A_HISTORY_MESSAGE),
+    (("SQLITE_CORRUPT",), BadHistory, _DAMAGED_MESSAGE),
+    (("SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_CONSTRAINT"), BadHistory, _CHANGED_MESSAGE),
+    (("SQLITE_FULL",), HistoryFileError, _FULL_MESSAGE),
+    (("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"), HistoryDenied, _READ_ONLY_MESSAGE),
     (("SQLITE_CANTOPEN",), HistoryDenied, _CANNOT_OPEN_MESSAGE),
-    (("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"), HistoryBusy, _BUSY),
+    (("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"), HistoryBusy, _BUSY_MESSAGE),
 )
-"""By the beginning of SQLite's name of the error; others get `_OTHER_MESSAGE`."""
+"""Error class and message, by the beginning of SQLite's error name; other errors get
+`_OTHER_MESSAGE`."""
 
 SqlParameters = Mapping[str, Any]
 
 
 class HistoryFile:
-    """One connection and one lock: a thread holds it for one query or one transaction.
+    """One connection and one lock: a thread holds the lock for one query or one transaction.
 
-    Without a path the history is in memory. Not to be used in a process that was forked from the
-    one that opened it.
+    Without a path the history is in memory. A process that is forked from the one that opened it
+    must not use it.
     """
 
     def __init__(self, path: Path | None, *, create: bool) -> None:
         self.path = path or IN_MEMORY
         self._connection = _open_in_memory() if path is None else _open_file(path, create=create)
         self._lock = threading.RLock()
-        if path is None:  # nothing is lost where nobody closes it
+        if path is None:  # nothing is lost if nobody closes it
             weakref.finalize(self, self._connection.close)
 
     def close(self) -> None:
-        """Closes the file; SQLite then moves its side files into it, if nobody else reads it."""
+        """Closes the file. If no other process reads it, SQLite moves its side files into it."""
         with self._lock:
             self._connection.close()
 
@@ -98,13 +109,13 @@ class HistoryFile:
 
     @contextmanager
     def write_transaction(self) -> Iterator[sqlite3.Connection]:
-        """Runs one transaction, alone among all processes: all of it is written, or nothing."""
+        """Runs one transaction while no other process writes: writes all of it, or nothing."""
         with self._lock, sqlite_errors(self.path), _transaction(self._connection):
             yield self._connection
 
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:
-        """Runs several queries on the history as it was at one moment."""
+        """Runs several queries on the same state of the history."""
         with self._lock, sqlite_errors(self.path), _transaction(self._connection, "BEGIN"):
             yield self._connection
 
@@ -130,8 +141,8 @@ def _open_in_memory() -> sqlite3.Connection:
 def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
     """Opens a history's file, with this version's schema; any thread may use the connection.
 
-    With `create`, a missing file is made, for its owner alone. Raises NoHistory, BadHistory,
-    HistoryDenied, HistoryBusy or HistoryFileError.
+    With `create`, a missing file is created, which only its owner can read. Raises NoHistory,
+    BadHistory, HistoryDenied, HistoryBusy or HistoryFileError.
     """
     try:
         status = path.stat()
@@ -144,21 +155,21 @@ def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
     except OSError as error:
         if error.errno in _INVALID_PATH_ERRNOS:
             raise BadHistory(
-                f"{path} is not the path of a file ({error.strerror}): name another with --history"
+                f"{path} is not a valid path ({error.strerror}): name another file with --history"
             ) from error
         raise HistoryDenied(
             f"{path} cannot be opened ({error.strerror}): check the permissions of its folder"
         ) from error
     else:
         if not stat.S_ISREG(status.st_mode):
-            reason = wrong_format_reason(path, _MAKE) or "is not a file, as a history is"
+            reason = wrong_format_reason(path, _HINT) or "is not a file, as a history is"
             raise BadHistory(f"{path} {reason}")
     with sqlite_errors(path):
-        return _open_prepared(path, create=create)
+        return _open_in_best_mode(path, create=create)
 
 
 def _make_file(path: Path) -> None:
-    """Makes an empty file that only its owner can read; SQLite's own files get the same mode."""
+    """Creates an empty file that only its owner can read; SQLite's own files get the same mode."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
     except FileExistsError as error:
@@ -166,42 +177,42 @@ def _make_file(path: Path) -> None:
             raise BadHistory(
                 f"{path} is a link to a file that does not exist: name that file with --history"
             ) from error
-        return  # another process made it meanwhile
+        return  # another process has created it meanwhile
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NoHistory(
-            f"{path} cannot be made: there is no folder {path.parent}, so make it first"
+            f"{path} cannot be created: there is no folder {path.parent}, so create it first"
         ) from error
     except OSError as error:
         raise HistoryDenied(
-            f"{path} cannot be made ({error.strerror}): name another file with --history"
+            f"{path} cannot be created ({error.strerror}): name another file with --history"
         ) from error
 
 
-def _open_prepared(path: Path, *, create: bool) -> sqlite3.Connection:
-    """Opens in other ways if shared memory, which WAL mode needs, is not possible."""
+def _open_in_best_mode(path: Path, *, create: bool) -> sqlite3.Connection:
+    """Opens the file in WAL mode, or in another way if the drive has no shared memory."""
     try:
-        return _with_schema(_connect(path, "mode=rw"), path, create=create, wal=True)
+        return _prepare_schema(_connect(path, "mode=rw"), path, create=create, use_wal=True)
     except sqlite3.OperationalError as error:
-        if not error.sqlite_errorname.startswith(_NO_SHARED_MEMORY):
+        if not error.sqlite_errorname.startswith(_NO_SHARED_MEMORY_ERRORS):
             raise
         if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
             _leave_wal(path)
-            return _with_schema(_connect(path, "mode=rw"), path, create=create, wal=False)
-        if _wal_of(path).exists():
+            return _prepare_schema(_connect(path, "mode=rw"), path, create=create, use_wal=False)
+        if _wal_path(path).exists():
             raise
-    # Nobody can write it here, so nothing changes while it is read.
-    only_read = _connect(path, "mode=ro", "immutable=1")
-    return _with_schema(only_read, path, create=False, wal=False)
+    # Nobody can write the file here, so nothing changes while it is read.
+    read_only = _connect(path, "mode=ro", "immutable=1")
+    return _prepare_schema(read_only, path, create=False, use_wal=False)
 
 
-def _with_schema(
-    connection: sqlite3.Connection, path: Path, *, create: bool, wal: bool
+def _prepare_schema(
+    connection: sqlite3.Connection, path: Path, *, create: bool, use_wal: bool
 ) -> sqlite3.Connection:
     try:
         if _is_empty(connection):
             if not create:
                 raise NoHistory(f"{path} is empty: `sageaudit scan --history {path}` fills it")
-            if wal:
+            if use_wal:
                 _use_wal(connection)
             _make_tables(connection)
         _check_version(connection, path)
@@ -220,7 +231,7 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
 
 def _make_tables(connection: sqlite3.Connection) -> None:
     with _transaction(connection):
-        if _is_empty(connection):  # another process may have made them meanwhile
+        if _is_empty(connection):  # another process may have created them meanwhile
             for statement in schema.TABLES:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
@@ -228,7 +239,9 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises BadHistory for a database of another tool or version, which it does not change."""
+    """Raises BadHistory for a database of another tool or version; it does not change the
+    database.
+    """
     if _pragma(connection, "application_id") != schema.APPLICATION_ID:
         raise BadHistory(
             f"{path} is a database of another tool: name another file with --history,"
@@ -247,7 +260,9 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _connect(path: Path, *options: str) -> sqlite3.Connection:
-    """Connects without making a file. SQLite's `mode=rw` also opens what it can only read."""
+    """Connects without creating a file. SQLite's `mode=rw` also opens a file that it can only
+    read.
+    """
     return _open_connection(f"{path.absolute().as_uri()}?{'&'.join(options)}")
 
 
@@ -256,14 +271,15 @@ def _open_connection(address: str) -> sqlite3.Connection:
         address, uri=True, timeout=WAIT_S, isolation_level=None, check_same_thread=False
     )
     connection.row_factory = sqlite3.Row
-    connection.execute("PRAGMA trusted_schema = OFF")  # a file may come from somebody else
+    connection.execute("PRAGMA trusted_schema = OFF")  # the file may be from somebody else
     return connection
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Lets readers and the writer not wait for each other; expired rows give their space back.
+    """Switches WAL mode on, so that readers and the writer do not wait for each other; and gives
+    the space of expired rows back.
 
-    Busy means that another process is making the file, and does the same.
+    SQLite is busy if another process creates the same file, which switches WAL mode on too.
     """
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     with suppress(sqlite3.OperationalError):
@@ -271,21 +287,23 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def _sync_at_checkpoints(connection: sqlite3.Connection) -> None:
-    """Makes a commit take 0.2 ms in WAL mode, not 6 ms: it does not wait for the disk.
+    """Makes a commit in WAL mode take 0.2 ms instead of 6 ms: it does not wait for the disk.
 
-    A process that is killed loses nothing. After a power cut the file is whole, but may lack the
+    A process that is killed loses nothing. After a power cut the file is intact, but may lack the
     last audits, which the next scan makes again.
     """
     if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
         connection.execute("PRAGMA synchronous = NORMAL")
 
 
-def _wal_of(path: Path) -> Path:
+def _wal_path(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
 def _leave_wal(path: Path) -> None:
-    """Gives the file a rollback journal: alone with it, SQLite needs no shared memory."""
+    """Gives the file a rollback journal. With it and exclusive access, SQLite needs no shared
+    memory.
+    """
     with closing(_connect(path, "mode=rw")) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = DELETE").fetchone()
@@ -293,13 +311,13 @@ def _leave_wal(path: Path) -> None:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Raises SQLite's errors in this block as HistoryFileError, each with its sentence.
+    """Raises SQLite's errors in this block as HistoryFileError, each with its message.
 
-    Errors in how the module is called, such as a closed connection, are bugs and stay as they are.
+    Errors in the use of the module, such as a closed connection, are bugs and are not changed.
     """
     try:
         yield
-    except UnicodeDecodeError as error:  # a text, or SQLite's own words about a damaged table
+    except UnicodeDecodeError as error:  # a damaged text, or SQLite's message about a damaged table
         raise damaged_error(path, error) from error
     except sqlite3.Error as error:
         if str(error).startswith(_NOT_UTF8):
@@ -307,18 +325,18 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         name = getattr(error, "sqlite_errorname", None)
         if name is None:
             raise
-        raise _refusal(path, error, name) from error
+        raise _translate_error(path, error, name) from error
 
 
 def damaged_error(path: Path, error: Exception) -> BadHistory:
     """Returns the error for a row that cannot be read."""
-    return BadHistory(_DAMAGED.format(path=path, error=f"{type(error).__name__}: {error}"))
+    return BadHistory(_DAMAGED_MESSAGE.format(path=path, error=f"{type(error).__name__}: {error}"))
 
 
-def _refusal(path: Path, error: sqlite3.Error, name: str) -> HistoryFileError:
-    if name == "SQLITE_NOTADB" and (reason := wrong_format_reason(path, _MAKE)):
+def _translate_error(path: Path, error: sqlite3.Error, name: str) -> HistoryFileError:
+    if name == "SQLITE_NOTADB" and (reason := wrong_format_reason(path, _HINT)):
         return BadHistory(f"{path} {reason}; it was not changed")
-    for names, kind, sentence in _SENTENCES:
-        if name.startswith(names):
-            return kind(sentence.format(path=path, error=error))
+    for name_prefixes, error_class, message in _MESSAGES:
+        if name.startswith(name_prefixes):
+            return error_class(message.format(path=path, error=error))
     return HistoryFileError(_OTHER_MESSAGE.format(path=path, error=error))

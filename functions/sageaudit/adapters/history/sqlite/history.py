@@ -1,8 +1,8 @@
 """History in one SQLite file, for a person's own machine, or in memory.
 
-docs/data-model.md has its tables. It decides as the table in AWS does (`adapters/history/`). A list
-reads a page at a time, and no transaction stays open between pages: rows that are recorded
-meanwhile may be in it or not, and never block the writer.
+docs/data-model.md describes its tables. It makes the same decisions as the table in AWS
+(`adapters/history/`). A list reads a page at a time, and no transaction stays open between pages.
+So it never blocks a writer, and may or may not have rows that are recorded meanwhile.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from sageaudit.errors import PARSE_ERRORS, BadHistory
 
 _DETAIL_S = timedelta(days=DETAIL_DAYS) // timedelta(seconds=1)
 _PAGE_ROWS = 500
-"""Rows of one read of a list, some 1 MB."""
+"""Rows that one read of a list returns, about 1 MB."""
 
 ReadT = TypeVar("ReadT")
 
@@ -65,8 +65,8 @@ ReadT = TypeVar("ReadT")
 class SqliteHistory:
     """Implements History and Decisions. Threads may share it; they take turns.
 
-    Every method raises HistoryFileError: BadHistory, HistoryDenied, HistoryBusy, or itself for a
-    disk that is full or fails. Earlier records stay.
+    Every method raises HistoryFileError or one of its subclasses BadHistory, HistoryDenied and
+    HistoryBusy. Earlier records stay.
     """
 
     def __init__(
@@ -76,13 +76,13 @@ class SqliteHistory:
         create: bool = True,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Opens the file; a missing one is made, or raises NoHistory without `create`.
+        """Opens the file. With `create`, a missing one is created; otherwise it raises NoHistory.
 
         Without a path the history is in memory, and lost when it is closed.
         """
         self._file = HistoryFile(path, create=create)
         self._clock = clock
-        self._forgot = False
+        self._has_deleted_expired = False
 
     def __enter__(self) -> Self:
         return self
@@ -95,19 +95,19 @@ class SqliteHistory:
         self._file.close()
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """Records in one transaction; writes nothing for a duplicate, or an older state."""
+        """Records in one transaction; writes nothing for a duplicate or an older state."""
         digest = document_digest(entry.document)
         with self._file.write_transaction() as connection:
             self._delete_expired(connection)
-            row = connection.execute(schema.SUMMARY, {"run_key": run_key(entry.key)})
-            stored_row = row.fetchone()
-            newest = None if stored_row is None else self._head(stored_row)
+            cursor = connection.execute(schema.SUMMARY, {"run_key": run_key(entry.key)})
+            stored_row = cursor.fetchone()
+            newest = None if stored_row is None else self._read_summary(stored_row)
             step = next_step(newest, entry, digest)
             if newest is None or step is RecordStep.WRITE:
                 return self._write(connection, entry, digest, newest)
             if step is RecordStep.CONFIRM:
-                head = make_summary(entry, newest.version, digest)
-                self._put_head(connection, entry, head, newest)
+                summary = make_summary(entry, newest.version, digest)
+                self._put_summary(connection, entry, summary, newest)
             if step is RecordStep.ADVANCE:
                 modified_at = moment_text(entry.last_modified_at)
                 values = {"run_key": run_key(entry.key), "last_modified_at": modified_at}
@@ -122,50 +122,52 @@ class SqliteHistory:
         newest: AuditSummary | None,
     ) -> RecordResult:
         version = 1 if newest is None else newest.version + 1
-        head = make_summary(entry, version, digest)
-        of_run = {"run_key": run_key(entry.key)}
-        self._put_head(connection, entry, head, newest)
+        summary = make_summary(entry, version, digest)
+        run_values = {"run_key": run_key(entry.key)}
+        self._put_summary(connection, entry, summary, newest)
         document = to_stored_bytes(entry.document, version)
-        connection.execute(schema.PUT_AUDIT, of_run | {"version": version, "document": document})
-        connection.execute(schema.DELETE_FINDINGS, of_run)
-        of_finding = of_run | {"ended_at": moment_text(head.ended_at)}
-        columns = [of_finding | rows.to_columns(finding) for finding in finding_rows(entry)]
+        connection.execute(
+            schema.PUT_AUDIT, run_values | {"version": version, "document": document}
+        )
+        connection.execute(schema.DELETE_FINDINGS, run_values)
+        finding_values = run_values | {"ended_at": moment_text(summary.ended_at)}
+        columns = [finding_values | rows.to_columns(finding) for finding in finding_rows(entry)]
         connection.executemany(schema.PUT_FINDING, columns)
         if entry.detail is not None:
-            values = of_run | detail_to_item(entry.detail) | self._expiry()
+            values = run_values | detail_to_item(entry.detail) | self._expiry()
             connection.execute(schema.PUT_DETAIL, values)
-        return RecordResult(RecordOutcome.RECORDED, version, head)
+        return RecordResult(RecordOutcome.RECORDED, version, summary)
 
-    def _put_head(
+    def _put_summary(
         self,
         connection: sqlite3.Connection,
         entry: AuditEntry,
-        head: AuditSummary,
+        summary: AuditSummary,
         newest: AuditSummary | None,
     ) -> None:
-        """Writes the summary, its place in its family, and its changes to the daily sums."""
-        of_run = {"run_key": run_key(head.key)}
-        connection.execute(schema.PUT_SUMMARY, of_run | rows.summary_columns(head))
-        row = family_row(entry, head)
-        if row is None:
-            connection.execute(schema.DELETE_FAMILY_ROW, of_run)
+        """Writes the summary, the run's place in its family, and its changes to the daily sums."""
+        run_values = {"run_key": run_key(summary.key)}
+        connection.execute(schema.PUT_SUMMARY, run_values | rows.summary_columns(summary))
+        family_place = family_row(entry, summary)
+        if family_place is None:
+            connection.execute(schema.DELETE_FAMILY_ROW, run_values)
         else:
-            values = of_run | rows.family_row_columns(row) | self._expiry()
+            values = run_values | rows.family_row_columns(family_place) | self._expiry()
             connection.execute(schema.PUT_FAMILY_ROW, values)
-        for change in sum_differences(newest, head):
+        for change in sum_differences(newest, summary):
             connection.execute(schema.ADD_SUMS, rows.sum_columns(change))
             connection.executemany(schema.ADD_RULE_SUMS, rows.rule_sum_columns(change))
 
     def _delete_expired(self, connection: sqlite3.Connection) -> None:
-        """Deletes expired rows, once for each opening, and gives their space back."""
-        if self._forgot:
+        """Deletes expired rows, once after each opening, and gives their space back."""
+        if self._has_deleted_expired:
             return
-        self._forgot = True
-        gone = sum(
+        self._has_deleted_expired = True
+        deleted_count = sum(
             connection.execute(statement, {"now": self._now()}).rowcount
             for statement in schema.DELETE_EXPIRED
         )
-        if gone:
+        if deleted_count:
             connection.execute(schema.VACUUM).fetchall()
 
     def _now(self) -> int:
@@ -186,9 +188,9 @@ class SqliteHistory:
     ) -> tuple[JobKey, ...]:
         """Sets `due_at` of the family's audits that were judged without an earlier run.
 
-        In the usual order of audits it only reads.
+        If audits are made in the usual order, it only reads.
         """
-        asked = {
+        parameters = {
             "account": replace_surrogates(account),
             "region": replace_surrogates(region),
             "family": clip_text(family),
@@ -198,13 +200,15 @@ class SqliteHistory:
             "rows": MAX_EARLIER_RUNS,
         }
         with self._file.read_transaction() as connection:
-            own = connection.execute(schema.FAMILY_ROW, asked).fetchone()
-            if own is None:
+            own_row = connection.execute(schema.FAMILY_ROW, parameters).fetchone()
+            if own_row is None:
                 return ()
-            before = connection.execute(schema.FAMILY_BEFORE, asked).fetchall()
-            after = connection.execute(schema.FAMILY_AFTER, asked).fetchall()
-        whole = partial(self._read_or_raise, rows.read_family_row)
-        outdated = tuple(find_outdated(whole(own), map(whole, before), map(whole, after)))
+            earlier_rows = connection.execute(schema.FAMILY_BEFORE, parameters).fetchall()
+            later_rows = connection.execute(schema.FAMILY_AFTER, parameters).fetchall()
+        read_row = partial(self._read_or_raise, rows.read_family_row)
+        outdated = tuple(
+            find_outdated(read_row(own_row), map(read_row, earlier_rows), map(read_row, later_rows))
+        )
         if outdated:
             self._make_due(outdated, due_at)
         return outdated
@@ -222,7 +226,7 @@ class SqliteHistory:
     def summary(self, key: JobKey) -> AuditSummary | None:
         """Returns the summary of the newest version; None for an unknown run."""
         row = self._file.query_first(schema.SUMMARY, {"run_key": run_key(key)})
-        return None if row is None else self._head(row)
+        return None if row is None else self._read_summary(row)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         """Returns the document of a version, by default the newest; None if there is none."""
@@ -243,35 +247,36 @@ class SqliteHistory:
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """Yields the rows of a list, a page at a time."""
-        reads: dict[RunIndex, Callable[[sqlite3.Row], object]] = {
+        readers: dict[RunIndex, Callable[[sqlite3.Row], object]] = {
             RunIndex.RULE: partial(self._read_or_raise, rows.read_finding),
             RunIndex.DUE: self._read_due_row,
         }
-        read = reads.get(query.index, self._head)
-        return cast("Iterator[Row]", map(read, self._walk(query, before, page_size)))
+        reader = readers.get(query.index, self._read_summary)
+        return cast("Iterator[Row]", map(reader, self._walk(query, before, page_size)))
 
     def _walk(
         self, query: RunQuery[Any], before: datetime | None, page_size: int | None
     ) -> Iterator[sqlite3.Row]:
         """Yields `page_size` rows first, then more."""
-        names, statement = schema.LISTS[query.index]
-        asked = dict(zip(names, map(clip_text, query.values), strict=True))
-        by, last = "ended_at", sk_before(before)
+        parameter_names, statement = schema.LISTS[query.index]
+        parameters = dict(zip(parameter_names, map(clip_text, query.values), strict=True))
+        sort_column, last_sk = "ended_at", sk_before(before)
         if query.index is RunIndex.DUE:
-            by, last = "due_at", ""
-            asked["until"] = moment_text(read_moment(asked["until"]))
-        if "period" in asked:
-            last = min(last, f"{asked['period']}~")
+            sort_column, last_sk = "due_at", ""
+            parameters["until"] = moment_text(read_moment(parameters["until"]))
+        if "period" in parameters:
+            last_sk = min(last_sk, f"{parameters['period']}~")
         size = min(max(page_size or _PAGE_ROWS, 1), _PAGE_ROWS)
-        moment, _, after = last.partition("#")
+        last_moment, _, last_run_key = last_sk.partition("#")
         while True:
             page = self._file.query_all(
-                statement, {**asked, "moment": moment, "after": after, "rows": size}
+                statement,
+                {**parameters, "moment": last_moment, "after": last_run_key, "rows": size},
             )
             yield from page
             if len(page) < size:
                 return
-            moment, after, size = page[-1][by], page[-1]["run_key"], _PAGE_ROWS
+            last_moment, last_run_key, size = page[-1][sort_column], page[-1]["run_key"], _PAGE_ROWS
 
     def daily_sums(
         self,
@@ -284,7 +289,7 @@ class SqliteHistory:
         name: str | None = None,
     ) -> Iterator[SumRow]:
         """Yields the daily sums of one scope: one row for each day, account, region and name."""
-        asked = {
+        parameters = {
             "scope": scope.value,
             "since": since.isoformat(),
             "until": until.isoformat(),
@@ -293,32 +298,34 @@ class SqliteHistory:
             "name": None if name is None else clip_text(name),
         }
         with self._file.read_transaction() as connection:
-            days = connection.execute(schema.SUMS, asked).fetchall()
-            rules = connection.execute(schema.RULE_SUMS, asked).fetchall()
+            days = connection.execute(schema.SUMS, parameters).fetchall()
+            rules = connection.execute(schema.RULE_SUMS, parameters).fetchall()
         return rows.read_sums(days, rules)
 
     def decisions(self) -> Sequence[Decision]:
         """Returns what people decided about recommendations."""
-        stored = self._file.query_all(schema.DECISIONS, {})
-        return [self._read_or_raise(rows.read_decision, row) for row in stored]
+        decision_rows = self._file.query_all(schema.DECISIONS, {})
+        return [self._read_or_raise(rows.read_decision, row) for row in decision_rows]
 
     def save_decision(self, decision: Decision) -> None:
-        """Stores a decision, in place of one of the same moment."""
+        """Stores a decision; replaces a decision of the same moment about the recommendation."""
         with self._file.write_transaction() as connection:
             connection.execute(schema.PUT_DECISION, rows.to_columns(decision))
 
     def _read_due_row(self, row: sqlite3.Row) -> AuditSummary | BadHistory:
         try:
-            return self._head(row)
+            return self._read_summary(row)
         except BadHistory as error:
             return error
 
-    def _head(self, row: sqlite3.Row) -> AuditSummary:
+    def _read_summary(self, row: sqlite3.Row) -> AuditSummary:
         return self._read_or_raise(rows.read_summary, row)
 
-    def _read_or_raise(self, read: Callable[..., ReadT], *stored: Any) -> ReadT:
-        """Returns the result of `read`. Raises BadHistory for rows damaged or changed by hand."""
+    def _read_or_raise(self, read: Callable[..., ReadT], *values: Any) -> ReadT:
+        """Returns the result of `read`. Raises BadHistory for rows that are damaged or were changed
+        by hand.
+        """
         try:
-            return read(*stored)
+            return read(*values)
         except (zlib.error, *PARSE_ERRORS) as error:
             raise damaged_error(self._file.path, error) from error

@@ -1,7 +1,7 @@
-"""Converts rows to and from SQL columns: those of the table's items, with money in micro-dollars.
+"""Converts rows to and from SQL columns, which are the attributes of the table's items.
 
-An amount is an integer of millionths of a dollar, so that SQL adds it exactly; a list or an object
-is JSON; an unknown value is NULL.
+An amount is an integer of micro-dollars, so that SQL adds it exactly; a list or an object is JSON;
+an unknown value is NULL.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ _INTERNED_FIELDS = frozenset(
     {"kind", "status", "account", "region", "family", "costliest_rule", "ruleset", "policy"}
     | {"instance_type", "reason", "recommended_type", "fingerprint"}
 )
-"""Texts that many runs share: a list in memory has each of them once."""
+"""Fields whose texts many runs share: a list in memory has each text only once."""
 _CACHED_OBJECTS = 1_024
-"""Number of parsed lists and objects to keep, of each field. The earlier runs of a comparison come
-again in the family's next audit, and many jobs have equal values. Nobody changes them."""
+"""The number of parsed lists and objects to cache for each field. The next audit of a family reads
+the same earlier runs again, and many jobs have equal values. Nothing changes these objects."""
 _KEY = ("run_key", "arn", "created_at")
-"""Identifies a run: the first columns of every read of one."""
+"""The columns that identify a run: every read of a run begins with them."""
 _SumKey = tuple[Any, ...]
-"""Scope, day, account, region and name of a sum: the first columns of its tables."""
-_WIDTH = 5
+"""Scope, day, account, region and name of a sum: the first columns of both tables of sums."""
+_SUM_KEY_LENGTH = 5
 _SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
 _RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
 _Number = tuple[str, Callable[[int], object]]
@@ -73,39 +73,43 @@ def to_columns(row: Stored) -> Columns:
     return columns | {name: _value(values[name]) for name in columns if name in values}
 
 
-def summary_columns(head: AuditSummary) -> Columns:
-    """Returns the columns of a summary; its ARN is NULL if the run's key begins with it."""
-    return to_columns(head) | ({"arn": None} if key_part(head.key.arn) == head.key.arn else {})
+def summary_columns(summary: AuditSummary) -> Columns:
+    """Returns the columns of a summary. The ARN is NULL if the run's key begins with it."""
+    return to_columns(summary) | (
+        {"arn": None} if key_part(summary.key.arn) == summary.key.arn else {}
+    )
 
 
 def read_finding(columns: sqlite3.Row) -> RuleFinding:
-    """Reads a finding and its run, by RUN_COLUMNS and the finding's columns.
+    """Reads a finding and its run from RUN_COLUMNS, followed by the finding's columns.
 
     Raises one of PARSE_ERRORS for other columns.
     """
-    run, own = columns[len(_KEY) : len(RUN_COLUMNS)], columns[len(RUN_COLUMNS) :]
-    finding = FindingRow(**_values(_FINDING_PLAN, own))
-    return rule_finding(finding, key=read_key(columns), **_values(_RUN_PLAN, run))
+    run_values, finding_values = columns[len(_KEY) : len(RUN_COLUMNS)], columns[len(RUN_COLUMNS) :]
+    finding = FindingRow(**_values(_FINDING_PLAN, finding_values))
+    return rule_finding(finding, key=read_key(columns), **_values(_RUN_PLAN, run_values))
 
 
 def read_decision(columns: sqlite3.Row) -> Decision:
     """Reads a decision."""
-    pairs = zip(columns.keys(), columns, strict=True)
-    return from_item(Decision, {name: value for name, value in pairs if value is not None})
+    named_values = zip(columns.keys(), columns, strict=True)
+    return from_item(Decision, {name: value for name, value in named_values if value is not None})
 
 
 def read_summary(columns: sqlite3.Row) -> AuditSummary:
-    """Reads the summary in a run's row; raises as `read_finding`."""
+    """Reads the summary in a run's row. Raises as `read_finding` does."""
     values = _values(_SUMMARY_PLAN, columns[len(_KEY) :])
-    values["key"] = read_key(columns)  # a keyword beside `**values` would copy them all
+    values["key"] = read_key(
+        columns
+    )  # a keyword argument beside `**values` would copy the whole dict
     return AuditSummary(**values)
 
 
-def _values(plan: _Plan, columns: tuple[Any, ...]) -> dict[str, Any]:
-    """Returns the fields that are not NULL; the others have their defaults."""
+def _values(plan: _ReadPlan, columns: tuple[Any, ...]) -> dict[str, Any]:
+    """Returns the fields that are not NULL; other fields get their defaults."""
     values = {
-        name: value if read is None else read(value)
-        for name, read, value in zip(plan.names, plan.reads, columns, strict=True)
+        name: value if convert is None else convert(value)
+        for name, convert, value in zip(plan.names, plan.reads, columns, strict=True)
         if value is not None
     }
     if not plan.required <= values.keys():
@@ -114,13 +118,13 @@ def _values(plan: _Plan, columns: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def read_key(columns: sqlite3.Row) -> JobKey:
-    """Reads the run's key, with which these columns begin."""
+    """Reads a run's key from the first columns of its row."""
     run_key, arn, created_at = columns[:3]
     return JobKey(arn or run_key.rpartition("#")[0], read_moment(created_at))
 
 
 def family_row_columns(row: FamilyRow) -> Columns:
-    """Returns the columns of a family's row that are not in the run's own."""
+    """Returns the columns of a family's row that the run's own row does not have."""
     return {"stamp": row.stamp, "compared": row.compared_text, "since": row.compared_since}
 
 
@@ -141,28 +145,32 @@ def sum_columns(row: SumRow) -> Columns:
 
 
 def rule_sum_columns(row: SumRow) -> list[Columns]:
-    """Returns the columns of the sums of each rule."""
+    """Returns the columns of the sums of each rule in a daily sum."""
     return [
-        _sum_key_columns(row) | {"rule": replace_surrogates(rule)} | _numbers(of_rule, _RULE_FIELDS)
-        for rule, of_rule in row.sums.rules.items()
+        _sum_key_columns(row)
+        | {"rule": replace_surrogates(rule)}
+        | _numbers(rule_sums, _RULE_FIELDS)
+        for rule, rule_sums in row.sums.rules.items()
     ]
 
 
 def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iterator[SumRow]:
-    """Yields the rows of both tables together; days that all audits have left are left out."""
+    """Yields the daily sums, from the rows of both tables. Leaves out sums that have become
+    zero.
+    """
     of_rules: dict[_SumKey, dict[str, RuleSums]] = defaultdict(dict)
     for row in rules:
-        if known := _fields(_RULE_READERS, row[_WIDTH + 1 :]):
-            of_rules[row[:_WIDTH]][row[_WIDTH]] = RuleSums(**known)
+        if known := _fields(_RULE_READERS, row[_SUM_KEY_LENGTH + 1 :]):
+            of_rules[row[:_SUM_KEY_LENGTH]][row[_SUM_KEY_LENGTH]] = RuleSums(**known)
     for row in sums:
-        place = row[:_WIDTH]
-        known, found = _fields(_SUM_READERS, row[_WIDTH:]), of_rules.pop(place, {})
+        place = row[:_SUM_KEY_LENGTH]
+        known, found = _fields(_SUM_READERS, row[_SUM_KEY_LENGTH:]), of_rules.pop(place, {})
         if known or found:
             yield _sum_row(place, Sums(**known, rules=found))
 
 
-def _sum_row(place: _SumKey, sums: Sums) -> SumRow:
-    scope, day, account, region, name = place
+def _sum_row(key: _SumKey, sums: Sums) -> SumRow:
+    scope, day, account, region, name = key
     sum_name = name if name or scope == Scope.FAMILY else None
     return SumRow(Scope(scope), account, region, sum_name, date.fromisoformat(day), sums)
 
@@ -178,8 +186,12 @@ def _sum_key_columns(row: SumRow) -> Columns:
 
 
 def _fields(readers: Iterable[_Number], values: Sequence[int]) -> dict[str, Any]:
-    """Returns the fields that are not 0, which is their default."""
-    return {name: read(value) for (name, read), value in zip(readers, values, strict=True) if value}
+    """Returns the fields that are not 0; 0 is their default."""
+    return {
+        name: convert(value)
+        for (name, convert), value in zip(readers, values, strict=True)
+        if value
+    }
 
 
 def _numbers(sums: Sums | RuleSums, names: Sequence[str]) -> Columns:
@@ -205,25 +217,27 @@ _SUM_READERS, _RULE_READERS = (
 )
 
 
-class _Plan(NamedTuple):
-    """The fields without the key, by their columns, what reads each, and the required ones."""
+class _ReadPlan(NamedTuple):
+    """How to read a row: its fields without the key in the order of columns, and their
+    converters.
+    """
 
     names: tuple[str, ...]
     reads: tuple[Callable[[Any], Any] | None, ...]
     required: frozenset[str]
 
 
-def _plan(readers: Iterable[FieldReader]) -> _Plan:
-    own = [reader for reader in readers if reader.name != "key"]
-    return _Plan(
-        names=tuple(reader.name for reader in own),
-        reads=tuple(map(_reads, own)),
-        required=frozenset(reader.name for reader in own if not reader.is_optional),
+def _plan(readers: Iterable[FieldReader]) -> _ReadPlan:
+    own_readers = [reader for reader in readers if reader.name != "key"]
+    return _ReadPlan(
+        names=tuple(reader.name for reader in own_readers),
+        reads=tuple(map(_converter, own_readers)),
+        required=frozenset(reader.name for reader in own_readers if not reader.is_optional),
     )
 
 
-def _reads(reader: FieldReader) -> Callable[[Any], Any] | None:
-    """Returns what reads a column; None if it is stored like its field."""
+def _converter(reader: FieldReader) -> Callable[[Any], Any] | None:
+    """Returns the function that converts a column; None if the column has the field's value."""
     if reader.name.endswith(_USD):
         return _from_micro_usd
     if reader.name in _INTERNED_FIELDS:
@@ -233,8 +247,8 @@ def _reads(reader: FieldReader) -> Callable[[Any], Any] | None:
     return reader.convert
 
 
-def _json_reader(read: Callable[[Any], Any]) -> Callable[[str], Any]:
-    return lru_cache(_CACHED_OBJECTS)(lambda text: read(from_json(text)))
+def _json_reader(convert: Callable[[Any], Any]) -> Callable[[str], Any]:
+    return lru_cache(_CACHED_OBJECTS)(lambda text: convert(from_json(text)))
 
 
 _SUMMARY_PLAN, _RUN_PLAN, _FINDING_PLAN = (
@@ -242,7 +256,7 @@ _SUMMARY_PLAN, _RUN_PLAN, _FINDING_PLAN = (
     for readers in (READERS_BY_TYPE[AuditSummary], RUN_READERS, READERS_BY_TYPE[FindingRow])
 )
 RUN_COLUMNS = (*_KEY, *_RUN_PLAN.names)
-"""The columns of a run that its findings are read with."""
+"""The columns of a run that are read with its findings."""
 
 
 def column_name(name: str) -> str:

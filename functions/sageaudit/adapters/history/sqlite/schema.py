@@ -1,8 +1,8 @@
 # ruff: noqa: S608 - the statements are made of names that this package defines
 """The tables of a history's file, and the SQL that reads and writes them.
 
-docs/data-model.md describes the tables for people who ask SQL. tests/adapters/history asks SQLite
-which index each list uses.
+docs/data-model.md describes the tables for people who query them. A test in tests/adapters/history
+checks which index each list uses.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
-"""The letters SgAu, which identify the file, also for the command `file`."""
+"""The letters SgAu, by which the command `file` also recognizes the file."""
 VERSION = 7
-"""Version of these tables, as PRAGMA user_version; files of other versions are refused."""
+"""The version of these tables, stored as PRAGMA user_version; other versions are refused."""
 
 _ARN = "coalesce(arn, rtrim(rtrim(run_key, '-0123456789'), '#'))"
 _RUN = "(SELECT run FROM runs WHERE run_key = :run_key)"
@@ -29,13 +29,13 @@ _RULE_SUMS = tuple(column_names(RuleSums))
 
 
 def _columns(form: type[Any]) -> str:
-    """Yields a column for each field: a whole number, or a text, which keeps decimals exact."""
-    numbers = {
+    """Returns the columns of a type's fields: an INTEGER or a TEXT, which keeps decimals exact."""
+    integer_columns = {
         column_name(field)
         for field, hint in get_type_hints(form).items()
         if {bool, int} & {hint, *get_args(hint)} or field.endswith("_usd")
     }
-    types = {name: "INTEGER" if name in numbers else "TEXT" for name in column_names(form)}
+    types = {name: "INTEGER" if name in integer_columns else "TEXT" for name in column_names(form)}
     return ", ".join(f"{name} {type_name}" for name, type_name in types.items())
 
 
@@ -118,7 +118,7 @@ CREATE VIEW job_findings AS SELECT
     {_ARN} AS arn, r.run_key
 FROM findings AS f JOIN runs AS r ON r.run = f.run""",
 )
-"""The statements that make an empty file a history."""
+"""The statements that create a history in an empty file."""
 
 _RUNS = f"SELECT run_key, {', '.join(column_names(AuditSummary))} FROM runs WHERE"
 SUMMARY = f"{_RUNS} run_key = :run_key"
@@ -126,7 +126,7 @@ _NEWEST = (
     " AND ended_at <= :moment AND (ended_at < :moment OR run_key < :after)"
     " ORDER BY ended_at DESC, run_key DESC LIMIT :rows"
 )
-"""No index has the long run_key: SQLite sorts runs that ended at one moment by it."""
+"""No index has the run_key, which is long: SQLite sorts runs with the same end by it."""
 _FAMILY_CONDITION = "account = :account AND region = :region AND family = :family"
 _DUE = (
     "due_at <= :until AND due_at >= :moment AND (due_at > :moment OR run_key > :after)"
@@ -154,8 +154,8 @@ LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
     ),
     RunIndex.DUE: (("until",), f"{_RUNS} {_DUE}"),
 }
-"""Each list's parameters, in the order of a RunQuery's values, and its SQL. `period` is a day, the
-beginning of its moments. A page begins after `moment` and `after` (a run's key)."""
+"""The parameters of each list, in the order of a RunQuery's values, and its SQL. `period` is a day,
+the prefix of its moments. A page begins after `moment` and `after` (a run's key)."""
 
 _FAMILY_ROW = (
     "SELECT r.run_key, r.arn, r.created_at, r.ended_at, f.stamp, f.compared, f.since"
@@ -187,33 +187,35 @@ VACUUM = "PRAGMA incremental_vacuum"
 
 
 def _put(table: str, *columns: str) -> str:
-    """Writes a row in place of the one with its key; finds the run by its `run_key`."""
+    """Returns a statement that writes a row, or replaces the row with its key. It finds the run by
+    its `run_key`.
+    """
     values = ", ".join(_RUN if name == "run" else f":{name}" for name in columns)
     return f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({values})"
 
 
-def _put_head(*columns: str) -> str:
-    """Writes a run's row; an existing one keeps its number."""
-    changed = ", ".join(f"{name} = excluded.{name}" for name in columns)
+def _put_run(*columns: str) -> str:
+    """Returns a statement that writes a run's row; an existing row keeps its number."""
+    assignments = ", ".join(f"{name} = excluded.{name}" for name in columns)
     return (
         f"INSERT INTO runs (run_key, {', '.join(columns)})"
         f" VALUES (:run_key, {', '.join(f':{name}' for name in columns)})"
-        f" ON CONFLICT (run_key) DO UPDATE SET {changed}"
+        f" ON CONFLICT (run_key) DO UPDATE SET {assignments}"
     )
 
 
-def _add(table: str, key: tuple[str, ...], added: tuple[str, ...]) -> str:
-    """Adds to the numbers of a row, which begin at 0."""
-    names = ", ".join((*key, *added))
-    values = ", ".join(f":{name}" for name in (*key, *added))
-    more = ", ".join(f"{name} = {name} + excluded.{name}" for name in added)
+def _add(table: str, key: tuple[str, ...], number_columns: tuple[str, ...]) -> str:
+    """Returns a statement that adds to the numbers of a row, or inserts the row."""
+    names = ", ".join((*key, *number_columns))
+    values = ", ".join(f":{name}" for name in (*key, *number_columns))
+    additions = ", ".join(f"{name} = {name} + excluded.{name}" for name in number_columns)
     return (
         f"INSERT INTO {table} ({names}) VALUES ({values})"
-        f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {more}"
+        f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {additions}"
     )
 
 
-PUT_SUMMARY = _put_head(*column_names(AuditSummary))
+PUT_SUMMARY = _put_run(*column_names(AuditSummary))
 PUT_AUDIT = f"INSERT INTO audits (run, version, document) VALUES ({_RUN}, :version, :document)"
 PUT_FINDING = _put("findings", "run", "ended_at", *column_names(FindingRow))
 PUT_DETAIL = _put("details", "run", "description", "series", "note", "expires_at")
