@@ -36,7 +36,7 @@ from tests.labelled.stories.families import USUAL
 from tests.labelled.stories.purchase import CHECKPOINTS
 from tests.labelled.story import BUSY_A10G, FAMILY, ONE, runs, stories_of_kind
 from tests.labelled.track_records import track_records
-from tools.pages.track_record import FILE, measured, section, to_text
+from tools.pages.track_record import FILE, load_records, section, to_text
 
 EXPERTS = [job.name for job in expert_jobs()]
 TOO_MUCH = Decimal("1.05")
@@ -148,7 +148,7 @@ def test_a_page_shows_a_job_where_the_rule_speaks_and_one_where_it_is_silent() -
     for rule in catalogue.load():
         if rule.scope is RequestCase:
             continue
-        record = measured()[rule.info.name]
+        record = load_records()[rule.info.name]
         assert record.fires, rule.info
         assert record.fires.says, f"tell a story of {rule.info} in tests/labelled/stories"
         assert record.silent, rule.info

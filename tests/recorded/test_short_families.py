@@ -12,7 +12,7 @@ from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
 from sageaudit.workflows.recordings.jobs import MeasuredJob, measure_recording
-from tools.pages.recorded_gpus import RECORDINGS, low
+from tools.pages.recorded_gpus import RECORDINGS, low_use_jobs
 
 JUDGES_USE = {"gpu-idle", "gpu-underused", "some-gpus-unused", "gpu-too-big"}
 """Rules that judge the GPUs of a job."""
@@ -60,7 +60,7 @@ def test_a_short_job_is_judged_with_runs_like_it() -> None:
 
     18 of the 22 jobs whose GPU hardly worked are short: runs as they are really started.
     """
-    short = [job.recording for job in low() if job.in_family is not None]
+    short = [job.recording for job in low_use_jobs() if job.in_family is not None]
     assert len(short) == 18
     for name in short:
         run = recorded_run(name)
