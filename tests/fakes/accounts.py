@@ -1,4 +1,4 @@
-"""An account's runs, and what one account rule says of them."""
+"""Outcomes of account rules for given runs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ def account_outcome(
     policy: Policy | None = None,
     limits: Mapping[str, float] | None = None,
 ) -> Outcome:
-    """What the rule says of the account; `limits` are the policy's thresholds for it."""
+    """Returns the rule's outcome for the account; `limits` set the rule's thresholds."""
     set_by = replace(policy or Policy(), thresholds={rule: limits or {}})
     case = AccountCase(tuple(runs), days, policy=set_by)
     [(_, answer)] = judge(case, [card(rule)])
@@ -27,7 +27,7 @@ def account_outcome(
 
 
 def account_found(rule: str, runs: Sequence[AuditSummary], **more: object) -> Detection:
-    """The rule's finding; fails with its answer where it found nothing."""
+    """Returns the rule's detection; fails with the outcome if it is not one."""
     answer = account_outcome(rule, runs, **more)  # type: ignore[arg-type]
     assert isinstance(answer, Detection), answer
     return answer

@@ -1,4 +1,4 @@
-"""Random jobs, series and families to ask every rule about: odd ones, and ones that may well be."""
+"""Strategies for random jobs, series and families, odd and plausible, to run every rule on."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -76,7 +76,7 @@ GROUPS = st.builds(InstanceGroup, st.sampled_from(TYPES), st.integers(0, 5))
 
 @st.composite
 def odd_jobs(draw: st.DrawFn) -> Job:
-    """A job of a kind with a bill. Its times need not agree with its phases."""
+    """Draws a job of a kind that is billed; its times may contradict its phases."""
     kind = draw(st.sampled_from([JobKind.TRAINING, *PHASES]))
     names = st.sampled_from((*PHASES[kind], "Dreaming"))
     parts = draw(st.lists(st.tuples(names, SECONDS), max_size=6))
@@ -131,7 +131,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
 
 @st.composite
 def likely_jobs(draw: st.DrawFn) -> Job:
-    """The same on one type, completed, with times that agree."""
+    """Draws a plausible job: completed, on one instance type, with consistent times."""
     odd = draw(odd_jobs())
     kind, work_s = odd.kind, draw(st.sampled_from([5, 30, 70, 150, 260])) * 60
     before = draw(st.sampled_from([30, 90, 1500])) if kind is JobKind.TRAINING else 0
@@ -163,7 +163,7 @@ def likely_jobs(draw: st.DrawFn) -> Job:
 
 @st.composite
 def values(draw: st.DrawFn, most: float) -> Points:
-    """Minutes of idleness, of work that may swing, and of idleness again; some not there."""
+    """Draws minutes of idleness, then of work that may swing, then of idleness; with gaps."""
     head, tail = draw(st.sampled_from([0, 3, 20])), draw(st.sampled_from([0, 3, 20]))
     work, every = draw(st.sampled_from([0, 70, 260])), draw(st.sampled_from([1, 1, 2, 9]))
     high = draw(st.sampled_from([0.0, 0.001, 0.0625, 0.13, 0.25, 0.6, 0.97]))
@@ -176,7 +176,7 @@ def values(draw: st.DrawFn, most: float) -> Points:
 
 @st.composite
 def series(draw: st.DrawFn, of: Job) -> list[RawSeries]:
-    """Most metrics of all hosts, or some of some, with curves of its own."""
+    """Draws series of most metrics for all hosts or one, and sometimes curves of the job."""
     period_s = draw(st.sampled_from([60, 60, 60, 300, 3600]))
     kind = market().types.get(of.groups[0].instance_type) if of.groups else None
     vcpu, gpus = (kind.vcpu, kind.gpus) if kind else (4, 1)
@@ -198,7 +198,7 @@ def series(draw: st.DrawFn, of: Job) -> list[RawSeries]:
 
 @st.composite
 def families(draw: st.DrawFn, of: Job) -> tuple[AuditSummary, ...] | None:
-    """Up to a dozen runs, as like this one as not, or a history that nobody read."""
+    """Draws up to 12 earlier runs, similar or not; None for a history that was not read."""
     if not draw(st.integers(0, 3)):
         return None
     group = of.groups[0] if of.groups else InstanceGroup("ml.m5.xlarge", 1)

@@ -1,4 +1,4 @@
-"""The flow of an audit, with SageMaker, CloudWatch and prices that say what a test tells them."""
+"""The workflow of an audit over fakes of SageMaker, CloudWatch and prices."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -33,12 +33,12 @@ NAME = "train-vision"
 END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
 FAR = END + timedelta(days=400)
 KEY = JobKey(f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{NAME}", CREATED)
-"""Of the job that `training_answer` is of."""
+"""The key of `training_answer`'s job."""
 
 
 @dataclass
 class FakeJobs:
-    """SageMaker: each job's answers, one a call; the last one stays."""
+    """Fakes Jobs: each describe call takes a job's next answer; the last one repeats."""
 
     answers: dict[str, list[Answer]] = field(default_factory=dict)
     tag_answer: Mapping[str, str] | Exception = field(default_factory=dict)
@@ -66,13 +66,13 @@ class FakeJobs:
 
 @dataclass
 class FakeMetrics:
-    """CloudWatch: even use over so many minutes of every job; `missing` says why there is none."""
+    """Fakes Metrics: constant utilisation for `minutes` of every job, or `missing` metrics."""
 
     minutes: int = 60
     use: Mapping[str, float] = field(default_factory=lambda: {"cpu": 60, "memory": 60, "gpu": 90})
     missing: Missing | None = None
     whole_at: datetime | None = None
-    """From then on all 60 minutes are there."""
+    """The time from which all 60 minutes are available."""
     asked: int = 0
 
     def read(self, job: Job, now: datetime) -> Measurements:
@@ -84,7 +84,7 @@ class FakeMetrics:
 
 
 class FakeMarkets:
-    """The same made-up prices for every job."""
+    """Fakes Markets with the same made-up prices for every job."""
 
     def market(self, job: Job, now: datetime) -> Market:
         return market()
@@ -93,7 +93,7 @@ class FakeMarkets:
 def dependencies(
     jobs: FakeJobs, metrics: FakeMetrics | None = None, **changes: Any
 ) -> AuditDependencies:
-    """What an audit asks: fakes, the whole catalogue of rules, and a history in memory."""
+    """Returns an audit's dependencies: fakes, all rules and an in-memory history."""
     plain = AuditDependencies(
         jobs=jobs,
         metrics=metrics or FakeMetrics(),
@@ -107,9 +107,9 @@ def dependencies(
 
 
 class AuditFlow:
-    """Jobs as SageMaker says them, and what becomes of their events in a history.
+    """Audits jobs from given Describe answers, as their events arrive.
 
-    `answers` by name, or those of the one job in their order.
+    `answers`: lists of answers by job name, or one list for the job NAME.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class AuditFlow:
         waited: Mapping[Any, int] | None = None,
         **detail: Any,
     ) -> AuditOutcome:
-        """One delivery of a job's event, after so many waits."""
+        """Delivers a job's event once, after the given numbers of waits by reason."""
         event = ended(name, kind, **detail)
         result = audit_finished_job(
             event, self.deps, now=at, caller=caller, wait_counts=waited or {}
@@ -151,13 +151,13 @@ class AuditFlow:
         return result
 
     def audited(self, at: datetime, name: str = NAME, **how: Any) -> AuditRecorded:
-        """A delivery that ends in a record."""
+        """Delivers the event and returns the outcome, which must be a recorded audit."""
         result = self.event(at, name, **how)
         assert isinstance(result, AuditRecorded), result
         return result
 
     def sweeps(self, since: datetime, *, days: int = 40) -> int:
-        """Everything is audited again when it is due; how often that was."""
+        """Reaudits all jobs when they are due, for at most `days`; returns how often."""
         before, now = self.reaudits, since
         while now < since + timedelta(days=days) and (heads := due(self.history, FAR)):
             late = min(head.due_at or now for head in heads)
@@ -169,23 +169,23 @@ class AuditFlow:
 
     @property
     def history(self) -> Any:
-        """Where the audits are."""
+        """The history that audits are recorded in."""
         return self.deps.history
 
     @property
     def head(self) -> AuditSummary:
-        """Of the one job's run."""
+        """The stored summary of the job NAME."""
         head = self.history.summary(KEY)
         assert isinstance(head, AuditSummary)
         return head
 
     def is_open(self) -> bool:
-        """Whether it is audited again."""
+        """Whether the job NAME will be audited again."""
         return not self.head.settled
 
     @property
     def document(self) -> AuditDocument:
-        """Its newest audit."""
+        """The newest audit of the job NAME."""
         document: AuditDocument | None = self.history.audit(KEY)
         assert document is not None
         return document

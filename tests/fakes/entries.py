@@ -1,4 +1,4 @@
-"""Audits to record in a history, and what a history has of them."""
+"""Audit entries to record in a history, and readers of their results."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -20,12 +20,12 @@ BIG, SMALL = "ml.g5.2xlarge", "ml.g4dn.xlarge"
 
 
 def key(name: str = "train-1", created_at: datetime = NOON - timedelta(hours=2)) -> JobKey:
-    """A training job's key."""
+    """Returns the key of a training job."""
     return JobKey(documents.job_arn(name), created_at)
 
 
 def finding(rule: str = "gpu-underused", **changes: Any) -> dict[str, Any]:
-    """A finding of a rule that avoids $1.50; its id is `SA-` and the rule's name."""
+    """Returns a finding that avoids $1.50; its id is `SA-` and the rule's name."""
     made = documents.finding(
         rule, **{"id": f"SA-{rule}", "saving_usd": Decimal("1.500000")} | changes
     )
@@ -33,9 +33,9 @@ def finding(rule: str = "gpu-underused", **changes: Any) -> dict[str, Any]:
 
 
 def document(name: str = "train-1", **changes: Any) -> AuditDocument:
-    """An audit of a job that ended at noon and cost $4.545, of which $1.50 was avoidable.
+    """Returns an audit of $4.545, $1.50 of it avoidable; its job ended at noon.
 
-    `job`, `audit` and `bill` change keys of their parts.
+    `job`, `audit` and `bill` change keys of these parts.
     """
     job = {
         "name": name,
@@ -60,7 +60,7 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
 
 
 def entry_of(audit: AuditDocument, run: AuditSummary | None = None) -> AuditEntry:
-    """An entry of this audit, whose job was last changed when it ended."""
+    """Returns an entry of this audit; the job was last modified when it ended."""
     job = audit["job"]
     created_at, ended_at = (
         NOON if text is None else datetime.fromisoformat(text)
@@ -73,7 +73,7 @@ def entry_of(audit: AuditDocument, run: AuditSummary | None = None) -> AuditEntr
 def entry(
     name: str = "train-1", *, modified_s: int = 0, again: bool = False, **changes: Any
 ) -> AuditEntry:
-    """An entry whose job was last changed `modified_s` seconds after noon."""
+    """Returns an entry whose job was last modified `modified_s` seconds after noon."""
     return AuditEntry(
         key=key(name),
         last_modified_at=NOON + timedelta(seconds=modified_s),
@@ -85,18 +85,18 @@ def entry(
 
 
 def unsettled(name: str = "train-1", *, due_at: str | None = None, **changes: Any) -> AuditEntry:
-    """An entry that waits for a second look."""
+    """Returns an entry of an audit that is not final and will be made again."""
     return entry(name, audit={"settled": False, "due_at": due_at}, **changes)
 
 
 def ended(name: str, at: datetime, **changes: Any) -> AuditEntry:
-    """An entry of a job that ended then."""
+    """Returns an entry of a job that ended then."""
     job = {"ended_at": at} | changes.pop("job", {})
     return entry(name, job=job, **changes)
 
 
 def with_detail(given: AuditEntry, detail: Detail = DETAIL) -> AuditEntry:
-    """The entry with its detail."""
+    """Returns the entry with a detail."""
     return replace(given, detail=detail)
 
 
@@ -111,8 +111,9 @@ def record_run(
     unauditable: str | None = None,
     **job: Any,
 ) -> None:
-    """Records a run of two hours that ended at `at`, with its cost and what of it was avoidable or
-    lost. If some was avoidable it ran on BIG and is advised SMALL, else it ran on SMALL.
+    """Records a two-hour run that ended at `at`, with these costs.
+
+    If some cost was avoidable, it ran on BIG and SMALL is recommended; otherwise it ran on SMALL.
     """
     smaller = [documents.fix("ResourceConfig.InstanceType", BIG, SMALL)]
     underused = finding("gpu-underused", fix=smaller, saving_usd=Decimal(str(avoidable_usd)))
@@ -136,21 +137,21 @@ def record_run(
 
 
 def head_of(history: History, name: str = "train-1") -> AuditSummary:
-    """The head of a job that was recorded."""
+    """Returns the summary of a recorded job."""
     head = history.summary(key(name))
     assert head is not None
     return head
 
 
 def stored(history: History, version: int | None = None) -> AuditDocument:
-    """The document of a version of the job `train-1`, the newest by default."""
+    """Returns an audit version of the job `train-1`, the newest by default."""
     document = history.audit(key(), version)
     assert document is not None
     return document
 
 
 def due(history: History, until: datetime) -> list[AuditSummary]:
-    """The audits that are due by then, the oldest first; each of them can be read."""
+    """Returns the audits due by then, oldest first; all must be readable."""
     heads = []
     for head in history.runs(RunQuery.due_until(until)):
         assert isinstance(head, AuditSummary)

@@ -1,4 +1,4 @@
-"""The part of CloudWatch Logs Insights that the runbook's queries need, over lines of JSON."""
+"""Runs Logs Insights queries over lines of JSON, as far as the runbook needs them."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _TOKEN = re.compile(
 
 
 def ask(log: str, query: str) -> list[dict[str, Any]]:
-    """The rows of a query. Raises ValueError for a query that this does not know."""
+    """Returns the rows of a query; raises ValueError if it uses anything unsupported."""
     rows = list(_lines(log))
     for command in _commands(query):
         word, _, rest = command.partition(" ")
@@ -52,7 +52,7 @@ def _lines(log: str) -> Iterator[dict[str, Any]]:
 
 
 def _flat(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Keys with dots, as Insights finds them; of a list, its only value."""
+    """Yields flattened keys with dots, as Insights does; of a list, its only value."""
     for key, inner in value.items():
         if isinstance(inner, dict):
             yield from _flat(inner, f"{before}{key}.")
@@ -78,7 +78,7 @@ def _counted(rest: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class _Filter:
-    """Comparisons, `ispresent`, `and`, `or`; `and` binds first."""
+    """Parses comparisons, `ispresent`, `and` and `or`; `and` binds first."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = []
@@ -91,7 +91,7 @@ class _Filter:
             position = found.end()
 
     def parsed(self) -> Test:
-        """The whole filter."""
+        """Returns the test of the whole filter."""
         test = self._any_of()
         if self._tokens:
             raise ValueError(f"no filter: {' '.join(self._tokens)}")

@@ -1,4 +1,4 @@
-"""What is slow to make, made once for all processes of a test run."""
+"""Shares slow preparations between all processes of a test run."""
 
 import fcntl
 import os
@@ -9,7 +9,7 @@ import pytest
 
 
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder that the process fills which asks first; the others wait for it."""
+    """Returns a folder that the first process fills with `make`; other processes wait for it."""
     folder = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent

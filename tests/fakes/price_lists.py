@@ -1,4 +1,4 @@
-"""Price-list products to change at will, and a Price List API that answers with them."""
+"""Price List products, and a fake Price List API that returns them."""
 
 import copy
 import json
@@ -18,7 +18,7 @@ DOCUMENTS = Path(__file__).parents[1] / "recorded" / "data" / "price-list-docume
 
 
 def recorded(name: str) -> Any:
-    """One of the reconstructed documents."""
+    """Returns one of the reconstructed Price List documents."""
     return json.loads((DOCUMENTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
@@ -31,7 +31,7 @@ def product(
     effective: str = "2026-05-01T00:00:00Z",
     **attributes: str,
 ) -> Any:
-    """A product of a component with one price, and attributes changed."""
+    """Returns a product with one price and changed attributes."""
     document = copy.deepcopy(recorded("training_eu-west-1_ml.m5.xlarge"))
     document["product"]["attributes"] |= {
         "instanceName": instance_type,
@@ -49,7 +49,7 @@ def product(
 
 
 def volume(usd: str, *, region: str = "eu-west-1", component: Component) -> Any:
-    """The ML storage of a component."""
+    """Returns the storage product of a component."""
     document = copy.deepcopy(recorded("volume_training_eu-west-1_gp2"))
     document["product"]["attributes"] |= {
         "regionCode": region,
@@ -63,7 +63,7 @@ def volume(usd: str, *, region: str = "eu-west-1", component: Component) -> Any:
 
 
 def dimension_of(document: Any) -> dict[str, Any]:
-    """The one price dimension of a document, to change."""
+    """Returns the only price dimension of a document, to be changed."""
     [term] = document["terms"]["OnDemand"].values()
     [dimension] = term["priceDimensions"].values()
     made: dict[str, Any] = dimension
@@ -71,7 +71,7 @@ def dimension_of(document: Any) -> dict[str, Any]:
 
 
 class PricingClient:
-    """GetProducts over a list of products: filters and pages as AWS documents them."""
+    """Fakes GetProducts over a list of products, with AWS's filters and pages."""
 
     def __init__(self, products: Sequence[Any] = (), *, page: int = 100) -> None:
         self.products = list(products)
@@ -107,7 +107,7 @@ def _matches(document: Any, filters: list[dict[str, str]]) -> bool:
 
 
 def denied(operation: str = "GetProducts") -> ClientError:
-    """What AWS answers to a role without the permission."""
+    """Returns AWS's error for a role without the permission."""
     message = (
         "User: arn:aws:sts::111122223333:assumed-role/audit/x is not authorized to perform:"
         f" pricing:{operation}"
@@ -122,7 +122,7 @@ def listing(
     component: Component = Component.TRAINING,
     effective: date | None = date(2026, 5, 1),
 ) -> PriceListing:
-    """A listing of these rates."""
+    """Returns a listing of these rates."""
     role = ROLES[component]
     return PriceListing(
         region,
@@ -135,5 +135,5 @@ def listing(
 
 
 def stored(rates: dict[str, str], read_at: datetime) -> Stored:
-    """The same as it was read at a moment."""
+    """Returns the same listing as stored at a time."""
     return Stored(listing(rates), read_at)

@@ -1,4 +1,4 @@
-"""A history to ask: audits of several families, owners, accounts and regions, also roll-ups."""
+"""Random audits of several families, owners, accounts and regions, also roll-ups."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNTS, REGIONS = ("111122223333", "444455556666"), ("us-east-1", "eu-west-1")
 FAMILIES, OWNERS = ("resnet", "bert", "tabular"), ("ana", "bo", None)
 TEAMS = ("growth", "search", None)
-"""Values of the cost tags team and project."""
+"""Values of the cost tags `team` and `project`."""
 RULES = ("gpu-idle", "failed-spend", "spot-not-used", "old-generation")
 _FACTS = (
     run_summary(Purchase.SPOT, instance_type="ml.g5.xlarge", instance_count=2),
@@ -31,20 +31,20 @@ TYPES = ("ml.g5.xlarge", "ml.m5.large")
 
 
 def audits(count: int, *, seed: int = 1, days: int = 40) -> Iterator[AuditEntry]:
-    """Audits of jobs that ended in the last days; every seventh is the roll-up of a tuning job."""
+    """Yields audits of jobs that ended in the last days; every seventh is a tuning roll-up."""
     chance = random.Random(seed)
     for number in range(count):
         yield _audit(chance, number, days)
 
 
 def fill(history: History, count: int, *, seed: int = 1, days: int = 40) -> None:
-    """Records them."""
+    """Records such audits in a history."""
     for made in audits(count, seed=seed, days=days):
         history.record(made)
 
 
 def remembered(history: History) -> History:
-    """The same history, which is asked each thing once."""
+    """Returns the history with cached reads."""
 
     def once(ask: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:
         return cache(lambda *words, **more: [*ask(*words, **more)])
@@ -60,7 +60,7 @@ def _audit(chance: random.Random, number: int, days: int) -> AuditEntry:
     rollup = number % 7 == 6
     kind = "tuning" if rollup else chance.choice(("training", "training", "processing"))
     family, name = f"{kind}/{chance.choice(FAMILIES)}", f"job-{number:05d}"
-    # some end at the same moment
+    # some jobs end at the same time
     ended_at = NOW - timedelta(minutes=10 * chance.randrange(days * 144))
     findings = [_finding(chance, rule) for rule in RULES if chance.random() < 0.4]
     judged = chance.choice(("yes", "yes", "partly", "no"))
@@ -93,7 +93,7 @@ def _audit(chance: random.Random, number: int, days: int) -> AuditEntry:
 
 
 def _bill(total_usd: Decimal | None, number: int) -> dict[str, Any]:
-    """A bill of one line: an hour of an instance."""
+    """Returns a bill of one line: one hour of an instance."""
     hour = documents.line(
         usage_type=f"EU-Train:{TYPES[number % len(TYPES)]}",
         quantity=Decimal(1),

@@ -1,4 +1,4 @@
-"""Everywhere that a job's texts may end: what is stored, posted, printed and logged of one job."""
+"""Collects everything that is stored, posted, printed and logged about one job."""
 
 import io
 import json
@@ -52,7 +52,7 @@ _NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
 
 
 class _AnyMetrics(FakeMetrics):
-    """An hour of work on one host, and a curve of each metric of the job's code."""
+    """Fakes Metrics with one hour of work on one host, and a curve of each algorithm metric."""
 
     def read(self, job: Job, now: datetime) -> Measurements:
         names = [(f"{job.name}/algo-1", metric.value) for metric in Metric]
@@ -65,14 +65,14 @@ class _AnyMetrics(FakeMetrics):
 
 
 def arn(kind: JobKind) -> str:
-    """The ARN of the job."""
+    """Returns the ARN of the job."""
     return f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.spec.arn_word}/{NAME}"
 
 
 def sinks(
     answer: Mapping[str, Any], tags: Mapping[str, str], kind: JobKind = JobKind.TRAINING
 ) -> dict[str, str]:
-    """The text at each end, by its name; the audit runs as in the Lambda function."""
+    """Returns the text of each sink by name; the audit runs as in the Lambda function."""
     found: dict[str, str] = {}
     with TemporaryDirectory() as folder, SqliteHistory(Path(folder) / "history.db") as history:
         jobs = FakeJobs({NAME: [answer]}, tags)
@@ -99,7 +99,7 @@ def sinks(
 
 
 def _rows(file: Path) -> list[tuple[Any, ...]]:
-    """All values of all tables."""
+    """Returns all rows of all tables."""
     with closing(sqlite3.connect(file)) as opened:
         tables = opened.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
         asked = [f"SELECT * FROM {name}" for (name,) in tables]  # noqa: S608
@@ -107,7 +107,7 @@ def _rows(file: Path) -> list[tuple[Any, ...]]:
 
 
 def _text_of(stored: object) -> str:
-    """What a store was given, with what is packed in it; series are points by host and name."""
+    """Returns stored data as JSON, with compressed parts unpacked."""
 
     def opened(value: object) -> object:
         if not isinstance(value, bytes):
@@ -120,7 +120,7 @@ def _text_of(stored: object) -> str:
 
 def _views(document: AuditDocument) -> Iterator[tuple[str, str]]:
     for channel, writer in channel_writers({one: ChannelConfig(one) for one in SERVICES}).items():
-        with suppress(ValueError):  # an audit without a finding has no message
+        with suppress(ValueError):  # an audit without findings has no message
             payload = writer(document_card(document), POLICY.mentions)
             yield f"posted to {channel}", json.dumps(payload, ensure_ascii=False)
             yield f"queued for {channel}", to_json(Notice(f"x|{channel}", channel, payload))
@@ -134,7 +134,7 @@ def _views(document: AuditDocument) -> Iterator[tuple[str, str]]:
 
 
 def _recordings(answer: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, str]:
-    """The files that `sageaudit record` writes of the job, for oneself and for others."""
+    """Returns the job's recordings as `sageaudit record` writes them, plain and anonymised."""
     recorded = Recording(answer, tags, (), ACCOUNT, REGION)
     try:
         document = recording_file.make_document(recorded, b"key", POLICY.tag_names)
@@ -148,7 +148,7 @@ def _recordings(answer: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str,
 
 
 def _log(deps: Any, tags: Mapping[str, str], kind: JobKind) -> str:
-    """The lines that the function logs, and the texts of what it raises."""
+    """Returns the function's log lines and the texts of its errors."""
     detail: dict[str, Any] = {f"{kind.spec.prefix}JobStatus": "Failed", "Tags": dict(tags)}
     message = SqsMessage(sqs_record(job_event(NAME, kind=kind, **detail)))
     lines = io.StringIO()
@@ -167,11 +167,11 @@ def _log(deps: Any, tags: Mapping[str, str], kind: JobKind) -> str:
 
 _MODEL = Loader().load_service_model("sagemaker", "service-2")["shapes"]
 Leaf = tuple[str, ...]
-"""The path of a field: its keys, with "*" for a place in a list or a key of a map."""
+"""Path of a field: its keys, with "*" for a list item or the value of a map."""
 
 
 def answer_of(kind: JobKind, texts: Mapping[Leaf, Any], other: Any = None) -> dict[str, Any]:
-    """A Describe answer with all its fields: texts by path; `other` in place of all else."""
+    """Returns a Describe answer with all fields: texts by path, and `other` for all other types."""
     made: dict[str, Any] = _filled(_response(kind), (), texts.get, other)
     start = CREATED + timedelta(minutes=2)
     prefix = kind.spec.prefix
@@ -191,7 +191,7 @@ def _response(kind: JobKind) -> str:
 
 
 def text_fields(kind: JobKind) -> list[Leaf]:
-    """The paths of all texts in the Describe answer of this kind of job."""
+    """Returns the paths of all text fields in the Describe answer of a kind."""
     found: dict[Leaf, Any] = {}
     _filled(_response(kind), (), found.setdefault, None)
     return list(found)

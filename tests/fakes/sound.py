@@ -1,4 +1,4 @@
-"""What holds of every rule's answer, whatever job it is asked about."""
+"""Invariants of every rule's outcome, for any job."""
 
 import math
 import re
@@ -19,7 +19,7 @@ from tests.fakes import request
 EVERY_RULE_ON = Policy(enabled_rules=frozenset(rule.info.name for rule in catalogue.load()))
 _NO_WORD = re.compile(r"\b(?:None|nan|inf|NaN|Infinity|Decimal)\b|\{\}|\[\]")
 _EXACT = Decimal("1e-15")
-"""Division has 28 digits: two ways to one sum may differ in the last ones."""
+"""Decimal division has 28 digits, so equal sums may differ in the last ones."""
 _CONFIDENCE = {
     Bucket.LOST: {Confidence.MEASURED, Confidence.DERIVED},
     Bucket.AVOIDABLE: {Confidence.MEASURED, Confidence.DERIVED},
@@ -29,7 +29,7 @@ _CONFIDENCE = {
 
 
 def sound(case: FamilyCase) -> Answers:
-    """The answers of all rules to one job; fails where one of them is none."""
+    """Runs all rules on a job and checks their outcomes and savings; returns the outcomes."""
     answers = judge(case, catalogue.load())
     founds = _checked(answers, case.job.kind)
     savings = allocate_savings(case.job, case.bill, founds, case.market, Severities(), {})
@@ -46,7 +46,7 @@ def sound(case: FamilyCase) -> Answers:
 
 
 def sound_tuning(case: RollUpCase) -> Answers:
-    """The same of a tuning job: what its rules take is at most what its trials cost."""
+    """Checks a tuning job likewise: its savings are at most what its trials cost."""
     answers = judge(case, catalogue.load())
     founds = _checked(answers, JobKind.TUNING)
     savings = allocate_trial_savings(founds, case.trials, Severities(), {})
@@ -56,7 +56,7 @@ def sound_tuning(case: RollUpCase) -> Answers:
 
 
 def sound_account(case: AccountCase) -> Answers:
-    """The same of an account."""
+    """Checks an account likewise."""
     answers = judge(case, catalogue.load())
     _checked(answers, None)
     return answers
@@ -80,7 +80,7 @@ def _checked(answers: Answers, kind: JobKind | None) -> Sequence[tuple[RuleInfo,
 
 
 def _texts(outcome: object) -> list[str]:
-    """What people read of an answer."""
+    """Returns the texts of an outcome that people read."""
     words = [getattr(outcome, key, None) for key in ("summary", "caution", "reason")]
     return [text for text in words if text is not None]
 

@@ -1,12 +1,13 @@
-"""A family's year in one line, as docs/message-rule.md and docs/advice.md have it; for tests.
+"""Plays a family's year written in one line, as in docs/message-rule.md and docs/advice.md.
 
-`03-01 $4`: a run that ended on 1 March 2026 at noon, of one hour, with $4 avoidable by the advice
-`A`; `$4 B` by another one, `$4 A'` by another value of the same parameter, `trial $9` worth a
-trial, `clean` by none. `~b`: a run of the step b of a pipeline. `new A`: it ran with the value of
-`A`; `other A` with a third one. `cost $24`: its bill. `failed`, `code 2`, `count 2`, `spot` and
-`data 30` as they say. `03-01..03-09 $1`: one a day, `/7` every seventh, `x500` so many on the day.
-`late 03-09`: heard of then; `again 03-01 $6`: that run is judged anew; `@eu` in another region.
-`[snooze A 04-05]`: what somebody decides at nine, until that day.
+`03-01 $4`: an hour-long run that ended on 1 March 2026 at noon, with $4 avoidable by the
+recommendation `A`. `$4 B`: by another one. `$4 A'`: by another value of the same parameter.
+`trial $9`: possible by a trial. `clean`: without any recommendation. `~b`: a run of the step b of a
+pipeline. `new A`: it ran with the value of `A`; `other A`: with a third one. `cost $24`: its bill.
+`failed`, `code 2`, `count 2`, `spot` and `data 30`: status, code version, instance count,
+purchase and amount of data. `03-01..03-09 $1`: one run a day; `/7`: every seventh day; `x500`: this
+many runs on the day. `late 03-09`: the event arrives then. `again 03-01 $6`: that run is audited
+again. `@eu`: in another region. `[snooze A 04-05]`: a person's decision at nine, until that day.
 """
 
 import re
@@ -43,7 +44,7 @@ _COST = re.compile(r"cost \$([\d.]+)")
 
 @dataclass
 class Family:
-    """One family, or a pipeline, of one region: its runs, what people decided, what was sent."""
+    """One family, or one pipeline, in one region: its runs, people's decisions and sent alerts."""
 
     region: str
     heads: dict[JobKey, AuditSummary] = field(default_factory=dict)
@@ -51,16 +52,16 @@ class Family:
     past: PastAlerts = field(default_factory=lambda: PastAlerts("", "f"))
     alerts: dict[str, Alert] = field(default_factory=dict)
     decided_by: dict[str, FamilyRecommendation] = field(default_factory=dict)
-    """The advices that the last decision rested on, by id."""
+    """Recommendations at the last decision, by id."""
 
     def recommendations(self, now: datetime) -> dict[str, FamilyRecommendation]:
-        """By id."""
+        """Returns the recommendations by id."""
         return {
             one.id: one for one in derive_recommendations(self.heads.values(), self.decisions, now)
         }
 
     def heard(self, run: AuditSummary, now: datetime, policy: Policy) -> AlertDecision | None:
-        """A run is audited, and decided about."""
+        """Adds an audited run and decides about a message; returns the decision to send, if any."""
         self.heads[run.key] = run
         advised = run.recommendations or ()
         counted = [
@@ -96,7 +97,7 @@ class Family:
 
 
 class Story:
-    """Plays a line by a policy; `sent` has the day and the word of each message."""
+    """Plays a line under a policy; `sent` has the kind and the day of each message."""
 
     def __init__(self, line: str, policy: Policy | None = None) -> None:
         self.policy = policy or Policy()
@@ -109,7 +110,7 @@ class Story:
             self._play(heard_at, ended_at, what)
 
     def recommendation(self, letter: str, now: datetime, region: str = "") -> FamilyRecommendation:
-        """The advice of this letter, then."""
+        """Returns the recommendation with this letter at a time."""
         family = self.families[region]
         one = _advised(AmountKind.COUNTED, letter, None)
         return family.recommendations(now)[recommendation_id("1", region, "f", one)]
@@ -154,7 +155,7 @@ def _day(text: str, hour: int = 12) -> datetime:
 
 
 def _events(part: str) -> Iterator[tuple[datetime, datetime, str]]:
-    """When it is heard of, when it ended, and what it is."""
+    """Yields when each event arrives, when its run ended, and its text."""
     matched = _SPAN.fullmatch(part)
     assert matched, part
     first, last, step, what = matched.groups()
@@ -223,7 +224,7 @@ def head(
     total_usd: Decimal | None = None,
     family: str = "f",
 ) -> AuditSummary:
-    """The head of a run of the family."""
+    """Returns the summary of a run of the family."""
     return AuditSummary(
         key=JobKey(name, ended_at),
         version=1,

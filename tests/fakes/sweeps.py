@@ -1,4 +1,4 @@
-"""Sweeps over lists of jobs: what is audited, due and sent, and a clock that requests move."""
+"""Sweeps over fake lists of jobs, history and queue; each request moves the clock."""
 
 import json
 from collections import Counter
@@ -41,7 +41,7 @@ def row(
     region: str = REGION,
     modified_at: datetime | None = None,
 ) -> ListedJob:
-    """A row of a list; one without an end runs."""
+    """Returns a row of a list; without `ended_at` the job still runs."""
     arn = f"arn:aws:sagemaker:{region}:{account}:{kind.spec.arn_word}/{name}"
     ref = JobRef.from_arn(arn, name)
     assert ref is not None
@@ -53,13 +53,13 @@ def row(
 
 
 def key_of(listed: ListedJob) -> JobKey:
-    """The key of its audit."""
+    """Returns the key of the job's audit."""
     return JobKey(listed.ref.arn, listed.created_at)
 
 
 @dataclass
 class KnownRuns:
-    """A history of which a sweep reads heads and what is due."""
+    """Fakes History for sweeps: summaries and due audits."""
 
     heads: dict[JobKey, AuditSummary] = field(default_factory=dict)
     fails: AwsError | None = None
@@ -91,7 +91,7 @@ class KnownRuns:
 
 
 def head_of(listed: ListedJob, *, due_at: datetime | None = None) -> AuditSummary:
-    """The head of an audit of it."""
+    """Returns the summary of the job's audit."""
     return run_summary(
         key=key_of(listed),
         settled=due_at is None,
@@ -108,9 +108,9 @@ def head_of(listed: ListedJob, *, due_at: datetime | None = None) -> AuditSummar
 
 @dataclass
 class FakePages:
-    """SageMaker's lists, in pages of `size`, each of which takes a second.
+    """Fakes SageMaker's lists, in pages of `size`, each of which takes a second.
 
-    `spoils` gets a list, the number of a page and its rows; it returns other rows, or raises.
+    `spoils` gets a list, the page number and its rows; it returns other rows, or raises.
     """
 
     flow: "SweepFlow"
@@ -150,7 +150,7 @@ def _running(one: ListedJob) -> ListedJob:
 
 
 class SweepFlow:
-    """Everything a sweep touches, from `now` on."""
+    """A sweep with all its fakes, beginning at `now`."""
 
     def __init__(self, now: datetime = NOON, *, accounts: tuple[str, ...] = (ACCOUNT,)) -> None:
         self.now = now
@@ -164,7 +164,7 @@ class SweepFlow:
         self.step: Callable[[], None] = no_step
 
     def sweep(self) -> list[DueAuditsSent | ListSweepResult | WatchResult]:
-        """One sweep, which reads no page more than it has the time for."""
+        """Runs one sweep; checks that it reads no more pages than it has time for."""
         already, most = len(self.pages.asked), self.pages_a_sweep
         parts = list(self.sweep_parts())
         waits = {one.visible_at - one.sent_at for one in self.queue.messages.values()}
@@ -174,7 +174,7 @@ class SweepFlow:
         return parts
 
     def dependencies(self, out_of_time: Callable[[], bool]) -> SweepDependencies:
-        """Everything that is here."""
+        """Returns the dependencies of a sweep."""
         return SweepDependencies(
             job_pages=self.pages,
             history=cast("Any", self.history),
@@ -190,7 +190,7 @@ class SweepFlow:
         self.step()
 
     def sweep_parts(self) -> Iterator[DueAuditsSent | ListSweepResult | WatchResult]:
-        """One sweep, part by part."""
+        """Yields the parts of one sweep."""
         already = len(self.pages.asked)
 
         def out_of_time() -> bool:
@@ -200,7 +200,7 @@ class SweepFlow:
         return sweep(self.dependencies(out_of_time))
 
     def is_killed_at(self, number: int) -> bool:
-        """A sweep that ends before or after this call of its queue or notes, if it comes to it."""
+        """Whether a sweep that dies at this step of its queue or notes came to that step."""
         self.step, done = dying(number), False
         with suppress(ProcessKilled):
             self.sweep()
@@ -211,7 +211,7 @@ class SweepFlow:
     def sweeps(
         self, until: datetime, *, audits: bool = True
     ) -> list[DueAuditsSent | ListSweepResult | WatchResult]:
-        """A sweep each quarter of an hour; what it sends is audited at once."""
+        """Runs a sweep every 15 minutes; by default the jobs that it sends are audited at once."""
         parts: list[DueAuditsSent | ListSweepResult | WatchResult] = []
         while self.now <= until:
             begun_at = self.now
@@ -222,17 +222,17 @@ class SweepFlow:
         return parts
 
     def sweeps_until(self, moment: datetime, *, audits: bool = True) -> ListSweepResult:
-        """The same, all lists together."""
+        """Runs the same sweeps; returns the results of all lists added up."""
         return together(self.sweeps(moment, audits=audits))
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """What was sent to the queue of finished jobs."""
+        """The events sent to the queue of finished jobs."""
         return [json.loads(body) for body, _ in self.queue.sent]
 
     @property
     def names(self) -> list[str]:
-        """The names of their jobs."""
+        """The job names of these events."""
         return [
             value
             for event in self.events
@@ -241,7 +241,7 @@ class SweepFlow:
         ]
 
     def audit_sent(self) -> None:
-        """Everything in the queue is audited, and nothing of it is due any more."""
+        """Audits all jobs in the queue, so that they are no longer due."""
         by_arn = {one.ref.arn: one for one in self.pages.rows}
         for body in self.events:
             arn = next(v for k, v in body["detail"].items() if k.endswith("JobArn"))
@@ -250,7 +250,7 @@ class SweepFlow:
 
 
 def flow_with(*rows: ListedJob, accounts: tuple[str, ...] = (ACCOUNT,)) -> SweepFlow:
-    """One where sweeps have run since a day; then these jobs are there."""
+    """Returns a flow that has swept for a day, and then gets these jobs."""
     flow = SweepFlow(NOON - DAY, accounts=accounts)
     for hours in (24, 12, 6, 3, 1, 0.25):
         flow.now = NOON - hours * HOUR
@@ -262,7 +262,7 @@ def flow_with(*rows: ListedJob, accounts: tuple[str, ...] = (ACCOUNT,)) -> Sweep
 
 
 def refuses(of: JobList, error: Exception, *, from_page: int = 1) -> Any:
-    """A list that cannot be read from a page on, for `spoils`."""
+    """Returns a function for `spoils` that lets a list fail from a page on."""
 
     def spoil(asked: JobList, number: int, rows: list[ListedJob]) -> list[ListedJob]:
         if asked == of and number >= from_page:
@@ -273,7 +273,7 @@ def refuses(of: JobList, error: Exception, *, from_page: int = 1) -> Any:
 
 
 def together(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> ListSweepResult:
-    """The counts of all lists."""
+    """Adds up the results of all lists."""
     lists = [part for part in parts if isinstance(part, ListSweepResult)]
     return ListSweepResult(
         lists[0].job_list,

@@ -1,4 +1,4 @@
-"""Tuning jobs to start a test from, and what one rule says of them."""
+"""Builders of tuning jobs, and outcomes of one rule for them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ AUC = Objective("validation:auc", Direction.MAXIMIZE)
 
 
 def tuning_job(status: str = "Completed", **changes: Any) -> Job:
-    """A Bayesian one on AUC without early stopping; keywords are those of Tuning."""
+    """Returns a Bayesian tuning job on AUC without early stopping, with changed settings."""
     plain = TuningSettings(
         strategy="Bayesian",
         early_stopping="Off",
@@ -41,7 +41,7 @@ def tuning_outcome(
     limits: Mapping[str, float] | None = None,
     policy: Policy | None = None,
 ) -> Outcome:
-    """What the rule says of a tuning job and its trials, in the order in which they ended."""
+    """Returns the rule's outcome for a tuning job and its trials, in the order of their ends."""
     set_by = replace(policy or Policy(), thresholds={rule: limits or {}})
     [(_, answer)] = judge(RollUpCase(of, tuple(trials), policy=set_by), [card(rule)])
     return answer
@@ -50,7 +50,7 @@ def tuning_outcome(
 def tuning_answer(
     rule: str, trials: Sequence[Trial], of: Job | None, **more: Any
 ) -> Finding | Outcome:
-    """The rule's outcome; a finding with its dollars, as the only one of the tuning job."""
+    """Returns the rule's outcome; a detection as a finding with its dollars."""
     answer = tuning_outcome(rule, trials, of, **more)
     if not isinstance(answer, Detection):
         return answer

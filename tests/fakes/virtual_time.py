@@ -1,4 +1,4 @@
-"""Threads in virtual time: one runs at a time, and the clock jumps to the next one that wakes."""
+"""Threads in virtual time: one runs at a time, and the clock jumps to the next wake-up."""
 
 import heapq
 import threading
@@ -45,7 +45,7 @@ class VirtualCall(Generic[T]):
 
 
 class VirtualTime:
-    """Implements Workers with `most` threads; `clock` and `sleep` are those of all of them."""
+    """Implements Workers with `max_threads` threads, which share `clock` and `sleep`."""
 
     def __init__(self, most: int = 32) -> None:
         self.now_s = 0.0
@@ -62,7 +62,7 @@ class VirtualTime:
         return self.now_s
 
     def sleep(self, seconds: float) -> None:
-        """Of a worker: lets the others run meanwhile. Of the caller: runs them until then."""
+        """Lets other workers run meanwhile; outside workers, runs them until then."""
         if seconds <= 0:
             return
         call, until = self._current, self.now_s + seconds

@@ -1,4 +1,7 @@
-"""What a channel may answer, once and for hours: hangs, cuts and lies too. Rows, not rules."""
+"""Answers of channels, given once and for hours, also hangs, cuts and false claims.
+
+This table has rows instead of rules.
+"""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -20,19 +23,19 @@ _ANY = frozenset({End.UNSEEN, End.LATER, End.DEAD})
 
 SENT = Expected(frozenset({End.UNSEEN}))
 WAITS = Expected(_LATER)
-"""Nothing was posted, and this may pass: it waits, and is sent without a mark."""
+"""Not posted, but it may pass: the notice waits, and is sent without a repeat mark."""
 REFUSED = Expected(frozenset({End.DEAD}), counted="NotifyFailed")
-"""Nothing was posted, and a person must act: a dead letter, sent without a mark after that."""
+"""Not posted, and a person must act: a dead letter, later sent without a repeat mark."""
 UNKNOWN = Expected(_LATER, marked=True)
-"""Nobody knows whether it was posted: one repeat that says so."""
+"""Unknown whether it was posted: one repeat, marked as such."""
 UNKNOWN_TWICE = Expected(frozenset({End.DEAD}), marked=True, counted="NotifyUnknown")
-"""A second time nobody knows: a dead letter."""
+"""Unknown a second time: a dead letter."""
 STRANGE = Expected(_ANY, marked=True)
-"""No answer of Slack's: nobody may call it sent."""
+"""Not an answer that Slack gives: the notice must not count as sent."""
 
 
 class Row(Struct, frozen=True):
-    """What a webhook says, and how it ends: said once, and said for hours."""
+    """A webhook's answer, and the expected end if it is given once, or for hours."""
 
     name: str
     says: Says
@@ -140,7 +143,7 @@ HOURS = 2 * HOUR
 
 
 def channel_cells() -> tuple[Case, ...]:
-    """Each answer of each channel, once and for hours."""
+    """Returns the cells of each answer of each channel, once and for hours."""
     return tuple(_cells())
 
 

@@ -1,4 +1,4 @@
-"""Counts the cells of a run, over all its processes."""
+"""Counts the cells of a test run over all its processes."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ CELLS, EMPTY = "cells", "cells that could not be"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Prints how many cells were run, and how many were left out as nothing could break there."""
+    """Prints how many cells were run, and in how many the fault never occurred."""
     counted = {CELLS: 0, EMPTY: 0}
     for outcome in ("passed", "failed"):
         for report in terminalreporter.stats.get(outcome, ()):

@@ -1,4 +1,4 @@
-"""What each cell must end in: few rules by what a call is for, and exceptions that have a name."""
+"""The expected end of each cell: a few rules by the purpose of the call, and named exceptions."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -12,7 +12,7 @@ from tests.faults.stories import Story
 
 
 class End(StrEnum):
-    """How one cell can end."""
+    """How a cell can end."""
 
     UNSEEN = "as if nothing had happened"
     LATER = "delivered again, then as if nothing had happened"
@@ -32,12 +32,12 @@ class Use(StrEnum):
 
 
 class Expected(Struct, frozen=True):
-    """The ends that are right. `marked`: a second copy may be seen, if it says so."""
+    """The allowed ends. `marked`: a second copy is allowed if marked as a possible repeat."""
 
     ends: frozenset[End]
     marked: bool = False
     counted: str | None = None
-    """A metric that must be counted."""
+    """A metric that must be counted, if any."""
 
 
 _UNSEEN, _LATER = frozenset({End.UNSEEN}), frozenset({End.LATER})
@@ -77,13 +77,13 @@ def use_of(call: Call) -> Use:
 
 
 def expected(story: Story, call: Call, fault: Fault) -> Expected:
-    """By the first exception that is about this cell, or by the rules."""
+    """Returns the expectation of the first matching exception, or else of the rules."""
     for exception in EXCEPTIONS:
         if exception.about(story, call, fault):
             return exception.expected
     should = _by_rule(call, fault)
     if story.broken and End.UNSEEN in should.ends:
-        # its own fault ends at some second: a repeat of a request moves a try over that
+        # a retry of a request can delay an attempt beyond the end of the story's own fault
         return replace(should, ends=should.ends | _LATER)
     return should
 
@@ -115,7 +115,7 @@ def _by_rule(call: Call, fault: Fault) -> Expected:
 
 
 class Named(Struct, frozen=True):
-    """Cells that end in another way, and why that is right."""
+    """Cells that end differently, and why that is right."""
 
     why: str
     about: Callable[[Story, Call, Fault], bool]

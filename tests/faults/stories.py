@@ -1,6 +1,6 @@
-"""What happens in a cell: one or some jobs end, and something may already be wrong.
+"""Stories: one or more jobs end, and something may already be broken.
 
-A story with something wrong shows calls that are made only then: to wait, give up, decide again.
+A broken story shows calls that are made only then: to wait, give up, or decide again.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,34 +26,34 @@ from tests.integration.whole_flow import a_failed_job, recorded, renamed, tuning
 
 HOUR = timedelta(hours=1)
 DIGEST_AFTER = timedelta(days=8)
-"""The job's end."""
+"""When the digest starts, after the job's end."""
 
 
 class Story(Struct, frozen=True, eq=False):
-    """`jobs` in the order of their ends; `play` lets them end and delivers until all is quiet."""
+    """A story. `jobs`: in the order of their ends; `play` ends them and delivers everything."""
 
     name: str
     jobs: tuple[RecordedJob, ...]
     play: Callable[[World, tuple[RecordedJob, ...]], None]
     broken: tuple[tuple[Call, Fault, timedelta], ...] = ()
-    """What is broken from the start, and how long."""
+    """What fails from the start, and how long."""
     slack: tuple[Says, ...] = ()
     policy: Policy | None = None
-    """Another one than that of the local AWS."""
+    """The policy, if not that of the local AWS."""
     early: timedelta = timedelta(0)
-    """How long before the end of the first job the world begins."""
+    """How long before the end of the first job the story begins."""
     seen_at: str = "(?!)"
-    """What a first line says by when it was written: these words may differ."""
+    """Pattern of the words in a first line that may differ with the time of writing."""
     most_of_a_call: int = 2
-    """Later calls of the same name are for the same: the second is of another message or page."""
+    """How many calls with the same name are tried: the second is for another message or page."""
 
     @property
     def start(self) -> datetime:
-        """When the world begins."""
+        """When the story begins."""
         return min(job.ended_at for job in self.jobs) - self.early
 
     def begin(self, one: World) -> None:
-        """Breaks what is broken, and lets the jobs end."""
+        """Sets up what is broken, and plays the jobs."""
         one.slack.script.extend(self.slack)
         one.network.broken += [
             Broken(call, fault, self.start + lasts) for call, fault, lasts in self.broken
@@ -68,7 +68,7 @@ def _ends(one: World, jobs: tuple[RecordedJob, ...]) -> None:
 
 
 def _late(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """The metrics come ten minutes after the end."""
+    """Metrics arrive ten minutes after the end."""
     [job] = jobs
     one.aws.end_job(job, with_metrics=False)
     one.quiet(job.ended_at + timedelta(minutes=10))
@@ -77,7 +77,7 @@ def _late(one: World, jobs: tuple[RecordedJob, ...]) -> None:
 
 
 def _roll_up_first(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """The tuning job's event comes before those of its children."""
+    """The tuning job's event arrives before those of its children."""
     *children, tuning = jobs
     one.aws.end_job(tuning)
     one.quiet(tuning.ended_at + timedelta(minutes=10))
@@ -87,21 +87,21 @@ def _roll_up_first(one: World, jobs: tuple[RecordedJob, ...]) -> None:
 
 
 def _forged(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """One message beside the job's event is no event."""
+    """One message next to the job's event is not an event."""
     queue = one.aws.physical_id("TriggerFinishedJobs")
     one.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
     _ends(one, jobs)
 
 
 def _gone_notice(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """One message among the notices is no notice."""
+    """One message among the notices is not a notice."""
     queue = one.aws.physical_id("NoticesQueueSlack")
     one.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
     _ends(one, jobs)
 
 
 def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """No event comes: a sweep finds the job."""
+    """No event arrives: a sweep finds the job."""
     [job] = jobs
     one.sweep()
     one.aws.clock.advance_to(job.ended_at)
@@ -113,7 +113,7 @@ def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
 
 
 def _hangs(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """A job that runs stands still for hours: sweeps see it, and that it works again."""
+    """A running job hangs for hours and then works again; sweeps notice both."""
     [job] = jobs
     one.aws.sagemaker.add_running(job)
     one.aws.put_metrics(job)
@@ -123,14 +123,14 @@ def _hangs(one: World, jobs: tuple[RecordedJob, ...]) -> None:
 
 
 def _digest(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """Eight days after the job's end the digest is started, again and again."""
+    """The digest starts repeatedly, eight days after the job's end."""
     _ends(one, jobs)
     one.aws.clock.advance_to(jobs[0].ended_at + DIGEST_AFTER)
     one.digest()
 
 
 def _in_turn(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """Each is decided on before the next one ends."""
+    """Each job is decided about before the next one ends."""
     for job in jobs:
         one.aws.end_job(job)
         one.quiet(one.now + timedelta(minutes=7))
@@ -138,7 +138,7 @@ def _in_turn(one: World, jobs: tuple[RecordedJob, ...]) -> None:
 
 
 def _to(*channels: str, max_per_hour: int = 20) -> Policy:
-    """The policy of the local AWS, with messages to these channels alone."""
+    """Returns the policy of the local AWS, with messages to these channels only."""
     policy = load_policy(POLICY)
     chosen = {
         name: replace(one, max_per_hour=max_per_hour) for name, one in policy.channels.items()
@@ -147,7 +147,7 @@ def _to(*channels: str, max_per_hour: int = 20) -> Policy:
 
 
 def _line_to(channel: str) -> Policy:
-    """Messages to SNS alone, and a line about each job to this channel."""
+    """Returns a policy with messages to SNS, and a line about each job to this channel."""
     policy = _to("sns")
     asked = replace(policy.channels[channel], job_lines=True)
     return replace(policy, channels={**policy.channels, channel: asked})
@@ -162,7 +162,7 @@ QUEUES = Call("notify", "sqs.SendMessage NoticesQueueSns", 1)
 
 @cache
 def stories() -> tuple[Story, ...]:
-    """All of them; the first one is what usually happens."""
+    """Returns all stories; the first one is the normal case."""
     failed = a_failed_job()
     children, tuning = tuning_set("Failed")
     hung = running("hung", (15, BUSY), (375, HUNG), (210, BUSY))
@@ -210,7 +210,7 @@ def played(
     *,
     on_step: OnStep = lambda _: None,
 ) -> Iterator[World]:
-    """The world after a story in which something else broke too."""
+    """Plays a story in which `breaks` breaks something more; yields the resulting world."""
     with world(story.start, policy=story.policy, on_step=on_step) as one:
         breaks(one)
         story.begin(one)
@@ -219,7 +219,7 @@ def played(
 
 @cache
 def without_faults(story: Story) -> Story:
-    """The same jobs, with nothing wrong; itself where nothing is."""
+    """Returns the story without its own faults; the same story if it has none."""
     if not story.broken and not story.slack:
         return story
     return replace(story, broken=(), slack=())

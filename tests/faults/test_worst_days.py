@@ -1,7 +1,7 @@
-"""Two hundred jobs over a week in which everything fails: at the end nothing is lost or wrong.
+"""A week with 200 jobs in which everything fails: in the end nothing is lost or wrong.
 
-Times are hours from Monday 00:00. Events are lost, doubled and late; every 37th invocation dies at
-some step, and every 50th write is done without an answer.
+Times are hours from Monday 00:00. Events are lost, duplicated and late. Every 37th invocation dies
+at some step, and every 50th write succeeds without an answer.
 """
 
 from collections import Counter
@@ -30,15 +30,15 @@ DAY = 24 * HOUR
 PLAIN, LATE, LOST, DELETED, OLD = 150, 24, 15, 4, 10
 TUNING = 2
 FIRST_END, LAST_END = 30, 140
-"""Hours of the first and the last job's end."""
+"""Hours at which the first and the last job end."""
 WRITES = ("PutItem", "UpdateItem", "TransactWriteItems", "SendMessage")
 STEPS = ("before ", "after ", "answered ")
 MENDED = 153
-"""The hour from which on nothing fails."""
+"""The hour from which nothing fails."""
 
 
 class Week(Struct, frozen=True):
-    """The jobs by group, and when the week begins."""
+    """The jobs by group, and the start of the week."""
 
     plain: tuple[RecordedJob, ...]
     late: tuple[RecordedJob, ...]
@@ -49,17 +49,17 @@ class Week(Struct, frozen=True):
 
     @property
     def audited(self) -> tuple[RecordedJob, ...]:
-        """All but those that were deleted before anyone could look."""
+        """All jobs except those that were deleted before their audit."""
         return (*self.plain, *self.late, *self.old, *(job for one in self.tuning for job in one))
 
 
 def _word(number: int) -> str:
-    """A name without digits, so that each job is a family of its own."""
+    """Returns a name without digits, so that each job is its own family."""
     return ascii_lowercase[number // 26] + ascii_lowercase[number % 26]
 
 
 def week() -> Week:
-    """Two hundred recorded jobs under other names, at other times."""
+    """Returns two hundred recorded jobs with other names and times."""
     start = datetime.fromisoformat("2026-05-04T00:00:00+00:00")
 
     def at(job: RecordedJob, name: str, hour: float) -> RecordedJob:
@@ -107,7 +107,7 @@ AWS: tuple[tuple[float, float, str, Fault | tuple[int, str]], ...] = (
 
 @dataclass
 class Troubles:
-    """What fails when; `on` is False for an undisturbed week."""
+    """Schedules the faults of the week."""
 
     start: datetime
     dice: Random
@@ -119,17 +119,17 @@ class Troubles:
     died: Counter[str] = field(default_factory=Counter)
 
     def hour(self) -> float:
-        """Now, in hours of the week."""
+        """Returns the current hour of the week."""
         assert self.one is not None
         return (self.one.now - self.start) / HOUR
 
     def of_slack(self, now: datetime) -> Says | None:
-        """What a post meets."""
+        """Returns the webhook's answer to a post now."""
         hour = (now - self.start) / HOUR
         return next((says for since, until, says in SLACK if since <= hour < until), None)
 
     def of_aws(self, function: str, name: str) -> Fault | tuple[int, str] | None:
-        """What a request meets."""
+        """Returns the fault of an AWS request now."""
         hour = self.hour()
         if hour >= MENDED or not function:
             return None
@@ -143,7 +143,7 @@ class Troubles:
         return None
 
     def step(self, name: str) -> None:
-        """Every 37th invocation dies at one of its first steps."""
+        """Kills every 37th invocation at one of its first 12 steps."""
         if self.one is None or self.hour() >= MENDED:
             return
         if name.startswith("answered"):
@@ -159,7 +159,7 @@ class Troubles:
 
 
 def _happenings(of: Week, dice: Random) -> Iterator[tuple[datetime, str, RecordedJob]]:
-    """What happens when: ends, events (late, doubled, or never), late metrics, deletions."""
+    """Yields what happens when: ends, events (late, repeated or none), late metrics, deletions."""
     lost = set(dice.sample([job.name for job in of.plain], LOST - 2))
     lost |= {jobs[0].name for jobs in of.tuning}
     many = {job.name for job in dice.sample(of.plain, 5)}
@@ -200,7 +200,7 @@ def _live(one: World, of: Week, dice: Random) -> None:
 
 
 def _right(job: RecordedJob) -> AuditDocument:
-    """The audit of an undisturbed run of the job alone."""
+    """Returns the audit of an undisturbed run of the job."""
     return fair(_alone(job.kind.value, job.name.split("-")[0])).audits[_sample(job).name]
 
 
@@ -218,10 +218,10 @@ def _sample(job: RecordedJob) -> RecordedJob:
 @pytest.mark.faults
 @pytest.mark.parametrize("seed", [1])
 def test_after_the_worst_days_everything_is_right_and_told(seed: int) -> None:
-    """Each audit right and final, each message sent or a dead letter; one redrive empties those."""
+    """Each audit is right and final; each message is sent or a dead letter that a redrive sends."""
     of, dice = week(), Random(seed)
     for jobs in (of.plain, of.late, of.old):
-        _right(jobs[0])  # before, as only one local AWS can be there at a time
+        _right(jobs[0])  # first, because only one local AWS can exist at a time
     troubles = Troubles(of.start, dice)
     with world(of.start + 6 * HOUR, on_step=troubles.step) as one:
         troubles.one = one

@@ -1,4 +1,4 @@
-"""Runs one case and says everything that is not right about its end."""
+"""Runs one case and reports everything that is wrong at its end."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,14 +20,14 @@ CHANNELS = tuple(sorted(SERVICES))
 FAILURES = ("AuditFailed", "NotDecided", "DeliveryFailed")
 COUNTED = (*FAILURES, "NotifyFailed", "NotifyUnknown", "SweepFailed")
 NEVER = ("Defects", "GivenUp", "JobsUnauditable", "RuleFailed")
-"""Metrics that no cell may count more of than its story does."""
+"""Metrics that a cell must not count more often than its story does."""
 SECRETS = ("hooks.slack.com/services", "T00000000", "workflows/00000000", "sig=")
 _SAYS = frozenset({"note", "notes", "missing", "unknown", "price_source", "not_judged"})
 _OF_TIME = frozenset({"version", "due_at", "settled"})
 
 
 class Fair(Struct, frozen=True):
-    """How a story ends when nothing, or nothing else, goes wrong."""
+    """The end of a story without further faults."""
 
     audits: Mapping[str, AuditDocument]
     shown: Mapping[str, tuple[str, ...]]
@@ -35,14 +35,14 @@ class Fair(Struct, frozen=True):
     invocations: int
     letters: int
     calls: tuple[Call, ...]
-    """What the functions asked AWS, in order, each once."""
+    """The functions' AWS calls in order, each once."""
     steps: tuple[str, ...]
-    """Before and after each call and post, in order."""
+    """The steps before and after each call and post, in order."""
 
 
 @cache
 def fair(story: Story) -> Fair:
-    """The end of a story, and what happened in it."""
+    """Plays a story without further faults; returns its end and what happened."""
     names: list[str] = []
     with played(story, on_step=names.append) as one:
         calls, steps = tuple(dict.fromkeys(one.network.seen)), tuple(names)
@@ -65,9 +65,9 @@ def _fair(one: World, story: Story, calls: tuple[Call, ...], steps: tuple[str, .
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A story in which `breaks` breaks something, and how it must end.
+    """A story in which `breaks` breaks something, and its expected end.
 
-    `met` says whether that came to be: a case in which nothing broke shows nothing.
+    `met` returns whether the fault occurred: a case without a fault proves nothing.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Case:
 
 
 class Verdict(Struct, frozen=True):
-    """What is wrong, one sentence each; `met` is False where nothing broke."""
+    """What is wrong, one sentence each; `met` is False if no fault occurred."""
 
     case: Case
     wrong: tuple[str, ...]
@@ -88,9 +88,9 @@ class Verdict(Struct, frozen=True):
 
 
 def judge(case: Case) -> Verdict:
-    """Runs a case."""
+    """Runs a case and returns its verdict."""
     for story in (case.story, without_faults(case.story)):
-        fair(story)  # before, as only one local AWS can be there at a time
+        fair(story)  # first, because only one local AWS can exist at a time
     with played(case.story, case.breaks, on_step=case.on_step) as one:
         if not case.met(one):
             return Verdict(case, (), met=False)
@@ -105,7 +105,7 @@ def judge(case: Case) -> Verdict:
 
 
 def _end(one: World, case: Case, wrong: list[str]) -> End:
-    """How it ended; dead letters are sent again."""
+    """Returns how the case ended; sends dead letters again."""
     before, letters = fair(case.story), one.letters()
     if len(_different(letters)) > before.letters:
         wrong += [
@@ -151,16 +151,16 @@ def _not_right(one: World, case: Case, ended: End) -> Iterator[str]:
 
 
 def _different(letters: list[Letter]) -> set[Letter]:
-    """A letter that SQS took twice, since its first answer was lost, counts as one."""
+    """Returns distinct letters: SQS may have one twice if its first answer was lost."""
     return set(letters)
 
 
 def _not_well(one: World) -> Iterator[str]:
-    """What the functions themselves did."""
+    """Yields timeouts, exceptions and secrets in the logs of the functions."""
     if one.timeouts:
         yield f"Lambda ended {len(one.timeouts)} invocations of {sorted(set(one.timeouts))}"
     for function in one.aws.functions.values():
-        # digest raises what failed, so that Lambda starts it again; a defect is counted too
+        # digest raises errors so that Lambda retries it; a defect is also counted
         for failure in function.failures[: int(function.name != "digest")]:
             yield f"{function.name} raised {failure}"
         if any(secret in function.log.getvalue() for secret in SECRETS):
@@ -168,7 +168,7 @@ def _not_well(one: World) -> Iterator[str]:
 
 
 def _audits(one: World, story: Story, *, said: bool) -> Iterator[str]:
-    """One audit a job, versions without a gap, each right or saying what it lacks."""
+    """Yields missing audits, version gaps, and wrong audits that do not say what they lack."""
     for name, right in fair(without_faults(story)).audits.items():
         [job] = [job for job in story.jobs if job.name == name]
         found, head = one.audit(job), one.head(job)
@@ -187,7 +187,7 @@ def _audits(one: World, story: Story, *, said: bool) -> Iterator[str]:
 
 
 def _messages(one: World, story: Story, most: int) -> Iterator[str]:
-    """Told, in at most so many copies of which all but the first say that they may be repeats."""
+    """Yields wrong, unmarked or too many messages; at most `most` copies may be posted."""
     for channel in CHANNELS:
         lines = one.shown(channel)
         plain = [_bare(line, story) for line in lines]
@@ -203,19 +203,19 @@ def _messages(one: World, story: Story, most: int) -> Iterator[str]:
 
 
 def _bare(line: str, story: Story) -> str:
-    """A first line without its mark, and what it says by when it was written."""
+    """Returns a first line without its repeat mark and the words that depend on the time."""
     return re.sub(story.seen_at, "", line.replace(REPEAT, "")).strip()
 
 
 def essence(value: Any) -> Any:
-    """A document without what says where data came from, and without versions."""
+    """Returns a document without provenance, versions and times."""
     if isinstance(value, dict):
         return {k: essence(v) for k, v in value.items() if k not in _SAYS | _OF_TIME}
     return [essence(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def sayings(value: Any) -> list[str]:
-    """Everything in a document that says what could not be read."""
+    """Returns all texts of a document that say what could not be read."""
     if isinstance(value, dict):
         return [
             text
@@ -226,7 +226,7 @@ def sayings(value: Any) -> list[str]:
 
 
 def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
-    """Where two documents differ."""
+    """Yields the paths at which two documents differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in one.keys() | other.keys():
             yield from differences(one.get(key), other.get(key), f"{path}.{key}")

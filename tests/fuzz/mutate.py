@@ -1,4 +1,4 @@
-"""Mutations of JSON: nonsense in one to three places, parts gone, doubled or cut, bytes turned."""
+"""Mutates JSON: nonsense values, removed, repeated or cut parts, changed characters."""
 
 import json
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ NONSENSE: tuple[Any, ...] = (
 
 
 def mutated(value: Any, dice: Random) -> Any:
-    """A copy with one to three mutations; every 20th time nothing of it is left."""
+    """Returns a copy with one to three mutations; one time in 20 only nonsense."""
     if not dice.randrange(20):
         return _nonsense(dice)
     made = deepcopy(value)
@@ -58,7 +58,7 @@ def mutated(value: Any, dice: Random) -> Any:
 
 
 def mutated_text(text: str, dice: Random) -> str:
-    """The JSON mutated, or the text itself: cut, doubled, a few characters turned."""
+    """Returns the text mutated as JSON, or cut, repeated or with changed characters."""
     way = dice.randrange(6)
     if way == 0:
         return text[: dice.randrange(len(text) + 1)]
@@ -98,7 +98,7 @@ def _once(made: Any, dice: Random) -> Any:
 
 
 def _nonsense(dice: Random) -> Any:
-    """A copy, as the next mutation may change it."""
+    """Returns a copy, because the next mutation may change it."""
     return deepcopy(dice.choice(NONSENSE))
 
 
@@ -109,7 +109,7 @@ def _at(value: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every value inside, the first few of a list."""
+    """Yields the path of every value inside; of a list, only the first four."""
     if path:
         yield path
     pairs: list[tuple[Any, Any]] = []

@@ -1,4 +1,4 @@
-"""One input of each handler, mutated: what was sent, and what came of it."""
+"""Mutates one input of a handler, and checks what the handler does with it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ from tests.fuzz.mutate import NONSENSE, mutated, mutated_text
 from tests.integration.whole_flow import delivered
 
 HEALS_AFTER = 3
-"""So many answers are mutated; then AWS is itself again, so that no input waits for days."""
+"""How many answers are mutated; then AWS answers normally, so that no input waits for days."""
 
 
 @cache
@@ -46,7 +46,7 @@ def _report() -> RecordedReport:
 
 
 def report() -> RecordedReport:
-    """One report with nothing in it: a logger is not made for each input."""
+    """Returns the shared report, cleared: a new logger takes long to create."""
     kept = _report()
     kept.clear()
     return kept
@@ -54,12 +54,12 @@ def report() -> RecordedReport:
 
 @cache
 def jobs() -> tuple[RecordedJob, ...]:
-    """Recorded jobs of every kind."""
+    """Returns recorded jobs of every kind."""
     return tuple(recorded_jobs())
 
 
 def as_parsed(operation: str, said: Any, dice: Random) -> Any:
-    """The answer with its JSON mutated, as the SDK reads it; unmutated where the SDK cannot."""
+    """Returns the answer with mutated JSON as the SDK parses it; unchanged if the SDK fails."""
     service = "cloudwatch" if operation in {"GetMetricData", "ListMetrics"} else "sagemaker"
     shape = _model(service).operation_model(operation).output_shape
     wire = to_wire(said, shape)
@@ -75,7 +75,7 @@ def as_parsed(operation: str, said: Any, dice: Random) -> Any:
 
 
 def to_wire(value: Any, shape: Any) -> Any:
-    """An answer as its JSON has it: times as seconds."""
+    """Converts an answer to its JSON: times become seconds."""
     if value is None:
         return None
     if shape.type_name == "structure":
@@ -95,13 +95,13 @@ def _model(service: str) -> Any:
 
 
 def _operation(method: str) -> str:
-    """describe_training_job -> DescribeTrainingJob."""
+    """Returns DescribeTrainingJob for describe_training_job."""
     return "".join(word.capitalize() for word in method.split("_"))
 
 
 @dataclass
 class _SageMaker:
-    """SageMaker and CloudWatch of one job, whose first answers are mutated."""
+    """SageMaker and CloudWatch for one job; the first answers of one operation are mutated."""
 
     of: RecordedJob
     dice: Random
@@ -142,7 +142,7 @@ class _Pages:
     name: str
 
     def paginate(self, **asked: Any) -> Iterator[Any]:
-        """One page."""
+        """Yields one page."""
         yield getattr(self.client, self.name)(**asked)
 
 
@@ -165,7 +165,7 @@ OUTCOMES = frozenset(
 
 
 def audit_one(dice: Random) -> list[str]:
-    """An event, a message or an answer of AWS is mutated; what is wrong with what came of it."""
+    """Audits with a mutated event, message or AWS answer; returns what is wrong."""
     of, spoils = dice.choice(jobs()), dice.choice(SPOILS)
     aws = _SageMaker(of, dice, spoils)
     kept = report()
@@ -195,7 +195,7 @@ def audit_one(dice: Random) -> list[str]:
 
 @cache
 def documents() -> tuple[Any, ...]:
-    """Audits to notify about."""
+    """Returns audits to notify about."""
     return (
         document(),
         run_document(severity="high", avoidable="40"),
@@ -205,7 +205,7 @@ def documents() -> tuple[Any, ...]:
 
 
 def notify_one(dice: Random) -> list[str]:
-    """A record of the stream, its document or a letter is mutated; its neighbour is notified."""
+    """Notifies of a mutated record, document or letter next to a valid one; returns errors."""
     queue, decisions, undecided = FakeQueue(), FakeQueue(), FakeQueue()
     kept, story = report(), FamilyStory(Policy(floor_usd=1))  # type: ignore[arg-type]
     handle = notify_wired(
@@ -245,7 +245,7 @@ def notify_one(dice: Random) -> list[str]:
         answer = handle({"Records": [spoiled, records[1]]}, None)
         notified = any("train-0001" in body for _, body in story.ledger.notices.values())
         wrong = [] if notified else ["its neighbour is not notified"]
-    # A writer that fails is a defect on purpose, over a corrupt document too: it is set aside.
+    # A failing writer counts as a defect, also for a corrupt document, and the record is set aside.
     if way == 2 or len(kept.defects) > len(decisions.sent):
         wrong += [f"defect: {one}" for one in kept.defects]
     if not _well_formed(answer):
@@ -256,7 +256,7 @@ def notify_one(dice: Random) -> list[str]:
 
 
 def deliver_one(dice: Random) -> list[str]:
-    """A notice or its message is mutated; its neighbour must be posted."""
+    """Delivers a mutated notice next to a valid one; returns what is wrong."""
     slack, sns, dead, kept = RecordingChannel(), RecordingChannel(), FakeQueue(), report()
     handle = deliverer(
         MemorySendLedger(), {"slack": slack, "sns": sns}, dead_letters=dead, report=kept
@@ -300,7 +300,7 @@ def _listing(kind: JobKind, name: str) -> dict[str, Any]:
 
 @dataclass
 class _Lists:
-    """Lists of two jobs a kind; the rows of the second kind that is asked are mutated, once."""
+    """Lists of two jobs per kind; the rows of one list are mutated once."""
 
     dice: Random
     spoils: int
@@ -321,7 +321,7 @@ class _Lists:
 
 
 def sweep_one(dice: Random) -> list[str]:
-    """A list or a row is mutated; the other kinds' jobs are found, its own by the next sweep."""
+    """Sweeps over a mutated list, then again; returns the jobs that were not found."""
     client = _Lists(dice, dice.randint(1, len(JobKind)))
     queue = FakeQueue()
     lists = SageMakerJobLists(lambda _: cast("Any", client))

@@ -1,4 +1,4 @@
-"""What each rule says of stories whose truth is known, and of real jobs as far as theirs is."""
+"""Compares each rule with stories of known truth, and with real jobs as far as theirs is known."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,11 +17,11 @@ from tests.labelled.audits import rules, story_jobs
 from tools.pages.track_record import AnswerCounts
 
 AT_LEAST = Decimal("0.95")
-"""Precision and recall of every rule on the stories."""
+"""Lowest allowed precision and recall of every rule on the stories."""
 
 
 class JudgedRule(Struct, frozen=True):
-    """One recording with its truth for one rule, and what the rule said."""
+    """One recording with its truth for one rule, and the rule's answer."""
 
     recording: str
     rule: str
@@ -31,7 +31,7 @@ class JudgedRule(Struct, frozen=True):
 
 @cache
 def judged_stories() -> tuple[JudgedRule, ...]:
-    """Every labelled answer on the stories."""
+    """Returns the labelled answers for all stories."""
     return tuple(
         JudgedRule(job.name, rule, truth, rule in job.reported_rules)
         for job in story_jobs()
@@ -41,10 +41,10 @@ def judged_stories() -> tuple[JudgedRule, ...]:
 
 @cache
 def judged_recordings() -> tuple[JudgedRule, ...]:
-    """Real jobs: what their own answer, or Debugger's half-second samples, leave no doubt about.
+    """Returns answers for real jobs where their own record or Debugger's samples leave no doubt.
 
-    A failed run that had started was lost, a completed one was not. A GPU that worked in a quarter
-    of Debugger's samples was not idle.
+    A failed run that had started was lost; a completed one was not. A GPU that worked in a quarter
+    of Debugger's half-second samples was not idle.
     """
     return tuple(judged for path in files() for judged in _real(path.name))
 
@@ -66,7 +66,7 @@ def _real(name: str) -> Iterator[JudgedRule]:
 
 
 def _gpu_upper_quartile(document: dict[str, object]) -> float | None:
-    """Of Debugger's samples of the first GPU, where its report gives it."""
+    """Returns the upper quartile of Debugger's samples of the first GPU, if its report has it."""
     said = document.get("debugger")
     details = said["BatchSize"].get("details") if isinstance(said, dict) else None
     gpu = (details or {}).get("algo-1", {}).get("gpu0")
@@ -74,7 +74,7 @@ def _gpu_upper_quartile(document: dict[str, object]) -> float | None:
 
 
 def counted(answers: Iterable[JudgedRule]) -> dict[str, AnswerCounts]:
-    """Right and wrong answers by rule, in the catalogue's order."""
+    """Returns the right and wrong answers by rule, in the catalogue's order."""
     by_rule: dict[str, list[JudgedRule]] = {rule: [] for rule in rules()}
     for one in answers:
         by_rule[one.rule].append(one)
@@ -90,7 +90,7 @@ def counted(answers: Iterable[JudgedRule]) -> dict[str, AnswerCounts]:
 
 
 def below_the_bar(answers: Sequence[JudgedRule]) -> list[str]:
-    """Rules whose precision or recall is under AT_LEAST, with the stories that they get wrong."""
+    """Returns rules with precision or recall below AT_LEAST, and the stories they get wrong."""
     below = []
     for rule, counts in counted(answers).items():
         shares = {"precision": counts.precision, "recall": counts.recall}
@@ -108,7 +108,7 @@ def _wrong(one: JudgedRule) -> str:
 
 
 def table() -> str:
-    """The confusion table for people: a rule's row speaks only of what it found and missed."""
+    """Returns the confusion table as text."""
     lines = [f"{'rule':<26}{'found':>7}{'missed':>8}{'false':>7}{'precision':>11}{'recall':>8}"]
     for title, answers in (("generated", judged_stories()), ("real", judged_recordings())):
         lines.append(f"-- {title}")

@@ -1,4 +1,4 @@
-"""What the audit says of the expert's jobs and families, beside what the expert says of them."""
+"""Compares audits of the expert's jobs and families with the expert's verdicts."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -72,9 +72,9 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 class Compared(Struct, frozen=True):
-    """One job, or one family's runs in their order, with their audits beside the expert's verdict.
+    """One job, or one family's runs in order, with audits and the expert's verdict.
 
-    The verdict is on the last run; `all_runs_usd` bounds the waste of all of a family's runs.
+    The verdict is about the last run; `all_runs_usd` bounds the waste of all runs.
     """
 
     job: ExpertJob
@@ -82,12 +82,12 @@ class Compared(Struct, frozen=True):
 
     @property
     def document(self) -> AuditDocument:
-        """Of the job, or of the family's last run."""
+        """The audit of the job, or of the family's last run."""
         return self.documents[-1]
 
     @property
     def wasted_usd(self) -> Range | None:
-        """Avoidable and lost dollars as the expert bounds them, of all runs."""
+        """The expert's bounds of avoidable and lost dollars of all runs."""
         job = self.job
         if job.all_runs_usd or job.avoidable_and_lost_usd:
             return job.all_runs_usd or job.avoidable_and_lost_usd
@@ -98,17 +98,17 @@ class Compared(Struct, frozen=True):
 
     @property
     def counted_usd(self) -> Decimal:
-        """Avoidable and lost of all runs; 0 where nothing was judged."""
+        """Avoidable and lost dollars of all runs; 0 if nothing was judged."""
         return sum((_counted(document) for document in self.documents), Decimal(0))
 
     @property
     def most_usd(self) -> Decimal:
-        """With the upper ends of what is counted, and what is possible."""
+        """Counted dollars at their upper ends, and possible dollars."""
         return sum((_at_most(document) for document in self.documents), Decimal(0))
 
     @property
     def differs(self) -> tuple[str, ...]:
-        """The points in which the audit is not the expert's."""
+        """The points in which the audit differs from the expert."""
         return tuple(self._points())
 
     def _points(self) -> Iterator[str]:
@@ -132,7 +132,7 @@ class Compared(Struct, frozen=True):
             yield "noise"
 
     def _idle_agrees(self) -> bool:
-        """Hours within the bounds, or neither side has any; a roll-up's are its children's."""
+        """Whether idle hours are within the bounds, or neither side has any; roll-ups have none."""
         idle, expected = self.document["idle_capacity"], self.job.idle_hours
         if idle is None or expected is None:
             return idle is expected or self.document["rollup"]
@@ -140,7 +140,7 @@ class Compared(Struct, frozen=True):
 
     @property
     def reported_rules(self) -> set[str]:
-        """The rules whose findings are shown on their own."""
+        """The rules whose findings are shown."""
         findings = self.document["findings"]
         return {finding["rule"] for finding in findings if not finding["subsumed_by"]}
 
@@ -150,7 +150,7 @@ def _counted(document: AuditDocument) -> Decimal:
 
 
 def _at_most(document: AuditDocument) -> Decimal:
-    """The upper ends of the counted findings, and the possible dollars; no more than the bill."""
+    """Returns the upper ends of counted findings plus possible dollars, at most the bill."""
     ends = [
         (f["saving_range_usd"][-1] if f["saving_range_usd"] else f["saving_usd"]) or Decimal(0)
         for f in document["findings"]
@@ -162,28 +162,28 @@ def _at_most(document: AuditDocument) -> Decimal:
 
 
 def _within(value: Decimal | None, ends: Range | None) -> bool:
-    """True where the expert asks for no figure; a null is 0, since nothing is claimed."""
+    """Whether a value is within bounds, or has none; None counts as 0, as nothing is claimed."""
     return ends is None or ends[0] - _CENT <= (value or Decimal(0)) <= ends[1] + _CENT
 
 
 @cache
 def compared(name: str) -> Compared:
-    """A job or family with its audits."""
+    """Returns a job or family with its audits."""
     [job] = [job for job in expert_jobs() if job.name == name]
     return Compared(job, expert_documents(name))
 
 
 def all_compared() -> list[Compared]:
-    """Every one of them."""
+    """Returns all jobs and families with their audits."""
     return [compared(job.name) for job in expert_jobs()]
 
 
 class Recall(Struct, frozen=True):
-    """Over all jobs whose waste is known: the dollars that certainly were, and those found."""
+    """Certainly wasted dollars of all jobs with known waste, and how many of them were found."""
 
     certain_usd: Decimal
     counted_usd: Decimal
-    """Of the certain ones, job by job: what one job has too much makes up for no other."""
+    """The counted ones of them; too many in one job do not make up for another."""
     most_usd: Decimal
     """The same with upper ends and possible dollars."""
 
@@ -199,7 +199,7 @@ class Recall(Struct, frozen=True):
 
 
 def recall() -> Recall:
-    """How much of the certain waste is found."""
+    """Returns how much of the certain waste is found."""
     known = [(one, one.wasted_usd[0]) for one in all_compared() if one.wasted_usd]
     return Recall(
         certain_usd=sum((low for _, low in known), Decimal(0)),
@@ -209,7 +209,7 @@ def recall() -> Recall:
 
 
 def table() -> str:
-    """Dollars found against dollars that an expert knows were wasted, job by job, for people."""
+    """Returns a table of found and wasted dollars by job, as text."""
     heads = f"{'job':<48}{'bill':>10}{'found':>10}{'at most':>10}{'wasted, to an expert':>24}"
     lines = [f"{heads}  differs in"]
     found = low = high = Decimal(0)

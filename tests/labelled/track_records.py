@@ -1,6 +1,6 @@
 """Each rule's track record over all labelled jobs, as its page shows it.
 
-It speaks only of this rule and of jobs that name it, so that another rule or story changes nothing.
+A record covers only one rule and jobs that name it, so other rules and stories do not change it.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _ZERO = Decimal(0)
 
 
 def track_records() -> dict[str, TrackRecord]:
-    """By rule."""
+    """Returns the track records by rule."""
     jobs = {rule: _record(rule, (*expert_judged_jobs(), *story_jobs())) for rule in rules()}
     judged = {rule for account in ACCOUNTS for rule in account.truths}
     return jobs | {rule: _record_of_accounts(rule) for rule in sorted(judged)}
@@ -46,7 +46,7 @@ def _record(rule: str, jobs: tuple[LabelledJob, ...]) -> TrackRecord:
 
 
 def _nearest(fires: LabelledJob | None, quiet: list[LabelledJob]) -> LabelledJob | None:
-    """The job most like the one that it speaks of: on the same type, of the same kind."""
+    """Returns the job most similar to the reported one: same instances, then same kind."""
 
     def alike(job: LabelledJob) -> tuple[bool, bool]:
         ours, theirs = job.document["job"], fires.document["job"] if fires else None
@@ -71,13 +71,13 @@ def _example(job: LabelledJob, rule: str) -> Example:
 
 
 def _reason(document: AuditDocument, rule: str) -> str | None:
-    """Why the rule was not asked; None where it was."""
+    """Returns why the rule did not judge the job; None if it did."""
     rows = (*document["not_applicable"], *document["unknown"])
     return next((row["reason"] for row in rows if row["rule"] == rule), None)
 
 
 def _record_of_accounts(rule: str) -> TrackRecord:
-    """Of a rule that judges accounts, which counts no dollars."""
+    """Returns the record of a rule that judges accounts, which counts no dollars."""
     known = [account for account in ACCOUNTS if rule in account.truths]
     found = {one.name: one.outcome(rule) for one in known}
     told = [one for one in known if isinstance(found[one.name], Detection)]

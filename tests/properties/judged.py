@@ -1,4 +1,4 @@
-"""What the project says of a recording: its audit, and its other types as `what-if` has them."""
+"""Audits recordings, and compares types for them as `what-if` does."""
 
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
@@ -22,18 +22,21 @@ from sageaudit.workflows.recordings.jobs import measure_recording
 Document = dict[str, Any]
 CENT = Decimal("0.01")
 MICRO = Decimal("0.000001")
-"""Documents are rounded to it: two figures of one sum may be so far apart."""
+"""Documents round to this: two figures of one sum may differ by it."""
 EXEMPT = {
     "failed-spend": "a failed run is lost as a whole, whatever its metrics say",
     "limit-hit": "so is one that a limit stopped",
     "retry-storm": "it counts failed runs of the family, not what they used",
     "metric-plateau": "it reads the curve of an algorithm metric, not the machine",
 }
-"""Rules that no property of the machine binds, each with its reason."""
+"""Rules that do not depend on the machine's use, each with its reason."""
 
 
 def held(examples: int, *, money: bool = True) -> Callable[[Any], Any]:
-    """The same examples each time; few in `make test` where there are parameters or no dollars."""
+    """Returns the settings of a property: the same examples each time.
+
+    `money`: whether `make test` runs more of them.
+    """
     chosen = settings(
         max_examples=examples,
         deadline=None,
@@ -55,25 +58,25 @@ def _ruleset() -> Ruleset:
 
 
 def audited(told: Document) -> Audit:
-    """As `sageaudit audit --recording` does, with the policy that nobody has changed."""
+    """Audits a recording as `sageaudit audit --recording` does, with the default policy."""
     run = measure_recording(recording.parse_job(told))
     return audit_job(run.job, run.usage, run.market, Policy(), _ruleset(), now=run.now)
 
 
 def judged(told: Document) -> AuditDocument:
-    """The audit's document."""
+    """Returns the document of a recording's audit."""
     return document(audited(told))
 
 
 def candidates(told: Document) -> list[Document]:
-    """The rows of `what-if` with its default headroom, that of the policy."""
+    """Returns the rows of `what-if` with the policy's default headroom."""
     run = measure_recording(recording.parse_job(told))
     rows: list[Document] = what_if_document(run, ())["candidates"]
     return rows
 
 
 def savings(told: Document) -> dict[str, Decimal]:
-    """What each type of a known rate that holds the run certainly saves, where it saves."""
+    """Returns certain savings by type: types with known rates that fit and cost less."""
     return {
         row["type"]: row["saving_usd"]
         for row in candidates(told)
@@ -85,26 +88,26 @@ def savings(told: Document) -> dict[str, Decimal]:
 
 
 def counted(of: AuditDocument) -> Decimal:
-    """Avoidable, lost and exempt dollars; those that are not known are none."""
+    """Returns avoidable, lost and exempt dollars together; unknown ones count as 0."""
     exempt = [one["saving_alone_usd"] or Decimal(0) for one in of["findings"] if one["exempt"]]
     known = (of["avoidable_usd"] or Decimal(0)) + (of["lost_usd"] or Decimal(0))
     return known + sum(exempt, Decimal(0))
 
 
 def of_the_machine(of: AuditDocument) -> Iterator[FindingDocument]:
-    """The findings that count, but those of exempt rules."""
+    """Yields the counted findings except those of EXEMPT rules."""
     for one in of["findings"]:
         if one["bucket"] in {"avoidable", "lost"} and one["rule"] not in EXEMPT:
             yield one
 
 
 def dollars(findings: Iterable[FindingDocument]) -> Decimal:
-    """The sum of their shares."""
+    """Returns the sum of the findings' savings."""
     return sum((one["saving_usd"] or Decimal(0) for one in findings), Decimal(0))
 
 
 def told_otherwise(told: Document, change: Callable[[Document], Document | None]) -> Document:
-    """The recording with each series changed, or left out where the change gives None."""
+    """Returns the recording with each series changed, or removed if `change` returns None."""
     series = (change({**one, "values": [*one["values"]]}) for one in told["metrics"]["series"])
     metrics = {**told["metrics"], "series": [one for one in series if one is not None]}
     return {**told, "metrics": metrics}
@@ -113,7 +116,7 @@ def told_otherwise(told: Document, change: Callable[[Document], Document | None]
 def with_values(
     told: Document, chosen: Callable[[Document], object], change: Callable[[int, float], Any]
 ) -> Document:
-    """The recording with each known value of the chosen series changed, by its minute."""
+    """Returns the recording with the known values of the chosen series changed, by minute."""
 
     def changed(one: Document) -> Document:
         if chosen(one):
@@ -127,7 +130,7 @@ def with_values(
 
 
 def says(of: AuditDocument) -> str:
-    """The counted findings in a line, for a failure."""
+    """Returns the counted findings in one line, for the message of a failure."""
     told = [
         f"{one['rule']} ({one['confidence']}) ${one['saving_usd']}: "
         + ", ".join(f"{fix['old']} -> {fix['new']}" for fix in one["fix"])

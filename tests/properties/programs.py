@@ -1,8 +1,8 @@
-"""A made-up machine and the program that runs on it: hosts, devices, processes, loader, memory.
+"""A simulated machine and its program: hosts, devices, processes, loader and memory.
 
-It knows what physics knows: a device is busy for a share of a second and never for more, a loader
-that falls behind leaves the devices waiting, what is held in memory is held on a device. It knows
-no threshold of this project. `tests.labelled.made_up_job` prints it as a recording.
+It obeys physics: a device is busy for at most all of each second, a slow loader keeps devices
+waiting, and memory in use lies on some device. It knows no threshold of this project.
+`tests.labelled.made_up_job` writes it as a recording.
 """
 
 import enum
@@ -26,7 +26,7 @@ METRICS = ("CPUUtilization", "MemoryUtilization", "GPUUtilization", "GPUMemoryUt
 
 
 class Layout(enum.Enum):
-    """How processes lie on the devices of one host."""
+    """How processes are distributed over a host's devices."""
 
     COPIES = "copies: each device has one, and all take the same step together"
     PROCESSES = "processes: each device has one of its own, none can be split"
@@ -34,7 +34,10 @@ class Layout(enum.Enum):
 
 
 class Spell(Struct, frozen=True):
-    """Some minutes: the share of them that the program runs (0: it waits), or its loader alone."""
+    """Some minutes of a program.
+
+    `pace`: the share of them in which it works. `loading`: only its loader works.
+    """
 
     minutes: int
     pace: float = 1.0
@@ -42,10 +45,10 @@ class Spell(Struct, frozen=True):
 
 
 class Program(Struct, frozen=True):
-    """What one host's program does while it runs, and how long it does so.
+    """What one host's program does over time.
 
-    `shares`: how busy each device in use is at full pace (0..1); `gpu_gib` on each of them; `cores`
-    of the processes and `loader_cores` of the loader that feeds them.
+    `shares`: how busy each used device is at full pace (0..1). `gpu_gib`: memory on each of them.
+    `cores`: of the processes; `loader_cores`: of their loader.
     """
 
     layout: Layout
@@ -58,7 +61,7 @@ class Program(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True, dict=True):
-    """A program on its hosts. `paces`: how much of the program's work each host has (0..1)."""
+    """A program on its hosts. `paces`: each host's share of the program's work (0..1)."""
 
     instance: str
     program: Program
@@ -71,11 +74,11 @@ class Run(Struct, frozen=True, dict=True):
 
     @property
     def on(self) -> InstanceType:
-        """What each host has."""
+        """The instance type of each host."""
         return machine(self.instance)
 
     def told(self) -> Document:
-        """The recording."""
+        """Returns the recording of the run."""
         hosts = tuple(tuple(self._doings(pace)) for pace in self.paces)
         told = training(
             Plot(
@@ -92,13 +95,13 @@ class Run(Struct, frozen=True, dict=True):
         return told
 
     def loads(self, spell: Spell) -> tuple[float, ...]:
-        """How busy each device in use of the busiest host is in these minutes."""
+        """Returns how busy each used device of the busiest host is in these minutes."""
         pace = 0.0 if spell.loading else spell.pace * max(self.paces)
         return tuple(share * pace for share in self.program.shares)
 
     @property
     def device_seconds(self) -> float:
-        """The work on all devices of all hosts."""
+        """Seconds of work on all devices of all hosts."""
         of_one = sum(
             60 * spell.minutes * share * (0 if spell.loading else spell.pace)
             for spell in self.program.spells
@@ -107,14 +110,13 @@ class Run(Struct, frozen=True, dict=True):
         return of_one * sum(self.paces)
 
     def times_as_long(self, devices: int, late: int = 0, weaker: float = 1.0) -> float:
-        """The run time on so many devices, as a multiple, where nothing overlaps.
+        """Returns the factor of the run time on `devices` devices, without any overlap.
 
-        Each takes `weaker` times as long as today's for the same work.
-
-        All that was no device's work takes as long as before, and after it each device does the
-        work of its processes one after the other. Copies of a model split their step evenly; a
-        process of its own lies on one device, the largest first where the least is. Of the minutes
-        that anybody saw: all but the `late` first ones, and the last, where it was not whole.
+        `weaker`: how many times as long the same work takes on the new device. Time without device
+        work stays the same. After it each device does the work of its processes one after the
+        other. Copies of a model split their step evenly. Each separate process is placed on one
+        device: the largest first, on the device with the least work. Only visible minutes count:
+        without the first `late` ones, and without the last if it was not whole.
         """
         timeline = [spell for spell in self.program.spells for _ in range(spell.minutes)]
         longer = [self._longer(self.loads(spell), devices, weaker) for spell in timeline[late:]]
@@ -159,7 +161,7 @@ def plain(
     spells: tuple[Spell, ...] = (Spell(120),),
     hosts: int = 1,
 ) -> Run:
-    """One program on each host, as steady as it can be: for examples."""
+    """Returns a perfectly steady run with the same program on each host, for examples."""
     held = (gpu_gib,) * len(shares)
     return Run(
         instance, Program(layout, shares, held, cores, loader_cores, gib, spells), (1.0,) * hosts
@@ -167,7 +169,7 @@ def plain(
 
 
 def _placed(loads: Sequence[float], devices: int) -> list[float]:
-    """What each device has to do, the processes placed the largest first where the least is."""
+    """Returns each device's work: processes are placed largest first, on the freest device."""
     on = [0.0] * devices
     for load in sorted(loads, reverse=True):
         on[on.index(min(on))] += load
@@ -175,7 +177,7 @@ def _placed(loads: Sequence[float], devices: int) -> list[float]:
 
 
 def _priced(*, gpus: bool) -> list[str]:
-    """Types that training jobs take, the smallest first; burstable and Trainium ones left out."""
+    """Returns types with a Training price, smallest first, without burstable and Trainium ones."""
     market = packaged_market()
     rows = [
         row
@@ -195,19 +197,19 @@ CPU_TYPES = _priced(gpus=False)
 
 
 def percents(*telling: int, least: int = 0, most: int = 100) -> st.SearchStrategy[float]:
-    """A share in whole percents; the first of the telling ones is what an example shrinks to."""
+    """Returns a strategy for shares in whole percents; examples shrink to the first given."""
     whole = st.sampled_from(telling) | st.integers(least, most)
     return whole.map(lambda number: number / 100)
 
 
 BUSY = percents(30, 10, 3, 60, 85, 96, 1, least=1, most=98)
-"""How busy one device is while the program runs."""
+"""How busy a device is while the program works."""
 HELD = percents(10, 25, 40, 70, 95, least=2, most=97)
 """How much of a device's or a host's memory is in use."""
 FED = percents(5, 0, 20, 45, 90, most=98)
 """How many of a host's cores the loader keeps busy."""
 PACE = percents(100, 50, 70, least=30)
-"""How much of its minutes a program runs that now and then waits a little."""
+"""The share of minutes in which a program that waits now and then works."""
 
 
 def _minutes(*telling: int, least: int, most: int) -> st.SearchStrategy[int]:
@@ -216,7 +218,7 @@ def _minutes(*telling: int, least: int, most: int) -> st.SearchStrategy[int]:
 
 @st.composite
 def spells(draw: st.DrawFn, *, pauses: bool) -> tuple[Spell, ...]:
-    """20 to 600 minutes: steady or in bursts, the loader alone, still at head, middle or tail."""
+    """Draws 20 to 600 minutes: steady work, bursts, loading only, and idleness anywhere."""
     runs_on = st.builds(Spell, _minutes(120, 60, 30, least=20, most=150), PACE)
     if not pauses:
         return tuple(draw(st.lists(runs_on, min_size=1, max_size=2)))
@@ -237,7 +239,7 @@ def spells(draw: st.DrawFn, *, pauses: bool) -> tuple[Spell, ...]:
 
 @st.composite
 def programs(draw: st.DrawFn, on: InstanceType, *, pauses: bool) -> Program:
-    """A program that the machine holds."""
+    """Draws a program that fits on the machine."""
     layout = draw(st.sampled_from(Layout))
     used = on.gpus and draw(st.sampled_from((on.gpus, 1)) | st.integers(1, on.gpus))
     if used and pauses and draw(st.sampled_from((False,) * 14 + (True,))):
@@ -267,9 +269,9 @@ def programs(draw: st.DrawFn, on: InstanceType, *, pauses: bool) -> Program:
 def runs(
     draw: st.DrawFn, types: Sequence[str] | None = None, *, whole: bool = False, pauses: bool = True
 ) -> Run:
-    """Any run. `whole`: each metric and point is there; without `pauses`: it always does some work.
+    """Draws a run; three in four are on GPUs.
 
-    Three in four runs are on GPUs.
+    `whole`: no metric or point is missing. Without `pauses`: it always does some work.
     """
     of = types or draw(st.sampled_from((GPU_TYPES, GPU_TYPES, GPU_TYPES, CPU_TYPES)))
     instance = draw(st.sampled_from(of))

@@ -1,4 +1,4 @@
-"""Advice that was followed is not turned back, on any machine."""
+"""Followed advice is never reversed, on any machine."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -17,20 +17,20 @@ TRIALS = {
     "trainium-candidate": "other hardware and other code, dearer by the hour, with the speed from "
     "which it pays: a trial, never a step on from this advice"
 }
-"""Rules that may name a dearer type; none may name the one that was left."""
+"""Rules that may name a more expensive type; none may name the type that was left."""
 _DAY = timedelta(days=1)
 _ROUNDS = 3
 
 
 def hourly_usd(name: str) -> Decimal:
-    """Today's price of one instance."""
+    """Returns the current hourly price of one instance."""
     book = sources.offline_book(REGION, Component.TRAINING, None)
     rate = book.hourly_rate(REGION, Component.TRAINING, name)
     return Decimal("Infinity") if rate is None else rate.usd
 
 
 def types_named(finding: Finding) -> list[str]:
-    """The types that its fix and its alternatives name."""
+    """Returns the types that the finding's fix and alternatives name."""
     return [
         str(one.new)
         for fix in (finding.detection.fix, *finding.detection.alternatives)
@@ -40,7 +40,7 @@ def types_named(finding: Finding) -> list[str]:
 
 
 def best_way(findings: tuple[Finding, ...]) -> Way | None:
-    """The fix of the first finding that counts and says every value."""
+    """Returns the fix of the first counted finding whose fix sets every value."""
     for one in findings:
         if one.is_standing and one.saving_usd and one.rule.name not in EXEMPT:
             for way in ways_to_follow(one):
@@ -49,14 +49,14 @@ def best_way(findings: tuple[Finding, ...]) -> Way | None:
 
 
 def type_of(told: Document) -> str:
-    """The instance type."""
+    """Returns the instance type of a recording."""
     return str(told["describe"]["ResourceConfig"]["InstanceType"])
 
 
 @held(120)
 @given(runs(whole=True))
 def test_no_advice_leads_back_or_to_a_dearer_type(run: Run) -> None:
-    """The best finding's fix is taken, the same work is done, and it is audited again."""
+    """Applies the best finding's fix, does the same work, audits again, and repeats."""
     told = run.told()
     left: list[str] = []
     audit = audited(told)

@@ -1,4 +1,4 @@
-"""Attacks on the judgement that once counted, or hid, dollars that the recording does not show."""
+"""Attacks that once counted, or hid, dollars that the recording does not show."""
 
 import copy
 import io
@@ -38,7 +38,7 @@ def _sum_of_gpus(instance: str, value: float, cores: float = 1.0) -> Document:
 
 @pytest.mark.parametrize(("busy", "share"), [(1, 0.8), (2, 0.7), (4, 0.6)])
 def test_one_busy_gpu_of_eight_is_no_faster_on_a_weaker_one(busy: int, share: float) -> None:
-    """An H100 at 80% takes 2.95 times as long on an A100, however idle its seven neighbours are."""
+    """An H100 at 80% takes 2.95 times as long on an A100, even if its seven neighbours are idle."""
     run = plain("ml.p5.48xlarge", *[share] * busy, layout=Layout.PROCESSES)
     audit = judged(run.told())
     a_hundred = packaged.instance_types()["ml.p4d.24xlarge"]
@@ -52,7 +52,7 @@ def test_one_busy_gpu_of_eight_is_no_faster_on_a_weaker_one(busy: int, share: fl
 
 @pytest.mark.parametrize("more", [{}, {"zero_stage": "3"}, {"tensor_parallel_size": "8"}])
 def test_a_launcher_is_no_proof_that_each_gpu_holds_a_copy(more: dict[str, str]) -> None:
-    """70 GiB of one GPU do not fit on one of 22 GiB because torchrun started the program."""
+    """70 GiB on one GPU do not fit on one of 22 GiB, even if torchrun started the program."""
     run = plain("ml.p5.48xlarge", 0.05, layout=Layout.PROCESSES, gpu_gib=70)
     told = run.told()
     told["describe"]["HyperParameters"] |= {"sagemaker_torch_distributed_enabled": "true", **more}
@@ -65,13 +65,13 @@ def test_a_launcher_is_no_proof_that_each_gpu_holds_a_copy(more: dict[str, str])
 
 
 def test_a_gpu_at_eight_percent_works_however_many_stand_beside_it() -> None:
-    """8% of one GPU of eight is 1% of their mean: it is no idle tail."""
+    """8% of one GPU of eight is 1% on average, but it is no idle tail."""
     audit = judged(_sum_of_gpus("ml.p5.48xlarge", 7.9, cores=0.19))
     assert not [one["summary"] for one in audit["findings"] if one["rule"] == "idle-tail"]
 
 
 def test_two_series_of_one_metric_that_differ_are_not_judged_by_the_last() -> None:
-    """A second series of zeros beside a real one is no proof of idleness."""
+    """A second series of zeros next to a real one does not prove idleness."""
     told = plain("ml.g5.12xlarge", 0.3, 0.3, 0.3, 0.3, hosts=2, cores=5).told()
     once = counted(judged(told))
     zeros = [{**one, "values": [0.0] * len(one["values"])} for one in told["metrics"]["series"]]
@@ -80,13 +80,13 @@ def test_two_series_of_one_metric_that_differ_are_not_judged_by_the_last() -> No
 
 
 def test_a_gpu_at_its_ceiling_beside_idle_ones_that_report_half_a_percent() -> None:
-    """Up to 101 the sum is one device at work: it fits on one device."""
+    """A sum of up to 101% is one device at work, which fits on one device."""
     at, above = (counted(judged(_sum_of_gpus("ml.g5.12xlarge", value))) for value in (100, 100.5))
     assert above >= at - Decimal("0.5")
 
 
 def test_idle_capacity_counts_no_more_than_the_audit_does() -> None:
-    """A fix that adds storage saves less than its cut of compute."""
+    """Idle capacity counts at most what the audit counts; a fix that adds storage saves less."""
     audit = judged(plain("ml.g5.4xlarge", cores=8, gib=32, hosts=8).told())
     figure = audit["idle_capacity"]
     assert figure is not None
@@ -107,14 +107,14 @@ def _cut(one: Document) -> Document:
 def test_a_run_that_no_rule_could_judge_does_not_pass_the_gate(
     change: Callable[[Document], Document | None],
 ) -> None:
-    """The same run with all its points has $90.67 avoidable of $114.84."""
+    """The same run with all its points has $90.67 of $114.84 avoidable."""
     audit = judged(told_otherwise(IDLE.told(), change))
     assert audit["avoidable_usd"] is None
     assert _gate(audit, Severity.MEDIUM) is Exit.NOT_JUDGED
 
 
 def test_a_gpu_job_without_a_judgement_of_its_gpus_has_no_sum_of_zero() -> None:
-    """Only one host's GPU series is missing: what was avoidable is not known."""
+    """If one host's GPU series is missing, the avoidable sum is unknown and not 0."""
     told = IDLE.told()
     told["metrics"]["series"] = [
         one
@@ -125,7 +125,7 @@ def test_a_gpu_job_without_a_judgement_of_its_gpus_has_no_sum_of_zero() -> None:
 
 
 def test_a_set_of_which_a_cent_was_judged_has_no_sum_of_zero(tmp_path: Path) -> None:
-    """One small job was judged, three large ones were not: $613 are not "none avoidable"."""
+    """If three large jobs were not judged, $613 are not called "none avoidable"."""
     small = plain("ml.m5.large", cores=1.6, gib=6).told()
     large = plain("ml.p4d.24xlarge", *[0.02] * 8, hosts=4).told()
     del large["metrics"]
@@ -137,7 +137,7 @@ def test_a_set_of_which_a_cent_was_judged_has_no_sum_of_zero(tmp_path: Path) -> 
 
 
 def test_a_set_of_upper_bounds_is_no_lower_bound(tmp_path: Path) -> None:
-    """Spot runs without billable seconds cost up to what is shown."""
+    """A sum of upper bounds (Spot without billable seconds) is not shown as a lower bound."""
     child = IDLE.told()
     child["describe"]["EnableManagedSpotTraining"] = True
     del child["describe"]["BillableTimeInSeconds"]
@@ -147,7 +147,7 @@ def test_a_set_of_upper_bounds_is_no_lower_bound(tmp_path: Path) -> None:
 
 
 def test_no_screen_says_zero_dollars_avoidable_beside_a_saving() -> None:
-    """A failed run of an idle GPU: all is lost, and its other fixes are not counted."""
+    """A failed run of an idle GPU is lost as a whole; no text says $0.00 next to a saving."""
     told = plain("ml.g6.16xlarge", spells=(Spell(60),)).told()
     told["describe"] |= {"TrainingJobStatus": "Failed", "FailureReason": "AlgorithmError: x"}
     del told["describe"]["ModelArtifacts"]
@@ -157,7 +157,7 @@ def test_no_screen_says_zero_dollars_avoidable_beside_a_saving() -> None:
 
 
 def test_no_change_is_certain_is_not_said_beside_a_certain_change() -> None:
-    """An upper bound has no figure, but g5.xlarge holds the run all the same."""
+    """The text "No change is certain" is not shown if g5.xlarge certainly fits."""
     told = IDLE.told()
     told["describe"]["EnableManagedSpotTraining"] = True
     del told["describe"]["BillableTimeInSeconds"]

@@ -1,4 +1,4 @@
-"""Work of several devices on fewer of them takes no longer than is counted."""
+"""Work of several devices on fewer devices takes no longer than is counted."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -18,12 +18,12 @@ ONE_DEVICE_AT_WORK = (
     "the sum of a host's devices lies at the ceiling of one device (P95 from 90 to 100, never "
     "above): it is taken for one device at work, which several at a small part each can look like"
 )
-"""The one guess that the design makes knowingly; the property binds every other run."""
+"""The only guess of the design; the property holds for every other run."""
 _ROUNDED = Decimal("0.0001")
 
 
 def moves(audit: Audit) -> list[SetType]:
-    """The counted moves to another type."""
+    """Returns the counted moves to another type."""
     return [
         one.detection.change
         for one in audit.savings.findings
@@ -33,7 +33,7 @@ def moves(audit: Audit) -> list[SetType]:
 
 
 def fewer_of_the_same(run: Run, audit: Audit) -> list[SetType]:
-    """The counted moves to fewer devices of the same model."""
+    """Returns the counted moves to fewer devices of the same model."""
     return [
         change
         for change in moves(audit)
@@ -43,26 +43,26 @@ def fewer_of_the_same(run: Run, audit: Audit) -> list[SetType]:
 
 
 def gpu_points(told: Document) -> list[list[float | None]]:
-    """Of each host, the busiest first: all its devices together, minute by minute."""
+    """Returns each host's summed GPU points by minute, busiest host first."""
     series = told["metrics"]["series"]
     return [one["values"] for one in series if one["metric"] == "GPUUtilization"]
 
 
 def looks_like_one(told: Document) -> bool:
-    """See ONE_DEVICE_AT_WORK."""
+    """Whether a host's points look like one device at work: see ONE_DEVICE_AT_WORK."""
     hosts = (sorted(value for value in of if value is not None) for of in gpu_points(told))
     return any(of and of[-1] <= 100.5 and of[len(of) * 95 // 100] >= 89.5 for of in hosts)
 
 
 def late(told: Document) -> int:
-    """The minutes before the first point of the GPUs of the busiest host."""
+    """Returns the minutes before the first GPU point of the busiest host."""
     first = next(iter(gpu_points(told)), [0])
     return next(minute for minute, value in enumerate(first) if value is not None)
 
 
 @st.composite
 def steady(draw: st.DrawFn, layouts: Sequence[Layout]) -> Run:
-    """Runs on several devices whose recorded figures are what they did."""
+    """Draws runs on several devices whose recorded figures are exact."""
     run = draw(runs(SEVERAL_GPUS, whole=True))
     layout = draw(st.sampled_from(list(layouts)))
     program = run.program
@@ -72,7 +72,7 @@ def steady(draw: st.DrawFn, layouts: Sequence[Layout]) -> Run:
 
 
 def holds(run: Run, most: int = 8) -> None:
-    """What is counted on `most` devices or fewer is no shorter than the machine would take."""
+    """Checks that a counted move to at most `most` devices assumes at least the true run time."""
     told = run.told()
     at_work = sum(1 for share in run.program.shares if share)
     audit = audited(told)
@@ -93,7 +93,7 @@ def holds(run: Run, most: int = 8) -> None:
 @example(plain("ml.g5.12xlarge", 0.95))
 @example(plain("ml.g6.24xlarge", *[0.006] * 4, layout=Layout.TURNS, cores=47, gib=173))
 def test_copies_and_parts_of_one_model_take_no_longer_than_counted(run: Run) -> None:
-    """Copies split their step evenly over the devices that are left; parts take turns as before."""
+    """Copies split their step evenly over the remaining devices; model parts take turns."""
     holds(run)
 
 
@@ -102,7 +102,7 @@ def test_copies_and_parts_of_one_model_take_no_longer_than_counted(run: Run) -> 
 @example(plain("ml.g7e.12xlarge", 0.6, 0.89, layout=Layout.PROCESSES, spells=(Spell(69, 0.5),)))
 @example(plain("ml.p3.8xlarge", 0.6, 0.6, 0.6, layout=Layout.PROCESSES))
 def test_processes_that_cannot_be_split_take_no_longer_on_one_device_than_counted(run: Run) -> None:
-    """On several devices the finding says that it counts on work that is spread evenly."""
+    """On several devices the finding says that it assumes evenly spread work."""
     holds(run, most=1)
 
 
@@ -115,7 +115,7 @@ def test_processes_that_cannot_be_split_take_no_longer_on_one_device_than_counte
 def test_another_gpu_takes_no_longer_than_counted_whatever_it_is_within_its_range(
     run: Run, where: float
 ) -> None:
-    """One host moves to devices of another model; `where` the truth lies in the measured range."""
+    """One host moves to another GPU model, with the truth at any point of the measured range."""
     run = replace(run, paces=(1.0,))
     told = run.told()
     at_work = sum(1 for share in run.program.shares if share)
@@ -142,9 +142,9 @@ def test_another_gpu_takes_no_longer_than_counted_whatever_it_is_within_its_rang
 @example(plain("ml.p5en.48xlarge", *[0.01] * 6, gpu_gib=134, cores=51, gib=880))
 @example(plain("ml.g4dn.xlarge", 0.02))
 def test_work_of_devices_is_not_counted_as_held_by_a_type_without_them(run: Run) -> None:
-    """How long a processor takes for what a device did is not known: no end of it is certain.
+    """A CPU's time for a device's work is unknown, so no move to a type without GPUs is counted.
 
-    Devices that together report at most 1% are taken for idle, as a driver's own use shows.
+    Devices that together report at most 1% count as idle: a driver alone uses that.
     """
     told = run.told()
     gone = [change for change in moves(audited(told)) if not machine(change.instance_type).gpus]
@@ -157,7 +157,7 @@ def test_work_of_devices_is_not_counted_as_held_by_a_type_without_them(run: Run)
 @example(plain("ml.g5.12xlarge", *[0.0025] * 4, layout=Layout.TURNS, gpu_gib=5.59))
 @example(plain("ml.g5.12xlarge", *[0.2] * 4, layout=Layout.TURNS, gpu_gib=20.0))
 def test_what_several_devices_hold_together_is_held_by_those_that_are_left(run: Run) -> None:
-    """Only copies of a model do not add up; nothing in these runs says that they are copies."""
+    """The remaining devices have memory for all, because nothing shows that these are copies."""
     audit = audited(run.told())
     for change in fewer_of_the_same(run, audit):
         left = machine(change.instance_type)

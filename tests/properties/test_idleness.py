@@ -15,19 +15,19 @@ WORK = {"CPUUtilization", "GPUUtilization"}
 
 
 def idle_hours(told: Document) -> Decimal | None:
-    """GPU-hours, or the vCPU-hours of a CPU job, paid for and not worked; None: not known."""
+    """Returns idle GPU-hours, or vCPU-hours of a CPU job; None: unknown."""
     audit: Any = judged(told)
     capacity = audit["idle_capacity"]
     return None if capacity is None else capacity["idle"]
 
 
 def no_fewer(before: Decimal | None, after: Decimal | None) -> bool:
-    """What is known stays known, and does not fall by more than its rounding."""
+    """Whether a known value stays known and does not fall by more than its rounding."""
     return before is None or (after is not None and after >= before - Decimal("0.000001"))
 
 
 class Lull(Struct, frozen=True):
-    """Minutes in which a host, or each (0), does only a share of what it did."""
+    """Minutes in which one host, or all hosts (0), do only a share of their work."""
 
     left: float = 0.0
     host: int = 0
@@ -36,7 +36,7 @@ class Lull(Struct, frozen=True):
 
 
 def lulls() -> st.SearchStrategy[Lull]:
-    """Of the whole run or a part, to nothing or to a part."""
+    """Returns a strategy for lulls of the whole run or a part, to nothing or to a share."""
     return st.builds(
         Lull,
         st.sampled_from((0.0, 0.3, 0.9)),
@@ -49,7 +49,7 @@ def lulls() -> st.SearchStrategy[Lull]:
 @held(80)
 @given(runs(), lulls())
 def test_devices_that_work_less_are_no_less_idle(run: Run, lull: Lull) -> None:
-    """Some minutes of some of the hosts are turned down to a part of what they did, or to none."""
+    """Reducing the work in some minutes of some hosts does not reduce the idle hours."""
     lasts = range(lull.first, lull.first + lull.minutes)
 
     def chosen(one: Document) -> bool:
@@ -65,7 +65,7 @@ def test_devices_that_work_less_are_no_less_idle(run: Run, lull: Lull) -> None:
 
 
 def on_time(told: Document) -> Document:
-    """The same without late first points, whose number is drawn anew for each recording."""
+    """Returns the recording without late first points, whose number is random per recording."""
 
     def filled(one: Document) -> Document:
         known = [value for value in one["values"] if value is not None]
@@ -79,7 +79,7 @@ def on_time(told: Document) -> Document:
 @held(60)
 @given(runs(), st.integers(1, 120), st.booleans())
 def test_a_longer_pause_is_no_less_idle(run: Run, minutes: int, at_head: bool) -> None:
-    """The program does the same, and waits for so many minutes before it or after it."""
+    """Waiting longer before or after the same work does not reduce the idle hours."""
     run = replace(run, jitter=0.0, missing_share=0.0)
     spells, pause = run.program.spells, Spell(minutes, 0.0)
     longer = (pause, *spells) if at_head else (*spells, pause)

@@ -1,4 +1,4 @@
-"""What more data would take back is not said of less."""
+"""Less data never adds a finding or dollars that more data would remove."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -26,7 +26,7 @@ from tests.properties.programs import METRICS, Run, Spell, plain, runs
 
 
 def certain(audit: AuditDocument) -> Decimal:
-    """The counted dollars of measured and derived findings."""
+    """Returns the counted dollars of measured and derived findings."""
     return dollars(
         one for one in of_the_machine(audit) if one["confidence"] in {"measured", "derived"}
     )
@@ -36,7 +36,7 @@ def certain(audit: AuditDocument) -> Decimal:
 @held(40, money=False)
 @given(run=runs(whole=True))
 def test_one_more_metric_takes_no_measured_finding_back(metric: str, run: Run) -> None:
-    """Found as measured without the metric: found with it."""
+    """A finding that is measured without a metric is also found with it."""
     told = run.told()
     less = told_otherwise(told, lambda one: None if one["metric"] == metric else one)
     measured = {
@@ -48,7 +48,7 @@ def test_one_more_metric_takes_no_measured_finding_back(metric: str, run: Run) -
 
 
 class Loss(Struct, frozen=True):
-    """What a recording lacks: of which metrics, on which host, from which minute on, how many."""
+    """What a recording lacks: which metrics, on which host, from which minute, for how long."""
 
     metrics: tuple[str, ...] = METRICS
     host: int = 0
@@ -57,7 +57,7 @@ class Loss(Struct, frozen=True):
 
 
 def nulls(told: Document, loss: Loss) -> Document:
-    """All points of some metrics, or those of some minutes, are null."""
+    """Sets all points of some metrics, or those of some minutes, to null."""
     lost = range(loss.first, loss.first + loss.minutes)
     return with_values(
         told,
@@ -67,7 +67,7 @@ def nulls(told: Document, loss: Loss) -> Document:
 
 
 def one_host_missing(told: Document, loss: Loss) -> Document:
-    """One host has no series of some metrics."""
+    """Removes the series of some metrics of one host."""
     hosts = sorted({one["host"] for one in told["metrics"]["series"]})
     host = hosts[loss.host % len(hosts)]
     return told_otherwise(
@@ -76,7 +76,7 @@ def one_host_missing(told: Document, loss: Loss) -> Document:
 
 
 def early_end(told: Document, loss: Loss) -> Document:
-    """The series of some metrics end early."""
+    """Cuts off the series of some metrics."""
 
     def ended(one: Document) -> Document:
         if one["metric"] in loss.metrics:
@@ -87,7 +87,7 @@ def early_end(told: Document, loss: Loss) -> Document:
 
 
 def another_job(told: Document, loss: Loss) -> Document:
-    """The series of some metrics carry the name of another job."""
+    """Renames the hosts of some metrics to those of another job."""
 
     def foreign(one: Document) -> Document:
         if one["metric"] in loss.metrics:
@@ -98,7 +98,7 @@ def another_job(told: Document, loss: Loss) -> Document:
 
 
 def hourly(told: Document, loss: Loss) -> Document:
-    """A point an hour: the mean of its minutes."""
+    """Replaces each hour's points by their mean."""
 
     def coarser(one: Document) -> Document:
         values = one["values"]
@@ -115,7 +115,7 @@ def hourly(told: Document, loss: Loss) -> Document:
 
 
 def losses() -> st.SearchStrategy[Loss]:
-    """Of one metric or of all; of all minutes or of some."""
+    """Returns a strategy for losses of one metric or all, and of some minutes or all."""
     return st.builds(
         Loss,
         st.sampled_from((METRICS, *((name,) for name in METRICS))),
@@ -183,7 +183,7 @@ FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] 
         (replace(plain("ml.g5.xlarge", 0.01, spells=(Spell(240, 0.7),)), jitter=0.3), Loss()),
     ),
 }
-"""What random runs found once, as plain as it can be told."""
+"""Failures that random runs once found, simplified."""
 LOSSES = (nulls, one_host_missing, early_end, another_job, hourly)
 
 
@@ -193,7 +193,7 @@ LOSSES = (nulls, one_host_missing, early_end, another_job, hourly)
 def test_lost_data_that_once_added_a_dollar_adds_none(
     lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
 ) -> None:
-    """Each of the runs that random ones led to."""
+    """Each failure that random runs once found stays fixed."""
     adds_nothing(lost, run, loss)
 
 
@@ -203,12 +203,12 @@ def test_lost_data_that_once_added_a_dollar_adds_none(
 def test_lost_data_adds_no_dollar_that_more_data_would_take_back(
     lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
 ) -> None:
-    """The same run with less recorded counts no more, and each rule answers."""
+    """A run with less recorded data counts no more dollars, and each rule answers."""
     adds_nothing(lost, run, loss)
 
 
 def adds_nothing(lost: Callable[[Document, Loss], Document], run: Run, loss: Loss) -> None:
-    """What is certain of the partial recording is certain of the whole one."""
+    """Checks that what is certain without some data is also certain with it."""
     told = run.told()
     whole, partial = judged(told), judged(lost(told, loss))
     assert certain(partial) <= certain(whole) + MICRO, f"{says(whole)}\n{says(partial)}"

@@ -1,4 +1,4 @@
-"""Dollars of idle time against what the made-up machine knows of its own minutes."""
+"""Compares counted idle time with what the simulated machine knows about its minutes."""
 
 from decimal import Decimal
 
@@ -11,12 +11,12 @@ from tests.properties.programs import GPU_TYPES, Layout, Run, Spell, plain, runs
 
 IDLE_RULES = {"idle-start", "idle-middle", "idle-tail"}
 ONE_CORE = 1.2
-"""A core, and the host's own system."""
+"""One core, and the host's operating system."""
 _MICRO = Decimal("0.00001")
 
 
 def counted(told: Document) -> Decimal:
-    """Dollars of idle time that are in the totals."""
+    """Returns the avoidable dollars of idle-time findings."""
     return sum(
         (
             one["saving_usd"] or Decimal(0)
@@ -28,14 +28,14 @@ def counted(told: Document) -> Decimal:
 
 
 def stands_still(run: Run, spell: Spell) -> bool:
-    """Whether no device works in these minutes, nor more than a core of any host."""
+    """Whether in these minutes no device works, and at most one core of each host."""
     if spell.loading:
         return run.program.loader_cores * max(run.paces) <= ONE_CORE
     return spell.pace == 0
 
 
 def truly_idle_usd(run: Run, told: Document) -> Decimal:
-    """The bill's share of the minutes that stood still, and of the part of one after them."""
+    """Returns the bill's share of the idle minutes, and of one partial minute after them."""
     still = sum(spell.minutes for spell in run.program.spells if stands_still(run, spell))
     total = judged(told)["bill"]["total_usd"]
     assert total is not None
@@ -43,7 +43,7 @@ def truly_idle_usd(run: Run, told: Document) -> Decimal:
 
 
 def shows_its_work(run: Run) -> bool:
-    """Whether CloudWatch can tell the program's work from nothing, on every host that works."""
+    """Whether CloudWatch shows the program's work, on every host that works."""
     least = min(pace for pace in run.paces if pace)
     return all(
         stands_still(run, spell) or spell.loading or spell.pace * least * share >= 0.03
@@ -56,7 +56,7 @@ def shows_its_work(run: Run) -> bool:
 @held(150)
 @given(runs(GPU_TYPES))
 def test_idle_dollars_are_never_above_the_truth(run: Run) -> None:
-    """5% more at most, whatever stood still at the head, in the middle or at the end."""
+    """Idle dollars are at most 5% above the truth, for idleness at the start, middle or end."""
     assume(shows_its_work(run))
     told = run.told()
     truth = truly_idle_usd(run, told)
@@ -66,7 +66,7 @@ def test_idle_dollars_are_never_above_the_truth(run: Run) -> None:
 @held(80)
 @given(runs(GPU_TYPES, pauses=False))
 def test_a_run_that_always_works_has_no_idle_dollars(run: Run) -> None:
-    """Slow or fast, on some of its devices or on all."""
+    """A run that always works has no idle dollars, slow or fast, on some or all devices."""
     assume(shows_its_work(run))
     told = run.told()
     assert counted(told) == 0, says(judged(told))
@@ -74,7 +74,7 @@ def test_a_run_that_always_works_has_no_idle_dollars(run: Run) -> None:
 
 @st.composite
 def hung(draw: st.DrawFn) -> Run:
-    """Work, a wait on at most one core, work or the end; the same on each host."""
+    """Draws runs that work, wait on at most one core, then work or end; all hosts alike."""
     waits = Spell(draw(st.integers(1, 200)), 0.0, loading=draw(st.booleans()))
     after = draw(st.sampled_from(((), (Spell(60),))))
     return plain(
@@ -90,7 +90,7 @@ def hung(draw: st.DrawFn) -> Run:
 @held(60)
 @given(hung().filter(lambda run: len(run.program.shares) <= run.on.gpus))
 def test_a_wait_of_half_an_hour_is_found_in_full(run: Run) -> None:
-    """All of it but the last minute, of which no point is whole; shorter ones count nothing."""
+    """A wait above 30 minutes counts except its last, partial minute; shorter ones do not."""
     told = run.told()
     waits = run.program.spells[1]
     most = truly_idle_usd(run, told)
@@ -104,7 +104,7 @@ def test_a_wait_of_half_an_hour_is_found_in_full(run: Run) -> None:
 @held(60)
 @given(hung(), st.integers(1, 90))
 def test_a_longer_wait_counts_no_fewer_dollars(run: Run, minutes: int) -> None:
-    """The same run, whose wait lasts so much longer."""
+    """A longer wait in the same run counts no fewer dollars."""
     assume(len(run.program.shares) <= run.on.gpus)
     first, waits, *rest = run.program.spells
     longer = (first, replace(waits, minutes=waits.minutes + minutes), *rest)
@@ -115,7 +115,7 @@ def test_a_longer_wait_counts_no_fewer_dollars(run: Run, minutes: int) -> None:
 @held(80)
 @given(runs(GPU_TYPES, whole=True), st.integers(1, 400), st.integers(1, 200))
 def test_minutes_that_fall_asleep_count_no_fewer_dollars(run: Run, first: int, many: int) -> None:
-    """All hosts sleep for some minutes after the first GPU work; nothing else changes."""
+    """Idle minutes of all hosts after the first GPU work do not reduce the dollars."""
     told = run.told()
     work = [
         at

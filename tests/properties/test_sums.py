@@ -1,4 +1,4 @@
-"""The sums of an audit keep within its bill, however the run ended and whatever its pool says."""
+"""The sums of an audit stay within its bill, for any status and warm pool."""
 
 from decimal import Decimal
 
@@ -25,7 +25,7 @@ SECONDS = st.sampled_from([0, 1, 600, 3600, 86_400, 10**9])
 def test_what_is_counted_and_what_may_be_lost_are_no_more_than_the_bill(
     run: Run, status: str, checkpoints: bool, retained_s: int, keep_s: int, pool: str
 ) -> None:
-    """A pool that was kept for longer than asked for, or for years, too."""
+    """Counted and possibly lost dollars stay within the bill, even if a pool was kept for years."""
     told = run.told()
     answer = told["describe"]
     answer["TrainingJobStatus"] = answer["SecondaryStatus"] = status

@@ -1,4 +1,4 @@
-"""One resize: what `what-if` is certain of is found by the audit, and no more than was paid."""
+"""The audit counts at least the best certain saving of `what-if`, and at most the bill."""
 
 from decimal import Decimal
 
@@ -18,7 +18,7 @@ from tests.properties.programs import Run, Spell, plain, runs
 @example(plain("ml.p5en.48xlarge", *[0.01] * 6, gpu_gib=134, cores=51, gib=880))
 @example(plain("ml.g6.24xlarge", cores=43, gib=153, hosts=2))
 def test_the_audit_counts_no_less_than_the_best_certain_saving_of_what_if(run: Run) -> None:
-    """Avoidable, lost and exempt dollars together, against the slow end of the best type."""
+    """Avoidable, lost and exempt dollars are at least the low end of the best type's saving."""
     told = run.told()
     audit, certain = judged(told), savings(told)
     best = max(certain, key=lambda name: certain[name], default=None)
@@ -29,7 +29,7 @@ def test_the_audit_counts_no_less_than_the_best_certain_saving_of_what_if(run: R
 @held(120)
 @given(runs())
 def test_no_saving_is_more_than_the_bill(run: Run) -> None:
-    """Alone, together, and at the end of its range that is counted."""
+    """No saving exceeds the bill: alone, together, or at the counted end of its range."""
     audit = judged(run.told())
     total = audit["bill"]["total_usd"]
     assert total is not None

@@ -1,4 +1,4 @@
-"""The pages that are written from the recordings, and what they say."""
+"""The pages generated from the recordings."""
 
 from sageaudit.domain.bill.finding import Detection
 from tools.pages import debugger, recorded_gpus
@@ -7,27 +7,27 @@ from tools.pages.recorded_gpus import gpu_jobs, low
 
 
 def test_the_pages_are_fresh() -> None:
-    """`make docs` writes them from the recordings and the rules."""
+    """The pages are what `make docs` writes from recordings and rules."""
     for page in (debugger, recorded_gpus):
         assert page.PAGE.read_text(encoding="utf-8") == page.page()
 
 
 def test_every_recording_that_carries_debuggers_words_is_compared() -> None:
-    """18, in each of the rules that are restated."""
+    """All 18 recordings with Debugger results are compared, for each rule."""
     jobs = {one.recording for one in verdicts()}
     assert len(jobs) == 18
     assert len(verdicts()) == len(OURS) * len(jobs)
 
 
 def test_every_disagreement_with_debugger_is_explained() -> None:
-    """In a few words; one that is left over explains what is no more."""
+    """Each disagreement with Debugger has an explanation, and no explanation is left over."""
     differ = [one for one in verdicts() if one.agrees is False]
     assert all(one.because for one in differ)
     assert explained() == {(one.recording, one.rule) for one in differ}
 
 
 def test_where_minute_means_exist_low_gpus_are_seen_alike() -> None:
-    """Of each job with GPU points Debugger and gpu-underused say the same."""
+    """For each job with GPU points, Debugger and gpu-underused agree."""
     low_gpus = [one for one in verdicts() if one.rule == "LowGPUUtilization" and one.triggered]
     usage = [one for one in low_gpus if isinstance(one.ungated["gpu-underused"], Detection)]
     assert len(usage) == 8
@@ -37,14 +37,14 @@ def test_where_minute_means_exist_low_gpus_are_seen_alike() -> None:
 
 
 def test_every_recorded_gpu_job_under_15_percent_is_in_the_table() -> None:
-    """22 of the 39 that have three GPU points or more."""
+    """All 22 of 39 jobs with three or more GPU points and under 15% are in the table."""
     assert (len(gpu_jobs()), len(low())) == (39, 22)
     text = recorded_gpus.PAGE.read_text(encoding="utf-8")
     assert all(f"| {job.recording} |" in text for job in low())
 
 
 def test_each_has_a_finding_or_a_reason_and_is_in_the_idle_capacity() -> None:
-    """None is called healthy: at least two thirds of the paid hours are idle, where points say."""
+    """Each low-GPU job has a finding or a reason; if known, 2/3 or more of its hours are idle."""
     for job in low():
         figure = job.audit["idle_capacity"]
         assert job.findings or job.reason, job.recording

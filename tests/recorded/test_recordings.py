@@ -1,4 +1,4 @@
-"""The whole collection of real jobs through parsing, storing, bill, rules and document."""
+"""All recorded real jobs through parsing, storing, bill, rules and document."""
 
 import json
 from collections import Counter
@@ -29,16 +29,16 @@ MICRO = Decimal("0.000001")
 
 
 def test_all_161_files_are_here() -> None:
-    """And they are more jobs than files: three of them are sets."""
+    """There are 161 files, and more jobs, because three of them are sets."""
     assert len(files()) == 161
     assert len(list(everything())) > 161
 
 
 @pytest.mark.parametrize(("composed", "within_s", "least"), [(False, 2, 40), (True, 30, 30)])
 def test_billed_phases_are_the_training_time(composed: bool, within_s: int, least: int) -> None:
-    """Within 2 s, as TrainingTimeInSeconds is floor(end) - floor(start).
+    """Billed phases equal the training time within 2 s: it is floor(end) - floor(start).
 
-    Composed from logs within 30 s: their lines come up to a minute late.
+    If composed from logs, within 30 s: their lines come up to a minute late.
     """
     compared = 0
     for item in everything():
@@ -53,7 +53,7 @@ def test_billed_phases_are_the_training_time(composed: bool, within_s: int, leas
 
 
 def test_the_fsx_spot_jobs_phases_sum_to_its_compute_line() -> None:
-    """14683 of 37026 s billed at $0.922: $3.76, not $9.48."""
+    """14,683 of 37,026 s are billed at $0.922 an hour: $3.76, not $9.48."""
     billed = one("training-073").bill
     assert billed.compute_usd is not None
     phases = sum((cost.usd or Decimal(0) for cost in billed.phases), Decimal(0))
@@ -63,7 +63,7 @@ def test_the_fsx_spot_jobs_phases_sum_to_its_compute_line() -> None:
 
 @EVERY
 def test_a_recorded_jobs_document_adds_up(stem: str) -> None:
-    """Lines, phases and waterfall sum to what they are parts of; nothing is saved twice."""
+    """Lines, phases and waterfall add up to their totals; no saving counts twice."""
     for item in of_file(stem):
         _adds_up(item.document, finished=item.job.finished)
 
@@ -96,7 +96,7 @@ def _adds_up(document: AuditDocument, *, finished: bool) -> None:
 
 @EVERY
 def test_a_recorded_jobs_document_is_plain_json(stem: str) -> None:
-    """No figure passes through a float, and what is read back is what was written."""
+    """A document can be written and read without loss; no figure becomes a float."""
     for item in of_file(stem):
         text = to_json(item.document)
         assert from_json(text) == json.loads(text, parse_float=Decimal)
@@ -105,7 +105,7 @@ def test_a_recorded_jobs_document_is_plain_json(stem: str) -> None:
 
 @EVERY
 def test_every_rule_answers_every_recorded_job_once(stem: str) -> None:
-    """Found, Clear, Unknown or NotApplicable; unfinished jobs are Unknown throughout."""
+    """Each rule has one outcome for each job; for unfinished jobs all are Unknown."""
     judging = {r.info.name for r in catalogue.load() if r.scope in {Case, JobCase, FamilyCase}}
     for item in of_file(stem):
         outcomes = item.outcomes()
@@ -127,7 +127,7 @@ LOST: dict[str, Callable[[int], Iterable[int]]] = {
 
 @pytest.mark.parametrize("way", LOST)
 def test_half_of_the_points_never_tell_more_than_all(way: str) -> None:
-    """Losing points adds no finding and turns no unknown into clear, in any recording."""
+    """Losing half of the points adds no finding and turns no Unknown into Clear."""
     for item in everything():
         if not item.recording.series:
             continue
@@ -146,7 +146,7 @@ def test_half_of_the_points_never_tell_more_than_all(way: str) -> None:
 
 
 def test_no_recording_without_series_is_judged_by_its_metrics() -> None:
-    """Never found, never clear: unknown, or not its concern."""
+    """Without series, metric rules are Unknown or not applicable."""
     for item in everything():
         if not item.recording.series:
             outcomes = item.outcomes()
@@ -155,7 +155,7 @@ def test_no_recording_without_series_is_judged_by_its_metrics() -> None:
 
 
 def test_real_waste_is_found() -> None:
-    """Of the GPU jobs that ran long enough these worked little; the short ones are unknown."""
+    """These GPU jobs ran long enough and worked little; short ones are Unknown."""
     wasted = {
         item.file.split("-")[1]
         for item in everything()
@@ -170,7 +170,7 @@ def test_real_waste_is_found() -> None:
 
 
 def test_an_advice_without_a_smaller_type_has_no_dollars() -> None:
-    """49 minutes at 6% on the smallest T4: said, and nothing is claimed to be saved."""
+    """49 minutes at 6% on the smallest T4 are reported, but no saving is claimed."""
     item = one("profiled-053")
     [summary] = [f["summary"] for f in item.document["findings"] if f["rule"] == "gpu-underused"]
     assert "averaged 6% (P95 7%) over 49 min" in summary
@@ -178,12 +178,12 @@ def test_an_advice_without_a_smaller_type_has_no_dollars() -> None:
 
 
 def test_a_busy_gpu_of_a_real_job_is_clear() -> None:
-    """Some jobs of the collection use what they pay for."""
+    """Some recorded jobs use their GPU well."""
     assert any(isinstance(item.outcomes()["gpu-underused"], Clear) for item in everything())
 
 
 def test_debuggers_own_low_gpu_rule_is_never_contradicted() -> None:
-    """Where it found the GPU low, ours does not call the same job clear."""
+    """If Debugger found the GPU low, our rule does not call the job Clear."""
     compared = 0
     for path in files():
         debugger = json.loads(path.read_text(encoding="utf-8")).get("debugger") or {}
@@ -195,7 +195,7 @@ def test_debuggers_own_low_gpu_rule_is_never_contradicted() -> None:
 
 
 def test_real_utilisation_is_within_bounds() -> None:
-    """Normalised points of all recordings lie in 0..100; one busy core of four reads 25%."""
+    """Normalised points lie in 0..100; one busy core of four reads 25%."""
     for item in everything():
         for hosts in item.measured().series.values():
             for line in hosts.values():
@@ -206,7 +206,7 @@ def test_real_utilisation_is_within_bounds() -> None:
 
 
 def test_a_recorded_job_on_twice_the_instances_costs_twice() -> None:
-    """Compute, storage and warm pool alike."""
+    """Twice the instances double compute, storage and warm pool."""
     for item in everything():
         job = item.job
         if job.kind is not JobKind.TRAINING or not job.finished:
@@ -219,7 +219,7 @@ def test_a_recorded_job_on_twice_the_instances_costs_twice() -> None:
 
 
 def test_every_stored_recording_is_the_same_job() -> None:
-    """All but the fingerprint, which is kept beside it."""
+    """A stored answer parses to the same job; only the fingerprint is stored separately."""
     for item in everything():
         answer = json.loads(json.dumps(sanitize_answer(item.recording.describe)))
         again = parse(
@@ -232,7 +232,7 @@ def test_every_stored_recording_is_the_same_job() -> None:
 
 
 def test_since_2024_downloading_names_the_image() -> None:
-    """Before it named the data, whatever it did; jobs without messages say nothing."""
+    """Before 2024 Downloading named the data; jobs without messages say nothing."""
     by_year = Counter(
         (item.job.image_pull_in_download, item.job.created_at.year >= 2024)
         for item in everything()
@@ -242,7 +242,7 @@ def test_since_2024_downloading_names_the_image() -> None:
 
 
 def test_a_real_spot_job_on_p3_shows_its_hints() -> None:
-    """fp16, SMDDP, an output folder that is synchronised, and a model by its name."""
+    """The hints are fp16, SMDDP, a synchronised output folder, and a pretrained model's name."""
     told = one("training-004-p3-16xlarge-spot-completed").job
     assert to_stored(told.hints) == {
         "deep_learning": True,
@@ -256,7 +256,7 @@ def test_a_real_spot_job_on_p3_shows_its_hints() -> None:
 
 
 def test_real_inputs_are_mostly_moving_prefixes() -> None:
-    """Copies under a job's name or a day are pinned; nothing else is."""
+    """Only copies under a job's name or a day are pinned."""
     asked = [item for item in everything() if item.job.is_data_pinned is not None]
     pinned = {item.file for item in asked if item.job.is_data_pinned}
     assert len(asked) > 80
@@ -265,7 +265,7 @@ def test_real_inputs_are_mostly_moving_prefixes() -> None:
 
 
 def test_real_tuning_jobs_name_their_objective() -> None:
-    """With the direction in which it is better."""
+    """All real tuning jobs name their objective and its direction."""
     tunings = [item.job.tuning for item in everything() if item.job.tuning]
     named = [tuning.objective for tuning in tunings if tuning.objective]
     assert all(objective.direction for objective in named)

@@ -1,4 +1,4 @@
-"""Recorded jobs that are too short to be judged alone, as the last run of a family of such runs."""
+"""Recorded jobs too short to be judged alone, as the last run of a family of equal runs."""
 
 from functools import cache
 
@@ -15,26 +15,26 @@ from sageaudit.workflows.recordings.jobs import MeasuredJob, measure_recording
 from tools.pages.recorded_gpus import RECORDINGS, low
 
 JUDGES_USE = {"gpu-idle", "gpu-underused", "some-gpus-unused", "gpu-too-big"}
-"""Rules that judge the GPUs of a job."""
+"""Rules that judge a job's GPUs."""
 SIBLINGS = ["profiled-062-g4dn-xlarge", "profiled-063-g4dn-xlarge", "profiled-064-g4dn-xlarge"]
-"""Three runs of one script: the same profile, minute by minute."""
+"""Three runs of one script with the same profile."""
 
 
 @cache
 def recorded_run(name: str) -> MeasuredJob:
-    """A recorded job, measured."""
+    """Returns a recorded job with its measurements."""
     read = recording.read(RECORDINGS / f"{name}.json")
     assert isinstance(read, recording.Recording)
     return measure_recording(read)
 
 
 def stored(run: MeasuredJob) -> Measurements:
-    """What the history gives back of a run's series."""
+    """Returns a run's measurements as the history stores them."""
     return unpack(pack(run.usage), run.job, run.market.types)
 
 
 def audited(run: MeasuredJob, earlier: list[MeasuredJob]) -> Audit:
-    """The run's audit, after these runs of its family."""
+    """Returns the run's audit after these earlier runs of its family."""
     own = short_run_usage(run.usage)
     assert own is not None
     return audit_job(
@@ -50,15 +50,15 @@ def audited(run: MeasuredJob, earlier: list[MeasuredJob]) -> Audit:
 
 
 def judged_use(made: AuditDocument) -> bool:
-    """Whether a rule could judge the use of its GPUs."""
+    """Whether a rule judged the use of its GPUs."""
     found = {finding["rule"] for finding in made["findings"]}
     return bool(JUDGES_USE & (found | set(made["clear"])))
 
 
 def test_a_short_job_is_judged_with_runs_like_it() -> None:
-    """Alone it is not; as the last of many it is, for its own bill and for no more than that.
+    """A short job is not judged alone, but as the last of many, for its own bill only.
 
-    18 of the 22 jobs whose GPU hardly worked are short: runs as they are really started.
+    18 of the 22 jobs with hardly any GPU work are short, as real runs often are.
     """
     short = [job.recording for job in low() if job.in_family is not None]
     assert len(short) == 18
@@ -84,7 +84,7 @@ def test_a_short_job_is_judged_with_runs_like_it() -> None:
 
 
 def test_runs_of_one_script_are_judged_together() -> None:
-    """Three runs of 10 and 11 minutes with the GPU at 22%: 30 minutes and more, together."""
+    """Three runs of 10 or 11 minutes with the GPU at 22% have 30 minutes together."""
     first, second, third = map(recorded_run, SIBLINGS)
     made = document(audited(third, [second, first]))
     pooled = made["audit"]["pool"]
@@ -94,7 +94,7 @@ def test_runs_of_one_script_are_judged_together() -> None:
 
 
 def test_a_healthy_run_among_them_is_not_blamed() -> None:
-    """Its GPU worked at 95%, and nine runs before it did nothing."""
+    """A run with the GPU at 95% has no such finding after nine idle runs."""
     healthy, idle = (
         recorded_run("cloudwatch-010-g4dn-xlarge"),
         recorded_run("profiled-024-g4dn-xlarge"),

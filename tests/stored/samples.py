@@ -1,7 +1,7 @@
-"""Samples of all that is stored, by release: what a version wrote, and what it read of it.
+"""Samples of all stored data by release: what a version wrote, and what it read back.
 
-`python -m tests.stored.samples` writes those of the version in pyproject.toml, of a day on the
-local AWS and of an embedded history. A released version's samples never change.
+`python -m tests.stored.samples` writes those of the version in pyproject.toml: a day on the local
+AWS, and an embedded history. A released version's samples never change.
 """
 
 import json
@@ -46,7 +46,7 @@ from tools.release import UNRELEASED
 HERE = Path(__file__).parent
 TABLE, FILE, ANSWERS = "table.json", "history.db", "answers.json"
 Item = Mapping[str, Mapping[str, Any]]
-"""As DynamoDB's low-level client gives it: the value of each attribute by its type."""
+"""An item in DynamoDB's JSON: the value of each attribute by its type."""
 _DAY = NOON.date()
 _WORD = re.compile("[A-Z]+")
 _HANGS = running("llm-7b", (60, BUSY), (120, HUNG))
@@ -60,9 +60,9 @@ _DECISION = Decision(
 
 
 def played() -> list[Item]:
-    """The table after a day: a job hung and then failed, its week was told, an advice was answered.
+    """Returns the table after a job that hung and failed, a digest, and a decision.
 
-    A channel that does not answer and a read of the price list are written by their adapters alone.
+    The circuit of a channel and a price list are written directly by their adapters.
     """
     failed = {**_HANGS.describe, "TrainingJobStatus": "Failed", "SecondaryStatus": "Failed"}
     job = replace(_HANGS, describe=failed)
@@ -86,12 +86,12 @@ def _items(client: Any, name: str) -> list[Item]:
 
 
 def kind_of(partition: str, sort: str) -> str:
-    """The words in capitals that begin the two keys of an item."""
+    """Returns the capital words that begin the two keys of an item."""
     return " ".join(match[0] for key in (partition, sort) if (match := _WORD.match(key)))
 
 
 def write_file(path: Path) -> None:
-    """An embedded history of two runs and an answer to an advice."""
+    """Writes an embedded history of two runs and one decision."""
     with SqliteHistory(path) as history:
         for number in (1, 2):
             history.record(with_detail(entry(f"train-{number}")))
@@ -99,7 +99,7 @@ def write_file(path: Path) -> None:
 
 
 def asked_table(items: Iterable[Item]) -> dict[str, Any]:
-    """What the readers of today say of a table with these items, by question."""
+    """Returns what today's readers read from a table with these items, by question."""
     with dynamodb() as client:
         place = client, new_table(client)
         for item in items:
@@ -137,7 +137,7 @@ def asked_table(items: Iterable[Item]) -> dict[str, Any]:
 
 
 def asked_file(path: Path) -> dict[str, Any]:
-    """The same of an embedded history."""
+    """Returns what today's readers read from an embedded history."""
     with SqliteHistory(path) as history:
         keys = [head.key for head in history.runs(RunQuery.for_account("111122223333"))]
         answers: dict[str, Any] = _plain(
@@ -170,7 +170,7 @@ def _asked(history: History, keys: Iterable[JobKey]) -> dict[str, Any]:
 
 
 def _plain(value: object) -> Any:
-    """As JSON reads it back: fields by name, texts for all that is neither list nor map."""
+    """Converts to JSON values: structs to maps, other values to text."""
     if isinstance(value, Struct):
         return {name: _plain(part) for name, part in asdict(value).items()}
     match value:
@@ -188,13 +188,13 @@ def _plain(value: object) -> Any:
 
 
 def releases() -> list[Path]:
-    """The folders of samples, the oldest version first."""
+    """Returns the folders of samples, oldest version first."""
     found = (path.parent for path in HERE.glob(f"*/{ANSWERS}"))
     return sorted(found, key=lambda path: [int(part) for part in path.name.split(".")])
 
 
 def read_table(folder: Path) -> list[Item]:
-    """The items of a sample."""
+    """Returns the items of a sample."""
     items: list[Item] = json.loads((folder / TABLE).read_text(encoding="utf-8"), object_hook=_bytes)
     return items
 
