@@ -133,7 +133,7 @@ def _stay_at_home(event: str, args: tuple[Any, ...]) -> None:
         return
     if not _is_home(host):
         # Not an Exception: code that turns network errors into its own must not swallow it.
-        pytest.fail(f"a test may not reach {host!r}: only loopback is there")
+        pytest.fail(f"a test may not reach {host!r}: only loopback is allowed")
 
 
 def _is_home(host: object) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-CELLS, EMPTY = "cells", "cells that could not be"
+CELLS, EMPTY = "cells", "cells without a fault"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -13,4 +13,4 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             for name, number in getattr(report, "user_properties", ()):
                 counted[name] = counted.get(name, 0) + number
     if counted[CELLS]:
-        terminalreporter.write_line(f"{counted[CELLS]} cells ({counted[EMPTY]} could not be)")
+        terminalreporter.write_line(f"{counted[CELLS]} cells ({counted[EMPTY]} without a fault)")

@@ -109,7 +109,7 @@ def _end(one: World, case: Case, wrong: list[str]) -> End:
     before, letters = fair(case.story), one.letters()
     if len(_different(letters)) > before.letters:
         wrong += [
-            f"a letter of {letter.queue} has no reason: {letter.body[:200]}"
+            f"a dead letter of {letter.queue} has no reason: {letter.body[:200]}"
             for letter in letters
             if not letter.reason or not letter.why
         ]
@@ -122,7 +122,7 @@ def _end(one: World, case: Case, wrong: list[str]) -> End:
     }
     found = {job.name: audit for job in case.story.jobs if (audit := one.audit(job))}
     if any(essence(audit) != right.get(name) for name, audit in found.items()):
-        return End.SAID
+        return End.INCOMPLETE
     later = one.invocations > before.invocations
     return End.LATER if later else End.UNSEEN
 
@@ -131,11 +131,11 @@ def _not_right(one: World, case: Case, ended: End) -> Iterator[str]:
     should, before = case.expected, fair(case.story)
     if ended not in should.ends:
         yield f"ended: {ended}; expected: {' or '.join(sorted(should.ends))}"
-    yield from _audits(one, case.story, said=ended is End.SAID)
+    yield from _audits(one, case.story, said=ended is End.INCOMPLETE)
     copies = 1 + should.marked + (should.marked and ended is End.DEAD)
     yield from _messages(one, case.story, copies)
     if one.due():
-        yield f"{len(one.due())} audits are due for ever"
+        yield f"{len(one.due())} audits remain due"
     if one.waiting():
         yield f"{one.waiting()} messages still wait"
     if len(_different(one.letters())) > before.letters:
@@ -183,7 +183,7 @@ def _audits(one: World, story: Story, *, said: bool) -> Iterator[str]:
             continue
         where = ", ".join(sorted(differences(essence(found), essence(right)))[:6])
         if not said or sayings(found) == sayings(right):
-            yield f"{name}: its audit is not right, and does not say so: {where}"
+            yield f"{name}: its audit is wrong and does not say so: {where}"
 
 
 def _messages(one: World, story: Story, most: int) -> Iterator[str]:
@@ -193,13 +193,13 @@ def _messages(one: World, story: Story, most: int) -> Iterator[str]:
         plain = [_bare(line, story) for line in lines]
         should = [_bare(line, story) for line in fair(without_faults(story)).shown[channel]]
         if sorted(set(plain)) != sorted(set(should)):
-            yield f"{channel} was told {lines}, not {should}"
+            yield f"{channel} got {lines}, not {should}"
         for text in set(plain):
             copies = [line for line, bare in zip(lines, plain, strict=True) if bare == text]
             if any(REPEAT not in copy for copy in copies[1:]):
-                yield f"{channel} was told twice without a mark: {text}"
+                yield f"{channel} got it twice without a mark: {text}"
             if len(copies) > most:
-                yield f"{channel} was told {len(copies)} times: {text}"
+                yield f"{channel} got it {len(copies)} times: {text}"
 
 
 def _bare(line: str, story: Story) -> str:

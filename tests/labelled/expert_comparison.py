@@ -21,7 +21,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "hung-in-the-middle-p5": (
         ("says",),
-        "idle-middle says it and counts the hours; the expert wrote before there was that rule",
+        "idle-middle reports it and counts the hours; the expert wrote before that rule existed",
     ),
     "download-95-minutes-p4d": (
         ("avoidable",),
@@ -29,7 +29,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "one-host-of-eight-lacks-series": (
         ("idle",),
-        "the expert takes seven hosts for eight; without the eighth there is no figure here",
+        "the expert judges eight hosts by seven; without the eighth there is no figure here",
     ),
     "tuning-plateau-and-failed-trials": (
         ("says",),
@@ -37,7 +37,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "gpu-at-one-percent-g4dn-xlarge": (
         ("avoidable",),
-        "said, without dollars: how long a CPU takes for what a GPU does in 1% was never measured",
+        "reported without dollars: a CPU's time for 1% of a GPU's work was never measured",
     ),
     "failed-after-three-minutes-g5-xlarge": (
         ("judged", "idle", "noise"),
@@ -45,7 +45,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "download-20-of-30-minutes-g4dn-xlarge": (
         ("judged",),
-        "nine minutes of work are too few to judge its use; its phases are told all the same",
+        "nine minutes of work are too few to judge its use; its phases are still reported",
     ),
     "quiet-processing-m5-xlarge": (
         ("idle",),
@@ -53,19 +53,19 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "family-all-idle-g5-xlarge": (
         ("family",),
-        "the first two runs had too little evidence with them to be judged",
+        "the first two runs had too few earlier runs to be judged",
     ),
     "family-mended-g4dn-xlarge": (
         ("family",),
-        "said, without dollars: no ratio of this GPU to a CPU was measured, and none is smaller",
+        "reported without dollars: no ratio of this GPU to a CPU was measured, and none is smaller",
     ),
     "family-broken-g5-2xlarge": (
         ("avoidable", "family"),
-        "said, without dollars: the family's healthy runs need the GPU, so no type is smaller",
+        "reported without dollars: the family's healthy runs need the GPU, so no type is smaller",
     ),
     "family-pool-dearer-than-its-starts-g5-2xlarge": (
         ("family",),
-        "a start may wait for capacity: ten minutes are taken off for each; the upper end has all",
+        "a start may wait for capacity: ten minutes are subtracted for each; the upper end has all",
     ),
 }
 """By job: the points in which the audit differs from the expert, and why."""

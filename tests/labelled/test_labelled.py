@@ -149,7 +149,7 @@ def test_a_page_shows_a_job_where_the_rule_speaks_and_one_where_it_is_silent() -
             continue
         record = measured()[rule.info.name]
         assert record.fires, rule.info
-        assert record.fires.says, f"tell a story of {rule.info} in tests/labelled/stories"
+        assert record.fires.says, f"add a story of {rule.info} to tests/labelled/stories"
         assert record.silent, rule.info
         assert record.silent.says is None
         shown = "\n".join(section(record))

@@ -24,8 +24,8 @@ CENT = Decimal("0.01")
 MICRO = Decimal("0.000001")
 """Documents round to this: two figures of one sum may differ by it."""
 EXEMPT = {
-    "failed-spend": "a failed run is lost as a whole, whatever its metrics say",
-    "limit-hit": "so is one that a limit stopped",
+    "failed-spend": "a failed run is lost as a whole, regardless of its metrics",
+    "limit-hit": "a run that a limit stopped is lost as a whole, too",
     "retry-storm": "it counts failed runs of the family, not what they used",
     "metric-plateau": "it reads the curve of an algorithm metric, not the machine",
 }

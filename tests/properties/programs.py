@@ -28,9 +28,9 @@ METRICS = ("CPUUtilization", "MemoryUtilization", "GPUUtilization", "GPUMemoryUt
 class Layout(enum.Enum):
     """How processes are distributed over a host's devices."""
 
-    COPIES = "copies: each device has one, and all take the same step together"
-    PROCESSES = "processes: each device has one of its own, none can be split"
-    TURNS = "turns: parts of one model, of which one works at a time"
+    COPIES = "copies: each device has a copy, and all make the same step together"
+    PROCESSES = "processes: each device has a process of its own, none can be split"
+    TURNS = "turns: parts of one model, one of which works at a time"
 
 
 class Spell(Struct, frozen=True):

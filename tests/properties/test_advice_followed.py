@@ -14,8 +14,8 @@ from tests.properties.judged import EXEMPT, Document, audited, held
 from tests.properties.programs import Run, runs
 
 TRIALS = {
-    "trainium-candidate": "other hardware and other code, dearer by the hour, with the speed from "
-    "which it pays: a trial, never a step on from this advice"
+    "trainium-candidate": "other hardware and other code, more expensive per hour, with the "
+    "speed from which it pays: a trial, never a further step of this recommendation"
 }
 """Rules that may name a more expensive type; none may name the type that was left."""
 _DAY = timedelta(days=1)

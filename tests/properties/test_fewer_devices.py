@@ -15,8 +15,8 @@ from tests.properties.judged import Document, audited, held
 from tests.properties.programs import GPU_TYPES, SEVERAL_GPUS, Layout, Run, Spell, plain, runs
 
 ONE_DEVICE_AT_WORK = (
-    "the sum of a host's devices lies at the ceiling of one device (P95 from 90 to 100, never "
-    "above): it is taken for one device at work, which several at a small part each can look like"
+    "the sum of a host's devices is at most that of one device (P95 from 90 to 100, never "
+    "above): it counts as one device at work, but several lightly used ones look the same"
 )
 """The only guess of the design; the property holds for every other run."""
 _ROUNDED = Decimal("0.0001")
